@@ -236,7 +236,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "tagged_queue_taking_by_sight",
         "../src/fabric/tagged_queue.rs",
         &[(
-            "if let Some(receive) = lists.list.take_posted(at) { \
+            "if let Some(receive) = self.take_posted(lists, at) { \
              return Ok(Next::Deliver(receive)); }",
             "let receive = PostedReceive {\n\
              room: ReceiveRoom { label: receive.room.label, at: receive.room.at },\n\
@@ -244,6 +244,11 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
              };\n\
              return Ok(Next::Deliver(receive));",
         )],
+    ),
+    (
+        "tagged_queue_taking_early_blindly",
+        "../src/fabric/tagged_queue.rs",
+        &[("if lists.list.count() > 0 { return Ok(true); }", "")],
     ),
     (
         "tagged_queue_not_draining",

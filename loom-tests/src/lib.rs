@@ -151,6 +151,9 @@ mod mutants {
     mod thread {
         pub(super) use crate::fabric::{ANYBODY, Seen};
     }
+    mod early_receive {
+        pub(super) use crate::fabric::{EarlyPlace, EarlyReceive};
+    }
     mod match_list {
         pub(super) use crate::fabric::{MatchList, MatchPattern};
     }
@@ -276,6 +279,9 @@ mod mutants {
     #[allow(unused_variables)]
     pub(crate) mod tagged_queue_taking_by_sight {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_by_sight/mod.rs"));
+    }
+    pub(crate) mod tagged_queue_taking_early_blindly {
+        include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_early_blindly/mod.rs"));
     }
     pub(crate) mod tagged_queue_not_draining {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_not_draining/mod.rs"));

@@ -19,9 +19,14 @@
 //! [`KEPT_IN_ALL`]: super::tagged_queue::KEPT_IN_ALL
 
 use super::comm_hold::CommHold;
+use super::comm_state::CommState;
 use super::match_list::MatchPattern;
-use super::tagged_queue::ReceiveRoom;
+use super::port::{give_up, wake};
+use super::tagged_queue::{Copier, ReceiveRoom, Received};
 use super::tagged_ring::TaggedRing;
+use super::ticket::{Envelope, Ticket};
+use super::unfit_receive::UnfitReceive;
+use crate::sync::Arc;
 use crate::wait::Wait;
 use std::ptr::NonNull;
 
@@ -44,7 +49,7 @@ impl EarlyReceive {
 
     /// Whether it asks for a message from `source` with `tag`.
     #[inline(always)]
-    pub(super) fn is_for(&self, source: u32, tag: u32) -> bool {
+    pub(crate) fn is_for(&self, source: u32, tag: u32) -> bool {
         self.source == source && self.tag.is_none_or(|it| it == tag)
     }
 }
@@ -52,9 +57,70 @@ impl EarlyReceive {
 /// Where a rank's early receives are to be posted.
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct EarlyPlace {
-    pub(super) hold: CommHold,
-    pub(super) rank: usize,
-    pub(super) run: u64,
-    pub(super) wait: Wait,
-    pub(super) crowded: bool,
+    pub(crate) hold: CommHold,
+    pub(crate) rank: usize,
+    pub(crate) run: u64,
+    pub(crate) wait: Wait,
+    pub(crate) crowded: bool,
+}
+
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+impl EarlyPlace {
+    /// Gives messages that have come from the source of `early`'s receive at `at` to the receives
+    /// that ask for them, as [`TaggedQueue::take_early`].
+    ///
+    /// # Safety
+    /// As there; the receives are of this place.
+    #[inline(always)]
+    pub(crate) unsafe fn look(
+        &self,
+        early: &mut Vec<EarlyReceive>,
+        at: usize,
+        taken: impl FnMut(&EarlyReceive, Envelope),
+    ) -> Result<bool, (usize, Box<UnfitReceive>)> {
+        let EarlyReceive { source, ring, .. } = early[at];
+        // SAFETY: a ring that was made stays as long as the words of the communicator, which the
+        // hold keeps.
+        let ring = unsafe { ring.as_ref() };
+        // SAFETY: by the contract.
+        unsafe { self.hold.tagged(self.rank).take_early((source, ring), early, taken) }
+    }
+
+    /// Posts a receive, as [`Port::recv_tagged`](super::port::Port::recv_tagged) does.
+    ///
+    /// # Safety
+    /// As there; the receive is of this place.
+    pub(crate) unsafe fn post(
+        &self,
+        early: &EarlyReceive,
+        copy: Copier,
+    ) -> Result<Result<Envelope, Arc<Ticket>>, Box<UnfitReceive>> {
+        let own = self.hold.tagged(self.rank);
+        // SAFETY: by the contract.
+        match unsafe { own.receive(early.pattern(), early.room, copy) }? {
+            Received::Message { envelope, was_lent } => {
+                own.count_settled();
+                if was_lent {
+                    wake(&self.hold, (self.rank, envelope.source as usize), self.crowded);
+                }
+                Ok(Ok(envelope))
+            }
+            Received::Posted(ticket) => Ok(Err(ticket)),
+        }
+    }
+
+    /// `peer`, if it has left: it never comes.
+    pub(crate) fn left(&self, peer: u32) -> Option<usize> {
+        let peer = peer as usize;
+        self.hold.has_left(peer, self.run).then_some(peer)
+    }
+
+    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
+        (&self.hold, self.rank, self.run)
+    }
+
+    /// As [`LaneCall::give_up`](super::port::LaneCall::give_up).
+    pub(crate) fn give_up(&self) {
+        give_up(&self.hold, self.rank, self.run, self.crowded);
+    }
 }

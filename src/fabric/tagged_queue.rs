@@ -235,6 +235,7 @@ impl TaggedQueue {
     fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
         self.lists.with(|lists| {
             let out = f(lists);
+            #[cfg(not(loom))]
             debug_assert_eq!(self.lying.load(Ordering::Relaxed), lists.list.count() as u32);
             out
         })
@@ -357,8 +358,8 @@ impl TaggedQueue {
         }
     }
 
-    /// Gives messages of `source`'s ring to the early receives that ask for them; `taken` gets the
-    /// slot of each. For the queue's owner. Whether those that are left are to be posted, because
+    /// Gives messages of `source`'s ring to the early receives that ask for them, and tells
+    /// `taken`. For the queue's owner. Whether those that are left are to be posted, because
     /// something else has come; or the place of one whose message does not fit, and why.
     ///
     /// # Safety
@@ -369,7 +370,7 @@ impl TaggedQueue {
         &self,
         (source, ring): (u32, &TaggedRing),
         early: &mut Vec<EarlyReceive>,
-        mut taken: impl FnMut(usize, Envelope),
+        mut taken: impl FnMut(&EarlyReceive, Envelope),
     ) -> Result<bool, (usize, Box<UnfitReceive>)> {
         if !self.is_quiet() {
             return Ok(true);
@@ -387,7 +388,7 @@ impl TaggedQueue {
                 let Some(at) = early.iter().position(|it| it.is_for(source, tag)) else {
                     return Ok(true);
                 };
-                let EarlyReceive { room, slot, .. } = &early[at];
+                let room = &early[at].room;
                 if let Err(what) = room.label.check(false, &label) {
                     return Err((at, self.unfit(source, tag, &label, what)));
                 }
@@ -395,11 +396,13 @@ impl TaggedQueue {
                 // SAFETY: the lock is held; of the same type, and no longer than the room.
                 unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
                 self.settle();
-                taken(*slot, Envelope { source, tag, len: label.len });
+                taken(&early[at], Envelope { source, tag, len: label.len });
                 // As a rule it is the only one, and nothing is moved.
                 match early.len() {
                     1 => early.clear(),
-                    _ => drop(early.remove(at)),
+                    _ => {
+                        early.remove(at);
+                    }
                 }
                 if !early.iter().any(|it| it.source == source) {
                     break;
@@ -611,7 +614,7 @@ impl TaggedQueue {
         while let Some((tag, label)) = unsafe { ring.first() } {
             let is_asked = wanted.is_none_or(|it| it == tag);
             if !is_asked || lists.list.find_posted(source, tag).is_some() {
-                self.accept(lists, source, ring, tag, label);
+                self.set_aside(lists, source, ring, tag, label);
                 continue;
             }
             if let Err(what) = room.label.check(false, &label) {
@@ -623,6 +626,20 @@ impl TaggedQueue {
             return Ok(Some(Envelope { source, tag, len: label.len }));
         }
         Ok(None)
+    }
+
+    /// As [`accept`](TaggedQueue::accept), out of the way of a receive that asks for another one.
+    #[cold]
+    #[inline(never)]
+    fn set_aside(
+        &self,
+        lists: &mut Lists,
+        source: u32,
+        ring: &TaggedRing,
+        tag: u32,
+        label: MessageLabel,
+    ) {
+        self.accept(lists, source, ring, tag, label);
     }
 
     /// A message of `source` that does not fit a receive.

@@ -15,7 +15,7 @@ macro_rules! bodies {
     ($name:ident, $($queue:ident)::+) => {
         mod $name {
             use super::*;
-            use crate::fabric::{MessageLabel, Ticket};
+            use crate::fabric::{EarlyReceive, MessageLabel, Ticket};
             use $($queue)::+::{Data, OutgoingMessage, Received};
             use $($queue)::+::{ReceiveRoom, SentMessage, TaggedQueue};
 
@@ -28,6 +28,7 @@ bodies!(real, crate::fabric);
 bodies!(withdrawing_blindly, crate::mutants::tagged_queue_withdrawing_blindly);
 bodies!(completing_early, crate::mutants::tagged_queue_completing_early);
 bodies!(taking_by_sight, crate::mutants::tagged_queue_taking_by_sight);
+bodies!(taking_early_blindly, crate::mutants::tagged_queue_taking_early_blindly);
 bodies!(not_draining, crate::mutants::tagged_queue_not_draining);
 
 /// The same for the ring of short messages.
@@ -171,5 +172,23 @@ fn short_and_long_messages() {
     .check();
     must_fail("tagged: a message of the lock overtakes the ring's", Some(2), "overtaken", || {
         not_draining::short_and_long_messages();
+    });
+}
+
+#[test]
+fn early_receives() {
+    Model {
+        name: "tagged: early receives, one message of three through the lock",
+        ranks: 2,
+        bound: Some(2),
+        floor: 100,
+        reaches: &["early", "posted early", "none left"],
+        catches: &[Word, Lock],
+        silent: &[Ack, Ticket],
+        body: real::early_receives,
+    }
+    .check();
+    must_fail("tagged: early receives come before what lies in the queue", Some(2), "overtaken", || {
+        taking_early_blindly::early_receives();
     });
 }

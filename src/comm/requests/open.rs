@@ -4,7 +4,8 @@ use super::tagged_request::{PostedReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyReceive, Envelope, Place, Port, Signature,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port, Signature,
+    Ticket,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -52,6 +53,9 @@ pub(crate) trait Running {
         None
     }
 
+    /// Of an early receive that is set up: what has come, or the ticket that it is posted with.
+    fn settle(&mut self, _: Result<Envelope, Arc<Ticket>>) {}
+
     /// Its communicator, this rank there, and the run.
     fn whose(&self) -> Whose;
 
@@ -80,13 +84,14 @@ pub(crate) trait Underway {
     unsafe fn give(self: Box<Self>, to: *mut u8);
 }
 
+type EarlyEnd = Result<Envelope, Arc<Ticket>>;
+
 /// What is in a slot.
 enum SlotRequest<'env> {
     /// Nothing. The next slot that is free; [`NONE`] if this is the last.
     Free(usize),
     Underway(Box<dyn Underway + 'env>),
-    /// A receive that was [early](crate::fabric::EarlyReceive), or is: this rank alone knows of it.
-    /// What has come, if it is complete.
+    /// A receive that began as an early one; what has come, if it is complete.
     Early(ReceivedData, Envelope),
 }
 
@@ -95,6 +100,8 @@ struct OpenSlot<'env> {
     request: SlotRequest<'env>,
     /// It is not complete.
     is_open: bool,
+    /// It is an [early receive](EarlyReceive): this rank alone knows of it.
+    is_early: bool,
 }
 
 const NONE: usize = usize::MAX;
@@ -106,6 +113,22 @@ impl<'env> OpenSlot<'env> {
         match &self.request {
             SlotRequest::Underway(request) if self.is_open => Some(&**request),
             _ => None,
+        }
+    }
+
+    /// An early receive is over: it has this message, or is posted with this ticket at `place`.
+    #[inline(always)]
+    fn settle(&mut self, early: &EarlyReceive, place: &EarlyPlace, state: EarlyEnd) {
+        self.is_early = false;
+        self.is_open = state.is_err();
+        match (&mut self.request, state) {
+            (SlotRequest::Early(_, envelope), Ok(came)) => *envelope = came,
+            (&mut SlotRequest::Early(data, _), Err(ticket)) => {
+                let posted = PostedReceive::of_early(place, early, ticket, data);
+                self.request = SlotRequest::Underway(Box::new(posted));
+            }
+            (SlotRequest::Underway(request), state) => request.running_mut().settle(state),
+            (SlotRequest::Free(_), _) => {}
         }
     }
 }
@@ -197,7 +220,7 @@ impl<'env> Open<'env> {
 
     /// Takes a request in; returns its slot.
     pub(crate) fn add(&self, request: Box<dyn Underway + 'env>) -> usize {
-        self.add_in(&mut self.inner.borrow_mut(), SlotRequest::Underway(request))
+        self.add_in(&mut self.inner.borrow_mut(), SlotRequest::Underway(request), false)
     }
 
     /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.
@@ -206,15 +229,39 @@ impl<'env> Open<'env> {
     /// There is room for what its label names where it says, which nobody else uses until the
     /// request is complete, or [withdrawn](Open::abandon).
     #[inline(always)]
-    pub(crate) unsafe fn add_early(
+    pub(super) unsafe fn add_early(
         &self,
         port: &Port,
         data: ReceivedData,
         early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
-        let mut inner = self.inner.borrow_mut();
         let nothing = Envelope { source: 0, tag: 0, len: 0 };
-        let slot = self.add_in(&mut inner, SlotRequest::Early(data, nothing));
+        self.note_early(port, SlotRequest::Early(data, nothing), early)
+    }
+
+    /// The same of one that is set up, and begins again.
+    ///
+    /// # Safety
+    /// As there.
+    pub(super) unsafe fn add_early_again(
+        &self,
+        port: &Port,
+        request: Box<dyn Underway + 'env>,
+        early: EarlyReceive,
+    ) -> usize {
+        let early = |slot| EarlyReceive { slot, ..early };
+        self.note_early(port, SlotRequest::Underway(request), early)
+    }
+
+    #[inline(always)]
+    fn note_early(
+        &self,
+        port: &Port,
+        request: SlotRequest<'env>,
+        early: impl FnOnce(usize) -> EarlyReceive,
+    ) -> usize {
+        let mut inner = self.inner.borrow_mut();
+        let slot = self.add_in(&mut inner, request, true);
         let WorkDesk { early: all, place, .. } = &mut *inner.desk;
         if all.is_empty() {
             port.early_place(place);
@@ -224,10 +271,15 @@ impl<'env> Open<'env> {
     }
 
     #[inline(always)]
-    fn add_in(&self, inner: &mut Inner<'env>, request: SlotRequest<'env>) -> usize {
+    fn add_in(
+        &self,
+        inner: &mut Inner<'env>,
+        request: SlotRequest<'env>,
+        is_early: bool,
+    ) -> usize {
         let Inner { slots, first_free, first_open, .. } = inner;
         self.open.set(self.open.get() + 1);
-        let new = OpenSlot { request, is_open: true };
+        let new = OpenSlot { request, is_open: true, is_early };
         let slot = match slots.get_mut(*first_free) {
             Some(free) => {
                 let next = if let SlotRequest::Free(next) = free.request { next } else { NONE };
@@ -290,11 +342,10 @@ impl<'env> Open<'env> {
         if !at.is_open {
             return Progress::Done;
         }
-        let request = match &mut at.request {
-            SlotRequest::Underway(request) => request,
-            SlotRequest::Early(..) => return self.look_early(inner, slot),
-            SlotRequest::Free(_) => return Progress::Done,
-        };
+        if at.is_early {
+            return self.look_early(inner, slot);
+        }
+        let SlotRequest::Underway(request) = &mut at.request else { return Progress::Done };
         match request.advance(desk) {
             Ok(false) => Progress::Open,
             Ok(true) => {
@@ -315,12 +366,8 @@ impl<'env> Open<'env> {
         let Inner { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return Progress::Open };
         let Some(at) = early.iter().position(|it| it.slot == slot) else { return Progress::Open };
-        let taken = |slot: usize, came| {
-            let at = &mut slots[slot];
-            if let SlotRequest::Early(_, envelope) = &mut at.request {
-                *envelope = came;
-            }
-            at.is_open = false;
+        let taken = |early: &EarlyReceive, came| {
+            slots[early.slot].settle(early, place, Ok(came));
             self.open.set(self.open.get() - 1);
         };
         // SAFETY: the rooms are the requests' (`add_early`), which are not complete.
@@ -350,19 +397,15 @@ impl<'env> Open<'env> {
         let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return };
         let mut failed = None;
         for early in &*early {
-            let at = &mut slots[early.slot];
-            let SlotRequest::Early(data, envelope) = &mut at.request else { continue };
+            if !slots[early.slot].is_early {
+                continue;
+            }
             // SAFETY: as in `look_early`; `copy` copies any elements. The request is withdrawn
             // before the memory goes in any other way (`abandon`).
             match unsafe { place.post(early, copy) } {
-                Ok(Ok(came)) => {
-                    *envelope = came;
-                    at.is_open = false;
-                    self.open.set(self.open.get() - 1);
-                }
-                Ok(Err(ticket)) => {
-                    let posted = PostedReceive::of_early(place, early, ticket, *data);
-                    at.request = SlotRequest::Underway(Box::new(posted));
+                Ok(state) => {
+                    self.open.set(self.open.get() - usize::from(state.is_ok()));
+                    slots[early.slot].settle(early, place, state);
                 }
                 Err(why) => {
                     failed = Some((PostedReceive::unfit(early, *why), place.whose()));

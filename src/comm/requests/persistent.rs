@@ -5,6 +5,7 @@ use super::open::{Running, Underway};
 use super::pending::Lent;
 use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
+use crate::fabric::EarlyReceive;
 use crate::Status;
 use std::fmt;
 use std::marker::PhantomData;
@@ -103,11 +104,28 @@ impl<T> fmt::Debug for Persistent<'_, '_, T> {
     }
 }
 
+/// What became of a call that was started again.
+pub(super) enum Restarted {
+    Over,
+    Open,
+    /// It is an early receive, in a slot that is still to be found.
+    Early(EarlyReceive),
+}
+
+impl Restarted {
+    pub(super) fn of(is_over: bool) -> Self {
+        if is_over { Restarted::Over } else { Restarted::Open }
+    }
+}
+
 /// A call that can be started when it is not under way.
 pub(super) trait Restart<'env>: Running {
-    /// Starts it, at the line `at`; whether it is over already. It was made in this scope, or in
-    /// one of the same communicator.
-    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool;
+    /// Starts it, at the line `at`. It was made in this scope, or in one of the same communicator.
+    fn restart(
+        &mut self,
+        scope: &mut Requests<'_, 'env>,
+        at: &'static Location<'static>,
+    ) -> Restarted;
 
     /// What it has received.
     fn status(&self) -> Option<Status> {
@@ -116,11 +134,15 @@ pub(super) trait Restart<'env>: Running {
 }
 
 impl<'env> Restart<'env> for Collective<'env> {
-    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
+    fn restart(
+        &mut self,
+        scope: &mut Requests<'_, 'env>,
+        at: &'static Location<'static>,
+    ) -> Restarted {
         let begun = scope.begin(self.job().call(), at);
         // SAFETY: made with this port (`set_up`), which `begin` has compared; the scope completes
         // the call, or waits until nobody has its memory.
-        unsafe { scope.launch(self, begun) }
+        Restarted::of(unsafe { scope.launch(self, begun) })
     }
 }
 
@@ -142,13 +164,21 @@ impl<'env, T, R, K> Repeated<'env, T, R, K> {
 /// A [`Repeated`] of any kind.
 trait Repeatable<'env>: Underway + 'env {
     /// As [`Restart::restart`].
-    fn start(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool;
+    fn start(
+        &mut self,
+        scope: &mut Requests<'_, 'env>,
+        at: &'static Location<'static>,
+    ) -> Restarted;
 
     fn status(&self) -> Option<Status>;
 }
 
 impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Repeatable<'env> for Repeated<'env, T, R, K> {
-    fn start(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
+    fn start(
+        &mut self,
+        scope: &mut Requests<'_, 'env>,
+        at: &'static Location<'static>,
+    ) -> Restarted {
         self.call.restart(scope, at)
     }
 
@@ -188,8 +218,14 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mut persistent: Persistent<'scope, 'env, T>,
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
         match persistent.again.start(self, Location::caller()) {
-            true => OpenRequest::over(persistent),
-            false => self.open(persistent.again),
+            Restarted::Over => OpenRequest::over(persistent),
+            Restarted::Open => self.open(persistent.again),
+            Restarted::Early(early) => {
+                let (open, port) = (self.open, &self.comm.port);
+                // SAFETY: the buffer is borrowed for longer than the scope, which does not end
+                // before the request is complete or withdrawn; nobody uses it before that.
+                OpenRequest::open(unsafe { open.add_early_again(port, persistent.again, early) })
+            }
         }
     }
 

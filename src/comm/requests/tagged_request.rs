@@ -2,7 +2,7 @@
 
 use super::super::tagged::TaggedCall;
 use super::open::{Failure, Running, Underway, Whose};
-use super::persistent::{Repeated, Restart};
+use super::persistent::{Repeated, Restart, Restarted};
 use super::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
 use crate::error::CallSite;
@@ -74,6 +74,10 @@ impl<A> Running for StartedMessage<A> {
 
     fn source(&self) -> Option<usize> {
         self.request.source()
+    }
+
+    fn settle(&mut self, state: Result<Envelope, Arc<Ticket>>) {
+        self.request.start_again(state);
     }
 
     fn whose(&self) -> Whose {
@@ -198,10 +202,20 @@ struct Replay<T> {
 }
 
 impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
-    fn restart(&mut self, scope: &mut Requests<'_, 'env>, at: &'static Location<'static>) -> bool {
+    fn restart(
+        &mut self,
+        scope: &mut Requests<'_, 'env>,
+        at: &'static Location<'static>,
+    ) -> Restarted {
         let StartedMessage { call, request, again } = self;
         call.at = at;
+        again.has_started = true;
         scope.enter_tagged(call);
+        if again.to.is_none()
+            && let Some(early) = scope.begin_early::<T>(call, again.data.cast())
+        {
+            return Restarted::Early(early(0));
+        }
         // SAFETY: the data are borrowed for longer than the scope, and not the program's until the
         // scope has completed the request, or withdrawn it.
         let state = unsafe {
@@ -212,8 +226,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
         };
         let is_over = state.is_ok();
         request.start_again(state);
-        again.has_started = true;
-        is_over
+        Restarted::of(is_over)
     }
 
     fn status(&self) -> Option<Status> {
@@ -329,17 +342,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         let call = Self::receive_of::<T>(data.len(), (from, tag), at);
         self.enter_tagged(&call);
         let (to, len) = (data.as_mut_ptr(), data.len());
-        let (data, port) = (ReceivedData::of(to, len), &mut self.comm.port);
-        let memory = (to.cast_const().cast(), len * size_of::<T>());
-        if let (Some(ring), Some(source)) =
-            (port.begin_early(call.peer, memory, self.open.address()), call.peer)
-        {
-            let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
-            let (source, tag) = (source as u32, call.tag);
-            let early = |slot| EarlyReceive { room, source, tag, ring, slot };
+        let data = ReceivedData::of(to, len);
+        if let Some(early) = self.begin_early::<T>(&call, to) {
             // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
             // request is complete or withdrawn; nobody uses it before that.
-            return OpenRequest::open(unsafe { self.open.add_early(port, data, early) });
+            return OpenRequest::open(unsafe { self.open.add_early(&self.comm.port, data, early) });
         }
         // SAFETY: as above.
         match unsafe { self.post_receive::<T>(&call, to) } {
@@ -487,6 +494,22 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> TaggedCall {
         let sig = const { &Signature::of::<T>("started recv_tagged", "from rank") };
         TaggedCall { sig, at, len, peer: from.into().rank(), tag: tag.into().number() }
+    }
+
+    /// The receive `call`, which is on record, of elements at `to`, as an early one of a slot, if
+    /// it can be one.
+    #[inline(always)]
+    fn begin_early<T: Element>(
+        &mut self,
+        call: &TaggedCall,
+        to: *mut T,
+    ) -> Option<impl FnOnce(usize) -> EarlyReceive + use<T>> {
+        let source = call.peer?;
+        let memory = (to.cast_const().cast(), call.len * size_of::<T>());
+        let ring = self.comm.port.begin_early(source, memory, self.open.address())?;
+        let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
+        let (source, tag) = (source as u32, call.tag);
+        Some(move |slot| EarlyReceive { room, source, tag, ring, slot })
     }
 
     /// Sends the elements of `call`, which is on record, at `data`.

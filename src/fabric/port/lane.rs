@@ -484,7 +484,7 @@ impl LaneCall {
 }
 
 /// Rank `rank` has published something for `peer`, which may sleep until any rank does.
-pub(super) fn wake(fabric: &CommState, (rank, peer): (usize, usize), crowded: bool) {
+pub(crate) fn wake(fabric: &CommState, (rank, peer): (usize, usize), crowded: bool) {
     let seat = fabric.seat(peer);
     // Relaxed: a hint (`wait/berth.rs`).
     let may_sleep = crowded || seat.hint().load(Relaxed) != 0;
@@ -495,7 +495,7 @@ pub(super) fn wake(fabric: &CommState, (rank, peer): (usize, usize), crowded: bo
 }
 
 /// See [`LaneCall::give_up`].
-pub(super) fn give_up(fabric: &CommState, rank: usize, run: u64, crowded: bool) {
+pub(crate) fn give_up(fabric: &CommState, rank: usize, run: u64, crowded: bool) {
     let member = fabric.member(rank);
     drop(fabric.world().poison(run, member, None));
     fabric.leave(rank);

@@ -3,7 +3,7 @@
 
 use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
-use super::super::early_receive::{EarlyPlace, EarlyReceive};
+use super::super::early_receive::EarlyPlace;
 use super::super::match_list::MatchPattern;
 use super::super::message_label::MessageLabel;
 use super::super::tagged_queue::{
@@ -14,7 +14,7 @@ use super::super::thread::Thread;
 use super::super::tagged_ring::{SHORT, TaggedRing};
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
-use super::lane::{Place, give_up, wake};
+use super::lane::{Place, give_up};
 use super::waiting::For;
 use super::{Peer, Port, PortState, Stop};
 use crate::sync::{Arc, fetch_to_write};
@@ -138,11 +138,10 @@ impl Port {
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begin_early(
         &mut self,
-        source: Option<usize>,
+        source: usize,
         (at, bytes): (*const u8, usize),
         scope: usize,
     ) -> Option<NonNull<TaggedRing>> {
-        let source = source?;
         let is_quiet = self.fabric.tagged(self.rank).is_quiet();
         if bytes > SHORT || !is_quiet || self.state != PortState::Plain {
             return None;
@@ -473,66 +472,5 @@ impl TaggedRequest {
         if let Err(ticket) = &self.state {
             self.fabric.tagged(self.owner).withdraw(ticket);
         }
-    }
-}
-
-#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-impl EarlyPlace {
-    /// Gives messages that have come from the source of `early`'s receive at `at` to the receives
-    /// that ask for them, as [`TaggedQueue::take_early`].
-    ///
-    /// # Safety
-    /// As there; the receives are of this place.
-    #[inline(always)]
-    pub(crate) unsafe fn look(
-        &self,
-        early: &mut Vec<EarlyReceive>,
-        at: usize,
-        taken: impl FnMut(usize, Envelope),
-    ) -> Result<bool, (usize, Box<UnfitReceive>)> {
-        let EarlyReceive { source, ring, .. } = early[at];
-        // SAFETY: a ring that was made stays as long as the words of the communicator, which the
-        // hold keeps.
-        let ring = unsafe { ring.as_ref() };
-        // SAFETY: by the contract.
-        unsafe { self.hold.tagged(self.rank).take_early((source, ring), early, taken) }
-    }
-
-    /// Posts a receive, as [`Port::recv_tagged`] does.
-    ///
-    /// # Safety
-    /// As there; the receive is of this place.
-    pub(crate) unsafe fn post(
-        &self,
-        early: &EarlyReceive,
-        copy: Copier,
-    ) -> Result<Result<Envelope, Arc<Ticket>>, Box<UnfitReceive>> {
-        let own = self.hold.tagged(self.rank);
-        // SAFETY: by the contract.
-        match unsafe { own.receive(early.pattern(), early.room, copy) }? {
-            Received::Message { envelope, was_lent } => {
-                own.count_settled();
-                if was_lent {
-                    wake(&self.hold, (self.rank, envelope.source as usize), self.crowded);
-                }
-                Ok(Ok(envelope))
-            }
-            Received::Posted(ticket) => Ok(Err(ticket)),
-        }
-    }
-
-    /// `peer`, if it has left: it never comes.
-    pub(crate) fn left(&self, peer: u32) -> Option<usize> {
-        let peer = peer as usize;
-        self.hold.has_left(peer, self.run).then_some(peer)
-    }
-
-    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
-        (&self.hold, self.rank, self.run)
-    }
-
-    /// As [`LaneCall::give_up`](super::LaneCall::give_up).
-    pub(crate) fn give_up(&self) {
-        give_up(&self.hold, self.rank, self.run, self.crowded);
     }
 }

@@ -29,7 +29,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneCall, LaneEnd, LaneProgress, Place};
+pub(crate) use lane::{Disagreement, LaneCall, LaneEnd, LaneProgress, Place, give_up, wake};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub(crate) use neighbors::NeighborGuard;

@@ -159,3 +159,79 @@ pub(super) fn short_and_long_messages() {
     }
     sender.join().unwrap();
 }
+
+/// Three early receives and as many messages, the second of which comes by the lock: whichever way
+/// each is taken, they are taken in their order.
+pub(super) fn early_receives() {
+    unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
+        // SAFETY: the queue's contract.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+    }
+    let queue = Arc::new(TaggedQueue::new(0, 2));
+    queue.make_ring(1);
+    let there = queue.clone();
+    let sender = thread::spawn(move || {
+        let ring = there.ring(1).unwrap();
+        let values = [1_u64, 2, 3];
+        let memory = |value: &u64| (std::ptr::from_ref(value).cast::<u8>(), 8);
+        let mut lent = None;
+        for (i, (from, bytes)) in values.iter().map(memory).enumerate() {
+            // SAFETY: eight bytes are there.
+            if i != 1 && unsafe { ring.send(7, &label(), from, bytes, None) } {
+                continue;
+            }
+            let out = OutgoingMessage {
+                source: 1,
+                tag: 7,
+                label: label(),
+                data: Data::Elements(from, bytes),
+            };
+            // SAFETY: as above; it waits for the ticket.
+            if let SentMessage::Lent(ticket) = unsafe { there.send(out, copy) }.expect("it fits") {
+                lent = Some(ticket);
+            }
+        }
+        if let Some(ticket) = lent {
+            await_done(&ticket);
+        }
+    });
+    let mut values = [0_u64; 3];
+    let ring = queue.ring(1).unwrap();
+    let receive = |(slot, value): (usize, &mut u64)| EarlyReceive {
+        room: crate::fabric::ReceiveRoom { label: label(), at: std::ptr::from_mut(value).cast() },
+        source: 1,
+        tag: Some(7),
+        ring: ring.into(),
+        slot,
+    };
+    let mut early: Vec<_> = values.iter_mut().enumerate().map(receive).collect();
+    let mut tickets = Vec::new();
+    while !early.is_empty() {
+        // SAFETY: nobody else uses the values.
+        match unsafe { queue.take_early((1, ring), &mut early, |_, _| reached("early")) } {
+            Ok(false) => yield_now(),
+            Ok(true) => {
+                for it in early.drain(..) {
+                    let room = ReceiveRoom { label: it.room.label, at: it.room.at };
+                    // SAFETY: it waits for the ticket.
+                    match unsafe { queue.receive(it.pattern(), room, copy) }.expect("it fits") {
+                        Received::Message { .. } => reached("posted early"),
+                        Received::Posted(ticket) => tickets.push(ticket),
+                    }
+                }
+            }
+            Err(_) => panic!("it fits"),
+        }
+    }
+    if tickets.is_empty() {
+        reached("none left");
+    }
+    for ticket in tickets {
+        while !ticket.is_done() {
+            queue.poll(Some(1));
+            yield_now();
+        }
+    }
+    assert_eq!(values, [1, 2, 3], "overtaken");
+    sender.join().unwrap();
+}
