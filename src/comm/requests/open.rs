@@ -4,8 +4,8 @@ use super::tagged_request::{PostedReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port, Signature,
-    Ticket,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port,
+    Signature, Ticket,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -271,12 +271,7 @@ impl<'env> Open<'env> {
     }
 
     #[inline(always)]
-    fn add_in(
-        &self,
-        inner: &mut Inner<'env>,
-        request: SlotRequest<'env>,
-        is_early: bool,
-    ) -> usize {
+    fn add_in(&self, inner: &mut Inner<'env>, request: SlotRequest<'env>, is_early: bool) -> usize {
         let Inner { slots, first_free, first_open, .. } = inner;
         self.open.set(self.open.get() + 1);
         let new = OpenSlot { request, is_open: true, is_early };

@@ -9,8 +9,8 @@ use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port, ReceiveRoom, Signature,
-    TaggedRequest, Ticket, UnfitReceive,
+    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port,
+    ReceiveRoom, Signature, TaggedRequest, Ticket, UnfitReceive,
 };
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
@@ -27,7 +27,6 @@ impl<A> StartedMessage<A> {
     fn envelope(&self) -> Envelope {
         self.request.envelope().expect("a request that is complete")
     }
-
 }
 
 /// The message that came for `call` does not fit.

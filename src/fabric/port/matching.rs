@@ -9,9 +9,9 @@ use super::super::message_label::MessageLabel;
 use super::super::tagged_queue::{
     Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage, TaggedQueue,
 };
+use super::super::tagged_ring::{SHORT, TaggedRing};
 #[cfg(not(loom))]
 use super::super::thread::Thread;
-use super::super::tagged_ring::{SHORT, TaggedRing};
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
 use super::lane::{Place, give_up};
