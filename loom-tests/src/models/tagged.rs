@@ -188,7 +188,6 @@ fn early_receives() {
         body: real::early_receives,
     }
     .check();
-    must_fail("tagged: early receives come before what lies in the queue", Some(2), "overtaken", || {
-        taking_early_blindly::early_receives();
-    });
+    let name = "tagged: early receives come before what lies in the queue";
+    must_fail(name, Some(2), "overtaken", taking_early_blindly::early_receives);
 }
