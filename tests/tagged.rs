@@ -1059,3 +1059,85 @@ fn nothing_is_freed_while_a_request_has_it() {
         }
     });
 }
+
+/// Receives from one rank in an order of their own: started ones, short and long, of which the
+/// short ones are early, with calls that wait and probes between them. Of each tag every receive
+/// gets the message whose turn it is.
+#[test]
+fn receives_that_are_early_keep_their_order() {
+    watched(|| {
+        let team = team(2);
+        team.run(|comm| {
+            let peer = 1 - comm.rank();
+            for turn in 0..600u64 {
+                // The same on both ranks.
+                let mut dice = Dice(seed(29) ^ turn << 32);
+                let sizes = [0, 1, 2, 8, 9, 100, 128, 129, LONG];
+                let mut sent = Vec::new();
+                for i in 0..1 + dice.below(12) {
+                    let (tag, len) = (dice.below(3) as u32, dice.of(&sizes));
+                    sent.push((tag, vec![turn << 8 | i as u64; len]));
+                }
+                if comm.rank() == 0 {
+                    comm.requests(|scope| {
+                        for (tag, data) in &sent {
+                            let request = scope.send_tagged(data, peer, *tag);
+                            drop(request);
+                        }
+                    });
+                    continue;
+                }
+                // The tags in another order, and for each what comes.
+                let mut order: Vec<u32> = sent.iter().map(|it| it.0).collect();
+                for i in (1..order.len()).rev() {
+                    order.swap(i, dice.below(i + 1));
+                }
+                let mut left: Vec<_> = sent.iter().map(Some).collect();
+                let mut next = |tag| {
+                    let at = left.iter().position(|it| it.is_some_and(|it| it.0 == tag)).unwrap();
+                    &left[at].take().unwrap().1
+                };
+                let wanted: Vec<&Vec<u64>> = order.iter().map(|&tag| next(tag)).collect();
+                let mut rooms: Vec<_> = wanted.iter().map(|it| vec![0; it.len()]).collect();
+                comm.requests(|scope| {
+                    let mut open = Vec::new();
+                    for ((&tag, &wanted), room) in order.iter().zip(&wanted).zip(&mut rooms) {
+                        match dice.below(8) {
+                            0 => {
+                                let came = scope.comm().probe(peer, tag);
+                                assert_eq!(came.len, wanted.len());
+                                scope.comm().recv_tagged(room, peer, tag);
+                                assert_eq!(room, wanted);
+                            }
+                            1 => {
+                                scope.comm().recv_tagged(room, peer, tag);
+                                assert_eq!(room, wanted);
+                            }
+                            2 => {
+                                let set_up = scope.persistent_recv_tagged(room, peer, tag);
+                                let request = scope.start(set_up);
+                                assert_eq!(scope.wait(request).buf(), wanted);
+                            }
+                            3 => {
+                                let mut request = scope.recv_tagged(room, peer, tag);
+                                while !scope.test(&mut request) {}
+                                assert_eq!(scope.wait(request).0, wanted);
+                            }
+                            _ => open.push((scope.recv_tagged(room, peer, tag), wanted)),
+                        }
+                        if dice.below(4) == 0 && !open.is_empty() {
+                            let (request, wanted) = open.swap_remove(dice.below(open.len()));
+                            assert_eq!(scope.wait(request).0, wanted);
+                        }
+                    }
+                    while !open.is_empty() {
+                        let (request, wanted) = open.swap_remove(dice.below(open.len()));
+                        let (got, status) = scope.wait(request);
+                        assert_eq!((&*got, status.len), (&wanted[..], wanted.len()));
+                    }
+                });
+            }
+        })
+        .unwrap();
+    });
+}
