@@ -1,6 +1,6 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
-use super::tagged_request::{PostedReceive, ReceivedData};
+use super::tagged_request::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
@@ -124,7 +124,7 @@ impl<'env> OpenSlot<'env> {
         match (&mut self.request, state) {
             (SlotRequest::Early(_, envelope), Ok(came)) => *envelope = came,
             (&mut SlotRequest::Early(data, _), Err(ticket)) => {
-                let posted = PostedReceive::of_early(place, early, ticket, data);
+                let posted = PendingReceive::of_early(place, early, ticket, data);
                 self.request = SlotRequest::Underway(Box::new(posted));
             }
             (SlotRequest::Underway(request), state) => request.running_mut().settle(state),
@@ -374,7 +374,7 @@ impl<'env> Open<'env> {
                 self.look_in(inner, slot)
             }
             Err((at, why)) => {
-                let (why, whose) = (PostedReceive::unfit(&early[at], *why), place.whose());
+                let (why, whose) = (PendingReceive::unfit(&early[at], *why), place.whose());
                 let whose = (whose.0.clone(), whose.1, whose.2);
                 self.fail_in(inner, why, whose)
             }
@@ -403,7 +403,7 @@ impl<'env> Open<'env> {
                     slots[early.slot].settle(early, place, state);
                 }
                 Err(why) => {
-                    failed = Some((PostedReceive::unfit(early, *why), place.whose()));
+                    failed = Some((PendingReceive::unfit(early, *why), place.whose()));
                     break;
                 }
             }

@@ -146,12 +146,12 @@ impl ReceivedData {
 }
 
 /// A receive in the queue.
-pub(super) struct PostedReceive {
+pub(super) struct PendingReceive {
     message: StartedMessage<()>,
     data: ReceivedData,
 }
 
-impl PostedReceive {
+impl PendingReceive {
     /// That was early.
     pub(super) fn of_early(
         place: &EarlyPlace,
@@ -161,7 +161,7 @@ impl PostedReceive {
     ) -> Self {
         let request = TaggedRequest::of_early(place, early.source, ticket);
         let message = StartedMessage { call: Self::call(early), request, again: () };
-        PostedReceive { message, data }
+        PendingReceive { message, data }
     }
 
     /// The message that came for an early receive does not fit.
@@ -177,7 +177,7 @@ impl PostedReceive {
     }
 }
 
-impl Underway for PostedReceive {
+impl Underway for PendingReceive {
     fn running(&self) -> &dyn Running {
         &self.message
     }
@@ -358,7 +358,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
                 let port = &self.comm.port;
                 let request = TaggedRequest::new(port, port.rank(), call.peer, state);
                 let message = StartedMessage { call, request, again: () };
-                self.open(Box::new(PostedReceive { message, data }))
+                self.open(Box::new(PendingReceive { message, data }))
             }
         }
     }
