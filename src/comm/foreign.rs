@@ -176,6 +176,11 @@ impl Comm {
         }
     }
 
+    /// See [`give_way`](crate::raw::give_way).
+    pub(crate) fn give_way(&self) -> bool {
+        self.port.give_way()
+    }
+
     /// See [`wake`](crate::raw::wake).
     #[inline(always)]
     pub(crate) fn wake_foreign(&self, peer: usize) {

@@ -156,6 +156,17 @@ fn is_only(ranks: usize) -> bool {
     RUNNING.load(Ordering::Relaxed) <= ranks
 }
 
+/// Gives the core to another thread, as the first stage of a crowded rank's wait does; not where
+/// ranks sleep rather than yield. Whether it did.
+#[cfg(not(loom))]
+pub(crate) fn give_way(occasion: Occasion) -> bool {
+    let may_yield = !mode::is_on(occasion);
+    if may_yield {
+        mode::yield_timed();
+    }
+    may_yield
+}
+
 /// One wait, after the first looks have failed.
 pub(crate) struct Backoff {
     wait: Wait,

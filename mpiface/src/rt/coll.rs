@@ -232,7 +232,7 @@ impl Call<'_> {
                 // By the queue it would wait for the receiver, too, and take its lock.
                 let lane = world.new_part_lane(to, me);
                 // SAFETY: a rank's calls come one at a time.
-                world.look_for(|| match unsafe { lane.is_crowded() } {
+                world.soon(me, || match unsafe { lane.is_crowded() } {
                     // Seldom, and for several messages: the receiver has to fetch the line back.
                     true => {
                         (0..4).for_each(|_| std::hint::spin_loop());

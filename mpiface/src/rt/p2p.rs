@@ -808,7 +808,7 @@ pub unsafe fn receive_soon(
     let slot = &world.slots[me];
     let mut seen = None;
     let mut lane = None;
-    world.look_for(|| {
+    let look = || {
         let left = slot.left.told();
         lane = lane.or_else(|| world.lane(me, by));
         if seen == Some(left) && lane.is_none_or(ShortLane::is_empty) {
@@ -817,7 +817,12 @@ pub unsafe fn receive_soon(
         seen = Some(left);
         // SAFETY: passed on.
         unsafe { receive_now(world, (me, by), pattern, place) }
-    })
+    };
+    if place.bytes() > world.lane_bytes() {
+        // Where ranks share cores, the sender copies it in its turn, if it finds the receive.
+        return world.look_for(look);
+    }
+    world.soon(me, look)
 }
 
 /// Receives a message of rank `by`, if it is there.

@@ -97,7 +97,7 @@ pub unsafe fn take_soon(
 ) -> Option<Received> {
     let slot = &world.slots[me];
     let mut seen = None;
-    world.look_for(|| {
+    world.soon(me, || {
         // SAFETY: passed on.
         let taken = unsafe { take_now(world, (me, by), pattern, place) };
         if taken.is_some() || !slot.has_parts() || seen == Some(slot.left.told()) {

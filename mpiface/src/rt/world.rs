@@ -41,7 +41,10 @@ pub const JUDGED: Duration = Duration::from_millis(50);
 /// to say so takes as long as several messages, which the others then wait for.
 const LOOKS: u32 = 2000;
 /// The same where ranks share cores.
-const LOOKS_CROWDED: u32 = 64;
+const LOOKS_CROWDED: u32 = 8;
+/// There it lets the others have so many turns of its core, too: most answers come within one or
+/// two, and to say that it waits would lengthen each.
+const TURNS_CROWDED: u32 = 4;
 /// After so many looks, about a microsecond, it looks at a slower pace.
 const LOOKS_EAGER: u32 = 400;
 
@@ -199,6 +202,8 @@ pub struct World {
     is_crowded: bool,
     /// So often a rank looks before it waits.
     looks: u32,
+    /// So often it lets others have its core before it waits.
+    turns: u32,
     contexts: AtomicU32,
     /// By their numbers, for errors.
     comms: Mutex<HashMap<u32, Weak<Shared>>>,
@@ -246,6 +251,7 @@ impl World {
                 (None, true) => LOOKS_CROWDED,
                 (None, false) => LOOKS,
             },
+            turns: if ranks > cores && record.is_none() { TURNS_CROWDED } else { 0 },
             record,
             contexts: AtomicU32::new(1),
             branches: Branches::default(),
@@ -435,6 +441,35 @@ impl World {
         None
     }
 
+    /// The same of what `rank`, the calling one, waits for: where ranks share cores, the others have
+    /// their turns meanwhile.
+    #[inline]
+    pub fn soon<R>(&self, rank: usize, mut found: impl FnMut() -> Option<R>) -> Option<R> {
+        let mut result = self.look_for(&mut found);
+        if result.is_none() && self.turns > 0 {
+            self.give_way(rank, &mut || {
+                result = found();
+                result.is_some()
+            });
+        }
+        result
+    }
+
+    /// Lets others have this core until `found`, for some turns.
+    #[cold]
+    #[inline(never)]
+    fn give_way(&self, rank: usize, found: &mut dyn FnMut() -> bool) {
+        let has_given_way = || {
+            let library = self.slots[rank].library.0.borrow();
+            library.as_ref().is_some_and(raw::give_way)
+        };
+        for _ in 0..self.turns {
+            if !has_given_way() || found() {
+                break;
+            }
+        }
+    }
+
     /// Waits until `holds`, which the rank `peer` makes true, or any; `condition` is the same for
     /// others to look at, made only for a long wait.
     #[inline]
@@ -446,7 +481,7 @@ impl World {
         holds: impl Fn() -> bool,
         condition: impl FnOnce() -> Arc<dyn Condition>,
     ) {
-        if self.look_for(|| holds().then_some(())).is_some() {
+        if self.soon(rank, || holds().then_some(())).is_some() {
             return;
         }
         self.wait_long(rank, site, peer.filter(|it| *it != rank), &holds, condition());

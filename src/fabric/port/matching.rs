@@ -19,6 +19,8 @@ use super::waiting::For;
 use super::{Peer, Port, PortState, Stop};
 use crate::sync::{Arc, fetch_to_write};
 use crate::wait::Wait;
+#[cfg(not(loom))]
+use crate::wait::{Occasion, give_way};
 use std::any::Any;
 use std::ptr::NonNull;
 
@@ -280,6 +282,12 @@ impl Port {
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
         self.wait_for(peer, |_| ready())
+    }
+
+    /// Gives the core to another thread where this rank's waits begin so. Whether it did.
+    #[cfg(not(loom))]
+    pub(crate) fn give_way(&self) -> bool {
+        self.crowded && self.wait == Wait::Auto && give_way(Occasion::Pair)
     }
 
     /// Something of these words has been made true for `peer`.

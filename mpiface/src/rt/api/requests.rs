@@ -25,7 +25,7 @@ pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
         return caller.world.wait(caller.me, caller.site, req.ask.by, holds, condition);
     }
     // It is carried on outside of the library, where other ranks can be woken.
-    while caller.world.look_for(|| caller.advance(req).then_some(())).is_none() {
+    while caller.world.soon(caller.me, || caller.advance(req).then_some(())).is_none() {
         let holds = || caller.can_advance(req);
         caller.world.wait(caller.me, caller.site, None, holds, condition);
     }
@@ -354,7 +354,7 @@ fn retire_soon(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Op
 
 #[inline(never)]
 fn retire_later(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
-    if !caller.world.look_for(|| is_done_now(caller, handle.get()))? {
+    if !caller.world.soon(caller.me, || is_done_now(caller, handle.get()))? {
         return None;
     }
     let outcome = retire_plain(caller, handle, status);
@@ -416,7 +416,7 @@ pub(super) fn waitany(
     status: StatusOut,
 ) -> Outcome {
     let first = || first_done(caller, count, handles);
-    let soon = caller.world.look_for(|| first().map_or(Some(None), |it| it.map(Some)));
+    let soon = caller.world.soon(caller.me, || first().map_or(Some(None), |it| it.map(Some)));
     if let Some(Some(place)) = soon {
         index.set(int(place));
         return retire(caller, handles.at(place), status);
