@@ -23,9 +23,10 @@
 //! | yield | 50 calls, and 250 us from then on | each is timed |
 //! | sleep | 10 ms, unless woken | by [`Events`] and [`Berth`] |
 //!
-//! and without the yields while a mode is on: yields have been slow lately ([`mode`]). Nobody
-//! misses a wake there; sleeps are timed all the same, for what has no wake: a peer that leaves or
-//! waits in a circle, a deadline.
+//! (the first four yields come before the wait is announced; at a started call, whose looks are
+//! long, after four looks), and without the yields while a mode is on: yields have been slow lately
+//! ([`mode`]). Nobody misses a wake there; sleeps are timed all the same, for what has no wake: a
+//! peer that leaves or waits in a circle, a deadline.
 //!
 //! | file | |
 //! |---|---|

@@ -196,9 +196,9 @@ fn a_meeting_with_a_relaxed_load_is_detected() {
     a_meeting::<weak_load::Word>();
 }
 
-/// Three messages by a lane of two slots and one room: in their order, and each whole, whoever takes
-/// them. They go to the room if it is free, else to the slot. The sender takes, too, when the lane
-/// is full; a lock says who may.
+/// Three messages by a lane of two slots and one room: in their order, and each whole, whoever
+/// takes them. They go to the room if it is free, else to the slot. The sender takes, too, when the
+/// lane is full; a lock says who may.
 macro_rules! a_lane {
     ($room:ident) => {
         loom::model(|| {

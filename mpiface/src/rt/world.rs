@@ -441,8 +441,8 @@ impl World {
         None
     }
 
-    /// The same of what `rank`, the calling one, waits for: where ranks share cores, the others have
-    /// their turns meanwhile.
+    /// The same of what `rank`, the calling one, waits for: where ranks share cores, the others
+    /// have their turns meanwhile.
     #[inline]
     pub fn soon<R>(&self, rank: usize, mut found: impl FnMut() -> Option<R>) -> Option<R> {
         let mut result = self.look_for(&mut found);

@@ -36,7 +36,7 @@ pub(crate) use neighbors::NeighborGuard;
 pub(crate) use shown_blocks::{OwnBlocks, ShownBlocks, copy_few};
 pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
-use waiting::{FEW_LOOKS, MANY_LOOKS};
+use waiting::{FEW_LOOKS, LOOKS_CROWDED, MANY_LOOKS};
 
 /// What no rank's `present` is.
 const CLOSED: u64 = u64::MAX;
@@ -289,9 +289,10 @@ impl Port {
         self.run
     }
 
-    /// Looks before a wait counts as long, recorded or not.
+    /// Looks at a started call before a wait counts as long, recorded or not. Where ranks outnumber
+    /// cores few: each is a look at several words, and what is awaited comes with a turn.
     pub(crate) fn looks(&self) -> u32 {
-        self.usual_looks()
+        self.usual_looks().min(if self.crowded { LOOKS_CROWDED } else { u32::MAX })
     }
 
     /// Whether ranks outnumber cores.

@@ -8,6 +8,8 @@ use super::{CLOSED, Peer, Phase, Port, PortState};
 use crate::mailbox::Header;
 use crate::sync::Instant;
 use crate::sync::diagnostic::Ordering::Relaxed;
+#[cfg(not(loom))]
+use crate::wait::give_way;
 use crate::wait::{Awaited, Backoff, Occasion, Pause, SleepLevel, Wait, give_back};
 use std::time::Duration;
 
@@ -24,6 +26,13 @@ pub(super) const MANY_LOOKS: u32 = 1000;
 pub(super) const FEW_LOOKS: u32 = 1;
 #[cfg(any(loom, shuttle))]
 pub(super) const MANY_LOOKS: u32 = 1;
+/// The same at a started call, where ranks outnumber cores.
+pub(super) const LOOKS_CROWDED: u32 = 4;
+
+/// Turns of its core that a crowded rank leaves to the others before its wait is announced: most
+/// waits are over by then.
+#[cfg(not(loom))]
+const TURNS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
 /// Why a wait ended without what it was for. The caller must quiesce.
 #[derive(Debug)]
@@ -60,6 +69,15 @@ pub(super) enum For {
     Anybody,
 }
 
+impl For {
+    fn occasion(self) -> Occasion {
+        match self {
+            For::Peer | For::Anybody => Occasion::Pair,
+            _ => Occasion::Together,
+        }
+    }
+}
+
 /// Where a rank sleeps.
 struct RankSleeper<'a> {
     fabric: &'a CommState,
@@ -74,11 +92,7 @@ struct RankSleeper<'a> {
 
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
-        let occasion = match self.what {
-            For::Peer | For::Anybody => Occasion::Pair,
-            _ => Occasion::Together,
-        };
-        Backoff::new(wait, self.crowded.then_some(occasion))
+        Backoff::new(wait, self.crowded.then_some(self.what.occasion()))
     }
 
     /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is
@@ -215,6 +229,27 @@ impl Port {
 }
 
 impl Waiter<'_> {
+    /// Where ranks outnumber cores: lets the others have some turns, and goes on with the calls
+    /// that the thread has started. Whether `ready` was so after one of them.
+    #[cfg(not(loom))]
+    fn give_way(&self, occasion: Occasion, ready: &mut dyn FnMut() -> bool) -> bool {
+        let Waiter { fabric, rank, wait, crowded, .. } = self;
+        if !crowded || *wait != Wait::Auto {
+            return false;
+        }
+        let (world, me) = (fabric.world(), fabric.member(*rank));
+        for _ in 0..TURNS {
+            world.carry_on(me);
+            if !give_way(occasion) {
+                break;
+            }
+            if ready() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Waits for `peer` until `ready`, in episode or call `event` if it is for all, and goes on
     /// with the calls that the thread has started. `own`: so many of those that others may wait
     /// for wait for this very thing; None if what is awaited may come from others than `peer`.
@@ -229,6 +264,10 @@ impl Waiter<'_> {
         since: Option<u64>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
+        #[cfg(not(loom))]
+        if since.is_none() && self.give_way(what.occasion(), ready) {
+            return Ok(());
+        }
         let Waiter { fabric, rank, run, wait, crowded } = self;
         let sleeper = RankSleeper { fabric, rank: *rank, peer, what, event, crowded: *crowded };
         let world = fabric.world();
