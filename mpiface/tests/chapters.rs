@@ -49,6 +49,11 @@ fn messages_are_matched_in_the_order_of_the_standard() {
 }
 
 #[test]
+fn parts_of_every_length_and_many_messages_at_once() {
+    runs("uneven.c", &[], &[1, 2, 3, 4, 8], "uneven fine\n");
+}
+
+#[test]
 fn windows_of_each_kind() {
     runs("windows.c", &[], &[1, 2, 3, 4, 8], "windows fine\n");
 }
