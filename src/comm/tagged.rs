@@ -54,7 +54,8 @@ impl Comm {
     /// they were sent. Messages with other tags may be received before them.
     ///
     /// Messages of up to 16 KiB are copied, and the call returns at once, unless 64 MiB have come
-    /// to the receiver that it has not asked for yet. A longer message is read straight from
+    /// to the receiver that it has not asked for yet: then it waits for the receiver, which, if it
+    /// has started a short receive, looks at its next call. A longer message is read straight from
     /// `data`, and the call returns once the receiver has asked for it. (A request does not wait.)
     ///
     /// **Tagged messages and plain ones do not meet**: only [`recv`](Comm::recv) and
