@@ -67,7 +67,7 @@ pub(crate) struct EarlyPlace {
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 impl EarlyPlace {
     /// Gives messages that have come from the source of `early`'s receive at `at` to the receives
-    /// that ask for them, as [`TaggedQueue::take_early`].
+    /// that ask for them, as `TaggedQueue::take_early`.
     ///
     /// # Safety
     /// As there; the receives are of this place.
@@ -86,7 +86,7 @@ impl EarlyPlace {
         unsafe { self.hold.tagged(self.rank).take_early((source, ring), early, taken) }
     }
 
-    /// Posts a receive, as [`Port::recv_tagged`](super::port::Port::recv_tagged) does.
+    /// Posts a receive, as `Port::recv_tagged` does.
     ///
     /// # Safety
     /// As there; the receive is of this place.
