@@ -10,7 +10,7 @@
 
 use super::Comm;
 use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, write};
-use crate::dist::{BLOCK, CutBlock, LANES, Partial, Products, Values};
+use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values};
 use crate::element::Element;
 use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::{Operator, Sum};
@@ -37,8 +37,8 @@ impl Comm {
     /// where p is no power of two) of at most `2 log2 (N/256)` partial sums and
     /// two cut blocks, by address; up to 24 bytes of partial sums (few: cut at
     /// multiples of 256, see [`Block::aligned`](crate::dist::Block::aligned)) in
-    /// the mailbox's line. Two ranks that are cut inside of a block: one message more,
-    /// from rank 0, which it sends before its own sum. Beside a dot product in 16 lanes by
+    /// the mailbox's line. Two ranks that are cut inside of a block: a message to rank 1
+    /// and one back. Beside a dot product in 16 lanes by
     /// hand and a plain sum, on two ranks: `benches/solver.rs` (docs/performance.md, "Solvers").
     ///
     /// # Errors
@@ -197,8 +197,14 @@ impl Comm {
             self.nothing_to_return();
         }
         let values = values.map(Vectorised);
-        if N > 0 && CutBlock::<T>::FITS && self.size() == 2 && !self.spans_nodes() {
-            return self.whole_of_two(sig, at, &values, op, offset);
+        if N > 0 && self.size() == 2 && !self.spans_nodes() {
+            let cut = if self.rank() == 0 { len } else { offset };
+            if cut.is_multiple_of(BLOCK) {
+                return self.whole_of_halves(sig, at, &values, op, offset);
+            }
+            if FirstPart::<T>::fits(cut) {
+                return self.whole_of_two(sig, at, &values, op, offset);
+            }
         }
         let parts = values.map(|x| Partial::new(&x, offset, op));
         if self.spans_nodes() {

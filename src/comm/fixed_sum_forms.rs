@@ -1,10 +1,10 @@
 //! What ranks send each other in a fixed sum: a few numbers behind the part's bounds, or words that
-//! point to one of three things, which stay until the words are consumed.
+//! point to one of four things, which stay until the words are consumed.
 //!
 //! Two ranks choose by where they believe the vector to be cut. If their parts do not follow one
 //! another they may choose differently; so each reads the bounds of any.
 
-use crate::dist::{CutBlock, HalfVector, Partial};
+use crate::dist::{FirstPart, HalfVector, Partial};
 use crate::element::Element;
 use crate::fabric::WordBytes;
 
@@ -13,10 +13,12 @@ pub(super) const BOUNDS: usize = 2 * size_of::<usize>();
 
 /// What posted words point to, as their count: `[Partial<T>; N]` (`fixed_sum.rs`).
 pub(super) const PARTIALS: usize = 1;
-/// `[CutBlock<T>; N]` (`fixed_sum_of_two.rs`).
-pub(super) const CUT_BLOCKS: usize = 2;
-/// `[HalfVector<T>; N]` (the same).
-pub(super) const HALVES: usize = 3;
+/// `[FirstPart<T>; N]` (`fixed_sum_of_two.rs`).
+pub(super) const FIRST_PARTS: usize = 2;
+/// `[Option<T>; N]` (the same).
+pub(super) const RESULTS: usize = 3;
+/// `[HalfVector<T>; N]` (`fixed_sum_of_halves.rs`).
+pub(super) const HALVES: usize = 4;
 
 /// Writes bounds and numbers.
 ///
@@ -58,7 +60,7 @@ pub(super) unsafe fn bounds_of<T: Element>(words: WordBytes) -> Option<(usize, u
     unsafe {
         match words.count {
             PARTIALS => Some((*words.at.cast::<Partial<T>>()).bounds()),
-            CUT_BLOCKS => Some((0, (*words.at.cast::<CutBlock<T>>()).end())),
+            FIRST_PARTS => Some((0, (*words.at.cast::<FirstPart<T>>()).end())),
             HALVES => Some((*words.at.cast::<HalfVector<T>>()).bounds()),
             _ => None,
         }

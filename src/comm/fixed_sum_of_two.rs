@@ -1,24 +1,25 @@
-//! Fixed sums of two ranks.
+//! Fixed sums of two ranks whose vector is cut inside of a block.
 //!
-//! Each rank sends its subtrees, and the short block at the vector's end: in the mailbox's line if
-//! they fit, else it lends them; and each joins both parts. If the vector is cut inside of a block,
-//! rank 0 first lends its elements of that block, as far as they can be combined, before it works
-//! on all others; rank 1 completes the block with its own elements in place, when it is done with
-//! all others. So neither waits for more than one exchange. (Exchanged as contributions, as in
-//! `fixed_sum.rs`, up to 255 elements would be copied and travel.)
+//! Rank 0 lends its subtrees and what is combined of the cut block; rank 1 completes that with its
+//! own elements, in place, and sends the results. Where both exchanged contributions, as
+//! `fixed_sum.rs` does, up to 255 elements would be copied and travel.
 
 use super::Comm;
 use super::fixed_sum::do_not_follow;
-use super::fixed_sum_forms::{BOUNDS, CUT_BLOCKS, HALVES, bounds_in, bounds_of, write};
-use crate::dist::{BLOCK, CutBlock, HalfVector, Values};
+use super::fixed_sum_forms::{BOUNDS, FIRST_PARTS, RESULTS, bounds_in, bounds_of};
+use crate::dist::{FirstPart, SecondPart, Values};
 use crate::element::Element;
 use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::Operator;
 use crate::schedule::Algorithm;
 use std::panic::Location;
 
+/// In the place of a part's begin: results follow. No part begins there.
+const IS_RESULT: usize = usize::MAX;
+
 impl Comm {
-    /// The results of `values` on the two ranks of this communicator.
+    /// The results of `values`, which are cut inside of a block, on the two ranks of this
+    /// communicator.
     pub(super) fn whole_of_two<T: Element, O: Operator<T>, const N: usize>(
         &mut self,
         sig: &'static Signature,
@@ -28,13 +29,19 @@ impl Comm {
         offset: usize,
     ) -> [Option<T>; N] {
         let params = CallParams { algorithm: Algorithm::AR_ANY.index(), ..CallParams::of(N) };
-        if !self.enter(sig, at, params) {
-            self.nothing_to_return();
-        }
         let mut results = [None; N];
-        let outcome = match self.rank() {
-            0 => first(&mut self.port, values, op, &mut results),
-            _ => second(&mut self.port, values, offset, op, &mut results),
+        let outcome = if self.rank() == 0 {
+            let parts = values.each_ref().map(|x| FirstPart::new(x, op));
+            if !self.enter(sig, at, params) {
+                self.nothing_to_return();
+            }
+            lend(&mut self.port, &parts, &mut results)
+        } else {
+            let parts = values.each_ref().map(|x| SecondPart::new(x, offset, op));
+            if !self.enter(sig, at, params) {
+                self.nothing_to_return();
+            }
+            complete(&mut self.port, &parts, offset, op, &mut results)
         };
         if let Err(stop) = outcome {
             self.stop_for_good(stop);
@@ -44,136 +51,32 @@ impl Comm {
 }
 
 /// Rank 0.
-#[inline(always)]
-fn first<T: Element, O: Operator<T>, const N: usize>(
+fn lend<T: Element, const N: usize>(
     port: &mut Port,
-    values: &[impl Values<T>; N],
-    op: &O,
+    parts: &[FirstPart<T>; N],
     results: &mut [Option<T>; N],
 ) -> Result<(), Stop> {
-    // What rank 1 may be reading; before the guard, so that it outlives it.
-    let (cut, parts);
-    let guard = Guard::around_user_code(port);
+    const PEER: usize = 1;
+    let guard = Guard::new(port);
     let port = &mut *guard.port;
-    if !values[0].len().is_multiple_of(BLOCK) {
-        cut = values.each_ref().map(|x| CutBlock::of(x, op));
-        let words = WordBytes { at: cut.as_ptr().cast(), count: CUT_BLOCKS, len: N };
-        port.post_words(1, PayloadKind::SLICE, words)?;
-    }
-    parts = values.each_ref().map(|x| HalfVector::first(x, op));
-    exchange(port, &parts, values[0].len(), op, results)?;
-    port.wait_all_acked()?;
-    guard.disarm();
-    Ok(())
-}
-
-/// Rank 1.
-#[inline(always)]
-fn second<T: Element, O: Operator<T>, const N: usize>(
-    port: &mut Port,
-    values: &[impl Values<T>; N],
-    offset: usize,
-    op: &O,
-    results: &mut [Option<T>; N],
-) -> Result<(), Stop> {
-    // As in `first`.
-    let mut parts;
-    let guard = Guard::around_user_code(port);
-    let port = &mut *guard.port;
-    parts = values.each_ref().map(|x| HalfVector::second(x, offset, op));
-    if !offset.is_multiple_of(BLOCK) {
-        complete(port, &mut parts, values, offset, op)?;
-    }
-    exchange(port, &parts, offset, op, results)?;
-    port.wait_all_acked()?;
-    guard.disarm();
-    Ok(())
-}
-
-/// Rank 1 takes the cut blocks, and completes them.
-fn complete<T: Element, O: Operator<T>, const N: usize>(
-    port: &mut Port,
-    parts: &mut [HalfVector<T>; N],
-    values: &[impl Values<T>; N],
-    offset: usize,
-    op: &O,
-) -> Result<(), Stop> {
-    let mut theirs = None;
-    let is_complete = port.take_any(0, |kind, body| {
+    let words = WordBytes { at: parts.as_ptr().cast(), count: FIRST_PARTS, len: N };
+    port.post_words(PEER, PayloadKind::SLICE, words)?;
+    let mut begins = None;
+    let is_received = port.take_any(PEER, |kind, body| {
         if let Some(bytes) = kind.bytes() {
-            // SAFETY: what rank 0 copies in this call was written so.
-            theirs = unsafe { bounds_in(body, bytes) };
-            return false;
-        }
-        if kind != PayloadKind::SLICE {
-            return false;
-        }
-        // SAFETY: the body of a message of this kind.
-        let words = unsafe { body.cast::<WordBytes>().read() };
-        if words.len != N {
-            return false;
-        }
-        // SAFETY: rank 0 posted them for elements of the same type (fingerprint), as many as ours
-        // (length), and keeps them until this is consumed.
-        theirs = unsafe { bounds_of::<T>(words) };
-        if words.count != CUT_BLOCKS || theirs != Some((0, offset)) {
-            return false;
-        }
-        // SAFETY: as above, by the count.
-        let cut = unsafe { &*words.at.cast::<[CutBlock<T>; N]>() };
-        for ((part, cut), x) in parts.iter_mut().zip(cut).zip(values) {
-            part.complete(cut, x, op);
-        }
-        true
-    })?;
-    if is_complete { Ok(()) } else { Err(differs::<N>((1, offset), theirs)) }
-}
-
-/// Both ranks exchange their parts, and join them. The vector is cut before element `cut`, for all
-/// that this rank knows.
-#[inline(always)]
-fn exchange<T: Element, O: Operator<T>, const N: usize>(
-    port: &mut Port,
-    parts: &[HalfVector<T>; N],
-    cut: usize,
-    op: &O,
-    results: &mut [Option<T>; N],
-) -> Result<(), Stop> {
-    let rank = port.rank();
-    let peer = 1 - rank;
-    let (begin, end) = parts[0].bounds();
-    // All are cut alike.
-    if let Some(bytes) = bytes_of::<T>((begin, end), N) {
-        port.post_copy(peer, bytes, 1, |body| {
-            let numbers = parts.iter().flat_map(HalfVector::numbers);
-            // SAFETY: there is room for `bytes` bytes.
-            unsafe { write((begin, end), numbers, body) }
-        })?;
-    } else {
-        let words = WordBytes { at: parts.as_ptr().cast(), count: HALVES, len: N };
-        port.post_words(peer, PayloadKind::SLICE, words)?;
-    }
-    let follows = |theirs: (usize, usize)| match rank {
-        0 => end == theirs.0,
-        _ => theirs.1 == begin,
-    };
-    let mut theirs = None;
-    let is_whole = port.take_any(peer, |kind, body| {
-        if let Some(bytes) = kind.bytes() {
-            // SAFETY: what is copied in this call was written so.
-            theirs = unsafe { bounds_in(body, bytes) };
-            let Some(bounds) = theirs.filter(|&it| follows(it)) else { return false };
-            if bytes_of::<T>(bounds, N) != Some(bytes) {
+            if bytes < BOUNDS {
                 return false;
             }
-            let each = HalfVector::<T>::len_between(bounds);
-            let from = body.wrapping_add(BOUNDS).cast::<T>();
-            for (k, (result, own)) in results.iter_mut().zip(parts).enumerate() {
-                // SAFETY: `bytes` are as many numbers of the same type (fingerprint).
-                let number = |i| unsafe { from.wrapping_add(i).read_unaligned() };
-                let numbers = (k * each..(k + 1) * each).map(number);
-                *result = own.result_with(rank == 0, bounds, numbers, op);
+            // SAFETY: what is copied in this call begins with two words
+            // (`fixed_sum_forms::write`, `give`).
+            let [begin, _] = unsafe { body.cast::<[usize; 2]>().read_unaligned() };
+            if begin != IS_RESULT || bytes != BOUNDS + size_of_val(results) {
+                begins = Some(begin);
+                return false;
             }
+            // SAFETY: `give` wrote as many results of the same type (fingerprint).
+            *results =
+                unsafe { body.wrapping_add(BOUNDS).cast::<[Option<T>; N]>().read_unaligned() };
             return true;
         }
         if kind != PayloadKind::SLICE {
@@ -184,38 +87,99 @@ fn exchange<T: Element, O: Operator<T>, const N: usize>(
         if words.len != N {
             return false;
         }
-        // SAFETY: the peer posted them for elements of the same type (fingerprint), as many as ours
-        // (length), and keeps them until this is consumed.
-        theirs = unsafe { bounds_of::<T>(words) };
-        if words.count != HALVES || !theirs.is_some_and(follows) {
+        if words.count != RESULTS {
+            // SAFETY: the peer posted them for elements of the same type (fingerprint), as many as
+            // ours (length), and keeps them until this is consumed.
+            begins = unsafe { bounds_of::<T>(words) }.map(|(begin, _)| begin);
             return false;
         }
-        // SAFETY: as above, by the count.
-        let others = unsafe { &*words.at.cast::<[HalfVector<T>; N]>() };
-        for ((result, own), other) in results.iter_mut().zip(parts).zip(others) {
-            *result = own.result_with(rank == 0, other.bounds(), other.numbers(), op);
+        // SAFETY: as above.
+        *results = unsafe { words.at.cast::<[Option<T>; N]>().read() };
+        true
+    })?;
+    if !is_received {
+        let what = match begins {
+            Some(begins) => do_not_follow(0, PEER, (parts[0].end(), begins)),
+            None => format!("sums at once, expected {N}"),
+        };
+        return Err(Stop::Differs { peer: PEER, what });
+    }
+    port.wait_all_acked()?;
+    guard.disarm();
+    Ok(())
+}
+
+/// Rank 1.
+fn complete<T: Element, O: Operator<T>, V: Values<T>, const N: usize>(
+    port: &mut Port,
+    parts: &[SecondPart<'_, T, V>; N],
+    begin: usize,
+    op: &O,
+    results: &mut [Option<T>; N],
+) -> Result<(), Stop> {
+    const PEER: usize = 0;
+    let guard = Guard::around_user_code(port);
+    let port = &mut *guard.port;
+    let mut ends = None;
+    let is_whole = port.take_any(PEER, |kind, body| {
+        if let Some(bytes) = kind.bytes() {
+            // SAFETY: what rank 0 copies in this call was written so.
+            ends = unsafe { bounds_in(body, bytes) }.map(|(_, end)| end);
+            return false;
+        }
+        if kind != PayloadKind::SLICE {
+            return false;
+        }
+        // SAFETY: the body of a message of this kind.
+        let words = unsafe { body.cast::<WordBytes>().read() };
+        if words.len != N {
+            return false;
+        }
+        if words.count != FIRST_PARTS {
+            // SAFETY: of the same type (fingerprint), as many as ours (length); rank 0 keeps it
+            // until this is consumed.
+            ends = unsafe { bounds_of::<T>(words) }.map(|(_, end)| end);
+            return false;
+        }
+        // SAFETY: rank 0 posted as many of them (length, count), for elements of the same type
+        // (fingerprint), and keeps them until this is consumed.
+        let firsts = unsafe { &*words.at.cast::<[FirstPart<T>; N]>() };
+        ends = Some(firsts[0].end());
+        if firsts[0].end() != begin {
+            return false;
+        }
+        for ((result, part), first) in results.iter_mut().zip(parts).zip(firsts) {
+            *result = part.result(first, op);
         }
         true
     })?;
-    if is_whole { Ok(()) } else { Err(differs::<N>((rank, cut), theirs)) }
+    if !is_whole {
+        let what = match ends {
+            Some(end) => do_not_follow(PEER, 1, (end, begin)),
+            None => format!("sums at once, expected {N}"),
+        };
+        return Err(Stop::Differs { peer: PEER, what });
+    }
+    give(port, PEER, results)?;
+    guard.disarm();
+    Ok(())
 }
 
-/// Why a rank's call ends: its part ends, or begins, at an index at which the peer's, which has
-/// these bounds, does not begin or end.
-#[cold]
-fn differs<const N: usize>((rank, own): (usize, usize), theirs: Option<(usize, usize)>) -> Stop {
-    let peer = 1 - rank;
-    let gap = theirs.map(|(begin, end)| if rank == 0 { (own, begin) } else { (end, own) });
-    let what = match gap.filter(|(left, right)| left != right) {
-        Some(gap) => do_not_follow(peer, rank, gap),
-        None => format!("sums at once, expected {N}"),
-    };
-    Stop::Differs { peer, what }
-}
-
-/// The bytes of `n` parts with these bounds, if they fit the mailbox's line.
-#[inline(always)]
-fn bytes_of<T: Element>(bounds: (usize, usize), n: usize) -> Option<usize> {
-    let numbers = HalfVector::<T>::len_between(bounds).checked_mul(n * size_of::<T>())?;
-    (numbers <= PayloadKind::BRIEF - BOUNDS).then_some(BOUNDS + numbers)
+/// Sends the results; they have been read if they are lent.
+fn give<T: Element, const N: usize>(
+    port: &mut Port,
+    peer: usize,
+    results: &[Option<T>; N],
+) -> Result<(), Stop> {
+    let bytes = BOUNDS + size_of_val(results);
+    if bytes > PayloadKind::BRIEF {
+        let words = WordBytes { at: results.as_ptr().cast(), count: RESULTS, len: N };
+        port.post_words(peer, PayloadKind::SLICE, words)?;
+        return port.wait_all_acked();
+    }
+    // SAFETY: there is room for `bytes` bytes.
+    port.post_copy(peer, bytes, 1, |body| unsafe {
+        body.cast::<[usize; 2]>().write_unaligned([IS_RESULT; 2]);
+        body.wrapping_add(BOUNDS).cast::<[Option<T>; N]>().write_unaligned(*results);
+    })
 }

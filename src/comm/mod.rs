@@ -14,6 +14,7 @@ mod diagnose;
 mod fixed_order;
 mod fixed_sum;
 mod fixed_sum_forms;
+mod fixed_sum_of_halves;
 mod fixed_sum_of_two;
 mod forced;
 mod foreign;

@@ -2,6 +2,7 @@
 //! are in the communicator's room.
 
 mod block;
+mod cut_vector;
 mod half_vector;
 mod halo;
 mod open_block;
@@ -11,6 +12,7 @@ pub use block::{Block, BlockCyclic, Distribution};
 pub use halo::{Halo, MAX_DIMENSIONS};
 
 pub(crate) use block::chunk;
-pub(crate) use half_vector::{CutBlock, HalfVector};
+pub(crate) use cut_vector::{FirstPart, SecondPart};
+pub(crate) use half_vector::HalfVector;
 pub(crate) use halo::Region;
 pub(crate) use partial::{BLOCK, LANES, Partial, Products, Values};

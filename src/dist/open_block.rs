@@ -77,8 +77,21 @@ impl<T: Element> OpenBlock<T> {
     }
 
     /// All of it but its length.
-    fn numbers<O: Operator<T>>(&self) -> &[T] {
-        &self.lanes[..self.len.min(if O::COMMUTATIVE { LANES } else { 1 })]
+    pub(crate) fn numbers<O: Operator<T>>(&self) -> &[T] {
+        &self.lanes[..Self::len_of::<O>(self.len)]
+    }
+
+    /// How many numbers a block of `len` elements is.
+    pub(crate) fn len_of<O: Operator<T>>(len: usize) -> usize {
+        len.min(if O::COMMUTATIVE { LANES } else { 1 })
+    }
+
+    /// The block of `len` elements that [`numbers`](OpenBlock::numbers) describe: at least one, and
+    /// as many as there must be.
+    pub(crate) fn from_numbers(len: usize, numbers: &[T]) -> Self {
+        let mut lanes = [numbers[0]; LANES];
+        lanes[..numbers.len()].copy_from_slice(numbers);
+        OpenBlock { len, lanes }
     }
 }
 
@@ -104,14 +117,15 @@ mod tests {
     }
 
     #[test]
-    fn cut_anywhere_and_gone_on_with_it_has_the_same_bits() {
+    fn cut_anywhere_and_sent_on_it_has_the_same_bits() {
         let x: Vec<f64> = (0..256).map(|i| (i as f64).sin() * 10f64.powi(i % 30)).collect();
         let ones = [1.0; 256];
         for n in 1..=256 {
             let want = defined(&x[..n]).to_bits();
             assert_eq!(OpenBlock::of(&&x[..], 0, n, &op::Sum).result(&op::Sum).to_bits(), want);
             for cut in (1..n).step_by(7) {
-                let mut block = OpenBlock::of(&&x[..], 0, cut, &op::Sum);
+                let begun = OpenBlock::of(&&x[..], 0, cut, &op::Sum);
+                let mut block = OpenBlock::from_numbers(cut, begun.numbers::<op::Sum>());
                 block.extend(&Products(&x, &ones), cut, n - cut, &op::Sum);
                 assert_eq!(block.len(), n);
                 assert_eq!(block.result(&op::Sum).to_bits(), want, "{cut} of {n}");
