@@ -103,7 +103,7 @@ fn every_started_call_gives_what_the_blocking_one_gives() {
             watch.case(format!("p = {p}"));
             let team = team(p);
             team.run(|comm| {
-                for (seed, n) in (0..).zip([0, 1, 2, 8, 9, 100, 3001]) {
+                for (seed, n) in (0..).zip([0, 1, 2, 8, 9, 32, 33, 64, 65, 3001]) {
                     all_at_once(comm, n, seed);
                     all_at_once(comm, n, seed + 100);
                 }
@@ -119,7 +119,7 @@ fn operators_that_do_not_commute_keep_the_order_of_ranks() {
         for p in 1..=5 {
             team(p)
                 .run(|comm| {
-                    for n in [1, 4, 5, 300] {
+                    for n in [1, 4, 5, 16, 17, 32, 33, 300] {
                         let own: Vec<(u64, u64)> =
                             (0..n).map(|i| (comm.rank() as u64 + 2, i)).collect();
                         let (mut sum, mut prefix) = (own.clone(), own.clone());

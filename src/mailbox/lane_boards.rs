@@ -2,16 +2,28 @@
 //! communicator can be under way. Request `n` uses lane `n` modulo `LANES` of every rank. The
 //! protocol is in `README.md`, "Lanes".
 
-use super::Board;
+use super::{BRIEF_ALIGN, Board};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Started calls of one communicator that can be under way at a time.
 pub(crate) const LANES: usize = if cfg!(loom) { 2 } else { 64 };
 
+/// Bytes of a lane's copy of a rank's input that does not fit beside the notice, which then has the
+/// copy's address.
+pub(crate) const COPY_ROOM: usize = 512;
+
+#[repr(C, align(64))]
+struct CopyRoom([MaybeUninit<u8>; COPY_ROOM]);
+
+const _: () = assert!(align_of::<CopyRoom>() >= BRIEF_ALIGN);
+
 /// What one rank writes.
 struct Row {
     boards: [Board; LANES],
+    /// By lane: used by address only, as a user's memory that is shown is. Of a box of so many.
+    rooms: *mut CopyRoom,
     /// By lane: the number of its latest request in which the owner is done with everyone else's
     /// memory. Apart from the boards, eight to a line: a rank that finishes takes no line from a
     /// peer that still looks at the board, and one that claims eight lanes gets one line of it.
@@ -33,7 +45,9 @@ impl Lanes {
         if self.0[rank].load(Ordering::Relaxed).is_null() {
             let boards = std::array::from_fn(|_| Board::new());
             let finished = std::array::from_fn(|_| AtomicU64::new(0));
-            let row = Box::new(Row { boards, finished });
+            let rooms: Box<[MaybeUninit<CopyRoom>]> = Box::new_uninit_slice(LANES);
+            let rooms = Box::into_raw(rooms).cast();
+            let row = Box::new(Row { boards, rooms, finished });
             // Release: one that finds the boards finds them made. Pairs with the load in `row`.
             self.0[rank].store(Box::into_raw(row), Ordering::Release);
         }
@@ -53,6 +67,14 @@ impl Lanes {
         self.row(rank).map(|row| &row.boards[number as usize % LANES])
     }
 
+    /// Where `rank` has [`COPY_ROOM`] bytes for request `number`, once it has started a call. The
+    /// room takes no pages before it is used.
+    #[inline(always)]
+    pub(crate) fn copy_room(&self, rank: usize, number: u64) -> *mut u8 {
+        let row = self.row(rank).expect("made when a lane was claimed");
+        row.rooms.wrapping_add(number as usize % LANES).cast()
+    }
+
     /// Declares `rank` done with all foreign memory of request `number`, which it has started. Only
     /// that rank calls this.
     #[inline(always)]
@@ -68,6 +90,14 @@ impl Lanes {
         // Ordering: pairs with the store in `finish`.
         let word = |row: &Row| row.finished[number as usize % LANES].load(consume(Site::Finished));
         self.row(rank).is_some_and(|row| word(row) >= number)
+    }
+}
+
+impl Drop for Row {
+    fn drop(&mut self) {
+        let rooms = std::ptr::slice_from_raw_parts_mut(self.rooms, LANES);
+        // SAFETY: made by `Box::into_raw`, of as many (`make`); of any bytes it is one.
+        drop(unsafe { Box::from_raw(rooms) });
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
-pub(crate) use lane_boards::{LANES, Lanes};
+pub(crate) use lane_boards::{COPY_ROOM, LANES, Lanes};
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, page};
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]

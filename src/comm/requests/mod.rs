@@ -117,11 +117,11 @@ impl Comm {
     /// disagreement ends the run with an error that names both ranks and both lines.
     ///
     /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
-    /// those for all ranks), a call is complete when all ranks have *started* it. A longer one
-    /// needs every rank's part of the work, which a rank does wherever it waits in the library (on
-    /// any communicator), and in [`wait`](Requests::wait) and [`test`](Requests::test): a rank that
-    /// computes makes none. Algorithms that a view of the communicator forces are for its blocking
-    /// calls only.
+    /// those for all ranks), a call is complete when all ranks have *started* it; among up to eight
+    /// ranks up to 512 bytes, or 256 where all give to all. A longer one needs every rank's part of
+    /// the work, which a rank does wherever it waits in the library (on any communicator), and in
+    /// [`wait`](Requests::wait) and [`test`](Requests::test): a rank that computes makes none.
+    /// Algorithms that a view of the communicator forces are for its blocking calls only.
     ///
     /// Of 64 calls under way on a communicator the oldest is completed before another one starts.
     ///

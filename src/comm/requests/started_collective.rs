@@ -38,18 +38,28 @@ pub(super) unsafe fn show(
         port.log_call(begun);
         return Err(stop);
     }
-    let (counts, is_brief) = (job.counts_shown(), job.is_brief());
+    let (counts, is_beside) = (job.counts_shown(), job.is_beside());
     let fill = |room: *mut u8| {
         // SAFETY: there is as much room as the job may need.
         unsafe {
             match counts {
-                _ if is_brief => job.copy_input(room),
+                _ if is_beside => job.copy_input(room),
                 Some(counts) => room.cast::<*const usize>().write(counts),
                 None => {}
             }
         }
     };
-    let at = if is_brief { std::ptr::null_mut() } else { job.shown() };
+    let at = match job.is_brief() {
+        _ if is_beside => std::ptr::null_mut(),
+        true => {
+            let room = port.copy_room();
+            // SAFETY: there is as much room as the job needs; the lane was claimed just now, so
+            // nobody reads it until this call is shown.
+            unsafe { job.copy_input(room) };
+            room
+        }
+        false => job.shown(),
+    };
     // SAFETY: it was claimed just now. For the memory: by the contract.
     Ok(unsafe { port.start(begun, job.len(), at, fill) })
 }
@@ -70,7 +80,7 @@ pub(super) unsafe fn take(
         return Ok(false);
     }
     // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
-    unsafe { job.take_few(|rank| progress.address(own, true, rank)) };
+    unsafe { job.take_few(|rank| progress.address(own, job.is_beside(), rank)) };
     progress.finish(own);
     Ok(true)
 }
@@ -134,7 +144,7 @@ impl Running for Collective<'_> {
             // SAFETY: they have, and agree; this rank has neither finished nor left, so everybody
             // keeps what it shows.
             unsafe {
-                lane.addresses(job.is_brief(), all);
+                lane.addresses(job.is_beside(), all);
                 if job.counts_shown().is_some() {
                     lane.add_rooms(all);
                     if let Some(unequal) = job.unequal(all) {

@@ -209,12 +209,11 @@ pub(super) unsafe fn reduce_part(
     }
 }
 
-/// Combines the elements `part`, of [`BRIEF_ROOM`] bytes at most, of the vectors at the addresses
-/// in `all`, and stores them at `to`.
+/// Combines the elements `part` of the vectors at the addresses in `all`, and stores them at `to`.
 ///
 /// # Safety
-/// - The vectors are valid for reads of these elements of the kernel's type, whose alignment is
-///   [`BRIEF_ALIGN`] at most, and nobody writes them.
+/// - The vectors are valid for reads of these elements of the kernel's type, which has
+///   [`BRIEF_ROOM`] bytes and the alignment [`BRIEF_ALIGN`] at most, and nobody writes them.
 /// - `to` is valid for writes of these elements, and overlaps no input.
 #[inline(always)]
 pub(super) unsafe fn reduce_brief(
@@ -243,11 +242,19 @@ unsafe fn tree_of_brief(kernel: Kernel<'_>, all: &[*mut u8], at: usize, n: usize
     #[repr(align(64))]
     struct Slots([MaybeUninit<[u8; BRIEF_ROOM]>; SLOTS]);
     let mut slots = Slots([MaybeUninit::uninit(); SLOTS]);
-    // SAFETY: by the contract; the slots are aligned as the room beside a notice, and nobody
-    // else's.
-    unsafe {
-        let sum = tree(&kernel, all, at, n, (slots.0.as_mut_ptr().cast(), BRIEF_ROOM));
-        kernel.copy(to, sum, n);
+    // So many elements fit a slot.
+    let each = BRIEF_ROOM.checked_div(kernel.size()).unwrap_or(n).max(1);
+    let mut done = 0;
+    while done < n {
+        let (some, behind) = (each.min(n - done), done.wrapping_mul(kernel.size()));
+        // SAFETY: by the contract; the slots are aligned as the room beside a notice, and nobody
+        // else's.
+        unsafe {
+            let slots = (slots.0.as_mut_ptr().cast(), BRIEF_ROOM);
+            let sum = tree(&kernel, all, at.wrapping_add(behind), some, slots);
+            kernel.copy(to.wrapping_add(behind), sum, some);
+        }
+        done += some;
     }
 }
 

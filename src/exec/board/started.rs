@@ -1,15 +1,15 @@
 //! The work of a started call, once every rank has shown what it has: the parts of the blocking
 //! calls' direct access, and copies where a call is brief.
 //!
-//! A *brief* call's inputs fit the room beside a notice, where each rank has copied its own. So
-//! each rank needs nothing but that all have started: it takes what it needs, and nobody waits for
-//! anybody's work.
+//! A *brief* call's inputs fit the room beside a notice, or among a few ranks the lane's room for
+//! copies, where each rank has copied its own. So each rank needs nothing but that all have
+//! started: it takes what it needs, and nobody waits for anybody's work.
 
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
 use crate::fabric::{EarlyPlace, EarlyReceive};
-use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
 
 /// Ranks up to which the addresses of their copies are on the stack.
@@ -32,6 +32,8 @@ pub(crate) struct Job<'a> {
     rank: usize,
     p: usize,
     is_brief: bool,
+    /// Whether it is, and its inputs fit beside the notices.
+    is_beside: bool,
     stream: bool,
 }
 
@@ -50,9 +52,23 @@ impl<'a> Job<'a> {
             }
             _ => Some(call.unit()),
         };
-        let fits = most.is_some_and(|n| n.saturating_mul(call.element_size()) <= BRIEF_ROOM);
-        let is_brief = fits && call.memory().kernel.align() <= BRIEF_ALIGN;
-        Job { is_brief, call, rank, p, stream: false }
+        let size = call.element_size();
+        let bytes = most.map_or(usize::MAX, |n| n.saturating_mul(size));
+        let is_aligned = call.memory().kernel.align() <= BRIEF_ALIGN;
+        let is_beside = bytes <= BRIEF_ROOM && is_aligned;
+        // Many ranks share the work of a longer one. Where all give to all, each fetches the lines
+        // of its room back from all in each call: from 512 bytes on lending is as fast. An element
+        // that is combined has to fit a slot of `ordered::reduce_brief`.
+        let room = match call.operation() {
+            _ if p > FEW || call.operation().combines() && size > BRIEF_ROOM => 0,
+            Operation::AllReduce
+            | Operation::AllGather
+            | Operation::ReduceScatter
+            | Operation::AllToAll => COPY_ROOM / 2,
+            _ => COPY_ROOM,
+        };
+        let is_brief = is_beside || bytes <= room && is_aligned;
+        Job { is_brief, is_beside, call, rank, p, stream: false }
     }
 
     /// The same, which may go round the caches as the communicator of `work` does.
@@ -65,14 +81,20 @@ impl<'a> Job<'a> {
     /// The same, for a way that needs it in memory: of both one is used.
     #[inline(always)]
     pub(crate) fn same(&self) -> Self {
-        let &Job { ref call, rank, p, is_brief, stream } = self;
-        Job { call: call.same(), rank, p, is_brief, stream }
+        let &Job { ref call, rank, p, is_brief, is_beside, stream } = self;
+        Job { call: call.same(), rank, p, is_brief, is_beside, stream }
     }
 
     /// Whether the inputs are copied, so that no rank reaches another's memory.
     #[inline(always)]
     pub(crate) fn is_brief(&self) -> bool {
         self.is_brief
+    }
+
+    /// Whether the copies are beside the notices, not where these say.
+    #[inline(always)]
+    pub(crate) fn is_beside(&self) -> bool {
+        self.is_beside
     }
 
     /// Whether that is all that it does, with no code of the user's, among a [`FEW`] ranks: it is
@@ -165,7 +187,8 @@ impl<'a> Job<'a> {
     /// Copies the input of a brief call.
     ///
     /// # Safety
-    /// There is [`BRIEF_ROOM`] at `room`, aligned to [`BRIEF_ALIGN`].
+    /// There is [`BRIEF_ROOM`] at `room`, or [`COPY_ROOM`] if the copies are not
+    /// [beside](Job::is_beside) the notices, aligned to [`BRIEF_ALIGN`].
     #[inline(always)]
     pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
         let (parts, is_root) = (self.parts(), self.rank == self.call.root_rank());

@@ -175,6 +175,12 @@ impl Port {
         LaneProgress { number, header, sig, at, len, begun, finished, has_finished }
     }
 
+    /// Where this rank may copy the input of the call that starts on the lane that was claimed.
+    #[inline(always)]
+    pub(crate) fn copy_room(&self) -> *mut u8 {
+        self.fabric.lanes().copy_room(self.rank, self.requests)
+    }
+
     /// Wakes all who sleep until this rank, or any, publishes something for a request.
     #[inline(always)]
     pub(crate) fn tell(&self) {
@@ -254,15 +260,15 @@ impl LaneProgress {
         Box::new(Disagreement { peer, here, there, what })
     }
 
-    /// What `rank` has shown: its memory, or the copy beside its notice.
+    /// What `rank` has shown: what its notice says, or, `beside` it, the copy there.
     ///
     /// # Safety
     /// [All have begun](LaneProgress::have_all_begun), and this rank has not finished.
     #[inline(always)]
-    pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, copy: bool, rank: usize) -> *mut u8 {
+    pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, beside: bool, rank: usize) -> *mut u8 {
         let board = own.board(rank, self.number).expect("it has begun");
         // SAFETY: passed on.
-        unsafe { if copy { board.brief() } else { board.notice().a } }
+        unsafe { if beside { board.brief() } else { board.notice().a } }
     }
 
     /// Declares this rank done with everybody's memory in this call. Who sleeps until then is to be
@@ -354,16 +360,16 @@ impl LaneCall {
         self.progress.sig
     }
 
-    /// What every rank has shown, in rank order: its memory, or the copy beside its notice.
+    /// What every rank has shown, in rank order: what its notice says, or the copy beside it.
     ///
     /// # Safety
     /// As [`LaneProgress::address`].
-    pub(crate) unsafe fn addresses(&self, copies: bool, all: &mut Vec<*mut u8>) {
+    pub(crate) unsafe fn addresses(&self, beside: bool, all: &mut Vec<*mut u8>) {
         let own = self.end();
         all.clear();
         all.extend((0..self.fabric.size()).map(|rank| {
             // SAFETY: passed on.
-            unsafe { self.progress.address(own, copies, rank) }
+            unsafe { self.progress.address(own, beside, rank) }
         }));
     }
 
