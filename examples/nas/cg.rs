@@ -24,61 +24,71 @@ pub(crate) struct Cg {
     matrix: Matrix,
 }
 
-/// The matrix by rows, with its columns in the smallest type that takes them: the product reads all
-/// of it once, so bytes are time.
+/// The matrix by rows. The product reads all of it once, so bytes are time, and column numbers
+/// have 16 bits: where that does not do for all, rows are cut at column [`CUT`].
 enum Matrix {
-    Short(Rows<u16>),
-    Long(Rows<u32>),
+    Whole(Rows),
+    Cut(CutRows),
 }
 
-/// A column number.
-pub(crate) trait Column: Copy + Send + Sync {
-    fn index(self) -> usize;
-}
+/// What 16 bits can number.
+const CUT: usize = 1 << 16;
 
-impl Column for u16 {
-    fn index(self) -> usize {
-        self.into()
-    }
-}
+/// What the solver needs of a matrix.
+pub(crate) trait Product: Send + Sync {
+    fn len(&self) -> usize;
 
-impl Column for u32 {
-    fn index(self) -> usize {
-        self as usize
+    /// A copy of some rows, in the memory of the thread that asks.
+    fn block(&self, rows: Range<usize>) -> Self;
+
+    /// y = A x for the `y.len()` rows from `first` on; returns w.y, where w has a number for each
+    /// of them.
+    fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64;
+
+    /// As `times_rows`, for all rows.
+    fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+        self.times_rows(0, x, y, w)
     }
 }
 
 /// Compressed rows. All columns are less than `columns` (`Rows::new`, `Rows::block`).
-pub(crate) struct Rows<I> {
+pub(crate) struct Rows {
     columns: usize,
     /// Where each row starts, and where the last ends.
     starts: Vec<usize>,
-    indices: Vec<I>,
+    indices: Vec<u16>,
     values: Vec<f64>,
 }
 
-impl<I: Column + TryFrom<usize>> Rows<I> {
-    fn new(columns: usize, rows: Vec<Vec<(usize, f64)>>) -> Self {
+impl Rows {
+    fn new<'a>(columns: usize, rows: impl Iterator<Item = &'a [(usize, f64)]>) -> Self {
         let mut matrix = Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() };
-        for (column, value) in rows.iter().flatten() {
-            assert!(*column < columns);
-            let column = I::try_from(*column).ok().expect("the type takes all columns");
-            matrix.indices.push(column);
-            matrix.values.push(*value);
-        }
         for row in rows {
-            matrix.starts.push(matrix.starts[matrix.starts.len() - 1] + row.len());
+            for &(column, value) in row {
+                assert!(column < columns);
+                matrix.indices.push(column.try_into().expect("16 bits take all columns"));
+                matrix.values.push(value);
+            }
+            matrix.starts.push(matrix.values.len());
         }
         matrix
     }
+
+    /// Row `i` times x.
+    #[inline(always)]
+    fn row_times(&self, i: usize, x: &[f64]) -> f64 {
+        assert!(x.len() == self.columns);
+        let row = self.starts[i]..self.starts[i + 1];
+        // SAFETY: all columns are less than `columns`, the length of x.
+        unsafe { product(&self.indices[row.clone()], &self.values[row], x) }
+    }
 }
 
-impl<I: Column> Rows<I> {
-    pub(crate) fn len(&self) -> usize {
+impl Product for Rows {
+    fn len(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// A copy of some rows, in the memory of the thread that asks.
     fn block(&self, rows: Range<usize>) -> Self {
         let (first, last) = (self.starts[rows.start], self.starts[rows.end]);
         Rows {
@@ -89,19 +99,53 @@ impl<I: Column> Rows<I> {
         }
     }
 
-    /// y = A x; returns w.y, where w has a number for each row.
-    pub(crate) fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
-        self.times_rows(0, x, y, w)
+    fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+        assert!(y.len() == w.len());
+        let mut dot = 0.0;
+        for ((i, y), w) in (first..).zip(y).zip(w) {
+            *y = self.row_times(i, x);
+            dot += *y * w;
+        }
+        dot
+    }
+}
+
+/// Rows whose columns below [`CUT`] are in one matrix and the others, counted from there, in
+/// another.
+pub(crate) struct CutRows {
+    below: Rows,
+    above: Rows,
+}
+
+impl CutRows {
+    fn new(columns: usize, rows: &[Vec<(usize, f64)>]) -> Self {
+        let cut = |row: &[(usize, f64)]| row.partition_point(|&(column, _)| column < CUT);
+        let moved: Vec<Vec<_>> = rows
+            .iter()
+            .map(|row| row[cut(row)..].iter().map(|&(column, v)| (column - CUT, v)).collect())
+            .collect();
+        CutRows {
+            below: Rows::new(CUT, rows.iter().map(|row| &row[..cut(row)])),
+            above: Rows::new(columns - CUT, moved.iter().map(|row| &row[..])),
+        }
+    }
+}
+
+impl Product for CutRows {
+    fn len(&self) -> usize {
+        self.below.len()
     }
 
-    /// As `times`, for the `y.len()` rows from `first` on.
-    pub(crate) fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
-        assert!(x.len() == self.columns && y.len() == w.len());
-        let starts = &self.starts[first..=first + y.len()];
+    fn block(&self, rows: Range<usize>) -> Self {
+        CutRows { below: self.below.block(rows.clone()), above: self.above.block(rows) }
+    }
+
+    fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+        assert!(y.len() == w.len());
+        let (low, high) = x.split_at(CUT);
         let mut dot = 0.0;
-        for ((ends, y), w) in starts.windows(2).zip(y).zip(w) {
-            let row = ends[0]..ends[1];
-            *y = product(&self.indices[row.clone()], &self.values[row], x);
+        for ((i, y), w) in (first..).zip(y).zip(w) {
+            *y = self.below.row_times(i, low) + self.above.row_times(i, high);
             dot += *y * w;
         }
         dot
@@ -109,10 +153,13 @@ impl<I: Column> Rows<I> {
 }
 
 /// A row's product, with as many sums under way as an addition takes cycles.
+///
+/// # Safety
+/// All indices are less than the length of x.
 #[inline(always)]
-fn product<I: Column>(indices: &[I], values: &[f64], x: &[f64]) -> f64 {
-    // SAFETY: `Rows` has only columns less than `columns`, which is the length of x (`times_rows`).
-    let at = |i: I| unsafe { *x.get_unchecked(i.index()) };
+unsafe fn product(indices: &[u16], values: &[f64], x: &[f64]) -> f64 {
+    // SAFETY: by the contract.
+    let at = |i: u16| unsafe { *x.get_unchecked(usize::from(i)) };
     let (i4, i_rest) = indices.as_chunks::<4>();
     let (v4, v_rest) = values.as_chunks::<4>();
     let mut sums = [0.0; 4];
@@ -152,10 +199,10 @@ impl Cg {
         let nonzer = class.of([7, 8, 11, 13]);
         let shift = class.of([10.0, 12.0, 20.0, 60.0]);
         let rows = matrix(n, nonzer, shift);
-        let matrix = if n <= 1 << 16 {
-            Matrix::Short(Rows::new(n, rows))
+        let matrix = if n <= CUT {
+            Matrix::Whole(Rows::new(n, rows.iter().map(|row| &row[..])))
         } else {
-            Matrix::Long(Rows::new(n, rows))
+            Matrix::Cut(CutRows::new(n, &rows))
         };
         Cg { class, n, nonzer, iterations: class.of([15, 15, 15, 75]), shift, matrix }
     }
@@ -181,25 +228,20 @@ impl Cg {
     pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let rows = comm.part(self.n);
         match &self.matrix {
-            Matrix::Short(m) => self.iterate(comm, &m.block(rows.clone()), rows),
-            Matrix::Long(m) => self.iterate(comm, &m.block(rows.clone()), rows),
+            Matrix::Whole(m) => self.iterate(comm, &m.block(rows.clone()), rows),
+            Matrix::Cut(m) => self.iterate(comm, &m.block(rows.clone()), rows),
         }
     }
 
     pub(crate) fn fork_join(&self) -> Outcome {
         match &self.matrix {
-            Matrix::Short(m) => super::fork_join::cg::iterate(self, m),
-            Matrix::Long(m) => super::fork_join::cg::iterate(self, m),
+            Matrix::Whole(m) => super::fork_join::cg::iterate(self, m),
+            Matrix::Cut(m) => super::fork_join::cg::iterate(self, m),
         }
     }
 
     /// One outer step that nobody counts, then the counted ones from the same start.
-    fn iterate<C: Spmd, I: Column>(
-        &self,
-        comm: &mut C,
-        a: &Rows<I>,
-        mine: Range<usize>,
-    ) -> Outcome {
+    fn iterate<C: Spmd>(&self, comm: &mut C, a: &impl Product, mine: Range<usize>) -> Outcome {
         let mut state = State::new(self.n, mine);
         let mut x = vec![1.0; a.len()];
         state.outer_step(comm, a, &mut x);
@@ -241,7 +283,7 @@ impl State {
     }
 
     /// Solves A z = x and sets x = z / |z|; returns x.z.
-    fn outer_step<C: Spmd, I: Column>(&mut self, comm: &mut C, a: &Rows<I>, x: &mut [f64]) -> f64 {
+    fn outer_step<C: Spmd>(&mut self, comm: &mut C, a: &impl Product, x: &mut [f64]) -> f64 {
         self.solve(comm, a, x);
         // The residual |x - A z| is part of the benchmark, though nobody asks for it.
         let size = comm.size();
@@ -259,7 +301,7 @@ impl State {
     }
 
     /// 25 steps on A z = x from z = 0.
-    fn solve<C: Spmd, I: Column>(&mut self, comm: &mut C, a: &Rows<I>, x: &[f64]) {
+    fn solve<C: Spmd>(&mut self, comm: &mut C, a: &impl Product, x: &[f64]) {
         let State { mine, p, q, z, r } = self;
         let m = mine.len();
         z.fill(0.0);
@@ -356,5 +398,28 @@ mod tests {
     #[test]
     fn the_matrix_has_the_published_number_of_entries() {
         assert_eq!(matrix(1400, 7, 10.0).iter().map(Vec::len).sum::<usize>(), 78148);
+    }
+
+    #[test]
+    fn rows_that_are_cut_have_the_products_of_whole_ones() {
+        let columns = CUT + 100;
+        let mut stream = Random::new(SEED);
+        let mut row = |k: usize| -> Vec<(usize, f64)> {
+            let at = (0..k).map(|i| i * (columns - 1) / k.max(2));
+            at.chain([CUT - 1, CUT, columns - 1]).map(|i| (i, stream.next())).collect()
+        };
+        let mut rows = vec![Vec::new(), row(0), row(9), row(1000)];
+        for row in &mut rows {
+            row.sort_by_key(|&(column, _)| column);
+        }
+        let x: Vec<f64> = (0..columns).map(|i| 1.0 / (i + 1) as f64).collect();
+        let a = CutRows::new(columns, &rows).block(1..4);
+        let (mut y, w) = ([0.0; 3], [1.0, 2.0, 3.0]);
+        let dot = a.times(&x, &mut y, &w);
+        for (y, row) in y.iter().zip(&rows[1..]) {
+            let whole: f64 = row.iter().map(|&(i, v)| v * x[i]).sum();
+            assert!(agree(*y, whole) < 1e-14, "{y} {whole}");
+        }
+        assert!(agree(dot, y[0] + 2.0 * y[1] + 3.0 * y[2]) < 1e-15);
     }
 }

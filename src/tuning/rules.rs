@@ -67,7 +67,7 @@ pub struct Tuning {
     /// serves goes between the root and each rank (`BC-NAIVE`, ..), and an all-to-all of fewer than
     /// 8 with all at once: where ranks wait for their turn on a core, each step costs a turn. (But
     /// a reduction of up to four ranks of 8 to 32 KiB takes a tree.)
-    /// Default: 0; with more ranks than cores, 8 KiB to 512 KiB by their number.
+    /// Default: 0; with more ranks than cores, 8 KiB to 6 MiB by their number.
     pub star_below: usize,
 }
 
@@ -136,10 +136,11 @@ impl Tuning {
         };
         match ranks >= CROWD {
             true => Tuning {
-                broadcast_fused: 512 << 10,
+                // The vectors of all ranks just leave the last cache.
+                broadcast_fused: (48 << 20) / ranks,
                 reduce_fused: 32 << 10,
-                shift_fused: 128 << 10,
-                star_below: 512 << 10,
+                shift_fused: (8 << 10) * ranks.min(16),
+                star_below: (48 << 20) / ranks,
                 // What is shorter goes through the gates.
                 reduce_scatter_fused: EAGER / ranks + 1,
                 all_to_all_fused: EAGER / ranks + 1,

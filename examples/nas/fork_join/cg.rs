@@ -1,6 +1,6 @@
 //! CG with a parallel iterator for each vector operation, over one piece a thread.
 
-use super::super::cg::{Cg, Column, Rows, STEPS, advance, dot};
+use super::super::cg::{Cg, Product, STEPS, advance, dot};
 use super::super::outcome::Outcome;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -13,7 +13,7 @@ struct State {
     r: Vec<f64>,
 }
 
-pub(crate) fn iterate<I: Column>(cg: &Cg, a: &Rows<I>) -> Outcome {
+pub(crate) fn iterate(cg: &Cg, a: &impl Product) -> Outcome {
     let n = a.len();
     let zero = || vec![0.0; n];
     let piece = n.div_ceil(rayon::current_num_threads());
@@ -30,7 +30,7 @@ pub(crate) fn iterate<I: Column>(cg: &Cg, a: &Rows<I>) -> Outcome {
 }
 
 impl State {
-    fn outer_step<I: Column>(&mut self, a: &Rows<I>, x: &mut [f64]) -> f64 {
+    fn outer_step(&mut self, a: &impl Product, x: &mut [f64]) -> f64 {
         self.solve(a, x);
         let State { piece, q, z, .. } = self;
         times(a, *piece, z, q, x);
@@ -54,7 +54,7 @@ impl State {
         xz
     }
 
-    fn solve<I: Column>(&mut self, a: &Rows<I>, x: &[f64]) {
+    fn solve(&mut self, a: &impl Product, x: &[f64]) {
         let State { piece, p, q, z, r } = self;
         z.fill(0.0);
         r.copy_from_slice(x);
@@ -80,7 +80,7 @@ impl State {
 }
 
 /// y = A x; returns w.y.
-fn times<I: Column>(a: &Rows<I>, piece: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+fn times(a: &impl Product, piece: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
     y.par_chunks_mut(piece)
         .zip(w.par_chunks(piece))
         .enumerate()
