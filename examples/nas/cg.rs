@@ -24,15 +24,16 @@ pub(crate) struct Cg {
     matrix: Matrix,
 }
 
-/// The matrix by rows. The product reads all of it once, so bytes are time, and column numbers
-/// have 16 bits: where that does not do for all, rows are cut at column [`CUT`].
+/// The matrix by rows, or, if it has more than [`WIDTH`] columns, in blocks of so many: a product
+/// takes elements of x at random, and those of a block stay in the second cache meanwhile. The
+/// product reads all of the matrix once, so bytes are time: a column's number has 16 bits.
 enum Matrix {
     Whole(Rows),
-    Cut(CutRows),
+    Wide(Blocks),
 }
 
-/// What 16 bits can number.
-const CUT: usize = 1 << 16;
+/// Columns of a block.
+const WIDTH: usize = 1 << 14;
 
 /// What the solver needs of a matrix.
 pub(crate) trait Product: Send + Sync {
@@ -61,10 +62,10 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn new<'a>(columns: usize, rows: impl Iterator<Item = &'a [(usize, f64)]>) -> Self {
+    fn new(columns: usize, rows: impl Iterator<Item = impl Iterator<Item = (usize, f64)>>) -> Self {
         let mut matrix = Rows { columns, starts: vec![0], indices: Vec::new(), values: Vec::new() };
         for row in rows {
-            for &(column, value) in row {
+            for (column, value) in row {
                 assert!(column < columns);
                 matrix.indices.push(column.try_into().expect("16 bits take all columns"));
                 matrix.values.push(value);
@@ -74,13 +75,20 @@ impl Rows {
         matrix
     }
 
-    /// Row `i` times x.
+    /// Calls `f` with each of the rows from `first` on times x, and its element of y.
     #[inline(always)]
-    fn row_times(&self, i: usize, x: &[f64]) -> f64 {
+    fn products(&self, first: usize, x: &[f64], y: &mut [f64], mut f: impl FnMut(f64, &mut f64)) {
         assert!(x.len() == self.columns);
-        let row = self.starts[i]..self.starts[i + 1];
-        // SAFETY: all columns are less than `columns`, the length of x.
-        unsafe { product(&self.indices[row.clone()], &self.values[row], x) }
+        for (ends, y) in self.starts[first..=first + y.len()].windows(2).zip(y) {
+            let row = ends[0]..ends[1];
+            // SAFETY: all columns are less than `columns`, the length of x.
+            f(unsafe { product(&self.indices[row.clone()], &self.values[row], x) }, y);
+        }
+    }
+
+    /// y += A x for the `y.len()` rows from `first` on.
+    fn add_product(&self, first: usize, x: &[f64], y: &mut [f64]) {
+        self.products(first, x, y, |product, y| *y += product);
     }
 }
 
@@ -101,54 +109,52 @@ impl Product for Rows {
 
     fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
         assert!(y.len() == w.len());
-        let mut dot = 0.0;
-        for ((i, y), w) in (first..).zip(y).zip(w) {
-            *y = self.row_times(i, x);
-            dot += *y * w;
-        }
+        let (mut dot, mut w) = (0.0, w.iter());
+        self.products(first, x, y, |product, y| {
+            *y = product;
+            dot += product * w.next().expect("one for each row");
+        });
         dot
     }
 }
 
-/// Rows whose columns below [`CUT`] are in one matrix and the others, counted from there, in
-/// another.
-pub(crate) struct CutRows {
-    below: Rows,
-    above: Rows,
+/// A matrix in blocks of [`WIDTH`] columns, one after the other.
+pub(crate) struct Blocks {
+    columns: usize,
+    blocks: Vec<Rows>,
 }
 
-impl CutRows {
+impl Blocks {
     fn new(columns: usize, rows: &[Vec<(usize, f64)>]) -> Self {
-        let cut = |row: &[(usize, f64)]| row.partition_point(|&(column, _)| column < CUT);
-        let moved: Vec<Vec<_>> = rows
-            .iter()
-            .map(|row| row[cut(row)..].iter().map(|&(column, v)| (column - CUT, v)).collect())
-            .collect();
-        CutRows {
-            below: Rows::new(CUT, rows.iter().map(|row| &row[..cut(row)])),
-            above: Rows::new(columns - CUT, moved.iter().map(|row| &row[..])),
-        }
+        let block = |from: usize| {
+            let width = WIDTH.min(columns - from);
+            let rows = rows.iter().map(|row| {
+                let at = |column| row.partition_point(|&(c, _)| c < column);
+                row[at(from)..at(from + width)].iter().map(move |&(c, v)| (c - from, v))
+            });
+            Rows::new(width, rows)
+        };
+        Blocks { columns, blocks: (0..columns).step_by(WIDTH).map(block).collect() }
     }
 }
 
-impl Product for CutRows {
+impl Product for Blocks {
     fn len(&self) -> usize {
-        self.below.len()
+        self.blocks[0].len()
     }
 
     fn block(&self, rows: Range<usize>) -> Self {
-        CutRows { below: self.below.block(rows.clone()), above: self.above.block(rows) }
+        let blocks = self.blocks.iter().map(|block| block.block(rows.clone())).collect();
+        Blocks { columns: self.columns, blocks }
     }
 
     fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
-        assert!(y.len() == w.len());
-        let (low, high) = x.split_at(CUT);
-        let mut dot = 0.0;
-        for ((i, y), w) in (first..).zip(y).zip(w) {
-            *y = self.below.row_times(i, low) + self.above.row_times(i, high);
-            dot += *y * w;
+        assert!(x.len() == self.columns);
+        y.fill(0.0);
+        for (block, x) in self.blocks.iter().zip(x.chunks(WIDTH)) {
+            block.add_product(first, x, y);
         }
-        dot
+        dot(y, w)
     }
 }
 
@@ -199,10 +205,10 @@ impl Cg {
         let nonzer = class.of([7, 8, 11, 13]);
         let shift = class.of([10.0, 12.0, 20.0, 60.0]);
         let rows = matrix(n, nonzer, shift);
-        let matrix = if n <= CUT {
-            Matrix::Whole(Rows::new(n, rows.iter().map(|row| &row[..])))
+        let matrix = if n <= WIDTH {
+            Matrix::Whole(Rows::new(n, rows.iter().map(|row| row.iter().copied())))
         } else {
-            Matrix::Cut(CutRows::new(n, &rows))
+            Matrix::Wide(Blocks::new(n, &rows))
         };
         Cg { class, n, nonzer, iterations: class.of([15, 15, 15, 75]), shift, matrix }
     }
@@ -229,14 +235,14 @@ impl Cg {
         let rows = comm.part(self.n);
         match &self.matrix {
             Matrix::Whole(m) => self.iterate(comm, &m.block(rows.clone()), rows),
-            Matrix::Cut(m) => self.iterate(comm, &m.block(rows.clone()), rows),
+            Matrix::Wide(m) => self.iterate(comm, &m.block(rows.clone()), rows),
         }
     }
 
     pub(crate) fn fork_join(&self) -> Outcome {
         match &self.matrix {
             Matrix::Whole(m) => super::fork_join::cg::iterate(self, m),
-            Matrix::Cut(m) => super::fork_join::cg::iterate(self, m),
+            Matrix::Wide(m) => super::fork_join::cg::iterate(self, m),
         }
     }
 
@@ -401,19 +407,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_cut_have_the_products_of_whole_ones() {
-        let columns = CUT + 100;
+    fn blocks_have_the_products_of_whole_rows() {
+        let columns = 2 * WIDTH + 100;
         let mut stream = Random::new(SEED);
         let mut row = |k: usize| -> Vec<(usize, f64)> {
             let at = (0..k).map(|i| i * (columns - 1) / k.max(2));
-            at.chain([CUT - 1, CUT, columns - 1]).map(|i| (i, stream.next())).collect()
+            at.chain([WIDTH - 1, WIDTH, columns - 1]).map(|i| (i, stream.next())).collect()
         };
         let mut rows = vec![Vec::new(), row(0), row(9), row(1000)];
         for row in &mut rows {
             row.sort_by_key(|&(column, _)| column);
         }
         let x: Vec<f64> = (0..columns).map(|i| 1.0 / (i + 1) as f64).collect();
-        let a = CutRows::new(columns, &rows).block(1..4);
+        let a = Blocks::new(columns, &rows).block(1..4);
         let (mut y, w) = ([0.0; 3], [1.0, 2.0, 3.0]);
         let dot = a.times(&x, &mut y, &w);
         for (y, row) in y.iter().zip(&rows[1..]) {
