@@ -17,7 +17,7 @@
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
 use super::started::Awaits;
-use super::types::{Place, copy, pack, unpack};
+use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ pub const PARTS: u32 = 1 << 31;
 pub const PROC_NULL: i32 = -3;
 
 /// What is known of a message: its communicator, its sender there, and its tag.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Envelope {
     /// The communicator's number.
     pub context: u32,
@@ -477,6 +477,37 @@ impl Short {
         unsafe { place.read(self.bytes.as_mut_ptr()) };
     }
 
+    /// The same of bytes without gaps at this address.
+    ///
+    /// # Safety
+    /// As `write`.
+    #[inline(always)]
+    unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): (usize, usize), site: Site) {
+        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
+        // SAFETY: the source is the caller's promise; there is room for so many bytes.
+        unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
+    }
+
+    /// Copies it to bytes without gaps, if it is for this receive, lies in the slot, and fits them:
+    /// what the receive gives.
+    ///
+    /// # Safety
+    /// The bytes are as `receive` asks for.
+    #[inline(always)]
+    unsafe fn deliver_solid(
+        &self,
+        pattern: &Envelope,
+        (at, room): (usize, usize),
+    ) -> Option<Arrived> {
+        let bytes = self.length as usize;
+        if !self.is_for(pattern) || bytes > ROOM || bytes > room {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { move_bytes(self.bytes.as_ptr() as usize, at, bytes) };
+        Some(Arrived { source: self.envelope.source, tag: self.envelope.tag, bytes })
+    }
+
     /// Writes a longer one: to the lane's room, if it is given.
     ///
     /// # Safety
@@ -687,6 +718,31 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
     unsafe { send_otherwise(world, send, make) }
 }
 
+/// Sends a short message without gaps, of this address and so many bytes, if its lane is there and
+/// has room: it is complete then. Else nothing has happened.
+///
+/// # Safety
+/// As `send`.
+#[inline(always)]
+pub unsafe fn send_at_once(
+    world: &World,
+    (me, to): (usize, usize),
+    envelope: Envelope,
+    solid: (usize, usize),
+    site: Site,
+) -> bool {
+    if solid.1 > ROOM || to == me {
+        return false;
+    }
+    let Some(lane) = world.lane(to, me) else { return false };
+    // SAFETY: the caller's promise; a rank's calls come one at a time.
+    let is_sent = unsafe { lane.push(|it| it.write_solid(envelope, solid, site)) };
+    if is_sent {
+        world.wake(me, to);
+    }
+    is_sent
+}
+
 /// The same of a longer one, or if the lane is full.
 ///
 /// # Safety
@@ -823,6 +879,40 @@ pub unsafe fn receive_soon(
         return world.look_for(look);
     }
     world.soon(me, look)
+}
+
+/// Receives a short message of rank `by` to bytes without gaps, if it comes soon, by a lane, and is
+/// the first there: without what other messages need. `left`: the queue's number, by which nothing
+/// lies there. If it gives nothing, nothing has happened.
+///
+/// # Safety
+/// As `receive`.
+#[inline(always)]
+pub unsafe fn receive_solid(
+    world: &World,
+    (me, by): (usize, usize),
+    pattern: Envelope,
+    solid: (usize, usize),
+    left: u64,
+) -> Option<Arrived> {
+    let lane = world.lane(me, by)?;
+    let slot = &world.slots[me];
+    let (word, number) = lane.awaited();
+    for _ in 0..world.eager_looks() {
+        if word.has_told(number) {
+            let queue = lock(&slot.queue);
+            // Receives that were posted before come first.
+            if !queue.is_quiet() {
+                return None;
+            }
+            // SAFETY: the queue is locked; the rest is the caller's promise.
+            return unsafe { lane.take_if(|it, _| it.deliver_solid(&pattern, solid)) };
+        }
+        if slot.left.told() != left {
+            return None;
+        }
+    }
+    None
 }
 
 /// Receives a message of rank `by`, if it is there.

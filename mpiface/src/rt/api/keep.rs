@@ -74,9 +74,9 @@ impl Keep for Begun {
         let mut requests = caller.requests.borrow_mut();
         // Apart, so that what is written is known: a word or two.
         match self {
-            Begun::Sent => requests.insert(Started::of(Active::Sent)),
+            Begun::Sent => requests.insert_with(|| Started::of(Active::Sent)),
             Begun::Early => {
-                let handle = requests.insert(Started::of(Active::Early));
+                let handle = requests.insert_with(|| Started::of(Active::Early));
                 caller.name_early(handle);
                 handle
             }

@@ -319,14 +319,15 @@ fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_in
     });
 }
 
-/// Ends a request, if it is a message that needs no more than its status: complete, no persistent
-/// one, and not seen by other ranks.
+/// Ends a request, if it is a message that needs no more than its status: complete, or soon; no
+/// persistent one, and not seen by other ranks.
 #[inline(always)]
 fn retire_plain(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
     let mut requests = caller.requests.borrow_mut();
     let plain = requests.remove_if(handle.get(), |it| match it {
         Some(Started { active, again: None, general: None }) => match active {
             Active::Sent => Some((SENT, None)),
+            Active::Early => Some((caller.arrived_early(handle.get())?, None)),
             Active::Arrived(arrived, failed) => Some((*arrived, failed.take())),
             _ => None,
         },
