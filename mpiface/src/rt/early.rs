@@ -91,14 +91,16 @@ impl Ring {
         (0..self.count).find(|it| short.is_for(&self.entries[self.place(*it)].pattern))
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&mut self, index: usize) {
         for later in (1..=index).rev() {
             let (one, other) = (self.place(later - 1), self.place(later));
             self.entries.swap(one, other);
         }
         let first = self.place(0);
-        self.entries[first].place = None;
+        if self.entries[first].place.is_some() {
+            self.entries[first].place = None;
+        }
         self.first = self.place(1);
         self.count -= 1;
     }
@@ -266,25 +268,27 @@ impl Rank {
     }
 
     /// The message of an early receive, if it comes soon, is short, and this receive is the oldest
-    /// one and takes bytes without gaps: what has arrived. Else nothing has happened.
+    /// one and takes bytes without gaps: `say` is told what has arrived. Else nothing has happened.
     #[inline(always)]
-    pub fn arrived_early(&self, handle: Handle) -> Option<Arrived> {
+    pub fn has_arrived_early(&self, handle: Handle, say: impl FnOnce(Arrived)) -> bool {
         let mut all = self.early.all.borrow_mut();
         if all.count == 0 {
-            return None;
+            return false;
         }
         let it = all.at(0);
+        let (Some(by), pattern, solid) = (it.by, it.pattern, it.solid) else { return false };
         if it.handle != handle || it.place.is_some() {
-            return None;
+            return false;
         }
-        let (by, pattern, solid) = (it.by?, it.pattern, it.solid);
-        let left = self.left_nothing()?;
+        let Some(left) = self.left_nothing() else { return false };
+        let (world, me) = (&self.world, self.me);
         // SAFETY: as in `publish_all`.
-        let arrived =
-            unsafe { p2p::receive_solid(&self.world, (self.me, by), pattern, solid, left) }?;
+        let came = unsafe { p2p::receive_solid(world, (me, by), pattern, solid, left) };
+        let Some(came) = came else { return false };
+        say(came.from(pattern.source));
         all.remove(0);
         self.early.count.set(all.count);
-        Some(arrived)
+        true
     }
 
     fn set_active(&self, handle: Handle, active: Active) {

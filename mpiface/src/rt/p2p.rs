@@ -334,6 +334,19 @@ impl Message {
     }
 }
 
+/// What is said of a short message that has come: tag and length, in one word. (What is given in
+/// memory, and read there in other pieces, waits until all older stores are in the cache.)
+#[derive(Clone, Copy, Debug)]
+pub struct Came(u64);
+
+impl Came {
+    /// What its receive gives, by the sender in the communicator.
+    #[inline(always)]
+    pub fn from(self, source: i32) -> Arrived {
+        Arrived { source, tag: self.0 as u32 as i32, bytes: (self.0 >> 32) as usize }
+    }
+}
+
 /// A line of memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -488,24 +501,19 @@ impl Short {
         unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
     }
 
-    /// Copies it to bytes without gaps, if it is for this receive, lies in the slot, and fits them:
-    /// what the receive gives.
+    /// Copies it to bytes without gaps, if it is for this receive, lies in the slot, and fits them.
     ///
     /// # Safety
     /// The bytes are as `receive` asks for.
     #[inline(always)]
-    unsafe fn deliver_solid(
-        &self,
-        pattern: &Envelope,
-        (at, room): (usize, usize),
-    ) -> Option<Arrived> {
+    unsafe fn deliver_solid(&self, pattern: &Envelope, (at, room): (usize, usize)) -> Option<Came> {
         let bytes = self.length as usize;
         if !self.is_for(pattern) || bytes > ROOM || bytes > room {
             return None;
         }
         // SAFETY: the caller's promise.
         unsafe { move_bytes(self.bytes.as_ptr() as usize, at, bytes) };
-        Some(Arrived { source: self.envelope.source, tag: self.envelope.tag, bytes })
+        Some(Came(u64::from(self.length) << 32 | u64::from(self.envelope.tag as u32)))
     }
 
     /// Writes a longer one: to the lane's room, if it is given.
@@ -894,7 +902,7 @@ pub unsafe fn receive_solid(
     pattern: Envelope,
     solid: (usize, usize),
     left: u64,
-) -> Option<Arrived> {
+) -> Option<Came> {
     let lane = world.lane(me, by)?;
     let slot = &world.slots[me];
     let (word, number) = lane.awaited();

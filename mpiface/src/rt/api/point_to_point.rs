@@ -140,13 +140,14 @@ fn received_soon(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> O
     let pattern = Envelope { context: comm.shared.context, source, tag };
     let left = rank.left_nothing()?;
     // SAFETY: as in `start_send`.
-    unsafe { p2p::receive_solid(&rank.world, (rank.me, by), pattern, solid, left) }
+    let came = unsafe { p2p::receive_solid(&rank.world, (rank.me, by), pattern, solid, left) };
+    Some(came?.from(source))
 }
 
 /// Sends, and awaits the request.
 #[inline(never)]
-fn send_by(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
-    await_send(caller, start_send(caller, data.place(caller)?, peer, comm, mode)?)
+fn send_by(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
+    await_send(*caller, start_send(*caller, data.place(*caller)?, peer, comm, mode)?)
 }
 
 #[inline(always)]
@@ -154,16 +155,16 @@ pub(super) fn send(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) ->
     if is_sent_at_once(caller, data, peer, comm) {
         return Ok(());
     }
-    send_by(caller, data, peer, comm, Mode::Standard)
+    send_by(&caller.again(), data, peer, comm, Mode::Standard)
 }
 pub(super) use send as rsend;
 
 pub(super) fn ssend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
-    send_by(caller, data, peer, comm, Mode::Synchronous)
+    send_by(&caller, data, peer, comm, Mode::Synchronous)
 }
 
 pub(super) fn bsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
-    send_by(caller, data, peer, comm, Mode::Buffered)
+    send_by(&caller, data, peer, comm, Mode::Buffered)
 }
 
 /// What a send has begun, which may be complete.
@@ -177,12 +178,12 @@ pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     if is_sent_at_once(caller, data, peer, comm) {
         return Ok(Begun::Sent);
     }
-    isend_otherwise(caller, data, peer, comm)
+    isend_otherwise(&caller.again(), data, peer, comm)
 }
 
 #[inline(never)]
-fn isend_otherwise(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
-    started(start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
+fn isend_otherwise(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    started(start_send(*caller, data.place(*caller)?, peer, comm, Mode::Standard)?)
 }
 pub(super) use isend as irsend;
 
@@ -206,18 +207,18 @@ pub(super) fn recv(
         status.set(arrived, false);
         return Ok(());
     }
-    receive(caller, data, peer, comm, status)
+    receive(&caller.again(), data, peer, comm, status)
 }
 
 #[inline(never)]
 fn receive(
-    caller: Caller<'_>,
+    caller: &Caller<'_>,
     data: Buffer,
     peer: Peer,
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    receive_from(caller, data.place(caller)?, peer, comm, status)
+    receive_from(*caller, data.place(*caller)?, peer, comm, status)
 }
 
 /// Receives, without a request if the message comes soon.
@@ -268,12 +269,12 @@ pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
         rank.receive_early(pattern, Some(by), solid, None, site);
         return Ok(Begun::Early);
     }
-    irecv_otherwise(caller, data, peer, comm)
+    irecv_otherwise(&caller.again(), data, peer, comm)
 }
 
 #[inline(never)]
-fn irecv_otherwise(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
-    begin_receive(caller, data.place(caller)?, peer, comm)
+fn irecv_otherwise(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    begin_receive(*caller, data.place(*caller)?, peer, comm)
 }
 
 /// A send or receive that can be started many times.
