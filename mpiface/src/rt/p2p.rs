@@ -501,19 +501,25 @@ impl Short {
         unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
     }
 
-    /// Copies it to bytes without gaps, if it is for this receive, lies in the slot, and fits them.
+    /// Copies it to bytes without gaps, if it is for this receive, and fits them. `lines`: the
+    /// lane's room of it.
     ///
     /// # Safety
     /// The bytes are as `receive` asks for.
     #[inline(always)]
-    unsafe fn deliver_solid(&self, pattern: &Envelope, (at, room): (usize, usize)) -> Option<Came> {
-        let bytes = self.length as usize;
-        if !self.is_for(pattern) || bytes > ROOM || bytes > room {
+    unsafe fn deliver_solid(
+        &self,
+        lines: &Lines,
+        pattern: &Envelope,
+        (at, room): (usize, usize),
+    ) -> Option<Came> {
+        let data = self.data(lines);
+        if !self.is_for(pattern) || data.len() > room {
             return None;
         }
         // SAFETY: the caller's promise.
-        unsafe { move_bytes(self.bytes.as_ptr() as usize, at, bytes) };
-        Some(Came(u64::from(self.length) << 32 | u64::from(self.envelope.tag as u32)))
+        unsafe { move_bytes(data.as_ptr() as usize, at, data.len()) };
+        Some(Came((data.len() as u64) << 32 | u64::from(self.envelope.tag as u32)))
     }
 
     /// Writes a longer one: to the lane's room, if it is given.
@@ -889,8 +895,8 @@ pub unsafe fn receive_soon(
     world.soon(me, look)
 }
 
-/// Receives a short message of rank `by` to bytes without gaps, if it comes soon, by a lane, and is
-/// the first there: without what other messages need. `left`: the queue's number, by which nothing
+/// Receives a message of rank `by` to bytes without gaps, if it comes soon, by a lane, and is the
+/// first there: without what other messages need. `left`: the queue's number, by which nothing
 /// lies there. If it gives nothing, nothing has happened.
 ///
 /// # Safety
@@ -914,7 +920,7 @@ pub unsafe fn receive_solid(
                 return None;
             }
             // SAFETY: the queue is locked; the rest is the caller's promise.
-            return unsafe { lane.take_if(|it, _| it.deliver_solid(&pattern, solid)) };
+            return unsafe { lane.take_if(|it, lines| it.deliver_solid(lines, &pattern, solid)) };
         }
         if slot.left.told() != left {
             return None;
