@@ -243,6 +243,34 @@ macro_rules! a_lane {
     };
 }
 
+/// Of three messages by a lane of two slots the first, once told, is looked at and stays; then all
+/// that were sent are taken.
+macro_rules! a_message_that_stays {
+    ($room:ident) => {
+        loom::model(|| {
+            let shared = Arc::new($room::Lane::<u64, ()>::new(2));
+            let other = Arc::clone(&shared);
+            let sender = thread::spawn(move || {
+                // SAFETY: one thread alone sends.
+                (1..=3).take_while(|it| unsafe { other.push(|to| *to = *it) }).count()
+            });
+            let (word, number) = shared.awaited();
+            if word.has_told(number) {
+                let look = |it: &u64, (): &()| {
+                    assert_eq!(*it, 1);
+                    None::<()>
+                };
+                // SAFETY: one thread alone takes.
+                assert!(unsafe { shared.take_if(look) }.is_none());
+            }
+            let sent = sender.join().expect("it ends") as u64;
+            // SAFETY: as above.
+            let taken = std::iter::from_fn(|| unsafe { shared.take(|it, ()| *it) });
+            assert!(taken.eq(1..=sent) && sent == 2);
+        });
+    };
+}
+
 /// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then.
 macro_rules! a_lent_part {
     ($room:ident) => {
@@ -304,6 +332,23 @@ fn a_lane_that_is_never_full_is_detected() {
 #[should_panic]
 fn a_room_of_a_lane_for_two_messages_is_detected() {
     a_lane!(lane_room_for_two);
+}
+
+#[test]
+fn a_message_that_was_looked_at_stays() {
+    a_message_that_stays!(lane);
+}
+
+#[test]
+#[should_panic]
+fn a_message_that_is_told_as_taken_and_stays_is_detected() {
+    a_message_that_stays!(lane_told_early);
+}
+
+#[test]
+#[should_panic(expected = "Causality violation")]
+fn a_message_that_stays_with_relaxed_loads_is_detected() {
+    a_message_that_stays!(lane_weak_load);
 }
 
 #[test]

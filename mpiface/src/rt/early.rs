@@ -18,35 +18,98 @@
 //! not before. Receives of more than fits a lane are posted at once: the sender copies into them
 //! while the receiver works.
 
-use super::error::{Error, Site};
+use super::error::Site;
 use super::handle::Handle;
 use super::p2p::{self, Arrived, Ask, Envelope, Kind};
 use super::rank::{Active, Rank};
-use super::types::Place;
+use super::types::{Place, bytes_at};
 use super::world::lock;
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
 
 /// An early receive.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct EarlyReceive {
     /// What it takes.
     pub pattern: Envelope,
     /// The rank of the world that sends it, if only one can.
     pub by: Option<usize>,
-    /// Where the message goes.
-    pub place: Place,
+    /// Where the message goes: an address, and so many bytes without gaps;
+    pub solid: (usize, usize),
+    /// or this place.
+    pub place: Option<Place>,
     /// The call.
     pub site: Site,
     /// Its request.
     pub handle: Handle,
 }
 
+/// Early receives, in the order of their calls: a ring, whose entries are written word by word. (A
+/// whole one that is moved right after its words were written waits until all that the rank has
+/// stored before is in the cache: a message that is on its way, too.)
+#[derive(Debug, Default)]
+struct Ring {
+    /// None, or a power of two.
+    entries: Vec<EarlyReceive>,
+    first: usize,
+    count: usize,
+}
+
+impl Ring {
+    #[inline]
+    fn place(&self, index: usize) -> usize {
+        (self.first + index) & (self.entries.len() - 1)
+    }
+
+    /// One more: an old one, to be written.
+    #[inline(always)]
+    fn add(&mut self) -> &mut EarlyReceive {
+        if self.count == self.entries.len() {
+            self.widen();
+        }
+        let place = self.place(self.count);
+        self.count += 1;
+        &mut self.entries[place]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self) {
+        self.entries.rotate_left(self.first);
+        self.first = 0;
+        let length = (2 * self.entries.len()).max(8);
+        self.entries.resize_with(length, EarlyReceive::default);
+    }
+
+    fn at(&mut self, index: usize) -> &mut EarlyReceive {
+        let place = self.place(index);
+        &mut self.entries[place]
+    }
+
+    /// The first one that takes this message.
+    #[inline]
+    fn find(&self, short: &p2p::Short) -> Option<usize> {
+        (0..self.count).find(|it| short.is_for(&self.entries[self.place(*it)].pattern))
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, index: usize) {
+        for later in (1..=index).rev() {
+            let (one, other) = (self.place(later - 1), self.place(later));
+            self.entries.swap(one, other);
+        }
+        let first = self.place(0);
+        if self.entries[first].place.is_some() {
+            self.entries[first].place = None;
+        }
+        self.first = self.place(1);
+        self.count -= 1;
+    }
+}
+
 /// A rank's early receives.
 #[derive(Debug, Default)]
 pub struct Early {
-    /// In the order of their calls.
-    all: RefCell<VecDeque<EarlyReceive>>,
+    all: RefCell<Ring>,
     /// How many there are.
     count: Cell<usize>,
     /// The only rank from which any of them can take, if it is one.
@@ -56,24 +119,38 @@ pub struct Early {
 }
 
 impl Rank {
-    /// Notes an early receive, whose request is named next.
+    /// Notes an early receive, whose request is named next. `place`: where its message goes, if that
+    /// is more than bytes without gaps.
     #[inline(always)]
-    pub fn receive_early(&self, pattern: Envelope, by: Option<usize>, place: Place, site: Site) {
+    pub fn receive_early(
+        &self,
+        pattern: Envelope,
+        by: Option<usize>,
+        solid: (usize, usize),
+        place: Option<Place>,
+        site: Site,
+    ) {
         let mut all = self.early.all.borrow_mut();
-        if all.is_empty() {
+        if all.count == 0 {
             self.early.from.set(by);
         } else if self.early.from.get() != by {
             self.early.from.set(None);
         }
-        all.push_back(EarlyReceive { pattern, by, place, site, handle: 0 });
-        self.early.count.set(all.len());
+        let it = all.add();
+        (it.pattern, it.by, it.solid, it.site) = (pattern, by, solid, site);
+        if place.is_some() {
+            it.place = place;
+        }
+        self.early.count.set(all.count);
     }
 
     /// Names the request of the early receive that was noted last.
     #[inline(always)]
     pub fn name_early(&self, handle: Handle) {
-        if let Some(last) = self.early.all.borrow_mut().back_mut() {
-            last.handle = handle;
+        let mut all = self.early.all.borrow_mut();
+        if all.count > 0 {
+            let last = all.count - 1;
+            all.at(last).handle = handle;
         }
     }
 
@@ -96,13 +173,41 @@ impl Rank {
     fn publish_all(&self) {
         self.early.count.set(0);
         let owner = self.me;
-        for EarlyReceive { pattern, by, place, site, handle } in self.early.all.take() {
+        let mut all = self.early.all.take();
+        for index in 0..all.count {
+            let EarlyReceive { pattern, by, solid, site, handle, .. } = *all.at(index);
+            let place = all.at(index).place.take();
+            let place = place.unwrap_or_else(|| bytes_at(solid.0, solid.1));
             let (kind, peer, tag) = (Kind::Receive, pattern.source, pattern.tag);
             let req = self.request(Ask { owner, site, kind, peer, by, tag, open: None });
             // SAFETY: the program's buffer, which it leaves alone until the receive is complete.
             unsafe { p2p::receive(&self.world, owner, pattern, place, &req) };
             self.set_active(handle, Active::Shared(req));
         }
+        (all.first, all.count) = (0, 0);
+        *self.early.all.borrow_mut() = all;
+    }
+
+    /// The number of what others have left in the queue, if nothing lies there. Receives may be
+    /// posted.
+    #[inline(always)]
+    pub fn left_nothing(&self) -> Option<u64> {
+        let left = self.world.slots[self.me].left.told();
+        if self.early.seen.get() == Some(left) { Some(left) } else { self.looks_in_queue() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn looks_in_queue(&self) -> Option<u64> {
+        let slot = &self.world.slots[self.me];
+        let queue = lock(&slot.queue);
+        // Who adds to it holds the lock.
+        let left = slot.left.told();
+        if queue.is_quiet() {
+            self.early.seen.set(Some(left));
+            return Some(left);
+        }
+        None
     }
 
     /// Looks whether messages for early receives have come: whether any may have.
@@ -139,18 +244,19 @@ impl Rank {
         for sender in senders {
             let Some(lane) = self.world.lane(self.me, sender) else { continue };
             // What comes after the last of them stays in its lane: its receive may come.
-            while !all.is_empty() {
+            while all.count > 0 {
                 let one = |short: &p2p::Short, room: &p2p::Lines| {
-                    match first(&mut all, short) {
-                        Some(EarlyReceive { place, handle, .. }) => {
-                            // SAFETY: as in `publish_all`.
-                            let (arrived, failed) = unsafe { short.deliver(room, &place, sender) };
-                            self.set_active(handle, ended(arrived, failed));
-                        }
-                        None => {
-                            queue.arrive(&self.world, (self.me, self.me), sender, (short, room));
-                        }
-                    }
+                    let Some(index) = all.find(short) else {
+                        queue.arrive(&self.world, (self.me, self.me), sender, (short, room));
+                        return;
+                    };
+                    let EarlyReceive { solid, place, handle, .. } = all.at(index);
+                    let (handle, bytes) = (*handle, bytes_at(solid.0, solid.1));
+                    let place = place.as_ref().unwrap_or(&bytes);
+                    // SAFETY: as in `publish_all`.
+                    let (arrived, failed) = unsafe { short.deliver(room, place, sender) };
+                    all.remove(index);
+                    self.set_active(handle, Active::Arrived(arrived, failed));
                 };
                 // SAFETY: the queue is locked, and who holds the lock is alone here.
                 if unsafe { lane.take(one) }.is_none() {
@@ -158,7 +264,31 @@ impl Rank {
                 }
             }
         }
-        self.early.count.set(all.len());
+        self.early.count.set(all.count);
+    }
+
+    /// The message of an early receive, if it comes soon, is short, and this receive is the oldest
+    /// one and takes bytes without gaps: `say` is told what has arrived. Else nothing has happened.
+    #[inline(always)]
+    pub fn has_arrived_early(&self, handle: Handle, say: impl FnOnce(Arrived)) -> bool {
+        let mut all = self.early.all.borrow_mut();
+        if all.count == 0 {
+            return false;
+        }
+        let it = all.at(0);
+        let (Some(by), pattern, solid) = (it.by, it.pattern, it.solid) else { return false };
+        if it.handle != handle || it.place.is_some() {
+            return false;
+        }
+        let Some(left) = self.left_nothing() else { return false };
+        let (world, me) = (&self.world, self.me);
+        // SAFETY: as in `publish_all`.
+        let came = unsafe { p2p::receive_solid(world, (me, by), pattern, solid, left) };
+        let Some(came) = came else { return false };
+        say(came.from(pattern.source));
+        all.remove(0);
+        self.early.count.set(all.count);
+        true
     }
 
     fn set_active(&self, handle: Handle, active: Active) {
@@ -167,17 +297,4 @@ impl Rank {
             started.active = active;
         }
     }
-}
-
-/// Takes the first one out that takes this message.
-#[inline]
-fn first(all: &mut VecDeque<EarlyReceive>, short: &p2p::Short) -> Option<EarlyReceive> {
-    if all.front().is_some_and(|it| short.is_for(&it.pattern)) {
-        return all.pop_front();
-    }
-    all.iter().position(|it| short.is_for(&it.pattern)).and_then(|it| all.remove(it))
-}
-
-fn ended(arrived: Arrived, failed: Option<Box<Error>>) -> Active {
-    Active::Arrived(arrived, failed)
 }

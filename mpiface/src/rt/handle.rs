@@ -56,12 +56,20 @@ impl<T> Table<T> {
     /// Keeps an object; gives its handle.
     #[inline(always)]
     pub fn insert(&mut self, object: T) -> Handle {
+        self.insert_with(|| object)
+    }
+
+    /// The same of one that is made where it will lie: it need not be moved there.
+    #[inline(always)]
+    pub fn insert_with(&mut self, make: impl FnOnce() -> T) -> Handle {
         let place = match self.free.pop() {
             Some(place) => place,
             None => self.another(),
         };
         let entry = &mut self.places[place];
-        entry.1 = Some(object);
+        // It is none already: said for the compiler, which has nothing to drop then.
+        entry.1 = None;
+        entry.1 = Some(make());
         OURS | (self.kind as usize) << KIND_AT | usize::from(entry.0) << PLACE_BITS | place
     }
 

@@ -230,12 +230,30 @@ impl<T, R> Lane<T, R> {
         !self.slot(taken).told.has_told(taken + 1)
     }
 
+    /// Where the next message to be taken will be told of, and its number: it is there, or has been
+    /// taken already, once that is told.
+    #[inline(always)]
+    pub fn awaited(&self) -> (&Word, u64) {
+        let taken = self.taken.0.told();
+        (&self.slot(taken).told, taken + 1)
+    }
+
     /// Takes the first message: `run` is given its room, too, in which it may lie.
     ///
     /// # Safety
     /// One call at a time, each after the one before.
     #[inline]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, &R) -> U) -> Option<U> {
+        // SAFETY: passed on.
+        unsafe { self.take_if(|it, room| Some(run(it, room))) }
+    }
+
+    /// The same, but it stays where it is if `run` gives nothing.
+    ///
+    /// # Safety
+    /// As `take`.
+    #[inline(always)]
+    pub unsafe fn take_if<U>(&self, run: impl FnOnce(&T, &R) -> Option<U>) -> Option<U> {
         // SAFETY: who takes does so after the take before.
         let taken = self.next.0.with(|it| unsafe { *it });
         let slot = self.slot(taken);
@@ -249,7 +267,7 @@ impl<T, R> Lane<T, R> {
         // that is so much later that this one is taken then.
         let result = slot
             .content
-            .with(|it| self.room(taken).with(|room| run(unsafe { &*it }, unsafe { &*room })));
+            .with(|it| self.room(taken).with(|room| run(unsafe { &*it }, unsafe { &*room })))?;
         // SAFETY: as above.
         self.next.0.with_mut(|it| unsafe { *it = taken + 1 });
         self.taken.0.tell(taken + 1);

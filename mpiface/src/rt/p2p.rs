@@ -17,7 +17,7 @@
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
 use super::started::Awaits;
-use super::types::{Place, copy, pack, unpack};
+use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ pub const PARTS: u32 = 1 << 31;
 pub const PROC_NULL: i32 = -3;
 
 /// What is known of a message: its communicator, its sender there, and its tag.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Envelope {
     /// The communicator's number.
     pub context: u32,
@@ -334,6 +334,19 @@ impl Message {
     }
 }
 
+/// What is said of a short message that has come: tag and length, in one word. (What is given in
+/// memory, and read there in other pieces, waits until all older stores are in the cache.)
+#[derive(Clone, Copy, Debug)]
+pub struct Came(u64);
+
+impl Came {
+    /// What its receive gives, by the sender in the communicator.
+    #[inline(always)]
+    pub fn from(self, source: i32) -> Arrived {
+        Arrived { source, tag: self.0 as u32 as i32, bytes: (self.0 >> 32) as usize }
+    }
+}
+
 /// A line of memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -475,6 +488,38 @@ impl Short {
         (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
         // SAFETY: the source is the caller's promise; there is room for so many bytes.
         unsafe { place.read(self.bytes.as_mut_ptr()) };
+    }
+
+    /// The same of bytes without gaps at this address.
+    ///
+    /// # Safety
+    /// As `write`.
+    #[inline(always)]
+    unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): (usize, usize), site: Site) {
+        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
+        // SAFETY: the source is the caller's promise; there is room for so many bytes.
+        unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
+    }
+
+    /// Copies it to bytes without gaps, if it is for this receive, and fits them. `lines`: the
+    /// lane's room of it.
+    ///
+    /// # Safety
+    /// The bytes are as `receive` asks for.
+    #[inline(always)]
+    unsafe fn deliver_solid(
+        &self,
+        lines: &Lines,
+        pattern: &Envelope,
+        (at, room): (usize, usize),
+    ) -> Option<Came> {
+        let data = self.data(lines);
+        if !self.is_for(pattern) || data.len() > room {
+            return None;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { move_bytes(data.as_ptr() as usize, at, data.len()) };
+        Some(Came((data.len() as u64) << 32 | u64::from(self.envelope.tag as u32)))
     }
 
     /// Writes a longer one: to the lane's room, if it is given.
@@ -687,6 +732,31 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
     unsafe { send_otherwise(world, send, make) }
 }
 
+/// Sends a short message without gaps, of this address and so many bytes, if its lane is there and
+/// has room: it is complete then. Else nothing has happened.
+///
+/// # Safety
+/// As `send`.
+#[inline(always)]
+pub unsafe fn send_at_once(
+    world: &World,
+    (me, to): (usize, usize),
+    envelope: Envelope,
+    solid: (usize, usize),
+    site: Site,
+) -> bool {
+    if solid.1 > ROOM || to == me {
+        return false;
+    }
+    let Some(lane) = world.lane(to, me) else { return false };
+    // SAFETY: the caller's promise; a rank's calls come one at a time.
+    let is_sent = unsafe { lane.push(|it| it.write_solid(envelope, solid, site)) };
+    if is_sent {
+        world.wake(me, to);
+    }
+    is_sent
+}
+
 /// The same of a longer one, or if the lane is full.
 ///
 /// # Safety
@@ -823,6 +893,40 @@ pub unsafe fn receive_soon(
         return world.look_for(look);
     }
     world.soon(me, look)
+}
+
+/// Receives a message of rank `by` to bytes without gaps, if it comes soon, by a lane, and is the
+/// first there: without what other messages need. `left`: the queue's number, by which nothing
+/// lies there. If it gives nothing, nothing has happened.
+///
+/// # Safety
+/// As `receive`.
+#[inline(always)]
+pub unsafe fn receive_solid(
+    world: &World,
+    (me, by): (usize, usize),
+    pattern: Envelope,
+    solid: (usize, usize),
+    left: u64,
+) -> Option<Came> {
+    let lane = world.lane(me, by)?;
+    let slot = &world.slots[me];
+    let (word, number) = lane.awaited();
+    for _ in 0..world.eager_looks() {
+        if word.has_told(number) {
+            let queue = lock(&slot.queue);
+            // Receives that were posted before come first.
+            if !queue.is_quiet() {
+                return None;
+            }
+            // SAFETY: the queue is locked; the rest is the caller's promise.
+            return unsafe { lane.take_if(|it, lines| it.deliver_solid(lines, &pattern, solid)) };
+        }
+        if slot.left.told() != left {
+            return None;
+        }
+    }
+    None
 }
 
 /// Receives a message of rank `by`, if it is there.

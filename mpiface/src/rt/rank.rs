@@ -89,6 +89,12 @@ impl Started {
     }
 }
 
+/// As many words as the largest variant of [`Active`] has. (A variant without them is moved as a
+/// whole all the same: by loads of old memory, which wait until what was stored there, and all
+/// before it, such as a message, is in the cache.)
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Blank(#[expect(dead_code, reason = "it says nothing")] [u64; 3]);
+
 /// What is under way by a request.
 #[derive(Debug)]
 pub enum Active {
@@ -97,9 +103,9 @@ pub enum Active {
     /// What other ranks may know of.
     Shared(Arc<Req>),
     /// A send that was complete at once.
-    Sent,
+    Sent(Blank),
     /// A receive that only this rank knows of (`early.rs`).
-    Early,
+    Early(Blank),
     /// One of those that has ended.
     Arrived(Arrived, Option<Box<Error>>),
 }
@@ -121,8 +127,8 @@ impl Begun {
     pub fn active(self) -> (Active, bool) {
         match self {
             Begun::Shared(req) => (Active::Shared(req), false),
-            Begun::Sent => (Active::Sent, false),
-            Begun::Early => (Active::Early, true),
+            Begun::Sent => (Active::Sent(Blank::default()), false),
+            Begun::Early => (Active::Early(Blank::default()), true),
         }
     }
 }

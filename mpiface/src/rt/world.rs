@@ -370,6 +370,13 @@ impl World {
         self.start.elapsed().as_secs_f64()
     }
 
+    /// So often a rank looks for a short message before it looks for all else, too.
+    #[inline]
+    pub fn eager_looks(&self) -> u32 {
+        // Once where ranks share cores, or waits are recorded.
+        if self.looks > LOOKS_EAGER { LOOKS_EAGER } else { 1 }
+    }
+
     /// Whether ranks outnumber cores.
     pub fn is_crowded(&self) -> bool {
         self.is_crowded

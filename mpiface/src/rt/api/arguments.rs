@@ -55,6 +55,14 @@ impl<'a> Caller<'a> {
         Caller { rank: unsafe { &*rank }, site, is_large: false }
     }
 
+    /// The same, made anew where a function of its own is called, for one that seldom is: so the
+    /// short way before it has none in memory.
+    #[inline(always)]
+    pub(super) fn again(self) -> Caller<'a> {
+        let Caller { rank, site, is_large } = self;
+        Caller { rank, site, is_large }
+    }
+
     /// In a function with large counts.
     pub(super) fn large(self) -> Caller<'a> {
         Caller { is_large: true, ..self }
@@ -243,6 +251,7 @@ impl StatusOut {
     }
 
     /// Writes it; the error stays as it is.
+    #[inline(always)]
     pub(super) fn set(self, arrived: Arrived, is_cancelled: bool) {
         if self.0.is_null() {
             return;
@@ -253,8 +262,14 @@ impl StatusOut {
         unsafe {
             (*self.0).source = arrived.source;
             (*self.0).tag = arrived.tag;
-            (*self.0).inner =
-                [bytes as c_int, (bytes >> 32) as c_int, c_int::from(is_cancelled), 0, 0];
+            // One by one: an array is made elsewhere, and moved.
+            let inner = &raw mut (*self.0).inner;
+            let inner = inner.cast::<c_int>();
+            inner.write(bytes as c_int);
+            inner.add(1).write((bytes >> 32) as c_int);
+            inner.add(2).write(c_int::from(is_cancelled));
+            inner.add(3).write(0);
+            inner.add(4).write(0);
         }
     }
 }

@@ -99,7 +99,7 @@ fn any_reduce(caller: Caller<'_>, operands: Operands, root: c_int, comm: &Comm) 
     reduce_to(caller, operands, Some(root_of(comm, root)?), comm)
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome {
     let call = caller.on(comm);
     if call.is_routed()

@@ -5,7 +5,7 @@ use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
 use crate::rt::rank::{
-    Active, Begun, ErrorFunction, Persistent, Session, Started, UserFunction, fixed,
+    Active, Begun, Blank, ErrorFunction, Persistent, Rank, Session, Started, UserFunction, fixed,
 };
 use crate::rt::types::Type;
 use crate::rt::window::Win;
@@ -71,18 +71,28 @@ impl Keep for Arc<Req> {
 impl Keep for Begun {
     #[inline(always)]
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let mut requests = caller.requests.borrow_mut();
-        // Apart, so that what is written is known: a word or two.
         match self {
-            Begun::Sent => requests.insert(Started::of(Active::Sent)),
+            Begun::Sent => sent(caller.rank),
             Begun::Early => {
-                let handle = requests.insert(Started::of(Active::Early));
+                let handle = early(caller.rank);
                 caller.name_early(handle);
                 handle
             }
-            Begun::Shared(req) => requests.insert(Started::of(Active::Shared(req))),
+            Begun::Shared(req) => req.keep(caller),
         }
     }
+}
+
+// Functions of their own, so that what is written is known (see `Blank`).
+
+#[inline(never)]
+fn sent(rank: &Rank) -> Handle {
+    rank.requests.borrow_mut().insert_with(|| Started::of(Active::Sent(Blank::default())))
+}
+
+#[inline(never)]
+fn early(rank: &Rank) -> Handle {
+    rank.requests.borrow_mut().insert_with(|| Started::of(Active::Early(Blank::default())))
 }
 
 impl Keep for Persistent {

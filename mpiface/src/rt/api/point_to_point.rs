@@ -66,7 +66,6 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
 }
 
 /// Starts a receive, which other ranks need not find yet if it is short.
-#[inline(always)]
 fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     let by = source(comm, peer);
     if place.bytes() > caller.world.lane_bytes() || by == Some(caller.me) {
@@ -75,7 +74,7 @@ fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     let Some(pattern) = pattern(comm, peer)? else {
         return start_receive(caller, place, peer, comm).map(Begun::Shared);
     };
-    caller.receive_early(pattern, by, place, caller.site);
+    caller.receive_early(pattern, by, (0, 0), Some(place), caller.site);
     Ok(Begun::Early)
 }
 
@@ -102,24 +101,70 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     Ok(req)
 }
 
-/// Sends, and awaits the request.
-#[inline]
-fn send_by(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
-    await_send(caller, start_send(caller, data.place(caller)?, peer, comm, mode)?)
+/// The rank of the world that is a message's other end, unless more has to be asked.
+#[inline(always)]
+fn plain_peer(comm: &Comm, peer: Peer) -> Option<usize> {
+    let rank = usize::try_from(peer.rank).ok().filter(|_| !comm.is_inter())?;
+    comm.shared.members.get(rank).copied()
 }
 
-#[inline]
+/// The short way of a send: of numbers without gaps, by a lane. Whether it is complete; else
+/// nothing has happened.
+#[inline(always)]
+fn is_sent_at_once(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> bool {
+    let (Some(solid), Some(to)) = (data.solid(), plain_peer(comm, peer)) else { return false };
+    let envelope =
+        Envelope { context: comm.shared.context, source: comm.rank as c_int, tag: peer.tag };
+    // SAFETY: as in `start_send`.
+    peer.tag >= 0
+        && unsafe {
+            p2p::send_at_once(
+                &caller.rank.world,
+                (caller.rank.me, to),
+                envelope,
+                solid,
+                caller.site,
+            )
+        }
+}
+
+/// The same of a receive: what has arrived.
+#[inline(always)]
+fn received_soon(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Option<Arrived> {
+    let (solid, by) = (data.solid()?, plain_peer(comm, peer)?);
+    let Peer { rank: source, tag } = peer;
+    let Caller { rank, .. } = caller;
+    if (tag < 0 && tag != ANY_TAG) || by == rank.me || solid.1 > rank.world.lane_bytes() {
+        return None;
+    }
+    let pattern = Envelope { context: comm.shared.context, source, tag };
+    let left = rank.left_nothing()?;
+    // SAFETY: as in `start_send`.
+    let came = unsafe { p2p::receive_solid(&rank.world, (rank.me, by), pattern, solid, left) };
+    Some(came?.from(source))
+}
+
+/// Sends, and awaits the request.
+#[inline(never)]
+fn send_by(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm, mode: Mode) -> Outcome {
+    await_send(*caller, start_send(*caller, data.place(*caller)?, peer, comm, mode)?)
+}
+
+#[inline(always)]
 pub(super) fn send(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
-    send_by(caller, data, peer, comm, Mode::Standard)
+    if is_sent_at_once(caller, data, peer, comm) {
+        return Ok(());
+    }
+    send_by(&caller.again(), data, peer, comm, Mode::Standard)
 }
 pub(super) use send as rsend;
 
 pub(super) fn ssend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
-    send_by(caller, data, peer, comm, Mode::Synchronous)
+    send_by(&caller, data, peer, comm, Mode::Synchronous)
 }
 
 pub(super) fn bsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
-    send_by(caller, data, peer, comm, Mode::Buffered)
+    send_by(&caller, data, peer, comm, Mode::Buffered)
 }
 
 /// What a send has begun, which may be complete.
@@ -130,7 +175,15 @@ fn started(req: Option<Arc<Req>>) -> Outcome<Begun> {
 
 #[inline(always)]
 pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
-    started(start_send(caller, data.place(caller)?, peer, comm, Mode::Standard)?)
+    if is_sent_at_once(caller, data, peer, comm) {
+        return Ok(Begun::Sent);
+    }
+    isend_otherwise(&caller.again(), data, peer, comm)
+}
+
+#[inline(never)]
+fn isend_otherwise(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    started(start_send(*caller, data.place(*caller)?, peer, comm, Mode::Standard)?)
 }
 pub(super) use isend as irsend;
 
@@ -142,7 +195,7 @@ pub(super) fn ibsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) 
     started(start_send(caller, data.place(caller)?, peer, comm, Mode::Buffered)?)
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn recv(
     caller: Caller<'_>,
     data: Buffer,
@@ -150,7 +203,22 @@ pub(super) fn recv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    receive_from(caller, data.place(caller)?, peer, comm, status)
+    if let Some(arrived) = received_soon(caller, data, peer, comm) {
+        status.set(arrived, false);
+        return Ok(());
+    }
+    receive(&caller.again(), data, peer, comm, status)
+}
+
+#[inline(never)]
+fn receive(
+    caller: &Caller<'_>,
+    data: Buffer,
+    peer: Peer,
+    comm: &Comm,
+    status: StatusOut,
+) -> Outcome {
+    receive_from(*caller, data.place(*caller)?, peer, comm, status)
 }
 
 /// Receives, without a request if the message comes soon.
@@ -191,7 +259,22 @@ fn await_receive(
 
 #[inline(always)]
 pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
-    begin_receive(caller, data.place(caller)?, peer, comm)
+    let Caller { rank, site, .. } = caller;
+    if let (Some(solid), Some(by)) = (data.solid(), plain_peer(comm, peer))
+        && (peer.tag >= 0 || peer.tag == ANY_TAG)
+        && by != rank.me
+        && solid.1 <= rank.world.lane_bytes()
+    {
+        let pattern = Envelope { context: comm.shared.context, source: peer.rank, tag: peer.tag };
+        rank.receive_early(pattern, Some(by), solid, None, site);
+        return Ok(Begun::Early);
+    }
+    irecv_otherwise(&caller.again(), data, peer, comm)
+}
+
+#[inline(never)]
+fn irecv_otherwise(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
+    begin_receive(*caller, data.place(*caller)?, peer, comm)
 }
 
 /// A send or receive that can be started many times.
@@ -281,6 +364,14 @@ pub(super) fn sendrecv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
+    // The receive's arguments are checked before, as far as they can be wrong.
+    if plain_peer(comm, from).is_some()
+        && room.solid().is_some()
+        && (from.tag >= 0 || from.tag == ANY_TAG)
+        && is_sent_at_once(caller, data, to, comm)
+    {
+        return recv(caller, room, from, comm, status);
+    }
     swap(caller, (data.place(caller)?, to), (room.place(caller)?, from), comm, status)
 }
 

@@ -7,7 +7,7 @@ use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{self, Ask, Kind, OneOf, Req, SENT};
-use crate::rt::rank::{Active, Started, fixed};
+use crate::rt::rank::{Active, Rank, Started, fixed};
 use crate::rt::world::Condition;
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -63,7 +63,7 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     Ok(match &mut started.active {
         Active::Rest => None,
         Active::Shared(req) => Some(Arc::clone(req)),
-        Active::Sent => Some(Arc::clone(&caller.sent)),
+        Active::Sent(_) => Some(Arc::clone(&caller.sent)),
         Active::Arrived(arrived, failed) => {
             let (owner, site) = (caller.me, caller.site);
             let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
@@ -72,7 +72,7 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
             started.active = Active::Shared(Arc::clone(&req));
             Some(req)
         }
-        Active::Early => unreachable!("early receives have been posted"),
+        Active::Early(_) => unreachable!("early receives have been posted"),
     })
 }
 
@@ -193,8 +193,8 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
         }
     };
     let outcome = match ended {
-        Active::Rest | Active::Early => Ok(()),
-        Active::Sent => {
+        Active::Rest | Active::Early(_) => Ok(()),
+        Active::Sent(_) => {
             status.set(SENT, false);
             Ok(())
         }
@@ -261,7 +261,7 @@ fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
     match requests.get(handle) {
         Some(Started { general: None, active, .. }) => match active {
             Active::Rest => Some(false),
-            Active::Sent | Active::Arrived(..) => Some(true),
+            Active::Sent(_) | Active::Arrived(..) => Some(true),
             // What comes may be for an early one.
             Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
                 let is_done = req.is_done();
@@ -276,7 +276,7 @@ fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
                 caller.advance(&req).then_some(true)
             }
             Active::Shared(req) => has_come(caller, req).then_some(true),
-            Active::Early => {
+            Active::Early(_) => {
                 drop(requests);
                 if !caller.look_early() {
                     return None;
@@ -319,49 +319,62 @@ fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_in
     });
 }
 
-/// Ends a request, if it is a message that needs no more than its status: complete, no persistent
-/// one, and not seen by other ranks.
-#[inline(always)]
-fn retire_plain(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
-    let mut requests = caller.requests.borrow_mut();
-    let plain = requests.remove_if(handle.get(), |it| match it {
+/// Ends a request, if it is a message that needs no more than its status: complete, or soon, and
+/// without an error; no persistent one, and not seen by other ranks. Whether it has.
+#[inline(never)]
+fn has_retired(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
+    if handle.get() == fixed::REQUEST_NULL {
+        status.set_empty();
+        return true;
+    }
+    let mut requests = rank.requests.borrow_mut();
+    let retired = requests.remove_if(handle.get(), |it| match it {
         Some(Started { active, again: None, general: None }) => match active {
-            Active::Sent => Some((SENT, None)),
-            Active::Arrived(arrived, failed) => Some((*arrived, failed.take())),
+            Active::Sent(_) => {
+                status.set(SENT, false);
+                Some(())
+            }
+            Active::Early(_) => {
+                let say = |arrived| status.set(arrived, false);
+                rank.has_arrived_early(handle.get(), say).then_some(())
+            }
+            Active::Arrived(arrived, None) => {
+                status.set(*arrived, false);
+                Some(())
+            }
             _ => None,
         },
         _ => None,
     });
-    let (arrived, failed) = plain?;
-    handle.set(fixed::REQUEST_NULL);
-    status.set(arrived, false);
-    Some(failed.map_or(Ok(()), |it| Err(*it)))
+    if retired.is_some() {
+        handle.set(fixed::REQUEST_NULL);
+    }
+    retired.is_some()
 }
 
 /// Ends a request if it is complete soon, and has no functions of the program: then nothing of it
 /// has to be kept meanwhile.
-#[inline(always)]
 fn retire_soon(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
-    if handle.get() == fixed::REQUEST_NULL {
-        status.set_empty();
+    if has_retired(caller.rank, handle, status) {
         return Some(Ok(()));
     }
-    match retire_plain(caller, handle, status) {
-        None => retire_later(caller, handle, status),
-        outcome => outcome,
-    }
-}
-
-#[inline(never)]
-fn retire_later(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Option<Outcome> {
     if !caller.world.soon(caller.me, || is_done_now(caller, handle.get()))? {
         return None;
     }
-    let outcome = retire_plain(caller, handle, status);
-    Some(outcome.unwrap_or_else(|| retire(caller, handle, status)))
+    Some(retire(caller, handle, status))
 }
 
+#[inline(always)]
 pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    if has_retired(caller.rank, handle, status) {
+        return Ok(());
+    }
+    wait_otherwise(&caller.again(), handle, status)
+}
+
+#[inline(never)]
+fn wait_otherwise(caller: &Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    let caller = *caller;
     if let Some(outcome) = retire_soon(caller, handle, status) {
         return outcome;
     }
@@ -373,12 +386,30 @@ pub(super) fn wait(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -
     retire(caller, handle, status)
 }
 
+#[inline(always)]
 pub(super) fn waitall(
     caller: Caller<'_>,
     count: c_int,
     handles: Out<Handle>,
     statuses: StatusOut,
 ) -> Outcome {
+    for place in 0..usize::try_from(count).unwrap_or(0) {
+        if !has_retired(caller.rank, handles.at(place), statuses.at(place)) {
+            let (rest, caller) = (count - int(place), &caller.again());
+            return waitall_otherwise(caller, rest, handles.at(place), statuses.at(place));
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn waitall_otherwise(
+    caller: &Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    statuses: StatusOut,
+) -> Outcome {
+    let caller = *caller;
     let mut outcome = Ok(());
     for place in 0..usize::try_from(count).unwrap_or(0) {
         match retire_soon(caller, handles.at(place), statuses.at(place)) {
