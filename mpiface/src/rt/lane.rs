@@ -236,6 +236,16 @@ impl<T, R> Lane<T, R> {
     /// One call at a time, each after the one before.
     #[inline]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, &R) -> U) -> Option<U> {
+        // SAFETY: passed on.
+        unsafe { self.take_if(|it, room| Some(run(it, room))) }?
+    }
+
+    /// The same, unless `run` gives nothing: then the message stays.
+    ///
+    /// # Safety
+    /// As `take`.
+    #[inline]
+    pub unsafe fn take_if<U>(&self, run: impl FnOnce(&T, &R) -> Option<U>) -> Option<Option<U>> {
         // SAFETY: who takes does so after the take before.
         let taken = self.next.0.with(|it| unsafe { *it });
         let slot = self.slot(taken);
@@ -250,9 +260,11 @@ impl<T, R> Lane<T, R> {
         let result = slot
             .content
             .with(|it| self.room(taken).with(|room| run(unsafe { &*it }, unsafe { &*room })));
-        // SAFETY: as above.
-        self.next.0.with_mut(|it| unsafe { *it = taken + 1 });
-        self.taken.0.tell(taken + 1);
+        if result.is_some() {
+            // SAFETY: as above.
+            self.next.0.with_mut(|it| unsafe { *it = taken + 1 });
+            self.taken.0.tell(taken + 1);
+        }
         Some(result)
     }
 }

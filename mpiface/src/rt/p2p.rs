@@ -17,7 +17,7 @@
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
 use super::started::Awaits;
-use super::types::{Place, copy, pack, unpack};
+use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
@@ -370,6 +370,9 @@ impl Lines {
     }
 }
 
+/// Memory that lies without gaps: an address, and how many bytes.
+pub type Solid = (usize, usize);
+
 /// A short message in a lane.
 #[derive(Debug)]
 #[repr(C)]
@@ -445,6 +448,33 @@ impl Short {
         (self.envelope, self.length, self.site) = (part.envelope, LENT, part.site);
         let words = [part.place.address, part.place.bytes()].map(usize::to_ne_bytes);
         self.bytes[..size_of_val(&words)].copy_from_slice(words.as_flattened());
+    }
+
+    /// Writes one of at most `ROOM` bytes that lie without gaps: an address, and how many.
+    ///
+    /// # Safety
+    /// They are memory of the program.
+    #[inline(always)]
+    pub unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): Solid, site: Site) {
+        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
+        // SAFETY: the source is the caller's promise; there is room for so many bytes.
+        unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
+    }
+
+    /// Copies it there, if it is one of this envelope and of as many bytes, at most `ROOM`.
+    ///
+    /// # Safety
+    /// They are memory of the program, which nobody else uses.
+    #[inline(always)]
+    pub unsafe fn deliver_solid(&self, wanted: Envelope, (at, bytes): Solid) -> Option<()> {
+        let Envelope { context, source, tag } = self.envelope;
+        let is_it = context == wanted.context && source == wanted.source && tag == wanted.tag;
+        if !is_it || self.length as usize != bytes {
+            return None;
+        }
+        // SAFETY: the target is the caller's promise; so many bytes were written here.
+        unsafe { move_bytes(self.bytes.as_ptr() as usize, at, bytes) };
+        Some(())
     }
 
     /// Whether this pattern takes it.

@@ -12,6 +12,7 @@ use super::started::await_started;
 use crate::rt::coll::Call;
 use crate::rt::comm::Comm;
 use crate::rt::error::Outcome;
+use crate::rt::p2p::{ROOM, Solid};
 use crate::rt::types::{Place, bytes_at, pack};
 use std::ffi::c_int;
 
@@ -254,7 +255,39 @@ fn any_gather(caller: Caller<'_>, data: Buffer, room: Buffer, root: c_int, comm:
     unsafe { caller.on(comm).gather(&own, all.as_ref(), root) }
 }
 
+/// A buffer that goes by the short way of parts, if it is such.
+#[inline(always)]
+fn short(buffer: &Buffer) -> Option<Solid> {
+    buffer.solid().filter(|it| it.1 <= ROOM)
+}
+
+#[inline(always)]
 pub(super) fn gatherv(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Blocks,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(own) = short(&data)
+    {
+        let gives = move |peer| (peer == root).then_some(own);
+        if comm.rank != root {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), gives, |_| None) };
+        }
+        if let Some(parts) = room.solid(comm.size(), ROOM) {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), gives, |peer| Some(parts(peer))) };
+        }
+    }
+    any_gatherv(caller, data, room, root, comm)
+}
+
+#[inline(never)]
+fn any_gatherv(
     caller: Caller<'_>,
     data: Buffer,
     room: Blocks,
@@ -355,7 +388,33 @@ fn any_scatter(
     unsafe { caller.on(comm).scatter(all.as_ref(), own.as_ref(), root) }
 }
 
+#[inline(always)]
 pub(super) fn scatterv(
+    caller: Caller<'_>,
+    data: Blocks,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(own) = short(&room)
+    {
+        let takes = move |peer| (peer == root).then_some(own);
+        if comm.rank != root {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), |_| None, takes) };
+        }
+        if let Some(parts) = data.solid(comm.size(), ROOM) {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), |peer| Some(parts(peer)), takes) };
+        }
+    }
+    any_scatterv(caller, data, room, root, comm)
+}
+
+#[inline(never)]
+fn any_scatterv(
     caller: Caller<'_>,
     data: Blocks,
     room: Buffer,
