@@ -14,7 +14,7 @@ use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, Site, error};
 use crate::rt::handle::Handle;
 use crate::rt::ops;
-use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL, Solid};
+use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL, ROOM, Solid};
 use crate::rt::rank::{Rank, fixed};
 use crate::rt::reduction::{self, Plain, Reduction};
 use crate::rt::types::{BYTE, Place};
@@ -381,6 +381,12 @@ impl Buffer {
         Some((self.at as usize, count.checked_mul(size)?)).filter(|_| is_there)
     }
 
+    /// The same, if it is no longer than what goes by the short way of parts.
+    #[inline(always)]
+    pub(super) fn brief(&self) -> Option<Solid> {
+        self.solid().filter(|it| it.1 <= ROOM)
+    }
+
     /// The memory of as many such buffers as there are ranks, one behind the other.
     #[inline(always)]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
@@ -446,14 +452,10 @@ impl Blocks {
         Ok((0..n).map(|it| parts.at(it)).collect())
     }
 
-    /// So many parts of a predefined datatype without gaps, if none has more than `most` bytes, and
-    /// all is as it should be: each to be asked for.
+    /// So many parts for the short way, each to be asked for: if all are as it takes them (of a
+    /// predefined datatype without gaps, none too long), and as they should be.
     #[inline(always)]
-    pub(super) fn solid(
-        &self,
-        n: usize,
-        most: usize,
-    ) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
+    pub(super) fn brief(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
         let (_, size) = solid(self.ty)?;
         let (counts, displacements) = (self.counts, self.displacements);
         let is_there = !self.at.is_null() && !self.is_in_place();
@@ -462,7 +464,7 @@ impl Blocks {
         }
         let at = self.at as usize;
         // (A negative count is a large one.)
-        let fits = |it| counts.at(it) as u64 <= (most / size) as u64;
+        let fits = |it| counts.at(it) as u64 <= (ROOM / size) as u64;
         (0..n).all(fits).then_some(move |it| {
             let by = (displacements.at(it) as usize).wrapping_mul(size);
             (at.wrapping_add(by), counts.at(it) as usize * size)
