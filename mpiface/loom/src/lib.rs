@@ -39,6 +39,10 @@ mod lane_told_early {
     include!(concat!(env!("OUT_DIR"), "/lane_told_early.rs"));
 }
 
+mod lane_of_what_stays {
+    include!(concat!(env!("OUT_DIR"), "/lane_of_what_stays.rs"));
+}
+
 mod lane_room_for_two {
     include!(concat!(env!("OUT_DIR"), "/lane_room_for_two.rs"));
 }
@@ -243,7 +247,8 @@ macro_rules! a_lane {
     };
 }
 
-/// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then.
+/// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then:
+/// not when the receiver has looked at it, and left it there.
 macro_rules! a_lent_part {
     ($room:ident) => {
         loom::model(|| {
@@ -267,7 +272,13 @@ macro_rules! a_lent_part {
             let (lane, memory) = &*shared;
             for value in 1..=2 {
                 // SAFETY: this thread alone takes.
-                while unsafe { lane.take(|it, _| assert_eq!(read(memory), *it)) }.is_none() {
+                while unsafe { lane.take_if(|_, _| None::<()>) }.is_none() {
+                    thread::yield_now();
+                }
+                // SAFETY: as above.
+                while unsafe { lane.take(|it, _| assert_eq!((*it, read(memory)), (value, value))) }
+                    .is_none()
+                {
                     thread::yield_now();
                 }
                 assert!(lane.has_taken(value));
@@ -327,6 +338,12 @@ fn a_lent_part_with_relaxed_loads_is_detected() {
 #[should_panic(expected = "Causality violation")]
 fn a_lent_part_that_is_told_before_it_is_read_is_detected() {
     a_lent_part!(lane_told_early);
+}
+
+#[test]
+#[should_panic]
+fn a_part_that_is_told_as_taken_while_it_stays_is_detected() {
+    a_lent_part!(lane_of_what_stays);
 }
 
 /// A rank shows three cards in two places, and the other reads them, as far behind as it may be.
