@@ -39,8 +39,8 @@ fn main() {
         ("lane_never_full.rs", "self.sent - self.taken < most as u64", "most > 0"),
         (
             "lane_told_early.rs",
-            "fetch(self.slot(taken + 1));",
-            "fetch(self.slot(taken + 1)); self.taken.0.tell(taken + 1);",
+            "fetch::to_read(self.slot(taken + 1));",
+            "fetch::to_read(self.slot(taken + 1)); self.taken.0.tell(taken + 1);",
         ),
         ("lane_of_what_stays.rs", "if result.is_some() {", "if result.is_some() || taken < 9 {"),
         ("lane_room_for_two.rs", "let is_free = sender.has_room(ROOMS)", "let is_free = true"),

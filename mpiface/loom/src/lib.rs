@@ -9,6 +9,9 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+#[path = "../../src/rt/fetch.rs"]
+mod fetch;
+
 #[path = "../../src/rt/word.rs"]
 mod word;
 

@@ -247,9 +247,10 @@ impl Call<'_> {
             while step < size {
                 let peer = other(step);
                 if let Some(part) = gives(peer) {
-                    let to = comm.world_rank(peer);
+                    let pair = (me, comm.world_rank(peer));
+                    let (envelope, is_stream) = (envelope(rank), root.is_some());
                     // SAFETY: the caller's promise.
-                    if !unsafe { parts::give_solid(world, (me, to), envelope(rank), part, site) } {
+                    if !unsafe { parts::give_solid(world, pair, envelope, part, site, is_stream) } {
                         break 'short;
                     }
                 }

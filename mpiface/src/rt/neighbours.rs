@@ -148,12 +148,13 @@ impl Call<'_> {
             }
             for (index, edge) in edges.targets.iter().enumerate() {
                 if let Some((peer, edge)) = *edge {
-                    let to = comm.world_rank(peer);
+                    let pair = (me, comm.world_rank(peer));
                     let (envelope, part) = (envelope(rank, edge), gives(index));
+                    if peer == rank {
+                        break 'short;
+                    }
                     // SAFETY: the caller's promise.
-                    if peer == rank
-                        || !unsafe { parts::give_solid(world, (me, to), envelope, part, site) }
-                    {
+                    if !unsafe { parts::give_solid(world, pair, envelope, part, site, false) } {
                         break 'short;
                     }
                 }

@@ -31,7 +31,8 @@ pub enum Owed {
 }
 
 /// Gives a part of at most `ROOM` bytes that lies without gaps: whether it went by its lane, so that
-/// nothing is owed for it.
+/// nothing is owed for it. `is_stream`: its receiver gives nothing back, so that this rank runs
+/// ahead.
 ///
 /// # Safety
 /// It is memory of the program.
@@ -42,12 +43,17 @@ pub unsafe fn give_solid(
     envelope: Envelope,
     part: Solid,
     site: Site,
+    is_stream: bool,
 ) -> bool {
     let lane = world.new_part_lane(to, me);
     // SAFETY: a rank's calls come one at a time; the caller's promise.
     let went =
         unsafe { !lane.is_crowded() && lane.push(|it| it.write_solid(envelope, part, site)) };
     if went {
+        if is_stream {
+            // SAFETY: as above.
+            unsafe { lane.fetch_ahead() };
+        }
         world.wake(me, to);
     }
     went

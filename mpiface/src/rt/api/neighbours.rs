@@ -103,14 +103,12 @@ mod brief {
 /// The short way, where both sides have one.
 macro_rules! short {
     (each, $($rest:tt)*) => {};
-    ($gives:ident, $takes:ident, $caller:ident, $comm:ident, $edges:ident, $data:ident, $room:ident)
-    => {
+    ($gives:ident, $takes:ident, $call:expr, $edges:ident, $data:ident, $room:ident) => {
         if let Some(gives) = brief::$gives(&$data, $edges.targets.len())
             && let Some(takes) = brief::$takes(&$room, $edges.sources.len())
-            && $comm.size() > 1
         {
             // SAFETY: see the head of the file.
-            return unsafe { $caller.on($comm).exchange_edges_solid($edges, gives, takes) };
+            return unsafe { $call.exchange_edges_solid($edges, gives, takes) };
         }
     };
 }
@@ -125,7 +123,7 @@ macro_rules! both {
             comm: &Comm,
         ) -> Outcome {
             let edges = Edges::of(comm)?;
-            short!($gives, $takes, caller, comm, edges, data, room);
+            short!($gives, $takes, caller.on(comm), edges, data, room);
             let gives = Along::$gives(caller, data, edges.targets.len())?;
             let takes = Along::$takes(caller, room, edges.sources.len())?;
             // SAFETY: see the head of the file.
