@@ -9,6 +9,9 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+#[path = "../../src/rt/fetch.rs"]
+mod fetch;
+
 #[path = "../../src/rt/word.rs"]
 mod word;
 
@@ -37,6 +40,10 @@ mod lane_never_full {
 
 mod lane_told_early {
     include!(concat!(env!("OUT_DIR"), "/lane_told_early.rs"));
+}
+
+mod lane_of_what_stays {
+    include!(concat!(env!("OUT_DIR"), "/lane_of_what_stays.rs"));
 }
 
 mod lane_room_for_two {
@@ -261,7 +268,7 @@ macro_rules! a_message_that_stays {
                     None::<()>
                 };
                 // SAFETY: one thread alone takes.
-                assert!(unsafe { shared.take_if(look) }.is_none());
+                assert_eq!(unsafe { shared.take_if(look) }, Some(None));
             }
             let sent = sender.join().expect("it ends") as u64;
             // SAFETY: as above.
@@ -271,7 +278,8 @@ macro_rules! a_message_that_stays {
     };
 }
 
-/// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then.
+/// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then:
+/// not when the receiver has looked at it, and left it there.
 macro_rules! a_lent_part {
     ($room:ident) => {
         loom::model(|| {
@@ -295,7 +303,13 @@ macro_rules! a_lent_part {
             let (lane, memory) = &*shared;
             for value in 1..=2 {
                 // SAFETY: this thread alone takes.
-                while unsafe { lane.take(|it, _| assert_eq!(read(memory), *it)) }.is_none() {
+                while unsafe { lane.take_if(|_, _| None::<()>) }.is_none() {
+                    thread::yield_now();
+                }
+                // SAFETY: as above.
+                while unsafe { lane.take(|it, _| assert_eq!((*it, read(memory)), (value, value))) }
+                    .is_none()
+                {
                     thread::yield_now();
                 }
                 assert!(lane.has_taken(value));
@@ -372,6 +386,12 @@ fn a_lent_part_with_relaxed_loads_is_detected() {
 #[should_panic(expected = "Causality violation")]
 fn a_lent_part_that_is_told_before_it_is_read_is_detected() {
     a_lent_part!(lane_told_early);
+}
+
+#[test]
+#[should_panic]
+fn a_part_that_is_told_as_taken_while_it_stays_is_detected() {
+    a_lent_part!(lane_of_what_stays);
 }
 
 /// A rank shows three cards in two places, and the other reads them, as far behind as it may be.

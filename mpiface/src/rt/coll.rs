@@ -13,10 +13,10 @@ use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Class, Error, Outcome, Site};
 use super::handle::Handle;
 use super::ops::{Mark, apply};
-use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send, Solid};
 use super::parts::{self, Owed};
 use super::rank::UserFunction;
-use super::types::{AnyType, Place, copy};
+use super::types::{AnyType, Place, bytes_at, copy, move_bytes};
 use super::world::{Condition, World};
 use std::ops::Range;
 use std::sync::Arc;
@@ -210,17 +210,103 @@ impl Call<'_> {
         gives: impl Fn(usize) -> Option<Place>,
         takes: impl Fn(usize) -> Option<Place>,
     ) -> Outcome {
+        let number = self.comm.begin(self.world, self.site, Terms { root, ..Terms::default() });
+        // SAFETY: passed on.
+        unsafe { self.go_on(root, (number, 0), gives, takes) }
+    }
+
+    /// The envelope of this rank's part, and of the others', in the exchange of this number.
+    #[inline(always)]
+    fn envelope(&self, number: u64) -> impl Fn(usize) -> Envelope + use<> {
+        let tag = ((number & 0xffff) << 15) as i32 | (self.site.function() & 0x7fff) as i32;
+        let context = self.comm.shared.context | PARTS;
+        move |source| Envelope { context, source: source as i32, tag }
+    }
+
+    /// The same as `exchange`, of memory without gaps and at most `ROOM` bytes each: the short way.
+    /// Nothing of it goes by memory but the parts; what is not as most calls are goes on as others.
+    ///
+    /// # Safety
+    /// As `exchange`.
+    #[inline(always)]
+    pub unsafe fn exchange_solid(
+        &self,
+        root: Option<usize>,
+        gives: impl Fn(usize) -> Option<Solid> + Copy,
+        takes: impl Fn(usize) -> Option<Solid> + Copy,
+    ) -> Outcome {
         let Call { world, comm, site } = *self;
         let (rank, size) = (comm.rank, comm.size());
         let me = comm.world_rank(rank);
         let number = comm.begin(world, site, Terms { root, ..Terms::default() });
-        let tag = ((number & 0xffff) << 15) as i32 | (site.function() & 0x7fff) as i32;
-        let context = comm.shared.context | PARTS;
-        let envelope = |source: usize| Envelope { context, source: source as i32, tag };
+        let envelope = self.envelope(number);
+        // Each begins with another peer.
+        let other = |step: usize| if rank + step < size { rank + step } else { rank + step - size };
+        let mut step = 1;
+        'short: {
+            while step < size {
+                let peer = other(step);
+                if let Some(part) = gives(peer) {
+                    let pair = (me, comm.world_rank(peer));
+                    let (envelope, is_stream) = (envelope(rank), root.is_some());
+                    // SAFETY: the caller's promise.
+                    if !unsafe { parts::give_solid(world, pair, envelope, part, site, is_stream) } {
+                        break 'short;
+                    }
+                }
+                step += 1;
+            }
+            if let (Some(from), Some(to)) = (gives(rank), takes(rank)) {
+                if from.1 != to.1 {
+                    break 'short;
+                }
+                // SAFETY: the caller's promise.
+                unsafe { move_bytes(from.0, to.0, from.1) };
+            }
+            step += 1;
+            while step < 2 * size {
+                let peer = other(step - size);
+                if let Some(room) = takes(peer) {
+                    let by = comm.world_rank(peer);
+                    // SAFETY: the caller's promise.
+                    if !unsafe { parts::take_solid(world, (me, by), envelope(peer), room) } {
+                        break 'short;
+                    }
+                }
+                step += 1;
+            }
+            world.slots[me].log.end();
+            return Ok(());
+        }
+        let place = |it: Solid| bytes_at(it.0, it.1);
+        let (gives, takes) =
+            (move |peer| gives(peer).map(place), move |peer| takes(peer).map(place));
+        // SAFETY: passed on.
+        unsafe { self.go_on(root, (number, step - 1), gives, takes) }
+    }
+
+    /// Carries out the exchange of this number, but for the first steps: a step for what each other
+    /// rank is given, one for the own part, and one for what each other gives.
+    ///
+    /// # Safety
+    /// As `exchange`.
+    #[inline(never)]
+    unsafe fn go_on(
+        &self,
+        root: Option<usize>,
+        (number, steps): (u64, usize),
+        gives: impl Fn(usize) -> Option<Place>,
+        takes: impl Fn(usize) -> Option<Place>,
+    ) -> Outcome {
+        let Call { world, comm, site } = *self;
+        let (rank, size) = (comm.rank, comm.size());
+        let me = comm.world_rank(rank);
+        let envelope = self.envelope(number);
+        let tag = envelope(rank).tag;
         // Each begins with another peer.
         let others = || (rank + 1..size).chain(0..rank);
         let mut owed: Vec<Owed> = Vec::new();
-        for peer in others() {
+        for peer in others().skip(steps) {
             let Some(place) = gives(peer) else { continue };
             let to = comm.world_rank(peer);
             let by = Some(to);
@@ -246,11 +332,13 @@ impl Call<'_> {
             owed.extend(unsafe { parts::give(world, part, || Req::new(ask)) });
         }
         let mut failed: Option<Box<Error>> = None;
-        if let (Some(from), Some(to)) = (gives(rank), takes(rank)) {
+        if steps < size
+            && let (Some(from), Some(to)) = (gives(rank), takes(rank))
+        {
             // SAFETY: the caller's promise.
             failed = unsafe { self.pull(&from, rank, &to) };
         }
-        for peer in others() {
+        for peer in others().skip(steps.saturating_sub(size)) {
             let Some(to) = takes(peer) else { continue };
             // SAFETY: the caller's promise.
             let it = unsafe { self.take_part(number, envelope(peer), &to) };

@@ -16,6 +16,7 @@
 #[cfg(loom)]
 use loom::cell::UnsafeCell;
 
+use super::fetch;
 use super::word::Word;
 
 /// Rooms of a lane.
@@ -48,17 +49,6 @@ impl<T> UnsafeCell<T> {
 struct Slot<T> {
     told: Word,
     content: UnsafeCell<T>,
-}
-
-/// A hint that the first line of a slot will be read.
-#[inline(always)]
-fn fetch<T>(_slot: &Slot<T>) {
-    #[cfg(all(target_arch = "x86_64", not(loom)))]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; it has no effect but on the caches.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(_slot).cast()) };
-    }
 }
 
 /// On lines of its own.
@@ -193,6 +183,19 @@ impl<T, R> Lane<T, R> {
         slot.told.tell(sender.sent);
     }
 
+    /// In a stream: the slot of a message to come is fetched to be written. So many messages on, its
+    /// receiver does not look at it yet.
+    ///
+    /// # Safety
+    /// As `push`.
+    #[inline(always)]
+    pub unsafe fn fetch_ahead(&self) {
+        const AHEAD: u64 = 3;
+        // SAFETY: the sender's alone.
+        let sent = self.sender.0.with(|it| unsafe { (*it).sent });
+        fetch::to_write(self.slot(sent + AHEAD));
+    }
+
     /// The number of messages sent: the last one's.
     ///
     /// # Safety
@@ -245,15 +248,15 @@ impl<T, R> Lane<T, R> {
     #[inline]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, &R) -> U) -> Option<U> {
         // SAFETY: passed on.
-        unsafe { self.take_if(|it, room| Some(run(it, room))) }
+        unsafe { self.take_if(|it, room| Some(run(it, room))) }?
     }
 
-    /// The same, but it stays where it is if `run` gives nothing.
+    /// The same, unless `run` gives nothing: then the message stays.
     ///
     /// # Safety
     /// As `take`.
     #[inline(always)]
-    pub unsafe fn take_if<U>(&self, run: impl FnOnce(&T, &R) -> Option<U>) -> Option<U> {
+    pub unsafe fn take_if<U>(&self, run: impl FnOnce(&T, &R) -> Option<U>) -> Option<Option<U>> {
         // SAFETY: who takes does so after the take before.
         let taken = self.next.0.with(|it| unsafe { *it });
         let slot = self.slot(taken);
@@ -262,15 +265,17 @@ impl<T, R> Lane<T, R> {
         }
         // In a stream the next message is there already, and comes while this one is taken. If it
         // is not, its slot is in this core's cache still: nothing moves.
-        fetch(self.slot(taken + 1));
+        fetch::to_read(self.slot(taken + 1));
         // SAFETY: both are told, and are not written until it is taken: a room only by a message
         // that is so much later that this one is taken then.
         let result = slot
             .content
-            .with(|it| self.room(taken).with(|room| run(unsafe { &*it }, unsafe { &*room })))?;
-        // SAFETY: as above.
-        self.next.0.with_mut(|it| unsafe { *it = taken + 1 });
-        self.taken.0.tell(taken + 1);
+            .with(|it| self.room(taken).with(|room| run(unsafe { &*it }, unsafe { &*room })));
+        if result.is_some() {
+            // SAFETY: as above.
+            self.next.0.with_mut(|it| unsafe { *it = taken + 1 });
+            self.taken.0.tell(taken + 1);
+        }
         Some(result)
     }
 }

@@ -8,6 +8,7 @@
 //! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run; a call's place in the source |
+//! | `fetch.rs` | hints to the caches |
 //! | `lane.rs` | short messages of one rank to another, a line each |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `polls.rs` | tests and probes that find nothing for long |
@@ -47,6 +48,7 @@ pub mod distributed;
 pub mod early;
 pub mod error;
 pub mod external;
+pub mod fetch;
 pub mod flat;
 pub mod graph;
 pub mod handle;

@@ -2,7 +2,8 @@
 //!
 //! Two ranks may have several edges between them. Of a grid, what is given in one direction is
 //! taken from the other one, also where both neighbours are the same rank; so an edge has a
-//! direction's number. Of a graph, edges between the same ranks match in their order.
+//! direction's number. Of a graph, edges between the same ranks match in their order: the number
+//! says which of them it is.
 //!
 //! Calls that block go by messages of the communicator's own; those that are completed later meet
 //! at desks (`desk.rs`).
@@ -15,10 +16,11 @@ use super::coll::Call;
 use super::comm::{Comm, Terms};
 use super::desk::Edge;
 use super::error::{Class, Outcome, error};
-use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send, Solid};
 use super::parts::{self, Owed};
 use super::topo::Topology;
-use super::types::Place;
+use super::types::{Place, bytes_at};
+use std::collections::HashMap;
 use std::ffi::c_int;
 
 /// A rank's edges in their order, none where a grid ends.
@@ -28,6 +30,20 @@ pub struct Edges {
     pub sources: Vec<Option<Edge>>,
     /// To where it gives.
     pub targets: Vec<Option<Edge>>,
+    /// Whether there are more numbers than a tag has room for.
+    are_many: bool,
+}
+
+/// Edges to or from these ranks, none where there is no such rank.
+fn numbered(ranks: impl Iterator<Item = c_int>) -> Vec<Option<Edge>> {
+    let mut before: HashMap<usize, usize> = HashMap::new();
+    let one = |rank| {
+        let rank = usize::try_from(rank).ok()?;
+        let number = before.entry(rank).or_default();
+        *number += 1;
+        Some((rank, *number - 1))
+    };
+    ranks.map(one).collect()
 }
 
 impl Edges {
@@ -39,14 +55,14 @@ impl Edges {
         match comm.edges.get() {
             Some(edges) => Ok(edges),
             None => {
-                let made = Edges::made(comm)?;
+                let mut made = Edges::made(comm)?;
+                made.are_many = made.targets.iter().flatten().any(|(_, edge)| *edge > EDGES);
                 Ok(comm.edges.get_or_init(|| made))
             }
         }
     }
 
     fn made(comm: &Comm) -> Outcome<Edges> {
-        let plain = |rank: c_int| Some((usize::try_from(rank).ok()?, 0));
         match &comm.topology {
             Some(Topology::Cart(cart)) => {
                 let mut edges = Edges::default();
@@ -60,12 +76,13 @@ impl Edges {
                 Ok(edges)
             }
             Some(Topology::Graph(graph)) => {
-                let all = || graph.neighbours(comm.rank).iter().map(|it| plain(*it)).collect();
-                Ok(Edges { sources: all(), targets: all() })
+                let all = || numbered(graph.neighbours(comm.rank).iter().copied());
+                Ok(Edges { sources: all(), targets: all(), are_many: false })
             }
             Some(Topology::Adjacency(own)) => {
-                let all = |list: &[(c_int, c_int)]| list.iter().map(|it| plain(it.0)).collect();
-                Ok(Edges { sources: all(&own.sources), targets: all(&own.targets) })
+                let all = |list: &[(c_int, c_int)]| numbered(list.iter().map(|it| it.0));
+                let (sources, targets) = (all(&own.sources), all(&own.targets));
+                Ok(Edges { sources, targets, are_many: false })
             }
             None => error(Class::Topology, "the communicator has no grid or graph"),
         }
@@ -89,20 +106,98 @@ impl Call<'_> {
         gives: impl Fn(usize) -> Place,
         takes: impl Fn(usize) -> Place,
     ) -> Outcome {
-        let Call { world, comm, site } = *self;
-        let me = comm.world_rank(comm.rank);
-        let number = comm.begin(world, site, Terms::default());
-        let call = ((number & 0xff) << 23) as i32 | ((site.function() & 0x7ff) << 12) as i32;
-        let context = comm.shared.context | PARTS;
-        let envelope = |source: usize, edge: usize| Envelope {
+        let number = self.comm.begin(self.world, self.site, Terms::default());
+        // SAFETY: passed on.
+        unsafe { self.go_on_along(edges, (number, 0), gives, takes) }
+    }
+
+    /// The envelope of a part from a rank along an edge, in the exchange of this number.
+    #[inline(always)]
+    fn edge_envelope(&self, number: u64) -> impl Fn(usize, usize) -> Envelope + use<> {
+        let function = (self.site.function() & 0x7ff) << 12;
+        let call = ((number & 0xff) << 23) as i32 | function as i32;
+        let context = self.comm.shared.context | PARTS;
+        move |source, edge| Envelope {
             context,
             source: source as i32,
             tag: call | (edge & EDGES) as i32,
-        };
-        // Two with one tag have to go one way, on which they keep their order.
-        let are_many = edges.targets.iter().flatten().any(|(_, edge)| *edge > EDGES);
+        }
+    }
+
+    /// The same as `exchange_edges`, of memory without gaps and at most `ROOM` bytes each: the
+    /// short way, as `exchange_solid`.
+    ///
+    /// # Safety
+    /// As `exchange_edges`.
+    #[inline(always)]
+    pub unsafe fn exchange_edges_solid(
+        &self,
+        edges: &Edges,
+        gives: impl Fn(usize) -> Solid + Copy,
+        takes: impl Fn(usize) -> Solid + Copy,
+    ) -> Outcome {
+        let Call { world, comm, site } = *self;
+        let rank = comm.rank;
+        let me = comm.world_rank(rank);
+        let number = comm.begin(world, site, Terms::default());
+        let envelope = self.edge_envelope(number);
+        let mut step = 0;
+        'short: {
+            if edges.are_many {
+                break 'short;
+            }
+            for (index, edge) in edges.targets.iter().enumerate() {
+                if let Some((peer, edge)) = *edge {
+                    let pair = (me, comm.world_rank(peer));
+                    let (envelope, part) = (envelope(rank, edge), gives(index));
+                    if peer == rank {
+                        break 'short;
+                    }
+                    // SAFETY: the caller's promise.
+                    if !unsafe { parts::give_solid(world, pair, envelope, part, site, false) } {
+                        break 'short;
+                    }
+                }
+                step += 1;
+            }
+            for (index, edge) in edges.sources.iter().enumerate() {
+                if let Some((peer, edge)) = *edge {
+                    let by = comm.world_rank(peer);
+                    let (envelope, room) = (envelope(peer, edge), takes(index));
+                    // SAFETY: the caller's promise.
+                    if !unsafe { parts::take_solid(world, (me, by), envelope, room) } {
+                        break 'short;
+                    }
+                }
+                step += 1;
+            }
+            world.slots[me].log.end();
+            return Ok(());
+        }
+        let place = |it: Solid| bytes_at(it.0, it.1);
+        let (gives, takes) = (move |index| place(gives(index)), move |index| place(takes(index)));
+        // SAFETY: passed on.
+        unsafe { self.go_on_along(edges, (number, step), gives, takes) }
+    }
+
+    /// Carries out the exchange of this number, but for the first steps: a step for each target,
+    /// then one for each source.
+    ///
+    /// # Safety
+    /// As `exchange_edges`.
+    #[inline(never)]
+    unsafe fn go_on_along(
+        &self,
+        edges: &Edges,
+        (number, steps): (u64, usize),
+        gives: impl Fn(usize) -> Place,
+        takes: impl Fn(usize) -> Place,
+    ) -> Outcome {
+        let Call { world, comm, site } = *self;
+        let me = comm.world_rank(comm.rank);
+        let envelope = self.edge_envelope(number);
         let mut owed: Vec<Owed> = Vec::new();
-        for (index, edge) in edges.targets.iter().enumerate() {
+        for (index, edge) in edges.targets.iter().enumerate().skip(steps) {
             let Some((peer, edge)) = *edge else { continue };
             let place = gives(index);
             let to = comm.world_rank(peer);
@@ -113,14 +208,16 @@ impl Call<'_> {
             let make = || Req::new(ask);
             // SAFETY: the caller's promise; it is awaited before this returns.
             owed.extend(unsafe {
-                match are_many {
+                // Two with one tag have to go one way, on which they keep their order.
+                match edges.are_many {
                     true => p2p::send_by_queue(world, part, make).map(Owed::Request),
                     false => parts::give(world, part, make),
                 }
             });
         }
         let mut outcome = Ok(());
-        for (index, edge) in edges.sources.iter().enumerate() {
+        let taken = steps.saturating_sub(edges.targets.len());
+        for (index, edge) in edges.sources.iter().enumerate().skip(taken) {
             let Some((peer, edge)) = *edge else { continue };
             let place = takes(index);
             // SAFETY: the caller's promise.

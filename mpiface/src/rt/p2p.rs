@@ -383,6 +383,9 @@ impl Lines {
     }
 }
 
+/// Memory that lies without gaps: an address, and how many bytes.
+pub type Solid = (usize, usize);
+
 /// A short message in a lane.
 #[derive(Debug)]
 #[repr(C)]
@@ -460,6 +463,33 @@ impl Short {
         self.bytes[..size_of_val(&words)].copy_from_slice(words.as_flattened());
     }
 
+    /// Writes one of at most `ROOM` bytes that lie without gaps: an address, and how many.
+    ///
+    /// # Safety
+    /// They are memory of the program.
+    #[inline(always)]
+    pub unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): Solid, site: Site) {
+        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
+        // SAFETY: the source is the caller's promise; there is room for so many bytes.
+        unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
+    }
+
+    /// Copies it there, if it is one of this envelope and of as many bytes, at most `ROOM`.
+    ///
+    /// # Safety
+    /// They are memory of the program, which nobody else uses.
+    #[inline(always)]
+    pub unsafe fn deliver_part(&self, wanted: Envelope, (at, bytes): Solid) -> Option<()> {
+        let Envelope { context, source, tag } = self.envelope;
+        let is_it = context == wanted.context && source == wanted.source && tag == wanted.tag;
+        if !is_it || self.length as usize != bytes {
+            return None;
+        }
+        // SAFETY: the target is the caller's promise; so many bytes were written here.
+        unsafe { move_bytes(self.bytes.as_ptr() as usize, at, bytes) };
+        Some(())
+    }
+
     /// Whether this pattern takes it.
     #[inline]
     pub fn is_for(&self, pattern: &Envelope) -> bool {
@@ -490,17 +520,6 @@ impl Short {
         unsafe { place.read(self.bytes.as_mut_ptr()) };
     }
 
-    /// The same of bytes without gaps at this address.
-    ///
-    /// # Safety
-    /// As `write`.
-    #[inline(always)]
-    unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): (usize, usize), site: Site) {
-        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
-        // SAFETY: the source is the caller's promise; there is room for so many bytes.
-        unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
-    }
-
     /// Copies it to bytes without gaps, if it is for this receive, and fits them. `lines`: the
     /// lane's room of it.
     ///
@@ -511,7 +530,7 @@ impl Short {
         &self,
         lines: &Lines,
         pattern: &Envelope,
-        (at, room): (usize, usize),
+        (at, room): Solid,
     ) -> Option<Came> {
         let data = self.data(lines);
         if !self.is_for(pattern) || data.len() > room {
@@ -742,7 +761,7 @@ pub unsafe fn send_at_once(
     world: &World,
     (me, to): (usize, usize),
     envelope: Envelope,
-    solid: (usize, usize),
+    solid: Solid,
     site: Site,
 ) -> bool {
     if solid.1 > ROOM || to == me {
@@ -906,7 +925,7 @@ pub unsafe fn receive_solid(
     world: &World,
     (me, by): (usize, usize),
     pattern: Envelope,
-    solid: (usize, usize),
+    solid: Solid,
     left: u64,
 ) -> Option<Came> {
     let lane = world.lane(me, by)?;
@@ -920,7 +939,9 @@ pub unsafe fn receive_solid(
                 return None;
             }
             // SAFETY: the queue is locked; the rest is the caller's promise.
-            return unsafe { lane.take_if(|it, lines| it.deliver_solid(lines, &pattern, solid)) };
+            let taken =
+                unsafe { lane.take_if(|it, lines| it.deliver_solid(lines, &pattern, solid)) };
+            return taken.flatten();
         }
         if slot.left.told() != left {
             return None;

@@ -9,7 +9,10 @@
 //! A part's tag names its call. So it matters not which way it goes; and one that comes first in
 //! its lane but is for a later call, or for one that differs, goes to the queue.
 
-use super::p2p::{self, EAGER, Envelope, Lines, ROOM, Received, Req, Send, Short, ShortLane};
+use super::error::Site;
+use super::p2p::{
+    self, EAGER, Envelope, Lines, ROOM, Received, Req, Send, Short, ShortLane, Solid,
+};
 use super::types::Place;
 use super::world::{World, lock};
 use std::sync::Arc;
@@ -25,6 +28,61 @@ pub enum Owed {
     Lent(usize, u64),
     /// One that waits in the queue.
     Request(Arc<Req>),
+}
+
+/// Gives a part of at most `ROOM` bytes that lies without gaps: whether it went by its lane, so that
+/// nothing is owed for it. `is_stream`: its receiver gives nothing back, so that this rank runs
+/// ahead.
+///
+/// # Safety
+/// It is memory of the program.
+#[inline(always)]
+pub unsafe fn give_solid(
+    world: &World,
+    (me, to): (usize, usize),
+    envelope: Envelope,
+    part: Solid,
+    site: Site,
+    is_stream: bool,
+) -> bool {
+    let lane = world.new_part_lane(to, me);
+    // SAFETY: a rank's calls come one at a time; the caller's promise.
+    let went =
+        unsafe { !lane.is_crowded() && lane.push(|it| it.write_solid(envelope, part, site)) };
+    if went {
+        if is_stream {
+            // SAFETY: as above.
+            unsafe { lane.fetch_ahead() };
+        }
+        world.wake(me, to);
+    }
+    went
+}
+
+/// Takes the part of rank `by` that has this envelope and as many bytes (at most `ROOM`), if it is
+/// the first of its lane, and comes soon.
+///
+/// # Safety
+/// The memory is the program's, and nobody else uses it.
+#[inline(always)]
+pub unsafe fn take_solid(
+    world: &World,
+    (me, by): (usize, usize),
+    wanted: Envelope,
+    room: Solid,
+) -> bool {
+    let Some(lane) = world.part_lane(me, by) else { return false };
+    let slot = &world.slots[me];
+    let look = || {
+        // SAFETY: this rank alone takes, in one call at a time; the caller's promise.
+        let taken = unsafe { lane.take_if(|it, _| it.deliver_part(wanted, room)) };
+        match taken {
+            Some(taken) => Some(taken.is_some()),
+            // It may be there.
+            None => slot.has_parts().then_some(false),
+        }
+    };
+    world.look_for(look) == Some(true)
 }
 
 /// Gives a part; what is owed for it then. `make`: the request, if it needs one.

@@ -115,6 +115,44 @@ static void adjacent(int rank, int ranks, int whole) {
   MPI_Comm_free(&graph);
 }
 
+/* Several edges to one rank match in their order, whichever way their data goes. */
+static void parallel(int rank, int ranks) {
+  enum { EDGES = 3, STEP = 2, LONG = 3000 };
+  static double out[EDGES][STEP * LONG], in[EDGES][STEP * LONG];
+  int from[EDGES], to[EDGES], counts[EDGES] = {LONG, 1, 5};
+  MPI_Aint starts[EDGES];
+  MPI_Datatype types[EDGES] = {MPI_DATATYPE_NULL, MPI_DOUBLE, MPI_DOUBLE};
+  for (int i = 0; i < EDGES; i++) {
+    from[i] = (rank + ranks - 1) % ranks, to[i] = (rank + 1) % ranks;
+    starts[i] = i * (MPI_Aint)sizeof out[0];
+    for (int k = 0; k < STEP * LONG; k++)
+      out[i][k] = rank * 1e6 + i * 1e4 + k, in[i][k] = -1;
+  }
+  MPI_Type_create_resized(MPI_DOUBLE, 0, STEP * sizeof(double), &types[0]);
+  MPI_Type_commit(&types[0]);
+  MPI_Comm graph;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, from, MPI_UNWEIGHTED, EDGES, to,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  for (int call = 0; call < 3; call++) {
+    MPI_Neighbor_alltoallw(out, counts, starts, types, in, counts, starts, types, graph);
+    for (int i = 0; i < EDGES; i++) {
+      int last = (counts[i] - 1) * (i ? 1 : STEP);
+      CHECK(in[i][0] == from[i] * 1e6 + i * 1e4 && in[i][last] == in[i][0] + last);
+    }
+  }
+  int at[EDGES], few[EDGES] = {1, 2, 11};
+  for (int i = 0; i < EDGES; i++)
+    at[i] = i * STEP * LONG;
+  for (int call = 0; call < 20; call++) {
+    few[2] = call < 10 ? 3 : 11;
+    MPI_Neighbor_alltoallv(out, few, at, MPI_DOUBLE, in, few, at, MPI_DOUBLE, graph);
+    for (int i = 0; i < EDGES; i++)
+      CHECK(in[i][few[i] - 1] == from[i] * 1e6 + i * 1e4 + few[i] - 1);
+  }
+  MPI_Type_free(&types[0]);
+  MPI_Comm_free(&graph);
+}
+
 /* On a grid what goes in one direction comes from the other, also if both are the same rank. */
 static void grid(int rank, int ranks) {
   int dims[2] = {0, 0}, periods[2] = {1, 0}, map;
@@ -209,6 +247,7 @@ int main(int argc, char **argv) {
   adjacent(rank, ranks, 0);
   adjacent(rank, ranks, 1);
   grid(rank, ranks);
+  parallel(rank, ranks);
   longer(rank, ranks);
   alone(rank, ranks);
   if (rank == 0)

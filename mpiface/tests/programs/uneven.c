@@ -9,14 +9,14 @@ enum { MOST = 3000, CALLS = 100, FLOOD = 300 };
 static const int LENGTHS[] = {0, 1, 10, 11, 100, 128, 129, 1000, 1024, 1025, MOST};
 enum { KINDS = sizeof LENGTHS / sizeof *LENGTHS };
 
-static int rank, ranks;
+static int rank, ranks, kinds = KINDS;
 
 static double value(int call, int from, int to, int at) {
   return call * 1e9 + from * 1e7 + to * 1e5 + at;
 }
 
 static int length(int call, int from, int to) {
-  return LENGTHS[(unsigned)(call * 7 + from * 3 + to * 5) % KINDS];
+  return LENGTHS[(unsigned)(call * 7 + from * 3 + to * 5) % kinds];
 }
 
 static void check(double got, double expected, const char *what) {
@@ -29,9 +29,11 @@ static void check(double got, double expected, const char *what) {
 static void calls(int call, MPI_Comm comm, int step) {
   static double out[8 * MOST * 2], in[8 * MOST * 2];
   int give[8], take[8], from[8], to[8];
-  MPI_Datatype type;
-  MPI_Type_create_resized(MPI_DOUBLE, 0, step * sizeof(double), &type);
-  MPI_Type_commit(&type);
+  MPI_Datatype type = MPI_DOUBLE;
+  if (step > 1 || call % 4 == 0) {
+    MPI_Type_create_resized(MPI_DOUBLE, 0, step * sizeof(double), &type);
+    MPI_Type_commit(&type);
+  }
   for (int i = 0; i < ranks; i++) {
     give[i] = length(call, rank, i);
     take[i] = length(call, i, rank);
@@ -57,7 +59,42 @@ static void calls(int call, MPI_Comm comm, int step) {
   for (int i = 0; i < ranks; i++)
     for (int k = 0; k < take[i]; k++)
       check(in[(to[i] + k) * step], value(call, i, 0, k), "allgatherv");
-  MPI_Type_free(&type);
+  if (type != MPI_DOUBLE) MPI_Type_free(&type);
+}
+
+/* What does not fit is an error of who gets it, and of nobody else. */
+static void unequal(MPI_Comm comm) {
+  int give[8], at[8], class;
+  double all[64], own[8] = {rank, rank, rank};
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  for (int root = 0; root < ranks; root++)
+    for (int kind = 0; kind < 3; kind++) {
+      /* One element too many, as many as expected, one too few: for the last rank, or the root. */
+      int odd = kind == 1 ? root : ranks - 1, wrong = 0;
+      for (int i = 0; i < ranks; i++) give[i] = 2, at[i] = 8 * i;
+      if (rank == root) give[odd] += 1 - kind;
+      for (int i = 0; i < 64; i++) all[i] = i;
+      int code = MPI_Scatterv(all, give, at, MPI_DOUBLE, own, 2, MPI_DOUBLE, root, comm);
+      wrong = kind != 1 && rank == odd;
+      MPI_Error_class(code, &class);
+      check(class, wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS, "scatterv of unequal parts");
+      if (!wrong) check(own[1], 8 * rank + 1, "scatterv among unequal parts");
+      own[0] = own[1] = own[2] = rank;
+      code = MPI_Gatherv(own, 2, MPI_DOUBLE, all, give, at, MPI_DOUBLE, root, comm);
+      MPI_Error_class(code, &class);
+      wrong = kind != 1 && rank == root;
+      check(class, wrong ? MPI_ERR_TRUNCATE : MPI_SUCCESS, "gatherv of unequal parts");
+      for (int i = 0; i < ranks && rank == root; i++)
+        if (kind == 1 || i != odd) check(all[8 * i + 1], i, "gatherv among unequal parts");
+      give[root] = -1;
+      code = MPI_Scatterv(all, give, at, MPI_DOUBLE, own, rank == root ? 2 : -1, MPI_DOUBLE, root,
+                          comm);
+      MPI_Error_class(code, &class);
+      check(class, MPI_ERR_COUNT, "a negative count");
+      code = MPI_Gatherv(own, 1, MPI_DOUBLE, all, give, at, MPI_DOUBLE, ranks, comm);
+      MPI_Error_class(code, &class);
+      check(class, MPI_ERR_ROOT, "a root that is none");
+    }
 }
 
 /* Nobody waits for the root, which comes late; then it runs ahead. */
@@ -119,7 +156,12 @@ int main(int argc, char **argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &other);
   for (int call = 0; call < 2 * KINDS; call++)
     calls(call, call % 2 ? MPI_COMM_WORLD : other, 1 + call % 3 / 2);
+  /* Short ones alone. */
+  kinds = 3;
+  for (int call = 0; call < 8 * KINDS; call++)
+    calls(call, call % 2 ? MPI_COMM_WORLD : other, 1 + call % 5 / 4);
   behind(MPI_COMM_WORLD, other);
+  unequal(other);
   for (int seed = 0; seed < 6; seed++) flood(seed);
   MPI_Comm_free(&other);
   MPI_Finalize();

@@ -14,7 +14,7 @@ use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, Site, error};
 use crate::rt::handle::Handle;
 use crate::rt::ops;
-use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
+use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL, ROOM, Solid};
 use crate::rt::rank::{Rank, fixed};
 use crate::rt::reduction::{self, Plain, Reduction};
 use crate::rt::types::{BYTE, Place};
@@ -193,7 +193,18 @@ impl<T> List<T> {
         Ok(all)
     }
 
+    /// One of them, of a list that is given.
+    #[inline(always)]
+    pub(super) fn at(self, index: usize) -> T
+    where
+        T: Copy,
+    {
+        // SAFETY: the constructor's promise.
+        unsafe { self.0.add(index).read() }
+    }
+
     /// Its address.
+    #[inline]
     pub(super) fn address(self) -> usize {
         self.0 as usize
     }
@@ -385,6 +396,12 @@ impl Buffer {
         Some((self.at as usize, count.checked_mul(size)?)).filter(|_| is_there)
     }
 
+    /// The same, if it is no longer than what goes by the short way of parts.
+    #[inline(always)]
+    pub(super) fn brief(&self) -> Option<Solid> {
+        self.solid().filter(|it| it.1 <= ROOM)
+    }
+
     /// The memory of as many such buffers as there are ranks, one behind the other.
     #[inline(always)]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
@@ -448,6 +465,25 @@ impl Blocks {
     pub(super) fn some(&self, caller: Caller<'_>, n: usize) -> Outcome<Vec<Place>> {
         let parts = self.parts(caller, n)?;
         Ok((0..n).map(|it| parts.at(it)).collect())
+    }
+
+    /// So many parts for the short way, each to be asked for: if all are as it takes them (of a
+    /// predefined datatype without gaps, none too long), and as they should be.
+    #[inline(always)]
+    pub(super) fn brief(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
+        let (_, size) = solid(self.ty)?;
+        let (counts, displacements) = (self.counts, self.displacements);
+        let is_there = !self.at.is_null() && !self.is_in_place();
+        if !is_there || !counts.are_there() || !displacements.are_there() {
+            return None;
+        }
+        let at = self.at as usize;
+        // (A negative count is a large one.)
+        let fits = |it| counts.at(it) as u64 <= (ROOM / size) as u64;
+        (0..n).all(fits).then_some(move |it| {
+            let by = (displacements.at(it) as usize).wrapping_mul(size);
+            (at.wrapping_add(by), counts.at(it) as usize * size)
+        })
     }
 
     /// So many parts, each to be asked for.

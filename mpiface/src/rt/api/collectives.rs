@@ -254,7 +254,33 @@ fn any_gather(caller: Caller<'_>, data: Buffer, room: Buffer, root: c_int, comm:
     unsafe { caller.on(comm).gather(&own, all.as_ref(), root) }
 }
 
+#[inline(always)]
 pub(super) fn gatherv(
+    caller: Caller<'_>,
+    data: Buffer,
+    room: Blocks,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(own) = data.brief()
+    {
+        let gives = move |peer| (peer == root).then_some(own);
+        if comm.rank != root {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), gives, |_| None) };
+        }
+        if let Some(parts) = room.brief(comm.size()) {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), gives, |peer| Some(parts(peer))) };
+        }
+    }
+    any_gatherv(caller, data, room, root, comm)
+}
+
+#[inline(never)]
+fn any_gatherv(
     caller: Caller<'_>,
     data: Buffer,
     room: Blocks,
@@ -304,7 +330,21 @@ fn any_allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) ->
     unsafe { caller.on(comm).all_gather(own.as_ref(), &all) }
 }
 
+#[inline(always)]
 pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if call.is_routed()
+        && let Some(own) = data.brief()
+        && let Some(parts) = room.brief(comm.size())
+    {
+        // SAFETY: see the head of the file.
+        return unsafe { call.exchange_solid(None, |_| Some(own), |peer| Some(parts(peer))) };
+    }
+    any_allgatherv(caller, data, room, comm)
+}
+
+#[inline(never)]
+fn any_allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::iallgatherv(caller, data, room, comm)?);
     }
@@ -355,7 +395,33 @@ fn any_scatter(
     unsafe { caller.on(comm).scatter(all.as_ref(), own.as_ref(), root) }
 }
 
+#[inline(always)]
 pub(super) fn scatterv(
+    caller: Caller<'_>,
+    data: Blocks,
+    room: Buffer,
+    root: c_int,
+    comm: &Comm,
+) -> Outcome {
+    let call = caller.on(comm);
+    if let Some(root) = routed_root(&call, root)
+        && let Some(own) = room.brief()
+    {
+        let takes = move |peer| (peer == root).then_some(own);
+        if comm.rank != root {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), |_| None, takes) };
+        }
+        if let Some(parts) = data.brief(comm.size()) {
+            // SAFETY: see the head of the file.
+            return unsafe { call.exchange_solid(Some(root), |peer| Some(parts(peer)), takes) };
+        }
+    }
+    any_scatterv(caller, data, room, root, comm)
+}
+
+#[inline(never)]
+fn any_scatterv(
     caller: Caller<'_>,
     data: Blocks,
     room: Buffer,
@@ -413,7 +479,21 @@ fn any_alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> 
     unsafe { caller.on(comm).all_to_all(from.as_ref(), &to) }
 }
 
+#[inline(always)]
 pub(super) fn alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome {
+    let call = caller.on(comm);
+    if call.is_routed()
+        && let Some(from) = data.brief(comm.size())
+        && let Some(to) = room.brief(comm.size())
+    {
+        // SAFETY: see the head of the file.
+        return unsafe { call.exchange_solid(None, |it| Some(from(it)), |it| Some(to(it))) };
+    }
+    any_alltoallv(caller, data, room, comm)
+}
+
+#[inline(never)]
+fn any_alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::ialltoallv(caller, data, room, comm)?);
     }

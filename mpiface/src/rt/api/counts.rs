@@ -64,6 +64,24 @@ impl Counts {
         (0..length).map(move |it| near.get(it).map_or_else(|| far[it], |it| (*it).into()))
     }
 
+    /// Whether the list is given.
+    #[inline(always)]
+    pub(super) fn are_there(self) -> bool {
+        match self {
+            Counts::Near(list) => list.address() != 0,
+            Counts::Far(list) => list.address() != 0,
+        }
+    }
+
+    /// One of them: of a list that is given, and has as many.
+    #[inline(always)]
+    pub(super) fn at(self, index: usize) -> i64 {
+        match self {
+            Counts::Near(list) => list.at(index).into(),
+            Counts::Far(list) => list.at(index),
+        }
+    }
+
     /// So many elements, each to be asked for.
     pub(super) fn slice<'a>(self, n: usize) -> Outcome<CountSlice<'a>> {
         let (all, length) = match self {

@@ -9,7 +9,7 @@ use crate::rt::comm::Comm;
 use crate::rt::desk::{self, Edge, Exchanged, Way};
 use crate::rt::error::Outcome;
 use crate::rt::neighbours::Edges;
-use crate::rt::p2p::{Ask, Kind, Req};
+use crate::rt::p2p::{Ask, Kind, Req, Solid};
 use crate::rt::types::{Place, bytes_at};
 use std::sync::Arc;
 
@@ -78,8 +78,44 @@ impl Along<'_> {
     }
 }
 
+/// The same for the short way of parts, if they are such.
+mod brief {
+    use super::{Blocks, Buffer, Solid};
+
+    #[inline(always)]
+    pub(super) fn rows(buffer: &Buffer, _: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
+        let first = buffer.brief()?;
+        Some(move |index| (first.0 + index * first.1, first.1))
+    }
+
+    #[inline(always)]
+    pub(super) fn same(buffer: &Buffer, _: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
+        let first = buffer.brief()?;
+        Some(move |_| first)
+    }
+
+    #[inline(always)]
+    pub(super) fn parts(blocks: &Blocks, n: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
+        blocks.brief(n)
+    }
+}
+
+/// The short way, where both sides have one.
+macro_rules! short {
+    (each, $($rest:tt)*) => {};
+    ($gives:ident, $takes:ident, $call:expr, $edges:ident, $data:ident, $room:ident) => {
+        if let Some(gives) = brief::$gives(&$data, $edges.targets.len())
+            && let Some(takes) = brief::$takes(&$room, $edges.sources.len())
+        {
+            // SAFETY: see the head of the file.
+            return unsafe { $call.exchange_edges_solid($edges, gives, takes) };
+        }
+    };
+}
+
 macro_rules! both {
     ($($name:ident $started:ident $data:ty => $gives:ident, $room:ty => $takes:ident;)*) => {$(
+        #[inline]
         pub(super) fn $name(
             caller: Caller<'_>,
             data: $data,
@@ -87,6 +123,7 @@ macro_rules! both {
             comm: &Comm,
         ) -> Outcome {
             let edges = Edges::of(comm)?;
+            short!($gives, $takes, caller.on(comm), edges, data, room);
             let gives = Along::$gives(caller, data, edges.targets.len())?;
             let takes = Along::$takes(caller, room, edges.sources.len())?;
             // SAFETY: see the head of the file.
