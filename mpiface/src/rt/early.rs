@@ -119,8 +119,8 @@ pub struct Early {
 }
 
 impl Rank {
-    /// Notes an early receive, whose request is named next. `place`: where its message goes, if that
-    /// is more than bytes without gaps.
+    /// Notes an early receive, whose request is named next. `place`: where its message goes, if
+    /// that is more than bytes without gaps.
     #[inline(always)]
     pub fn receive_early(
         &self,

@@ -183,8 +183,8 @@ impl<T, R> Lane<T, R> {
         slot.told.tell(sender.sent);
     }
 
-    /// In a stream: the slot of a message to come is fetched to be written. So many messages on, its
-    /// receiver does not look at it yet.
+    /// In a stream: the slot of a message to come is fetched to be written. So many messages on,
+    /// its receiver does not look at it yet.
     ///
     /// # Safety
     /// As `push`.

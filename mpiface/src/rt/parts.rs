@@ -30,9 +30,9 @@ pub enum Owed {
     Request(Arc<Req>),
 }
 
-/// Gives a part of at most `ROOM` bytes that lies without gaps: whether it went by its lane, so that
-/// nothing is owed for it. `is_stream`: its receiver gives nothing back, so that this rank runs
-/// ahead.
+/// Gives a part of at most `ROOM` bytes that lies without gaps: whether it went by its lane, so
+/// that nothing is owed for it. `is_stream`: its receiver gives nothing back, so that this rank
+/// runs ahead.
 ///
 /// # Safety
 /// It is memory of the program.
