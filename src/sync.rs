@@ -173,7 +173,7 @@ pub(crate) fn fetch_to_write(at: *const u8, bytes: usize) {
     let mut from = 0;
     while from < bytes {
         #[cfg(all(target_arch = "x86_64", not(any(loom, shuttle, miri))))]
-        // SAFETY: any address will do; processors without the instruction ignore it.
+        // SAFETY: any address will do; 64-bit processors since 2006 execute it, or ignore it.
         unsafe {
             std::arch::asm!(
                 "prefetchw byte ptr [{}]",

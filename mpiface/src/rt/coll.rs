@@ -227,7 +227,7 @@ impl Call<'_> {
     /// Nothing of it goes by memory but the parts; what is not as most calls are goes on as others.
     ///
     /// # Safety
-    /// As `exchange`.
+    /// As `exchange`; and no part is longer than `ROOM`.
     #[inline(always)]
     pub unsafe fn exchange_solid(
         &self,

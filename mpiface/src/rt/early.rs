@@ -292,7 +292,8 @@ impl Rank {
     }
 
     fn set_active(&self, handle: Handle, active: Active) {
-        // An early receive's request is freed by calls only that publish it first.
+        // An early receive's request is freed by calls only that publish it first, or take it from
+        // the ring in the same go (`has_arrived_early`): no entry outlives its handle.
         if let Some(started) = self.requests.borrow_mut().get_mut(handle) {
             started.active = active;
         }

@@ -17,7 +17,7 @@ pub fn to_read<T>(at: *const T) {
 #[inline(always)]
 pub fn to_write<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    // SAFETY: any address will do; processors without the instruction ignore it.
+    // SAFETY: any address will do; 64-bit processors since 2006 execute it, or ignore it.
     unsafe {
         std::arch::asm!(
             "prefetchw byte ptr [{}]",

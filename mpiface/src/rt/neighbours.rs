@@ -128,7 +128,7 @@ impl Call<'_> {
     /// short way, as `exchange_solid`.
     ///
     /// # Safety
-    /// As `exchange_edges`.
+    /// As `exchange_edges`; and no part is longer than `ROOM`.
     #[inline(always)]
     pub unsafe fn exchange_edges_solid(
         &self,

@@ -466,9 +466,10 @@ impl Short {
     /// Writes one of at most `ROOM` bytes that lie without gaps: an address, and how many.
     ///
     /// # Safety
-    /// They are memory of the program.
+    /// They are memory of the program, and no more than `ROOM`.
     #[inline(always)]
     pub unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): Solid, site: Site) {
+        debug_assert!(bytes <= ROOM);
         (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
         // SAFETY: the source is the caller's promise; there is room for so many bytes.
         unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
@@ -477,7 +478,7 @@ impl Short {
     /// Copies it there, if it is one of this envelope and of as many bytes, at most `ROOM`.
     ///
     /// # Safety
-    /// They are memory of the program, which nobody else uses.
+    /// They are memory of the program, which nobody else uses, and no more than `ROOM`.
     #[inline(always)]
     pub unsafe fn deliver_part(&self, wanted: Envelope, (at, bytes): Solid) -> Option<()> {
         let Envelope { context, source, tag } = self.envelope;

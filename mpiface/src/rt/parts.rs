@@ -35,7 +35,7 @@ pub enum Owed {
 /// runs ahead.
 ///
 /// # Safety
-/// It is memory of the program.
+/// It is memory of the program, of no more than `ROOM` bytes.
 #[inline(always)]
 pub unsafe fn give_solid(
     world: &World,
@@ -63,7 +63,7 @@ pub unsafe fn give_solid(
 /// the first of its lane, and comes soon.
 ///
 /// # Safety
-/// The memory is the program's, and nobody else uses it.
+/// The memory is the program's, of no more than `ROOM` bytes, and nobody else uses it.
 #[inline(always)]
 pub unsafe fn take_solid(
     world: &World,
