@@ -20,7 +20,7 @@
 
 use super::error::Site;
 use super::handle::Handle;
-use super::p2p::{self, Arrived, Ask, Envelope, Kind};
+use super::p2p::{self, Arrived, Ask, Envelope, Kind, Solid};
 use super::rank::{Active, Rank};
 use super::types::{Place, bytes_at};
 use super::world::lock;
@@ -34,7 +34,7 @@ pub struct EarlyReceive {
     /// The rank of the world that sends it, if only one can.
     pub by: Option<usize>,
     /// Where the message goes: an address, and so many bytes without gaps;
-    pub solid: (usize, usize),
+    pub solid: Solid,
     /// or this place.
     pub place: Option<Place>,
     /// The call.
@@ -126,7 +126,7 @@ impl Rank {
         &self,
         pattern: Envelope,
         by: Option<usize>,
-        solid: (usize, usize),
+        solid: Solid,
         place: Option<Place>,
         site: Site,
     ) {

@@ -80,7 +80,13 @@ pub(super) unsafe fn take(
         return Ok(false);
     }
     // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
-    unsafe { job.take_few(|rank| progress.address(own, job.is_beside(), rank)) };
+    unsafe {
+        // Asked once, and not for each rank: most calls are of a few bytes.
+        match job.is_beside() {
+            true => job.take_few(|rank| progress.address(own, true, rank)),
+            false => job.take_few(|rank| progress.address(own, false, rank)),
+        }
+    }
     progress.finish(own);
     Ok(true)
 }

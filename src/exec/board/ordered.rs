@@ -242,8 +242,11 @@ unsafe fn tree_of_brief(kernel: Kernel<'_>, all: &[*mut u8], at: usize, n: usize
     #[repr(align(64))]
     struct Slots([MaybeUninit<[u8; BRIEF_ROOM]>; SLOTS]);
     let mut slots = Slots([MaybeUninit::uninit(); SLOTS]);
-    // So many elements fit a slot.
-    let each = BRIEF_ROOM.checked_div(kernel.size()).unwrap_or(n).max(1);
+    // So many elements fit a slot: most often all, which needs no division.
+    let each = match n.saturating_mul(kernel.size()) <= BRIEF_ROOM {
+        true => n,
+        false => (BRIEF_ROOM / kernel.size()).max(1),
+    };
     let mut done = 0;
     while done < n {
         let (some, behind) = (each.min(n - done), done.wrapping_mul(kernel.size()));

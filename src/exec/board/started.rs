@@ -59,7 +59,7 @@ impl<'a> Job<'a> {
         // Many ranks share the work of a longer one. Where all give to all, each fetches the lines
         // of its room back from all in each call: from 512 bytes on lending is as fast. An element
         // that is combined has to fit a slot of `ordered::reduce_brief`.
-        let room = match call.operation() {
+        let room = || match call.operation() {
             _ if p > FEW || call.operation().combines() && size > BRIEF_ROOM => 0,
             Operation::AllReduce
             | Operation::AllGather
@@ -67,7 +67,7 @@ impl<'a> Job<'a> {
             | Operation::AllToAll => COPY_ROOM / 2,
             _ => COPY_ROOM,
         };
-        let is_brief = is_beside || bytes <= room && is_aligned;
+        let is_brief = is_beside || is_aligned && bytes <= COPY_ROOM && bytes <= room();
         Job { is_brief, is_beside, call, rank, p, stream: false }
     }
 

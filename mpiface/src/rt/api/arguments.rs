@@ -389,7 +389,7 @@ impl Buffer {
     /// Its address and bytes, if it has elements of a predefined datatype without gaps: what most
     /// calls give, without what `place` asks and makes for the rest.
     #[inline(always)]
-    pub(super) fn solid(&self) -> Option<(usize, usize)> {
+    pub(super) fn solid(&self) -> Option<Solid> {
         let (_, size) = solid(self.ty)?;
         let count = usize::try_from(self.count).ok()?;
         let is_there = !self.at.is_null() && !self.is_in_place();
