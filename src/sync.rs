@@ -9,7 +9,7 @@
 //! elsewhere in the crate must not name `std::sync::atomic`,
 //! `std::cell::UnsafeCell`, `std::hint::spin_loop`, `std::thread`,
 //! `thread_local!` or `Instant`: what bypasses this file escapes the models
-//! (`tests/trust.rs` has the list of what may).
+//! (`tests/house/trust.rs` has the list of what may).
 //!
 //! # Orderings and their sites
 //! Every word that publishes something is stored with [`publish`], which is

@@ -1,6 +1,6 @@
 //! Nstream: `a += b + 3 c`, as much memory traffic as there can be, and a barrier.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::Block;

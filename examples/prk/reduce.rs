@@ -1,6 +1,6 @@
 //! Reduce: each rank adds its two vectors, and all sums are added up on rank 0.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;
 use phalanx::schedule::{Operation, Request, Unfit};
 use phalanx::{Algorithm, Comm, op};

@@ -2,7 +2,7 @@
 //! its columns numbered in bit-reversed order, so that every row needs elements from everywhere: x
 //! is gathered on all ranks.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;
 use phalanx::dist::{Block, Distribution};
 

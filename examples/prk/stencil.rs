@@ -1,7 +1,7 @@
 //! Stencil: a star of some radius on a square grid, cut in blocks among a grid of ranks. Each
 //! iteration fetches the halo, adds the stencil's sum to `out`, and 1 to `in`.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::{Block, Halo};

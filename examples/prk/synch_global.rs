@@ -1,7 +1,7 @@
 //! Synch_global: all ranks' strings, one after the other, are one string, of which each rank then
 //! takes every p-th letter. What is measured is how often a second all can have heard of all.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;
 use phalanx::dist::{BlockCyclic, Distribution};
 

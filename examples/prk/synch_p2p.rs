@@ -2,7 +2,7 @@
 //! cut among the ranks, which pass the last element of each row to the right, and at the end the
 //! corner back to the first.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;
 use phalanx::dist::Block;
 

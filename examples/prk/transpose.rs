@@ -2,7 +2,7 @@
 //! it needs from the columns of all others, where they are, in tiles; all have read before A
 //! changes.
 
-use crate::kernel::{Check, Kernel, Outcome, Unit, timed};
+use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;
 use phalanx::Comm;
 use phalanx::dist::Block;

@@ -1,7 +1,7 @@
 //! The seven-point Laplacian on a cube of n x n x n unknowns, zero around it, without a stored
 //! matrix. Each rank has some planes, and behind them ghosts of its neighbours' nearest planes.
 
-use crate::cg::Rows;
+use super::cg::Rows;
 use phalanx::dist::Block;
 use phalanx::{Comm, Neighborhood};
 use sprs::{CsMat, TriMat};

@@ -1,6 +1,6 @@
 //! The output about a solution: lines, a plot, a table, a hash of its bits.
 
-use crate::cg::{Preconditioner, Settings, Solution};
+use super::cg::{Preconditioner, Settings, Solution};
 use crate::direct::norm;
 use std::fmt::Write;
 use textplots::{Chart, Plot, Shape};

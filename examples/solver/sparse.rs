@@ -2,7 +2,7 @@
 //! ghosts of those elements of other ranks that the rows need, which are gathered before each
 //! product.
 
-use crate::cg::Rows;
+use super::cg::Rows;
 use phalanx::dist::Distribution;
 use phalanx::{Comm, Neighborhood};
 use sprs::CsMat;

@@ -15,6 +15,17 @@ pub(crate) use watch::{Watch, watched, watched_cases};
 
 use phalanx::{Comm, Error, Team, op};
 
+/// This test program again, with one test of a module (`module_path!()`), or all of them (`""`):
+/// for tests that need a process of their own.
+pub(crate) fn again(module: &str, test: &str) -> std::process::Command {
+    let module = module.split_once("::").map_or("", |(_, module)| module);
+    let here = std::env::current_exe().expect("a test program has a file");
+    let mut command = std::process::Command::new(here);
+    let exact = (!test.is_empty()).then_some("--exact");
+    command.arg(format!("{module}::{test}")).args(exact).arg("--nocapture");
+    command
+}
+
 /// A panic that prints nothing.
 pub(crate) fn bomb() -> ! {
     std::panic::resume_unwind(Box::new("bomb"))

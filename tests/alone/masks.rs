@@ -1,0 +1,174 @@
+//! Ranks pinned within a restricted affinity mask, as `taskset`, a cpuset cgroup or a container
+//! sets it. A mask belongs to a process, so each case is a process of its own: this test program
+//! again, with the ignored test.
+#![cfg(target_os = "linux")]
+
+use crate::common::again;
+use phalanx::machine::{Level, Machine, affinity};
+use phalanx::placement::Placement;
+use phalanx::{Team, op};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The mask that the child is to find, as a list with commas.
+const MASK: &str = "PHALANX_TEST_MASK";
+/// A cgroup that the child enters first: the file that takes its process id.
+const CGROUP: &str = "PHALANX_TEST_CGROUP";
+
+/// Says so where the test harness does not swallow it.
+fn say_skipped(what: &str) {
+    let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {what}");
+}
+
+fn child_command(mask: &[usize]) -> Command {
+    let list: Vec<String> = mask.iter().map(usize::to_string).collect();
+    let mut command = again(module_path!(), "child");
+    command.arg("--ignored").env(MASK, list.join(","));
+    command
+}
+
+fn must_pass(mut command: Command, what: &str) {
+    let child = command.output().unwrap();
+    let text = String::from_utf8_lossy(&child.stdout);
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && text.contains("1 passed"), "{what}\n{text}\n{errors}");
+}
+
+/// Runs the child with this mask, which a process inherits from the thread that starts it.
+fn within(mask: &[usize]) {
+    let mask = mask.to_vec();
+    let thread = std::thread::spawn(move || {
+        affinity::restore(&mask).unwrap();
+        must_pass(child_command(&mask), &format!("{mask:?}"));
+    });
+    thread.join().unwrap();
+}
+
+#[test]
+fn restricted_masks() {
+    let given = affinity::allowed_pus().unwrap();
+    within(&given);
+    // One processing unit: more ranks than that, always.
+    within(&given[..1]);
+    match given.as_slice() {
+        [] | [_] => say_skipped("masks without the first processing unit: there is only one"),
+        [_, rest @ ..] => within(rest),
+    }
+    let holes: Vec<usize> = given.iter().copied().skip(1).step_by(2).collect();
+    if holes.len() < 2 {
+        say_skipped("a mask with holes needs at least 4 processing units");
+    } else {
+        within(&holes);
+    }
+}
+
+#[test]
+fn taskset() {
+    let last = *affinity::allowed_pus().unwrap().last().unwrap();
+    let child = child_command(&[last]);
+    let mut command = Command::new("taskset");
+    command.arg("-c").arg(last.to_string()).arg(child.get_program()).args(child.get_args());
+    command.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if Command::new("taskset").arg("--version").output().is_err() {
+        return say_skipped("there is no taskset program");
+    }
+    must_pass(command, "taskset");
+}
+
+/// A cgroup of our own, removed in the end.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// With just this processing unit; `Err` says why that is not permitted.
+    fn new(pu: usize) -> Result<Cgroup, String> {
+        let name = format!("phalanx-test-{}", std::process::id());
+        let mut reasons = Vec::new();
+        // Version 1 has a hierarchy for cpusets, version 2 has one for all.
+        for root in ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"] {
+            match Cgroup::below(Path::new(root), &name, pu) {
+                Ok(cgroup) => return Ok(cgroup),
+                Err(reason) => reasons.push(format!("{root}: {reason}")),
+            }
+        }
+        Err(reasons.join("; "))
+    }
+
+    fn below(root: &Path, name: &str, pu: usize) -> Result<Cgroup, String> {
+        let effective =
+            ["cpuset.effective_mems", "cpuset.mems.effective"].map(|file| root.join(file));
+        let mems = effective.iter().find_map(|file| std::fs::read_to_string(file).ok());
+        let mems = mems.ok_or("no cpusets here")?;
+        let dir = root.join(name);
+        std::fs::create_dir(&dir).map_err(|e| e.to_string())?;
+        let cgroup = Cgroup(dir);
+        for (file, text) in [("cpuset.cpus", pu.to_string()), ("cpuset.mems", mems)] {
+            let written = std::fs::write(cgroup.0.join(file), text.trim());
+            written.map_err(|e| format!("{file}: {e}"))?;
+        }
+        Ok(cgroup)
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _: Result<_, _> = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_cpuset_cgroup() {
+    let last = *affinity::allowed_pus().unwrap().last().unwrap();
+    let cgroup = match Cgroup::new(last) {
+        Ok(cgroup) => cgroup,
+        Err(reason) => return say_skipped(&format!("cpuset cgroup: {reason}")),
+    };
+    let mut command = child_command(&[last]);
+    command.env(CGROUP, cgroup.0.join("cgroup.procs"));
+    must_pass(command, "cpuset cgroup");
+}
+
+#[test]
+#[ignore = "started by the other tests, within a mask"]
+fn child() {
+    let Ok(mask) = std::env::var(MASK) else { return };
+    let mask: Vec<usize> = mask.split(',').map(|pu| pu.parse().unwrap()).collect();
+    if let Some(procs) = std::env::var_os(CGROUP) {
+        std::fs::write(procs, std::process::id().to_string()).unwrap();
+    }
+    assert_eq!(affinity::allowed_pus().unwrap(), mask);
+    let machine = Machine::this().unwrap();
+    assert_eq!(machine.allowed_pus(), mask);
+    let cores = machine.cores().iter();
+    let usable = cores.filter(|core| core.pus.iter().any(|pu| mask.contains(pu))).count();
+    assert_eq!(Team::builder().build().unwrap().size(), usable);
+
+    for placement in
+        [Placement::Auto, Placement::Compact, Placement::Scatter, Placement::Ring, Placement::Tree]
+    {
+        for ranks in [1, mask.len(), mask.len() + 1, 4 * mask.len() + 3] {
+            let team = Team::builder().ranks(ranks).placement(placement.clone()).build().unwrap();
+            let bound = team
+                .run(|comm| {
+                    let mut x = [1];
+                    comm.all_reduce(&mut x, op::Sum);
+                    assert_eq!(x, [comm.size()]);
+                    let alike = comm.split_by(Level::Package).size();
+                    assert!(alike >= 1 && alike <= comm.size());
+                    affinity::current_mask().unwrap()
+                })
+                .unwrap();
+            for (binding, bound) in team.bindings().iter().zip(bound) {
+                assert_eq!(binding.problem, None, "{binding:?}");
+                assert_eq!(bound, [binding.pu.unwrap()], "{binding:?}");
+                assert!(mask.contains(&bound[0]), "{binding:?}");
+            }
+            drop(team);
+            assert_eq!(affinity::current_mask().unwrap(), mask, "the caller's mask comes back");
+        }
+    }
+    // What the mask leaves out is refused by name.
+    let absent = (0..).find(|pu| !mask.contains(pu)).unwrap();
+    let list = Team::builder().ranks(1).placement(Placement::List(vec![absent])).build();
+    assert!(list.unwrap_err().to_string().contains(&format!("PU {absent}")));
+}

@@ -1,0 +1,34 @@
+//! Truth table: every operation, through every view and the automatic choice,
+//! for many numbers of ranks, roots and lengths, against a sequential oracle.
+
+use crate::common::{every_operation, team, watched_cases};
+
+/// Numbers of ranks, up to `PHALANX_LARGEST` where that is set: what runs slowly is to run, too.
+fn sizes() -> std::ops::RangeInclusive<usize> {
+    let largest = std::env::var("PHALANX_LARGEST").ok().and_then(|n| n.parse().ok());
+    1..=largest.unwrap_or(11)
+}
+
+const LENGTHS: [usize; 10] = [0, 1, 2, 3, 5, 6, 7, 17, 100, 1021];
+
+#[test]
+fn every_operation_in_every_view() {
+    watched_cases(|watch| {
+        for p in sizes() {
+            let team = team(p);
+            for n in LENGTHS {
+                watch.case(format!("p={p}, n={n}"));
+                let run = team.run(|comm| {
+                    every_operation(comm, n, n + p);
+                    every_operation(&mut comm.ring(), n, n + p + 1);
+                    every_operation(&mut comm.hypercube(), n, n + p + 2);
+                    every_operation(&mut comm.tree(), n, n + p + 3);
+                    for rows in (1..=p).filter(|rows| p % rows == 0) {
+                        every_operation(&mut comm.mesh(rows, p / rows), n, n + p + 4);
+                    }
+                });
+                run.unwrap();
+            }
+        }
+    });
+}

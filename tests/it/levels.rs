@@ -1,0 +1,273 @@
+//! Hierarchical collectives on real threads: with given groups, and with the automatic choice on a
+//! simulated machine with levels. Their results do not depend on the cores of the ranks.
+
+use crate::common::again;
+use phalanx::op;
+use phalanx::placement::{Placement, assign};
+use phalanx::schedule::Hierarchy;
+use phalanx::tuning::{LevelModel, MachineCosts};
+use phalanx::{Algorithm, Comm, Error, Team};
+
+/// 2 x 2 matrices, whose product does not commute.
+type Matrix = [i64; 4];
+
+fn product(a: Matrix, b: Matrix) -> Matrix {
+    [
+        (a[0] * b[0] + a[1] * b[2]) % 1009,
+        (a[0] * b[1] + a[1] * b[3]) % 1009,
+        (a[2] * b[0] + a[3] * b[2]) % 1009,
+        (a[2] * b[1] + a[3] * b[3]) % 1009,
+    ]
+}
+
+fn matrix(rank: usize, i: usize) -> Matrix {
+    let x = (rank * 7 + i * 3) as i64;
+    [1 + x % 5, x % 3, (x + 1) % 4, 2]
+}
+
+fn value(rank: usize, i: usize) -> f64 {
+    (rank * 31 + i * 7 % 11) as f64
+}
+
+/// Every operation once, of `n` elements, against a serial computation.
+fn all_operations(comm: &mut Comm, n: usize, root: usize) {
+    let (rank, p) = (comm.rank(), comm.size());
+    comm.barrier();
+    let mut x: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
+    comm.all_reduce(&mut x, op::Sum);
+    let total: Vec<f64> = (0..n).map(|i| (0..p).map(|r| value(r, i)).sum()).collect();
+    assert_eq!(x, total);
+    let mut x: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
+    comm.reduce(&mut x, op::Max, root);
+    let own: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
+    let most: Vec<f64> =
+        (0..n).map(|i| (0..p).map(|r| value(r, i)).fold(f64::MIN, f64::max)).collect();
+    assert_eq!(x, if rank == root { most } else { own });
+    let mut x: Vec<f64> = (0..n).map(|i| if rank == root { value(9, i) } else { -1.0 }).collect();
+    comm.broadcast(&mut x, root);
+    assert_eq!(x, (0..n).map(|i| value(9, i)).collect::<Vec<_>>());
+    let mine: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
+    let mut all = vec![-1.0; n * p];
+    comm.all_gather_into(&mine, &mut all);
+    let every: Vec<f64> = (0..p).flat_map(|r| (0..n).map(move |i| value(r, i))).collect();
+    assert_eq!(all, every);
+    let whole: Vec<f64> = (0..n * p).map(|i| value(rank, i)).collect();
+    let mut part = vec![-1.0; n];
+    comm.reduce_scatter_into(&whole, &mut part, op::Sum);
+    let sums: Vec<f64> =
+        (rank * n..(rank + 1) * n).map(|i| (0..p).map(|r| value(r, i)).sum()).collect();
+    assert_eq!(part, sums);
+    // In rank order.
+    let ordered = op::ordered(|a: Matrix, b: Matrix| product(a, b));
+    let fold =
+        |ranks: std::ops::Range<usize>, i: usize| ranks.map(|r| matrix(r, i)).reduce(product);
+    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
+    comm.all_reduce(&mut x, ordered);
+    assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
+    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
+    comm.reduce(&mut x, ordered, root);
+    assert!(rank != root || x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
+    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
+    comm.scan(&mut x, ordered);
+    assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank + 1, i)));
+    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
+    comm.exclusive_scan(&mut x, ordered);
+    assert!(rank == 0 || x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank, i)));
+}
+
+#[test]
+fn every_operation_over_given_groups() {
+    for (p, groups) in [
+        (8, Hierarchy::even(8, &[4])),
+        (8, Hierarchy::even(8, &[2, 2]).degrees(&[0, 1])),
+        (16, Hierarchy::even(16, &[4, 2]).degrees(&[2])),
+        (16, Hierarchy::even(16, &[8])),
+        (7, Hierarchy::even(7, &[3]).degrees(&[2, 2])),
+        (1, Hierarchy::even(1, &[4])),
+    ] {
+        let team = Team::builder().ranks(p).build().unwrap();
+        for n in [0, 1, 5, 3000] {
+            team.run(|comm| {
+                for root in [0, p / 2, p - 1] {
+                    all_operations(&mut comm.groups(&groups), n, root);
+                }
+            })
+            .unwrap_or_else(|e| panic!("{p} ranks, {groups}, {n} elements: {e}"));
+        }
+    }
+}
+
+#[test]
+fn groups_of_ranks_that_are_not_neighbours() {
+    let groups = Hierarchy::new(8, &[(0..8).map(|r| r % 3).collect()]).unwrap();
+    phalanx::run(8, |comm| {
+        let mut comm = comm.groups(&groups);
+        comm.barrier();
+        let mut x = [1.5, comm.rank() as f64];
+        comm.all_reduce(&mut x, op::Sum);
+        assert_eq!(x, [12.0, 28.0]);
+        let mut x = [comm.rank()];
+        comm.broadcast(&mut x, 5);
+        assert_eq!(x, [5]);
+        let mut all = [0; 8];
+        let mine = [comm.rank()];
+        comm.all_gather_into(&mine, &mut all);
+        assert_eq!(all, [0, 1, 2, 3, 4, 5, 6, 7]);
+    })
+    .unwrap();
+    // Leader by leader would not be rank order.
+    let error = phalanx::run(8, |comm| {
+        let mut x = [[1i64; 4]];
+        comm.groups(&groups).all_reduce(&mut x, op::ordered(|a: Matrix, b: Matrix| product(a, b)));
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("AR-HIER does not combine in rank order"), "{error}");
+}
+
+#[test]
+fn groups_that_do_not_fit_are_refused() {
+    let error = phalanx::run(4, |comm| comm.groups(&Hierarchy::even(8, &[4])).barrier());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("groups of 8 ranks do not fit a call of 4"), "{error}");
+    let different = phalanx::run(4, |comm| {
+        let size = if comm.rank() == 3 { 3 } else { 2 };
+        comm.groups(&Hierarchy::even(4, &[size])).barrier();
+    });
+    assert!(different.is_err());
+}
+
+#[test]
+fn each_hierarchical_algorithm_can_be_forced_without_groups() {
+    for p in [1, 2, 6, 9] {
+        phalanx::run(p, |comm| {
+            comm.with(Algorithm::BAR_HIER).barrier();
+            let mut x = vec![1; 100];
+            comm.with(Algorithm::AR_HIER_SPLIT).all_reduce(&mut x, op::Sum);
+            assert_eq!(x, vec![comm.size(); 100]);
+        })
+        .unwrap();
+    }
+}
+
+fn rome(p: usize, placement: &Placement) -> LevelModel {
+    let costs = MachineCosts::named("epyc-7742-2s-nps4").unwrap();
+    let machine = costs.machine().unwrap();
+    let there = assign(placement, &machine, p).unwrap();
+    LevelModel::new(&machine, &there, costs).unwrap().expect("a machine with levels")
+}
+
+/// `auto` on a machine with levels that these threads only pretend to be on: right results whatever
+/// is chosen, also in sub-communicators.
+#[test]
+fn auto_on_levels_is_right() {
+    for (p, placement) in
+        [(8, Placement::Scatter), (16, Placement::Compact), (5, Placement::Scatter)]
+    {
+        let team = Team::builder().ranks(p).model(rome(p, &placement)).build().unwrap();
+        for n in [1, 40, 700] {
+            team.run(|comm| {
+                for root in 0..2 {
+                    all_operations(comm, n, root);
+                }
+                let mut half = comm.split(comm.rank() % 2, 0);
+                all_operations(&mut half, n, 0);
+            })
+            .unwrap_or_else(|e| panic!("{p} ranks, {placement}, {n}: {e}"));
+        }
+    }
+}
+
+#[test]
+fn a_model_of_another_number_of_ranks_is_refused() {
+    let error = Team::builder().ranks(4).model(rome(8, &Placement::Compact)).build().unwrap_err();
+    assert!(matches!(error, Error::Model { model: 8, ranks: 4 }), "{error}");
+    assert_eq!(error.to_string(), "the model of the levels is for 8 ranks, the team has 4");
+}
+
+/// What the parent below runs with `PHALANX_EXPLAIN=1`, which is read once a process.
+#[test]
+#[ignore = "for the test below"]
+fn explained() {
+    let model = rome(16, &Placement::Scatter);
+    let team = Team::builder().ranks(16).model(model).build().unwrap();
+    team.run(|comm| {
+        for _ in 0..3 {
+            comm.broadcast(&mut [0u8; 9], 0);
+        }
+        let mut x = [0.0; 1];
+        comm.all_reduce(&mut x, op::Sum);
+        comm.gather_into(&[1], &mut [0; 16], 0);
+    })
+    .unwrap();
+}
+
+/// What the ignored test `name` prints with `PHALANX_EXPLAIN` set so.
+fn explanation(name: &str, wanted: &str) -> String {
+    let mut child = again(module_path!(), name);
+    let out = child.arg("--ignored").env("PHALANX_EXPLAIN", wanted).output().unwrap();
+    assert!(out.status.success());
+    String::from_utf8(out.stderr).unwrap()
+}
+
+/// Once per operation and length class: what, why, and over what.
+#[test]
+fn choices_are_explained_on_request() {
+    let text = explanation("explained", "1");
+    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("phalanx: ")).collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[0].starts_with("phalanx: 16 ranks on 3 levels of epyc-7742-2s-nps4"), "{text}");
+    assert!(lines[0].contains("; copies "), "{text}");
+    let broadcast = lines[1];
+    assert!(
+        broadcast.starts_with("phalanx: broadcast of 8 to 15 bytes on 16 ranks: BC-"),
+        "{text}"
+    );
+    assert!(broadcast.contains(" us; BC-ANY: ") || broadcast.contains("out; BC-ANY: "), "{text}");
+    assert!(
+        broadcast.ends_with("(the cheapest by estimates; levels of epyc-7742-2s-nps4)"),
+        "{text}"
+    );
+    assert!(lines[2].starts_with("phalanx: all-reduce of 8 to 15 bytes"), "{text}");
+    assert!(lines[3].starts_with("phalanx: gather of 4 to 7 bytes on 16 ranks: GA-"), "{text}");
+    assert!(!explanation("explained", "0").contains("phalanx: "));
+}
+
+#[test]
+#[ignore = "for the test below"]
+fn explained_where_there_is_no_choice() {
+    Team::builder().ranks(1).build().unwrap().run(|comm| comm.barrier()).unwrap();
+    Team::external(2).unwrap();
+}
+
+/// On any machine something is said.
+#[test]
+fn where_there_is_no_choice_that_is_explained() {
+    let text = explanation("explained_where_there_is_no_choice", "1");
+    for words in
+        ["1 ranks: algorithms by operation and length", "2 ranks: algorithms by", "; copies "]
+    {
+        assert!(text.contains(words), "`{words}` is not in: {text}");
+    }
+}
+
+/// Every way of exchanging, over real threads.
+#[test]
+fn every_exchange_over_given_groups() {
+    use phalanx::schedule::Exchange;
+    for (p, sizes) in [(8, vec![4]), (16, vec![4, 2]), (7, vec![3])] {
+        let team = Team::builder().ranks(p).build().unwrap();
+        for exchange in [Exchange::Direct, Exchange::Tree] {
+            let groups = Hierarchy::even(p, &sizes).exchanges(&[exchange; 3]);
+            for n in [1, 300] {
+                team.run(|comm| all_operations(&mut comm.groups(&groups), n, p - 1))
+                    .unwrap_or_else(|e| panic!("{p} ranks, {groups}, {n} elements: {e}"));
+            }
+        }
+    }
+    // Ranks that disagree about it are found out.
+    let different = phalanx::run(8, |comm| {
+        let exchange = if comm.rank() == 3 { Exchange::Direct } else { Exchange::Doubling };
+        comm.groups(&Hierarchy::even(8, &[2]).exchanges(&[exchange; 2])).barrier();
+    });
+    assert!(different.is_err());
+}

@@ -1,0 +1,32 @@
+//! The calls of the library: every operation, way and kind of element against sequential oracles,
+//! and the errors of wrong calls. `PHALANX_LARGEST=4 cargo test --test it` stays below five ranks
+//! where a test goes over numbers of ranks.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bulk;
+mod catalogue;
+mod choice;
+mod collectives;
+mod damaged_machines;
+mod deadline;
+mod elements;
+mod ending;
+mod grid;
+mod huge;
+mod levels;
+mod neighborhood;
+mod operators;
+mod order;
+mod overlap;
+mod persistent;
+mod properties;
+mod requests;
+mod saved_machines;
+mod small;
+mod soundness;
+mod tagged;
+mod team;
+mod uneven;
+mod windows;

@@ -1,0 +1,182 @@
+//! Batched values, and work during an all-reduce or a barrier: right results, real overlap (no rank
+//! waits for another's work), and panics in the work.
+
+use crate::common::{Canary, bomb, check_usable, failure, team, watched};
+use phalanx::{Error, op};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+/// Associative, not commutative: composition of affine maps.
+type Map = (u64, u64);
+fn compose(f: Map, g: Map) -> Map {
+    (f.0.wrapping_mul(g.0), f.1.wrapping_mul(g.0).wrapping_add(g.1))
+}
+
+fn map(r: usize, i: usize) -> Map {
+    ((r * 31 + i * 7 + 3) as u64, (r * 17 + i) as u64 ^ 0x55)
+}
+
+#[test]
+fn the_right_result_with_any_work() {
+    for p in (1..=9).chain([16, 65]) {
+        let team = team(p);
+        let lens: &[usize] = if p < 10 { &[0, 1, 2, 5, 6, 100, 3000] } else { &[1, 5, 6, 300] };
+        for &n in lens {
+            let run = || {
+                team.run(|comm| {
+                    let r = comm.rank();
+                    let mut x: Vec<u64> = (0..n as u64).map(|i| i * 10 + r as u64).collect();
+                    let back = comm.all_reduce_while(&mut x, op::Sum, || vec![r; 3]);
+                    assert_eq!(back, [r; 3]);
+                    let p = p as u64;
+                    let want = |i: u64| p * i * 10 + p * (p - 1) / 2;
+                    assert!(x.iter().zip(0..).all(|(&x, i)| x == want(i)), "{p} ranks: {x:?}");
+                    let mut x: Vec<Map> = (0..n).map(|i| map(r, i)).collect();
+                    comm.all_reduce_while(&mut x, op::ordered(compose), || ());
+                    for (i, &x) in x.iter().enumerate() {
+                        let want = (1..p as usize).fold(map(0, i), |a, q| compose(a, map(q, i)));
+                        assert_eq!(x, want, "{p} ranks, element {i}");
+                    }
+                })
+            };
+            watched(run).unwrap();
+        }
+    }
+}
+
+#[test]
+fn batches_of_values() {
+    for p in 1..=9 {
+        let run = team(p).run(|comm| {
+            let r = comm.rank() as i64;
+            let n = comm.size() as i64;
+            assert_eq!(comm.sum([r, 1, -r]), [n * (n - 1) / 2, n, -n * (n - 1) / 2]);
+            assert_eq!(comm.sum([0.5; 20]), [0.5 * n as f64; 20]);
+            assert_eq!(comm.all_reduce_values([r, 7], op::Max), [n - 1, 7]);
+            assert_eq!(comm.all_reduce_values([0u8; 0], op::Max), []);
+        });
+        run.unwrap();
+    }
+}
+
+/// Rank 0's work ends only when all others have left the call: they have not
+/// waited for it.
+#[test]
+fn nobody_waits_for_the_work() {
+    for p in [2, 3, 4, 7, 9] {
+        for reduce in [false, true] {
+            let gone = AtomicUsize::new(0);
+            let run = || {
+                team(p).run(|comm| {
+                    for k in 1..=3 {
+                        let is_first = comm.rank() == 0;
+                        let work = || {
+                            while is_first && gone.load(SeqCst) < k * (p - 1) {
+                                std::thread::yield_now();
+                            }
+                        };
+                        if reduce {
+                            let mut x = [1; 5];
+                            comm.all_reduce_while(&mut x, op::Sum, work);
+                            assert_eq!(x, [p; 5]);
+                        } else {
+                            comm.barrier_while(work);
+                        }
+                        if !is_first {
+                            gone.fetch_add(1, SeqCst);
+                        }
+                        comm.barrier();
+                    }
+                })
+            };
+            watched(run).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_barrier_in_two_phases_is_one() {
+    for p in (1..=9).chain([66]) {
+        let arrived = AtomicUsize::new(0);
+        let run = || {
+            team(p).run(|comm| {
+                for k in 1..=20 {
+                    arrived.fetch_add(1, SeqCst);
+                    assert_eq!(comm.barrier_while(|| k), k);
+                    assert!(arrived.load(SeqCst) >= k * p);
+                    comm.ring().barrier_while(|| ());
+                }
+            })
+        };
+        watched(run).unwrap();
+    }
+}
+
+/// Through views: the forced algorithm, after the work.
+#[test]
+fn forced_algorithms() {
+    for p in [1, 3, 4] {
+        let run = team(p).run(|comm| {
+            for n in [1, 100] {
+                let mut x = vec![comm.rank(); n];
+                comm.ring().all_reduce_while(&mut x, op::Sum, || ());
+                assert_eq!(x, vec![p * (p - 1) / 2; n]);
+            }
+        });
+        run.unwrap();
+    }
+}
+
+/// A panic in the work is the run's; no peer reads or writes the buffer after
+/// its owner has freed it.
+#[test]
+fn a_panic_in_the_work_ends_the_run() {
+    for p in [2, 3, 5, 9] {
+        let team = team(p);
+        for n in [5, 6, 2000] {
+            for bad in [0, p - 1] {
+                let error = watched(|| {
+                    failure(team.run(|comm| {
+                        let r = comm.rank();
+                        let mut x = Canary(vec![1; n]);
+                        let op = op::commutative(crate::common::add_alive);
+                        comm.all_reduce_while(&mut x.0, op, || {
+                            if r == bad {
+                                bomb();
+                            }
+                        });
+                    }))
+                });
+                assert!(matches!(error, Error::Panicked { rank, .. } if rank == bad), "{error}");
+                check_usable(&team, n as u64);
+            }
+        }
+        let error = failure(team.run(|comm| {
+            let r = comm.rank();
+            comm.barrier_while(|| {
+                if r == 1 {
+                    bomb()
+                }
+            });
+        }));
+        assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
+        check_usable(&team, 1);
+    }
+}
+
+#[test]
+fn disagreements_are_named() {
+    let team = team(3);
+    let error = failure(team.run(|comm| match comm.rank() {
+        1 => comm.barrier(),
+        _ => comm.barrier_while(|| ()),
+    }));
+    assert!(error.to_string().contains("barrier_while"), "{error}");
+    let error = failure(team.run(|comm| {
+        let mut x = vec![0; 3 + comm.rank() / 2];
+        comm.all_reduce_while(&mut x, op::Sum, || ());
+    }));
+    assert!(
+        matches!(error, Error::Mismatch { .. }) && error.to_string().contains("length"),
+        "{error}"
+    );
+}

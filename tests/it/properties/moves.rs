@@ -1,0 +1,241 @@
+//! Calls that only move data: roots, poison, uneven lengths, odd addresses.
+
+use crate::common::{team, watched, watched_cases};
+use phalanx::op;
+
+fn value(r: usize, i: usize) -> u32 {
+    (r as u32 + 1).wrapping_mul(0x9e37_79b9) ^ i as u32
+}
+
+#[test]
+fn broadcasts_into_poison() {
+    watched_cases(|watch| {
+        for p in [1, 2, 3, 5, 8] {
+            let team = team(p);
+            // The largest from two roots only: every rank writes and compares it.
+            for n in [1, p - 1, 100, 64 << 10, 128 << 10, 1 << 20] {
+                watch.case(format!("p={p}, n={n}"));
+                let run = team.run(|comm| {
+                    let r = comm.rank();
+                    for root in (0..p).step_by(if n > 1 << 10 { p.max(2) - 1 } else { 1 }) {
+                        let data: Vec<u32> = (0..n).map(|i| value(root, i)).collect();
+                        let mut x = vec![0; n];
+                        for again in 0..if n > 1 << 17 { 1 } else { 5 } {
+                            x.fill(0xdead_0000 | again);
+                            if r == root {
+                                x.copy_from_slice(&data);
+                            }
+                            comm.broadcast(&mut x, root);
+                            assert!(x == data, "from {root}, time {again}");
+                        }
+                    }
+                });
+                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
+            }
+        }
+    });
+}
+
+#[test]
+fn no_elements() {
+    watched(|| {
+        for p in 1..=8 {
+            let run = team(p).run(|comm| {
+                let r = comm.rank();
+                let none: [f64; 0] = [];
+                comm.broadcast(&mut [0.0; 0], p - 1);
+                comm.all_reduce(&mut [0.0; 0], op::Sum);
+                comm.all_gather_into(&none, &mut []);
+                comm.all_to_all_into(&none, &mut []);
+                comm.reduce_scatter_into(&none, &mut [], op::Sum);
+                comm.scan(&mut [0.0; 0], op::Sum);
+                comm.shift(&mut [0.0; 0], 1);
+                // On some ranks only: each sends to its successor what nobody
+                // else gets, or nothing at all.
+                for n in [0, 1, 300] {
+                    let to: Vec<usize> =
+                        (0..p).map(|j| if j == (r + 1) % p { n } else { 0 }).collect();
+                    let from: Vec<usize> =
+                        (0..p).map(|i| if i == (r + p - 1) % p { n } else { 0 }).collect();
+                    let mut got = vec![9; n];
+                    comm.all_to_all_varied_into(&vec![r; n], &to, &mut got, &from);
+                    assert_eq!(got, vec![(r + p - 1) % p; n]);
+                    let counts: Vec<usize> =
+                        (0..p).map(|q| if q % 2 == 1 { n } else { 0 }).collect();
+                    let mut all = vec![9; counts.iter().sum()];
+                    comm.all_gather_varied_into(&vec![r; counts[r]], &mut all, &counts);
+                    assert_eq!(all, (0..p).flat_map(|q| vec![q; counts[q]]).collect::<Vec<_>>());
+                }
+                // The surroundings of nothing stay as they are.
+                let mut units = [1u8, 2, 3];
+                let (a, b) = units.split_at_mut(1);
+                comm.broadcast(&mut a[1..], 0);
+                comm.all_reduce(&mut b[2..], op::Sum);
+                assert_eq!(units, [1, 2, 3]);
+            });
+            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+        }
+    });
+}
+
+/// Around every buffer, and in the buffers of ranks that get nothing.
+#[test]
+fn only_the_own_block_is_written() {
+    const EDGE: usize = 9;
+    watched_cases(|watch| {
+        for p in 1..=11 {
+            let team = team(p);
+            for n in [0, 1, 4, 11, 700] {
+                watch.case(format!("p={p}, n={n}"));
+                let run = team.run(|comm| {
+                    let r = comm.rank();
+                    for root in 0..p {
+                        let mine: Vec<u32> = (0..n).map(|i| value(r, i)).collect();
+                        let mut room = vec![7; n * p + 2 * EDGE];
+                        comm.gather_into(&mine, &mut room[EDGE..EDGE + n * p], root);
+                        let (inside, edges): (Vec<u32>, Vec<u32>) = (
+                            room[EDGE..EDGE + n * p].to_vec(),
+                            [&room[..EDGE], &room[EDGE + n * p..]].concat(),
+                        );
+                        assert_eq!(edges, [7; 2 * EDGE]);
+                        let all: Vec<u32> =
+                            (0..p).flat_map(|q| (0..n).map(move |i| value(q, i))).collect();
+                        assert_eq!(inside, if r == root { all } else { vec![7; n * p] });
+
+                        let from: Vec<u32> = (0..n * p).map(|i| value(r, i)).collect();
+                        let mut room = vec![7; n + 2 * EDGE];
+                        comm.scatter_into(&from, &mut room[EDGE..EDGE + n], root);
+                        assert_eq!(
+                            (&room[..EDGE], &room[EDGE + n..]),
+                            (&[7; EDGE][..], &[7; EDGE][..])
+                        );
+                        let block = r * n..(r + 1) * n;
+                        assert_eq!(
+                            room[EDGE..EDGE + n],
+                            block.map(|i| value(root, i)).collect::<Vec<_>>()
+                        );
+                        assert!(from == (0..n * p).map(|i| value(r, i)).collect::<Vec<_>>());
+                    }
+                });
+                run.unwrap_or_else(|e| panic!("p={p}, n={n}: {e}"));
+            }
+        }
+    });
+}
+
+#[test]
+fn uneven_exchanges() {
+    watched(|| {
+        for p in 1..=9 {
+            let run = team(p).run(|comm| {
+                let r = comm.rank();
+                type Length = fn(usize, usize, usize) -> usize;
+                let lengths: [Length; 4] = [
+                    |i, j, _| i * j,
+                    |i, j, _| (i + 1) * 40 + j,
+                    // Both neighbours on a ring only.
+                    |i, j, p| if (i + 1) % p == j || (j + 1) % p == i { 20 } else { 0 },
+                    |i, j, _| if i == j { 500 } else { usize::from(i > j) },
+                ];
+                for length in lengths {
+                    let to: Vec<usize> = (0..p).map(|j| length(r, j, p)).collect();
+                    let from: Vec<usize> = (0..p).map(|i| length(i, r, p)).collect();
+                    let send: Vec<u32> = (0..p).flat_map(|j| vec![value(r, j); to[j]]).collect();
+                    let wanted: Vec<u32> =
+                        (0..p).flat_map(|i| vec![value(i, r); from[i]]).collect();
+                    let mut got = vec![9; wanted.len()];
+                    comm.all_to_all_varied_into(&send, &to, &mut got, &from);
+                    assert_eq!(got, wanted);
+                }
+                // i * rank elements from rank i.
+                let counts: Vec<usize> = (0..p).map(|i| i * 13).collect();
+                let mut all = vec![0; counts.iter().sum()];
+                comm.all_gather_varied_into(&vec![value(r, 0); counts[r]], &mut all, &counts);
+                assert_eq!(
+                    all,
+                    (0..p).flat_map(|q| vec![value(q, 0); counts[q]]).collect::<Vec<_>>()
+                );
+            });
+            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+        }
+    });
+}
+
+/// Nothing relies on more than an element's own alignment.
+#[test]
+fn odd_addresses() {
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[repr(C, packed)]
+    struct Packed {
+        a: u8,
+        b: u64,
+        c: u16,
+    }
+    watched(|| {
+        for p in [2, 3, 8] {
+            let run = team(p).run(|comm| {
+                let r = comm.rank();
+                for (shift, n) in (0..9).flat_map(|s| [1, 3, 9, 100, 5000].map(|n| (s, n))) {
+                    // Another offset on each rank.
+                    let at = (shift + r) % 9;
+                    let mut bytes = vec![0u8; n + 9];
+                    bytes[at..at + n]
+                        .iter_mut()
+                        .enumerate()
+                        .for_each(|(i, x)| *x = value(r, i) as u8);
+                    comm.all_reduce(&mut bytes[at..at + n], op::Sum);
+                    for (i, x) in bytes[at..at + n].iter().enumerate() {
+                        let sum = (0..p).fold(0u8, |s, q| s.wrapping_add(value(q, i) as u8));
+                        assert_eq!(*x, sum);
+                    }
+                    let make = |q: usize, i: usize| Packed {
+                        a: q as u8,
+                        b: u64::from(value(q, i)),
+                        c: i as u16,
+                    };
+                    let mine: Vec<Packed> = (0..n).map(|i| make(r, i)).collect();
+                    let mut all = vec![make(99, 0); n * p + 9];
+                    comm.all_gather_into(&mine, &mut all[at..at + n * p]);
+                    assert!((0..n * p).all(|i| all[at + i] == make(i / n, i % n)));
+                    let mut floats = vec![0f64; n + 9];
+                    floats[at..at + n].fill(r as f64);
+                    for root in 0..p {
+                        let mut x = floats[at..at + n].to_vec();
+                        comm.reduce(&mut x, op::Sum, root);
+                        let sum = (p * (p - 1) / 2) as f64;
+                        assert_eq!(x, vec![if r == root { sum } else { r as f64 }; n]);
+                    }
+                }
+            });
+            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+        }
+    });
+}
+
+#[test]
+fn small_rings() {
+    watched(|| {
+        for p in [1, 2] {
+            let run = team(p).run(|comm| {
+                let r = comm.rank();
+                for n in [0, 1, 5, 6, 1000] {
+                    for _ in 0..10 {
+                        // On a ring of 2 both neighbours are one, on a ring of 1 oneself.
+                        let (left, right) = ((r + p - 1) % p, (r + 1) % p);
+                        let (mut a, mut b) = (vec![9; n], vec![9; n]);
+                        comm.exchange(&vec![value(r, 0); n], right, &mut a, left);
+                        comm.exchange(&vec![value(r, 1); n], left, &mut b, right);
+                        assert_eq!((a, b), (vec![value(left, 0); n], vec![value(right, 1); n]));
+                        for by in [-2, -1, 0, 1, 2, isize::MAX, isize::MIN] {
+                            let mut x = vec![value(r, 2); n];
+                            comm.shift(&mut x, by);
+                            let from = (r as i128 - by as i128).rem_euclid(p as i128) as usize;
+                            assert_eq!(x, vec![value(from, 2); n]);
+                        }
+                    }
+                }
+            });
+            run.unwrap_or_else(|e| panic!("p={p}: {e}"));
+        }
+    });
+}

@@ -1,0 +1,102 @@
+//! Every algorithm with every tunable: extents of meshes, segments of pipelines,
+//! ways of waiting, from one table.
+
+use crate::common::{every_operation, one_call, watched_cases};
+use phalanx::schedule::{Operation, Request};
+use phalanx::topology::Extents;
+use phalanx::tuning::Rates;
+use phalanx::{Algorithm, Team, Wait};
+
+/// All ordered factorisations of `p`, in up to four factors (1 among them).
+fn meshes(p: usize) -> Vec<Vec<usize>> {
+    fn go(p: usize, left: usize) -> Vec<Vec<usize>> {
+        if left == 1 {
+            return vec![vec![p]];
+        }
+        let divisors = (1..=p).filter(|d| p.is_multiple_of(*d));
+        let mut all = go(p, left - 1);
+        for d in divisors {
+            all.extend(go(p / d, left - 1).into_iter().map(|rest| [vec![d], rest].concat()));
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+    go(p, 4)
+}
+
+#[test]
+fn every_algorithm_with_every_tunable() {
+    let mut ran = std::collections::BTreeMap::new();
+    watched_cases(|watch| {
+        for p in [4, 6, 8, 12] {
+            let team = Team::builder().ranks(p).build().unwrap();
+            for &algorithm in Algorithm::ALL.iter().filter(|a| a.uses_dims()) {
+                for extents in meshes(p) {
+                    let dims = Extents::new(extents).unwrap();
+                    for &operation in algorithm.operations() {
+                        let root = p - 1;
+                        let request = Request::new(operation, p).root(root).shift(root as isize);
+                        if algorithm.schedule(&request.dims(dims.clone())).is_err() {
+                            continue;
+                        }
+                        watch.case(format!("{algorithm} on {dims}: {operation}"));
+                        let run = team.run(|comm| {
+                            for n in [1, 20] {
+                                let comm = &mut comm.with_mesh(algorithm, &dims);
+                                one_call(comm, operation, root, n, 0);
+                            }
+                        });
+                        run.unwrap_or_else(|e| panic!("{algorithm} on {dims}: {operation}: {e}"));
+                        *ran.entry(algorithm).or_insert(0) += 1;
+                    }
+                }
+            }
+        }
+    });
+    for algorithm in Algorithm::ALL.iter().filter(|a| a.uses_dims()) {
+        assert!(ran.get(algorithm) > Some(&3), "{algorithm}: {:?}", ran.get(algorithm));
+    }
+}
+
+/// The cost model cuts a chain into as many segments as the rates say.
+#[test]
+fn pipelines_of_every_length() {
+    watched_cases(|watch| {
+        for p in [3, 5, 8] {
+            let team = Team::builder().ranks(p).build().unwrap();
+            let mut segments = std::collections::BTreeSet::new();
+            for t_s in [1e9, 100.0, 20.0, 5.0, 1.0, 0.1, 0.01, 0.0] {
+                for n in [1, 2, 7, 100, 1000] {
+                    let rates = Rates { t_s, t_w: 1.0, ports: 1 };
+                    segments.insert(phalanx::tuning::best_segments(p, n as f64, t_s, 1.0));
+                    watch.case(format!("p={p}, t_s={t_s}, n={n}"));
+                    let run = team.run(|comm| {
+                        for root in [0, p - 1] {
+                            one_call(&mut comm.cheapest(rates), Operation::Broadcast, root, n, 0);
+                            one_call(&mut comm.cheapest(rates), Operation::Reduce, root, n, 0);
+                        }
+                    });
+                    run.unwrap_or_else(|e| panic!("p={p}, {rates:?}, n={n}: {e}"));
+                }
+            }
+            assert!(segments.len() > 8, "{segments:?}");
+        }
+    });
+}
+
+#[test]
+fn every_way_of_waiting_in_every_operation() {
+    watched_cases(|watch| {
+        for wait in [Wait::Auto, Wait::Yield, Wait::Park] {
+            for p in [2, 3, 6] {
+                let team = Team::builder().ranks(p).wait(wait).build().unwrap();
+                for n in [1, 100] {
+                    watch.case(format!("{wait:?}, p={p}, n={n}"));
+                    let run = team.run(|comm| every_operation(comm, n, p));
+                    run.unwrap_or_else(|e| panic!("{wait:?}, p={p}, n={n}: {e}"));
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,1141 @@
+//! Checks tagged messages: their order, wildcards, probes, lengths, owned values, and the ways in
+//! which they go wrong.
+
+use crate::common::{
+    Canary, Dice, bomb, check_usable, failure, look_alive, rounds, seed, team, watched,
+    watched_cases,
+};
+use phalanx::{Activity, Comm, Error, Source, Status, Tag, Team, op};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Elements of 8 bytes that are not copied: they wait until they are received.
+const LONG: usize = 4096;
+
+/// What a call returns is not what the test is about.
+fn ignore<T>(_: T) {}
+
+/// The text of a run that must fail, of a team that works afterwards.
+fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) -> Error {
+    let error = failure(team.run(f));
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    check_usable(team, 1);
+    error
+}
+
+// ---- What is received ----
+
+#[test]
+fn tags_are_received_out_of_order_and_equal_tags_in_order() {
+    watched(|| {
+        let run = team(2).run(|comm| {
+            let mut got = Vec::new();
+            if comm.rank() == 0 {
+                for (i, tag) in [5, 1, 5, 0, u32::MAX, 1].into_iter().enumerate() {
+                    comm.send_tagged(&[i as i32], 1, tag);
+                }
+                comm.barrier();
+            } else {
+                comm.barrier();
+                let tags =
+                    [Tag::Is(1), Tag::Is(u32::MAX), Tag::Any, Tag::Is(5), 0.into(), Tag::Any];
+                for tag in tags {
+                    let mut x = [99];
+                    let status = comm.recv_tagged(&mut x, 0, tag);
+                    got.push((x[0], status.tag));
+                }
+            }
+            got
+        });
+        let got = run.unwrap().swap_remove(1);
+        assert_eq!(got, [(1, 1), (4, u32::MAX), (0, 5), (2, 5), (3, 0), (5, 1)]);
+    });
+}
+
+#[test]
+fn any_source_takes_what_came_first() {
+    watched(|| {
+        let out = team(4).run(|comm| {
+            let mut sources = Vec::new();
+            // One after the other: 3, 1, 2.
+            for turn in [3, 1, 2] {
+                if comm.rank() == turn {
+                    comm.send_tagged(&[turn as u8; 3], 0, 7);
+                }
+                comm.barrier();
+            }
+            if comm.rank() == 0 {
+                for _ in 0..3 {
+                    let mut x = [0u8; 3];
+                    let status = comm.recv_tagged(&mut x, Source::Any, 7);
+                    assert_eq!((x, status.len), ([status.source as u8; 3], 3));
+                    sources.push(status.source);
+                }
+            }
+            sources
+        });
+        assert_eq!(out.unwrap()[0], [3, 1, 2]);
+    });
+}
+
+#[test]
+fn every_length_arrives_whether_sender_or_receiver_is_first() {
+    watched(|| {
+        let lens = [0, 1, 2, 8, 9, 100, 2047, 2048, 2049, 5000, 100_000];
+        team(2)
+            .run(|comm| {
+                for (n, late) in lens.iter().flat_map(|&n| [(n, 0), (n, 1), (n, 2)]) {
+                    let data: Vec<u64> = (0..n as u64).map(|i| i * i + n as u64).collect();
+                    if comm.rank() == late {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    if comm.rank() == 0 {
+                        comm.send_tagged(&data, 1, n as u32);
+                    } else {
+                        let mut got = vec![u64::MAX; n + 3];
+                        let status = comm.recv_tagged(&mut got, 0, n as u32);
+                        assert_eq!(status, Status { source: 0, tag: n as u32, len: n });
+                        assert_eq!(got[..n], data);
+                        assert_eq!(got[n..], [u64::MAX; 3]);
+                    }
+                }
+            })
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_probe_says_what_the_receive_then_gets() {
+    watched(|| {
+        team(3)
+            .run(|comm| {
+                if comm.rank() != 0 {
+                    comm.send_tagged(&vec![comm.rank() as u32; comm.rank() * LONG], 0, 4);
+                    comm.send_owned(format!("of {}", comm.rank()), 0, 5);
+                    return;
+                }
+                assert_eq!(comm.try_probe(Source::Any, 77), None);
+                for _ in 0..2 {
+                    let status = comm.probe(Source::Any, 4);
+                    assert_eq!(status.len, status.source * LONG);
+                    assert_eq!(comm.try_probe(status.source, Tag::Any), Some(status));
+                    let (data, again) = comm.recv_vec::<u32>(status.source, status.tag);
+                    assert_eq!(again, status);
+                    assert!(data.iter().all(|&x| x == status.source as u32));
+                    let (word, of) = comm.recv_owned::<String>(status.source, Tag::Any);
+                    assert_eq!((word, of.len), (format!("of {}", of.source), 1));
+                }
+                assert_eq!(comm.try_probe(Source::Any, Tag::Any), None);
+            })
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_message_to_oneself_and_a_team_of_one() {
+    watched(|| {
+        for p in [1, 3] {
+            team(p)
+                .run(|comm| {
+                    let me = comm.rank();
+                    comm.send_tagged(&[me, 7], me, 1);
+                    comm.send_owned(vec![Box::new(me)], me, 2);
+                    let (boxes, status) = comm.recv_owned::<Vec<Box<usize>>>(Source::Any, 2);
+                    assert_eq!((*boxes[0], status.source), (me, me));
+                    assert_eq!(comm.recv_vec::<usize>(me, Tag::Any).0, [me, 7]);
+                })
+                .unwrap();
+            let team = team(p);
+            let own = "waits until it is received: for ever";
+            told(&team, &[own], |comm| comm.send_tagged(&[0u64; LONG], comm.rank(), 0));
+            let nothing = "only this rank can send it";
+            told(&team, &[nothing], |comm| ignore(comm.recv_vec::<u8>(comm.rank(), 0)));
+            told(&team, &[nothing, "tagged.rs"], |comm| {
+                ignore(comm.recv_tagged(&mut [0u8], comm.rank(), Tag::Any));
+            });
+        }
+        told(&team(1), &["only this rank can send it"], |comm| {
+            ignore(comm.probe(Source::Any, Tag::Any));
+        });
+    });
+}
+
+/// What one rank has yet to receive, by source, in the order of sending.
+type Remaining = Vec<Vec<Letter>>;
+
+#[derive(Clone, Copy, Debug)]
+struct Letter {
+    id: usize,
+    from: usize,
+    to: usize,
+    tag: u32,
+    len: usize,
+}
+
+/// Tags from 4 on are those of owned values.
+const OWNED: u32 = 4;
+
+fn letters(p: usize, count: usize, dice: &mut Dice) -> Vec<Letter> {
+    (0..count)
+        .map(|id| {
+            let (from, to) = (dice.below(p), dice.below(p));
+            let len = match dice.below(40) {
+                0 if from != to => LONG + dice.below(LONG),
+                1..5 => 9 + dice.below(2000),
+                _ => 1 + dice.below(12),
+            };
+            Letter { id, from, to, tag: dice.below(6) as u32, len }
+        })
+        .collect()
+}
+
+/// Receives one message that `source` and `tag` ask for, and compares it with the oracle.
+fn receive(
+    comm: &mut Comm,
+    remaining: &mut Remaining,
+    source: Source,
+    tag: Tag,
+    way: usize,
+) -> usize {
+    let status = comm.probe(source, tag);
+    let of_source = &mut remaining[status.source];
+    let fits = |it: &Letter| tag == Tag::Any || tag == Tag::Is(it.tag);
+    let at = of_source.iter().position(fits).expect("a message that nobody sent");
+    let it = of_source.remove(at);
+    let (from, tag) = (Source::Rank(status.source), Tag::Is(status.tag));
+    let (data, again) = match way {
+        _ if status.tag >= OWNED => comm.recv_owned::<Vec<u64>>(from, tag),
+        0 => comm.recv_vec::<u64>(from, tag),
+        _ => {
+            let mut data = vec![0; it.len + way];
+            let status = comm.recv_tagged(&mut data, from, tag);
+            data.truncate(status.len);
+            (data, status)
+        }
+    };
+    assert_eq!(again, status);
+    assert_eq!((status.source, status.tag), (it.from, it.tag), "{it:?}");
+    assert_eq!(data.len(), it.len, "{it:?}");
+    assert!(data.iter().all(|&x| x == it.id as u64), "{it:?}: {}", data[0]);
+    it.id
+}
+
+/// All ranks go through one list of messages. Each sends its own; it receives short ones at any
+/// later time, and a long one, for which the sender waits, at its place in the list.
+fn against_oracle(p: usize, count: usize, seed: u64) {
+    let list = letters(p, count, &mut Dice(seed));
+    team(p)
+        .run(|comm| {
+            let me = comm.rank();
+            let mut dice = Dice(seed ^ (me as u64 + 1) << 32);
+            let mut remaining: Remaining = vec![Vec::new(); p];
+            for it in &list {
+                // Messages of other ranks count once their senders are sure to have come to them.
+                if it.to == me {
+                    remaining[it.from].push(*it);
+                }
+                if it.from == me {
+                    let data = vec![it.id as u64; it.len];
+                    match it.tag {
+                        OWNED.. => comm.send_owned(data, it.to, it.tag),
+                        tag => comm.send_tagged(&data, it.to, tag),
+                    }
+                }
+                if it.to != me {
+                    continue;
+                }
+                let is_long = it.len >= LONG && it.tag < OWNED;
+                while is_long
+                    && receive(comm, &mut remaining, it.from.into(), it.tag.into(), 1) != it.id
+                {
+                }
+                // From any source a later one of the list may come: that waits until all is known.
+                if !is_long && dice.below(3) > 0 {
+                    let tag = if dice.below(2) == 0 { Tag::Any } else { it.tag.into() };
+                    let has = |it: &Letter| tag == Tag::Any || tag == Tag::Is(it.tag);
+                    if remaining[it.from].iter().any(has) {
+                        receive(comm, &mut remaining, it.from.into(), tag, dice.below(4));
+                    }
+                }
+            }
+            // All that is left is known: from any source, too.
+            while remaining.iter().any(|it| !it.is_empty()) {
+                let any = dice.below(4);
+                let left: Vec<Letter> = remaining.iter().flatten().copied().collect();
+                let it = left[dice.below(left.len())];
+                let source = if any & 1 == 0 { Source::Any } else { it.from.into() };
+                let tag = if any & 2 == 0 { Tag::Any } else { it.tag.into() };
+                receive(comm, &mut remaining, source, tag, dice.below(4));
+            }
+        })
+        .unwrap();
+}
+
+#[test]
+fn random_messages_come_as_an_oracle_says() {
+    watched_cases(|watch| {
+        for p in 2..=8 {
+            for round in 0..rounds() as u64 {
+                watch.case(format!("p = {p}, round {round}"));
+                against_oracle(p, 10_000, seed(100 * p as u64) + round);
+            }
+        }
+    });
+}
+
+#[test]
+fn communicators_have_queues_of_their_own() {
+    watched(|| {
+        let out = team(4).run(|comm| {
+            let me = comm.rank();
+            let mut child = comm.split(me % 2, 4 - me);
+            let peer = 1 - child.rank();
+            child.send_tagged(&[me, 1], peer, 0);
+            comm.send_tagged(&[me, 2], me ^ 1, 0);
+            let mut got = [[0; 2]; 2];
+            comm.recv_tagged(&mut got[0], Source::Any, 0);
+            child.recv_tagged(&mut got[1], Source::Any, Tag::Any);
+            got
+        });
+        for (me, got) in out.unwrap().into_iter().enumerate() {
+            assert_eq!(got, [[me ^ 1, 2], [me ^ 2, 1]]);
+        }
+    });
+}
+
+#[test]
+fn threads_of_the_users_own_send_and_receive() {
+    watched(|| {
+        let comms = Team::external(3).unwrap();
+        std::thread::scope(|s| {
+            for mut comm in comms {
+                s.spawn(move || {
+                    let (me, p) = (comm.rank(), comm.size());
+                    for round in 0..200u32 {
+                        comm.send_owned(vec![me; 3], (me + 1) % p, round);
+                        comm.send_tagged(&[me as u64; 70], (me + 2) % p, round);
+                        let (left, _) = comm.recv_owned::<Vec<usize>>((me + 2) % p, round);
+                        let (right, _) = comm.recv_vec::<u64>((me + 1) % p, round);
+                        assert_eq!((left[2], right[69]), ((me + 2) % p, ((me + 1) % p) as u64));
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn a_receiver_that_sleeps_is_woken_by_any_sender() {
+    watched(|| {
+        for p in [2, 3, 8] {
+            let team = team(p);
+            for turn in 1..p {
+                team.run(|comm| {
+                    if comm.rank() == turn {
+                        std::thread::sleep(Duration::from_millis(20));
+                        comm.send_tagged(&[turn], 0, 0);
+                    } else if comm.rank() == 0 {
+                        assert_eq!(comm.recv_vec::<usize>(Source::Any, 0).0, [turn]);
+                    }
+                })
+                .unwrap();
+            }
+        }
+    });
+}
+
+/// More than a queue keeps: the sender then waits, and nothing is lost.
+#[test]
+fn what_is_unreceived_has_a_bound() {
+    watched(|| {
+        const N: usize = 6000; // times 16 KiB: 94 MiB, of which 64 are kept
+        let sent = AtomicUsize::new(0);
+        team(2)
+            .run(|comm| {
+                if comm.rank() == 0 {
+                    for i in 0..N {
+                        comm.send_tagged(&[i as u64; 2048], 1, 0);
+                        sent.fetch_add(1, Relaxed);
+                    }
+                    return;
+                }
+                std::thread::sleep(Duration::from_millis(100));
+                while sent.load(Relaxed) < 3000 {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_millis(300));
+                assert!(sent.load(Relaxed) < 4200, "{} are kept", sent.load(Relaxed));
+                for i in 0..N {
+                    let mut x = [0; 2048];
+                    comm.recv_tagged(&mut x, 0, 0);
+                    assert_eq!((x[0], x[2047]), (i as u64, i as u64));
+                }
+            })
+            .unwrap();
+    });
+}
+
+// ---- Owned values ----
+
+/// Counts itself while it lives.
+struct Counted<'a>(&'a AtomicUsize, &'a AtomicUsize);
+
+static MADE: AtomicUsize = AtomicUsize::new(0);
+static DROPPED: AtomicUsize = AtomicUsize::new(0);
+/// The tests that count take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+impl Counted<'static> {
+    fn new() -> Self {
+        MADE.fetch_add(1, Relaxed);
+        Counted(&MADE, &DROPPED)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.1.fetch_add(1, Relaxed);
+        assert!(self.1.load(Relaxed) <= self.0.load(Relaxed), "dropped twice");
+    }
+}
+
+/// After a run all values that were made must be gone, once each.
+#[track_caller]
+fn all_are_gone(since: (usize, usize), at_least: usize) {
+    let (made, dropped) = (MADE.load(Relaxed) - since.0, DROPPED.load(Relaxed) - since.1);
+    assert_eq!(made, dropped, "made and dropped");
+    assert!(made >= at_least, "{made}");
+}
+
+#[test]
+fn owned_values_are_dropped_once_on_every_way() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    let now = || (MADE.load(Relaxed), DROPPED.load(Relaxed));
+    watched(|| {
+        let team = team(3);
+        let next = |comm: &Comm| (comm.rank() + 1) % 3;
+        // Received.
+        let since = now();
+        team.run(|comm| {
+            comm.send_owned((Counted::new(), comm.rank()), next(comm), 1);
+            let ((counted, from), status) = comm.recv_owned::<(Counted<'_>, usize)>(Source::Any, 1);
+            assert_eq!(from, status.source);
+            counted
+        })
+        .map(drop)
+        .unwrap();
+        all_are_gone(since, 3);
+        // Never received: in the team's communicator, in a child, by some ranks only.
+        for in_child in [false, true] {
+            let since = now();
+            let error =
+                told(&team, &["sent 2 message(s)", "never received", "send_owned"], |comm| {
+                    let mut child = in_child.then(|| comm.split(0, 0));
+                    let comm = child.as_mut().unwrap_or(comm);
+                    if comm.rank() == 2 {
+                        comm.send_owned(Counted::new(), 1, 0);
+                        comm.send_owned(Box::new(Counted::new()), 1, 0);
+                    }
+                });
+            assert!(matches!(error, Error::Unreceived { rank: 2, peer: 1, messages: 2, .. }));
+            all_are_gone(since, 2);
+        }
+        // The run is poisoned: by a panic of the sender, of the receiver, of a third rank.
+        for odd in 0..3 {
+            let since = now();
+            let error = failure(team.run(|comm| {
+                comm.send_owned(Counted::new(), next(comm), 9);
+                comm.send_owned([Counted::new(), Counted::new()], next(comm), 10);
+                if comm.rank() == odd {
+                    bomb();
+                }
+                comm.recv_owned::<Counted<'_>>(Source::Any, 9).0
+            }));
+            assert!(matches!(error, Error::Panicked { .. }), "{error}");
+            check_usable(&team, 1);
+            all_are_gone(since, 3);
+        }
+        // Of another type than the receiver asks for.
+        let since = now();
+        told(&team, &["expected", "u8", "an owned", "Counted"], |comm| match comm.rank() {
+            0 => comm.send_owned(Counted::new(), 1, 0),
+            1 => ignore(comm.recv_owned::<u8>(0, 0)),
+            _ => {}
+        });
+        all_are_gone(since, 1);
+        // Sent in a run that is over.
+        let since = now();
+        let error = failure(team.run(|comm| {
+            if comm.rank() == 0 {
+                bomb();
+            }
+            loop {
+                comm.send_owned(Counted::new(), 0, 0);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }));
+        assert!(matches!(error, Error::Panicked { rank: 0, .. }), "{error}");
+        all_are_gone(since, 1);
+        // By threads of the user's own, of which one leaves.
+        let since = now();
+        let mut comms = Team::external(2).unwrap();
+        let (mut b, mut a) = (comms.pop().unwrap(), comms.pop().unwrap());
+        std::thread::scope(|s| {
+            s.spawn(move || (0..5).for_each(|_| a.send_owned(Counted::new(), 1, 3)));
+            s.spawn(move || ignore(b.recv_owned::<Counted<'_>>(0, 3)));
+        });
+        all_are_gone(since, 5);
+    });
+}
+
+/// A destructor that panics keeps no other value from its own.
+struct Bad(#[allow(dead_code)] Counted<'static>);
+
+impl Drop for Bad {
+    fn drop(&mut self) {
+        bomb();
+    }
+}
+
+#[test]
+fn a_destructor_that_panics_keeps_no_other_from_its_own() {
+    let _turn = TURN.lock().unwrap_or_else(|e| e.into_inner());
+    watched(|| {
+        let since = (MADE.load(Relaxed), DROPPED.load(Relaxed));
+        told(&team(2), &["3 message(s)"], |comm| {
+            if comm.rank() == 0 {
+                (0..3).for_each(|_| comm.send_owned(Bad(Counted::new()), 1, 0));
+            }
+        });
+        all_are_gone(since, 3);
+    });
+}
+
+// ---- Disagreements ----
+
+#[test]
+fn a_message_that_is_too_long_names_both_ends() {
+    watched(|| {
+        let team = team(2);
+        for (n, late) in [(5, 0), (5, 1), (LONG, 0), (LONG, 1)] {
+            let error = told(
+                &team,
+                &["truncation: the message has", "the buffer has room for 4", "tag 3", "tagged.rs"],
+                |comm| {
+                    if comm.rank() == late {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                    match comm.rank() {
+                        0 => comm.send_tagged(&vec![1u64; n], 1, 3),
+                        _ => ignore(comm.recv_tagged(&mut [0u64; 4], 0, Tag::Any)),
+                    }
+                    comm.barrier();
+                },
+            );
+            let Error::Mismatch { here, there: Some(there), .. } = &error else {
+                panic!("{error}");
+            };
+            let calls = [&here.call, &there.call];
+            assert!(
+                calls.iter().any(|it| **it == format!("send_tagged of {n} u64, to rank 1, tag 3"))
+            );
+            assert!(calls.iter().any(|it| **it == "recv_tagged of 4 u64, from rank 0, any tag"));
+        }
+    });
+}
+
+#[test]
+fn types_are_compared() {
+    watched(|| {
+        let team = team(2);
+        told(&team, &["elements of type u64", "elements of type i64"], |comm| match comm.rank() {
+            0 => comm.send_tagged(&[1u64], 1, 0),
+            _ => ignore(comm.recv_tagged(&mut [0i64], 0, 0)),
+        });
+        told(&team, &["elements of type u8", "an owned alloc::vec::Vec<u8>"], |comm| {
+            match comm.rank() {
+                0 => comm.send_owned(vec![1u8], 1, 0),
+                _ => ignore(comm.recv_vec::<u8>(0, 0)),
+            }
+        });
+        told(&team, &["an owned u8", "elements of type u8"], |comm| match comm.rank() {
+            0 => comm.send_tagged(&[1u8], 1, 0),
+            _ => ignore(comm.recv_owned::<u8>(Source::Any, 0)),
+        });
+        told(&team, &["rank 2 is no rank of a communicator of 2"], |comm| {
+            comm.send_tagged(&[1], 2, 0);
+        });
+    });
+}
+
+#[test]
+fn tagged_and_plain_messages_do_not_meet() {
+    watched(|| {
+        let team = team(2);
+        told(&team, &["recv of 1", "send_tagged of 1", "returned"], |comm| match comm.rank() {
+            0 => comm.send_tagged(&[1], 1, 0),
+            _ => comm.recv(&mut [0], 0),
+        });
+        told(&team, &["recv of", "send_tagged of", "in a circle"], |comm| match comm.rank() {
+            0 => comm.send_tagged(&[1u64; LONG], 1, 0),
+            _ => comm.recv(&mut [0u64; LONG], 0),
+        });
+        told(&team, &["recv_tagged of", "last in send of", "tag 8"], |comm| match comm.rank() {
+            0 => comm.send(&[1], 1),
+            _ => {
+                comm.send_tagged(&[1], 1, 8);
+                comm.recv_tagged(&mut [0], 1, 8);
+            }
+        });
+    });
+}
+
+#[test]
+fn messages_that_nobody_receives_are_told() {
+    watched(|| {
+        let team = team(3);
+        let error = told(&team, &["rank 1 sent 3 message(s) to rank 2", "tag 6"], |comm| {
+            if comm.rank() == 1 {
+                (4..7).for_each(|tag| comm.send_tagged(&[0; 10], 2, tag));
+            }
+        });
+        assert!(matches!(error, Error::Unreceived { rank: 1, peer: 2, messages: 3, .. }));
+        // Named is the message, not a later call or a message to another rank.
+        told(&team, &["rank 1 sent 1 message(s) to rank 2", "the last in send_owned"], |comm| {
+            match comm.rank() {
+                0 => comm.recv(&mut [0u8], 1),
+                1 => {
+                    comm.send_owned(7u8, 2, 9);
+                    comm.send(&[1u8], 0);
+                }
+                _ => {}
+            }
+            comm.barrier();
+        });
+    });
+}
+
+/// From here on short messages between two ranks take the ring, which the first one asks for.
+fn warm_up(comm: &mut Comm) {
+    let peer = 1 - comm.rank();
+    for _ in 0..2 {
+        comm.send_tagged(&[1u8], peer, 0);
+        comm.recv_tagged(&mut [0u8], peer, 0);
+    }
+    comm.barrier();
+}
+
+#[test]
+fn short_messages_that_nobody_receives_are_told_and_gone() {
+    watched(|| {
+        let team = team(2);
+        for unreceived in [1, 5, 20] {
+            let words = format!("rank 0 sent {unreceived} message(s) to rank 1");
+            told(&team, &[&words, "tag 6"], |comm| {
+                warm_up(comm);
+                if comm.rank() == 0 {
+                    (0..=unreceived).for_each(|it| comm.send_tagged(&[it], 1, 6));
+                } else {
+                    let mut first = [9];
+                    comm.recv_tagged(&mut first, 0, 6);
+                    assert_eq!(first, [0]);
+                }
+            });
+            // Nothing of it is left.
+            let found = team.run(|comm| comm.try_probe(Source::Any, Tag::Any).is_some()).unwrap();
+            assert_eq!(found, [false; 2]);
+        }
+    });
+}
+
+#[test]
+fn messages_of_all_lengths_keep_their_order() {
+    watched(|| {
+        // In the slot, in its second line, in its body, kept, lent.
+        let lengths = [1, 8, 9, 64, 65, 1024, 1025, 16 << 10, (16 << 10) + 1, 0];
+        let length = |it: usize| lengths[(it * 7 + it / 10) % 10];
+        team(2)
+            .run(|comm| {
+                warm_up(comm);
+                for it in 0..400 {
+                    if comm.rank() == 0 {
+                        comm.send_tagged(&vec![it as u8; length(it)], 1, it as u32 % 3);
+                        continue;
+                    }
+                    // Now and then the sender is ahead, now and then it is awaited.
+                    if it % 50 == 0 {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
+                    let mut data = vec![0; 1 << 15];
+                    let status = comm.recv_tagged(&mut data, 0, Tag::Any);
+                    assert_eq!((status.len, status.tag), (length(it), it as u32 % 3));
+                    assert!(data[..status.len].iter().all(|&x| x == it as u8));
+                }
+            })
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_short_message_that_does_not_fit_a_started_receive_is_told_by_its_rank() {
+    watched(|| {
+        let team = team(2);
+        let wanted = ["truncation", "started recv_tagged of 1 u8, from rank 0, tag 4"];
+        for started_first in [true, false] {
+            let error = told(&team, &wanted, |comm| {
+                warm_up(comm);
+                if comm.rank() == 0 {
+                    if started_first {
+                        comm.barrier();
+                    }
+                    comm.send_tagged(&[1u8, 2], 1, 4);
+                    comm.send_tagged(&[1u8], 1, 5);
+                } else {
+                    let mut x = [[0u8]; 2];
+                    let [a, b] = &mut x;
+                    comm.requests(|scope| {
+                        let first = scope.recv_tagged(a, 0, 4);
+                        if started_first {
+                            scope.comm().barrier();
+                        }
+                        let second = scope.recv_tagged(b, 0, 5);
+                        scope.wait(second);
+                        scope.wait(first);
+                    });
+                }
+            });
+            let Error::Mismatch { there: Some(there), .. } = &error else { panic!("{error}") };
+            assert_eq!(there.call, "send_tagged of 2 u8, to rank 1, tag 4");
+        }
+    });
+}
+
+// ---- Waits that end otherwise ----
+
+#[test]
+fn a_circle_of_long_sends_is_named() {
+    watched(|| {
+        for p in 2..=5 {
+            let team = team(p);
+            let error = told(&team, &["in a circle", "send_tagged of 4096 u64, to rank"], |comm| {
+                comm.send_tagged(&[1u64; LONG], (comm.rank() + 1) % p, 0);
+            });
+            let Error::Deadlock { circle } = &error else { panic!("{error}") };
+            assert_eq!(circle.len(), p, "{error}");
+        }
+        // Receives, too; and through a collective.
+        told(&team(3), &["in a circle", "recv_owned"], |comm| {
+            ignore(comm.recv_owned::<u8>((comm.rank() + 1) % 3, 0));
+        });
+        told(&team(2), &["barrier", "probe, from rank 0, tag 4"], |comm| match comm.rank() {
+            0 => comm.barrier(),
+            _ => ignore(comm.probe(0, 4)),
+        });
+    });
+}
+
+/// Two ranks that wait for any source are no circle while a third may send.
+#[test]
+fn a_wait_for_any_source_is_no_circle() {
+    watched(|| {
+        let out = team(3).run(|comm| {
+            let me = comm.rank();
+            if me == 2 {
+                std::thread::sleep(Duration::from_millis(50));
+                comm.send_tagged(&[20], 0, 0);
+                return 0;
+            }
+            let mut x = [0];
+            if me == 0 {
+                comm.recv_tagged(&mut x, Source::Any, Tag::Any);
+                comm.send_tagged(&[x[0] + 1], 1, 0);
+            } else {
+                comm.recv_tagged(&mut x, 0, 0);
+            }
+            x[0]
+        });
+        assert_eq!(out.unwrap(), [20, 21, 0]);
+    });
+}
+
+#[test]
+fn a_rank_that_waits_for_any_hears_that_all_have_left() {
+    watched(|| {
+        for p in [2, 3, 5] {
+            let team = team(p);
+            for me in [0, p - 1] {
+                let error = told(&team, &["returned while rank", "tag 2"], |comm| {
+                    if comm.rank() == me {
+                        comm.recv_tagged(&mut [0u8], Source::Any, 2);
+                    }
+                });
+                assert!(matches!(error, Error::Left { rank, .. } if rank == me), "{error}");
+            }
+            // What was sent before leaving counts.
+            team.run(|comm| match comm.rank() {
+                0 => (1..p).for_each(|_| ignore(comm.recv_vec::<u8>(Source::Any, Tag::Any))),
+                me => comm.send_tagged(&[me as u8], 0, 0),
+            })
+            .unwrap();
+        }
+    });
+}
+
+#[test]
+fn nothing_is_freed_while_it_is_lent_or_posted() {
+    watched(|| {
+        let team = team(3);
+        for turn in 0..60usize {
+            let (odd, n) = (turn % 3, LONG * (1 + turn % 5));
+            let error = failure(team.run(|comm| {
+                let me = comm.rank();
+                let mut mine = Canary(vec![me as u64; n]);
+                let pause = Duration::from_micros((turn as u64 * 37 + me as u64 * 53) % 300);
+                std::thread::sleep(pause);
+                if me == odd {
+                    if turn % 2 == 0 {
+                        bomb();
+                    }
+                    return;
+                }
+                // The two that are left: one lends, the other posts; or each waits for the odd one.
+                let other = 3 - odd - me;
+                match (me < other, turn % 4 < 2) {
+                    (true, true) => comm.send_tagged(&mine.0, other, 0),
+                    (false, true) => ignore(comm.recv_tagged(&mut mine.0, Source::Any, 0)),
+                    (true, false) => comm.send_tagged(&mine.0, odd, 0),
+                    (false, false) => ignore(comm.recv_tagged(&mut mine.0, odd, 0)),
+                }
+                look_alive(&mine.0);
+                comm.recv_tagged(&mut mine.0, odd, 1);
+            }));
+            assert!(matches!(error, Error::Panicked { .. } | Error::Left { .. }), "{error}");
+            check_usable(&team, turn as u64);
+        }
+    });
+}
+
+#[test]
+fn a_deadline_names_what_is_waited_for() {
+    watched(|| {
+        let short = Duration::from_millis(200);
+        let team = Team::builder().ranks(3).deadline(short).build().unwrap();
+        let error = failure(team.run(|comm| match comm.rank() {
+            0 => ignore(comm.recv_tagged(&mut [0u8], Source::Any, 5)),
+            1 => std::thread::sleep(3 * short),
+            _ => comm.send_tagged(&[1u64; LONG], 1, 6),
+        }));
+        let text = error.to_string();
+        let Error::Deadline { ranks, .. } = &error else { panic!("{text}") };
+        assert_eq!(ranks[0].doing, Activity::WaitsForAny, "{text}");
+        assert_eq!(ranks[2].doing, Activity::WaitsFor(1), "{text}");
+        for words in ["from any rank, tag 5", "to rank 1, tag 6", "any rank"] {
+            assert!(text.contains(words), "{text}");
+        }
+    });
+}
+
+#[test]
+fn a_cancel_ends_every_wait() {
+    watched(|| {
+        let team = team(3);
+        let waits: [fn(&mut Comm); 5] = [
+            |comm| ignore(comm.recv_tagged(&mut [0u8], Source::Any, 0)),
+            |comm| ignore(comm.recv_vec::<u8>(0, 0)),
+            |comm| ignore(comm.recv_owned::<u8>(Source::Any, Tag::Any)),
+            |comm| ignore(comm.probe(0, Tag::Any)),
+            |comm| comm.send_tagged(&[0u64; LONG], 0, 0),
+        ];
+        for wait in waits {
+            let error = failure(team.run(|comm| {
+                if comm.rank() == 0 {
+                    std::thread::sleep(Duration::from_millis(5));
+                    comm.cancel();
+                }
+                wait(comm);
+            }));
+            assert!(matches!(error, Error::Cancelled { rank: Some(0) }), "{error}");
+            check_usable(&team, 3);
+        }
+        // A rank that waits for nobody hears of it, too.
+        let error = failure(team.run(|comm| match comm.rank() {
+            0 => comm.cancel(),
+            _ => while comm.try_probe(Source::Any, Tag::Any).is_none() {},
+        }));
+        assert!(matches!(error, Error::Cancelled { .. }), "{error}");
+    });
+}
+
+#[test]
+fn calls_in_destructors_do_nothing() {
+    struct Sends<'a>(&'a mut Comm, [u64; LONG]);
+    impl Drop for Sends<'_> {
+        fn drop(&mut self) {
+            let me = self.0.rank();
+            self.0.send_tagged(&self.1, 1 - me, 0);
+            self.0.send_owned(String::new(), 1 - me, 0);
+            self.0.send_tagged(&self.1, me, 0);
+            assert_eq!(self.0.try_probe(Source::Any, Tag::Any), None);
+        }
+    }
+    watched(|| {
+        let team = team(2);
+        let error = failure(team.run(|comm| {
+            let me = comm.rank();
+            let sends = Sends(comm, [7; LONG]);
+            if me == 0 {
+                bomb();
+            }
+            sends.0.all_reduce(&mut [1], op::Sum);
+        }));
+        // The first of them is a call like any other: the panic is not known yet.
+        let is_right = matches!(error, Error::Panicked { rank: 0, .. } | Error::Mismatch { .. });
+        assert!(is_right, "{error}");
+        check_usable(&team, 1);
+    });
+}
+
+// ---- Requests ----
+
+#[test]
+fn all_send_to_all_before_anybody_receives() {
+    watched(|| {
+        for (p, n) in [(1, 3), (2, LONG), (4, 3), (5, LONG)] {
+            team(p)
+                .run(|comm| {
+                    let me = comm.rank();
+                    let mine: Vec<Vec<usize>> = (0..p).map(|to| vec![100 * me + to; n]).collect();
+                    let mut theirs = vec![vec![0; n + 1]; p];
+                    comm.requests(|scope| {
+                        let sent: Vec<_> = mine
+                            .iter()
+                            .enumerate()
+                            .map(|(to, x)| scope.send_tagged(x, to, 3))
+                            .collect();
+                        let from = (0..p).rev().zip(theirs.iter_mut().rev());
+                        let got: Vec<_> =
+                            from.map(|(from, x)| scope.recv_tagged(x, from, 3)).collect();
+                        for (from, request) in (0..p).rev().zip(got) {
+                            let (x, status) = scope.wait(request);
+                            assert_eq!(status, Status { source: from, tag: 3, len: n });
+                            assert_eq!(x[..n], vec![100 * from + me; n]);
+                        }
+                        sent.into_iter().for_each(|request| scope.wait(request));
+                    });
+                })
+                .unwrap();
+        }
+    });
+}
+
+#[test]
+fn started_receives_get_messages_in_their_order() {
+    watched(|| {
+        team(3)
+            .run(|comm| {
+                if comm.rank() != 0 {
+                    comm.barrier();
+                    comm.send_tagged(&[comm.rank() as u32; LONG], 0, 1);
+                    comm.send_tagged(&[7 + comm.rank() as u32; 2], 0, 2);
+                    return;
+                }
+                let (mut a, mut b, mut c) = ([0u32; LONG], [0u32; LONG], [0u32; 2]);
+                comm.requests(|scope| {
+                    let any = scope.recv_tagged(&mut a, Source::Any, 1);
+                    let of_two = scope.recv_tagged(&mut c, 2, Tag::Any);
+                    let late = scope.recv_tagged(&mut b, Source::Any, Tag::Any);
+                    scope.comm().barrier();
+                    let mut late = late;
+                    while !scope.test(&mut late) {}
+                    let statuses = [scope.wait(late).1, scope.wait(any).1];
+                    let (c, of_two) = scope.wait(of_two);
+                    // The long one from rank 2 goes to `any`, or, if rank 1's was before it, to
+                    // the receive that has no room for it: then the run ends.
+                    assert_eq!((c.len(), of_two.source), (2, 2));
+                    assert!(statuses.iter().any(|it| it.source == 1), "{statuses:?}");
+                    let (rest, _) = scope.comm().recv_vec::<u32>(1, 2);
+                    assert_eq!(rest, [8, 8]);
+                });
+            })
+            .map(drop)
+            .or_else(|error| match error {
+                Error::Mismatch { .. } if error.to_string().contains("truncation") => Ok(()),
+                other => Err(other),
+            })
+            .unwrap();
+    });
+}
+
+#[test]
+fn a_scope_completes_what_was_not_waited_for() {
+    watched(|| {
+        team(2)
+            .run(|comm| {
+                let (me, mut got) = (comm.rank(), [0; LONG]);
+                let mine = [me + 5; LONG];
+                comm.requests(|scope| {
+                    drop(scope.send_tagged(&mine, 1 - me, 0));
+                    _ = scope.recv_tagged(&mut got, 1 - me, 0);
+                });
+                assert_eq!(got, [6 - me; LONG]);
+            })
+            .unwrap();
+    });
+}
+
+#[test]
+fn requests_that_cannot_be_completed_are_told() {
+    watched(|| {
+        let team = team(2);
+        told(&team, &["in a circle", "started send_tagged of 4096 u64"], |comm| {
+            let (x, peer) = ([0u64; LONG], 1 - comm.rank());
+            comm.requests(|scope| {
+                let sent = scope.send_tagged(&x, peer, 0);
+                scope.wait(sent);
+            });
+        });
+        told(&team, &["in a circle: rank", "started recv_tagged"], |comm| {
+            let (me, mut x) = (comm.rank(), [0u8]);
+            comm.requests(|scope| {
+                let got = scope.recv_tagged(&mut x, me, 4);
+                scope.wait(got);
+            });
+        });
+        told(&team, &["truncation", "started recv_tagged of 1"], |comm| {
+            let (me, mut x) = (comm.rank(), [0u8]);
+            comm.requests(|scope| {
+                let got = scope.recv_tagged(&mut x, 1 - me, 4);
+                scope.comm().send_tagged(&[1u8, 2], 1 - me, 4);
+                scope.wait(got);
+            });
+        });
+        told(&team, &["returned while rank 0 waited"], |comm| {
+            let mut x = [0u8];
+            if comm.rank() == 0 {
+                comm.requests(|scope| {
+                    let got = scope.recv_tagged(&mut x, Source::Any, Tag::Any);
+                    scope.wait(got);
+                });
+            }
+        });
+    });
+}
+
+/// A rank fails between its requests and their completion, while its peer may be copying.
+#[test]
+fn nothing_is_freed_while_a_request_has_it() {
+    watched(|| {
+        let team = team(3);
+        for turn in 0..120u64 {
+            let n = LONG * (1 + turn as usize % 7);
+            let error = failure(team.run(|comm| {
+                let me = comm.rank();
+                let (mine, mut theirs) = (Canary(vec![me as u64; n]), Canary(vec![9; n]));
+                let (to, from) = ((me + 1) % 3, (me + 2) % 3);
+                comm.requests(|scope| {
+                    let got = match turn % 2 {
+                        0 => scope.recv_tagged(&mut theirs.0, Source::Any, 0),
+                        _ => scope.recv_tagged(&mut theirs.0, from, Tag::Any),
+                    };
+                    std::thread::sleep(Duration::from_micros((turn * 31 + me as u64 * 17) % 90));
+                    let sent = scope.send_tagged(&mine.0, to, 0);
+                    if me == turn as usize % 3 {
+                        bomb();
+                    }
+                    let (got, _) = scope.wait(got);
+                    look_alive(got);
+                    scope.wait(sent);
+                    scope.comm().barrier();
+                });
+            }));
+            assert!(matches!(error, Error::Panicked { .. }), "{error}");
+            check_usable(&team, turn);
+        }
+    });
+}
+
+/// Receives from one rank in an order of their own: started ones, short and long, of which the
+/// short ones are early, with calls that wait and probes between them. Of each tag every receive
+/// gets the message whose turn it is.
+#[test]
+fn receives_that_are_early_keep_their_order() {
+    watched(|| {
+        let team = team(2);
+        team.run(|comm| {
+            let peer = 1 - comm.rank();
+            for turn in 0..600u64 {
+                // The same on both ranks.
+                let mut dice = Dice(seed(29) ^ turn << 32);
+                let sizes = [0, 1, 2, 8, 9, 100, 128, 129, LONG];
+                let mut sent = Vec::new();
+                for i in 0..1 + dice.below(12) {
+                    let (tag, len) = (dice.below(3) as u32, dice.of(&sizes));
+                    sent.push((tag, vec![turn << 8 | i as u64; len]));
+                }
+                if comm.rank() == 0 {
+                    comm.requests(|scope| {
+                        for (tag, data) in &sent {
+                            let request = scope.send_tagged(data, peer, *tag);
+                            drop(request);
+                        }
+                    });
+                    continue;
+                }
+                // The tags in another order, and for each what comes.
+                let mut order: Vec<u32> = sent.iter().map(|it| it.0).collect();
+                for i in (1..order.len()).rev() {
+                    order.swap(i, dice.below(i + 1));
+                }
+                let mut left: Vec<_> = sent.iter().map(Some).collect();
+                let mut next = |tag| {
+                    let at = left.iter().position(|it| it.is_some_and(|it| it.0 == tag)).unwrap();
+                    &left[at].take().unwrap().1
+                };
+                let wanted: Vec<&Vec<u64>> = order.iter().map(|&tag| next(tag)).collect();
+                let mut rooms: Vec<_> = wanted.iter().map(|it| vec![0; it.len()]).collect();
+                comm.requests(|scope| {
+                    let mut open = Vec::new();
+                    for ((&tag, &wanted), room) in order.iter().zip(&wanted).zip(&mut rooms) {
+                        match dice.below(8) {
+                            0 => {
+                                let came = scope.comm().probe(peer, tag);
+                                assert_eq!(came.len, wanted.len());
+                                scope.comm().recv_tagged(room, peer, tag);
+                                assert_eq!(room, wanted);
+                            }
+                            1 => {
+                                scope.comm().recv_tagged(room, peer, tag);
+                                assert_eq!(room, wanted);
+                            }
+                            2 => {
+                                let set_up = scope.persistent_recv_tagged(room, peer, tag);
+                                let request = scope.start(set_up);
+                                assert_eq!(scope.wait(request).buf(), wanted);
+                            }
+                            3 => {
+                                let mut request = scope.recv_tagged(room, peer, tag);
+                                while !scope.test(&mut request) {}
+                                assert_eq!(scope.wait(request).0, wanted);
+                            }
+                            _ => open.push((scope.recv_tagged(room, peer, tag), wanted)),
+                        }
+                        if dice.below(4) == 0 && !open.is_empty() {
+                            let (request, wanted) = open.swap_remove(dice.below(open.len()));
+                            assert_eq!(scope.wait(request).0, wanted);
+                        }
+                    }
+                    while !open.is_empty() {
+                        let (request, wanted) = open.swap_remove(dice.below(open.len()));
+                        let (got, status) = scope.wait(request);
+                        assert_eq!((&*got, status.len), (&wanted[..], wanted.len()));
+                    }
+                });
+            }
+        })
+        .unwrap();
+    });
+}

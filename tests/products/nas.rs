@@ -1,0 +1,135 @@
+//! The NAS kernels of `examples/nas` against the official values: class S on 1 to 4 and 8 ranks, on
+//! Phalanx and on its peers. The larger classes:
+//!
+//!     cargo test --release --test products nas:: -- --ignored --test-threads 1
+
+#[allow(dead_code)]
+#[path = "../../examples/nas/main.rs"]
+mod nas;
+
+use nas::{Class, Kernel, Problem, threads};
+
+fn verify(kernel: Kernel, class: Class, ranks: &[usize]) {
+    let problem = Problem::new(kernel, class);
+    for &p in ranks {
+        problem.check_ranks(p).unwrap();
+        for (rank, outcome) in
+            phalanx::run(p, |comm| problem.spmd(comm)).unwrap().into_iter().enumerate()
+        {
+            assert!(outcome.is_verified(), "{kernel} {class}, rank {rank} of {p}: {outcome:?}");
+        }
+    }
+}
+
+/// The peers must be right to be compared with.
+fn verify_peers(kernel: Kernel, class: Class, size: usize) {
+    let problem = Problem::new(kernel, class);
+    for outcome in threads::run(size, |thread| problem.spmd(thread)) {
+        assert!(outcome.is_verified(), "{kernel} {class} on {size} threads: {outcome:?}");
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(size).build().unwrap();
+    let outcome = pool.install(|| problem.fork_join());
+    assert!(outcome.is_verified(), "{kernel} {class} in Rayon: {outcome:?}");
+}
+
+#[test]
+fn ep() {
+    verify(Kernel::Ep, Class::S, &[1, 2, 3, 4, 8]);
+}
+
+#[test]
+fn cg() {
+    verify(Kernel::Cg, Class::S, &[1, 2, 3, 4, 8]);
+}
+
+#[test]
+fn is() {
+    verify(Kernel::Is, Class::S, &[1, 2, 3, 4, 8]);
+}
+
+#[test]
+fn ft() {
+    verify(Kernel::Ft, Class::S, &[1, 2, 3, 4, 8]);
+}
+
+#[test]
+fn mg() {
+    verify(Kernel::Mg, Class::S, &[1, 2, 3, 4, 8, 16]);
+}
+
+#[test]
+fn peers() {
+    for kernel in Kernel::ALL {
+        verify_peers(kernel, Class::S, 3);
+    }
+}
+
+/// Where it can be built; says so where it cannot.
+#[test]
+fn the_openmp_peer() {
+    let Some(program) = nas::openmp() else { return };
+    for kernel in Kernel::ALL {
+        let problem = Problem::new(kernel, Class::S);
+        let call = problem.call();
+        for p in [1, 2, 3] {
+            let numbers = program.run(p, &call).unwrap();
+            let outcome = problem.judge_numbers(&numbers).unwrap();
+            assert!(outcome.is_verified(), "{kernel} on {p} threads: {outcome:?}");
+            // The verdict is not for nothing.
+            let wrong: Vec<f64> = numbers.iter().map(|x| 1.001 * x).collect();
+            assert!(!problem.judge_numbers(&wrong).unwrap().is_verified());
+            assert!(problem.judge_numbers(&numbers[..1]).is_none());
+        }
+    }
+    assert!(program.run(1, &["LU".into(), "1".into()]).unwrap_err().contains("usage"));
+}
+
+/// Whoever takes which batch, and however many there are: the same bits.
+#[test]
+fn ep_is_the_same_bits_on_any_number_of_ranks() {
+    let problem = Problem::new(Kernel::Ep, Class::S);
+    let error = |p| phalanx::run(p, |comm| problem.spmd(comm)).unwrap()[0].error.to_bits();
+    assert_eq!(error(1), error(3));
+}
+
+#[test]
+fn too_many_ranks_are_refused_with_the_number_that_is_not() {
+    for (kernel, most) in [(Kernel::Ft, 64), (Kernel::Mg, 16)] {
+        let problem = Problem::new(kernel, Class::S);
+        problem.check_ranks(most).unwrap();
+        let message = problem.check_ranks(most + 1).unwrap_err();
+        assert!(message.contains(&format!("at most {most} ranks")), "{message}");
+    }
+    Problem::new(Kernel::Ep, Class::S).check_ranks(phalanx::MAX_RANKS).unwrap();
+}
+
+#[test]
+fn what_does_not_exist_is_refused_with_what_does() {
+    let message = nas::kernels("LU").unwrap_err();
+    assert_eq!(message, "no such kernel; there are EP, CG, IS, FT, MG and ALL");
+    let message = nas::classes("C").unwrap_err();
+    assert_eq!(message, "no such class; there are S, W, A, B and ALL");
+    for wrong in ["0", "x", "4..1", "1..2000", ""] {
+        nas::ranks(wrong).unwrap_err();
+    }
+    assert_eq!(nas::ranks("1..3,8").unwrap().0, [1, 2, 3, 8]);
+}
+
+#[test]
+#[ignore = "long: see the top of this file"]
+fn w_and_a() {
+    for kernel in Kernel::ALL {
+        for class in [Class::W, Class::A] {
+            verify(kernel, class, &[1, 2, 3, 4, 8]);
+            verify_peers(kernel, class, 2);
+        }
+    }
+}
+
+#[test]
+#[ignore = "long: see the top of this file"]
+fn b() {
+    for kernel in Kernel::ALL {
+        verify(kernel, Class::B, &[2]);
+    }
+}
