@@ -103,6 +103,13 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no whole number")))
 }
 
+/// Numbers of ranks, of those above `PHALANX_LARGEST` none where that is set: for builds in which
+/// teams run slowly, and for `.ci/quick`.
+pub(crate) fn sizes(all: impl IntoIterator<Item = usize>) -> impl Iterator<Item = usize> {
+    let largest = number("PHALANX_LARGEST").map_or(usize::MAX, |n| n as usize);
+    all.into_iter().filter(move |p| *p <= largest)
+}
+
 /// How often the random tests, and the generated ones, are to go round: 1, unless
 /// `PHALANX_ROUNDS` says more.
 pub(crate) fn rounds() -> usize {

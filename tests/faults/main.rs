@@ -16,6 +16,7 @@ mod panics;
 mod places;
 mod random;
 mod short;
+mod soundness;
 mod teams;
 
 use phalanx::Error;

@@ -2,7 +2,7 @@
 //! results that bypass the caches, and any tuning; and operators that fail or counts that disagree
 //! in the middle of a call.
 
-use crate::common::{Canary, add_alive, bomb, check_usable, failure, team, watched};
+use crate::common::{Canary, add_alive, bomb, check_usable, failure, sizes, team, watched};
 use phalanx::tuning::Tuning;
 use phalanx::{Algorithm, Comm, Error, Team, op};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -143,7 +143,7 @@ fn varied(comm: &mut Comm, n: usize, root: usize) {
 
 #[test]
 fn many_blocks() {
-    for p in (1..=9).chain([11, 17]) {
+    for p in sizes((1..=9).chain([11, 17])) {
         let team = team(p);
         for n in [1021, 5000] {
             team.run(|comm| everything(comm, n)).unwrap_or_else(|e| panic!("p={p} n={n}: {e}"));
@@ -174,7 +174,7 @@ fn any_tuning() {
     let mut never = Tuning::default();
     (never.many_ranks, never.many_ranks_fused) = (1, usize::MAX);
     for tuning in [always, never] {
-        for p in [1, 2, 3, 8, 10] {
+        for p in sizes([1, 2, 3, 8, 10]) {
             let team = Team::builder().ranks(p).tuning(tuning).build().unwrap();
             for n in [0, 1, 2, 5, 40, 3001] {
                 let run = team.run(|comm| {

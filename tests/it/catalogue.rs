@@ -2,13 +2,14 @@
 //! = 1..=11 and 16, every root and shift, two lengths.
 
 use crate::common::one_call as call;
+use crate::common::sizes;
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Team, op};
 
 #[test]
 fn every_algorithm_on_threads() {
     let mut ran = std::collections::HashSet::new();
-    for p in (1..=11).chain([16]) {
+    for p in sizes((1..=11).chain([16])) {
         let team = Team::builder().ranks(p).build().unwrap();
         for &algorithm in Algorithm::ALL {
             for &operation in algorithm.operations() {
@@ -37,7 +38,7 @@ fn every_algorithm_on_threads() {
 /// Blocks that travel by address, above all in place: where one leaves another arrives.
 #[test]
 fn total_exchanges_of_long_blocks() {
-    for p in (1..=9).chain([16]) {
+    for p in sizes((1..=9).chain([16])) {
         let team = Team::builder().ranks(p).build().unwrap();
         for operation in Operation::ALL.into_iter().filter(|operation| operation.has_pairs()) {
             for algorithm in Algorithm::for_operation(operation) {
@@ -87,7 +88,7 @@ fn what_cannot_run_says_why() {
 #[test]
 fn what_the_model_prefers() {
     let rates = |t_s, t_w, ports| phalanx::tuning::Rates { t_s, t_w, ports };
-    for p in [1, 2, 3, 4, 6, 8, 9] {
+    for p in sizes([1, 2, 3, 4, 6, 8, 9]) {
         let team = Team::builder().ranks(p).build().unwrap();
         for rates in [rates(1000.0, 1.0, 1), rates(1.0, 1.0, 1), rates(10.0, 1.0, 4)] {
             for operation in Operation::ALL {

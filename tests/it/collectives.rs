@@ -1,20 +1,14 @@
 //! Truth table: every operation, through every view and the automatic choice,
 //! for many numbers of ranks, roots and lengths, against a sequential oracle.
 
-use crate::common::{every_operation, team, watched_cases};
-
-/// Numbers of ranks, up to `PHALANX_LARGEST` where that is set: what runs slowly is to run, too.
-fn sizes() -> std::ops::RangeInclusive<usize> {
-    let largest = std::env::var("PHALANX_LARGEST").ok().and_then(|n| n.parse().ok());
-    1..=largest.unwrap_or(11)
-}
+use crate::common::{every_operation, sizes, team, watched_cases};
 
 const LENGTHS: [usize; 10] = [0, 1, 2, 3, 5, 6, 7, 17, 100, 1021];
 
 #[test]
 fn every_operation_in_every_view() {
     watched_cases(|watch| {
-        for p in sizes() {
+        for p in sizes(1..=11) {
             let team = team(p);
             for n in LENGTHS {
                 watch.case(format!("p={p}, n={n}"));

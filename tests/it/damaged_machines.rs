@@ -2,7 +2,8 @@
 //! and a machine that is read keeps its promises. Inputs are real ones, mutated by a small
 //! deterministic generator.
 //!
-//! `PHALANX_FUZZ=100 cargo test --test it damaged_machines::` tries 100 times as many, others each time.
+//! `PHALANX_FUZZ=100 cargo test --test it damaged_machines::` tries 100 times as many, others each
+//! time.
 
 #[path = "../../examples/solver/read.rs"]
 mod matrix;

@@ -25,7 +25,6 @@ mod properties;
 mod requests;
 mod saved_machines;
 mod small;
-mod soundness;
 mod tagged;
 mod team;
 mod uneven;

@@ -2,7 +2,7 @@
 //! run to run. With `Order::Fixed`: for every topology, length and chunk. `fixed_sum` and its
 //! relatives: for every number of ranks and cut.
 
-use crate::common::{Canary, POISON, add_alive, bomb, check_usable, failure, team, watched};
+use crate::common::{Canary, POISON, add_alive, bomb, check_usable, failure, sizes, team, watched};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Order, Team, op};
 
@@ -53,7 +53,7 @@ fn the_data_depend_on_the_order() {
 /// team, for every algorithm by name.
 #[test]
 fn every_algorithm_gives_the_same_bits_everywhere_and_again() {
-    for p in [1, 2, 3, 4, 5, 7, 8] {
+    for p in sizes([1, 2, 3, 4, 5, 7, 8]) {
         let teams = [team(p), team(p)];
         for operation in [Operation::AllReduce, Operation::Reduce, Operation::ReduceScatter] {
             for algorithm in Algorithm::for_operation(operation) {
@@ -123,7 +123,7 @@ fn reductions_in_fixed_order(comm: &mut Comm, n: usize) {
 
 #[test]
 fn fixed_order_is_the_same_for_every_topology_and_length() {
-    for p in (1..=9).chain([12]) {
+    for p in sizes((1..=9).chain([12])) {
         let team = team(p);
         let lens: &[usize] = if p < 10 { &[0, 1, 6, 100, 2500] } else { &[1, 300] };
         for &n in lens {
@@ -216,7 +216,7 @@ fn sums_and_dots_do_not_depend_on_the_ranks() {
         let maps: Vec<Map> = a.iter().map(|x| (x.to_bits() | 1, x.to_bits())).collect();
         let composed = maps.iter().copied().reduce(compose);
         let mut first = None;
-        for p in [1, 2, 3, 4, 5, 7, 8, 64] {
+        for p in sizes([1, 2, 3, 4, 5, 7, 8, 64]) {
             let team = team(p);
             for how in 0..if p < 10 { 6 } else { 4 } {
                 let run = || {

@@ -1,7 +1,7 @@
 //! Batched values, and work during an all-reduce or a barrier: right results, real overlap (no rank
 //! waits for another's work), and panics in the work.
 
-use crate::common::{Canary, bomb, check_usable, failure, team, watched};
+use crate::common::{Canary, bomb, check_usable, failure, sizes, team, watched};
 use phalanx::{Error, op};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -17,7 +17,7 @@ fn map(r: usize, i: usize) -> Map {
 
 #[test]
 fn the_right_result_with_any_work() {
-    for p in (1..=9).chain([16, 65]) {
+    for p in sizes((1..=9).chain([16, 65])) {
         let team = team(p);
         let lens: &[usize] = if p < 10 { &[0, 1, 2, 5, 6, 100, 3000] } else { &[1, 5, 6, 300] };
         for &n in lens {
@@ -45,7 +45,7 @@ fn the_right_result_with_any_work() {
 
 #[test]
 fn batches_of_values() {
-    for p in 1..=9 {
+    for p in sizes(1..=9) {
         let run = team(p).run(|comm| {
             let r = comm.rank() as i64;
             let n = comm.size() as i64;
@@ -62,7 +62,7 @@ fn batches_of_values() {
 /// waited for it.
 #[test]
 fn nobody_waits_for_the_work() {
-    for p in [2, 3, 4, 7, 9] {
+    for p in sizes([2, 3, 4, 7, 9]) {
         for reduce in [false, true] {
             let gone = AtomicUsize::new(0);
             let run = || {
@@ -95,7 +95,7 @@ fn nobody_waits_for_the_work() {
 
 #[test]
 fn a_barrier_in_two_phases_is_one() {
-    for p in (1..=9).chain([66]) {
+    for p in sizes((1..=9).chain([66])) {
         let arrived = AtomicUsize::new(0);
         let run = || {
             team(p).run(|comm| {

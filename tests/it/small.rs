@@ -1,6 +1,7 @@
 //! Small calls, at every length at which the transport changes: in a slot's first line, in its
 //! second, in both behind a length, through the eager buffer, by address.
 
+use crate::common::sizes;
 use phalanx::{Algorithm, op};
 
 /// Lengths in f64: 40, 64, 96 and 1024 bytes are limits.
@@ -13,7 +14,7 @@ fn value(rank: usize, i: usize) -> f64 {
 
 #[test]
 fn what_is_moved_arrives() {
-    for p in [1, 2, 3, 4, 5, 8] {
+    for p in sizes([1, 2, 3, 4, 5, 8]) {
         for n in LENGTHS {
             for root in 0..p {
                 let out = phalanx::run(p, |comm| {
@@ -46,7 +47,7 @@ fn what_is_moved_arrives() {
 /// A scan through the gates has the bits of the schedule in whose place it is.
 #[test]
 fn scans_combine_as_the_hypercube_does() {
-    for p in [1, 2, 3, 4, 5, 7, 8] {
+    for p in sizes([1, 2, 3, 4, 5, 7, 8]) {
         // More go by a fused path, which combines from the left.
         for n in LENGTHS.into_iter().filter(|n| n * size_of::<f64>() <= 1024) {
             let out = phalanx::run(p, |comm| {
@@ -77,7 +78,7 @@ fn scans_combine_as_the_hypercube_does() {
 /// One that is not commutative, and elements of odd sizes.
 #[test]
 fn operands_keep_their_order() {
-    for p in [2, 3, 4, 8] {
+    for p in sizes([2, 3, 4, 8]) {
         let out = phalanx::run(p, |comm| {
             // Affine maps x -> a x + b modulo 2^64, one after the other.
             let mut map = [[2 * comm.rank() as u64 + 3, comm.rank() as u64]];

@@ -1,6 +1,6 @@
 //! Calls that only move data: roots, poison, uneven lengths, odd addresses.
 
-use crate::common::{team, watched, watched_cases};
+use crate::common::{sizes, team, watched, watched_cases};
 use phalanx::op;
 
 fn value(r: usize, i: usize) -> u32 {
@@ -39,7 +39,7 @@ fn broadcasts_into_poison() {
 #[test]
 fn no_elements() {
     watched(|| {
-        for p in 1..=8 {
+        for p in sizes(1..=8) {
             let run = team(p).run(|comm| {
                 let r = comm.rank();
                 let none: [f64; 0] = [];
@@ -83,7 +83,7 @@ fn no_elements() {
 fn only_the_own_block_is_written() {
     const EDGE: usize = 9;
     watched_cases(|watch| {
-        for p in 1..=11 {
+        for p in sizes(1..=11) {
             let team = team(p);
             for n in [0, 1, 4, 11, 700] {
                 watch.case(format!("p={p}, n={n}"));
@@ -126,7 +126,7 @@ fn only_the_own_block_is_written() {
 #[test]
 fn uneven_exchanges() {
     watched(|| {
-        for p in 1..=9 {
+        for p in sizes(1..=9) {
             let run = team(p).run(|comm| {
                 let r = comm.rank();
                 type Length = fn(usize, usize, usize) -> usize;

@@ -1,6 +1,6 @@
 //! Calls that combine data: operators, types, order, bits.
 
-use crate::common::{team, watched, watched_cases};
+use crate::common::{sizes, team, watched, watched_cases};
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element};
@@ -127,7 +127,7 @@ fn matrix(r: usize, i: usize) -> Matrix {
 #[test]
 fn matrices_in_rank_order() {
     watched_cases(|watch| {
-        for p in 1..=11 {
+        for p in sizes(1..=11) {
             let team = team(p);
             for n in [1, 2, 40] {
                 watch.case(format!("p={p}, n={n}"));
@@ -178,7 +178,7 @@ fn declared_otherwise() {
 #[test]
 fn projections() {
     watched_cases(|watch| {
-        for p in 1..=9 {
+        for p in sizes(1..=9) {
             let team = team(p);
             for operation in [Operation::AllReduce, Operation::Reduce, Operation::ReduceScatter] {
                 let request = Request::new(operation, p);
@@ -294,7 +294,7 @@ fn predictable_sums() {
 #[test]
 fn locations_of_equals() {
     watched(|| {
-        for p in 1..=11 {
+        for p in sizes(1..=11) {
             let run = team(p).run(|comm| {
                 let r = comm.rank();
                 for n in [1, 50] {
@@ -359,7 +359,7 @@ fn vectors_up_to_130_000() {
 #[test]
 fn scans() {
     watched(|| {
-        for p in 1..=11 {
+        for p in sizes(1..=11) {
             let run = team(p).run(|comm| {
                 let r = comm.rank();
                 for n in [0, 1, 5, 6, 333] {

@@ -1,6 +1,6 @@
 //! Communicators of every size and order, and many of them at a time.
 
-use crate::common::{every_operation, right, team, watched, watched_cases};
+use crate::common::{every_operation, right, sizes, team, watched, watched_cases};
 use phalanx::topology::Extents;
 use phalanx::{Team, op};
 
@@ -9,7 +9,7 @@ use phalanx::{Team, op};
 #[test]
 fn every_shape_of_communicator() {
     watched_cases(|watch| {
-        for p in 1..=11 {
+        for p in sizes(1..=11) {
             let team = team(p);
             for n in [0, 1, 3, 130] {
                 watch.case(format!("p={p}, n={n}"));
