@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Who else runs an example's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -84,14 +85,17 @@ fn compile(
     sources: &[(&str, &str)],
 ) -> Result<Program, Missing> {
     let fails = |e: std::io::Error| Missing::Fails(e.to_string());
+    // Programs of one name may be built at the same time.
+    static BUILT: AtomicUsize = AtomicUsize::new(0);
+    let number = format!("{}-{}", std::process::id(), BUILT.fetch_add(1, Ordering::Relaxed));
     // Beside the example's own program, which is in the build's directory.
     let own = std::env::current_exe().map_err(fails)?;
-    let folder = own.with_extension(format!("peers-{}", std::process::id()));
+    let folder = own.with_extension(format!("peers-{number}"));
     std::fs::create_dir_all(&folder).map_err(fails)?;
     for (file, text) in sources {
         std::fs::write(folder.join(file), text).map_err(fails)?;
     }
-    let file = own.with_extension(format!("{name}-{}", std::process::id()));
+    let file = own.with_extension(format!("{name}-{number}"));
     let mut command = Command::new(compiler);
     command.args(OPTIONS).arg(folder.join(sources[0].0)).arg("-o").arg(&file).arg("-lm");
     let output = command.output();
