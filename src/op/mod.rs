@@ -26,9 +26,11 @@
 //! ```
 
 pub(crate) mod built_in;
+mod extremes;
 
 use crate::element::Element;
 use built_in::{NetFold, NetNumber, built_in};
+use extremes::Extremes;
 
 /// An associative combination of two elements.
 ///
@@ -264,11 +266,8 @@ macro_rules! floats {
     ($($t:ty)*) => {$(
         implement!(Sum "sum": $t => |a, b| a + b, 0.0 as T);
         implement!(Prod "prod": $t => |a, b| a * b, 1.0 as T);
-        // Not `f64::min`, which leaves open which zero it takes: the same bits
-        // whatever instructions the compiler chooses.
-        implement!(Min "min": $t => |a, b| if a <= b || b.is_nan() { a } else { b }, T::INFINITY);
-        implement!(Max "max":
-            $t => |a, b| if a >= b || b.is_nan() { a } else { b }, T::NEG_INFINITY);
+        implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
+        implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
     )*};
 }
 
@@ -341,7 +340,7 @@ impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MinLoc {
 
     #[inline(always)]
     fn combine(&self, left: (V, I), right: (V, I)) -> (V, I) {
-        if right.0 < left.0 || (right.0 == left.0 && right.1 < left.1) { right } else { left }
+        extremes::lower_pair(left, right)
     }
 }
 
@@ -351,7 +350,7 @@ impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MaxLoc {
 
     #[inline(always)]
     fn combine(&self, left: (V, I), right: (V, I)) -> (V, I) {
-        if right.0 > left.0 || (right.0 == left.0 && right.1 < left.1) { right } else { left }
+        extremes::upper_pair(left, right)
     }
 }
 
@@ -513,8 +512,8 @@ mod half_precision {
         ($($t:ty)*) => {$(
             implement!(Sum "sum": $t => |a, b| a + b, T::ZERO);
             implement!(Prod "prod": $t => |a, b| a * b, T::ONE);
-            implement!(Min "min": $t => |a, b| a.min(b), T::INFINITY);
-            implement!(Max "max": $t => |a, b| a.max(b), T::NEG_INFINITY);
+            implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
+            implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
         )*};
     }
 
