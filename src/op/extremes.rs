@@ -2,13 +2,13 @@
 //! bit, in whatever order and by whatever tree the operands of a reduction are combined.
 //!
 //! The rule is `minimum` and `maximum` of IEEE 754-2019: -0 is smaller than 0, and a NaN makes the
-//! result NaN. Its bits are then all ones: which of several NaNs came first would depend on the
-//! tree.
+//! result NaN. Its bits are then all ones: a sign and a payload that were one operand's would depend
+//! on the tree.
 //!
 //! Why a NaN is not ignored (`minimumNumber`): it is the trace of a fault, and a maximum that
-//! hides it calls a diverged residual small. Infinity stays the identity; beside a rule that
-//! ignores NaN no number is. And it costs less: per vector two minima, an `or`, a comparison and
-//! an `or`, where numbers that win against NaN need two comparisons and two blends.
+//! ignores it calls a diverged residual small. Infinity is the identity of this rule; the other has
+//! none among the numbers. And this rule costs less: for each vector two minima, an `or`, a
+//! comparison and an `or`, where the other needs two comparisons and two blends more.
 
 use crate::element::Element;
 use std::any::Any;
