@@ -39,7 +39,8 @@ fn has_one_result<T: Bits + Debug, O: Operator<T>>(
             for &c in &all {
                 let one = wanted([a, b, c]).bits();
                 let of = |x, y| op.combine(x, y);
-                for (x, y, z) in [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)] {
+                for (x, y, z) in [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)]
+                {
                     assert_eq!(of(of(x, y), z).bits(), one, "{} of {x:?} {y:?} {z:?}", O::NAME);
                     assert_eq!(of(x, of(y, z)).bits(), one, "{} of {x:?} {y:?} {z:?}", O::NAME);
                 }
@@ -57,23 +58,27 @@ fn minima_and_maxima_have_one_result() {
     let (wide, narrow) = (|x: usize| double(x, 4), |x: usize| single(x, 4));
     macro_rules! floats {
         ($float:ident, $make:expr) => {
-            let by = |sign: i8| move |xs: [$float; 3]| {
-                if xs.iter().any(|x| x.is_nan()) {
-                    return $float::from_bits(!0);
+            let by = |sign: i8| {
+                move |xs: [$float; 3]| {
+                    if xs.iter().any(|x| x.is_nan()) {
+                        return $float::from_bits(!0);
+                    }
+                    let order = |x: &$float, y: &$float| {
+                        if sign < 0 { x.total_cmp(y) } else { y.total_cmp(x) }
+                    };
+                    xs.into_iter().min_by(order).unwrap()
                 }
-                let order = |x: &$float, y: &$float| {
-                    if sign < 0 { x.total_cmp(y) } else { y.total_cmp(x) }
-                };
-                xs.into_iter().min_by(order).unwrap()
             };
             has_one_result(op::Min, $make, by(-1));
             has_one_result(op::Max, $make, by(1));
             // Of pairs the value is that; the place is the lowest of those that compare equal.
-            let placed = |sign: i8| move |xs: [($float, u8); 3]| {
-                let value = by(sign)(xs.map(|x| x.0));
-                let is_it = |x: &$float| *x == value || (x.is_nan() && value.is_nan());
-                let places = xs.iter().filter(|x| is_it(&x.0)).map(|x| x.1);
-                (value, places.min().unwrap())
+            let placed = |sign: i8| {
+                move |xs: [($float, u8); 3]| {
+                    let value = by(sign)(xs.map(|x| x.0));
+                    let is_it = |x: &$float| *x == value || (x.is_nan() && value.is_nan());
+                    let places = xs.iter().filter(|x| is_it(&x.0)).map(|x| x.1);
+                    (value, places.min().unwrap())
+                }
             };
             has_one_result(op::MinLoc, |x| ($make(x), x as u8 / 16), placed(-1));
             has_one_result(op::MaxLoc, |x| ($make(x), x as u8 / 16), placed(1));

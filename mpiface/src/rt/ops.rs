@@ -140,8 +140,13 @@ macro_rules! real {
 macro_rules! complex {
     ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| ComplexSum.combine(x, y)),
-            0x24 => each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| ComplexProduct.combine(x, y)),
+            0x21 => {
+                each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| ComplexSum
+                    .combine(x, y))
+            }
+            0x24 => each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| {
+                ComplexProduct.combine(x, y)
+            }),
             _ => false,
         }
     };
