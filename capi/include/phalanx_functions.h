@@ -472,12 +472,12 @@ typedef struct phx_i64_at {
 #define PHX_PROD (2 << 8)
 
 /*
- The smaller.
+ The smaller; of floats -0 beside 0, and NaN (all bits set) beside anything.
  */
 #define PHX_MIN (3 << 8)
 
 /*
- The larger.
+ The larger; of floats 0 beside -0, and NaN (all bits set) beside anything.
  */
 #define PHX_MAX (4 << 8)
 
@@ -512,12 +512,12 @@ typedef struct phx_i64_at {
 #define PHX_XOR (10 << 8)
 
 /*
- Of pairs the one with the smaller value, of equal values the lower place.
+ Of pairs the smaller value as that of `PHX_MIN`, and the lowest place that has it.
  */
 #define PHX_MINLOC (11 << 8)
 
 /*
- Of pairs the one with the larger value, of equal values the lower place.
+ Of pairs the larger value as that of `PHX_MAX`, and the lowest place that has it.
  */
 #define PHX_MAXLOC (12 << 8)
 

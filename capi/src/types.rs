@@ -56,9 +56,9 @@ pub const PHX_KIND_BYTES: phx_type = 15;
 pub const PHX_SUM: phx_op = 1 << 8;
 /// Product.
 pub const PHX_PROD: phx_op = 2 << 8;
-/// The smaller.
+/// The smaller; of floats -0 beside 0, and NaN (all bits set) beside anything.
 pub const PHX_MIN: phx_op = 3 << 8;
-/// The larger.
+/// The larger; of floats 0 beside -0, and NaN (all bits set) beside anything.
 pub const PHX_MAX: phx_op = 4 << 8;
 /// Bitwise and.
 pub const PHX_BAND: phx_op = 5 << 8;
@@ -72,9 +72,9 @@ pub const PHX_AND: phx_op = 8 << 8;
 pub const PHX_OR: phx_op = 9 << 8;
 /// Logical exclusive or.
 pub const PHX_XOR: phx_op = 10 << 8;
-/// Of pairs the one with the smaller value, of equal values the lower place.
+/// Of pairs the smaller value as that of `PHX_MIN`, and the lowest place that has it.
 pub const PHX_MINLOC: phx_op = 11 << 8;
-/// Of pairs the one with the larger value, of equal values the lower place.
+/// Of pairs the larger value as that of `PHX_MAX`, and the lowest place that has it.
 pub const PHX_MAXLOC: phx_op = 12 << 8;
 
 /// A value and where it is.

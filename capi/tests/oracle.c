@@ -331,6 +331,98 @@ static void user_operators(phx_comm *c, size_t n) {
         WANT(x_[0] == (TYPE)(p - 1) && x_[1] == (TYPE)p);                                          \
     } while (0)
 
+/* Rank `r`'s element `i`: one of two zeros, a number, or a NaN of one of several bits. */
+static double rough(int r, size_t i) {
+    static const uint64_t bits[] = {
+        0, 1ull << 63, 0x3ff8000000000000, 0xc004000000000000, 0x7ff0000000000000,
+        0xfff0000000000000, 0x7ff8000000000000, 0xfff8000000000077, 0x7ffc000000000001,
+    };
+    unsigned x = (unsigned)(r + 1) * 2654435761u ^ (unsigned)(i + 1) * 2246822519u;
+    x ^= x >> 15;
+    double value;
+    memcpy(&value, &bits[i % 3 == 0 ? x % 2 : i % 3 == 1 ? x % 6 : x % 9], 8);
+    return value;
+}
+
+/* Of the ranks before `end` the lower or higher one of element `i`, and the first place of it. */
+static phx_f64_at extreme(int low, int end, size_t i) {
+    phx_f64_at best = {rough(0, i), 0};
+    for (int s = 1; s < end; s++) {
+        double x = rough(s, i);
+        if (x != x || best.value != best.value) {
+            best.at = best.value != best.value ? best.at : s;
+            memset(&best.value, 0xff, 8);
+        } else if (x == best.value) {
+            int64_t sign;
+            memcpy(&sign, &x, 8);
+            best.value = (sign < 0) == low ? x : best.value;
+        } else if (low ? x < best.value : x > best.value) {
+            best = (phx_f64_at){x, s};
+        }
+    }
+    return best;
+}
+
+typedef struct {
+    double *x;
+    phx_f64_at *z;
+    size_t n;
+    phx_op op, of_pairs;
+} extreme_data;
+
+static void start_extremes(phx_requests *scope, void *argument) {
+    extreme_data *it = argument;
+    phx_comm *c = phx_requests_comm(scope);
+    int r = phx_rank(c), p = phx_size(c);
+    phx_request values, pairs;
+    OK(phx_start_all_reduce(scope, it->x, it->n, PHX_F64, it->op, &values));
+    OK(phx_start_all_reduce(scope, it->z, it->n, PHX_F64_AT, it->of_pairs, &pairs));
+    OK(phx_wait(scope, values, NULL));
+    OK(phx_wait(scope, pairs, NULL));
+}
+
+/* Minima and maxima have the same bits, whatever the call. */
+static void extremes(phx_comm *c, size_t n) {
+    int r = phx_rank(c), p = phx_size(c), root = (int)(n % (size_t)p);
+    double *x = malloc(8 * n);
+    phx_f64_at *z = malloc(n * sizeof *z);
+    for (int low = 0; low < 2; low++) {
+        phx_op op = low ? PHX_MIN : PHX_MAX, of_pairs = low ? PHX_MINLOC : PHX_MAXLOC;
+        for (int way = 0; way < 4; way++) {
+            for (size_t i = 0; i < n; i++) {
+                x[i] = rough(r, i);
+                z[i] = (phx_f64_at){x[i], r};
+            }
+            extreme_data it = {x, z, n, op, of_pairs};
+            int end = p;
+            switch (way) {
+            case 0:
+                OK(phx_all_reduce(c, x, n, PHX_F64, op));
+                OK(phx_all_reduce(c, z, n, PHX_F64_AT, of_pairs));
+                break;
+            case 1:
+                OK(phx_requests(c, start_extremes, &it));
+                break;
+            case 2:
+                OK(phx_scan(c, x, n, PHX_F64, op));
+                OK(phx_scan(c, z, n, PHX_F64_AT, of_pairs));
+                end = r + 1;
+                break;
+            default:
+                OK(phx_reduce(c, x, n, PHX_F64, op, root));
+                OK(phx_reduce(c, z, n, PHX_F64_AT, of_pairs, root));
+            }
+            for (size_t i = 0; i < n && (way < 3 || r == root); i++) {
+                phx_f64_at want = extreme(low, end, i);
+                WANT(memcmp(&x[i], &want.value, 8) == 0);
+                WANT(memcmp(&z[i].value, &want.value, 8) == 0 && z[i].at == want.at);
+            }
+        }
+    }
+    free(x);
+    free(z);
+}
+
 static void types(phx_comm *c) {
     int r = phx_rank(c), p = phx_size(c);
     INTEGER(int8_t, PHX_I8);
@@ -709,6 +801,9 @@ static void all(phx_comm *c, void *argument) {
         requests(c, x, y, n);
     }
     types(c);
+    extremes(c, 1);
+    extremes(c, 9);
+    extremes(c, 300);
     rest(c);
     plans(c);
     grids(c);

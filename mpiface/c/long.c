@@ -2,6 +2,7 @@
  * with complex numbers of it, and with pairs of it and an index. See src/rt/ops.rs. The operands
  * need no alignment. */
 #include <complex.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -16,13 +17,25 @@ struct pair {
 
 enum { SUM = 0x21, MIN = 0x22, PROD = 0x24, MINLOC = 0x38 };
 
+/* The smaller (or larger) one by the library's rule (src/op/extremes.rs): -0 before 0, and beside a
+ * NaN all bits. */
+static long double extreme(int smaller, long double x, long double y) {
+  if (isnan(x) || isnan(y)) {
+    memset(&y, 0xff, sizeof y);
+    return y;
+  }
+  if (x == y)
+    return !signbit(x) == !smaller ? x : y;
+  return (smaller ? x < y : x > y) ? x : y;
+}
+
 /* b[i] = a[i] op b[i]; the sum, the product, the smaller or the larger. */
 void phalanx_long_real(int op, const char *a, char *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
     long double x, y;
     memcpy(&x, a + i * sizeof x, sizeof x);
     memcpy(&y, b + i * sizeof y, sizeof y);
-    y = op == SUM ? x + y : op == PROD ? x * y : op == MIN ? (y < x ? y : x) : (y > x ? y : x);
+    y = op == SUM ? x + y : op == PROD ? x * y : extreme(op == MIN, x, y);
     memcpy(b + i * sizeof y, &y, sizeof y);
   }
 }
@@ -38,14 +51,18 @@ void phalanx_long_complex(int op, const char *a, char *b, size_t n) {
   }
 }
 
-/* The smaller or larger value wins; of equal ones the smaller index. */
+/* The smaller or larger value wins, or a NaN; of equal ones the smaller index. */
 void phalanx_long_pair(int op, const char *a, char *b, size_t n) {
   for (size_t i = 0; i < n; i++) {
     struct pair x, y;
     memcpy(&x, a + i * sizeof x, PAIR);
     memcpy(&y, b + i * sizeof y, PAIR);
-    int wins = op == MINLOC ? x.value < y.value : x.value > y.value;
-    if (wins || (x.value == y.value && x.index < y.index))
-      memcpy(b + i * sizeof y, &x, PAIR);
+    int smaller = op == MINLOC, nans = !!isnan(x.value) - !!isnan(y.value);
+    int left = nans > 0 || (smaller ? x.value < y.value : x.value > y.value);
+    int right = nans < 0 || (smaller ? y.value < x.value : y.value > x.value);
+    if (left || (!right && x.index < y.index))
+      y.index = x.index;
+    y.value = extreme(smaller, x.value, y.value);
+    memcpy(b + i * sizeof y, &y, PAIR);
   }
 }

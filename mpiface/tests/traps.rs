@@ -204,6 +204,17 @@ fn long_doubles_empty_statuses_and_extents() {
 }
 
 #[test]
+fn operators_have_one_result_on_every_way() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "operators.c", &["-w"]);
+    for ranks in [1, 2, 3, 5, 8] {
+        assert_eq!(succeed(ranks, &program, &[]), "operators fine\n");
+    }
+}
+
+#[test]
 fn a_shim_of_another_version_is_refused() {
     if !has("cc") {
         return;

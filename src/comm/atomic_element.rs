@@ -1,6 +1,7 @@
 //! Numbers that ranks may write at the same time.
 
 use crate::element::Element;
+use crate::op::{Max, Min, Operator};
 use crate::sync::of_users as std_atomics;
 use std::fmt;
 use std_atomics::{AtomicU32, AtomicU64, Ordering};
@@ -117,16 +118,18 @@ macro_rules! atomic_floats {
                 self.update(order, |now| now + value)
             }
 
-            /// Keeps the smaller of its value and `value`, and returns the value before.
+            /// Keeps the smaller of its value and `value`, as [`Min`] does, and returns the value
+            /// before. In whatever order ranks come, the same bits are left.
             #[inline]
             pub fn fetch_min(&self, value: $float, order: Ordering) -> $float {
-                self.update(order, |now| now.min(value))
+                self.update(order, |now| Min.combine(now, value))
             }
 
-            /// Keeps the larger of its value and `value`, and returns the value before.
+            /// Keeps the larger of its value and `value`, as [`Max`] does, and returns the value
+            /// before.
             #[inline]
             pub fn fetch_max(&self, value: $float, order: Ordering) -> $float {
-                self.update(order, |now| now.max(value))
+                self.update(order, |now| Max.combine(now, value))
             }
 
             #[inline(always)]

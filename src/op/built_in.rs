@@ -60,7 +60,7 @@ impl NetNumber {
 
 /// Operators that a network may apply itself, as [`op`](crate::op) defines
 /// them: sums and products of integers wrap, floats are only added and
-/// multiplied (their `Min` and `Max` differ from MPI's on NaN).
+/// multiplied (what MPI's `Min` and `Max` do with NaN and with -0 is left open).
 ///
 /// # Examples
 /// ```

@@ -4,8 +4,16 @@
 //! its type; one that is not is always applied in rank order, `x0 (+) x1 (+)
 //! .. (+) x(p-1)`, whatever the algorithm.
 //!
-//! Integers wrap on overflow, as in MPI. `Min` and `Max` of floats ignore NaN
-//! where the other operand is a number; of 0 and -0 they take the left one.
+//! Integers wrap on overflow, as in MPI.
+//!
+//! But for sums and products of floats, which round, each of the library's operators has one result,
+//! bit by bit, whatever the algorithm, the number of ranks that share the operands and the form of
+//! the call. [`Min`] and [`Max`] of floats are `minimum` and `maximum` of IEEE 754-2019: -0 is
+//! smaller than 0, and a NaN makes the result NaN, with all bits set. (A NaN is the trace of a
+//! fault: a maximum that ignores it calls a diverged residual small. Where it stands for a missing
+//! value, put the operator's [identity](Operator::identity) in its place before the call.)
+//! [`MinLoc`] and [`MaxLoc`] find the same value, and the lowest index that has it. What is combined
+//! with nothing is not changed: one rank's result is its own value, and so is rank 0's of a scan.
 //!
 //! Of an array `[T; N]` every operator of `T` but `MinLoc` and `MaxLoc` combines each element by
 //! itself, as in the slice that [`as_flattened`](slice::as_flattened) makes of the arrays; that
@@ -26,9 +34,11 @@
 //! ```
 
 pub(crate) mod built_in;
+mod extremes;
 
 use crate::element::Element;
 use built_in::{NetFold, NetNumber, built_in};
+use extremes::Extremes;
 
 /// An associative combination of two elements.
 ///
@@ -136,20 +146,28 @@ operators! {
     /// assert_eq!(op::Prod.combine(2.0, 3.5), 7.0);
     /// ```
     Prod "prod";
-    /// The smaller. Identity: the largest value.
+    /// The smaller; of floats -0 beside 0, and NaN (all bits set) beside anything. Identity: the
+    /// largest value, of floats infinity.
     ///
     /// # Examples
     /// ```
     /// # use phalanx::op::{self, Operator};
     /// assert_eq!(op::Min.combine(2, 3), 2);
+    /// assert!(op::Min.combine(0.0, -0.0).is_sign_negative());
+    /// assert_eq!(op::Min.combine(1.0, f64::NAN).to_bits(), u64::MAX);
     /// ```
     Min "min";
-    /// The larger. Identity: the smallest value.
+    /// The larger; of floats 0 beside -0, and NaN (all bits set) beside anything. Identity: the
+    /// smallest value, of floats negative infinity.
     ///
     /// # Examples
     /// ```
     /// # use phalanx::op::{self, Operator};
-    /// assert_eq!(op::Max.combine(2.0, f64::NAN), 2.0);
+    /// assert_eq!(op::Max.combine(2.0, 3.5), 3.5);
+    /// assert!(op::Max.combine(2.0, f64::NAN).is_nan());
+    /// // Where NaN stands for "no value":
+    /// let known = |x: f64| if x.is_nan() { f64::NEG_INFINITY } else { x };
+    /// assert_eq!(op::Max.combine(known(2.0), known(f64::NAN)), 2.0);
     /// ```
     Max "max";
     /// Bitwise and. Identity: all ones.
@@ -176,7 +194,7 @@ operators! {
     /// assert_eq!(op::BitXor.combine(6u8, 3), 5);
     /// ```
     BitXor "bit-xor";
-    /// Logical and: of truth values, or of "is not 0" (the result is then 0 or 1).
+    /// Logical and: of truth values, or of "is not 0" (of two and more the result is then 0 or 1).
     ///
     /// # Examples
     /// ```
@@ -201,17 +219,25 @@ operators! {
     /// assert!(op::Xor.combine(true, false));
     /// ```
     Xor "xor";
-    /// Of pairs `(value, index)`: the pair with the smaller value, and of
-    /// equal values the one with the lower index.
+    /// Of pairs `(value, index)`: the pair with the smaller value, and of equal values the one with
+    /// the lower index.
+    ///
+    /// The value of floats is that of [`Min`], bit by bit: a NaN is found before any number, and of
+    /// several the one with the lowest index; 0 and -0 are equal, so the lower index stands beside
+    /// -0, whichever of the two it had. A value of another type that is not ordered even with itself
+    /// (a struct with a NaN in it) is found like a NaN. If values of such a type can be equal and
+    /// yet differ, give each an index of its own: then one pair wins, whatever the tree.
     ///
     /// # Examples
     /// ```
     /// # use phalanx::op::{self, Operator};
     /// assert_eq!(op::MinLoc.combine((1.5, 7), (1.5, 3)), (1.5, 3));
+    /// let (value, index) = op::MinLoc.combine((1.5, 7), (f64::NAN, 9));
+    /// assert!(value.is_nan() && index == 9);
     /// ```
     MinLoc "min-loc";
-    /// Of pairs `(value, index)`: the pair with the larger value, and of equal
-    /// values the one with the lower index.
+    /// Of pairs `(value, index)`: the pair with the larger value, and of equal values the one with
+    /// the lower index. The value of floats is that of [`Max`]; see [`MinLoc`].
     ///
     /// # Examples
     /// ```
@@ -264,11 +290,8 @@ macro_rules! floats {
     ($($t:ty)*) => {$(
         implement!(Sum "sum": $t => |a, b| a + b, 0.0 as T);
         implement!(Prod "prod": $t => |a, b| a * b, 1.0 as T);
-        // Not `f64::min`, which leaves open which zero it takes: the same bits
-        // whatever instructions the compiler chooses.
-        implement!(Min "min": $t => |a, b| if a <= b || b.is_nan() { a } else { b }, T::INFINITY);
-        implement!(Max "max":
-            $t => |a, b| if a >= b || b.is_nan() { a } else { b }, T::NEG_INFINITY);
+        implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
+        implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
     )*};
 }
 
@@ -341,7 +364,7 @@ impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MinLoc {
 
     #[inline(always)]
     fn combine(&self, left: (V, I), right: (V, I)) -> (V, I) {
-        if right.0 < left.0 || (right.0 == left.0 && right.1 < left.1) { right } else { left }
+        extremes::lower_pair(left, right)
     }
 }
 
@@ -351,7 +374,7 @@ impl<V: Element + PartialOrd, I: Element + Ord> Operator<(V, I)> for MaxLoc {
 
     #[inline(always)]
     fn combine(&self, left: (V, I), right: (V, I)) -> (V, I) {
-        if right.0 > left.0 || (right.0 == left.0 && right.1 < left.1) { right } else { left }
+        extremes::upper_pair(left, right)
     }
 }
 
@@ -513,8 +536,8 @@ mod half_precision {
         ($($t:ty)*) => {$(
             implement!(Sum "sum": $t => |a, b| a + b, T::ZERO);
             implement!(Prod "prod": $t => |a, b| a * b, T::ONE);
-            implement!(Min "min": $t => |a, b| a.min(b), T::INFINITY);
-            implement!(Max "max": $t => |a, b| a.max(b), T::NEG_INFINITY);
+            implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
+            implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
         )*};
     }
 

@@ -1,6 +1,11 @@
 //! Checks every collective on any number of ranks and nodes. The same file runs on one node, on
 //! nodes inside one process, and over MPI.
 
+#[path = "../common/one_result.rs"]
+#[allow(dead_code)] // Floats only.
+mod one_result;
+
+use one_result::one_result_of_floats;
 use phalanx::dist::{Block, BlockCyclic, Distribution, Halo};
 use phalanx::{Comm, Order, op};
 
@@ -45,6 +50,8 @@ const FEWER: [usize; 2] = [1, 290];
 /// how ranks are spread over nodes.
 pub(crate) fn all(comm: &mut Comm) -> u64 {
     let digest = one(comm, &LENGTHS);
+    // Operators whose bits are not MPI's.
+    [1, 300].into_iter().for_each(|n| one_result_of_floats(comm, n));
     // The same in communicators: halves, reversed, interleaved.
     let (r, p) = (comm.rank(), comm.size());
     one(&mut comm.split(r % 2, r), &FEWER);
@@ -197,11 +204,7 @@ fn reductions(comm: &mut Comm, n: usize) {
     comm.all_reduce(&mut sum, modular);
     let want = |i: usize| (0..p).map(|q| x(q, i, n)).reduce(|a, b| (a + b) % captured).unwrap();
     assert!(sum.iter().copied().eq((0..n).map(want)), "all-reduce of {n} by a closure");
-    // A built-in whose bits are not MPI's, and a type that MPI does not have.
-    let mut least: Vec<f64> =
-        (0..n).map(|i| if r == 0 { f64::NAN } else { (i + r) as f64 }).collect();
-    comm.all_reduce(&mut least, op::Min);
-    assert!(p == 1 || least.iter().enumerate().all(|(i, &m)| m == (i + 1) as f64));
+    // A type that MPI does not have.
     let mut wide: Vec<i128> = mine.iter().map(|&v| -i128::from(v)).collect();
     comm.all_reduce(&mut wide, op::Min);
     let want = |i: usize| (0..p).map(|q| -i128::from(x(q, i, n))).min().unwrap();

@@ -2,8 +2,8 @@
 //! gates. The process pretends to run on a large machine, so this is a program of its own.
 
 use crate::common::{
-    Canary, UNEVEN, add_alive, bomb, check_usable, every_operation, every_uneven, failure, watched,
-    watched_cases,
+    Canary, UNEVEN, add_alive, bomb, check_usable, every_operation, every_uneven, failure,
+    one_result_of_floats, watched, watched_cases,
 };
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
@@ -30,6 +30,7 @@ fn every_operation_by_messages() {
                 watch.case(format!("p={p}, n={n}"));
                 let run = team.run(|comm| {
                     every_operation(comm, n, n + p);
+                    one_result_of_floats(comm, n);
                     let mut child = comm.split(0, p - comm.rank());
                     every_operation(&mut child, n, n);
                 });

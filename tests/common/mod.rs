@@ -3,12 +3,16 @@
 
 mod dice;
 mod one;
+mod one_result;
 mod truth;
 mod uneven;
 mod watch;
 
 pub(crate) use dice::Dice;
 pub(crate) use one::one_call;
+pub(crate) use one_result::{Bits, double, one_result, one_result_of_floats, single};
+#[cfg(feature = "half")]
+pub(crate) use one_result::{brain, short};
 pub(crate) use truth::{compose, every_operation};
 pub(crate) use uneven::{UNEVEN, common_counts, every_uneven, lists, pairs};
 pub(crate) use watch::{Watch, watched, watched_cases};

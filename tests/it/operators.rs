@@ -1,8 +1,105 @@
-//! Operators on arrays and tuples: element by element, in every order that a reduction has.
+//! Operators: one result on every way, whatever the tree; on arrays and tuples element by element.
 
-use crate::common::team;
+use crate::common::{Bits, double, one_result, one_result_of_floats, single, team, watched_cases};
+use phalanx::op::Operator;
 use phalanx::{Comm, Element, Order, op};
 use std::fmt::Debug;
+
+/// The bits of every operator's result are those of the fold in rank order: all ways of a call, all
+/// forced algorithms, one rank to nine, on two cores or fewer for each.
+#[test]
+fn every_way_gives_one_result() {
+    watched_cases(|watch| {
+        for p in 1..=9 {
+            // Lines, gates, eager copies, and the boards of longer vectors.
+            for n in [1, 10, 330] {
+                watch.case(format!("p = {p}, n = {n}"));
+                let run = team(p).run(|comm| one_result(comm, n));
+                run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
+            }
+        }
+        for (p, n) in [(2, 40_000), (3, 9000)] {
+            watch.case(format!("p = {p}, n = {n}"));
+            team(p).run(|comm| one_result_of_floats(comm, n)).unwrap();
+        }
+    });
+}
+
+/// No order and no tree of three operands shows in the bits, and `wanted` says what they are.
+fn has_one_result<T: Bits + Debug, O: Operator<T>>(
+    op: O,
+    make: impl Fn(usize) -> T,
+    wanted: impl Fn([T; 3]) -> T,
+) {
+    let all: Vec<T> = (0..48).map(make).collect();
+    for &a in &all {
+        for &b in &all {
+            for &c in &all {
+                let one = wanted([a, b, c]).bits();
+                let of = |x, y| op.combine(x, y);
+                for (x, y, z) in [(a, b, c), (a, c, b), (b, a, c), (b, c, a), (c, a, b), (c, b, a)]
+                {
+                    assert_eq!(of(of(x, y), z).bits(), one, "{} of {x:?} {y:?} {z:?}", O::NAME);
+                    assert_eq!(of(x, of(y, z)).bits(), one, "{} of {x:?} {y:?} {z:?}", O::NAME);
+                }
+            }
+        }
+    }
+    if let Some(identity) = op.identity() {
+        assert!(all.iter().all(|&x| op.combine(identity, x).bits() == wanted([x; 3]).bits()));
+    }
+}
+
+#[test]
+fn minima_and_maxima_have_one_result() {
+    // Each sort of float: the sixteen bit patterns.
+    let (wide, narrow) = (|x: usize| double(x, 4), |x: usize| single(x, 4));
+    macro_rules! floats {
+        ($float:ident, $make:expr) => {
+            let by = |sign: i8| {
+                move |xs: [$float; 3]| {
+                    if xs.iter().any(|x| x.is_nan()) {
+                        return $float::from_bits(!0);
+                    }
+                    let order = |x: &$float, y: &$float| {
+                        if sign < 0 { x.total_cmp(y) } else { y.total_cmp(x) }
+                    };
+                    xs.into_iter().min_by(order).unwrap()
+                }
+            };
+            has_one_result(op::Min, $make, by(-1));
+            has_one_result(op::Max, $make, by(1));
+            // Of pairs the value is that; the place is the lowest of those that compare equal.
+            let placed = |sign: i8| {
+                move |xs: [($float, u8); 3]| {
+                    let value = by(sign)(xs.map(|x| x.0));
+                    let is_it = |x: &$float| *x == value || (x.is_nan() && value.is_nan());
+                    let places = xs.iter().filter(|x| is_it(&x.0)).map(|x| x.1);
+                    (value, places.min().unwrap())
+                }
+            };
+            has_one_result(op::MinLoc, |x| ($make(x), x as u8 / 16), placed(-1));
+            has_one_result(op::MaxLoc, |x| ($make(x), x as u8 / 16), placed(1));
+        };
+    }
+    floats!(f64, wide);
+    floats!(f32, narrow);
+    #[cfg(feature = "half")]
+    {
+        use half::{bf16, f16};
+        floats!(f16, |x: usize| crate::common::short(x, 4));
+        floats!(bf16, |x: usize| crate::common::brain(x, 4));
+    }
+}
+
+#[test]
+fn logical_operators_give_0_or_1() {
+    let truth = |xs: [i8; 3]| xs.map(|x| x != 0);
+    let make = |x: usize| [0, 1, -1, 7, i8::MIN, 64][x % 6];
+    has_one_result(op::And, make, |xs| truth(xs).iter().all(|&x| x).into());
+    has_one_result(op::Or, make, |xs| truth(xs).iter().any(|&x| x).into());
+    has_one_result(op::Xor, make, |xs| truth(xs).iter().fold(false, |x, y| x ^ y).into());
+}
 
 /// Operators on arrays: as on the slice without the arrays, on every way that a call can take.
 #[test]

@@ -2,6 +2,9 @@
 
 use super::basic::Element;
 use super::handle::Handle;
+use super::reduction::{Complex, ComplexProduct, ComplexSum};
+use phalanx::op::{self, Operator};
+use std::cmp::Ordering;
 use std::ffi::c_int;
 
 /// What a call says of its operator, for the others to compare. Data that is only moved is not
@@ -96,70 +99,104 @@ macro_rules! each {
     }};
 }
 
-macro_rules! whole {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {{
+/// The library's operator of that name, which also says what wins beside NaN, and of 0 and -0.
+macro_rules! by {
+    ($type:ty, $operator:ident, $a:expr, $b:expr, $n:expr) => {{
         const SIZE: usize = size_of::<$type>();
+        each!($type, $a, $b, $n, SIZE, |x, y| op::$operator.combine(x, y))
+    }};
+}
+
+macro_rules! whole {
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => each!($type, $a, $b, $n, SIZE, |x, y| x.wrapping_add(y)),
-            0x22 => each!($type, $a, $b, $n, SIZE, |x, y| x.min(y)),
-            0x23 => each!($type, $a, $b, $n, SIZE, |x, y| x.max(y)),
-            0x24 => each!($type, $a, $b, $n, SIZE, |x, y| x.wrapping_mul(y)),
-            0x28 => each!($type, $a, $b, $n, SIZE, |x, y| x & y),
-            0x29 => each!($type, $a, $b, $n, SIZE, |x, y| x | y),
-            0x2a => each!($type, $a, $b, $n, SIZE, |x, y| x ^ y),
-            0x30 => each!($type, $a, $b, $n, SIZE, |x, y| (x != 0 && y != 0) as $type),
-            0x31 => each!($type, $a, $b, $n, SIZE, |x, y| (x != 0 || y != 0) as $type),
-            0x32 => each!($type, $a, $b, $n, SIZE, |x, y| ((x != 0) != (y != 0)) as $type),
+            0x21 => by!($type, Sum, $a, $b, $n),
+            0x22 => by!($type, Min, $a, $b, $n),
+            0x23 => by!($type, Max, $a, $b, $n),
+            0x24 => by!($type, Prod, $a, $b, $n),
+            0x28 => by!($type, BitAnd, $a, $b, $n),
+            0x29 => by!($type, BitOr, $a, $b, $n),
+            0x2a => by!($type, BitXor, $a, $b, $n),
+            0x30 => by!($type, And, $a, $b, $n),
+            0x31 => by!($type, Or, $a, $b, $n),
+            0x32 => by!($type, Xor, $a, $b, $n),
             _ => false,
         }
-    }};
+    };
 }
 
 macro_rules! real {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {{
-        const SIZE: usize = size_of::<$type>();
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => each!($type, $a, $b, $n, SIZE, |x, y| x + y),
-            0x22 => each!($type, $a, $b, $n, SIZE, |x, y| if y < x { y } else { x }),
-            0x23 => each!($type, $a, $b, $n, SIZE, |x, y| if y > x { y } else { x }),
-            0x24 => each!($type, $a, $b, $n, SIZE, |x, y| x * y),
+            0x21 => by!($type, Sum, $a, $b, $n),
+            0x22 => by!($type, Min, $a, $b, $n),
+            0x23 => by!($type, Max, $a, $b, $n),
+            0x24 => by!($type, Prod, $a, $b, $n),
             _ => false,
         }
-    }};
+    };
 }
 
 macro_rules! complex {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {{
-        const SIZE: usize = 2 * size_of::<$type>();
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => each!([$type; 2], $a, $b, $n, SIZE, |x, y| [x[0] + y[0], x[1] + y[1]]),
-            0x24 => each!([$type; 2], $a, $b, $n, SIZE, |x, y| [
-                x[0] * y[0] - x[1] * y[1],
-                x[0] * y[1] + x[1] * y[0]
-            ]),
+            0x21 => {
+                each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| ComplexSum
+                    .combine(x, y))
+            }
+            0x24 => each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| {
+                ComplexProduct.combine(x, y)
+            }),
             _ => false,
         }
-    }};
+    };
 }
 
-/// The smaller (or larger) value wins; of equal ones the smaller index.
+/// The pair with the smaller (or larger) value, and of equal ones that with the smaller index.
 macro_rules! pair {
     ($value:ty, $index:ty, $op:expr, $a:expr, $b:expr, $n:expr, $at:expr, $stride:expr) => {{
         for index in 0..$n {
             let (a, b) = ($a.add(index * $stride), $b.add(index * $stride));
-            let x = a.cast::<$value>().read_unaligned();
-            let y = b.cast::<$value>().read_unaligned();
-            let i = a.add($at).cast::<$index>().read_unaligned();
-            let j = b.add($at).cast::<$index>().read_unaligned();
-            let wins = if $op == 0x38 { x < y } else { x > y };
-            if wins || (x == y && i < j) {
-                b.cast::<$value>().write_unaligned(x);
-                b.add($at).cast::<$index>().write_unaligned(i);
-            }
+            let [left, right] = [a, b.cast_const()].map(|x| {
+                let value = x.cast::<$value>().read_unaligned();
+                (value, x.add($at).cast::<$index>().read_unaligned())
+            });
+            let (value, index) = if $op == 0x38 {
+                op::MinLoc.combine(left, right)
+            } else {
+                op::MaxLoc.combine(left, right)
+            };
+            b.cast::<$value>().write_unaligned(value);
+            b.add($at).cast::<$index>().write_unaligned(index);
         }
         true
     }};
 }
+
+/// The index of a pair of floats (MPI_2REAL): in the order of numbers, -0 before 0, NaNs last.
+#[derive(Clone, Copy, PartialEq)]
+#[repr(transparent)]
+struct Place<T>(T);
+
+macro_rules! place {
+    ($($float:ty)*) => {$(
+        impl Eq for Place<$float> {}
+
+        impl Ord for Place<$float> {
+            fn cmp(&self, other: &Self) -> Ordering {
+                let is_nan = self.0.is_nan().cmp(&other.0.is_nan());
+                is_nan.then(self.0.total_cmp(&other.0))
+            }
+        }
+
+        impl PartialOrd for Place<$float> {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+    )*};
+}
+place! { f32 f64 }
 
 /// Arithmetic of C's long double: `b[i] = a[i] op b[i]`.
 type LongFunction = unsafe extern "C" fn(c_int, *const u8, *mut u8, usize);
@@ -210,8 +247,8 @@ pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: u
             PairI64I32 => pair!(i64, i32, op, a, b, n, 8, 16),
             PairI32 => pair!(i32, i32, op, a, b, n, 4, 8),
             PairI16I32 => pair!(i16, i32, op, a, b, n, 4, 8),
-            PairF32 => pair!(f32, f32, op, a, b, n, 4, 8),
-            PairF64 => pair!(f64, f64, op, a, b, n, 8, 16),
+            PairF32 => pair!(f32, Place<f32>, op, a, b, n, 4, 8),
+            PairF64 => pair!(f64, Place<f64>, op, a, b, n, 8, 16),
             PairLongI32 => by_c(phalanx_long_pair, op, a, b, n),
         }
     }

@@ -1,0 +1,265 @@
+//! Operators that have one result, bit by bit, on every way that a reduction can take.
+
+use phalanx::op::{self, Operator};
+use phalanx::schedule::{Operation, Request};
+use phalanx::{Algorithm, Comm, Element, Order};
+
+/// The bits of a value that two values share only if nothing tells them apart.
+pub(crate) trait Bits: Element {
+    fn bits(self) -> Vec<u128>;
+}
+
+macro_rules! bits {
+    ($($type:ty: |$x:ident| $bits:expr;)*) => {$(
+        impl Bits for $type {
+            fn bits(self) -> Vec<u128> {
+                let $x = self;
+                vec![u128::from($bits)]
+            }
+        }
+    )*};
+}
+
+bits! {
+    f64: |x| x.to_bits();
+    f32: |x| x.to_bits();
+    u64: |x| x;
+    u32: |x| x;
+    u16: |x| x;
+    u8: |x| x;
+    i64: |x| x.cast_unsigned();
+    i32: |x| x.cast_unsigned();
+    i8: |x| x.cast_unsigned();
+    bool: |x| x;
+    Weight: |x| x.0.to_bits();
+}
+
+#[cfg(feature = "half")]
+bits! {
+    half::f16: |x| x.to_bits();
+    half::bf16: |x| x.to_bits();
+}
+
+impl<T: Bits, const N: usize> Bits for [T; N] {
+    fn bits(self) -> Vec<u128> {
+        self.into_iter().flat_map(Bits::bits).collect()
+    }
+}
+
+impl<A: Bits, B: Bits> Bits for (A, B) {
+    fn bits(self) -> Vec<u128> {
+        [self.0.bits(), self.1.bits()].concat()
+    }
+}
+
+/// A user's value, for pairs with a place.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub(crate) struct Weight(pub(crate) f32);
+
+/// A number of no pattern.
+fn noise(r: usize, i: usize) -> usize {
+    let x = (r as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ (i as u64 + 1).wrapping_mul(0xd134_2543_de82_ef95);
+    ((x ^ x >> 29) % (1 << 32)) as usize
+}
+
+/// What floats can be: zeros, then numbers, then infinities, then NaNs of both signs and of several
+/// payloads, one of them signalling.
+const FLOATS: [u64; 16] = {
+    let sign = 1 << 63;
+    [
+        0,
+        sign,
+        1.5f64.to_bits(),
+        (-2.5f64).to_bits(),
+        1,
+        f64::MAX.to_bits(),
+        f64::INFINITY.to_bits(),
+        f64::NEG_INFINITY.to_bits(),
+        f64::NAN.to_bits(),
+        f64::NAN.to_bits() | sign,
+        f64::NAN.to_bits() | 77 << 42,
+        f64::NAN.to_bits() | sign | 5 << 48,
+        0x7ff0_0400_0000_0000,
+        u64::MAX,
+        f64::NAN.to_bits() | 1 << 50,
+        0xfff0_0000_4000_0000,
+    ]
+};
+
+/// A float for the operand `x` of element `i`: of zeros only, of numbers, with a few NaNs, of NaNs
+/// only.
+pub(crate) fn double(x: usize, i: usize) -> f64 {
+    let pick = match i % 5 {
+        0 => x % 2,
+        1 => x % 8,
+        2 => 8 + x % 8,
+        3 if x.is_multiple_of(7) => 8 + x / 7 % 8,
+        3 => x % 8,
+        _ => x % 16,
+    };
+    f64::from_bits(FLOATS[pick])
+}
+
+/// The same, with the upper bits only: a conversion would change a signalling NaN.
+pub(crate) fn single(x: usize, i: usize) -> f32 {
+    let bits = double(x, i).to_bits();
+    let (sign, rest) = ((bits >> 32) as u32 & 1 << 31, bits & u64::MAX >> 1);
+    if rest >> 52 == 0x7ff {
+        return f32::from_bits(sign | 0xff << 23 | (rest >> 29) as u32 & 0x7f_ffff);
+    }
+    f64::from_bits(bits) as f32
+}
+
+#[cfg(feature = "half")]
+pub(crate) fn short(x: usize, i: usize) -> half::f16 {
+    let bits = single(x, i).to_bits();
+    let nan = (bits >> 16) as u16 & 0x8000 | 0x7c00 | ((bits >> 13) as u16 & 0x3ff).max(1);
+    if single(x, i).is_nan() {
+        half::f16::from_bits(nan)
+    } else {
+        half::f16::from_f32(single(x, i))
+    }
+}
+
+#[cfg(feature = "half")]
+pub(crate) fn brain(x: usize, i: usize) -> half::bf16 {
+    let bits = (single(x, i).to_bits() >> 16) as u16;
+    half::bf16::from_bits(if single(x, i).is_nan() { bits | 0x10 } else { bits })
+}
+
+/// Every way to reduce `n` elements `make(operand, i)`, each against the fold in rank order.
+fn every_way<T: Bits, O: Operator<T> + Copy + 'static>(
+    comm: &mut Comm,
+    n: usize,
+    op: O,
+    make: fn(usize, usize) -> T,
+) {
+    let (r, p) = (comm.rank(), comm.size());
+    let value = |q: usize, i: usize| make(noise(q, i), i);
+    let fold =
+        |i: usize, upto: usize| (1..upto).fold(value(0, i), |x, q| op.combine(x, value(q, i)));
+    let vector = |range: std::ops::Range<usize>, at: &dyn Fn(usize) -> T| -> Vec<T> {
+        range.map(at).collect()
+    };
+    let identity = op.identity();
+    let before = |i: usize| if r > 0 { fold(i, r) } else { identity.unwrap_or(value(0, i)) };
+    let root = n % p;
+    // Of each operation the input in place or apart, and the output.
+    let (mine, all) = (vector(0..n, &|i| value(r, i)), vector(0..n * p, &|i| value(r, i)));
+    let sum = vector(0..n, &|i| fold(i, p));
+    let wanted = |operation| match operation {
+        Operation::AllReduce => sum.clone(),
+        Operation::Reduce => {
+            if r == root {
+                sum.clone()
+            } else {
+                mine.clone()
+            }
+        }
+        Operation::Scan => vector(0..n, &|i| fold(i, r + 1)),
+        Operation::ExclusiveScan => vector(0..n, &before),
+        _ => vector(r * n..(r + 1) * n, &|i| fold(i, p)),
+    };
+    let operations = [
+        Operation::AllReduce,
+        Operation::Reduce,
+        Operation::Scan,
+        Operation::ExclusiveScan,
+        Operation::ReduceScatter,
+    ];
+    let same = |operation: Operation, got: &[T], way: &str| {
+        for (i, (&x, y)) in got.iter().zip(wanted(operation)).enumerate() {
+            let types = std::any::type_name::<(O, T)>();
+            assert_eq!(x.bits(), y.bits(), "{operation} {way}, {types}: {i} of {n}, p = {p}");
+        }
+    };
+    let blocking = |comm: &mut Comm, operation: Operation, way: &str| {
+        let mut x = mine.clone();
+        match operation {
+            Operation::AllReduce => comm.all_reduce(&mut x, op),
+            Operation::Reduce => comm.reduce(&mut x, op, root),
+            Operation::Scan => comm.scan(&mut x, op),
+            Operation::ExclusiveScan => comm.exclusive_scan(&mut x, op),
+            _ => comm.reduce_scatter_into(&all, &mut x, op),
+        }
+        same(operation, &x, way);
+    };
+    let one_node = comm.nodes() == 1;
+    for operation in operations {
+        blocking(comm, operation, "blocking");
+        blocking(&mut comm.with_order(Order::Fixed), operation, "in fixed order");
+        let request = Request::new(operation, p).root(root);
+        // What a catalogue's tree gives does not depend on the length.
+        let forced = Algorithm::for_operation(operation);
+        for algorithm in forced.filter(|_| one_node && (2..40).contains(&n)) {
+            if algorithm.schedule(&request).is_ok() {
+                blocking(&mut comm.with(algorithm), operation, algorithm.id());
+            }
+        }
+    }
+    if !one_node {
+        return; // Calls between nodes cannot be started.
+    }
+    let [mut a, mut b, mut c, mut d, mut e] = [0; 5].map(|_| mine.clone());
+    comm.requests(|scope| {
+        let started = [
+            scope.all_reduce(&mut a, op),
+            scope.reduce(&mut b, op, root),
+            scope.scan(&mut c, op),
+            scope.exclusive_scan(&mut d, op),
+            scope.reduce_scatter_into(&all, &mut e, op),
+        ];
+        for (operation, request) in operations.into_iter().zip(started) {
+            let got = scope.wait(request);
+            same(operation, got, "started");
+        }
+    });
+    let [mut a, mut b, mut c, mut d, mut e] = [0; 5].map(|_| mine.clone());
+    let mut all = all.clone();
+    comm.requests(|scope| {
+        let set_up = [
+            scope.persistent_all_reduce(&mut a, op),
+            scope.persistent_reduce(&mut b, op, root),
+            scope.persistent_scan(&mut c, op),
+            scope.persistent_exclusive_scan(&mut d, op),
+            scope.persistent_reduce_scatter_into(&mut all, &mut e, op),
+        ];
+        for (operation, call) in operations.into_iter().zip(set_up) {
+            let request = scope.start(call);
+            same(operation, scope.wait(request).buf(), "set up");
+        }
+    });
+}
+
+/// The floats among them.
+pub(crate) fn one_result_of_floats(comm: &mut Comm, n: usize) {
+    every_way(comm, n, op::Min, double);
+    every_way(comm, n, op::Max, double);
+    every_way(comm, n, op::MaxLoc, |x, i| (double(x, i), (x >> 16) as u32 % 3));
+}
+
+/// All operators whose results do not round, on each sort of elements.
+pub(crate) fn one_result(comm: &mut Comm, n: usize) {
+    macro_rules! all {
+        ($($op:ident)*, $make:expr) => {$(every_way(comm, n, op::$op, $make);)*};
+    }
+    one_result_of_floats(comm, n);
+    all!(Min Max, single);
+    all!(Min, |x, i| [double(x, i), double(x / 3, i), double(x / 7, i + 1)]);
+    all!(Min Max Prod, |x, _| x as i8);
+    all!(MinLoc, |x, i| (double(x, i), (x >> 16) as u32 % 3));
+    all!(MinLoc MaxLoc, |x, i| (single(x, i), x as i8));
+    all!(MinLoc, |x, _| (x as u8 % 4, (x >> 8) as i64 % 9));
+    all!(MinLoc MaxLoc, |x, i| (Weight(single(x, i)), x as u32));
+    all!(Sum, |x, _| (x as u32, [x as u16, (x >> 8) as u16]));
+    all!(And Or Xor, |x, _| (x % 3) as i32);
+    all!(And Xor, |x: usize, _| !x.is_multiple_of(9));
+    all!(BitAnd BitOr BitXor, |x, _| x as u16 | 1);
+    #[cfg(feature = "half")]
+    {
+        all!(Min Max, short);
+        all!(Min Max, brain);
+        all!(MinLoc, |x, i| (short(x, i), x as u8 % 2));
+    }
+}
