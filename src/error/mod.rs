@@ -11,6 +11,7 @@ pub use try_error::TryError;
 
 pub(crate) use quit::{Quit, thrown};
 
+use crate::machine::limits;
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
@@ -96,6 +97,22 @@ pub enum Error {
         /// Why not.
         what: String,
     },
+    /// A variable of the environment has a value that cannot be used.
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong, and what is accepted.
+        what: String,
+    },
+    /// The system has refused the memory that a communicator of so many ranks needs.
+    Memory {
+        /// The ranks of the team, or of the part of it.
+        ranks: usize,
+        /// So many bytes were asked for when it refused.
+        bytes: usize,
+        /// The system's limits at that moment.
+        limits: String,
+    },
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -147,6 +164,9 @@ pub enum Error {
         peer: usize,
         /// The last call that it made in this run.
         last: Option<CallSite>,
+        /// What its closure returned, in words, if that is a `Result` with an error in it (or with
+        /// one of a type that the library cannot look into).
+        returned: Option<String>,
     },
     /// Some ranks wait for each other in a circle.
     Deadlock {
@@ -190,6 +210,8 @@ pub enum Error {
         site: Option<CallSite>,
         /// The last call in this run of the rank that did not receive it.
         last: Option<CallSite>,
+        /// As in [`Left`](Error::Left), of the peer.
+        returned: Option<String>,
     },
     /// What ranks do between nodes has failed
     /// ([`Team::run_across`](crate::Team::run_across)): nodes are in different
@@ -247,6 +269,10 @@ impl Error {
         }
     }
 
+    pub(crate) fn refused(ranks: usize, bytes: usize) -> Self {
+        Error::Memory { ranks, bytes, limits: limits::in_words() }
+    }
+
     pub(crate) fn deadline(
         rank: usize,
         peer: usize,
@@ -262,6 +288,24 @@ impl Error {
             return None;
         }
         Some(message_of(payload))
+    }
+
+    /// With what the closure of a rank has returned that the others have missed; `returned` knows
+    /// it of those that have returned.
+    pub(crate) fn with_returned(mut self, returned: impl Fn(usize) -> Option<String>) -> Self {
+        match &mut self {
+            Error::Left { peer, returned: it, .. }
+            | Error::Unreceived { peer, returned: it, .. } => {
+                *it = returned(*peer);
+            }
+            Error::Mismatch { rank, peer, what, .. } => {
+                for rank in [*rank, *peer] {
+                    what.extend(returned(rank).map(|it| returned_words(rank, &it)));
+                }
+            }
+            _ => {}
+        }
+        self
     }
 
     pub(crate) fn panicked(rank: usize, payload: Box<dyn Any + Send>) -> Self {
@@ -310,6 +354,14 @@ impl fmt::Display for Error {
             Error::Record { path, what } => {
                 write!(f, "runs cannot be recorded in '{}': {what}", path.display())
             }
+            Error::Variable { name, what } => write!(f, "{name}: {what}"),
+            Error::Memory { ranks, bytes, limits } => {
+                write!(
+                    f,
+                    "{bytes} bytes of memory for {ranks} ranks were refused (each pair of ranks \
+                     takes 1152 of address space); {limits}"
+                )
+            }
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \
@@ -326,12 +378,13 @@ impl fmt::Display for Error {
                 write!(f, " ({what})")
             }
             Error::Panicked { rank, message, .. } => write!(f, "rank {rank} panicked: {message}"),
-            Error::Left { rank, site, peer, last } => {
+            Error::Left { rank, site, peer, last, returned } => {
                 write!(f, "rank {peer} returned while rank {rank} waited for it")?;
                 if let Some(site) = site {
                     write!(f, " in {site}")?;
                 }
-                last_call(f, *peer, last)
+                last_call(f, *peer, last)?;
+                returned.iter().try_for_each(|it| f.write_str(&returned_words(*peer, it)))
             }
             Error::Deadlock { circle } => {
                 f.write_str("ranks wait for each other in a circle:")?;
@@ -357,7 +410,7 @@ impl fmt::Display for Error {
                 f.write_str(", the team's deadline")?;
                 ranks.iter().try_for_each(|standing| write!(f, "\n  {standing}"))
             }
-            Error::Unreceived { rank, peer, messages, site, last } => {
+            Error::Unreceived { rank, peer, messages, site, last, returned } => {
                 write!(
                     f,
                     "rank {rank} sent {messages} message(s) to rank {peer} that were never received"
@@ -365,7 +418,8 @@ impl fmt::Display for Error {
                 if let Some(site) = site {
                     write!(f, ", the last in {site}")?;
                 }
-                last_call(f, *peer, last)
+                last_call(f, *peer, last)?;
+                returned.iter().try_for_each(|it| f.write_str(&returned_words(*peer, it)))
             }
             Error::Network { rank, site: Some(site), what } => {
                 write!(f, "rank {rank}, {site}: between nodes: {what}")
@@ -382,6 +436,13 @@ impl fmt::Display for Error {
             Error::Dead => f.write_str("the communicator's team has failed before"),
         }
     }
+}
+
+fn returned_words(rank: usize, what: &str) -> String {
+    format!(
+        "; the closure of rank {rank} returned {what}: under Team::try_run a rank's Err ends the \
+         run, and is what the caller gets"
+    )
 }
 
 fn last_call(f: &mut fmt::Formatter<'_>, rank: usize, last: &Option<CallSite>) -> fmt::Result {

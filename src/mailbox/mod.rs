@@ -9,6 +9,7 @@ mod channel_table;
 mod eager_buffer;
 mod gate;
 mod lane_boards;
+mod memory;
 mod pages;
 
 pub(crate) use board::{BRIEF_ALIGN, BRIEF_ROOM, Board, Notice};
@@ -25,6 +26,7 @@ pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
 pub(crate) use lane_boards::{COPY_ROOM, LANES, Lanes};
+pub(crate) use memory::{RefusedMemory, collect};
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, page};
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]

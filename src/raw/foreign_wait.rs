@@ -43,6 +43,13 @@ impl Waits {
         Waits(comm.fabric().world_arc().clone())
     }
 
+    /// From now on `text` makes what is said of a wait that lasts
+    /// ([`Builder::stall_warning`](crate::Builder::stall_warning)), of the wait in words: for an
+    /// interface that knows more of its ranks. It is called by a rank that waits, once in a run.
+    pub fn set_stall_text(&self, text: impl Fn(&str) -> String + Send + Sync + 'static) {
+        self.0.set_stall_text(Box::new(text));
+    }
+
     /// The wait that rank `rank` of the team is in, if it has waited for long.
     pub fn of_rank(&self, rank: usize) -> Option<RankWait> {
         self.0.long_wait_of(rank)
