@@ -622,7 +622,7 @@ fn a_run_that_does_not_end_is_told() {
                 "the caller of `run` has waited 100ms for rank 1 to return; the run has failed: \
                  rank 0 panicked: ",
             ),
-            ("owed", "rank 0 has waited 100ms for rank 1 to leave the run; the run has failed"),
+            ("owed", "rank 0 has waited 100ms for rank 1 to leave the failed run, and waits on:"),
         ] {
             let text = said(case, "");
             assert!(text.contains(&format!("phalanx: {head}")), "{case}: {text}");

@@ -17,6 +17,8 @@ pub(crate) enum LongWait {
     ForNodes { rank: usize },
     /// That a rank leaves a run that has failed.
     ToLeave { rank: usize, peer: usize },
+    /// That a test in a loop finds something.
+    InTests { rank: usize },
     /// By the caller of `run`, that a rank's closure ends.
     ForEnd { peer: usize },
 }
@@ -40,8 +42,9 @@ impl LongWait {
                 format!("rank {rank} has waited {time:?} for other nodes")
             }
             LongWait::ToLeave { rank, peer } => {
-                format!("rank {rank} has waited {time:?} for rank {peer} to leave the run")
+                format!("rank {rank} has waited {time:?} for rank {peer} to leave the failed run")
             }
+            LongWait::InTests { rank } => format!("rank {rank} has tested in vain for {time:?}"),
             LongWait::ForEnd { peer } => {
                 format!("the caller of `run` has waited {time:?} for rank {peer} to return")
             }
@@ -89,7 +92,7 @@ impl StallWarning {
     ) -> String {
         let mut head = wait.lasting(self.after.unwrap_or_default());
         if let Some(cause) = cause {
-            head = format!("{head}; the run has failed: {cause}");
+            head += &format!("; the run has failed: {cause}");
         }
         match self.text.get() {
             Some(text) => text(&head),

@@ -2,9 +2,10 @@
 //! waits as in a call of the library, on the same graph of waits, and is woken like it.
 
 use crate::Comm;
-use crate::fabric::{RankWait, TeamState};
+use crate::fabric::{LongWait, RankWait, TeamState};
 use crate::sync::Arc;
 use std::fmt;
+use std::time::Duration;
 
 /// Waits until `ready`, which rank `peer` makes true, and wakes this one by [`wake`]; by none: any
 /// rank does. Spins, yields and sleeps as every wait, ends if the peer has left, and is on the
@@ -48,6 +49,14 @@ impl Waits {
     /// interface that knows more of its ranks. It is called by a rank that waits, once in a run.
     pub fn set_stall_text(&self, text: impl Fn(&str) -> String + Send + Sync + 'static) {
         self.0.set_stall_text(Box::new(text));
+    }
+
+    /// Rank `rank`, the calling one, has tested in vain for `time`: says so as a wait does, if that
+    /// is long enough.
+    pub fn warn_of_tests(&self, rank: usize, time: Duration) {
+        if self.0.stall_warning().is_some_and(|limit| time >= limit) {
+            self.0.warn_of_stall(LongWait::InTests { rank }, self.0.run());
+        }
     }
 
     /// The wait that rank `rank` of the team is in, if it has waited for long.
