@@ -593,7 +593,7 @@ fn a_wait_without_a_deadline_is_told() {
         let text = said("lock", "");
         assert!(text.contains(" waits for rank ") && text.contains("is in its own code"), "{text}");
         let text = said("any", "");
-        assert!(text.contains("rank 0 has waited 100ms for a message from any rank, "), "{text}");
+        assert!(text.contains("rank 0 has waited 100ms for any other rank, and"), "{text}");
         assert!(text.contains("rank 0 waits for a message from any rank; latest"), "{text}");
         for case in ["started", "external"] {
             let text = said(case, "");

@@ -10,20 +10,20 @@ use std::time::Duration;
 /// What is waited for.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(loom, allow(dead_code))] // Made by teams and communicators only.
-pub(crate) enum LongWait {
+pub(crate) enum LongWait<'a> {
     /// Something of a rank; of any, if that is the waiting rank itself.
     ForRank { rank: usize, peer: usize },
     /// Other nodes.
     ForNodes { rank: usize },
     /// That a rank leaves a run that has failed.
     ToLeave { rank: usize, peer: usize },
-    /// That a test in a loop finds something.
-    InTests { rank: usize },
+    /// That a test in a loop, this call, finds something.
+    InTests { rank: usize, call: &'a str },
     /// By the caller of `run`, that a rank's closure ends.
     ForEnd { peer: usize },
 }
 
-impl LongWait {
+impl LongWait<'_> {
     /// Whether a deadline ends it.
     fn has_deadline(self) -> bool {
         matches!(self, LongWait::ForRank { .. } | LongWait::ForNodes { .. })
@@ -33,7 +33,7 @@ impl LongWait {
     fn lasting(self, time: Duration) -> String {
         match self {
             LongWait::ForRank { rank, peer } if rank == peer => {
-                format!("rank {rank} has waited {time:?} for a message from any rank")
+                format!("rank {rank} has waited {time:?} for any other rank")
             }
             LongWait::ForRank { rank, peer } => {
                 format!("rank {rank} has waited {time:?} for rank {peer}")
@@ -44,7 +44,9 @@ impl LongWait {
             LongWait::ToLeave { rank, peer } => {
                 format!("rank {rank} has waited {time:?} for rank {peer} to leave the failed run")
             }
-            LongWait::InTests { rank } => format!("rank {rank} has tested in vain for {time:?}"),
+            LongWait::InTests { rank, call } => {
+                format!("rank {rank} has tested in vain for {time:?}, in {call}")
+            }
             LongWait::ForEnd { peer } => {
                 format!("the caller of `run` has waited {time:?} for rank {peer} to return")
             }
@@ -76,6 +78,12 @@ impl StallWarning {
         self.said.fetch_max(run, Relaxed) < run
     }
 
+    /// Whether it was said in run `run`.
+    #[cfg_attr(loom, allow(dead_code))] // Of interfaces only.
+    pub(super) fn is_said(&self, run: u64) -> bool {
+        self.said.load(Relaxed) >= run
+    }
+
     /// From now on `text` makes what is said.
     #[cfg_attr(loom, allow(dead_code))] // Of interfaces only.
     pub(super) fn set_text(&self, text: StallText) {
@@ -86,7 +94,7 @@ impl StallWarning {
     /// What is said: of a run that has failed with `cause`, if it has.
     pub(super) fn text(
         &self,
-        wait: LongWait,
+        wait: LongWait<'_>,
         cause: Option<String>,
         ranks: &[RankReport],
     ) -> String {

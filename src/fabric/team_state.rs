@@ -361,11 +361,17 @@ impl TeamState {
     ///
     /// [`stall_warning`]: TeamState::stall_warning
     #[cold]
-    pub(crate) fn warn_of_stall(&self, wait: LongWait, run: u64) {
+    pub(crate) fn warn_of_stall(&self, wait: LongWait<'_>, run: u64) {
         if self.stall.claim(run) {
             let cause = self.cause(run);
             say(&self.stall.text(wait, cause, &self.standings(run)));
         }
+    }
+
+    /// Whether a wait of `time` in run `run` is to be told, and was not.
+    #[cfg_attr(loom, allow(dead_code))] // Of interfaces only.
+    pub(crate) fn is_stall(&self, time: Duration, run: u64) -> bool {
+        self.stall.after.is_some_and(|after| time >= after) && !self.stall.is_said(run)
     }
 
     /// Every rank at this moment.

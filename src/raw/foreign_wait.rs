@@ -51,11 +51,12 @@ impl Waits {
         self.0.set_stall_text(Box::new(text));
     }
 
-    /// Rank `rank`, the calling one, has tested in vain for `time`: says so as a wait does, if that
-    /// is long enough.
-    pub fn warn_of_tests(&self, rank: usize, time: Duration) {
-        if self.0.stall_warning().is_some_and(|limit| time >= limit) {
-            self.0.warn_of_stall(LongWait::InTests { rank }, self.0.run());
+    /// Rank `rank`, the calling one, has tested in vain for `time`, in `call`: says so as a wait
+    /// does, if that is long enough.
+    pub fn warn_of_tests(&self, rank: usize, time: Duration, call: impl FnOnce() -> String) {
+        let run = self.0.run();
+        if self.0.is_stall(time, run) {
+            self.0.warn_of_stall(LongWait::InTests { rank, call: &call() }, run);
         }
     }
 

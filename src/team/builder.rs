@@ -259,7 +259,9 @@ impl Builder {
         self
     }
 
-    /// Bytes of stack for each worker. Default: the standard library's.
+    /// Bytes of stack for each worker. Default: the standard library's (2 MiB, or the bytes in
+    /// `RUST_MIN_STACK`). A worker that overflows its stack ends the process with the standard
+    /// library's words: `thread 'phalanx-1' has overflowed its stack`, for rank 1.
     ///
     /// A worker is bound to its core before it runs anything else, and a stack's
     /// pages are taken when they are first written: what a rank keeps on its

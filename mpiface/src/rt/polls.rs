@@ -144,7 +144,7 @@ impl Polls {
             stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
         }
         if is_idle {
-            world.warn_of_tests(me, waited);
+            world.warn_of_tests(me, waited, site);
         }
         thread::yield_now();
     }

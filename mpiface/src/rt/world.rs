@@ -289,9 +289,9 @@ impl World {
         )
     }
 
-    /// Rank `rank`, the calling one, has tested in vain for `time`.
-    pub fn warn_of_tests(&self, rank: usize, time: Duration) {
-        self.waits.warn_of_tests(rank, time);
+    /// Rank `rank`, the calling one, has tested in vain for `time`, at `site`.
+    pub fn warn_of_tests(&self, rank: usize, time: Duration, site: Site) {
+        self.waits.warn_of_tests(rank, time, || site.describe());
     }
 
     /// A new communicator of these ranks: the part that they share.
