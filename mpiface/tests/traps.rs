@@ -670,7 +670,7 @@ fn a_rank_that_waits_for_long_says_so_once() {
         let err = run(how, &["--stall-warning", "0.3"], "");
         assert_eq!(err.matches(once).count(), 1, "{how}: {err}");
         assert_eq!(err.matches("phalanx: rank ").count(), 1, "{how}: {err}");
-        assert!(err.contains(" 300ms ") && err.contains(waits), "{how}: {err}");
+        assert!(err.contains(" 300ms") && err.contains(waits), "{how}: {err}");
         let late = "rank 1 runs; its latest collective: MPI_Barrier at stall.c:";
         assert!(err.contains(late), "{how}: {err}");
     }

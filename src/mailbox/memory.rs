@@ -1,5 +1,8 @@
 //! Memory that the system may refuse: what grows with the number of ranks.
 
+#[cfg(not(loom))]
+use super::pages::{has_space, is_space_limited};
+
 /// The system has refused so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RefusedMemory {
@@ -22,6 +25,21 @@ pub(crate) fn collect<T>(
     let mut all = reserve(n)?;
     all.extend((0..n).map(make));
     Ok(all.into_boxed_slice())
+}
+
+/// Where address space is limited: whether there are `bytes` of it, and as much as `ranks` ranks
+/// take by small allocations, which cannot fail without ending the process. (Without a limit the
+/// system refuses large ones only.)
+#[cfg(not(loom))]
+pub(crate) fn check_room(bytes: usize, ranks: usize) -> Result<(), RefusedMemory> {
+    /// Of a rank, and of a pair of ranks: `tests/start.rs`.
+    const SMALL: (usize, usize) = (16 << 10, 80);
+    let small = (1 << 20) + ranks * (SMALL.0 + ranks * SMALL.1);
+    let bytes = bytes.saturating_add(small);
+    match is_space_limited() && !has_space(bytes) {
+        true => Err(RefusedMemory { bytes }),
+        false => Ok(()),
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -7,7 +7,7 @@ use crate::comm::explain_team;
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState};
 use crate::machine::{Machine, MachineError, NumaNode, affinity};
-use crate::mailbox::{MAX_RANKS, RefusedMemory};
+use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
@@ -47,6 +47,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
         })
         .collect();
     let ports = ports.map_err(refused)?;
+    check_room(0, ranks).map_err(refused)?;
     Ok(ports.into_iter().map(|port| Comm::new(port, None, rules.clone())).collect())
 }
 

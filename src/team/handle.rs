@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::affinity::{self, BoundForNow};
 use crate::machine::{Machine, limits};
-use crate::mailbox::{MAX_RANKS, RefusedMemory};
+use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room, is_space_limited};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::tuning::{
@@ -224,9 +224,21 @@ impl Team {
             pins_caller: builder.pin_caller == Some(true),
             _units: units,
         };
-        let (told, tell) = mpsc::channel();
+        let is_limited = is_space_limited();
+        let (told, tell) = mpsc::channel::<()>();
         for (worker, sleeper) in sleepers.into_iter().enumerate() {
-            let (shared, told, pu) = (team.shared.clone(), told.clone(), pus[worker + 1]);
+            let (shared, pu) = (team.shared.clone(), pus[worker + 1]);
+            let refused = |e| refused_thread(&e, (worker + 1, ranks - 1), builder.stack_size);
+            let (told, own) = match is_limited {
+                true => {
+                    let stack = builder.stack_size.unwrap_or(USUAL_STACK);
+                    let room = check_room(stack, ranks);
+                    room.map_err(|_| refused(io::ErrorKind::OutOfMemory.into()))?;
+                    let (told, own) = mpsc::channel();
+                    (told, Some(own))
+                }
+                false => (told.clone(), None),
+            };
             let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
             if let Some(bytes) = builder.stack_size {
                 thread = thread.stack_size(bytes);
@@ -235,12 +247,15 @@ impl Team {
                 if let Some(pu) = pu {
                     shared.bind(worker + 1, pu);
                 }
+                // Its first allocation, for which the C library may take 64 MiB of address space.
+                let _: &Thread = Thread::here();
                 drop(told);
                 shared.work(worker, &sleeper);
             });
             // On an error the team is dropped, and with it the workers.
-            let refused = |e| refused_thread(&e, (worker + 1, ranks - 1), builder.stack_size);
             team.workers.push(spawned.map_err(refused)?);
+            // With little room it is known what this one takes before the next is started.
+            let _: Option<Result<(), _>> = own.map(|own| own.recv());
         }
         drop(told);
         // Every worker is bound (or knows why not) once it has dropped its
@@ -633,6 +648,9 @@ impl fmt::Debug for Team {
         f.debug_struct("Team").field("bindings", &self.bindings()).finish_non_exhaustive()
     }
 }
+
+/// The standard library's.
+const USUAL_STACK: usize = 2 << 20;
 
 /// Why worker `number` of `workers` was not started, and which limits it can have met.
 #[cold]
