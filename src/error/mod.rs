@@ -2,10 +2,12 @@
 
 mod quit;
 mod rank_report;
+mod returned_error;
 mod source_line;
 mod try_error;
 
 pub use rank_report::{Activity, RankReport};
+pub use returned_error::ReturnedError;
 pub use source_line::{ForeignCall, SourceLine};
 pub use try_error::TryError;
 
@@ -164,9 +166,8 @@ pub enum Error {
         peer: usize,
         /// The last call that it made in this run.
         last: Option<CallSite>,
-        /// What its closure returned, in words, if that is a `Result` with an error in it (or with
-        /// one of a type that the library cannot look into).
-        returned: Option<String>,
+        /// The error that its closure returned, if it was one.
+        returned: Option<Box<ReturnedError>>,
     },
     /// Some ranks wait for each other in a circle.
     Deadlock {
@@ -210,8 +211,8 @@ pub enum Error {
         site: Option<CallSite>,
         /// The last call in this run of the rank that did not receive it.
         last: Option<CallSite>,
-        /// As in [`Left`](Error::Left), of the peer.
-        returned: Option<String>,
+        /// The error that the peer's closure returned, if it was one.
+        returned: Option<Box<ReturnedError>>,
     },
     /// What ranks do between nodes has failed
     /// ([`Team::run_across`](crate::Team::run_across)): nodes are in different
@@ -293,15 +294,12 @@ impl Error {
     /// With what the closure of a rank has returned that the others have missed; `returned` knows
     /// it of those that have returned.
     pub(crate) fn with_returned(mut self, returned: impl Fn(usize) -> Option<String>) -> Self {
+        let of = |rank| returned(rank).map(|what| ReturnedError { rank, what });
         match &mut self {
             Error::Left { peer, returned: it, .. }
-            | Error::Unreceived { peer, returned: it, .. } => {
-                *it = returned(*peer);
-            }
+            | Error::Unreceived { peer, returned: it, .. } => *it = of(*peer).map(Box::new),
             Error::Mismatch { rank, peer, what, .. } => {
-                for rank in [*rank, *peer] {
-                    what.extend(returned(rank).map(|it| returned_words(rank, &it)));
-                }
+                what.extend([*rank, *peer].into_iter().filter_map(of).map(|it| format!("; {it}")));
             }
             _ => {}
         }
@@ -384,7 +382,7 @@ impl fmt::Display for Error {
                     write!(f, " in {site}")?;
                 }
                 last_call(f, *peer, last)?;
-                returned.iter().try_for_each(|it| f.write_str(&returned_words(*peer, it)))
+                returned.iter().try_for_each(|it| write!(f, "; {it}"))
             }
             Error::Deadlock { circle } => {
                 f.write_str("ranks wait for each other in a circle:")?;
@@ -419,7 +417,7 @@ impl fmt::Display for Error {
                     write!(f, ", the last in {site}")?;
                 }
                 last_call(f, *peer, last)?;
-                returned.iter().try_for_each(|it| f.write_str(&returned_words(*peer, it)))
+                returned.iter().try_for_each(|it| write!(f, "; {it}"))
             }
             Error::Network { rank, site: Some(site), what } => {
                 write!(f, "rank {rank}, {site}: between nodes: {what}")
@@ -436,13 +434,6 @@ impl fmt::Display for Error {
             Error::Dead => f.write_str("the communicator's team has failed before"),
         }
     }
-}
-
-fn returned_words(rank: usize, what: &str) -> String {
-    format!(
-        "; the closure of rank {rank} returned {what}: under Team::try_run a rank's Err ends the \
-         run, and is what the caller gets"
-    )
 }
 
 fn last_call(f: &mut fmt::Formatter<'_>, rank: usize, last: &Option<CallSite>) -> fmt::Result {
