@@ -94,7 +94,9 @@ pub use comm::{CallStatistics, Canceller, Cart, Choice, Comm, Forced, Global};
 pub use comm::{Neighborhood, Peers, Spread};
 pub use comm::{OpenRequest, Persistent, Requests, Source, Status, Tag};
 pub use element::Element;
-pub use error::{Activity, CallSite, Error, Payload, RankReport, SourceLine, TryError, Waiting};
+pub use error::{
+    Activity, CallSite, Error, Payload, RankReport, ReturnedError, SourceLine, TryError, Waiting,
+};
 pub use exec::{Hazard, check_hazards};
 pub use mailbox::MAX_RANKS;
 pub use order::Order;

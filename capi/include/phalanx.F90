@@ -45,6 +45,7 @@ module phalanx
         integer(c_int) :: pin_caller = 0, placement = 0
         type(c_ptr) :: numbers = c_null_ptr
         integer(c_size_t) :: count = 0
+        real(c_double) :: stall_warning = 0
     end type
 
     abstract interface

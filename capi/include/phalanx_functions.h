@@ -205,7 +205,8 @@ typedef struct phx_options {
      */
     int wait;
     /*
-     A rank that has waited so many seconds for another ends the run; 0: never.
+     A rank that has waited so many seconds for another ends the run; 0: never. A rank that is in
+     its own code meanwhile keeps `run` from returning until it makes a call or returns.
      */
     double deadline;
     /*
@@ -229,6 +230,12 @@ typedef struct phx_options {
      How many of them.
      */
     size_t count;
+    /*
+     A rank that has waited so many seconds says once in a run on the standard error which ranks
+     wait for which, and waits on; 0: after those in PHALANX_STALL_WARNING, else 30, or never if
+     there is a deadline; less than 0: never.
+     */
+    double stall_warning;
 } phx_options;
 
 /*
@@ -377,7 +384,8 @@ typedef struct phx_i64_at {
 #define PHX_ERR_RANKS 13
 
 /*
- The machine could not be read, a thread not be started, or ranks not be placed.
+ The machine could not be read, memory not be had, a thread not be started, or ranks not be
+ placed; or a variable of the environment is wrong.
  */
 #define PHX_ERR_SYSTEM 14
 

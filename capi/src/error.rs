@@ -36,7 +36,8 @@ pub const PHX_ERR_PANIC: phx_err = 11;
 pub const PHX_ERR_CANCELLED: phx_err = 12;
 /// No team of this many ranks is possible.
 pub const PHX_ERR_RANKS: phx_err = 13;
-/// The machine could not be read, a thread not be started, or ranks not be placed.
+/// The machine could not be read, memory not be had, a thread not be started, or ranks not be
+/// placed; or a variable of the environment is wrong.
 pub const PHX_ERR_SYSTEM: phx_err = 14;
 /// Anything else.
 pub const PHX_ERR_OTHER: phx_err = 15;
@@ -72,6 +73,8 @@ pub(crate) fn code(error: &Error) -> phx_err {
         | Error::Machine(_)
         | Error::Model { .. }
         | Error::Profile(_)
+        | Error::Variable { .. }
+        | Error::Memory { .. }
         | Error::Spawn(_) => PHX_ERR_SYSTEM,
         Error::Busy => PHX_ERR_BUSY,
         Error::Parts { .. } | Error::Argument { .. } => PHX_ERR_ARGUMENT,

@@ -39,7 +39,8 @@ pub struct phx_options {
     pub ranks: c_int,
     /// `PHX_WAIT_AUTO`, `PHX_WAIT_SPIN`, `PHX_WAIT_YIELD` or `PHX_WAIT_PARK`.
     pub wait: c_int,
-    /// A rank that has waited so many seconds for another ends the run; 0: never.
+    /// A rank that has waited so many seconds for another ends the run; 0: never. A rank that is in
+    /// its own code meanwhile keeps `run` from returning until it makes a call or returns.
     pub deadline: c_double,
     /// Bytes of a worker's stack; 0: the system's.
     pub stack: usize,
@@ -52,14 +53,29 @@ pub struct phx_options {
     pub numbers: *const usize,
     /// How many of them.
     pub count: usize,
+    /// A rank that has waited so many seconds says once in a run on the standard error which ranks
+    /// wait for which, and waits on; 0: after those in PHALANX_STALL_WARNING, else 30, or never if
+    /// there is a deadline; less than 0: never.
+    pub stall_warning: c_double,
 }
 
 impl Default for phx_options {
     fn default() -> Self {
         let (numbers, count) = (std::ptr::null(), 0);
         let (size, ranks, wait, deadline, stack, pin_caller) = (0, 0, 0, 0.0, 0, 0);
-        let placement = PHX_PLACE_AUTO;
-        phx_options { size, ranks, wait, deadline, stack, pin_caller, placement, numbers, count }
+        let (placement, stall_warning) = (PHX_PLACE_AUTO, 0.0);
+        phx_options {
+            size,
+            ranks,
+            wait,
+            deadline,
+            stack,
+            pin_caller,
+            placement,
+            numbers,
+            count,
+            stall_warning,
+        }
     }
 }
 
@@ -169,6 +185,11 @@ impl phx_options {
             let limit = Duration::try_from_secs_f64(self.deadline)
                 .map_err(|_| format!("a deadline of {} seconds", self.deadline))?;
             builder = builder.deadline(limit);
+        }
+        if self.stall_warning != 0.0 {
+            let after = Duration::try_from_secs_f64(self.stall_warning.max(0.0))
+                .map_err(|_| format!("a warning after {} seconds", self.stall_warning))?;
+            builder = builder.stall_warning(after);
         }
         if self.stack > 0 {
             builder = builder.stack_size(self.stack);

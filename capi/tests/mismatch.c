@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -335,6 +336,41 @@ static void *on_own_thread(void *argument) {
     return NULL;
 }
 
+/* Rank 1 is late for a barrier. */
+static void late(phx_comm *c, void *argument) {
+    const char *name = argument;
+    struct timespec some = {0, 300000000};
+    if (phx_rank(c) == 1)
+        nanosleep(&some, NULL);
+    WANT(phx_barrier(c) == PHX_OK);
+}
+
+/* A wait without a deadline is told on the standard error, unless that is turned off. */
+static void warned(void) {
+    char name[] = "warned", text[4000] = "";
+    for (int told = 0; told < 2; told++) {
+        phx_options options = {0};
+        phx_team *team;
+        FILE *file = tmpfile();
+        int kept = dup(2);
+        options.ranks = 2;
+        options.stall_warning = told ? 0.1 : -1;
+        WANT(phx_team_new(&options, &team) == PHX_OK);
+        WANT(dup2(fileno(file), 2) == 2);
+        phx_err code = phx_team_run(team, late, name);
+        dup2(kept, 2);
+        close(kept);
+        rewind(file);
+        text[fread(text, 1, sizeof text - 1, file)] = 0;
+        fclose(file);
+        WANT(code == PHX_OK && phx_team_free(team) == PHX_OK);
+        WANT(told || !text[0]);
+        WANT(!told || strstr(text, "rank 0 has waited 100ms for rank 1, and waits on:"));
+        WANT(!told || strstr(text, "rank 0 waits for rank 1; latest calls: phx_barrier"));
+        WANT(!told || (strstr(text, "mismatch.c:") && strstr(text, "phx_options.stall_warning")));
+    }
+}
+
 int main(void) {
     const char *name = "main";
     for (int p = 2; p <= 8; p += 3) {
@@ -398,6 +434,7 @@ int main(void) {
             WANT(told >= 1);
         }
     }
+    warned();
     WANT(phx_run(-1, good, NULL) == PHX_ERR_ARGUMENT);
     WANT(phx_run(100000, good, NULL) == PHX_ERR_RANKS);
     WANT(strcmp(phx_error_name(PHX_ERR_MISMATCH), "ranks disagree") == 0);

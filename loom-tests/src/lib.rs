@@ -132,6 +132,9 @@ mod mutants {
     mod comm_hold {
         pub(super) use crate::fabric::CommHold;
     }
+    mod long_wait {
+        pub(super) use crate::fabric::LongWait;
+    }
     mod comm_state {
         pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};
     }

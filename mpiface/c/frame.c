@@ -38,16 +38,25 @@ static void *file_of(const void *address) {
   return dladdr(address, &info) ? info.dli_fbase : NULL;
 }
 
+/* Whether an address lies in the rank's program; of a thread that the program made, which has no
+ * frame: whether it lies neither in the C library nor in the launcher. */
+static int is_in_program(const void *address) {
+  void *file = file_of(address);
+  if (current)
+    return file == current->program;
+  return file && file != file_of((void *)abort) && file != file_of((void *)is_in_program);
+}
+
 /* An address, or if it is not in the rank's program (but in a library that the program called): the
  * one in the program from which the call came, if it is found. For a signal's handler, too, of a
  * process that ends. */
 void *phalanx_in_program(void *address) {
   void *trail[64];
-  if (!current || file_of(address) == current->program)
+  if (is_in_program(address))
     return address;
   int depth = backtrace(trail, sizeof trail / sizeof *trail);
   for (int i = 0; i < depth; i++)
-    if (file_of(trail[i]) == current->program)
+    if (is_in_program(trail[i]))
       return trail[i];
   return address;
 }

@@ -79,7 +79,7 @@ fn calls(function: Function, argument: *mut c_void) -> impl Fn(usize, &Copy) + S
 /// `bind` is the shim's function; it is called once.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn phalanx_mpi_guest(bind: Bind) {
-    let world = Arc::new(World::new(1));
+    let world = World::new(1, None);
     world.enter(0);
     // Never freed: the program may call MPI until it ends.
     let rank: *const Rank = Box::leak(Box::new(Rank::hosted(world, 0)));

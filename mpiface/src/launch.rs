@@ -1,15 +1,17 @@
 //! Runs a program: a thread a rank, pinned, with a large stack and a private copy of the program.
 
 use crate::cores::{core_of, cores, pin};
+use crate::faults;
 use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::{TABLE, recording_table};
 use crate::rt::error::{EXIT, Site};
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::{World, lock};
-use std::ffi::{CString, c_char, c_int, c_void};
+use crate::static_tls;
+use std::ffi::{CString, c_char};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -29,6 +31,8 @@ pub struct Job {
     pub arguments: Vec<CString>,
     /// Bytes of stack for each rank.
     pub stack: usize,
+    /// How long a rank waits before it says so, zero for ever; none: as the library has it.
+    pub stall_warning: Option<Duration>,
     /// Whether each rank keeps to a core.
     pub is_pinned: bool,
 }
@@ -39,11 +43,15 @@ pub struct Job {
 /// # Errors
 /// If the program cannot be loaded.
 pub fn run(job: &Job) -> Result<i32, String> {
+    let set_aside = static_tls::restore();
     let image = Arc::new(Image::read(&job.program)?);
+    if set_aside == 0 {
+        static_tls::reserve(image.static_tls().saturating_mul(job.ranks));
+    }
     raise_descriptors();
-    let world = Arc::new(World::new(job.ranks));
+    let world = World::new(job.ranks, job.stall_warning);
     let cores = cores();
-    catch_faults();
+    faults::catch();
     if job.ranks > 1 {
         frame::print_lines();
     }
@@ -77,9 +85,10 @@ pub fn run(job: &Job) -> Result<i32, String> {
             };
             thread::Builder::new()
                 .name(format!("rank {me}"))
-                .stack_size(job.stack)
+                // (What is set aside for thread-locals is a part of the stack.)
+                .stack_size(job.stack.saturating_add(set_aside))
                 .spawn_scoped(scope, body)
-                .map_err(|error| format!("a thread for rank {me}: {error}"))?;
+                .map_err(|error| refused_thread(&error, me, job.stack))?;
         }
         Ok::<(), String>(())
     })?;
@@ -122,8 +131,7 @@ fn run_rank(
 ) {
     let Program(copy, rank) = program;
     world.enter(me);
-    RANK.set(Some(me));
-    alternate_stack();
+    faults::enter(me);
     let main = copy.main().unwrap_or_else(|text| {
         eprintln!("phalanx-mpirun: rank {me}: {text}");
         std::process::exit(1)
@@ -176,6 +184,15 @@ fn say_open(mut open: Vec<(usize, String, Site)>) {
     eprintln!("{text}");
 }
 
+/// Why a rank's thread was not started, and what may help.
+pub(crate) fn refused_thread(error: &std::io::Error, rank: usize, stack: usize) -> String {
+    format!(
+        "a thread for rank {rank}: {error} (each has {} MiB of stack, as `--stack` or `ulimit -s` \
+         says; other limits: `ulimit -v` and `ulimit -u`, or a container's number of threads)",
+        stack >> 20
+    )
+}
+
 /// Ends the run after MPIEXEC_TIMEOUT seconds, as other launchers do, and says what each rank does.
 fn limit_time(world: &Arc<World>) {
     let seconds = std::env::var("MPIEXEC_TIMEOUT").ok().and_then(|it| it.parse().ok());
@@ -198,83 +215,5 @@ fn raise_descriptors() {
             limit.rlim_cur = limit.rlim_max;
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
-    }
-}
-
-thread_local! {
-    static RANK: std::cell::Cell<Option<usize>> = const { std::cell::Cell::new(None) };
-}
-
-/// The address at which the first fault came: it is told once.
-static FAULT: AtomicUsize = AtomicUsize::new(0);
-
-/// Names the rank of a fault, then lets the process die of it as it would without us (core dump,
-/// code 139 or 134): the program's own handler, if it installs one, replaces this.
-fn catch_faults() {
-    for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
-        // SAFETY: the handler does what a handler may do: it writes, and sets the default action.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = fault as *const () as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND;
-            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
-    }
-}
-
-/// A stack for the handler, in case the rank's own has overflowed. Leaked with its thread.
-fn alternate_stack() {
-    const LENGTH: usize = 64 << 10;
-    let room = Box::leak(vec![0_u8; LENGTH].into_boxed_slice());
-    let stack = libc::stack_t { ss_sp: room.as_mut_ptr().cast(), ss_flags: 0, ss_size: LENGTH };
-    // SAFETY: the memory is leaked, so it lives as long as the thread.
-    unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) };
-}
-
-extern "C" fn fault(signal: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
-    let address = counter(context);
-    // Told once; nothing is published by it.
-    if FAULT.swap(1, Ordering::Relaxed) == 0 {
-        let name = match signal {
-            libc::SIGSEGV => "segmentation fault",
-            libc::SIGBUS => "bus error",
-            libc::SIGFPE => "arithmetic fault",
-            libc::SIGILL => "illegal instruction",
-            _ => "abort",
-        };
-        // The process dies now: what follows allocates, which a handler must not rely on; an alarm
-        // ends it if it hangs.
-        // SAFETY: asks for a signal whose default action ends the process.
-        unsafe { libc::alarm(5) };
-        let who = match RANK.try_with(std::cell::Cell::get) {
-            Ok(Some(rank)) => format!("rank {rank}"),
-            _ => "a thread of a rank".to_owned(),
-        };
-        let place = address.and_then(|it| {
-            let after = frame::in_program(it + 1);
-            let how = if after == it + 1 { "at" } else { "in a call at" };
-            Some(format!(" {how} {}", crate::rt::error::place(after)?))
-        });
-        let place = place.unwrap_or_default();
-        eprintln!("phalanx: {who}: {name}{place}");
-    }
-    // SAFETY: the default action was restored when the handler was entered; the signal comes again
-    // when this returns.
-    unsafe { libc::raise(signal) };
-}
-
-/// The address of the instruction at which a signal came.
-fn counter(context: *mut c_void) -> Option<usize> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let context = context.cast::<libc::ucontext_t>();
-        // SAFETY: the kernel's structure, handed to the handler.
-        let registers = unsafe { &(*context).uc_mcontext.gregs };
-        registers.get(libc::REG_RIP as usize).and_then(|it| usize::try_from(*it).ok())
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        let _ = context;
-        None
     }
 }

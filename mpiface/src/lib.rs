@@ -6,9 +6,12 @@
 
 pub mod cores;
 mod embed;
+mod faults;
 pub mod home;
 pub mod launch;
 pub mod load;
 pub mod rt;
+pub mod stack;
+mod static_tls;
 pub mod team;
 pub mod wrapper;

@@ -26,12 +26,13 @@
 //! ```
 
 use crate::cores::{cores, pin, ranks};
-use crate::launch::binding;
+use crate::launch::{binding, refused_thread};
 use crate::load::image::{Copy, Host, Image};
 use crate::rt::error::end;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::record::Record;
 use crate::rt::world::{JUDGED, World, lock};
+use crate::stack;
 use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,9 +40,6 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-
-/// Bytes of stack of a rank's thread.
-const STACK: usize = 64 << 20;
 
 /// A shared library that uses MPI, itself or by what it needs: read once, loaded once a rank.
 #[derive(Clone, Debug)]
@@ -170,7 +168,7 @@ impl Team {
 
     fn with(given: Option<usize>, first: usize) -> Result<Team, String> {
         let size = ranks(given)?;
-        let world = Arc::new(World::new(size));
+        let world = World::new(size, None);
         let hosted = |me| Box::into_raw(Box::new(Rank::hosted(Arc::clone(&world), me)));
         let mut team = Team {
             ranks: (0..size).map(hosted).collect(),
@@ -357,8 +355,9 @@ fn worker(
             ended.meet(&world);
         }
     };
-    let thread = thread::Builder::new().name(format!("rank {me}")).stack_size(STACK).spawn(body);
-    let thread = thread.map_err(|error| format!("a thread for rank {me}: {error}"))?;
+    let stack = stack::usual();
+    let thread = thread::Builder::new().name(format!("rank {me}")).stack_size(stack).spawn(body);
+    let thread = thread.map_err(|error| refused_thread(&error, me, stack))?;
     Ok(Worker { tasks, thread })
 }
 

@@ -544,6 +544,155 @@ fn a_crash_is_the_processes_and_names_its_rank() {
     }
 }
 
+/// What the program says on the standard error, and the signal by which it ends.
+fn crash(ranks: &str, limit: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    use std::os::unix::process::ExitStatusExt as _;
+    // Without `timeout`, which would tell the signal in its own way.
+    let output = Command::new("sh")
+        .args(["-c", &format!("ulimit -c 0; ulimit -s {limit} && exec \"$@\""), "sh"])
+        .args([RUN, "-n", ranks])
+        .arg(program)
+        .args(arguments)
+        .output()
+        .expect("a shell runs");
+    (output.status.signal(), text(&output.stderr))
+}
+
+/// SPMD programs fault on all ranks at once: each is named, and the process dies by the first.
+#[test]
+fn faults_on_several_ranks_at_once_are_named() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "crash.c", &["-lpthread"]);
+    for (how, signal, what) in [
+        ("segv", 11, "segmentation fault at crash.c:"),
+        ("fpe", 8, "arithmetic fault at crash.c:"),
+        ("ill", 4, "illegal instruction at crash.c:"),
+        ("abort", 6, "abort in a call at crash.c:"),
+        ("free", 6, "abort in a call at crash.c:"),
+        ("bus", 7, "bus error at crash.c:"),
+    ] {
+        for (who, ranks) in [("all", &[0, 1, 2, 3][..]), ("odd", &[1, 3]), ("one", &[1])] {
+            let (by, err) = crash("4", "8192", &program, &[how, who]);
+            assert_eq!(by, Some(signal), "{how} {who}: {err}");
+            // On a busy machine one may come when the process ends already.
+            let told = ranks.iter().filter(|it| err.contains(&format!("rank {it}: {what}")));
+            assert!(told.count() >= 1, "{how} {who}: {err}");
+            let lines = err.lines().filter(|it| it.contains(what)).count();
+            assert!(lines <= ranks.len(), "{how} {who}: {err}");
+        }
+    }
+    let (by, err) = crash("4", "8192", &program, &["mixed", "all"]);
+    assert!(matches!(by, Some(8 | 11)) && err.contains(" fault at crash.c:"), "{by:?} {err}");
+    // A thread that a rank has made has no number.
+    for (how, signal, words) in [
+        ("helper segv", 11, "phalanx: a thread of a rank: segmentation fault at crash.c:"),
+        ("helper abort", 6, "phalanx: a thread of a rank: abort in a call at crash.c:"),
+    ] {
+        for who in ["all", "one"] {
+            let (by, err) = crash("4", "8192", &program, &[how, who]);
+            assert!(by == Some(signal) && err.contains(words), "{how} {who}: {by:?} {err}");
+        }
+    }
+    // Not more lines than a screen has.
+    let (_, err) = crash("40", "8192", &program, &["segv", "all"]);
+    assert!(err.lines().count() <= 9 && err.contains("segmentation fault at"), "{err}");
+}
+
+/// `ulimit -s` is what a program's stack may have where its ranks are processes.
+#[test]
+fn a_stack_overflow_names_the_option_and_the_limit_counts() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "crash.c", &["-lpthread"]);
+    for (how, who) in [("deep", "all"), ("deep", "one"), ("large", "all"), ("large", "one")] {
+        let (by, err) = crash("2", "8192", &program, &[how, who]);
+        let words = ["rank 1: stack overflow at crash.c:", "`phalanx-mpirun --stack MIB`"];
+        let words = if who == "one" { &words[..] } else { &[" stack overflow at crash.c:"] };
+        assert_eq!(by, Some(11), "{how}: {err}");
+        assert!(words.iter().all(|it| err.contains(it)), "{how}: {err}");
+        assert!(err.contains("the rank's stack has 64 MiB"), "{how}: {err}");
+    }
+    for limit in ["unlimited", "200000"] {
+        let (by, err) = crash("2", limit, &program, &["large", "all"]);
+        let is_refused = err.contains("ulimit");
+        assert!(by.is_none() && (err.is_empty() || is_refused), "{limit}: {by:?} {err}");
+        if is_refused {
+            println!("SKIPPED: the hard limit is lower than {limit}: {err}");
+        }
+    }
+}
+
+/// The launcher begins again with room for them, and the program sees its own environment.
+#[test]
+fn thread_locals_of_the_initial_exec_model_have_room() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "tls.c", &[]);
+    let run = |ranks: &str, tunables: &str| {
+        let mut launcher = Command::new("timeout");
+        launcher.args(["60", RUN, "-n", ranks]).arg(&program);
+        match tunables {
+            "none" => launcher.env_remove("GLIBC_TUNABLES"),
+            tunables => launcher.env("GLIBC_TUNABLES", tunables),
+        };
+        let output = launcher.output().expect("it runs");
+        (text(&output.stdout), text(&output.stderr))
+    };
+    for (ranks, tunables) in [
+        ("1", "none"),
+        ("8", "none"),
+        ("64", "none"),
+        ("8", "glibc.malloc.tcache_count=3"),
+        ("8", "glibc.rtld.optional_static_tls=100000"),
+        ("8", "glibc.rtld.optional_static_tls=100"),
+    ] {
+        let (out, err) = run(ranks, tunables);
+        assert_eq!(out, format!("private, tunables {tunables}\n"), "{ranks}: {err}");
+    }
+}
+
+#[test]
+fn a_rank_that_waits_for_long_says_so_once() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "stall.c", &[]);
+    let run = |how: &str, option: &[&str], variable: &str| {
+        let mut launcher = Command::new("timeout");
+        launcher.args(["60", RUN, "-n", "3"]).args(option).arg(&program).arg(how);
+        let output = launcher.env("PHALANX_STALL_WARNING", variable).output().expect("it runs");
+        let err = text(&output.stderr);
+        assert!(output.status.success(), "{how}: {err}");
+        err
+    };
+    let once = "  This is said once in a run, after the seconds of PHALANX_STALL_WARNING or \
+                `phalanx-mpirun --stall-warning` (0 is never). MPIEXEC_TIMEOUT=SECONDS ends a run.";
+    for (how, waits) in [
+        ("barrier", "waits in MPI_Barrier at stall.c:"),
+        ("started", "waits in MPI_Wait at stall.c:"),
+        ("recv", "waits in MPI_Recv at stall.c:"),
+        ("any", "waits in MPI_Recv at stall.c:"),
+        ("test", "waits in MPI_Finalize at stall.c:"),
+    ] {
+        let err = run(how, &["--stall-warning", "0.3"], "");
+        assert_eq!(err.matches(once).count(), 1, "{how}: {err}");
+        assert_eq!(err.matches("phalanx: rank ").count(), 1, "{how}: {err}");
+        assert!(err.contains(" 300ms") && err.contains(waits), "{how}: {err}");
+        let late = "rank 1 runs; its latest collective: MPI_Barrier at stall.c:";
+        assert!(err.contains(late), "{how}: {err}");
+    }
+    assert!(run("barrier", &[], "0.3").contains(once));
+    for (option, variable) in [(&["--stall-warning", "0"][..], "0.3"), (&[], "0"), (&[], "")] {
+        assert_eq!(run("barrier", option, variable), "");
+    }
+    let wrong = Command::new(RUN).args(["--stall-warning", "x"]).output().expect("it runs");
+    assert!(text(&wrong.stderr).contains("--stall-warning wants a number of seconds"));
+}
+
 /// With the copies kept as files, a core dump names the function and the line in the copy, and its
 /// variables.
 #[test]

@@ -97,7 +97,8 @@ fn what_differs<'a>(fabric: &CommState, tally: impl Fn(usize) -> &'a Tally) -> R
                 records.latest_of_run(sends_there).or_else(|| records.latest_of_run(may_send));
             let site = sent.map(|call| call.site());
             let last = world.records(peer).latest_of_run(|_| true).map(|call| call.site());
-            Err(Error::Unreceived { rank, peer, messages: messages as usize, site, last })
+            let messages = messages as usize;
+            Err(Error::Unreceived { rank, peer, messages, site, last, returned: None })
         }
         None => Ok(()),
     }

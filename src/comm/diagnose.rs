@@ -276,7 +276,7 @@ impl Comm {
             Stop::Left { peer } => {
                 let peer = fabric.member(peer);
                 let last = world.records(peer).latest_of_run(|_| true).map(site);
-                Error::Left { rank: me, site: here().map(site), peer, last }
+                Error::Left { rank: me, site: here().map(site), peer, last, returned: None }
             }
             Stop::Mismatch { peer, expected, got, lens } => {
                 let peer = fabric.member(peer);
@@ -310,6 +310,7 @@ impl Comm {
                 let there = Some(world.records(peer).refined(there));
                 Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }
+            Stop::Refused(refused) => Error::refused(fabric.size(), refused.bytes),
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
                 Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
             }

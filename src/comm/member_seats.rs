@@ -2,7 +2,9 @@
 
 use super::Comm;
 use super::audit::Audit;
+use crate::error::Error;
 use crate::fabric::{CommState, Port};
+use crate::mailbox::RefusedMemory;
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicBool, Ordering::Relaxed};
 use std::fmt;
@@ -24,34 +26,42 @@ impl fmt::Debug for MemberSeats {
 
 impl MemberSeats {
     /// For these ranks of `comm`, in this order, each once.
-    pub fn new(comm: &Comm, members: &[usize]) -> MemberSeats {
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not enough.
+    pub fn new(comm: &Comm, members: &[usize]) -> Result<MemberSeats, Error> {
         let parent = comm.port.fabric();
         let world = members.iter().map(|&rank| parent.member(rank)).collect();
         let state = CommState::new(parent.world_arc().clone(), world, parent.is_apart());
-        let fabric = Arc::new(state);
+        let refused = |it: RefusedMemory| Error::refused(members.len(), it.bytes);
+        let fabric = Arc::new(state.map_err(refused)?);
         let audit = Arc::new(Audit::new(fabric.clone(), comm.port.run()));
         let taken = members.iter().map(|_| AtomicBool::new(false)).collect();
-        MemberSeats { fabric, audit, taken }
+        Ok(MemberSeats { fabric, audit, taken })
     }
 
     /// The new communicator, for the rank of `comm`, a communicator of the same team; none if the
     /// rank is no member, or has taken its seat.
     ///
+    /// # Errors
+    /// [`Error::Memory`] if there is not enough: the seat is taken all the same.
+    ///
     /// # Safety
     /// No member uses the new communicator before all have taken their seats, and know it: a seat
     /// puts the rank's mailboxes into its own memory.
-    pub unsafe fn take(&self, comm: &Comm) -> Option<Comm> {
+    pub unsafe fn take(&self, comm: &Comm) -> Result<Option<Comm>, Error> {
         let me = comm.port.fabric().member(comm.port.rank());
-        let place = (0..self.fabric.size()).find(|&place| self.fabric.member(place) == me)?;
+        let place = (0..self.fabric.size()).find(|&place| self.fabric.member(place) == me);
         // Relaxed: of an RMW on one word, and it publishes nothing.
-        if self.taken[place].swap(true, Relaxed) {
-            return None;
-        }
+        let free = place.filter(|&place| !self.taken[place].swap(true, Relaxed));
+        let Some(place) = free else { return Ok(None) };
         let (run, wait) = (comm.port.run(), comm.port.wait_policy());
         // SAFETY: the place is this rank's, and nobody had taken it.
-        let mut port = unsafe { Port::new(self.fabric.clone(), place, run, wait) };
+        let port = unsafe { Port::new(self.fabric.clone(), place, run, wait) };
+        let refused = |it: RefusedMemory| Error::refused(self.fabric.size(), it.bytes);
+        let mut port = port.map_err(refused)?;
         port.first_touch();
-        Some(comm.child(port, self.audit.clone()))
+        Ok(Some(comm.child(port, self.audit.clone())))
     }
 }
 
@@ -64,9 +74,9 @@ mod tests {
     fn members_alone_make_a_communicator() {
         let seats = OnceLock::new();
         let sums = crate::run(4, |comm| {
-            let seats = seats.get_or_init(|| MemberSeats::new(comm, &[3, 1]));
+            let seats = seats.get_or_init(|| MemberSeats::new(comm, &[3, 1]).unwrap());
             // SAFETY: a barrier comes before the first use.
-            let (own, again) = unsafe { (seats.take(comm), seats.take(comm)) };
+            let (own, again) = unsafe { (seats.take(comm).unwrap(), seats.take(comm).unwrap()) };
             assert!(again.is_none());
             comm.barrier();
             own.map(|mut own| {

@@ -2,15 +2,18 @@
 
 mod quit;
 mod rank_report;
+mod returned_error;
 mod source_line;
 mod try_error;
 
 pub use rank_report::{Activity, RankReport};
+pub use returned_error::ReturnedError;
 pub use source_line::{ForeignCall, SourceLine};
 pub use try_error::TryError;
 
 pub(crate) use quit::{Quit, thrown};
 
+use crate::machine::limits;
 use std::any::Any;
 use std::fmt;
 use std::io::Write;
@@ -96,6 +99,22 @@ pub enum Error {
         /// Why not.
         what: String,
     },
+    /// A variable of the environment has a value that cannot be used.
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What is wrong, and what is accepted.
+        what: String,
+    },
+    /// The system has refused the memory that a communicator of so many ranks needs.
+    Memory {
+        /// The ranks of the team, or of the part of it.
+        ranks: usize,
+        /// So many bytes were asked for when it refused.
+        bytes: usize,
+        /// The system's limits at that moment.
+        limits: String,
+    },
     /// A worker thread could not be started.
     Spawn(std::io::Error),
     /// The team is running a closure already: another thread called `run`, or
@@ -147,6 +166,8 @@ pub enum Error {
         peer: usize,
         /// The last call that it made in this run.
         last: Option<CallSite>,
+        /// The error that its closure returned, if it was one.
+        returned: Option<Box<ReturnedError>>,
     },
     /// Some ranks wait for each other in a circle.
     Deadlock {
@@ -190,6 +211,8 @@ pub enum Error {
         site: Option<CallSite>,
         /// The last call in this run of the rank that did not receive it.
         last: Option<CallSite>,
+        /// The error that the peer's closure returned, if it was one.
+        returned: Option<Box<ReturnedError>>,
     },
     /// What ranks do between nodes has failed
     /// ([`Team::run_across`](crate::Team::run_across)): nodes are in different
@@ -247,6 +270,10 @@ impl Error {
         }
     }
 
+    pub(crate) fn refused(ranks: usize, bytes: usize) -> Self {
+        Error::Memory { ranks, bytes, limits: limits::in_words() }
+    }
+
     pub(crate) fn deadline(
         rank: usize,
         peer: usize,
@@ -262,6 +289,21 @@ impl Error {
             return None;
         }
         Some(message_of(payload))
+    }
+
+    /// With what the closure of a rank has returned that the others have missed; `returned` knows
+    /// it of those that have returned.
+    pub(crate) fn with_returned(mut self, returned: impl Fn(usize) -> Option<String>) -> Self {
+        let of = |rank| returned(rank).map(|what| ReturnedError { rank, what });
+        match &mut self {
+            Error::Left { peer, returned: it, .. }
+            | Error::Unreceived { peer, returned: it, .. } => *it = of(*peer).map(Box::new),
+            Error::Mismatch { rank, peer, what, .. } => {
+                what.extend([*rank, *peer].into_iter().filter_map(of).map(|it| format!("; {it}")));
+            }
+            _ => {}
+        }
+        self
     }
 
     pub(crate) fn panicked(rank: usize, payload: Box<dyn Any + Send>) -> Self {
@@ -310,6 +352,14 @@ impl fmt::Display for Error {
             Error::Record { path, what } => {
                 write!(f, "runs cannot be recorded in '{}': {what}", path.display())
             }
+            Error::Variable { name, what } => write!(f, "{name}: {what}"),
+            Error::Memory { ranks, bytes, limits } => {
+                write!(
+                    f,
+                    "{bytes} bytes of memory for {ranks} ranks were refused (each pair of ranks \
+                     takes 1152 of address space); {limits}"
+                )
+            }
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(
                 "the team is running already (a team runs one closure at a time, \
@@ -326,12 +376,13 @@ impl fmt::Display for Error {
                 write!(f, " ({what})")
             }
             Error::Panicked { rank, message, .. } => write!(f, "rank {rank} panicked: {message}"),
-            Error::Left { rank, site, peer, last } => {
+            Error::Left { rank, site, peer, last, returned } => {
                 write!(f, "rank {peer} returned while rank {rank} waited for it")?;
                 if let Some(site) = site {
                     write!(f, " in {site}")?;
                 }
-                last_call(f, *peer, last)
+                last_call(f, *peer, last)?;
+                returned.iter().try_for_each(|it| write!(f, "; {it}"))
             }
             Error::Deadlock { circle } => {
                 f.write_str("ranks wait for each other in a circle:")?;
@@ -357,7 +408,7 @@ impl fmt::Display for Error {
                 f.write_str(", the team's deadline")?;
                 ranks.iter().try_for_each(|standing| write!(f, "\n  {standing}"))
             }
-            Error::Unreceived { rank, peer, messages, site, last } => {
+            Error::Unreceived { rank, peer, messages, site, last, returned } => {
                 write!(
                     f,
                     "rank {rank} sent {messages} message(s) to rank {peer} that were never received"
@@ -365,7 +416,8 @@ impl fmt::Display for Error {
                 if let Some(site) = site {
                     write!(f, ", the last in {site}")?;
                 }
-                last_call(f, *peer, last)
+                last_call(f, *peer, last)?;
+                returned.iter().try_for_each(|it| write!(f, "; {it}"))
             }
             Error::Network { rank, site: Some(site), what } => {
                 write!(f, "rank {rank}, {site}: between nodes: {what}")

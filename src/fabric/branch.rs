@@ -32,10 +32,17 @@ impl Port {
         let seats = (group.first() == Some(&self.rank())).then(|| {
             let parent = self.fabric();
             let members = group.iter().map(|&r| parent.member(r)).collect();
-            let fabric = Arc::new(CommState::new(parent.world_arc().clone(), members, apart));
+            let fabric = Arc::new(CommState::new(parent.world_arc().clone(), members, apart)?);
             let taken = group.iter().map(|_| AtomicBool::new(false)).collect();
-            Seats { common: common(&fabric), fabric, taken }
+            Ok(Seats { common: common(&fabric), fabric, taken })
         });
+        let seats = match seats.transpose() {
+            Ok(seats) => seats,
+            Err(refused) => {
+                self.quiesce();
+                return Err(Stop::Refused(refused));
+            }
+        };
         let own = seats.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let port = self.take_seat(group, own);
         if port.is_err() {
@@ -70,7 +77,8 @@ impl Port {
             return Err(Stop::Poisoned);
         }
         // SAFETY: the fabric is new, and place `place` is this rank's alone.
-        let mut port = unsafe { Port::new(seats.fabric.clone(), place, run, wait) };
+        let port = unsafe { Port::new(seats.fabric.clone(), place, run, wait) };
+        let mut port = port.map_err(Stop::Refused)?;
         port.first_touch();
         let common = seats.common.clone();
         self.finish();

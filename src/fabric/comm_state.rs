@@ -5,7 +5,9 @@ use super::counts::Said;
 use super::recorder::Recorder;
 use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
-use crate::mailbox::{Board, Channel, ChannelTable, EagerBuffer, Gate, Lanes};
+use crate::mailbox::{
+    Board, Channel, ChannelTable, EagerBuffer, Gate, Lanes, RefusedMemory, collect,
+};
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
 use crate::wait::{Berth, Events};
@@ -105,7 +107,11 @@ impl CommState {
     /// The words of a communicator of the world's ranks `members`. `apart`: the
     /// members sit in several memories, and each will
     /// [`first_touch`](CommState::first_touch) before anybody sends.
-    pub(crate) fn new(world: Arc<TeamState>, members: Box<[usize]>, apart: bool) -> Self {
+    pub(crate) fn new(
+        world: Arc<TeamState>,
+        members: Box<[usize]>,
+        apart: bool,
+    ) -> Result<Self, RefusedMemory> {
         let p = members.len();
         let seat = |_| {
             let berth = Berth::new();
@@ -118,12 +124,12 @@ impl CommState {
             id: NEXT_ID.fetch_add(1, Relaxed),
             world,
             members,
-            channels: ChannelTable::new(p, apart),
-            gates: (0..p).map(|_| Gate::after(0)).collect(),
-            boards: (0..p).map(|_| Board::new()).collect(),
+            channels: ChannelTable::new(p, apart)?,
+            gates: collect(p, |_| Gate::after(0))?,
+            boards: collect(p, |_| Board::new())?,
             lanes: Lanes::new(p),
-            seats: (0..p).map(seat).collect(),
-            tagged: (0..p).map(|rank| CachePadded::new(TaggedQueue::new(rank, p))).collect(),
+            seats: collect(p, seat)?,
+            tagged: collect(p, |rank| CachePadded::new(TaggedQueue::new(rank, p)))?,
             events,
             groups,
             eager_buffers: Mutex::new(Vec::new()),
@@ -133,7 +139,7 @@ impl CommState {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
             pairs.for_each(|(from, to)| fabric.channel(from, to).begin_after(fabric.world.start()));
         }
-        fabric
+        Ok(fabric)
     }
 
     /// A number that no other communicator of the process has.

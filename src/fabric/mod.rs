@@ -25,6 +25,7 @@ mod disagreement;
 mod early_receive;
 mod fingerprint;
 mod foreign_calls;
+mod long_wait;
 mod match_list;
 mod message_label;
 mod port;
@@ -46,6 +47,7 @@ pub(crate) use early_receive::{EarlyPlace, EarlyReceive};
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };
+pub(crate) use long_wait::LongWait;
 pub(crate) use match_list::MatchPattern;
 pub(crate) use message_label::MessageLabel;
 pub(crate) use port::{

@@ -3,11 +3,15 @@
 
 use super::call_log::{CallLog, RankState, run_pass};
 use super::cause::Cause;
+#[cfg(not(loom))]
+use super::long_wait::StallText;
+use super::long_wait::{LongWait, StallWarning, Unended};
 use super::recorder::Recorder;
 #[cfg(not(loom))]
 use super::thread::RankWait;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
+use crate::mailbox::{RefusedMemory, collect};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::{Cores, is_oversubscribed_by};
@@ -45,6 +49,7 @@ pub(crate) struct TeamState {
     start: u32,
     /// How long a rank may wait for another; never written once there are ranks.
     deadline: Option<Duration>,
+    stall: StallWarning,
     /// Which ranks share a core.
     cores: Cores,
     /// Of a team that is recorded.
@@ -62,7 +67,8 @@ impl TeamState {
         self.id
     }
 
-    pub(crate) fn new(ranks: usize) -> Self {
+    /// For so many ranks.
+    pub(crate) fn new(ranks: usize) -> Result<Self, RefusedMemory> {
         let word = || AtomicU64::new(0);
         let line = || RankState {
             present: word(),
@@ -71,25 +77,32 @@ impl TeamState {
             left: word(),
             thread: AtomicPtr::new(std::ptr::null_mut()),
         };
-        TeamState {
+        Ok(TeamState {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             run: CachePadded::new(AtomicU64::new(0)),
             poison: AtomicU64::new(0),
             cancel: CachePadded::new(AtomicU64::new(0)),
             crowded: AtomicBool::new(false),
             cause: Mutex::new(None),
-            lines: (0..ranks).map(|_| CachePadded::new(line())).collect(),
-            records: (0..ranks).map(|_| CallLog::default()).collect(),
+            lines: collect(ranks, |_| CachePadded::new(line()))?,
+            records: collect(ranks, |_| CallLog::default())?,
             start: 0,
             deadline: None,
+            stall: StallWarning::default(),
             cores: Cores::default(),
             recorder: None,
-        }
+        })
     }
 
     /// The same with a limit to every wait.
     pub(crate) fn with_deadline(self, deadline: Option<Duration>) -> Self {
         TeamState { deadline, ..self }
+    }
+
+    /// The same with a time after which a wait is told.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams and communicators only.
+    pub(crate) fn with_stall_warning(self, after: Option<Duration>) -> Self {
+        TeamState { stall: StallWarning::after(after), ..self }
     }
 
     /// The same with ranks that are bound as `cores` says.
@@ -117,6 +130,17 @@ impl TeamState {
 
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.deadline
+    }
+
+    /// How long a rank waits before that is said, if it is.
+    pub(crate) fn stall_warning(&self) -> Option<Duration> {
+        self.stall.after
+    }
+
+    /// From now on `text` makes what is said of a wait that lasts.
+    #[cfg(not(loom))]
+    pub(crate) fn set_stall_text(&self, text: StallText) {
+        self.stall.set_text(text);
     }
 
     /// The same with the counters of messages and calls in its communicators
@@ -322,13 +346,37 @@ impl TeamState {
     /// in, and while the others still are where they were.
     #[cold]
     pub(crate) fn give_up(&self, rank: usize, peer: usize, run: u64) {
-        let standings = (0..self.ranks()).map(|rank| self.standing(rank, run)).collect();
+        let standings = self.standings(run);
         let limit = self.deadline.unwrap_or_default();
+        let unended = Unended(&standings).to_string();
         let error = Error::deadline(rank, peer, limit, standings);
-        let report = error.to_string();
+        let report = error.to_string() + &unended;
         if self.poison(run, rank, Some(error)).is_none() {
             say(&report);
         }
+    }
+
+    /// Says that somebody waits in run `run` for as long as [`stall_warning`], and goes on: once
+    /// in a run, whoever comes first.
+    ///
+    /// [`stall_warning`]: TeamState::stall_warning
+    #[cold]
+    pub(crate) fn warn_of_stall(&self, wait: LongWait<'_>, run: u64) {
+        if self.stall.claim(run) {
+            let cause = self.cause(run);
+            say(&self.stall.text(wait, cause, &self.standings(run)));
+        }
+    }
+
+    /// Whether a wait of `time` in run `run` is to be told, and was not.
+    #[cfg_attr(loom, allow(dead_code))] // Of interfaces only.
+    pub(crate) fn is_stall(&self, time: Duration, run: u64) -> bool {
+        self.stall.after.is_some_and(|after| time >= after) && !self.stall.is_said(run)
+    }
+
+    /// Every rank at this moment.
+    fn standings(&self, run: u64) -> Vec<RankReport> {
+        (0..self.ranks()).map(|rank| self.standing(rank, run)).collect()
     }
 
     fn standing(&self, rank: usize, run: u64) -> RankReport {

@@ -24,6 +24,7 @@ mod facts;
 #[cfg(phalanx_hwloc)]
 mod hwloc;
 mod level;
+pub(crate) mod limits;
 mod live;
 mod mask;
 mod source;

@@ -25,6 +25,9 @@
 //! for the protocol.
 
 use super::eager_buffer::{EagerBuffer, EagerSlot};
+use super::memory::RefusedMemory;
+#[cfg(not(any(loom, shuttle)))]
+use super::memory::reserve;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 use std::mem::MaybeUninit;
 
@@ -187,19 +190,20 @@ unsafe impl Send for Channel {}
 
 /// `n` channels, empty.
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) fn channels(n: usize) -> Box<[Channel]> {
-    let mut zeroed = Box::<[Channel]>::new_uninit_slice(n);
-    // SAFETY: the box holds `n` channels. All-zero bytes are a valid `Channel`: atomics of zero, a
-    // null `sig`, a zero `check`, and bytes that are `MaybeUninit`.
+pub(crate) fn channels(n: usize) -> Result<Box<[Channel]>, RefusedMemory> {
+    let mut zeroed: Vec<Channel> = reserve(n)?;
+    // SAFETY: there is room for `n` channels. All-zero bytes are a valid `Channel`: atomics of
+    // zero, a null `sig`, a zero `check`, and bytes that are `MaybeUninit`.
     unsafe {
         zeroed.as_mut_ptr().write_bytes(0, n);
-        zeroed.assume_init()
+        zeroed.set_len(n);
     }
+    Ok(zeroed.into_boxed_slice())
 }
 
 #[cfg(any(loom, shuttle))]
-pub(crate) fn channels(n: usize) -> Box<[Channel]> {
-    (0..n).map(|_| channel_after(0)).collect()
+pub(crate) fn channels(n: usize) -> Result<Box<[Channel]>, RefusedMemory> {
+    super::memory::collect(n, |_| channel_after(0))
 }
 
 /// A channel after `n` messages, all consumed, as were those of the reverse

@@ -8,6 +8,7 @@
 //! memory, in large communicators.
 
 use super::channel::{Channel, channels};
+use super::memory::RefusedMemory;
 use super::pages::Pages;
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 use super::pages::{keep_at_home, page};
@@ -39,7 +40,7 @@ const LARGE: usize = 128 << 10;
 impl ChannelTable {
     /// `rows` rows of `rows` channels, all empty; with `apart` no two rows share a page (as far as
     /// the system has pages to give).
-    pub(crate) fn new(rows: usize, apart: bool) -> ChannelTable {
+    pub(crate) fn new(rows: usize, apart: bool) -> Result<ChannelTable, RefusedMemory> {
         #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
         {
             // A channel is nine times 128 bytes, so `page / 128` channels are exactly nine pages.
@@ -53,12 +54,12 @@ impl ChannelTable {
                     keep_at_home(at.as_ptr().cast(), bytes);
                 }
                 let channels = NonNull::slice_from_raw_parts(at, rows * pitch);
-                return ChannelTable { channels, pitch, apart, pages: Some(pages) };
+                return Ok(ChannelTable { channels, pitch, apart, pages: Some(pages) });
             }
         }
         let _ = apart;
-        let boxed = NonNull::from(Box::leak(channels(rows * rows)));
-        ChannelTable { channels: boxed, pitch: rows, apart: false, pages: None }
+        let boxed = NonNull::from(Box::leak(channels(rows * rows)?));
+        Ok(ChannelTable { channels: boxed, pitch: rows, apart: false, pages: None })
     }
 
     /// From one row to the next.
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn a_reader_touches_its_own_pages_and_no_others() {
         for rows in [2, 11, 64] {
-            let block = ChannelTable::new(rows, true);
+            let block = ChannelTable::new(rows, true).unwrap();
             assert!(block.is_apart());
             if (0..rows).any(|row| present(&block, row).contains(&true)) {
                 let what = "skipped: the system does not say which pages are in memory";
@@ -196,7 +197,7 @@ mod tests {
     /// A kernel that balances memories moves pages without one.
     #[test]
     fn rows_that_are_apart_have_a_policy_of_their_own() {
-        let block = ChannelTable::new(11, true);
+        let block = ChannelTable::new(11, true).unwrap();
         let maps = std::fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
         if maps.is_empty() || !keep_at_home(std::ptr::from_ref(&block[0]).cast(), 0) {
             let what = "skipped: the system takes no policies of memory";
@@ -210,7 +211,7 @@ mod tests {
     #[test]
     fn channels_are_empty_and_aligned_in_every_kind_of_block() {
         for (rows, apart) in [(1, false), (3, false), (3, true), (40, false), (40, true)] {
-            let block = ChannelTable::new(rows, apart);
+            let block = ChannelTable::new(rows, apart).unwrap();
             assert!(block.len() >= rows * rows && block.pitch() >= rows);
             assert!(std::ptr::from_ref(&block[0]).addr().is_multiple_of(128));
             assert!(block.iter().all(|channel| channel.untaken() == 0));

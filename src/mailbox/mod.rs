@@ -9,6 +9,7 @@ mod channel_table;
 mod eager_buffer;
 mod gate;
 mod lane_boards;
+mod memory;
 mod pages;
 
 pub(crate) use board::{BRIEF_ALIGN, BRIEF_ROOM, Board, Notice};
@@ -26,7 +27,10 @@ pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
 pub(crate) use lane_boards::{COPY_ROOM, LANES, Lanes};
 #[cfg(not(loom))]
-pub(crate) use pages::{Pages, page};
+pub(crate) use memory::check_room;
+pub(crate) use memory::{RefusedMemory, collect};
+#[cfg(not(loom))]
+pub(crate) use pages::{Pages, is_space_limited, page};
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 pub(crate) use pages::{keep_apart, keep_at_home};
 

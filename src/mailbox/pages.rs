@@ -19,6 +19,36 @@ pub(crate) fn page() -> usize {
     usize::try_from(page).ok().filter(|page| page.is_power_of_two()).unwrap_or(4096).max(4096)
 }
 
+/// Whether the process's address space has a limit (`ulimit -v`).
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+pub(crate) fn is_space_limited() -> bool {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: writes two numbers.
+    let is_known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) == 0 };
+    is_known && limit.rlim_cur != libc::RLIM_INFINITY
+}
+
+/// Whether so many bytes of address space are there. (Not what an allocator has: that keeps some
+/// which no thread's stack can be in.)
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+pub(crate) fn has_space(bytes: usize) -> bool {
+    memmap2::MmapOptions::new().len(bytes).no_reserve_swap().map_anon().is_ok()
+}
+
+/// As far as nobody says otherwise.
+#[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
+#[cfg_attr(any(loom, shuttle), allow(dead_code))]
+pub(crate) fn is_space_limited() -> bool {
+    false
+}
+
+/// As far as nobody says otherwise.
+#[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
+#[cfg_attr(any(loom, shuttle), allow(dead_code))]
+pub(crate) fn has_space(_: usize) -> bool {
+    true
+}
+
 /// Asks the kernel for no huge page that holds the begin or the end of these: it joins mappings
 /// that meet, and a huge page of several ranks' memory lies in the node of one. A hint: its answer
 /// does not matter.

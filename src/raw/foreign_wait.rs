@@ -2,9 +2,10 @@
 //! waits as in a call of the library, on the same graph of waits, and is woken like it.
 
 use crate::Comm;
-use crate::fabric::{RankWait, TeamState};
+use crate::fabric::{LongWait, RankWait, TeamState};
 use crate::sync::Arc;
 use std::fmt;
+use std::time::Duration;
 
 /// Waits until `ready`, which rank `peer` makes true, and wakes this one by [`wake`]; by none: any
 /// rank does. Spins, yields and sleeps as every wait, ends if the peer has left, and is on the
@@ -41,6 +42,22 @@ impl Waits {
     /// Of the ranks of `comm`'s team.
     pub fn of(comm: &Comm) -> Waits {
         Waits(comm.fabric().world_arc().clone())
+    }
+
+    /// From now on `text` makes what is said of a wait that lasts
+    /// ([`Builder::stall_warning`](crate::Builder::stall_warning)), of the wait in words: for an
+    /// interface that knows more of its ranks. It is called by a rank that waits, once in a run.
+    pub fn set_stall_text(&self, text: impl Fn(&str) -> String + Send + Sync + 'static) {
+        self.0.set_stall_text(Box::new(text));
+    }
+
+    /// Rank `rank`, the calling one, has tested in vain for `time`, in `call`: says so as a wait
+    /// does, if that is long enough.
+    pub fn warn_of_tests(&self, rank: usize, time: Duration, call: impl FnOnce() -> String) {
+        let run = self.0.run();
+        if self.0.is_stall(time, run) {
+            self.0.warn_of_stall(LongWait::InTests { rank, call: &call() }, run);
+        }
     }
 
     /// The wait that rank `rank` of the team is in, if it has waited for long.

@@ -29,6 +29,7 @@ pub struct Builder {
     pub(super) placement: Placement,
     pub(super) wait: Wait,
     pub(super) deadline: Option<Duration>,
+    pub(super) stall_warning: Option<Duration>,
     pub(super) record: Option<PathBuf>,
     pub(super) record_events: Option<usize>,
     pub(super) pin_caller: Option<bool>,
@@ -49,6 +50,7 @@ impl Builder {
             placement: Placement::default(),
             wait: Wait::Auto,
             deadline: None,
+            stall_warning: None,
             record: None,
             record_events: None,
             pin_caller: None,
@@ -111,18 +113,23 @@ impl Builder {
     /// The longest that a rank may wait for another in one call. Default: for
     /// ever, as errors, early returns and circles of waiting ranks are noticed
     /// without a clock; what is not noticed is a rank that is stuck in its own
-    /// code.
+    /// code. (That is said after a while: [`stall_warning`](Builder::stall_warning).)
     ///
     /// Each wait has a clock of its own, so the deadline must be longer than
     /// anything that a rank computes between two calls, or inside a view or an
     /// operator. It may be overrun by 10 ms (the longest nap of a parked rank).
     ///
     /// A wait that lasts longer ends the run with [`Error::Deadline`], which
-    /// says who waits where for whom, with the last calls of every rank. The same
-    /// text goes to the standard error at once, because [`Team::run`] returns
-    /// only when all ranks have left their closures: a rank in an endless loop,
-    /// or in a view of a peer's slice, keeps it waiting. Nothing that a peer
-    /// may still read is freed earlier.
+    /// says who waits where for whom, with the last calls of every rank: each rank leaves
+    /// its call, or the next one that it makes. The same text goes to the standard error at once,
+    /// because [`Team::run`] returns only when all ranks have left their closures.
+    ///
+    /// **What a deadline cannot end** is a rank's own code: one that loops or sleeps for ever, or
+    /// waits for a lock, a channel or a file, keeps `run` from returning until it makes a call or
+    /// returns, as nothing stops a thread from outside. The text on the standard error names these
+    /// ranks. (A lock that a rank holds across a call is given back when the deadline ends that
+    /// call, unless a peer may still read the rank's memory: then `run` waits for the peer.) Who
+    /// must go on after such a hang ends the process, or runs the team in one of its own.
     ///
     /// **Cost** none in calls whose waits are short: the clock is looked at only
     /// by a rank that has waited for some microseconds.
@@ -145,6 +152,35 @@ impl Builder {
     /// ```
     pub fn deadline(mut self, longest: Duration) -> Self {
         self.deadline = Some(longest);
+        self
+    }
+
+    /// After how long a rank that waits for another in one call says so on the standard error,
+    /// and goes on waiting: which ranks wait for which, with the lines of their latest calls. Also
+    /// after how long the caller of `run` says that a rank's closure has not ended. Once in a
+    /// run, by the rank that comes first; threads of the user's own
+    /// ([`external`](Builder::external)) have one run. Zero: never.
+    ///
+    /// Default: the seconds in the variable `PHALANX_STALL_WARNING` (`0.5`; `0`: never), else
+    /// 30 s, or never where a [`deadline`](Builder::deadline) is set. Servers whose ranks wait for
+    /// work inside a run turn it off. Workers between two runs never say it, nor does anybody if
+    /// no rank is in a call.
+    ///
+    /// **Cost** none in calls whose waits are short, as for a deadline; no thread is started.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let builder = phalanx::Team::builder().ranks(2).stall_warning(Duration::from_millis(20));
+    /// builder.build()?.run(|comm| {
+    ///     if comm.rank() == 1 {
+    ///         std::thread::sleep(Duration::from_millis(100));
+    ///     }
+    ///     comm.barrier(); // rank 0 says that it waits for rank 1, which is in its own code
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn stall_warning(mut self, after: Duration) -> Self {
+        self.stall_warning = Some(after);
         self
     }
 
@@ -223,7 +259,9 @@ impl Builder {
         self
     }
 
-    /// Bytes of stack for each worker. Default: the standard library's.
+    /// Bytes of stack for each worker. Default: the standard library's (2 MiB, or the bytes in
+    /// `RUST_MIN_STACK`). A worker that overflows its stack ends the process with the standard
+    /// library's words: `thread 'phalanx-1' has overflowed its stack`, for rank 1.
     ///
     /// A worker is bound to its core before it runs anything else, and a stack's
     /// pages are taken when they are first written: what a rank keeps on its
@@ -336,6 +374,8 @@ impl Builder {
     /// - [`Error::Profile`] if `PHALANX_PROFILE` names a file that cannot be
     ///   read, or the profile handed in is of another machine.
     /// - [`Error::Record`] if the file for a record cannot be opened.
+    /// - [`Error::Variable`] if `PHALANX_STALL_WARNING` is no number of seconds.
+    /// - [`Error::Memory`] if the system has not as much memory as so many ranks need.
     /// - [`Error::Spawn`] if the system refuses a thread.
     ///
     /// ```
@@ -348,7 +388,7 @@ impl Builder {
 
     /// Communicators for threads that the caller already owns, as
     /// [`Team::external`], with these settings: the number of ranks, how they
-    /// wait, and the deadline. No threads are started and none is bound, so the
+    /// wait, the deadline, and the time of the warning. No threads are started and none is bound, so the
     /// other settings have no meaning here.
     ///
     /// **Who ends without a word** Each communicator belongs to the thread that uses it first
@@ -362,7 +402,8 @@ impl Builder {
     /// and that ends before it has used it.
     ///
     /// # Errors
-    /// [`Error::Ranks`] for 0 ranks or too many.
+    /// [`Error::Ranks`] for 0 ranks or too many; [`Error::Variable`] and [`Error::Memory`] as
+    /// [`build`](Builder::build).
     ///
     /// ```
     /// use std::time::Duration;

@@ -146,19 +146,40 @@ impl<J: Copy> Dispatch<J> {
     /// [`next`](Dispatch::next).
     #[inline(always)]
     pub(crate) fn await_done(&self, wait: Wait, crowded: bool) {
+        self.await_done_or_warn(wait, crowded, None, &|_| ());
+    }
+
+    /// The same; a wait for a worker that lasts for `limit` calls `warn` with the worker, once.
+    #[inline(always)]
+    pub(crate) fn await_done_or_warn(
+        &self,
+        wait: Wait,
+        crowded: bool,
+        limit: Option<Duration>,
+        warn: &dyn Fn(usize),
+    ) {
         if !self.seats.is_empty() {
-            self.await_workers(wait, crowded);
+            self.await_workers(wait, crowded, limit, warn);
         }
     }
 
-    fn await_workers(&self, wait: Wait, crowded: bool) {
+    fn await_workers(
+        &self,
+        wait: Wait,
+        crowded: bool,
+        limit: Option<Duration>,
+        warn: &dyn Fn(usize),
+    ) {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
         let mut longest = Duration::from_micros(50);
-        for seat in &self.seats {
+        for (worker, seat) in self.seats.iter().enumerate() {
             let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
             // Ordering: pairs with the store in `done`.
             let done = || seat.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
+                if patience.stalls(limit) {
+                    warn(worker);
+                }
                 if let Pause::Nap(nap) = patience.pause() {
                     nap_for(nap.min(longest));
                     // A run may last for years; and nothing may unwind here, while workers run.

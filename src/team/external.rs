@@ -7,7 +7,7 @@ use crate::comm::explain_team;
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState};
 use crate::machine::{Machine, MachineError, NumaNode, affinity};
-use crate::mailbox::MAX_RANKS;
+use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
@@ -31,18 +31,24 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
         true => recorder.map(|it| Box::new(it.of_interface())),
         false => recorder,
     };
-    let world = TeamState::new(ranks).with_deadline(builder.deadline);
+    let refused = |it: RefusedMemory| Error::refused(ranks, it.bytes);
+    let world = TeamState::new(ranks).map_err(refused)?.with_deadline(builder.deadline);
+    let world = world.with_stall_warning(super::stall_warning::after(builder)?);
     let world = Arc::new(world.with_recorder(recorder));
     let run = world.begin(ranks);
-    let fabric = Arc::new(CommState::new(world, (0..ranks).collect(), apart));
-    Ok((0..ranks)
+    let fabric = CommState::new(world, (0..ranks).collect(), apart).map_err(refused)?;
+    let fabric = Arc::new(fabric);
+    // All before any: a communicator that is dropped has left.
+    let ports: Result<Vec<_>, _> = (0..ranks)
         .map(|rank| {
             fabric.world().join(rank, run);
             // SAFETY: one port for each rank of a fabric made just now.
-            let port = unsafe { Port::new(fabric.clone(), rank, run, builder.wait) };
-            Comm::new(port, None, rules.clone())
+            unsafe { Port::new(fabric.clone(), rank, run, builder.wait) }
         })
-        .collect())
+        .collect();
+    let ports = ports.map_err(refused)?;
+    check_room(0, ranks).map_err(refused)?;
+    Ok(ports.into_iter().map(|port| Comm::new(port, None, rules.clone())).collect())
 }
 
 /// The machine; read anew only if the process may use other processing units than before, as many

@@ -3,16 +3,17 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
-use super::run_body::RunBody;
+use super::run_body::{RunBody, error_in_words, is_result};
+use super::stall_warning;
 use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
 use crate::comm::{Roster, Tally, explain_team};
 use crate::dist::chunk;
 use crate::error::Error;
 use crate::fabric::{EVERY_RUN, TeamState, Thread};
-use crate::machine::Machine;
 use crate::machine::affinity::{self, BoundForNow};
-use crate::mailbox::MAX_RANKS;
+use crate::machine::{Machine, limits};
+use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room, is_space_limited};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
 use crate::tuning::{
@@ -23,6 +24,7 @@ use crate::{Canceller, Comm};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
+use std::io;
 use std::mem::MaybeUninit;
 use std::sync::{OnceLock, TryLockError};
 use std::time::Duration;
@@ -72,8 +74,9 @@ pub struct Binding {
 /// ```
 pub struct Team {
     shared: Arc<WorkerShared>,
-    /// Rank 0's communicator; the lock is what makes runs take turns.
-    caller: Mutex<Comm>,
+    /// Rank 0's communicator; the lock is what makes runs take turns. None after a failed run, if
+    /// there was no memory for the next one's.
+    caller: Mutex<Option<Comm>>,
     workers: Vec<JoinHandle<()>>,
     /// Where rank 0 is to be, if its thread may be bound.
     caller_pu: Option<usize>,
@@ -145,6 +148,7 @@ impl Team {
             }
         };
         check_ranks(ranks)?;
+        let stall_warning = stall_warning::after(&builder)?;
         let profile = match builder.profile {
             Some(profile) => ProfileReport::given(profile, &machine),
             None => for_process(|| Ok(MachineId::of(&machine))),
@@ -153,8 +157,10 @@ impl Team {
         let placed = take_units(&builder.placement, &machine, ranks);
         let (assignment, units) = placed.map_err(Error::Placement)?;
         let pus = assignment.pus().to_vec();
-        let world = TeamState::new(ranks).counting_from(builder.start);
+        let refused = |it: RefusedMemory| Error::refused(ranks, it.bytes);
+        let world = TeamState::new(ranks).map_err(refused)?.counting_from(builder.start);
         let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
+        let world = world.with_stall_warning(stall_warning);
         let record = builder.record.as_deref();
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
@@ -209,18 +215,30 @@ impl Team {
             profile,
             rules: Arc::new(rules),
         });
-        let caller = shared.renew();
+        let caller = shared.renew().map_err(refused)?;
         let mut team = Team {
             shared,
-            caller: Mutex::new(caller),
+            caller: Mutex::new(Some(caller)),
             workers: Vec::with_capacity(ranks - 1),
             caller_pu: pus[0].filter(|_| builder.pin_caller != Some(false)),
             pins_caller: builder.pin_caller == Some(true),
             _units: units,
         };
-        let (told, tell) = mpsc::channel();
+        let is_limited = is_space_limited();
+        let (told, tell) = mpsc::channel::<()>();
         for (worker, sleeper) in sleepers.into_iter().enumerate() {
-            let (shared, told, pu) = (team.shared.clone(), told.clone(), pus[worker + 1]);
+            let (shared, pu) = (team.shared.clone(), pus[worker + 1]);
+            let refused = |e| refused_thread(&e, (worker + 1, ranks - 1), builder.stack_size);
+            let (told, own) = match is_limited {
+                true => {
+                    let stack = builder.stack_size.unwrap_or(USUAL_STACK);
+                    let room = check_room(stack, ranks);
+                    room.map_err(|_| refused(io::ErrorKind::OutOfMemory.into()))?;
+                    let (told, own) = mpsc::channel();
+                    (told, Some(own))
+                }
+                false => (told.clone(), None),
+            };
             let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
             if let Some(bytes) = builder.stack_size {
                 thread = thread.stack_size(bytes);
@@ -229,11 +247,15 @@ impl Team {
                 if let Some(pu) = pu {
                     shared.bind(worker + 1, pu);
                 }
+                // Its first allocation, for which the C library may take 64 MiB of address space.
+                let _: &Thread = Thread::here();
                 drop(told);
                 shared.work(worker, &sleeper);
             });
             // On an error the team is dropped, and with it the workers.
-            team.workers.push(spawned.map_err(Error::Spawn)?);
+            team.workers.push(spawned.map_err(refused)?);
+            // With little room it is known what this one takes before the next is started.
+            let _: Option<Result<(), _>> = own.map(|own| own.recv());
         }
         drop(told);
         // Every worker is bound (or knows why not) once it has dropped its
@@ -371,10 +393,14 @@ impl Team {
         busy: IfBusy,
         f: impl Fn(&mut Comm) -> R + Sync,
     ) -> Result<Vec<R>, Error> {
-        if std::mem::needs_drop::<R>() {
+        if std::mem::needs_drop::<R>() || is_result::<R>() {
             let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
-            self.dispatch(busy, RunBody::marking(&f, &mut results))?;
-            return Ok(results.into_iter().flatten().collect());
+            return match self.dispatch(busy, RunBody::marking(&f, &mut results)) {
+                Ok(()) => Ok(results.into_iter().flatten().collect()),
+                Err(error) => {
+                    Err(error.with_returned(|rank| error_in_words(results[rank].as_ref()?)))
+                }
+            };
         }
         // No marks: where the ranks return nothing, no line moves for it.
         let mut results: Vec<MaybeUninit<R>> =
@@ -535,8 +561,8 @@ impl Team {
     fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
         let thread = Thread::here();
         let is_inner = thread.is_in_a_run();
-        let mut comm = match self.caller.try_lock() {
-            Ok(comm) => comm,
+        let mut caller = match self.caller.try_lock() {
+            Ok(caller) => caller,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
             Err(TryLockError::WouldBlock) if busy == IfBusy::Refuse || is_inner => {
                 return Err(Error::Busy);
@@ -546,8 +572,12 @@ impl Team {
         if self.shared.world.is_cancelled(EVERY_RUN) {
             return Err(Error::Cancelled { rank: None });
         }
-        let _bound = self.bind_caller(thread, is_inner);
         let shared = &*self.shared;
+        let comm = match &mut *caller {
+            Some(comm) => comm,
+            none => none.insert(shared.renew().map_err(|it| self.refused(it))?),
+        };
+        let _bound = self.bind_caller(thread, is_inner);
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.first_touch() {
             // SAFETY: as for the run below.
@@ -569,15 +599,22 @@ impl Team {
             shared.world.hear_cancel(0, run);
         }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
-        shared.take_part(thread, 0, run, &mut comm, body);
-        shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
+        shared.take_part(thread, 0, run, comm, body);
+        shared.await_workers(run);
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             shared.clear_tagged(comm.fabric());
-            *comm = shared.renew();
+            // What is given up first may be what there is room in.
+            *caller = None;
+            *caller = shared.renew().ok();
         }
         result
+    }
+
+    #[cold]
+    fn refused(&self, it: RefusedMemory) -> Error {
+        Error::refused(self.size(), it.bytes)
     }
 }
 
@@ -610,6 +647,28 @@ impl fmt::Debug for Team {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Team").field("bindings", &self.bindings()).finish_non_exhaustive()
     }
+}
+
+/// The standard library's.
+const USUAL_STACK: usize = 2 << 20;
+
+/// Why worker `number` of `workers` was not started, and which limits it can have met.
+#[cold]
+fn refused_thread(
+    error: &io::Error,
+    (number, workers): (usize, usize),
+    stack: Option<usize>,
+) -> Error {
+    let stack = match stack {
+        Some(bytes) => format!("{bytes} bytes of stack"),
+        None => "the standard library's stack (2 MiB, or RUST_MIN_STACK)".to_string(),
+    };
+    let limits = limits::in_words();
+    let what = format!(
+        "{error}; it was worker {number} of {workers}, each with {stack}, which \
+         Builder::stack_size (C: phx_options.stack) sets; {limits}"
+    );
+    Error::Spawn(io::Error::new(error.kind(), what))
 }
 
 pub(super) fn check_ranks(ranks: usize) -> Result<(), Error> {

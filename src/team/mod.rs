@@ -10,6 +10,7 @@ mod per_rank;
 mod record;
 mod run_body;
 mod run_rank;
+mod stall_warning;
 mod taken_units;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,10 @@
-//! What the ranks of a run call: a closure, and the places of what it returns.
+//! What the ranks of a run call: a closure, and the places of what it returns; and the words for
+//! an error that it returned where nobody looks at what it returns.
 
-use crate::Comm;
+use crate::{Comm, Error};
+use std::fmt;
 use std::mem::MaybeUninit;
+use typeid::ConstTypeId;
 
 /// A closure `Fn(&mut Comm) -> R` and the ranks' results, in three words: workers get them with
 /// their job. (As a trait object on the caller's stack they were a further line to be fetched by
@@ -72,4 +75,82 @@ unsafe fn call_and_mark<R: Send, F: Fn(&mut Comm) -> R + Sync>(
     let result = Some(closure(comm));
     // SAFETY: as in `call`; what is there is `None`, which needs no drop.
     unsafe { body.results.cast::<Option<R>>().add(rank).write(result) };
+}
+
+/// Whether what a closure returns is a `Result`: by its name, which is for texts.
+pub(super) fn is_result<R>() -> bool {
+    std::any::type_name::<R>().starts_with("core::result::Result<")
+}
+
+/// What `value` is in words, if it is a `Result` with an error in it; or if it is a `Result` of a
+/// type that is not looked into here, of which its name is all that can be said.
+#[cold]
+pub(super) fn error_in_words<R>(value: &R) -> Option<String> {
+    if !is_result::<R>() {
+        return None;
+    }
+    // SAFETY: the value is of that type.
+    let known = unsafe { look_into(ConstTypeId::of::<R>(), std::ptr::from_ref(value).cast()) };
+    known.unwrap_or_else(|| {
+        let name = std::any::type_name::<R>();
+        Some(format!("a {}", name.strip_prefix("core::result::").unwrap_or(name)))
+    })
+}
+
+/// The words of an error in a `Result` of usual types, or none of one without; none if `id` is of
+/// another type. (No trait tells whether a type has `Debug`, so the types are listed.)
+///
+/// # Safety
+/// `value` is of the type of `id`, whatever the lifetimes in that.
+unsafe fn look_into(id: ConstTypeId, value: *const ()) -> Option<Option<String>> {
+    type Boxed = Box<dyn std::error::Error + Send + Sync>;
+    macro_rules! first {
+        ($($error:ty),*) => {
+            // SAFETY: passed on.
+            unsafe { None$(.or_else(|| of_error::<$error>(id, value)))* }
+        };
+    }
+    first!(
+        String,
+        &'static str,
+        Boxed,
+        Error,
+        std::io::Error,
+        fmt::Error,
+        std::num::ParseIntError,
+        std::num::ParseFloatError,
+        std::num::TryFromIntError
+    )
+}
+
+/// The same for this type of errors.
+///
+/// # Safety
+/// As there.
+unsafe fn of_error<E: fmt::Debug + 'static>(
+    id: ConstTypeId,
+    value: *const (),
+) -> Option<Option<String>> {
+    macro_rules! first {
+        ($($good:ty),*) => {
+            // SAFETY: passed on.
+            unsafe { None$(.or_else(|| of_both::<$good, E>(id, value)))* }
+        };
+    }
+    first!((), bool, i32, i64, u32, u64, usize, f32, f64, String, Vec<f64>)
+}
+
+/// # Safety
+/// As [`look_into`].
+unsafe fn of_both<T: 'static, E: fmt::Debug + 'static>(
+    id: ConstTypeId,
+    value: *const (),
+) -> Option<Option<String>> {
+    if id != ConstTypeId::of::<Result<T, E>>() {
+        return None;
+    }
+    // SAFETY: by the contract it is this type but for lifetimes, and it is looked at here only: for
+    // a shorter time than any of them.
+    let value = unsafe { &*value.cast::<Result<T, E>>() };
+    Some(value.as_ref().err().map(|error| format!("Err({error:?})")))
 }

@@ -7,8 +7,9 @@ use crate::Comm;
 use crate::comm::Roster;
 use crate::comm::{Tally, compare, final_cause};
 use crate::error::Error;
-use crate::fabric::{CommState, Port, TeamState, Thread};
+use crate::fabric::{CommState, LongWait, Port, TeamState, Thread, discard};
 use crate::machine::affinity::{self, PinError};
+use crate::mailbox::RefusedMemory;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
@@ -72,11 +73,11 @@ impl WorkerShared {
     /// New words for everybody, rank 0's communicator returned. The workers make theirs
     /// ([`current`](WorkerShared::current)), all at once and on their cores: what a rank knows of
     /// its peers grows with their number. Only while no rank runs.
-    pub(super) fn renew(&self) -> Comm {
+    pub(super) fn renew(&self) -> Result<Comm, RefusedMemory> {
         let ranks = self.world.ranks();
         let members: Box<[usize]> = (0..ranks).collect();
         let apart = self.roster().spans_numa_nodes(&members);
-        let fabric = Arc::new(CommState::new(self.world.clone(), members, apart));
+        let fabric = Arc::new(CommState::new(self.world.clone(), members, apart)?);
         self.fabric.store(fabric.id(), Relaxed);
         *self.words.lock().unwrap_or_else(|e| e.into_inner()) = Some(fabric.clone());
         // SAFETY: the only port of rank 0 on a fabric made just now.
@@ -85,10 +86,14 @@ impl WorkerShared {
 
     /// # Safety
     /// No other port of `rank` on `fabric` was made or will be.
-    unsafe fn communicator(&self, fabric: Arc<CommState>, rank: usize) -> Comm {
+    unsafe fn communicator(
+        &self,
+        fabric: Arc<CommState>,
+        rank: usize,
+    ) -> Result<Comm, RefusedMemory> {
         // SAFETY: by the contract.
-        let port = unsafe { Port::new(fabric, rank, 0, self.wait) };
-        Comm::new(port, Some(self.roster().clone()), self.rules.clone())
+        let port = unsafe { Port::new(fabric, rank, 0, self.wait)? };
+        Ok(Comm::new(port, Some(self.roster().clone()), self.rules.clone()))
     }
 
     pub(super) fn bind(&self, rank: usize, pu: usize) {
@@ -147,24 +152,38 @@ impl WorkerShared {
     }
 
     /// The communicator of `rank`'s worker: a new one after each [`renew`](WorkerShared::renew).
-    pub(super) fn current<'a>(&self, rank: usize, own: &'a mut OwnComm) -> &'a mut Comm {
+    pub(super) fn current<'a>(
+        &self,
+        rank: usize,
+        own: &'a mut OwnComm,
+    ) -> Result<&'a mut Comm, RefusedMemory> {
         let id = self.fabric.load(Relaxed);
         if own.comm.as_ref().is_none_or(|comm| comm.fabric_id() != id) {
-            self.make(rank, own, id);
+            self.make(rank, own, id)?;
         }
-        own.comm.as_mut().expect("made just now")
+        Ok(own.comm.as_mut().expect("made just now"))
     }
 
     #[cold]
     #[inline(never)]
-    fn make(&self, rank: usize, own: &mut OwnComm, id: u64) {
+    fn make(&self, rank: usize, own: &mut OwnComm, id: u64) -> Result<(), RefusedMemory> {
         // A rank that loses its communicator (`harmed`) gets a new fabric before the next run.
         assert!(own.made != id, "rank {rank} has had its communicator of these words");
-        own.made = id;
+        own.comm = None;
         let words = self.words.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let words = words.expect("`renew` leaves them");
         // SAFETY: this thread alone is the rank, and makes one port for each fabric.
-        own.comm = Some(unsafe { self.communicator(words, rank) });
+        own.comm = Some(unsafe { self.communicator(words, rank)? });
+        own.made = id;
+        Ok(())
+    }
+
+    /// The part in run `run` of `rank`, for which there is no memory: ends the run.
+    #[cold]
+    fn stay_out(&self, rank: usize, run: u64, refused: RefusedMemory) {
+        let error = Error::refused(self.world.ranks(), refused.bytes);
+        discard(self.world.poison(run, rank, Some(error)));
+        self.world.leave(rank, run);
     }
 
     /// A worker's life.
@@ -186,15 +205,24 @@ impl WorkerShared {
             (seen, wait) = (epoch, self.wait);
             match job {
                 WorkerJob::Idle => {}
-                WorkerJob::FirstTouch => drop(self.current(rank, &mut comm).first_touch()),
+                // Without memory the run that follows ends.
+                WorkerJob::FirstTouch => drop(self.current(rank, &mut comm).map(Comm::first_touch)),
                 WorkerJob::Stop => return,
-                WorkerJob::Run(body, run) => {
-                    let comm = self.current(rank, &mut comm);
-                    self.take_part(thread, rank, run, comm, body);
-                }
+                WorkerJob::Run(body, run) => match self.current(rank, &mut comm) {
+                    Ok(comm) => self.take_part(thread, rank, run, comm, body),
+                    Err(refused) => self.stay_out(rank, run, refused),
+                },
             }
             self.dispatch.done(worker, epoch);
         }
+    }
+
+    /// Waits, as the caller, until the workers have done their parts of run `run`.
+    #[inline(always)]
+    pub(super) fn await_workers(&self, run: u64) {
+        let (world, limit) = (&self.world, self.world.stall_warning());
+        let warn = |worker| world.warn_of_stall(LongWait::ForEnd { peer: worker + 1 }, run);
+        self.dispatch.await_done_or_warn(self.wait, world.is_crowded(), limit, &warn);
     }
 
     /// How run `run` went. Only while no rank runs.

@@ -183,6 +183,12 @@ pub(crate) struct Backoff {
     /// When the long stage began, if somebody asks how long it lasts.
     #[cfg(not(loom))]
     long_since: Option<Instant>,
+    /// Whether this wait has slept.
+    #[cfg(not(loom))]
+    has_napped: bool,
+    /// Whether [`stalls`](Backoff::stalls) has said so.
+    #[cfg(not(loom))]
+    has_stalled: bool,
 }
 
 /// What is waited for.
@@ -216,6 +222,10 @@ impl Backoff {
             has_spun: false,
             #[cfg(not(loom))]
             long_since: None,
+            #[cfg(not(loom))]
+            has_napped: false,
+            #[cfg(not(loom))]
+            has_stalled: false,
         }
     }
 
@@ -257,6 +267,28 @@ impl Backoff {
     #[cfg(loom)]
     pub(crate) fn is_over(&mut self, limit: Option<Duration>) -> bool {
         limit.is_some() && self.is_long()
+    }
+
+    /// Whether this wait has just lasted for `limit`: true once. Every wait asks this, so the clock
+    /// is looked at where that costs nothing: by a wait that sleeps, or once in [`LOOKS`] pauses of
+    /// one that never does.
+    #[cfg(not(loom))]
+    pub(crate) fn stalls(&mut self, limit: Option<Duration>) -> bool {
+        let Some(limit) = limit else { return false };
+        let is_late = self.yields > 0 || self.wait == Wait::Spin;
+        let is_due =
+            || self.has_napped || self.looks.wrapping_add(self.yields).is_multiple_of(LOOKS);
+        if !is_late || self.has_stalled || !is_due() {
+            return false;
+        }
+        self.has_stalled = self.long_since.get_or_insert_with(Instant::now).elapsed() >= limit;
+        self.has_stalled
+    }
+
+    /// Under loom time does not pass, and what is said of a wait publishes nothing.
+    #[cfg(loom)]
+    pub(crate) fn stalls(&mut self, _limit: Option<Duration>) -> bool {
+        false
     }
 
     /// Pauses a little, or asks the caller to sleep.
@@ -308,6 +340,7 @@ impl Backoff {
     #[cfg(not(loom))]
     fn nap(&mut self, long: bool) -> Pause {
         self.yields = self.yields.max(1);
+        self.has_napped = true;
         let nap = if long { LONGEST_NAP } else { self.nap };
         self.nap = (nap * 2).min(LONGEST_NAP);
         Pause::Nap(nap)

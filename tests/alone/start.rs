@@ -41,3 +41,67 @@ fn memory_grows_with_ranks_and_little_with_pairs() {
     // The workers of a team that never runs know nothing of each other.
     assert!(built < pairs * PER_PAIR, "{built}");
 }
+
+/// What the test below builds and runs under a limit of its address space.
+#[test]
+#[ignore = "for the test below"]
+fn under_a_limit() {
+    let ranks: usize = std::env::var("PHALANX_TEST_RANKS").unwrap().parse().unwrap();
+    let builder = Team::builder().ranks(ranks).placement(Placement::Unpinned);
+    let say = |what: &str, result: Result<(), phalanx::Error>| match result {
+        Ok(()) => println!("{what}: good"),
+        Err(error) => println!("{what}: {error}"),
+    };
+    say("external", builder.clone().external().map(drop));
+    for (what, builder) in [("usual", builder.clone()), ("small", builder.stack_size(64 << 10))] {
+        let run = || builder.build()?.run(|comm| comm.barrier()).map(drop);
+        say(what, run());
+    }
+}
+
+/// With less memory than the ranks need there is an error that says so: no abort, and no hang.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_memory_there_is_an_error() {
+    let said = |ranks: usize, limit: usize| {
+        let out = std::process::Command::new("timeout")
+            .args(["60", "sh", "-c", &format!("ulimit -v {limit} && exec \"$@\""), "sh"])
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", "under_a_limit", "--ignored", "--nocapture", "--test-threads=1"])
+            .env("PHALANX_TEST_RANKS", ranks.to_string())
+            .env("RUST_BACKTRACE", "0")
+            .output()
+            .unwrap();
+        let (text, err) = (String::from_utf8(out.stdout).unwrap(), out.stderr);
+        let err = String::from_utf8_lossy(&err);
+        assert!(
+            out.status.success(),
+            "{ranks} ranks in {limit} KiB: {:?} {text} {err}",
+            out.status
+        );
+        text
+    };
+    let limit = "address space (ulimit -v) 204800000 bytes";
+    let text = said(1000, 200_000);
+    let refused = "1152000000 bytes of memory for 1000 ranks were refused";
+    for what in ["external", "usual", "small"] {
+        let line = text.lines().find(|it| it.contains(&format!("{what}: {refused}")));
+        assert!(line.is_some_and(|it| it.contains(limit)), "{what}: {text}");
+    }
+    let text = said(64, 200_000);
+    let line = text.lines().find(|it| it.contains("usual: ")).unwrap();
+    assert!(line.contains("a worker thread cannot be started: "), "{text}");
+    assert!(line.contains(" of 63, each with the standard library's stack (2 MiB, or"), "{text}");
+    assert!(line.contains("Builder::stack_size") && line.contains(limit), "{text}");
+    assert!(text.contains("small: good"), "{text}");
+    // Wherever the memory ends: in the mailboxes, the stacks, or what ranks know of each other.
+    for ranks in [100, 150, 200, 300, 350] {
+        for kib in [120_000, 200_000, 300_000] {
+            let text = said(ranks, kib);
+            let told = |it: &&str| {
+                it.ends_with(": good") || it.contains(" were refused") || it.contains("be started")
+            };
+            assert_eq!(text.lines().filter(told).count(), 3, "{ranks} in {kib}: {text}");
+        }
+    }
+}

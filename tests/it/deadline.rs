@@ -385,7 +385,7 @@ fn the_report_does_not_wait_for_a_stuck_rank() {
             .spawn()
             .unwrap();
         let stderr = std::io::BufReader::new(child.stderr.take().unwrap());
-        let said: Vec<String> = stderr.lines().map(Result::unwrap).take(3).collect();
+        let said: Vec<String> = stderr.lines().map(Result::unwrap).take(4).collect();
         assert!(child.try_wait().unwrap().is_none(), "it is stuck: {said:?}");
         child.kill().unwrap();
         child.wait().unwrap();
@@ -395,5 +395,261 @@ fn the_report_does_not_wait_for_a_stuck_rank() {
             "{said:?}"
         );
         assert!(said[2].contains("rank 1 is in its own code"), "{said:?}");
+        let end = "  `run` returns once rank 1 has made a call or returned: no deadline ends what";
+        assert!(said[3].starts_with(end), "{said:?}");
+    });
+}
+
+// ---- Waits without a deadline ----
+
+/// So long the ranks of the test below wait before they say so.
+const TOLD: Duration = Duration::from_millis(100);
+
+/// Ranks 1 and 2 of four wait for rank 3 in each case; what rank 3 does is the case.
+fn wait_for_rank_3(builder: phalanx::Builder, stuck: impl Fn() + Sync) {
+    let team = builder.ranks(4).build().unwrap();
+    drop(team.run(|comm| {
+        comm.all_reduce(&mut [1.0f64; 8], op::Sum);
+        if comm.rank() == 3 {
+            stuck();
+        }
+        comm.barrier();
+    }));
+}
+
+fn sleep_for_ever() {
+    loop {
+        std::thread::sleep(LATE);
+    }
+}
+
+/// What the tests below run in a process of its own, by a name in `PHALANX_TEST_STALL`.
+#[test]
+#[ignore = "for the tests below"]
+fn stalls() {
+    let case = std::env::var("PHALANX_TEST_STALL").unwrap();
+    let plain = Team::builder().ranks(2);
+    let soon = plain.clone().stall_warning(TOLD);
+    match case.as_str() {
+        "sleep" => wait_for_rank_3(soon, sleep_for_ever),
+        "loop" => wait_for_rank_3(soon, || {
+            loop {
+                std::hint::spin_loop();
+            }
+        }),
+        "yield" => wait_for_rank_3(soon.wait(Wait::Yield), sleep_for_ever),
+        "park" => wait_for_rank_3(soon.wait(Wait::Park), sleep_for_ever),
+        "spin" => drop(soon.wait(Wait::Spin).build().unwrap().run(|comm| match comm.rank() {
+            0 => comm.barrier(),
+            _ => sleep_for_ever(),
+        })),
+        // The variable's time, where the builder has none.
+        "variable" => wait_for_rank_3(plain, sleep_for_ever),
+        "outside" => {
+            let (_keep, never) = std::sync::mpsc::channel::<()>();
+            let never = Mutex::new(never);
+            wait_for_rank_3(soon, || assert!(never.lock().unwrap().recv().is_ok()));
+        }
+        "lock" => {
+            let lock = Mutex::new(());
+            drop(soon.build().unwrap().run(|comm| {
+                let _held = lock.lock();
+                comm.barrier();
+            }));
+        }
+        "any" => drop(soon.ranks(3).build().unwrap().run(|comm| match comm.rank() {
+            0 => drop(comm.recv_tagged(&mut [0], phalanx::Source::Any, phalanx::Tag::Any)),
+            1 => sleep_for_ever(),
+            _ => (),
+        })),
+        "started" => drop(soon.build().unwrap().run(|comm| match comm.rank() {
+            0 => drop(comm.requests(|scope| {
+                let request = scope.sum([1]);
+                scope.wait(request)
+            })),
+            _ => sleep_for_ever(),
+        })),
+        "returned" => drop(soon.build().unwrap().run(|comm| match comm.rank() {
+            0 => (),
+            _ => sleep_for_ever(),
+        })),
+        "failed" => drop(soon.build().unwrap().run(|comm| match comm.rank() {
+            0 => bomb(),
+            _ => sleep_for_ever(),
+        })),
+        "owed" => drop(soon.build().unwrap().run(|comm| {
+            let rank = comm.rank();
+            comm.with_peers(&[1; 9], |_| if rank == 0 { bomb() } else { sleep_for_ever() });
+        })),
+        "external" => {
+            let comms = soon.external().unwrap();
+            std::thread::scope(|s| {
+                for mut comm in comms {
+                    s.spawn(move || {
+                        comm.barrier();
+                        if comm.rank() == 1 {
+                            sleep_for_ever();
+                        }
+                        comm.barrier();
+                    });
+                }
+            });
+        }
+        // From here on they end.
+        "runs" => {
+            let team = soon.build().unwrap();
+            for _ in 0..2 {
+                for _ in 0..2 {
+                    let late = |comm: &mut Comm| {
+                        for _ in 0..2 {
+                            if comm.rank() == 1 {
+                                std::thread::sleep(4 * TOLD);
+                            }
+                            comm.barrier();
+                        }
+                    };
+                    team.run(late).unwrap();
+                }
+                // Workers without work say nothing.
+                std::thread::sleep(4 * TOLD);
+            }
+        }
+        "never" | "never by a variable" | "deadline" => {
+            let builder = match case.as_str() {
+                "never" => plain.stall_warning(Duration::ZERO),
+                "deadline" => plain.deadline(NEVER),
+                _ => plain,
+            };
+            let team = builder.build().unwrap();
+            team.run(|comm| {
+                if comm.rank() == 1 {
+                    std::thread::sleep(4 * TOLD);
+                }
+                comm.barrier();
+            })
+            .unwrap();
+        }
+        "wrong" => {
+            let build = plain.clone().build().unwrap_err().to_string();
+            assert_eq!(build, plain.external().unwrap_err().to_string());
+            eprintln!("{build}");
+        }
+        other => panic!("{other}"),
+    }
+}
+
+/// The standard error of a case that ends.
+fn said_at_the_end(case: &str, variable: &str) -> String {
+    let out = stall(case, variable).stderr(std::process::Stdio::piped()).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(out.status.success(), "{case}: {said}");
+    said
+}
+
+fn stall(case: &str, variable: &str) -> std::process::Command {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", "stalls", "--ignored", "--nocapture"]);
+    child.env("PHALANX_TEST_STALL", case).env("PHALANX_STALL_WARNING", variable);
+    child.stdout(std::process::Stdio::null());
+    child
+}
+
+/// What ends the text.
+const ONCE: &str = "  This is said once in a run, after the seconds of PHALANX_STALL_WARNING or \
+                    Builder::stall_warning (C: phx_options.stall_warning; 0 is never). ";
+
+/// The text of a case that never ends, which is then killed.
+fn said(case: &str, variable: &str) -> String {
+    use std::io::BufRead;
+    let mut child = stall(case, variable).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let stderr = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut said = String::new();
+    for line in stderr.lines().map(Result::unwrap) {
+        said += &(line.clone() + "\n");
+        if line.starts_with(ONCE) {
+            break;
+        }
+    }
+    let is_stuck = child.try_wait().unwrap().is_none();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(is_stuck && said.contains(ONCE), "{case}: {said}");
+    said
+}
+
+#[test]
+fn a_wait_without_a_deadline_is_told() {
+    watched(|| {
+        for case in ["sleep", "loop", "yield", "park", "variable", "outside"] {
+            let variable = if case == "variable" { "0.1" } else { "60" };
+            let text = said(case, variable);
+            let told = (0..3).find(|it| {
+                text.contains(&format!("phalanx: rank {it} has waited 100ms for rank 3, and waits"))
+            });
+            assert!(told.is_some(), "{case}: {text}");
+            let rank = told.unwrap();
+            assert!(text.contains(&format!("rank {rank} waits for rank 3; latest calls: barrier")));
+            let stuck = "rank 3 is in its own code; latest calls: all_reduce of 8 f64 with sum at ";
+            assert!(text.contains(stuck) && text.contains(file!()), "{case}: {text}");
+            assert!(text.contains("Builder::deadline ends such a wait with an error."), "{text}");
+            assert_eq!(text.matches("phalanx: ").count(), 1, "{case}: {text}");
+        }
+        let text = said("lock", "");
+        assert!(text.contains(" waits for rank ") && text.contains("is in its own code"), "{text}");
+        let text = said("any", "");
+        assert!(text.contains("rank 0 has waited 100ms for any other rank, and"), "{text}");
+        assert!(text.contains("rank 0 waits for a message from any rank; latest"), "{text}");
+        for case in ["started", "external"] {
+            let text = said(case, "");
+            assert!(text.contains("rank 0 has waited 100ms for rank 1, and waits on:"), "{text}");
+            assert!(text.contains("rank 1 is in its own code"), "{text}");
+        }
+        if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+            return eprintln!("SKIPPED: spinning for ever needs two cores");
+        }
+        assert!(said("spin", "").contains("rank 0 has waited 100ms for rank 1, and waits on:"));
+    });
+}
+
+/// The caller of `run`, and a rank whose memory others may read: also when the run has failed.
+#[test]
+fn a_run_that_does_not_end_is_told() {
+    watched(|| {
+        let nothing = "Nothing ends this wait but that rank: by a call, or its return.";
+        for (case, head) in [
+            (
+                "returned",
+                "the caller of `run` has waited 100ms for rank 1 to return, and waits on:",
+            ),
+            (
+                "failed",
+                "the caller of `run` has waited 100ms for rank 1 to return; the run has failed: \
+                 rank 0 panicked: ",
+            ),
+            ("owed", "rank 0 has waited 100ms for rank 1 to leave the failed run, and waits on:"),
+        ] {
+            let text = said(case, "");
+            assert!(text.contains(&format!("phalanx: {head}")), "{case}: {text}");
+            assert!(text.contains("rank 1 is in its own code"), "{case}: {text}");
+            assert!(text.contains(nothing), "{case}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_wait_is_told_once_in_a_run_and_not_where_it_is_turned_off() {
+    watched(|| {
+        let text = said_at_the_end("runs", "");
+        assert_eq!(text.matches(ONCE).count(), 4, "{text}");
+        for (case, variable) in [("never", "0.1"), ("never by a variable", "0"), ("deadline", "")] {
+            let text = said_at_the_end(case, variable);
+            assert!(!text.contains("phalanx: "), "{case}: {text}");
+        }
+        // A time that is named holds beside a deadline, too.
+        assert_eq!(said_at_the_end("deadline", " 0.1").matches(ONCE).count(), 1);
+        for wrong in ["x", "-1", "nan", "1e30", "0,5"] {
+            let wanted = format!("PHALANX_STALL_WARNING: '{wrong}' is no number of seconds");
+            assert!(said_at_the_end("wrong", wrong).contains(&wanted), "{wrong}");
+        }
     });
 }

@@ -458,3 +458,83 @@ fn a_rank_does_not_wait_for_itself() {
         assert_eq!(sizes.unwrap().remove(1).unwrap().unwrap(), [2, 2]);
     });
 }
+
+// ---- An error that nobody looks at ----
+
+/// A closure that returns an error under `run`, while the others wait for its rank.
+#[test]
+fn an_error_returned_under_run_is_in_the_text() {
+    #[derive(Debug)]
+    struct Unknown;
+
+    fn text<T: Send, E: Send>(good: fn() -> T, bad: fn() -> E) -> String {
+        let result = team(3).run(|comm| {
+            if comm.rank() == 1 {
+                return Err(bad());
+            }
+            comm.barrier();
+            Ok(good())
+        });
+        let error = result.err().unwrap();
+        assert!(matches!(error, Error::Left { peer: 1, .. }), "{error}");
+        error.to_string()
+    }
+
+    watched(|| {
+        let by_try_run = ": under Team::try_run a rank's Err ends the run, and is what the caller";
+        for (text, wanted) in [
+            (text(|| (), || "no file".to_string()), "Err(\"no file\")"),
+            (text(|| 1.0, || "no file"), "Err(\"no file\")"),
+            (text(String::new, || "x".parse::<u8>().unwrap_err()), "Err(ParseIntError { kind"),
+            (text(|| (), || std::io::Error::other("no file")), "Err(Custom { kind: Other, error: "),
+            (
+                text(|| 1, || Box::<dyn std::error::Error + Send + Sync>::from("no file")),
+                "Err(\"no file\")",
+            ),
+            (text(|| (), || Unknown), "a Result<(), ending::"),
+        ] {
+            assert!(text.contains("; the closure of rank 1 returned "), "{text}");
+            assert!(text.contains(wanted), "{text}");
+            assert!(text.contains(by_try_run), "{text}");
+        }
+        // Of lifetimes, too: the text is the caller's.
+        let file = String::from("no file");
+        let result = team(2).run(|comm| match comm.rank() {
+            0 => Ok(comm.barrier()),
+            _ => Err(file.as_str()),
+        });
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains("rank 1 returned Err(\"no file\")"), "{text}");
+
+        // A message that was not received, and a call that nobody waited for.
+        let result = team(2).run(|comm| match comm.rank() {
+            0 => Ok(comm.send(&[1], 1)),
+            _ => Err("no file"),
+        });
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::Unreceived { .. }), "{error}");
+        assert!(error.to_string().contains("rank 1 returned Err(\"no file\")"), "{error}");
+        let result = team(2).run(|comm| match comm.rank() {
+            0 => Ok(comm.shift(&mut [1], 0)),
+            _ => Err("no file"),
+        });
+        let error = result.unwrap_err();
+        assert!(matches!(error, Error::Mismatch { .. }), "{error}");
+        assert!(error.to_string().contains("rank 1 returned Err(\"no file\")"), "{error}");
+
+        // Who returned something good is not blamed, nor is a closure without a `Result`.
+        let good = team(2)
+            .run(|comm| if comm.rank() == 0 { Ok(comm.barrier()) } else { Ok::<_, String>(()) });
+        let none = team(2).run(|comm| {
+            if comm.rank() == 0 {
+                comm.barrier()
+            }
+        });
+        for error in [good.unwrap_err(), none.unwrap_err()] {
+            assert!(!error.to_string().contains("try_run"), "{error}");
+        }
+        // What goes well is as ever.
+        let all = team(2).run(|comm| if comm.rank() == 0 { Ok(1) } else { Err("no file") });
+        assert_eq!(all.unwrap(), [Ok(1), Err("no file")]);
+    });
+}

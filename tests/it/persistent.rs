@@ -1,6 +1,6 @@
 //! Started calls of blocks of different lengths, and calls that are set up once.
 
-use crate::common::{again, failure, team, watched, watched_cases};
+use crate::common::{failure, team, watched, watched_cases};
 use phalanx::{Comm, Error, Persistent, Requests, Source, op};
 
 /// Elements of each rank: none of some, and on the third one many.

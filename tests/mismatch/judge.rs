@@ -218,7 +218,7 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
                 None => Ok(Told),
             }
         }
-        Error::Left { rank, site, peer, last } => {
+        Error::Left { rank, site, peer, last, .. } => {
             about_odd(&[*rank, *peer])?;
             named(*rank, site.as_ref())?;
             if case.kind != Nothing || last.is_some() {

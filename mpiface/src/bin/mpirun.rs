@@ -3,15 +3,21 @@
 
 use phalanx_mpi_abi::cores;
 use phalanx_mpi_abi::launch::{Job, run};
+use phalanx_mpi_abi::stack;
 use std::env;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const USAGE: &str = "\
 phalanx-mpirun [options] PROGRAM [arguments]
   -n N, -np N       ranks (else PHALANX_RANKS, else one a core)
-  --stack MIB       stack of each rank (64)
+  --stack MIB       stack of each rank (the limit of `ulimit -s`, at least 64;
+                    1024 if that is unlimited)
+  --stall-warning SECONDS
+                    a rank that has waited so long says so, once (else
+                    PHALANX_STALL_WARNING, else 30; 0: never)
   --no-pin          let the system choose the cores
   --as NAME         the name that the program sees as its own
 The program is linked by phalanx-mpicc, -mpicxx or -mpifort.";
@@ -29,14 +35,28 @@ fn number(option: &str, value: Option<OsString>) -> usize {
     }
 }
 
+fn seconds(value: Option<OsString>) -> Duration {
+    let value = value.and_then(|it| it.into_string().ok()).and_then(|it| it.parse().ok());
+    let seconds = value.map(Duration::try_from_secs_f64);
+    match seconds {
+        Some(Ok(seconds)) => seconds,
+        _ => fail("--stall-warning wants a number of seconds (0: never)"),
+    }
+}
+
 fn main() {
-    let (mut ranks, mut stack, mut is_pinned, mut name) = (None, 64, true, None);
+    let (mut ranks, mut stack, mut is_pinned, mut name) = (None, stack::usual(), true, None);
+    let mut stall_warning = None;
     let mut arguments = env::args_os().skip(1);
     let program = loop {
         let Some(argument) = arguments.next() else { fail("no program is named") };
         match argument.to_str() {
             Some("-n" | "-np") => ranks = Some(number("-n", arguments.next())),
-            Some("--stack") => stack = number("--stack", arguments.next()),
+            Some("--stack") => {
+                let mebibytes = number("--stack", arguments.next());
+                stack = mebibytes.checked_mul(1 << 20).unwrap_or_else(|| fail("so large a stack"));
+            }
+            Some("--stall-warning") => stall_warning = Some(seconds(arguments.next())),
             Some("--no-pin") => is_pinned = false,
             Some("--as") => name = arguments.next(),
             Some("-h" | "--help") => {
@@ -55,7 +75,8 @@ fn main() {
         ranks,
         program: PathBuf::from(program),
         arguments: arguments.collect(),
-        stack: stack << 20,
+        stack,
+        stall_warning,
         is_pinned,
     };
     match run(&job) {

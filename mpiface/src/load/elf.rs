@@ -22,6 +22,7 @@ impl std::error::Error for ElfError {}
 
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
+const PT_TLS: u32 = 7;
 const ET_DYN: u16 = 3;
 const DT_NULL: u64 = 0;
 const DT_NEEDED: u64 = 1;
@@ -33,11 +34,13 @@ const DT_SYMENT: u64 = 11;
 const DT_SONAME: u64 = 14;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
+const DT_FLAGS: u64 = 30;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const DT_VERNEEDNUM: u64 = 0x6fff_ffff;
 const DF_1_PIE: u64 = 0x0800_0000;
+const DF_STATIC_TLS: u64 = 0x10;
 const STB_GLOBAL: u8 = 1;
 const STB_GNU_UNIQUE: u8 = 10;
 const STT_OBJECT: u8 = 1;
@@ -59,6 +62,8 @@ pub struct Elf {
     loads: Vec<Segment>,
     dynamic: Vec<(u64, u64)>,
     strings: Range<usize>,
+    /// Bytes of thread-local variables, with what their alignment may cost.
+    thread_locals: u64,
 }
 
 impl Elf {
@@ -73,7 +78,8 @@ impl Elf {
         if bytes.get(4..6) != Some(&[2, 1]) {
             return Err(ElfError("not a 64-bit little-endian file"));
         }
-        let mut elf = Elf { bytes, loads: Vec::new(), dynamic: Vec::new(), strings: 0..0 };
+        let mut elf =
+            Elf { bytes, loads: Vec::new(), dynamic: Vec::new(), strings: 0..0, thread_locals: 0 };
         if elf.u16(16)? != ET_DYN {
             return Err(ElfError("not a shared object: link it with phalanx-mpicc"));
         }
@@ -92,6 +98,10 @@ impl Elf {
             match elf.u32(at)? {
                 PT_LOAD => elf.loads.push(segment),
                 PT_DYNAMIC => dynamic = Some(segment),
+                PT_TLS => {
+                    let (length, align) = (elf.u64(add(at, 40)?)?, elf.u64(add(at, 48)?)?);
+                    elf.thread_locals = add(length, align)?;
+                }
                 _ => {}
             }
         }
@@ -123,6 +133,14 @@ impl Elf {
     /// Whether it is an executable (PIE) rather than a shared object: those cannot be loaded twice.
     pub fn is_executable(&self) -> bool {
         self.entry(DT_FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
+    }
+
+    /// Bytes of its thread-local variables, if there must be room for them when a process begins:
+    /// the program is compiled for the initial-exec model.
+    pub fn static_tls(&self) -> usize {
+        let flags = self.entry(DT_FLAGS).unwrap_or(0);
+        let bytes = if flags & DF_STATIC_TLS != 0 { self.thread_locals } else { 0 };
+        usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
     /// The names of the libraries that it needs.

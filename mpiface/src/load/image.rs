@@ -16,6 +16,7 @@ use super::elf::Elf;
 use super::frame::Main;
 use crate::rt::api::MARK;
 use crate::rt::world::lock;
+use crate::static_tls;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::io::Write as _;
@@ -40,6 +41,8 @@ struct File {
     /// Its soname; empty for the program.
     name: String,
     bytes: Vec<u8>,
+    /// Bytes of thread-local variables for which there must be room when the process begins.
+    static_tls: usize,
 }
 
 /// One rank's copy of an image.
@@ -135,6 +138,12 @@ impl Image {
         Image::with(elf, path, &name)
     }
 
+    /// Bytes of thread-local variables of one copy, of those for which there must be room when the
+    /// process begins.
+    pub fn static_tls(&self) -> usize {
+        self.files.iter().fold(0, |sum, it| sum.saturating_add(it.static_tls))
+    }
+
     /// Loads a copy whose shim is bound to `binding`: the constructors of its files run in here.
     ///
     /// # Errors
@@ -153,7 +162,14 @@ impl Image {
                 let new = private_name(&private.name, &tag);
                 elf.rename(&private.name, &new).map_err(|error| error.to_string())?;
             }
-            let part = open(&file.name, &tag, elf.bytes(), host)?;
+            let part = open(&file.name, &tag, elf.bytes(), host).map_err(|error| {
+                match self.static_tls() {
+                    bytes if bytes > 0 && error.contains("static TLS") => {
+                        format!("{error}: {}", static_tls::advice(bytes))
+                    }
+                    _ => error,
+                }
+            })?;
             if file.name == SHIM {
                 // SAFETY: the caller's promise.
                 unsafe { bind(part.handle, binding)? };
@@ -392,7 +408,8 @@ fn prepare(name: &str, mut elf: Elf, path: &Path) -> Result<File, String> {
     if !name.is_empty() && elf.soname().ok().flatten().is_none_or(|it| it != name) {
         return Err(format!("{}: its soname is not {name}: give it one", path.display()));
     }
-    Ok(File { name: name.to_owned(), bytes: elf.bytes().to_vec() })
+    let static_tls = elf.static_tls();
+    Ok(File { name: name.to_owned(), bytes: elf.bytes().to_vec(), static_tls })
 }
 
 /// The first tag that was never taken, and those that were given back.

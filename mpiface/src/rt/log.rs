@@ -123,6 +123,12 @@ impl Log {
         it.map(|it| (begun, it))
     }
 
+    /// The latest call, ended or not.
+    pub fn latest(&self) -> Option<Collective> {
+        // Pairs with the store in `begin`.
+        self.read(self.begun.load(Acquire).checked_sub(1)?)
+    }
+
     /// The rank's call in a meeting, if it is still known.
     pub fn find(&self, context: u32, number: u64) -> Option<Collective> {
         // Pairs with the store in `begin`.
@@ -142,7 +148,7 @@ mod tests {
     #[test]
     fn the_latest_calls_are_found_until_they_are_overwritten() {
         let log = Log::default();
-        assert_eq!(log.current(), None);
+        assert_eq!((log.current(), log.latest()), (None, None));
         let call = |number| Collective {
             context: 3,
             number,
@@ -157,7 +163,7 @@ mod tests {
             assert_eq!(log.find(3, number), Some(call(number)));
             assert_eq!(log.find(4, number), None);
             log.end();
-            assert_eq!(log.current(), None);
+            assert_eq!((log.current(), log.latest()), (None, Some(call(number))));
         }
         assert_eq!(log.find(3, 14), Some(call(14)));
         assert_eq!(log.find(3, 12), None);

@@ -143,6 +143,9 @@ impl Polls {
         if is_idle && limit().is_some_and(|limit| waited >= limit) {
             stand(world, me, site, Arc::new(Polled { awaited: condition(), waited }));
         }
+        if is_idle {
+            world.warn_of_tests(me, waited, site);
+        }
         thread::yield_now();
     }
 }

@@ -216,16 +216,28 @@ pub struct World {
     start: Instant,
 }
 
+/// Ends the process: the library has refused a communicator.
+#[cold]
+fn refused<T>(error: phalanx::Error) -> T {
+    end(1, &format!("phalanx: {error}"))
+}
+
 /// A lock whose holder may have panicked: then the process ends anyway.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl World {
-    /// A world of `ranks` ranks. Ends the process if the library refuses it.
-    pub fn new(ranks: usize) -> World {
-        let comms = raw::external(phalanx::Team::builder().ranks(ranks));
-        let comms = comms.unwrap_or_else(|error| end(1, &format!("phalanx: {error}")));
+    /// A world of `ranks` ranks, which say after `stall_warning` that they wait (else after the
+    /// library's time). Ends the process if the library refuses it.
+    pub fn new(ranks: usize, stall_warning: Option<Duration>) -> Arc<World> {
+        let builder = phalanx::Team::builder().ranks(ranks);
+        let builder = match stall_warning {
+            Some(after) => builder.stall_warning(after),
+            None => builder,
+        };
+        let comms = raw::external(builder);
+        let comms = comms.unwrap_or_else(refused);
         let (waits, record) = (Waits::of(&comms[0]), Record::of(&comms[0]));
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slot = |comm| Slot {
@@ -238,7 +250,7 @@ impl World {
             thread: OnceLock::new(),
         };
         let whole = Arc::new(Shared::new(0, (0..ranks).collect(), None));
-        World {
+        let world = Arc::new(World {
             slots: comms.into_iter().map(slot).collect(),
             lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
             part_lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
@@ -258,7 +270,28 @@ impl World {
             waits,
             judge: Mutex::new(()),
             start: Instant::now(),
-        }
+        });
+        let of = Arc::downgrade(&world);
+        world.waits.set_stall_text(move |wait| match of.upgrade() {
+            Some(world) => world.stall_text(wait),
+            None => wait.to_owned(),
+        });
+        world
+    }
+
+    /// What is said of a wait that lasts.
+    fn stall_text(&self, wait: &str) -> String {
+        let (lines, ..) = self.standings();
+        format!(
+            "{wait}, and waits on:{lines}\n  This is said once in a run, after the seconds of \
+             PHALANX_STALL_WARNING or `phalanx-mpirun --stall-warning` (0 is never). \
+             MPIEXEC_TIMEOUT=SECONDS ends a run."
+        )
+    }
+
+    /// Rank `rank`, the calling one, has tested in vain for `time`, at `site`.
+    pub fn warn_of_tests(&self, rank: usize, time: Duration, site: Site) {
+        self.waits.warn_of_tests(rank, time, || site.describe());
     }
 
     /// A new communicator of these ranks: the part that they share.
@@ -269,7 +302,7 @@ impl World {
     /// The same with the library's part, in which each member takes its seat. `me`: the caller.
     pub fn new_branch(&self, me: usize, members: Vec<usize>) -> Arc<Shared> {
         let library = self.slots[me].library.0.borrow();
-        let seats = |it: &phalanx::Comm| MemberSeats::new(it, &members);
+        let seats = |it: &phalanx::Comm| MemberSeats::new(it, &members).unwrap_or_else(refused);
         let seats = library.as_ref().filter(|_| members.len() > 1).map(seats);
         self.add(members, seats)
     }
@@ -281,7 +314,7 @@ impl World {
     pub unsafe fn take_seat(&self, me: usize, shared: &Shared) -> Option<phalanx::Comm> {
         let library = self.slots[me].library.0.borrow();
         // SAFETY: passed on.
-        unsafe { shared.library.as_ref()?.take(library.as_ref()?) }
+        unsafe { shared.library.as_ref()?.take(library.as_ref()?) }.unwrap_or_else(refused)
     }
 
     fn add(&self, members: Vec<usize>, library: Option<MemberSeats>) -> Arc<Shared> {
@@ -601,7 +634,12 @@ impl World {
                     }
                     None => {
                         runs = true;
-                        "runs".to_owned()
+                        match slot.log.latest() {
+                            Some(it) => {
+                                format!("runs; its latest collective: {}", it.site.describe())
+                            }
+                            None => "runs".to_owned(),
+                        }
                     }
                 },
             };

@@ -33,7 +33,7 @@ mod remote_views;
 use super::Comm;
 use crate::error::{CallSite, Error, say};
 use crate::exec::{Call, Kernel, Partition, RawBuffers, Scratch};
-use crate::fabric::{Signature, Stop, Thread};
+use crate::fabric::{LongWait, Signature, Stop, Thread};
 use crate::net::{Net, NetError, NetFold, NetNumber, NodeLayout, Pending, Transfer};
 use crate::op::BitOr;
 use crate::schedule::Operation;
@@ -443,6 +443,9 @@ fn loop_until(
         if patience.is_over(world.deadline()) {
             let limit = world.deadline().unwrap_or_default();
             node.fail(&format!("has waited {limit:?} for other nodes, the team's deadline"));
+        }
+        if patience.stalls(world.stall_warning()) {
+            world.warn_of_stall(LongWait::ForNodes { rank: me }, run);
         }
         if let Pause::Nap(nap) = patience.pause() {
             std::thread::sleep(nap.min(LONGEST_NAP));

@@ -2,7 +2,7 @@
 
 use super::{Comm, NodeGroup};
 use crate::element::Element;
-use crate::fabric::Signature;
+use crate::fabric::{LongWait, Signature};
 use crate::net::{Net, NetError, NodeLayout};
 use crate::sync::Arc;
 use std::panic::Location;
@@ -104,7 +104,7 @@ impl Comm {
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (world, me) = (fabric.world(), fabric.member(self.port.rank()));
         let since = std::time::Instant::now();
-        let limit = world.deadline();
+        let (limit, mut stall) = (world.deadline(), world.stall_warning());
         let mut pause = || {
             if world.is_poisoned(run) || world.hear_cancel(me, run) {
                 return Err(NetError::new("another rank has failed"));
@@ -112,6 +112,10 @@ impl Comm {
             if limit.is_some_and(|limit| since.elapsed() > limit) {
                 let limit = limit.unwrap_or_default();
                 return Err(NetError::new(format!("split: has waited {limit:?} for other nodes")));
+            }
+            if stall.is_some_and(|stall| since.elapsed() > stall) {
+                stall = None;
+                world.warn_of_stall(LongWait::ForNodes { rank: me }, run);
             }
             std::thread::yield_now();
             Ok(())

@@ -11,7 +11,8 @@ use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
 use super::recorder::EventRing;
 use super::tagged_ring::TaggedRing;
 use crate::mailbox::{
-    Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, offset,
+    Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, RefusedMemory,
+    collect, offset,
 };
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
@@ -154,7 +155,12 @@ static NO_CALL: Signature = Signature::of::<()>("no call", "");
 impl Port {
     /// # Safety
     /// This is the only port of `rank` on `fabric`, in the fabric's lifetime.
-    pub(crate) unsafe fn new(fabric: Arc<CommState>, rank: usize, run: u64, wait: Wait) -> Self {
+    pub(crate) unsafe fn new(
+        fabric: Arc<CommState>,
+        rank: usize,
+        run: u64,
+        wait: Wait,
+    ) -> Result<Self, RefusedMemory> {
         let start = fabric.world().start();
         let peer = |peer| Peer {
             cursor: Cursor::after(start),
@@ -170,7 +176,7 @@ impl Port {
             ring_out: None,
             ring_back: None,
         };
-        let peers = (0..fabric.size()).map(peer).collect();
+        let peers = collect(fabric.size(), peer)?;
         let member = fabric.member(rank);
         let line = NonNull::from(fabric.world().line(member));
         let records = NonNull::from(fabric.world().records(member));
@@ -211,7 +217,7 @@ impl Port {
         if port.fabric.world().recorder().is_some() {
             port.be_recorded();
         }
-        port
+        Ok(port)
     }
 
     /// Refreshes the settings of the run: the budget of looks, and the use of gates.

@@ -1,11 +1,12 @@
 //! Waits for a peer, and the ways in which a wait fails.
 
 use super::super::comm_state::CommState;
+use super::super::long_wait::LongWait;
 use super::super::thread::{ANYBODY, Seen};
 use super::super::unfit_receive::UnfitReceive;
 use super::recording::Looked;
 use super::{CLOSED, Peer, Phase, Port, PortState};
-use crate::mailbox::Header;
+use crate::mailbox::{Header, RefusedMemory};
 use crate::sync::Instant;
 use crate::sync::diagnostic::Ordering::Relaxed;
 #[cfg(not(loom))]
@@ -52,6 +53,8 @@ pub(crate) enum Stop {
     Differs { peer: usize, what: String },
     /// A tagged message and a receive match, and do not fit.
     Unfit(Box<UnfitReceive>),
+    /// There is no memory for a new communicator.
+    Refused(RefusedMemory),
 }
 
 /// What a rank waits for, and so by which word it is to be woken.
@@ -320,6 +323,9 @@ impl Waiter<'_> {
                 world.give_up(me, it, *run);
                 break Err(Stop::Poisoned);
             }
+            if patience.stalls(world.stall_warning()) {
+                world.warn_of_stall(LongWait::ForRank { rank: me, peer: it }, *run);
+            }
             // Not between the looks: what a thread publishes in a wait that others may take for
             // a part of a circle, it publishes because what it awaits has come. (A wait for others,
             // or with calls that others wait for, is on no circle.)
@@ -370,6 +376,9 @@ impl Waiter<'_> {
                     // Says that it has found the circle, if there is one.
                     drop(world.circle(member));
                 }
+            }
+            if patience.stalls(world.stall_warning()) {
+                world.warn_of_stall(LongWait::ToLeave { rank: member, peer: it }, self.run);
             }
             if let Pause::Nap(longest) = patience.pause() {
                 sleeper.sleep(&mut patience, longest, is_done);

@@ -9,13 +9,13 @@ pub(super) fn ranks(p: usize, rank: fn(&mut Port)) {
 
 pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank: fn(&mut Port)) {
     crate::lean::reset();
-    let world = Arc::new(TeamState::new(p).with_deadline(deadline));
+    let world = Arc::new(TeamState::new(p).unwrap().with_deadline(deadline));
     let run = world.begin(0);
-    let fabric = Arc::new(CommState::new(world, (0..p).collect(), false));
+    let fabric = Arc::new(CommState::new(world, (0..p).collect(), false).unwrap());
     (0..p).for_each(|r| fabric.world().sit(r, Thread::leak()));
     let mut parts = (0..p).map(|r| {
         // SAFETY: the only port of this rank.
-        let mut port = unsafe { Port::new(fabric.clone(), r, run, wait) };
+        let mut port = unsafe { Port::new(fabric.clone(), r, run, wait).unwrap() };
         move || rank(&mut port)
     });
     let mut first = parts.next().unwrap();
@@ -394,7 +394,7 @@ pub(super) fn reader_fails(port: &mut Port) {
 /// The cause of a poisoning is there for whoever sees the poison: by the lock,
 /// not by the word.
 pub(super) fn cause_of_poison() {
-    let world = Arc::new(TeamState::new(2));
+    let world = Arc::new(TeamState::new(2).unwrap());
     let run = world.begin(0);
     let other = thread::spawn({
         let world = world.clone();

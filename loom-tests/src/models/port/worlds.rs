@@ -4,7 +4,7 @@
 /// A rank may join its run before or after that is poisoned: either way its next call
 /// finds that the communicator is not to be used.
 pub(super) fn late_join() {
-    let world = Arc::new(TeamState::new(2));
+    let world = Arc::new(TeamState::new(2).unwrap());
     let run = world.begin(0);
     let other = thread::spawn({
         let world = world.clone();
@@ -20,7 +20,7 @@ pub(super) fn late_join() {
 
 /// A run begins while somebody cancels all runs: its caller finds that, or a rank's call does.
 pub(super) fn cancelled_at_the_start() {
-    let world = Arc::new(TeamState::new(1));
+    let world = Arc::new(TeamState::new(1).unwrap());
     let canceller = thread::spawn({
         let world = world.clone();
         move || world.cancel(EVERY_RUN)
@@ -58,13 +58,13 @@ pub(super) fn cancelled_at_the_start() {
 fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
     let threads = [Thread::leak(), Thread::leak()];
     let ports = || {
-        let world = Arc::new(TeamState::new(2));
+        let world = Arc::new(TeamState::new(2).unwrap());
         let run = world.begin(0);
-        let fabric = Arc::new(CommState::new(world, [0, 1].into(), false));
+        let fabric = Arc::new(CommState::new(world, [0, 1].into(), false).unwrap());
         (0..2).for_each(|r| fabric.world().sit(r, threads[r]));
         let port = |r| {
             // SAFETY: the only port of this rank.
-            unsafe { Port::new(fabric.clone(), r, run, Wait::Auto) }
+            unsafe { Port::new(fabric.clone(), r, run, Wait::Auto).unwrap() }
         };
         (0..2).map(port).collect::<Vec<_>>()
     };
