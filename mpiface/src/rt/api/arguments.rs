@@ -22,6 +22,10 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
+/// MPI_MAX_INFO_KEY, with the zero at the end.
+pub(super) const MAX_KEY: usize = 256;
+/// MPI_MAX_INFO_VAL, with the zero at the end.
+const MAX_VALUE: usize = 1024;
 /// The address that says that the data lies in the other buffer.
 pub(super) const IN_PLACE: usize = 1;
 
@@ -255,9 +259,14 @@ impl StatusOut {
     /// Of no request: here the error is set, too.
     pub(super) fn set_empty(self) {
         self.set(EMPTY, false);
+        self.set_error(0);
+    }
+
+    /// Sets the error alone.
+    pub(super) fn set_error(self, code: c_int) {
         if !self.0.is_null() {
             // SAFETY: the constructor's promise.
-            unsafe { (*self.0).error = 0 };
+            unsafe { (*self.0).error = code };
         }
     }
 
@@ -322,6 +331,11 @@ impl RawText {
         RawText(at)
     }
 
+    /// Whether there is such a place.
+    pub(super) fn is_there(self) -> bool {
+        !self.0.is_null()
+    }
+
     /// Writes it, cut to `room`, which is the standard's for this text, with its zero; gives its
     /// length.
     pub(super) fn set(self, text: &str, room: usize) -> usize {
@@ -352,11 +366,52 @@ impl TextOut {
     }
 }
 
-/// A text of the program.
+/// A key or a value of an info; none of a null pointer.
+#[derive(Clone, Debug)]
+pub(super) struct InfoText(Option<String>);
+
+impl InfoText {
+    /// # Safety
+    /// See the head of the file.
+    pub(super) unsafe fn new(at: *const c_char) -> InfoText {
+        // SAFETY: passed on.
+        InfoText((!at.is_null()).then(|| unsafe { text(at) }))
+    }
+
+    /// As a key, which has some letters, and no more than the standard's number of them.
+    pub(super) fn key(&self) -> Outcome<&str> {
+        match self.0.as_deref() {
+            Some(key) if (1..MAX_KEY).contains(&key.len()) => Ok(key),
+            Some("") => error(Class::InfoKey, "the key is empty"),
+            Some(key) => {
+                let (length, most) = (key.len(), MAX_KEY - 1);
+                error(Class::InfoKey, format!("the key has {length} bytes, at most are {most}"))
+            }
+            None => error(Class::InfoKey, "the key is a null pointer"),
+        }
+    }
+
+    /// As a value, which may be empty.
+    pub(super) fn value(&self) -> Outcome<&str> {
+        match self.0.as_deref() {
+            Some(value) if value.len() < MAX_VALUE => Ok(value),
+            Some(value) => {
+                let (length, most) = (value.len(), MAX_VALUE - 1);
+                error(Class::InfoValue, format!("the value has {length} bytes, at most are {most}"))
+            }
+            None => error(Class::InfoValue, "the value is a null pointer"),
+        }
+    }
+}
+
+/// A text of the program; of a null pointer: an empty one.
 ///
 /// # Safety
 /// See the head of the file.
 pub(super) unsafe fn text(at: *const c_char) -> String {
+    if at.is_null() {
+        return String::new();
+    }
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()
 }

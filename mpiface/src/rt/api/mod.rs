@@ -96,7 +96,7 @@ mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
     use super::arguments::{
-        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
+        Blocks, Buffer, Caller, InfoText, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
         TextOut, TypedBlocks, text,
     };
     use super::counts::{CountOut, Counts};
