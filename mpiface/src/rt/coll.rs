@@ -310,8 +310,15 @@ impl Call<'_> {
             let Some(place) = gives(peer) else { continue };
             let to = comm.world_rank(peer);
             let by = Some(to);
-            let ask =
-                Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag, ..Ask::default() };
+            let ask = Ask {
+                owner: me,
+                site,
+                kind: Kind::Send,
+                peer: peer as i32,
+                by,
+                tag,
+                ..Ask::default()
+            };
             let mode = Mode::Bounded;
             // (Where all give and get, nobody runs ahead.)
             if root.is_some() {

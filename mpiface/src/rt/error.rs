@@ -59,14 +59,14 @@ pub struct Error {
     other: Option<Box<(Site, String)>>,
     /// What the call gives: the class, or the code of a function of the program.
     pub code: i32,
-    /// The number of the communicator on which a request has failed; 0: the call says which.
-    pub context: u32,
+    /// The number of the communicator on which a request has failed; none: the call says which.
+    pub context: Option<u32>,
 }
 
 impl Error {
     /// Of this class, with these words.
     pub fn new(class: Class, text: impl Into<String>) -> Error {
-        Error { class, text: text.into(), other: None, code: class as i32, context: 0 }
+        Error { class, text: text.into(), other: None, code: class as i32, context: None }
     }
 
     /// The same with words that name a call of another rank. Its line is looked up, which takes
@@ -82,7 +82,7 @@ impl Error {
 
     /// Of a request on this communicator.
     pub fn on(self, context: u32) -> Error {
-        Error { context, ..self }
+        Error { context: Some(context), ..self }
     }
 
     /// The error of a call that completes several requests, of which the one whose status has this

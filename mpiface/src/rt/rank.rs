@@ -474,7 +474,7 @@ impl Rank {
     #[cold]
     fn raise(&self, site: Site, on: Handle, error: Error) -> c_int {
         let code = error.code;
-        let on = self.comm_of(error.context).unwrap_or(on);
+        let on = error.context.and_then(|it| self.comm_of(it)).unwrap_or(on);
         let error = Rc::new(error);
         self.last_error.replace(Some((site, Rc::clone(&error))));
         self.tell(site, on, code, || error.words());
@@ -649,9 +649,8 @@ impl Rank {
         }
         if self.comms.borrow().has_freed() {
             let pending = self.pending();
-            let is_used = |it: &Rc<Comm>| {
-                Rc::strong_count(it) > 1 || pending.contains(&it.shared.context)
-            };
+            let is_used =
+                |it: &Rc<Comm>| Rc::strong_count(it) > 1 || pending.contains(&it.shared.context);
             let idle = self.comms.borrow_mut().idle(is_used);
             for comm in idle {
                 let gone = self.comms.borrow_mut().remove(comm);
@@ -666,7 +665,7 @@ impl Rank {
         // Early receives are posted before each call that may ask.
         let of = |it: &Started| match &it.active {
             Active::Shared(req) => Some(req.ask.context),
-            Active::Arrived(_, Some(failed)) => Some(failed.context),
+            Active::Arrived(_, Some(failed)) => failed.context,
             _ => None,
         };
         let requests = self.requests.borrow();

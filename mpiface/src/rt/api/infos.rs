@@ -56,7 +56,12 @@ pub(super) fn info_free(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn info_set(caller: Caller<'_>, info: Handle, key: &InfoText, value: &InfoText) -> Outcome {
+pub(super) fn info_set(
+    caller: Caller<'_>,
+    info: Handle,
+    key: &InfoText,
+    value: &InfoText,
+) -> Outcome {
     let (key, value) = (key.key()?.to_owned(), value.value()?.to_owned());
     if info == fixed::INFO_ENV {
         return error(Class::Info, "MPI_INFO_ENV cannot be changed");

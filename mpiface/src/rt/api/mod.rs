@@ -96,8 +96,8 @@ mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
     use super::arguments::{
-        Blocks, Buffer, Caller, InfoText, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
-        TextOut, TypedBlocks, text,
+        Blocks, Buffer, Caller, InfoText, List, Operands, Out, Peer, RawText, Remote, Status,
+        StatusOut, TextOut, TypedBlocks, text,
     };
     use super::counts::{CountOut, Counts};
     use super::keep::Keep as _;
