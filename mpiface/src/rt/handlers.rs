@@ -2,7 +2,8 @@
 //! as one of these has it, also if the program has freed it.
 
 use super::error::{Class, Outcome, error};
-use super::handle::{Handle, Hold};
+use super::handle::Handle;
+use super::held::Hold;
 use super::rank::{Rank, fixed};
 use std::cell::RefCell;
 

@@ -22,10 +22,6 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Deref;
 
-/// MPI_MAX_INFO_KEY, with the zero at the end.
-pub(super) const MAX_KEY: usize = 256;
-/// MPI_MAX_INFO_VAL, with the zero at the end.
-const MAX_VALUE: usize = 1024;
 /// The address that says that the data lies in the other buffer.
 pub(super) const IN_PLACE: usize = 1;
 
@@ -363,44 +359,6 @@ impl TextOut {
     /// Writes it; `room` is the standard's for this text.
     pub(super) fn set(self, text: &str, room: usize) {
         self.1.set(int(self.0.set(text, room)));
-    }
-}
-
-/// A key or a value of an info; none of a null pointer.
-#[derive(Clone, Debug)]
-pub(super) struct InfoText(Option<String>);
-
-impl InfoText {
-    /// # Safety
-    /// See the head of the file.
-    pub(super) unsafe fn new(at: *const c_char) -> InfoText {
-        // SAFETY: passed on.
-        InfoText((!at.is_null()).then(|| unsafe { text(at) }))
-    }
-
-    /// As a key, which has some letters, and no more than the standard's number of them.
-    pub(super) fn key(&self) -> Outcome<&str> {
-        match self.0.as_deref() {
-            Some(key) if (1..MAX_KEY).contains(&key.len()) => Ok(key),
-            Some("") => error(Class::InfoKey, "the key is empty"),
-            Some(key) => {
-                let (length, most) = (key.len(), MAX_KEY - 1);
-                error(Class::InfoKey, format!("the key has {length} bytes, at most are {most}"))
-            }
-            None => error(Class::InfoKey, "the key is a null pointer"),
-        }
-    }
-
-    /// As a value, which may be empty.
-    pub(super) fn value(&self) -> Outcome<&str> {
-        match self.0.as_deref() {
-            Some(value) if value.len() < MAX_VALUE => Ok(value),
-            Some(value) => {
-                let (length, most) = (value.len(), MAX_VALUE - 1);
-                error(Class::InfoValue, format!("the value has {length} bytes, at most are {most}"))
-            }
-            None => error(Class::InfoValue, "the value is a null pointer"),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists of keys and values. Nothing in here reads them: they are the program's.
 
-use super::arguments::{Caller, InfoText, MAX_KEY, Out, RawText, int};
+use super::arguments::{Caller, Out, RawText, int, text};
 use super::windows::HINTS;
 use crate::rt::comm::{Comm, Hints};
 use crate::rt::error::{Class, Outcome, error};
@@ -10,6 +10,49 @@ use std::ffi::{CStr, c_char, c_int};
 
 /// A list of keys and values.
 type Info = Vec<(String, String)>;
+
+/// MPI_MAX_INFO_KEY, with the zero at the end.
+const MAX_KEY: usize = 256;
+/// MPI_MAX_INFO_VAL, with the zero at the end.
+const MAX_VALUE: usize = 1024;
+
+/// A key or a value of an info; none of a null pointer.
+#[derive(Clone, Debug)]
+pub(super) struct InfoText(Option<String>);
+
+impl InfoText {
+    /// # Safety
+    /// As `text`.
+    pub(super) unsafe fn new(at: *const c_char) -> InfoText {
+        // SAFETY: passed on.
+        InfoText((!at.is_null()).then(|| unsafe { text(at) }))
+    }
+
+    /// As a key, which has some letters, and no more than the standard's number of them.
+    pub(super) fn key(&self) -> Outcome<&str> {
+        match self.0.as_deref() {
+            Some(key) if (1..MAX_KEY).contains(&key.len()) => Ok(key),
+            Some("") => error(Class::InfoKey, "the key is empty"),
+            Some(key) => {
+                let (length, most) = (key.len(), MAX_KEY - 1);
+                error(Class::InfoKey, format!("the key has {length} bytes, at most are {most}"))
+            }
+            None => error(Class::InfoKey, "the key is a null pointer"),
+        }
+    }
+
+    /// As a value, which may be empty.
+    pub(super) fn value(&self) -> Outcome<&str> {
+        match self.0.as_deref() {
+            Some(value) if value.len() < MAX_VALUE => Ok(value),
+            Some(value) => {
+                let (length, most) = (value.len(), MAX_VALUE - 1);
+                error(Class::InfoValue, format!("the value has {length} bytes, at most are {most}"))
+            }
+            None => error(Class::InfoValue, "the value is a null pointer"),
+        }
+    }
+}
 
 /// Does something with a list; those that are predefined are empty.
 pub(super) fn list<R>(

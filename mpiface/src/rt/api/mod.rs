@@ -16,6 +16,7 @@ mod counts;
 mod datatypes;
 mod environment;
 mod errors;
+mod failures;
 mod general;
 mod graphs;
 mod groups;
@@ -96,10 +97,11 @@ mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
     use super::arguments::{
-        Blocks, Buffer, Caller, InfoText, List, Operands, Out, Peer, RawText, Remote, Status,
-        StatusOut, TextOut, TypedBlocks, text,
+        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
+        TextOut, TypedBlocks, text,
     };
     use super::counts::{CountOut, Counts};
+    use super::infos::InfoText;
     use super::keep::Keep as _;
     use super::{Entry, Rank, functions};
     use crate::rt::error::{Outcome, Site};

@@ -2,9 +2,10 @@
 
 use super::UNDEFINED;
 use super::arguments::{Caller, Out, Status, StatusOut, int};
+use super::failures::Failures;
 use super::general::{free_later, general};
 use super::point_to_point::start_again;
-use crate::rt::error::{Class, Error, Outcome, error};
+use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{self, Ask, Kind, OneOf, Req, SENT};
 use crate::rt::rank::{Active, Rank, Started, fixed};
@@ -50,29 +51,6 @@ pub(super) fn finish(caller: Caller<'_>, req: Arc<Req>, status: StatusOut) -> Ou
     outcome
 }
 
-/// What has failed of the requests that a call completes, by their places in its list of statuses.
-#[derive(Default)]
-struct Failures(Vec<(usize, Error)>);
-
-impl Failures {
-    /// One has ended so.
-    #[inline]
-    fn note(&mut self, place: usize, outcome: Outcome) {
-        self.0.extend(outcome.err().map(|error| (place, error)));
-    }
-
-    /// What the call gives, which has set so many statuses: if one has failed, each says how its
-    /// own has ended.
-    fn outcome(self, statuses: StatusOut, count: usize) -> Outcome {
-        let Some((place, first)) = self.0.first() else { return Ok(()) };
-        for place in 0..count {
-            let failed = self.0.iter().find(|it| it.0 == place);
-            statuses.at(place).set_error(failed.map_or(0, |it| it.1.code));
-        }
-        Err(first.in_status(*place))
-    }
-}
-
 /// What is under way of a handle; `None` for the null one, and for one that is not started.
 fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     if handle == fixed::REQUEST_NULL {
@@ -88,8 +66,9 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
         Active::Shared(req) => Some(Arc::clone(req)),
         Active::Sent(_) => Some(Arc::clone(&caller.sent)),
         Active::Arrived(arrived, failed) => {
-            let (owner, site) = (caller.me, caller.site);
-            let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
+            let (owner, site, kind) = (caller.me, caller.site, Kind::Receive);
+            let context = failed.as_ref().and_then(|it| it.context).unwrap_or(0);
+            let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
             failed.take().into_iter().for_each(|it| req.fail(*it));
             req.complete(&caller.world, owner, *arrived);
             started.active = Active::Shared(Arc::clone(&req));

@@ -8,7 +8,7 @@ use super::shelf::{AGAIN, Found};
 use crate::rt::coll::{Operator, part};
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::Error;
-use crate::rt::handle::Hold;
+use crate::rt::held::Hold;
 use crate::rt::types::Place;
 use crate::rt::world::World;
 use std::ops::Range;
