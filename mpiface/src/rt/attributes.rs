@@ -156,20 +156,12 @@ impl Keys {
         }
     }
 
-    /// The same of one that the program has not freed.
-    fn get_given(&self, key: c_int, of: Kind) -> Outcome<Key> {
-        match self.get(key, of)? {
-            known if !known.is_freed => Ok(known),
-            _ => error(Class::Keyval, format!("the key {key} has been freed")),
-        }
-    }
-
-    /// The program frees a key.
+    /// The program frees a key. (It may do so again while an attribute has it.)
     ///
     /// # Errors
-    /// If it is none of such objects', or freed already.
+    /// If it is none of such objects'.
     pub fn free(&mut self, key: c_int, of: Kind) -> Outcome {
-        self.get_given(key, of)?;
+        self.get(key, of)?;
         self.change(key, |it| it.is_freed = true);
         Ok(())
     }
@@ -249,7 +241,6 @@ pub fn delete_all(rank: &Rank, on: Holder<'_>) -> Outcome {
 /// # Errors
 /// As `delete`.
 pub fn set(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) -> Outcome {
-    rank.keys.borrow().get_given(key, on.kind)?;
     delete(rank, on, key)?;
     put(rank, on, key, value);
     Ok(())

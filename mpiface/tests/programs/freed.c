@@ -441,15 +441,9 @@ static void keys(void) {
   CHECK(deletes == 1);
   MPI_Comm_get_attr(comm, own, &value, &flag);
   CHECK(!flag);
-#ifdef MPI_ABI_VERSION
-  MPI_Error_class(MPI_Comm_set_attr(comm, own, &rank), &class);
-  CHECK(class == MPI_ERR_KEYVAL);
+  /* It may be freed again while an attribute has it. */
   freed = own;
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Error_class(MPI_Comm_free_keyval(&freed), &class);
-  CHECK(class == MPI_ERR_KEYVAL);
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-#endif
+  MPI_Comm_free_keyval(&freed);
   MPI_Comm_free(&copy);
   CHECK(deletes == 2);
 #ifdef MPI_ABI_VERSION
@@ -457,6 +451,7 @@ static void keys(void) {
   MPI_Error_class(MPI_Comm_get_attr(comm, own, &value, &flag), &class);
   CHECK(class == MPI_ERR_KEYVAL);
 #endif
+  (void)class;
   MPI_Comm_free(&comm);
 }
 
