@@ -1177,8 +1177,9 @@ phx_err phx_exchange_at(phx_comm *comm,
                         int line);
 
 /*
- Sends `n` elements to rank `to` under a tag of 0 or more; any number may be under way. Up to 64
- KiB are kept until they are received; with more, the call waits for the receiver.
+ Sends `n` elements to rank `to` under a tag of 0 or more; any number may be under way. Up to 16
+ KiB are kept until they are received, unless 64 MiB wait at the receiver; with more, the call
+ waits for the receiver.
 
  # Safety
  `buf` has `n` elements of `ty`; `file` is null or a string that stays.

@@ -142,8 +142,9 @@ pub(crate) unsafe fn tell(status: *mut phx_status, it: Status, ty: Option<Type>)
     }
 }
 
-/// Sends `n` elements to rank `to` under a tag of 0 or more; any number may be under way. Up to 64
-/// KiB are kept until they are received; with more, the call waits for the receiver.
+/// Sends `n` elements to rank `to` under a tag of 0 or more; any number may be under way. Up to 16
+/// KiB are kept until they are received, unless 64 MiB wait at the receiver; with more, the call
+/// waits for the receiver.
 ///
 /// # Safety
 /// `buf` has `n` elements of `ty`; `file` is null or a string that stays.

@@ -133,6 +133,15 @@ static void too_long_message(phx_comm *c, void *argument) {
         HERE(0), codes[0] = phx_recv_tagged(c, x, 2, PHX_F64, 1, 9, NULL);
 }
 
+/* Both send before they receive: what is kept (16 KiB) comes, more is a circle. */
+static void kept_message(phx_comm *c, void *argument) {
+    static char out[2][(16 << 10) + 1], in[2][(16 << 10) + 1];
+    size_t n = *(size_t *)argument;
+    int me = phx_rank(c);
+    codes[me] = phx_send_tagged(c, out[me], n, PHX_U8, 1 - me, 3);
+    if (codes[me] == PHX_OK) codes[me] = phx_recv_tagged(c, in[me], n, PHX_U8, 1 - me, 3, NULL);
+}
+
 static void early_return(phx_comm *c, void *argument) {
     (void)argument;
     HERE(1), phx_barrier(c);
@@ -435,6 +444,10 @@ int main(void) {
         }
     }
     warned();
+    size_t short_enough = 16 << 10, too_long = short_enough + 1;
+    name = "kept message";
+    WANT(phx_run(2, kept_message, &short_enough) == PHX_OK && codes[0] == PHX_OK && codes[1] == PHX_OK);
+    WANT(phx_run(2, kept_message, &too_long) == PHX_ERR_DEADLOCK);
     WANT(phx_run(-1, good, NULL) == PHX_ERR_ARGUMENT);
     WANT(phx_run(100000, good, NULL) == PHX_ERR_RANKS);
     WANT(strcmp(phx_error_name(PHX_ERR_MISMATCH), "ranks disagree") == 0);

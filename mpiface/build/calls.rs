@@ -164,6 +164,10 @@ impl Parameter<'_> {
             | "*mut c_void" | "*const c_void" => name.to_owned(),
             "*const Status" => format!("&*{name}"),
             "*mut Status" => format!("StatusOut::new({name})"),
+            // Of infos alone.
+            "*const c_char" if matches!(name, "key" | "value") => {
+                format!("&InfoText::new({name})")
+            }
             "*const c_char" => format!("&text({name})"),
             "*mut c_char" => format!("RawText::new({name})"),
             rust if rust.starts_with("*mut") => format!("Out::new({name})"),
@@ -264,6 +268,24 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
     text
 }
 
+/// What a call that can be started many times holds: the program may free it meanwhile.
+fn held(all: &[Parameter<'_>], base: &str) -> String {
+    let is_one = |it: &&Parameter<'_>| matches!(it.c.as_str(), "MPI_Datatype" | "MPI_Op");
+    let ones: Vec<&str> = all.iter().filter(is_one).map(|it| it.name).collect();
+    let mut text = format!("let mut held = functions::held(caller, &[{}]);", ones.join(", "));
+    for list in all.iter().filter(|it| it.c == "const MPI_Datatype []") {
+        let count = match (base.starts_with("neighbor"), list.name.starts_with("send")) {
+            (false, _) => "comm.peers().len()",
+            (true, true) => "functions::targets(&comm)",
+            (true, false) => "functions::sources(&comm)",
+        };
+        let list = format!("List::new({}).take({count} as i64)", list.name);
+        write!(text, " held.extend(functions::held(caller, {list}));").expect("a String grows");
+    }
+    // Most have no list.
+    text.replacen("let mut", if text.contains("extend") { "let mut" } else { "let" }, 1)
+}
+
 /// A function's entry, and its line in the table.
 fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     let Function { name, base, returns, .. } = function;
@@ -294,9 +316,11 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     .replace("caller.comm(comm)?.as_ref()", "own.as_ref()");
                 format!(
                     "let (comm, _) = (caller.comm(comm)?, info); let own = Rc::clone(&comm); \
+                     {} \
                      let start = move |caller: Caller<'_>| functions::i{base}({taken}); \
-                     let made = functions::again(comm, start)?; \
+                     let made = functions::again(comm, held, start)?; \
                      Out::new({}).set(made.keep(caller)); Ok(())",
+                    held(before, &base),
                     last.name,
                 )
             }

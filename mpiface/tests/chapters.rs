@@ -64,6 +64,22 @@ fn codes_requests_and_infos_of_a_programs_own() {
 }
 
 #[test]
+fn what_is_freed_stays_while_it_is_used() {
+    runs("freed.c", &[], &[1, 2, 3, 5, 8], "freed fine\n");
+}
+
+#[test]
+fn errors_stand_in_the_statuses_and_their_lines_are_looked_up_when_they_are_read() {
+    runs("statuses.c", &[], &[1, 2, 3, 5], "statuses fine\n");
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "statuses.c", &[]);
+    let words = ["MPI_Waitall at statuses.c:", "status 1: message longer", "sent in MPI_Send at"];
+    fail(&program, "fatal", 19, &words);
+}
+
+#[test]
 fn sessions_without_and_beside_mpi_init() {
     runs("sessions.c", &[], &[1, 2, 3, 8], "sessions fine\n");
     if !has("cc") {

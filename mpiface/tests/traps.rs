@@ -398,6 +398,11 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
     for rank in 0..3 {
         let waits = format!("rank {rank} waits in MPI_Send at leave.c:");
         fail(&program, "circle", 1, &[&waits, &format!("rank {} of the", (rank + 1) % 3)]);
+        // These ranks have made no call of the library's: it has nothing to add.
+        let output = run(3, &program, &["circle"]);
+        let err = text(&output.stderr);
+        assert_eq!(err.lines().count(), 4, "{err}");
+        assert!(!err.contains("panicked"), "{err}");
     }
     let any = [0, 1, 2].map(|rank| format!("rank {rank} waits in MPI_Recv at leave.c:"));
     fail(&program, "any", 1, &any.each_ref().map(String::as_str));

@@ -315,7 +315,8 @@ impl Comm {
                 Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
             }
             Stop::Circle(circle) => {
-                let here = latest(me)?;
+                // None, of a rank that has only waited so far, for words that are not the library's.
+                let here = latest(me);
                 if let Some(error) =
                     circle.iter().find_map(|it| disagree(world, latest(it.rank)?.comm, me))
                 {
@@ -329,6 +330,7 @@ impl Comm {
                     differs.then_some(((it.rank, waits), (it.peer, there)))
                 });
                 let of_mine = || {
+                    let here = here?;
                     let others = circle.iter().filter(|it| it.rank != me);
                     let mut others = others.filter_map(|it| Some((it.rank, latest(it.rank)?)));
                     Some(((me, here), others.find(|(_, there)| !alike(&here, there))?))

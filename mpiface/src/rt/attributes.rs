@@ -3,7 +3,7 @@
 
 use super::comm::Comm;
 use super::error::{Class, Error, Outcome, error};
-use super::handle::Handle;
+use super::handle::{self, Handle, Table};
 use super::rank::Rank;
 use crate::load::frame::Barred;
 use std::cell::RefCell;
@@ -69,14 +69,21 @@ impl Rank {
         self.type_notes.borrow().contains_key(&ty)
     }
 
-    /// The datatype is no more.
-    pub fn forget_type_note(&self, ty: Handle) {
-        self.type_notes.borrow_mut().remove(&ty);
+    /// The datatype is no more, or will soon be.
+    ///
+    /// # Errors
+    /// If a function that deletes an attribute fails.
+    pub fn delete_type_note(&self, ty: Handle) -> Outcome {
+        if !self.has_type_note(ty) {
+            return Ok(());
+        }
+        let deleted = delete_all(self, self.type_note(ty).holder(ty));
+        if deleted.is_ok() {
+            self.type_notes.borrow_mut().remove(&ty);
+        }
+        deleted
     }
 }
-
-/// The first key of a program's own; smaller ones are the standard's.
-const FIRST: c_int = 0x400;
 
 type Copy =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
@@ -97,11 +104,20 @@ struct Key {
     copy: Copying,
     delete: Option<Delete>,
     extra: usize,
+    /// So many attributes have it.
+    uses: usize,
+    is_freed: bool,
 }
 
-/// A rank's keys. One that the program frees stays known, for attributes that are still there.
-#[derive(Debug, Default)]
-pub struct Keys(Vec<Key>);
+/// A rank's keys. One that the program frees stays known while an attribute has it.
+#[derive(Debug)]
+pub struct Keys(Table<Key>);
+
+impl Default for Keys {
+    fn default() -> Keys {
+        Keys(Table::new(handle::Kind::Key))
+    }
+}
 
 impl Keys {
     /// A new key.
@@ -125,18 +141,43 @@ impl Keys {
             };
             (copy, std::mem::transmute::<*const c_void, Option<Delete>>(delete))
         };
-        self.0.push(Key { of, copy, delete, extra: extra as usize });
-        FIRST + self.0.len() as c_int - 1
+        let extra = extra as usize;
+        // Handles are as wide as an integer.
+        self.0.insert(Key { of, copy, delete, extra, uses: 0, is_freed: false }) as c_int
     }
 
     fn get(&self, key: c_int, of: Kind) -> Outcome<Key> {
-        let found = key.checked_sub(FIRST).and_then(|it| self.0.get(usize::try_from(it).ok()?));
-        match found {
+        match usize::try_from(key).ok().and_then(|it| self.0.get(it)) {
             Some(found) if found.of == of => Ok(*found),
             Some(found) => {
                 error(Class::Keyval, format!("{key} is a key for {:?}, not {of:?}", found.of))
             }
             None => error(Class::Keyval, format!("{key} is no key of an attribute")),
+        }
+    }
+
+    /// The program frees a key. (It may do so again while an attribute has it.)
+    ///
+    /// # Errors
+    /// If it is none of such objects'.
+    pub fn free(&mut self, key: c_int, of: Kind) -> Outcome {
+        self.get(key, of)?;
+        self.change(key, |it| it.is_freed = true);
+        Ok(())
+    }
+
+    /// One more attribute has the key, or one less.
+    fn count(&mut self, key: c_int, more: isize) {
+        self.change(key, |it| it.uses = it.uses.saturating_add_signed(more));
+    }
+
+    /// Changes a key, which goes if the program has freed it, and no attribute has it.
+    fn change(&mut self, key: c_int, change: impl FnOnce(&mut Key)) {
+        let at = key as usize;
+        let Some(known) = self.0.get_mut(at) else { return };
+        change(known);
+        if known.is_freed && known.uses == 0 {
+            self.0.remove(at);
         }
     }
 }
@@ -146,8 +187,7 @@ fn outcome(code: c_int, which: &str) -> Outcome {
     if code == 0 {
         return Ok(());
     }
-    let text = format!("the function that {which} an attribute gave {code}");
-    Err(Error { code, ..Error::new(Class::Other, text) })
+    Err(Error::given(code, format!("the function that {which} an attribute gave {code}")))
 }
 
 /// Whether a key is known, for such objects.
@@ -176,7 +216,12 @@ pub fn delete(rank: &Rank, on: Holder<'_>, key: c_int) -> Outcome {
         // SAFETY: the program's own function, as the standard calls it.
         outcome(unsafe { function(on.handle, key, value, extra) }, "deletes")?;
     }
+    // The function may have set or deleted attributes itself.
+    let before = on.values.borrow().len();
     on.values.borrow_mut().retain(|it| it.0 != key);
+    if on.values.borrow().len() < before {
+        rank.keys.borrow_mut().count(key, -1);
+    }
     Ok(())
 }
 
@@ -197,8 +242,13 @@ pub fn delete_all(rank: &Rank, on: Holder<'_>) -> Outcome {
 /// As `delete`.
 pub fn set(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) -> Outcome {
     delete(rank, on, key)?;
-    on.values.borrow_mut().push((key, value));
+    put(rank, on, key, value);
     Ok(())
+}
+
+fn put(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) {
+    on.values.borrow_mut().push((key, value));
+    rank.keys.borrow_mut().count(key, 1);
 }
 
 /// Gives a duplicate the attributes that their keys' functions copy.
@@ -224,7 +274,7 @@ pub fn copy(rank: &Rank, old: Holder<'_>, new: Holder<'_>) -> Outcome {
             }
         };
         if let Some(value) = copied {
-            new.values.borrow_mut().push((key, value));
+            put(rank, new, key, value);
         }
     }
     Ok(())

@@ -10,7 +10,7 @@
 
 use super::basic::Element;
 use super::comm::{Comm, Offer, Shared, Terms};
-use super::error::{Class, Error, Outcome, Site};
+use super::error::{Error, Outcome, Site};
 use super::handle::Handle;
 use super::ops::{Mark, apply};
 use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send, Solid};
@@ -310,8 +310,15 @@ impl Call<'_> {
             let Some(place) = gives(peer) else { continue };
             let to = comm.world_rank(peer);
             let by = Some(to);
-            let ask =
-                Ask { owner: me, site, kind: Kind::Send, peer: peer as i32, by, tag, open: None };
+            let ask = Ask {
+                owner: me,
+                site,
+                kind: Kind::Send,
+                peer: peer as i32,
+                by,
+                tag,
+                ..Ask::default()
+            };
             let mode = Mode::Bounded;
             // (Where all give and get, nobody runs ahead.)
             if root.is_some() {
@@ -407,7 +414,7 @@ impl Call<'_> {
     ) -> Received {
         let Call { world, site, .. } = *self;
         let (peer, tag, kind) = (pattern.source, pattern.tag, Kind::Receive);
-        let ask = Ask { owner: me, site, kind, peer, by: Some(by), tag, open: None };
+        let ask = Ask { owner: me, site, kind, peer, by: Some(by), tag, ..Ask::default() };
         // It may come by the queue, or by its lane.
         let req = Req::new(ask);
         // SAFETY: passed on; it is awaited, or taken back.
@@ -445,10 +452,8 @@ impl Call<'_> {
     fn unequal(&self, given: usize, peer: usize, to: &Place) -> Box<Error> {
         let rank = self.comm.world_rank(peer);
         let theirs = self.world.slots[rank].log.find(self.comm.shared.context, self.comm.met());
-        let place = theirs.map_or_else(String::new, |it| it.site.describe());
-        let room = to.bytes();
-        let text = format!("rank {rank} gives {given} bytes in {place}, and {room} are expected");
-        Box::new(Error::new(Class::Truncate, text))
+        let site = theirs.map_or(Site::default(), |it| it.site);
+        Box::new(p2p::unequal((rank, site), given, to.bytes()))
     }
 
     fn places(offers: Vec<Offer>) -> Vec<Place> {

@@ -9,6 +9,7 @@
 use super::desk::Desk;
 use super::error::Site;
 use super::handle::Handle;
+use super::handlers::{Attached, Handler};
 use super::log::Collective;
 use super::neighbours::Edges;
 use super::ops::Mark;
@@ -158,8 +159,8 @@ pub struct Comm {
     pub sides: Option<Sides>,
     /// Its grid or graph, if it has one.
     pub topology: Option<Topology>,
-    /// What is done with errors: the standard's handle.
-    pub errhandler: Cell<Handle>,
+    /// What is done with errors.
+    pub errhandler: Attached,
     /// The program's handle of it.
     pub handle: Cell<Handle>,
     /// The program's attributes: keys and values.
@@ -207,7 +208,7 @@ impl Comm {
     pub fn new(
         shared: Arc<Shared>,
         rank: usize,
-        errhandler: Handle,
+        errhandler: Handler,
         topology: Option<Topology>,
         library: Option<phalanx::Comm>,
     ) -> Rc<Comm> {
@@ -215,14 +216,19 @@ impl Comm {
     }
 
     /// This rank's part of an intercommunicator.
-    pub fn between(shared: Arc<Shared>, rank: usize, errhandler: Handle, sides: Sides) -> Rc<Comm> {
+    pub fn between(
+        shared: Arc<Shared>,
+        rank: usize,
+        errhandler: Handler,
+        sides: Sides,
+    ) -> Rc<Comm> {
         Comm::whole(shared, rank, errhandler, None, None, Some(sides))
     }
 
     fn whole(
         shared: Arc<Shared>,
         rank: usize,
-        errhandler: Handle,
+        errhandler: Handler,
         topology: Option<Topology>,
         library: Option<phalanx::Comm>,
         sides: Option<Sides>,
@@ -233,7 +239,7 @@ impl Comm {
             rank,
             sides,
             topology,
-            errhandler: Cell::new(errhandler),
+            errhandler: Attached::new(errhandler),
             handle: Cell::new(fixed::COMM_NULL),
             attributes: RefCell::default(),
             name: RefCell::default(),

@@ -9,7 +9,7 @@ use super::comm::Comm;
 use super::error::{Class, Error, Site, end};
 use super::log::Collective;
 use super::ops::Mark;
-use super::p2p::{Req, SENT};
+use super::p2p::{Req, SENT, unequal};
 use super::types::{Place, copy};
 use super::world::{World, lock};
 use std::sync::{Arc, Mutex};
@@ -92,9 +92,8 @@ fn agree(own: &Deal, other: &Deal) {
 /// The places are memory as their types say, and the requests of both are not complete: nobody uses
 /// the targets or writes the sources.
 unsafe fn carry(from: &Visit, to: &Visit) {
-    let fail = |text: String| to.deal.req.fail(Error::new(Class::Truncate, text));
-    let place = || from.deal.call.site.describe();
-    let rank = from.deal.req.ask.owner;
+    let (site, rank) = (from.deal.call.site, from.deal.req.ask.owner);
+    let fail = |error: Error| to.deal.req.fail(error.on(to.deal.call.context));
     let mut gives = from.ways.iter().filter(|it| it.gives);
     // In most graphs the edges match in their order.
     for (index, take) in to.ways.iter().filter(|it| !it.gives).enumerate() {
@@ -105,13 +104,13 @@ unsafe fn carry(from: &Visit, to: &Visit) {
             let before = takes.filter(|it| it.edge.1 == take.edge.1).count();
             from.ways.iter().filter(|it| it.gives).filter(is_it).nth(before)
         }) else {
-            fail(format!("rank {rank} has no edge to this one in {}", place()));
+            let before = format!("rank {rank} has no edge to this one in ");
+            fail(Error::naming(Class::Truncate, before, site, ""));
             continue;
         };
         let (given, room) = (give.place.bytes(), take.place.bytes());
         if given > room || (to.deal.is_exact && given < room) {
-            let place = place();
-            fail(format!("rank {rank} gives {given} bytes in {place}, and {room} are expected"));
+            fail(unequal((rank, site), given, room));
             continue;
         }
         // SAFETY: the caller's promise.

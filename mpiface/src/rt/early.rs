@@ -179,7 +179,9 @@ impl Rank {
             let place = all.at(index).place.take();
             let place = place.unwrap_or_else(|| bytes_at(solid.0, solid.1));
             let (kind, peer, tag) = (Kind::Receive, pattern.source, pattern.tag);
-            let req = self.request(Ask { owner, site, kind, peer, by, tag, open: None });
+            let context = pattern.context;
+            let ask = Ask { owner, site, kind, peer, by, tag, context, open: None };
+            let req = self.request(ask);
             // SAFETY: the program's buffer, which it leaves alone until the receive is complete.
             unsafe { p2p::receive(&self.world, owner, pattern, place, &req) };
             self.set_active(handle, Active::Shared(req));

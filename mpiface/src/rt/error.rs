@@ -54,15 +54,51 @@ pub struct Error {
     /// The class.
     pub class: Class,
     /// The words, without the rank and the place of the call.
-    pub text: String,
+    text: String,
+    /// The call of another rank that the words name, and the words behind it.
+    other: Option<Box<(Site, String)>>,
     /// What the call gives: the class, or the code of a function of the program.
     pub code: i32,
+    /// The number of the communicator on which a request has failed; none: the call says which.
+    pub context: Option<u32>,
 }
 
 impl Error {
     /// Of this class, with these words.
     pub fn new(class: Class, text: impl Into<String>) -> Error {
-        Error { class, text: text.into(), code: class as i32 }
+        Error { class, text: text.into(), other: None, code: class as i32, context: None }
+    }
+
+    /// The same with words that name a call of another rank. Its line is looked up, which takes
+    /// milliseconds, when the words are read: most programs that ask for codes read only these.
+    pub fn naming(class: Class, before: String, site: Site, after: impl Into<String>) -> Error {
+        Error { other: Some(Box::new((site, after.into()))), ..Error::new(class, before) }
+    }
+
+    /// What a function of the program gave.
+    pub fn given(code: i32, text: String) -> Error {
+        Error { code, ..Error::new(Class::Other, text) }
+    }
+
+    /// Of a request on this communicator.
+    pub fn on(self, context: u32) -> Error {
+        Error { context: Some(context), ..self }
+    }
+
+    /// The error of a call that completes several requests, of which the one whose status has this
+    /// place has failed so, first.
+    pub fn in_status(&self, place: usize) -> Error {
+        let text = format!("status {place}: {}: {}", class_text(self.class as i32), self.text);
+        let code = Class::InStatus as i32;
+        Error { class: Class::InStatus, text, code, ..self.clone() }
+    }
+
+    /// The words.
+    pub fn words(&self) -> String {
+        match self.other.as_deref() {
+            Some((site, after)) => format!("{}{}{after}", self.text, site.describe()),
+            None => self.text.clone(),
+        }
     }
 }
 

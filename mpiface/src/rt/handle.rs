@@ -31,6 +31,8 @@ pub enum Kind {
     Window = 8,
     /// A session.
     Session = 9,
+    /// A key of attributes.
+    Key = 10,
 }
 
 const OURS: usize = 1 << 30;
@@ -89,6 +91,11 @@ impl<T> Table<T> {
         let kind = OURS | (self.kind as usize) << KIND_AT;
         let expected = kind >> PLACE_BITS | usize::from(entry.0);
         (head == expected && entry.1.is_some()).then_some(place)
+    }
+
+    /// All objects.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.places.iter().filter_map(|it| it.1.as_ref())
     }
 
     /// The object of a handle.

@@ -5,6 +5,8 @@
 //! | `api/` | the functions, a chapter of the standard each file |
 //! | `rank.rs` | a rank's own state: its objects by their handles |
 //! | `handle.rs` | handles: checked numbers, never addresses |
+//! | `held.rs` | objects that calls use longer than the program |
+//! | `handlers.rs` | error handlers, as objects have them |
 //! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run; a call's place in the source |
@@ -52,6 +54,8 @@ pub mod fetch;
 pub mod flat;
 pub mod graph;
 pub mod handle;
+pub mod handlers;
+pub mod held;
 pub mod history;
 pub mod lane;
 pub mod log;

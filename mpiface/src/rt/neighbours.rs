@@ -203,7 +203,7 @@ impl Call<'_> {
             let to = comm.world_rank(peer);
             let (peer, by, envelope) = (peer as i32, Some(to), envelope(comm.rank, edge));
             let (kind, tag) = (Kind::Send, envelope.tag);
-            let ask = Ask { owner: me, site, kind, peer, by, tag, open: None };
+            let ask = Ask { owner: me, site, kind, peer, by, tag, ..Ask::default() };
             let part = Send { me, to, envelope, place, mode: Mode::Bounded, site };
             let make = || Req::new(ask);
             // SAFETY: the caller's promise; it is awaited before this returns.

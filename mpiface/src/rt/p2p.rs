@@ -21,6 +21,7 @@ use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
@@ -99,6 +100,8 @@ pub struct Ask {
     pub by: Option<usize>,
     /// The tag, or `ANY_TAG`.
     pub tag: i32,
+    /// The communicator's number.
+    pub context: u32,
     /// Of a collective that its rank carries on by itself.
     pub open: Option<OpenAsk>,
 }
@@ -327,6 +330,11 @@ pub struct Message {
 }
 
 impl Message {
+    /// The number of its communicator.
+    pub fn context(&self) -> u32 {
+        self.envelope.context
+    }
+
     /// What it will have been.
     pub fn arrived(&self) -> Arrived {
         let Envelope { source, tag, .. } = self.envelope;
@@ -682,18 +690,21 @@ fn too_long(
 
 #[cold]
 fn longer(room: usize, envelope: Envelope, bytes: usize, sender: usize, from: Site) -> Error {
+    let context = envelope.context & !PARTS;
     if envelope.context & PARTS != 0 {
-        let place = from.describe();
-        let text = format!("rank {sender} gives {bytes} bytes in {place}, and {room} are expected");
-        return Error::new(Class::Truncate, text);
+        return unequal((sender, from), bytes, room).on(context);
     }
-    let text = format!(
-        "a message of {bytes} bytes (tag {}) from rank {sender}, sent in {}, does not fit the \
-         {room} bytes of the buffer",
-        envelope.tag,
-        from.describe(),
-    );
-    Error::new(Class::Truncate, text)
+    let tag = envelope.tag;
+    let before = format!("a message of {bytes} bytes (tag {tag}) from rank {sender}, sent in ");
+    let after = format!(", does not fit the {room} bytes of the buffer");
+    Error::naming(Class::Truncate, before, from, after).on(context)
+}
+
+/// The error of a rank that gives, in this call, another length than is expected.
+#[cold]
+pub fn unequal((rank, site): (impl Display, Site), given: usize, expected: usize) -> Error {
+    let before = format!("rank {rank} gives {given} bytes in ");
+    Error::naming(Class::Truncate, before, site, format!(", and {expected} are expected"))
 }
 
 /// When a send is complete.

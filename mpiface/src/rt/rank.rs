@@ -7,6 +7,8 @@ use super::comm::Comm;
 use super::early::Early;
 use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table};
+use super::handlers::{Attached, Handler};
+use super::held::{Held, Hold};
 use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
 use super::polls::Polls;
 use super::record::Recorded;
@@ -119,6 +121,8 @@ pub enum Begun {
     Sent,
     /// A receive that only this rank knows of: the one noted last (`receive_early`).
     Early,
+    /// A receive that has ended.
+    Arrived(Arrived),
 }
 
 impl Begun {
@@ -129,6 +133,7 @@ impl Begun {
             Begun::Shared(req) => (Active::Shared(req), false),
             Begun::Sent => (Active::Sent(Blank::default()), false),
             Begun::Early => (Active::Early(Blank::default()), true),
+            Begun::Arrived(arrived) => (Active::Arrived(arrived, None), false),
         }
     }
 }
@@ -172,6 +177,8 @@ pub enum Persistent {
         starts: Cell<u64>,
         /// Starts it.
         start: Starter,
+        /// Datatypes and operators that it starts with.
+        _held: Vec<Hold>,
     },
 }
 
@@ -204,8 +211,8 @@ pub enum Stage {
 pub struct Session {
     /// What the program asked for, and what it has got.
     pub hints: Vec<(String, String)>,
-    /// What is done with errors: the standard's handle.
-    pub errhandler: Cell<Handle>,
+    /// What is done with errors.
+    pub errhandler: Attached,
 }
 
 #[cold]
@@ -289,13 +296,13 @@ pub struct Rank {
     whole: Rc<Comm>,
     alone: Rc<Comm>,
     /// Communicators but the predefined ones.
-    pub comms: RefCell<Table<Rc<Comm>>>,
+    pub comms: RefCell<Held<Rc<Comm>>>,
     /// Groups.
     pub groups: RefCell<Table<Group>>,
     /// Derived datatypes.
-    pub types: RefCell<Table<Arc<Type>>>,
+    pub types: RefCell<Held<Arc<Type>>>,
     /// Users' operators: the function, and whether the order of its operands is free.
-    pub ops: RefCell<Table<(UserFunction, bool)>>,
+    pub ops: RefCell<Held<(UserFunction, bool)>>,
     /// Operators over memory, by operator and datatype.
     pub memory: RefCell<HashMap<MemoryKey, Rc<Memory>>>,
     /// Started requests.
@@ -307,7 +314,7 @@ pub struct Rank {
     /// Lists of keys and values.
     pub infos: RefCell<Table<Vec<(String, String)>>>,
     /// Users' error handlers.
-    pub error_handlers: RefCell<Table<ErrorFunction>>,
+    pub error_handlers: RefCell<Held<ErrorFunction>>,
     /// The kinds of attributes.
     pub keys: RefCell<Keys>,
     /// What the program has hung on datatypes.
@@ -316,6 +323,8 @@ pub struct Rank {
     pub f90: RefCell<HashMap<(c_int, Vec<c_int>), Handle>>,
     /// Error codes of the program's own.
     pub codes: RefCell<Codes>,
+    /// The last error that was returned to the program, or given to its handler.
+    pub last_error: RefCell<Option<(Site, Rc<Error>)>>,
     /// Sessions.
     pub sessions: RefCell<Table<Rc<Session>>>,
     /// Windows.
@@ -339,7 +348,7 @@ impl Rank {
     pub fn new(world: Arc<World>, me: usize) -> Rank {
         let own = world.new_shared(vec![me]);
         let predefined = |handle, shared, rank| {
-            let comm = Comm::new(shared, rank, fixed::ERRORS_ARE_FATAL, None, None);
+            let comm = Comm::new(shared, rank, Handler::FATAL, None, None);
             comm.handle.set(handle);
             comm
         };
@@ -358,20 +367,21 @@ impl Rank {
             idle: Cell::new(0),
             polls: Polls::default(),
             buffer: Cell::default(),
-            comms: RefCell::new(Table::new(Kind::Comm)),
+            comms: RefCell::new(Held::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
-            types: RefCell::new(Table::new(Kind::Type)),
-            ops: RefCell::new(Table::new(Kind::Op)),
+            types: RefCell::new(Held::new(Kind::Type)),
+            ops: RefCell::new(Held::new(Kind::Op)),
             memory: RefCell::default(),
             requests: RefCell::new(Table::new(Kind::Request)),
             early: Early::default(),
             messages: RefCell::new(Table::new(Kind::Message)),
             infos: RefCell::new(Table::new(Kind::Info)),
-            error_handlers: RefCell::new(Table::new(Kind::ErrorHandler)),
+            error_handlers: RefCell::new(Held::new(Kind::ErrorHandler)),
             keys: RefCell::default(),
             type_notes: RefCell::default(),
             f90: RefCell::default(),
             codes: RefCell::default(),
+            last_error: RefCell::default(),
             sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Window)),
             spare: RefCell::default(),
@@ -447,7 +457,7 @@ impl Rank {
         };
         match outcome {
             Ok(()) => 0,
-            Err(error) => self.raise(site, comm, &error),
+            Err(error) => self.raise(site, comm, error),
         }
     }
 
@@ -456,27 +466,52 @@ impl Rank {
     pub fn always(&self, site: Site, run: impl FnOnce() -> Outcome) -> c_int {
         match run() {
             Ok(()) => 0,
-            Err(error) => self.raise(site, fixed::COMM_WORLD, &error),
+            Err(error) => self.raise(site, fixed::COMM_WORLD, error),
         }
     }
 
-    /// Acts on an error as the handler of the communicator, or window, says.
+    /// Acts on an error as the handler of the communicator, or window, says; of a request: that of
+    /// its communicator, which the program may have freed.
     #[cold]
-    fn raise(&self, site: Site, on: Handle, error: &Error) -> c_int {
-        self.tell(site, on, error.code, &error.text);
-        error.code
+    fn raise(&self, site: Site, on: Handle, error: Error) -> c_int {
+        let code = error.code;
+        let on = error.context.and_then(|it| self.comm_of(it)).unwrap_or(on);
+        let error = Rc::new(error);
+        self.last_error.replace(Some((site, Rc::clone(&error))));
+        self.tell(site, on, code, || error.words());
+        code
+    }
+
+    /// The handle of the communicator of this number.
+    fn comm_of(&self, context: u32) -> Option<Handle> {
+        let predefined = [&self.whole, &self.alone];
+        let comms = self.comms.borrow();
+        let mut all = predefined.into_iter().chain(comms.all());
+        all.find(|it| it.shared.context == context).map(|it| it.handle.get())
+    }
+
+    /// The words for a code: of the program's last error, if that has it, with its call's line.
+    pub fn error_text(&self, code: c_int) -> String {
+        let codes = self.codes.borrow();
+        let words = codes.text(code).to_owned();
+        match &*self.last_error.borrow() {
+            Some((site, last)) if last.code == code && !codes.is_own(code) => {
+                format!("{words}: {}: {}", site.describe(), last.words())
+            }
+            _ => words,
+        }
     }
 
     /// Gives a code to the error handler of a communicator, window or session; the world's, if the
     /// handle names none.
-    pub fn tell(&self, site: Site, on: Handle, code: c_int, text: &str) {
-        let of_session = self.sessions.borrow().get(on).map(|it| it.errhandler.get());
-        let of_win = || self.wins.borrow().get(on).map(|it| it.errhandler.get());
+    pub fn tell(&self, site: Site, on: Handle, code: c_int, text: impl FnOnce() -> String) {
+        let of_session = self.sessions.borrow().get(on).map(|it| it.errhandler.handle());
+        let of_win = || self.wins.borrow().get(on).map(|it| it.errhandler.handle());
         let (handle, handler) = match of_session.or_else(of_win) {
             Some(handler) => (on, handler),
             None => {
                 let comm = self.comm(on).unwrap_or_else(|_| Rc::clone(&self.whole));
-                (comm.handle.get(), comm.errhandler.get())
+                (comm.handle.get(), comm.errhandler.handle())
             }
         };
         if handler == fixed::ERRORS_RETURN {
@@ -492,7 +527,7 @@ impl Rank {
         }
         let place = site.describe();
         let words = self.codes.borrow().text(code).to_owned();
-        end(code, &format!("phalanx: rank {}: {place}: {words}: {text}", self.me))
+        end(code, &format!("phalanx: rank {}: {place}: {words}: {}", self.me, text()))
     }
 
     /// The window of a handle.
@@ -588,14 +623,21 @@ impl Rank {
         Req::new(ask)
     }
 
-    /// The request of a collective that was started by the call at `site`.
+    /// The request of a collective that was started by the call at `site`, on the communicator of
+    /// this number. `named`: the datatype that its operator is told, if that is a user's.
     #[inline]
-    pub fn carry_on(&self, site: Site, begin: Begin) -> Arc<Req> {
+    pub fn carry_on(
+        &self,
+        site: Site,
+        begin: Begin,
+        context: u32,
+        named: Option<Handle>,
+    ) -> Arc<Req> {
         if !self.freed.borrow().is_empty() {
             self.carry_on_freed();
         }
-        let ask = Ask { owner: self.me, site, kind: Of::Collective, ..Ask::default() };
-        let open = match begin {
+        let ask = Ask { owner: self.me, site, kind: Of::Collective, context, ..Ask::default() };
+        let mut open = match begin {
             Begin::Complete(None) => return Arc::clone(&self.sent),
             Begin::Complete(Some(error)) => {
                 let req = self.request(ask);
@@ -606,7 +648,9 @@ impl Rank {
             Begin::Open(open) => open,
         };
         let (number, awaits) = open.awaited();
-        let context = open.shared().context;
+        if let Some(ty) = named {
+            open.hold = self.types.borrow().hold(ty);
+        }
         let mut all = self.open.borrow_mut();
         let index = self.free.borrow_mut().pop().unwrap_or_else(|| {
             all.push(None);
@@ -632,6 +676,9 @@ impl Rank {
         };
         self.free.borrow_mut().push(index);
         failed.into_iter().for_each(|it| req.fail(it));
+        if open.hold.take().is_some() {
+            self.sweep().err().into_iter().for_each(|it| req.fail(it));
+        }
         req.complete(&self.world, self.me, SENT);
         true
     }

@@ -10,6 +10,7 @@ use super::attributes::{Holder, Kind, Values};
 use super::comm::{Comm, Hints};
 use super::error::{Class, Outcome, Site, error};
 use super::handle::Handle;
+use super::handlers::{Attached, Handler};
 use super::ops;
 use super::rank::fixed;
 use super::target_lock::TargetLock;
@@ -222,8 +223,8 @@ pub struct Win {
     pub comm: Rc<Comm>,
     /// What the ranks have brought.
     pub parts: Vec<Arc<Part>>,
-    /// What is done with errors: the standard's handle.
-    pub errhandler: Cell<Handle>,
+    /// What is done with errors.
+    pub errhandler: Attached,
     /// The program's handle of it.
     pub handle: Cell<Handle>,
     /// The program's attributes.
@@ -254,7 +255,7 @@ impl Win {
             epochs: RefCell::new(Epochs { posts: zeros(), starts: zeros(), ..Epochs::default() }),
             comm,
             parts,
-            errhandler: Cell::new(fixed::ERRORS_ARE_FATAL),
+            errhandler: Attached::new(Handler::FATAL),
             handle: Cell::new(fixed::WIN_NULL),
             attributes: Values::default(),
             name: RefCell::default(),

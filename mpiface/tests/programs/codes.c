@@ -100,6 +100,45 @@ static void requests(void) {
   CHECK(flag && freed == 3);
 }
 
+/* Keys and values that are none, or too long. */
+static void wrong_infos(MPI_Info info) {
+  char text[MPI_MAX_INFO_VAL + 1], back[MPI_MAX_INFO_VAL];
+  int flag, length, before, after;
+  memset(text, 'a', sizeof text);
+  MPI_Info_get_nkeys(info, &before);
+  for (int n = 0; n < 4; n++) {
+    const char *keys[] = {"", NULL, text, text}, *key = keys[n];
+    text[n == 2 ? MPI_MAX_INFO_KEY : MPI_MAX_INFO_VAL] = 0;
+    CHECK(MPI_Info_set(info, key, "v") == MPI_ERR_INFO_KEY);
+    CHECK(MPI_Info_get(info, key, 9, back, &flag) == MPI_ERR_INFO_KEY);
+    CHECK(MPI_Info_get_string(info, key, &length, back, &flag) == MPI_ERR_INFO_KEY);
+    CHECK(MPI_Info_get_valuelen(info, key, &length, &flag) == MPI_ERR_INFO_KEY);
+    CHECK(MPI_Info_delete(info, key) == MPI_ERR_INFO_KEY);
+    text[n == 2 ? MPI_MAX_INFO_KEY : MPI_MAX_INFO_VAL] = 'a';
+  }
+  text[MPI_MAX_INFO_VAL] = 0;
+  CHECK(MPI_Info_set(info, "k", text) == MPI_ERR_INFO_VALUE);
+  CHECK(MPI_Info_set(info, "k", NULL) == MPI_ERR_INFO_VALUE);
+  MPI_Info_get_nkeys(info, &after);
+  CHECK(before == after);
+  /* The longest ones. */
+  text[MPI_MAX_INFO_VAL - 1] = 0;
+  CHECK(MPI_Info_set(info, "k", text) == MPI_SUCCESS);
+  MPI_Info_get(info, "k", MPI_MAX_INFO_VAL - 1, back, &flag);
+  CHECK(flag && !strcmp(text, back));
+  text[MPI_MAX_INFO_KEY - 1] = 0;
+  CHECK(MPI_Info_set(info, text, "") == MPI_SUCCESS);
+  MPI_Info_get(info, text, 0, back, &flag);
+  CHECK(flag && !*back);
+  CHECK(MPI_Info_get_nthkey(info, after + 1, back) == MPI_SUCCESS && !strcmp(text, back));
+  CHECK(MPI_Info_get(info, "k", -1, back, &flag) == MPI_ERR_ARG);
+  CHECK(MPI_Info_get_nthkey(info, -1, back) == MPI_ERR_ARG);
+  CHECK(MPI_Info_get_nthkey(info, after + 2, back) == MPI_ERR_ARG);
+  CHECK(MPI_Info_delete(info, text) == MPI_SUCCESS && MPI_Info_delete(info, "k") == MPI_SUCCESS);
+  CHECK(MPI_Info_set(MPI_INFO_NULL, "k", "v") == MPI_ERR_INFO);
+  CHECK(MPI_Info_set(MPI_INFO_ENV, "k", "v") == MPI_ERR_INFO);
+}
+
 static void infos(void) {
   MPI_Info info, back;
   char value[20];
@@ -140,6 +179,7 @@ static void infos(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   CHECK(MPI_Info_delete(info, "taste") == MPI_ERR_INFO_NOKEY);
   CHECK(MPI_Comm_set_info(MPI_COMM_WORLD, MPI_INFO_NULL) == MPI_ERR_INFO);
+  wrong_infos(info);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
   MPI_Info_free(&info);
 }

@@ -80,11 +80,17 @@ static void sets(int size) {
   MPI_Session_set_errhandler(session, own);
   MPI_Session_get_errhandler(session, &got);
   CHECK(got == own)
+  /* It stays while the session has it. */
+  MPI_Errhandler_free(&own);
+  MPI_Errhandler_free(&got);
+  for (int i = 0; i < 70; i++) {
+    MPI_Session_create_errhandler(handler, &own);
+    MPI_Errhandler_free(&own);
+  }
   CHECK(MPI_Group_from_session_pset(session, "mpi://nobody", &group) == MPI_ERR_ARG)
   CHECK(told == MPI_ERR_ARG)
   MPI_Session_call_errhandler(session, MPI_ERR_OTHER);
   CHECK(told == MPI_ERR_OTHER)
-  MPI_Errhandler_free(&own);
   MPI_Session_finalize(&session);
 }
 

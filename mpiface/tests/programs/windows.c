@@ -155,6 +155,38 @@ static void shared(void) {
   MPI_Win_free(&win);
 }
 
+/* Parts of no bytes lie where they would; created and allocated windows can be asked, too. */
+static void empty(void) {
+  for (int kind = 0; kind < 3; kind++)
+    for (int mask = 0; mask < 4; mask++) {
+      int own = (mask >> rank % 2 & 1) * (rank + 1) * sizeof(int), unit, first = -1;
+      char memory[64 * sizeof(int)], *base = memory, *at, *before = 0;
+      MPI_Comm world = MPI_COMM_WORLD;
+      MPI_Aint size;
+      MPI_Win win;
+      switch (kind) {
+      case 0: MPI_Win_allocate_shared(own, 4, MPI_INFO_NULL, world, &base, &win); break;
+      case 1: MPI_Win_allocate(own, 4, MPI_INFO_NULL, world, &base, &win); break;
+      default: MPI_Win_create(memory, own, 4, MPI_INFO_NULL, world, &win);
+      }
+      CHECK(base);
+      for (int of = 0; of < ranks; of++) {
+        MPI_Win_shared_query(win, of, &size, &unit, &at);
+        int want = (mask >> of % 2 & 1) * (of + 1) * sizeof(int);
+        CHECK(size == want && unit == 4 && at);
+        CHECK(of != rank || at == base);
+        if (kind == 0) CHECK(of == 0 || at == before);
+        before = at + size;
+        if (want && first < 0) first = of;
+      }
+      char *of_first;
+      MPI_Win_shared_query(win, first < 0 ? 0 : first, &size, &unit, &of_first);
+      MPI_Win_shared_query(win, MPI_PROC_NULL, &size, &unit, &at);
+      CHECK(at == of_first && size == (first < 0 ? 0 : (first + 1) * (int)sizeof(int)));
+      MPI_Win_free(&win);
+    }
+}
+
 static void dynamic(void) {
   int memory[4] = {0, 0, 0, 0}, value = rank + 1;
   MPI_Aint own, *all = malloc(ranks * sizeof *all);
@@ -171,6 +203,7 @@ static void dynamic(void) {
   CHECK(MPI_Put(&value, 1, MPI_INT, rank, all[rank] + 4 * sizeof(int), 1, MPI_INT, win) ==
         MPI_ERR_RMA_RANGE);
   CHECK(MPI_Win_attach(win, memory + 1, 4) == MPI_ERR_RMA_ATTACH);
+  CHECK(MPI_Win_shared_query(win, 0, &own, &value, &own) == MPI_ERR_RMA_FLAVOR);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
   MPI_Win_detach(win, memory);
   MPI_Win_free(&win);
@@ -230,7 +263,9 @@ static void objects(void) {
   CHECK(MPI_Accumulate(&value, 1, MPI_INT, rank, 0, 1, MPI_INT, MPI_MINLOC, win) == MPI_ERR_OP);
   float real = 0;
   CHECK(MPI_Compare_and_swap(&real, &real, &real, MPI_FLOAT, rank, 0, win) == MPI_ERR_TYPE);
-  CHECK(MPI_Win_shared_query(win, 0, (MPI_Aint *)&base, &value, &base) == MPI_ERR_RMA_FLAVOR);
+  MPI_Aint all[2] = {0, 0};
+  CHECK(MPI_Win_shared_query(win, rank, all, &value, &base) == MPI_SUCCESS);
+  CHECK(base == memory && all[0] == sizeof memory && value == 2 && all[1] == 0);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
   MPI_Info info;
   MPI_Win_get_info(win, &info);
@@ -279,6 +314,7 @@ int main(int argc, char **argv) {
   handshakes();
   locks();
   shared();
+  empty();
   dynamic();
   objects();
   if (rank == 0)

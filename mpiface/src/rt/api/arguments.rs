@@ -255,9 +255,14 @@ impl StatusOut {
     /// Of no request: here the error is set, too.
     pub(super) fn set_empty(self) {
         self.set(EMPTY, false);
+        self.set_error(0);
+    }
+
+    /// Sets the error alone.
+    pub(super) fn set_error(self, code: c_int) {
         if !self.0.is_null() {
             // SAFETY: the constructor's promise.
-            unsafe { (*self.0).error = 0 };
+            unsafe { (*self.0).error = code };
         }
     }
 
@@ -322,6 +327,11 @@ impl RawText {
         RawText(at)
     }
 
+    /// Whether there is such a place.
+    pub(super) fn is_there(self) -> bool {
+        !self.0.is_null()
+    }
+
     /// Writes it, cut to `room`, which is the standard's for this text, with its zero; gives its
     /// length.
     pub(super) fn set(self, text: &str, room: usize) -> usize {
@@ -352,11 +362,14 @@ impl TextOut {
     }
 }
 
-/// A text of the program.
+/// A text of the program; of a null pointer: an empty one.
 ///
 /// # Safety
 /// See the head of the file.
 pub(super) unsafe fn text(at: *const c_char) -> String {
+    if at.is_null() {
+        return String::new();
+    }
     // SAFETY: the caller's promise.
     unsafe { CStr::from_ptr(at) }.to_string_lossy().into_owned()
 }

@@ -86,7 +86,7 @@ macro_rules! keys {
         }
 
         pub(super) fn $free(caller: Caller<'_>, key: Out<c_int>) -> Outcome {
-            attributes::check(caller.rank, key.get(), $kind)?;
+            caller.keys.borrow_mut().free(key.get(), $kind)?;
             // MPI_KEYVAL_INVALID.
             key.set(0);
             Ok(())

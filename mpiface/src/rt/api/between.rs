@@ -53,7 +53,8 @@ fn exchange(
     takes: Vec<(usize, Place)>,
 ) -> Outcome<Arc<Req>> {
     let (owner, site) = (caller.me, caller.site);
-    let req = caller.request(Ask { owner, site, kind: Kind::Collective, ..Ask::default() });
+    let (kind, context) = (Kind::Collective, comm.shared.context);
+    let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
     let way = |gives: bool| move |(member, place)| Way { edge: (member, 0), gives, place };
     let ways = gives.into_iter().map(way(true)).chain(takes.into_iter().map(way(false)));
     let all = Exchanged { ways: ways.collect(), is_exact: true };

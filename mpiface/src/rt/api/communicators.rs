@@ -12,6 +12,7 @@ use crate::rt::branch::Key;
 use crate::rt::comm::{Comm, Offer, Shared};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handlers::Handler;
 use crate::rt::p2p::Req;
 use crate::rt::rank::fixed;
 use crate::rt::started::close;
@@ -156,7 +157,7 @@ pub(super) fn comm_create_from_group(
     _info: Handle,
     errhandler: Handle,
 ) -> Outcome<Option<Rc<Comm>>> {
-    Ok(of_group(caller, (0, number_of(tag)), group, errhandler))
+    Ok(of_group(caller, (0, number_of(tag)), group, caller.handler(errhandler)?))
 }
 
 /// The communicator of a group, all of whose ranks call this with the same numbers; none if this
@@ -165,7 +166,7 @@ pub(super) fn of_group(
     caller: Caller<'_>,
     (context, tag): (u32, c_int),
     group: &[usize],
-    errhandler: Handle,
+    errhandler: Handler,
 ) -> Option<Rc<Comm>> {
     let place = group.iter().position(|it| *it == caller.me)?;
     let key = Key::Group(context, tag, group.to_vec());
@@ -242,12 +243,16 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if comm == fixed::COMM_WORLD || comm == fixed::COMM_SELF {
         return error(Class::Comm, "a predefined communicator cannot be freed");
     }
+    if !caller.comms.borrow().is_given(comm) {
+        return error(Class::Comm, format!("{comm:#x} is no communicator"));
+    }
     let freed = caller.comm(comm)?;
     attributes::delete_all(caller.rank, freed.holder())?;
     close(&freed, false);
-    caller.comms.borrow_mut().remove(comm);
+    drop(freed);
+    caller.comms.borrow_mut().free(comm);
     handle.set(fixed::COMM_NULL);
-    Ok(())
+    caller.sweep()
 }
 
 pub(super) use comm_free as comm_disconnect;

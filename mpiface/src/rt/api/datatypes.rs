@@ -246,15 +246,15 @@ pub(super) fn type_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if is_f90 {
         return error(Class::Type, "a predefined datatype cannot be freed");
     }
-    if caller.types.borrow().get(at).is_some() && caller.has_type_note(at) {
-        attributes::delete_all(caller.rank, caller.type_note(at).holder(at))?;
-        caller.forget_type_note(at);
+    if !caller.types.borrow().is_given(at) {
+        return error(Class::Type, format!("{at:#x} is no derived datatype"));
     }
-    if caller.types.borrow_mut().remove(handle.get()).is_none() {
-        return error(Class::Type, format!("{:#x} is no derived datatype", handle.get()));
+    if !caller.types.borrow().is_held(at) {
+        caller.delete_type_note(at)?;
     }
+    caller.types.borrow_mut().free(at);
     handle.set(fixed::DATATYPE_NULL);
-    Ok(())
+    caller.sweep()
 }
 
 pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: CountOut) -> Outcome {

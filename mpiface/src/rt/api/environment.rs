@@ -34,9 +34,11 @@ pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
 }
 
 pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
-    // The standard's way to be told of the end: an attribute of MPI_COMM_SELF.
+    // The standard's way to be told of the end: an attribute of MPI_COMM_SELF, before all else. Its
+    // functions, and then those of MPI_COMM_WORLD's attributes, may still call anything.
     attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.holder())?;
     let world = caller.comm(fixed::COMM_WORLD)?;
+    attributes::delete_all(caller.rank, world.holder())?;
     caller.on(&world).barrier();
     close(&world, true);
     caller.go_to(Stage::Finalized);

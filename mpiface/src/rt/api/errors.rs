@@ -4,12 +4,13 @@ use super::arguments::{Caller, Out, TextOut};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handlers::Attached;
 use crate::rt::rank::{ErrorFunction, fixed};
 use std::ffi::c_int;
 
 pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
     known_class(caller, code)?;
-    text.set(caller.codes.borrow().text(code), 512);
+    text.set(&caller.error_text(code), 512);
     Ok(())
 }
 
@@ -67,24 +68,23 @@ pub(super) fn remove_error_string(caller: Caller<'_>, code: c_int) -> Outcome {
     }
 }
 
-/// Whether a handle names an error handler.
-pub(super) fn check_handler(caller: Caller<'_>, handler: Handle) -> Outcome {
-    let is_predefined = (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handler);
-    if !is_predefined && caller.error_handlers.borrow().get(handler).is_none() {
-        return error(Class::ErrorHandler, format!("{handler:#x} is no error handler"));
-    }
-    Ok(())
+/// What is said of an error that the program tells itself.
+pub(super) const CALLED: &str = "the program calls the error handler";
+
+/// Gives the program the handler of an object, to be freed once more.
+pub(super) fn given(caller: Caller<'_>, of: &Attached) -> Handle {
+    caller.error_handlers.borrow_mut().give(of.handle());
+    of.handle()
 }
 
 pub(super) fn comm_set_errhandler(caller: Caller<'_>, comm: &Comm, handler: Handle) -> Outcome {
-    check_handler(caller, handler)?;
-    comm.errhandler.set(handler);
+    comm.errhandler.set(caller.handler(handler)?);
     Ok(())
 }
 pub(super) use comm_set_errhandler as errhandler_set;
 
-pub(super) fn comm_get_errhandler(_: Caller<'_>, comm: &Comm) -> Outcome<Handle> {
-    Ok(comm.errhandler.get())
+pub(super) fn comm_get_errhandler(caller: Caller<'_>, comm: &Comm) -> Outcome<Handle> {
+    Ok(given(caller, &comm.errhandler))
 }
 pub(super) use comm_get_errhandler as errhandler_get;
 
@@ -96,13 +96,17 @@ pub(super) fn comm_create_errhandler(
 }
 pub(super) use comm_create_errhandler as errhandler_create;
 
-/// Communicators that have it keep it: its place is not used again.
-pub(super) fn errhandler_free(_: Caller<'_>, handle: Out<Handle>) -> Outcome {
+/// Objects that have it keep it.
+pub(super) fn errhandler_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
+    caller.handler(handle.get())?;
+    let mut all = caller.error_handlers.borrow_mut();
+    all.free(handle.get());
+    all.sweep();
     handle.set(fixed::ERRHANDLER_NULL);
     Ok(())
 }
 
 pub(super) fn comm_call_errhandler(caller: Caller<'_>, comm: &Comm, code: c_int) -> Outcome {
-    caller.rank.tell(caller.site, comm.handle.get(), code, "the program calls the error handler");
+    caller.rank.tell(caller.site, comm.handle.get(), code, || CALLED.to_owned());
     Ok(())
 }

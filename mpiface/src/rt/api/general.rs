@@ -2,7 +2,7 @@
 
 use super::arguments::{Caller, Out, Status, StatusOut};
 use crate::load::frame::Barred;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::{Ask, Kind, SENT};
 use crate::rt::rank::{Active, General, Started, fixed};
@@ -65,7 +65,7 @@ pub(super) fn grequest_complete(caller: Caller<'_>, handle: Handle) -> Outcome {
 fn outcome(code: c_int) -> Outcome {
     match code {
         0 => Ok(()),
-        _ => error(Class::Other, format!("a function of the program's request gave {code}")),
+        _ => Err(Error::given(code, format!("a function of the program's request gave {code}"))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lists of keys and values. Nothing in here reads them: they are the program's.
 
-use super::arguments::{Caller, Out, RawText, int};
+use super::arguments::{Caller, Out, RawText, int, text};
 use super::windows::HINTS;
 use crate::rt::comm::{Comm, Hints};
 use crate::rt::error::{Class, Outcome, error};
@@ -10,6 +10,49 @@ use std::ffi::{CStr, c_char, c_int};
 
 /// A list of keys and values.
 type Info = Vec<(String, String)>;
+
+/// MPI_MAX_INFO_KEY, with the zero at the end.
+const MAX_KEY: usize = 256;
+/// MPI_MAX_INFO_VAL, with the zero at the end.
+const MAX_VALUE: usize = 1024;
+
+/// A key or a value of an info; none of a null pointer.
+#[derive(Clone, Debug)]
+pub(super) struct InfoText(Option<String>);
+
+impl InfoText {
+    /// # Safety
+    /// As `text`.
+    pub(super) unsafe fn new(at: *const c_char) -> InfoText {
+        // SAFETY: passed on.
+        InfoText((!at.is_null()).then(|| unsafe { text(at) }))
+    }
+
+    /// As a key, which has some letters, and no more than the standard's number of them.
+    pub(super) fn key(&self) -> Outcome<&str> {
+        match self.0.as_deref() {
+            Some(key) if (1..MAX_KEY).contains(&key.len()) => Ok(key),
+            Some("") => error(Class::InfoKey, "the key is empty"),
+            Some(key) => {
+                let (length, most) = (key.len(), MAX_KEY - 1);
+                error(Class::InfoKey, format!("the key has {length} bytes, at most are {most}"))
+            }
+            None => error(Class::InfoKey, "the key is a null pointer"),
+        }
+    }
+
+    /// As a value, which may be empty.
+    pub(super) fn value(&self) -> Outcome<&str> {
+        match self.0.as_deref() {
+            Some(value) if value.len() < MAX_VALUE => Ok(value),
+            Some(value) => {
+                let (length, most) = (value.len(), MAX_VALUE - 1);
+                error(Class::InfoValue, format!("the value has {length} bytes, at most are {most}"))
+            }
+            None => error(Class::InfoValue, "the value is a null pointer"),
+        }
+    }
+}
 
 /// Does something with a list; those that are predefined are empty.
 pub(super) fn list<R>(
@@ -31,6 +74,13 @@ fn find(caller: Caller<'_>, info: Handle, key: &str) -> Outcome<Option<String>> 
     list(caller, info, value)
 }
 
+fn can_write(text: RawText) -> Outcome {
+    match text.is_there() {
+        true => Ok(()),
+        false => error(Class::Arg, "the room for the text is a null pointer"),
+    }
+}
+
 pub(super) fn info_create(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
     info.set(caller.infos.borrow_mut().insert(Info::new()));
     Ok(())
@@ -49,15 +99,24 @@ pub(super) fn info_free(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn info_set(caller: Caller<'_>, info: Handle, key: &str, value: &str) -> Outcome {
-    let (key, value) = (key.to_owned(), value.to_owned());
+pub(super) fn info_set(
+    caller: Caller<'_>,
+    info: Handle,
+    key: &InfoText,
+    value: &InfoText,
+) -> Outcome {
+    let (key, value) = (key.key()?.to_owned(), value.value()?.to_owned());
+    if info == fixed::INFO_ENV {
+        return error(Class::Info, "MPI_INFO_ENV cannot be changed");
+    }
     list(caller, info, |list| match list.iter_mut().find(|it| it.0 == key) {
         Some(old) => old.1 = value,
         None => list.push((key, value)),
     })
 }
 
-pub(super) fn info_delete(caller: Caller<'_>, info: Handle, key: &str) -> Outcome {
+pub(super) fn info_delete(caller: Caller<'_>, info: Handle, key: &InfoText) -> Outcome {
+    let key = key.key()?;
     if find(caller, info, key)?.is_none() {
         return error(Class::InfoNoKey, format!("the info has no key {key:?}"));
     }
@@ -67,15 +126,19 @@ pub(super) fn info_delete(caller: Caller<'_>, info: Handle, key: &str) -> Outcom
 pub(super) fn info_get(
     caller: Caller<'_>,
     info: Handle,
-    key: &str,
+    key: &InfoText,
     length: c_int,
     value: RawText,
     flag: Out<c_int>,
 ) -> Outcome {
-    let found = find(caller, info, key)?;
+    let found = find(caller, info, key.key()?)?;
+    let Ok(room) = usize::try_from(length) else {
+        return error(Class::Arg, format!("the length {length} is negative"));
+    };
+    can_write(value)?;
     flag.set(c_int::from(found.is_some()));
     if let Some(text) = found {
-        value.set(&text, usize::try_from(length).unwrap_or(0) + 1);
+        value.set(&text, room + 1);
     }
     Ok(())
 }
@@ -83,11 +146,11 @@ pub(super) fn info_get(
 pub(super) fn info_get_valuelen(
     caller: Caller<'_>,
     info: Handle,
-    key: &str,
+    key: &InfoText,
     length: Out<c_int>,
     flag: Out<c_int>,
 ) -> Outcome {
-    let found = find(caller, info, key)?;
+    let found = find(caller, info, key.key()?)?;
     flag.set(c_int::from(found.is_some()));
     if let Some(text) = found {
         length.set(int(text.len()));
@@ -105,23 +168,25 @@ pub(super) fn info_get_nthkey(caller: Caller<'_>, info: Handle, n: c_int, key: R
     let Some(name) = list(caller, info, name)? else {
         return error(Class::Arg, format!("the info has no key of number {n}"));
     };
-    key.set(&name, 256);
+    can_write(key)?;
+    key.set(&name, MAX_KEY);
     Ok(())
 }
 
 pub(super) fn info_get_string(
     caller: Caller<'_>,
     info: Handle,
-    key: &str,
+    key: &InfoText,
     room: Out<c_int>,
     value: RawText,
     flag: Out<c_int>,
 ) -> Outcome {
-    let found = find(caller, info, key)?;
+    let found = find(caller, info, key.key()?)?;
     flag.set(c_int::from(found.is_some()));
     if let Some(text) = found {
         let length = usize::try_from(room.get()).unwrap_or(0);
         if length > 0 {
+            can_write(value)?;
             value.set(&text, length);
         }
         room.set(int(text.len() + 1));

@@ -97,7 +97,7 @@ pub(super) fn intercomm_create_from_groups(
     _info: Handle,
     errhandler: Handle,
 ) -> Outcome<Option<Rc<Comm>>> {
-    let tag = number_of(tag);
+    let (tag, errhandler) = (number_of(tag), caller.handler(errhandler)?);
     let Some(local) = of_group(caller, (0, tag), own, errhandler) else {
         return error(Class::Group, "this rank is not in its group");
     };

@@ -79,6 +79,10 @@ impl Keep for Begun {
                 handle
             }
             Begun::Shared(req) => req.keep(caller),
+            Begun::Arrived(arrived) => {
+                let started = Started::of(Active::Arrived(arrived, None));
+                caller.requests.borrow_mut().insert(started)
+            }
         }
     }
 }

@@ -16,6 +16,7 @@ mod counts;
 mod datatypes;
 mod environment;
 mod errors;
+mod failures;
 mod general;
 mod graphs;
 mod groups;
@@ -100,6 +101,7 @@ mod table {
         TextOut, TypedBlocks, text,
     };
     use super::counts::{CountOut, Counts};
+    use super::infos::InfoText;
     use super::keep::Keep as _;
     use super::{Entry, Rank, functions};
     use crate::rt::error::{Outcome, Site};

@@ -13,6 +13,16 @@ use crate::rt::p2p::{Ask, Kind, Req, Solid};
 use crate::rt::types::{Place, bytes_at};
 use std::sync::Arc;
 
+/// How many ranks a rank gives to, on a communicator with a grid or graph.
+pub(super) fn targets(comm: &Comm) -> usize {
+    Edges::of(comm).map_or(0, |it| it.targets.len())
+}
+
+/// How many it takes from.
+pub(super) fn sources(comm: &Comm) -> usize {
+    Edges::of(comm).map_or(0, |it| it.sources.len())
+}
+
 /// What a rank gives and takes, by its edges.
 fn exchanged(edges: &Edges, gives: &Along<'_>, takes: &Along<'_>) -> Exchanged {
     let mut ways = Vec::with_capacity(edges.targets.len() + edges.sources.len());
@@ -28,7 +38,8 @@ fn exchanged(edges: &Edges, gives: &Along<'_>, takes: &Along<'_>) -> Exchanged {
 
 fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Arc<Req> {
     let (owner, site) = (caller.me, caller.site);
-    let req = caller.request(Ask { owner, site, kind: Kind::Neighbours, ..Ask::default() });
+    let (kind, context) = (Kind::Neighbours, comm.shared.context);
+    let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
     // SAFETY: see the head of the file.
     unsafe { desk::start(&caller.world, comm, site, all, &req) };
     req

@@ -23,11 +23,12 @@ pub(super) fn op_create_c(
 }
 
 pub(super) fn op_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
-    if caller.ops.borrow_mut().remove(handle.get()).is_none() {
+    if !caller.ops.borrow().is_given(handle.get()) {
         return error(Class::Op, format!("{:#x} is no operator of a user", handle.get()));
     }
+    caller.ops.borrow_mut().free(handle.get());
     handle.set(fixed::OP_NULL);
-    Ok(())
+    caller.sweep()
 }
 
 pub(super) fn op_commutative(caller: Caller<'_>, op: Handle, commutes: Out<c_int>) -> Outcome {

@@ -30,8 +30,10 @@ fn start_send(
     }
     let Some(to) = peer_of(comm, rank)?.map(|it| comm.peer(it)) else { return Ok(None) };
     let (me, site) = (caller.me, caller.site);
-    let ask = Ask { owner: me, site, kind: Kind::Send, peer: rank, by: Some(to), tag, open: None };
-    let envelope = Envelope { context: comm.shared.context, source: int(comm.own_rank()), tag };
+    let context = comm.shared.context;
+    let (kind, by) = (Kind::Send, Some(to));
+    let ask = Ask { owner: me, site, kind, peer: rank, by, tag, context, open: None };
+    let envelope = Envelope { context, source: int(comm.own_rank()), tag };
     let send = p2p::Send { me, to, envelope, place, mode, site };
     // SAFETY: the program's buffer (`arguments.rs`), which it leaves alone until the send is
     // complete, as the standard asks of it.
@@ -71,9 +73,7 @@ fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     if place.bytes() > caller.world.lane_bytes() || by == Some(caller.me) {
         return start_receive(caller, place, peer, comm).map(Begun::Shared);
     }
-    let Some(pattern) = pattern(comm, peer)? else {
-        return start_receive(caller, place, peer, comm).map(Begun::Shared);
-    };
+    let Some(pattern) = pattern(comm, peer)? else { return Ok(Begun::Arrived(NOBODY)) };
     caller.receive_early(pattern, by, (0, 0), Some(place), caller.site);
     Ok(Begun::Early)
 }
@@ -91,6 +91,7 @@ fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
         peer: peer.rank,
         by,
         tag,
+        context: comm.shared.context,
         open: None,
     });
     match pattern {
@@ -317,7 +318,7 @@ persistent! {
 pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Begun> {
     let (send, place, peer, comm) = match it {
         Persistent::Message { send, place, peer, comm } => (send, place.clone(), *peer, comm),
-        Persistent::Collective { comm, number, starts, start } => {
+        Persistent::Collective { comm, number, starts, start, .. } => {
             caller.publish();
             starts.set(starts.get() + 1);
             let number = 1 << 63 | (number & 0x7fff_ffff) << 32 | starts.get() & 0xffff_ffff;
@@ -537,7 +538,8 @@ pub(super) fn imrecv(caller: Caller<'_>, data: Buffer, message: Out<Handle>) -> 
     let place = data.place(caller)?;
     let handle = message.get();
     let taken = caller.messages.borrow_mut().remove(handle);
-    let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
+    let (kind, context) = (Kind::Receive, taken.as_ref().map_or(0, Message::context));
+    let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
     match taken {
         // SAFETY: as in `start_send`.
         Some(taken) => unsafe { p2p::take(&caller.world, owner, taken, &place, &req) },

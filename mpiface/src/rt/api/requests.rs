@@ -2,6 +2,7 @@
 
 use super::UNDEFINED;
 use super::arguments::{Caller, Out, Status, StatusOut, int};
+use super::failures::Failures;
 use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
@@ -65,8 +66,9 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
         Active::Shared(req) => Some(Arc::clone(req)),
         Active::Sent(_) => Some(Arc::clone(&caller.sent)),
         Active::Arrived(arrived, failed) => {
-            let (owner, site) = (caller.me, caller.site);
-            let req = caller.request(Ask { owner, site, kind: Kind::Receive, ..Ask::default() });
+            let (owner, site, kind) = (caller.me, caller.site, Kind::Receive);
+            let context = failed.as_ref().and_then(|it| it.context).unwrap_or(0);
+            let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
             failed.take().into_iter().for_each(|it| req.fail(*it));
             req.complete(&caller.world, owner, *arrived);
             started.active = Active::Shared(Arc::clone(&req));
@@ -145,17 +147,21 @@ impl Requests {
         retire(caller, self.handles.at(place), status)
     }
 
-    /// Ends all, which are complete.
-    fn retire_all(&self, caller: Caller<'_>, statuses: StatusOut) -> Outcome {
-        let mut outcome = Ok(());
+    /// Ends all, which are complete. The first has this place in the call's list.
+    fn retire_all(
+        &self,
+        caller: Caller<'_>,
+        statuses: StatusOut,
+        first: usize,
+        failures: &mut Failures,
+    ) {
         for (place, req) in self.all.iter().enumerate() {
-            let status = statuses.at(place);
+            let status = statuses.at(first + place);
             match req {
-                Some(_) => outcome = outcome.and(self.retire(caller, place, status)),
+                Some(_) => failures.note(first + place, self.retire(caller, place, status)),
                 None => status.set_empty(),
             }
         }
-        outcome
     }
 
     /// Ends those that are complete: their number, places and statuses.
@@ -167,14 +173,14 @@ impl Requests {
         statuses: StatusOut,
     ) -> Outcome {
         let mut found = 0;
-        let mut outcome = Ok(());
+        let mut failures = Failures::default();
         for (place, _) in self.done() {
             indices.at(found).set(int(place));
-            outcome = outcome.and(self.retire(caller, place, statuses.at(found)));
+            failures.note(found, self.retire(caller, place, statuses.at(found)));
             found += 1;
         }
         count.set(int(found));
-        outcome
+        failures.outcome(statuses, found)
     }
 }
 
@@ -395,34 +401,35 @@ pub(super) fn waitall(
 ) -> Outcome {
     for place in 0..usize::try_from(count).unwrap_or(0) {
         if !has_retired(caller.rank, handles.at(place), statuses.at(place)) {
-            let (rest, caller) = (count - int(place), &caller.again());
-            return waitall_otherwise(caller, rest, handles.at(place), statuses.at(place));
+            return waitall_otherwise(&caller.again(), place, count, handles, statuses);
         }
     }
     Ok(())
 }
 
+/// The same for those from this place on.
 #[inline(never)]
 fn waitall_otherwise(
     caller: &Caller<'_>,
+    first: usize,
     count: c_int,
     handles: Out<Handle>,
     statuses: StatusOut,
 ) -> Outcome {
     let caller = *caller;
-    let mut outcome = Ok(());
-    for place in 0..usize::try_from(count).unwrap_or(0) {
+    let count = usize::try_from(count).unwrap_or(0);
+    let mut failures = Failures::default();
+    for place in first..count {
         match retire_soon(caller, handles.at(place), statuses.at(place)) {
             Some(Ok(())) => {}
-            Some(failed) => outcome = outcome.and(failed),
+            Some(failed) => failures.note(place, failed),
             None => {
-                let rest = count - int(place);
-                let rest = wait_rest(caller, rest, handles.at(place), statuses.at(place));
-                return outcome.and(rest);
+                wait_rest(caller, (place, count), handles, statuses, &mut failures)?;
+                break;
             }
         }
     }
-    outcome
+    failures.outcome(statuses, count)
 }
 
 /// The rest of a list, of which the first takes long, or needs more than a look.
@@ -430,13 +437,15 @@ fn waitall_otherwise(
 #[inline(never)]
 fn wait_rest(
     caller: Caller<'_>,
-    count: c_int,
+    (first, count): (usize, usize),
     handles: Out<Handle>,
     statuses: StatusOut,
+    failures: &mut Failures,
 ) -> Outcome {
-    let requests = Requests::new(caller, count, handles)?;
+    let requests = Requests::new(caller, int(count - first), handles.at(first))?;
     requests.active().for_each(|it| wait_one(caller, it));
-    requests.retire_all(caller, statuses)
+    requests.retire_all(caller, statuses, first, failures);
+    Ok(())
 }
 
 pub(super) fn waitany(
@@ -542,7 +551,9 @@ pub(super) fn testall(
     if !found(caller, flag, is_found, requests.active()) {
         return Ok(());
     }
-    requests.retire_all(caller, statuses)
+    let mut failures = Failures::default();
+    requests.retire_all(caller, statuses, 0, &mut failures);
+    failures.outcome(statuses, requests.all.len())
 }
 
 pub(super) fn testany(
@@ -608,11 +619,13 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
         return free_later(caller, handle);
     }
     let started = caller.requests.borrow_mut().remove(handle.get());
-    if let Some(Started { active: Active::Shared(req), .. }) = started {
+    // What it has held is dropped here.
+    let active = started.map(|it| it.active);
+    if let Some(Active::Shared(req)) = active {
         caller.keep_freed(req);
     }
     handle.set(fixed::REQUEST_NULL);
-    Ok(())
+    caller.sweep()
 }
 
 pub(super) fn cancel(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {

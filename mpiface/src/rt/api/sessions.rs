@@ -2,12 +2,12 @@
 //! two sets of processes; groups of them make communicators (MPI_Comm_create_from_group).
 
 use super::arguments::{Caller, Out, RawText, int};
-use super::errors::check_handler;
+use super::errors::{CALLED, given};
 use super::infos::list;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handlers::Attached;
 use crate::rt::rank::{ErrorFunction, Session, fixed};
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub(super) fn session_init(
     info: Handle,
     errhandler: Handle,
 ) -> Outcome<Rc<Session>> {
-    check_handler(caller, errhandler)?;
+    let errhandler = Attached::new(caller.handler(errhandler)?);
     let mut hints = match info {
         fixed::INFO_NULL => Vec::new(),
         info => list(caller, info, |list| list.clone())?,
@@ -37,7 +37,7 @@ pub(super) fn session_init(
         None => hints.push((LEVEL.to_owned(), "MPI_THREAD_SINGLE".to_owned())),
     }
     caller.sessions_open(1);
-    Ok(Rc::new(Session { hints, errhandler: Cell::new(errhandler) }))
+    Ok(Rc::new(Session { hints, errhandler }))
 }
 
 pub(super) fn session_finalize(caller: Caller<'_>, session: Out<Handle>) -> Outcome {
@@ -119,17 +119,16 @@ pub(super) fn session_set_errhandler(
     session: &Session,
     handler: Handle,
 ) -> Outcome {
-    check_handler(caller, handler)?;
-    session.errhandler.set(handler);
+    session.errhandler.set(caller.handler(handler)?);
     Ok(())
 }
 
-pub(super) fn session_get_errhandler(_: Caller<'_>, session: &Session) -> Outcome<Handle> {
-    Ok(session.errhandler.get())
+pub(super) fn session_get_errhandler(caller: Caller<'_>, session: &Session) -> Outcome<Handle> {
+    Ok(given(caller, &session.errhandler))
 }
 
 pub(super) fn session_call_errhandler(caller: Caller<'_>, session: Handle, code: c_int) -> Outcome {
     caller.session(session)?;
-    caller.rank.tell(caller.site, session, code, "the program calls the error handler");
+    caller.rank.tell(caller.site, session, code, || CALLED.to_owned());
     Ok(())
 }

@@ -8,6 +8,8 @@ use super::intercommunicators::within;
 use super::requests::{finish, wait_one};
 use crate::rt::comm::{Comm, Terms};
 use crate::rt::error::Outcome;
+use crate::rt::handle::Handle;
+use crate::rt::held::Hold;
 use crate::rt::ops::Mark;
 use crate::rt::p2p::Req;
 use crate::rt::rank::{Persistent, Starter};
@@ -27,10 +29,11 @@ pub(super) fn begin(
     part: Part,
     awaits: Awaits,
 ) -> Outcome<Arc<Req>> {
+    let named = part.named();
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
     let begin = unsafe { started::start(&caller.world, comm, caller.site, terms, part, awaits) };
-    Ok(caller.carry_on(caller.site, begin))
+    Ok(caller.carry_on(caller.site, begin, comm.shared.context, named))
 }
 
 /// Awaits a collective that was started.
@@ -39,14 +42,20 @@ pub(super) fn await_started(caller: Caller<'_>, req: Arc<Req>) -> Outcome {
     finish(caller, req, StatusOut::IGNORED)
 }
 
+/// Keeps datatypes and operators of a call that can be started many times.
+pub(super) fn held(caller: Caller<'_>, handles: &[Handle]) -> Vec<Hold> {
+    handles.iter().filter_map(|it| caller.hold(*it)).collect()
+}
+
 /// A collective that can be started many times.
 pub(super) fn again(
     comm: Rc<Comm>,
+    held: Vec<Hold>,
     start: impl Fn(Caller<'_>) -> Outcome<Arc<Req>> + 'static,
 ) -> Outcome<Persistent> {
     let start = Starter(Box::new(move |rank, site| start(Caller { rank, site, is_large: false })));
     let (number, starts) = (comm.next_started(), Cell::new(0));
-    Ok(Persistent::Collective { comm, number, starts, start })
+    Ok(Persistent::Collective { comm, number, starts, start, _held: held })
 }
 
 /// Starts an exchange: with a root, that one awaits all, if it takes, and the others the root, if

@@ -4,7 +4,7 @@ use super::arguments::{Caller, Out, TextOut};
 use super::attributes::hand_over;
 use super::communicators::split;
 use super::counts::CountOut;
-use super::errors::check_handler;
+use super::errors::{CALLED, given};
 use super::infos::{get_hints, set_hints};
 use super::intercommunicators::within;
 use crate::rt::attributes::{self, Kind};
@@ -157,6 +157,7 @@ pub(super) fn win_allocate_shared(
     Ok(win)
 }
 
+/// All ranks share their memory, so this answers for any window that has some.
 pub(super) fn win_shared_query(
     _: Caller<'_>,
     win: &Win,
@@ -165,17 +166,18 @@ pub(super) fn win_shared_query(
     unit: CountOut,
     base: *mut c_void,
 ) -> Outcome {
-    if win.flavor != SHARED {
-        return error(Class::RmaFlavor, "the window's memory is not shared");
+    if win.flavor == DYNAMIC {
+        return error(Class::RmaFlavor, "a dynamic window has no memory of its own to ask for");
     }
     let part = match place(win, rank)? {
-        Some(rank) => Some(&win.parts[rank]),
-        None => win.parts.iter().find(|it| it.size > 0),
+        Some(rank) => &win.parts[rank],
+        // The first that has memory.
+        None => win.parts.iter().find(|it| it.size > 0).unwrap_or(&win.parts[0]),
     };
-    size.set(part.map_or(0, |it| it.size as isize));
-    unit.set(part.map_or(1, |it| it.unit));
-    // Of no bytes: no address.
-    give(base, part.filter(|it| it.size > 0).map_or(0, |it| it.base));
+    size.set(part.size as isize);
+    unit.set(part.unit);
+    // Of no bytes: where they would be.
+    give(base, part.base);
     Ok(())
 }
 
@@ -400,16 +402,15 @@ pub(super) fn win_get_info(caller: Caller<'_>, win: &Win) -> Outcome<Handle> {
 }
 
 pub(super) fn win_set_errhandler(caller: Caller<'_>, win: &Win, handler: Handle) -> Outcome {
-    check_handler(caller, handler)?;
-    win.errhandler.set(handler);
+    win.errhandler.set(caller.handler(handler)?);
     Ok(())
 }
 
-pub(super) fn win_get_errhandler(_: Caller<'_>, win: &Win) -> Outcome<Handle> {
-    Ok(win.errhandler.get())
+pub(super) fn win_get_errhandler(caller: Caller<'_>, win: &Win) -> Outcome<Handle> {
+    Ok(given(caller, &win.errhandler))
 }
 
 pub(super) fn win_call_errhandler(caller: Caller<'_>, win: &Win, code: c_int) -> Outcome {
-    caller.rank.tell(caller.site, win.handle.get(), code, "the program calls the error handler");
+    caller.rank.tell(caller.site, win.handle.get(), code, || CALLED.to_owned());
     Ok(())
 }

@@ -164,6 +164,7 @@ pub unsafe fn start(
         looks: 0,
         digest,
         me,
+        hold: None,
     };
     // SAFETY: the caller's promise.
     let ended = unsafe { open.advance(world) };

@@ -8,6 +8,7 @@ use super::shelf::{AGAIN, Found};
 use crate::rt::coll::{Operator, part};
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::Error;
+use crate::rt::held::Hold;
 use crate::rt::types::Place;
 use crate::rt::world::World;
 use std::ops::Range;
@@ -40,6 +41,8 @@ pub struct Open {
     pub(super) digest: u64,
     /// The calling rank in the world.
     pub(super) me: usize,
+    /// The datatype that its operator is told, if that is the program's.
+    pub hold: Option<Hold>,
 }
 
 impl Open {

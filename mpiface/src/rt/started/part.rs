@@ -1,6 +1,7 @@
 //! What a rank brings to a started collective, what it takes, and whose cards it needs.
 
 use crate::rt::coll::Operator;
+use crate::rt::handle::Handle;
 use crate::rt::types::Place;
 use std::ops::Range;
 
@@ -106,6 +107,14 @@ pub enum Part {
 }
 
 impl Part {
+    /// The datatype that a user's operator is told.
+    pub fn named(&self) -> Option<Handle> {
+        match self {
+            Part::Fold { op: Operator::User(_, ty), .. } => Some(*ty),
+            _ => None,
+        }
+    }
+
     /// Of a call without data.
     pub fn nothing() -> Part {
         let (offer, takes) = (Pieces::Nothing, Takes::Nothing);

@@ -1,9 +1,10 @@
 //! What a card says: in two lines all that others read of short data, elsewhere the rest.
 
 use super::part::{Awaits, Part, Pieces};
-use crate::rt::error::{Class, Error, Site};
+use crate::rt::error::{Error, Site};
 use crate::rt::log::Collective;
 use crate::rt::ops::Mark;
+use crate::rt::p2p::unequal;
 use crate::rt::types::{Place, bytes_at, copy};
 use std::mem::{MaybeUninit, offset_of};
 use std::sync::OnceLock;
@@ -220,12 +221,9 @@ impl Sheet {
 
     #[cold]
     fn unequal(&self, peer: usize, given: usize, expected: usize) -> Error {
-        let place = self.rest.call.site.describe();
-        let text = format!(
-            "rank {peer} of the communicator gives {given} bytes in {place}, and {expected} are \
-             expected"
-        );
-        Error::new(Class::Truncate, text)
+        let Collective { site, context, .. } = self.rest.call;
+        let rank = format!("{peer} of the communicator");
+        unequal((rank, site), given, expected).on(context)
     }
 }
 
