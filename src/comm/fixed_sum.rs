@@ -76,6 +76,12 @@ impl Comm {
     /// **Must agree, order, cost, errors:** as there; `x` and `y` are equally
     /// long.
     ///
+    /// **On a grid of ranks** of two or more dimensions the elements of a rank do not follow one
+    /// another in the order of the whole array, so this call is not for them. Cut the array along
+    /// its first dimension only (`cart(&[0, 1], ..)`): then each part is contiguous. Or take
+    /// [`with_order`](Comm::with_order)`(Order::Fixed)` and [`sum`](Comm::sum) of each rank's own
+    /// dot product: the same bits for every topology and algorithm, but others for another grid.
+    ///
     /// # Examples
     /// ```
     /// let dots = phalanx::run(4, |comm| {

@@ -247,6 +247,46 @@ fn every_method_is_named_as_it_is_called() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
+/// Ranks that call two methods of which one carries the other out still meet.
+#[test]
+fn methods_that_carry_each_other_out_meet() {
+    let team = Team::builder().ranks(2).build().unwrap();
+    let sums = team.run(|comm| {
+        let odd = comm.rank() == 1;
+        let mut x = [1.0];
+        let child = match odd {
+            true => comm.split(0, 1),
+            false => comm.split_by(Level::Machine),
+        };
+        for fixed in [false, true] {
+            let mut view = comm.with_order(if fixed { Order::Fixed } else { Order::Ranked });
+            x = if odd { view.sum(x) } else { view.all_reduce_values(x, op::Sum) };
+            match odd {
+                true => view.all_reduce(&mut x, op::Sum),
+                false => x = view.sum(x),
+            }
+        }
+        comm.requests(|scope| match odd {
+            true => {
+                let open = scope.sum([1.0]);
+                let [sum] = scope.wait(open);
+                let scan = scope.scan(buf(1), op::Sum);
+                (child.size(), x[0], sum, scope.wait(scan)[0])
+            }
+            false => {
+                let all = scope.persistent_all_reduce(buf(1), op::Sum);
+                let open = scope.start(all);
+                let all = scope.wait(open);
+                let scan = scope.persistent_scan(buf(1), op::Sum);
+                let open = scope.start(scan);
+                let scan = scope.wait(open);
+                (child.size(), x[0], all.buf()[0], scan.buf()[0])
+            }
+        })
+    });
+    assert_eq!(sums.unwrap(), [(2, 16.0, 2.0, 1.0), (2, 16.0, 2.0, 2.0)]);
+}
+
 /// Methods in which no rank waits, or that have no name of their own: what they wait for has.
 const NAMELESS: [&str; 8] =
     ["phase", "requests", "wait", "wait_all", "wait_any", "test", "start", "check"];
