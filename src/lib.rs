@@ -1,9 +1,10 @@
-//! Phalanx: shared-memory SPMD with zero-copy collectives.
+//! Phalanx: shared-memory SPMD whose collectives have no copies in between.
 //!
 //! Pinned threads, one per core, run the same closure and exchange slices
 //! through cache-aligned mailboxes. What MPI offers between processes, inside
 //! one: ranks, messages, collectives over rings, meshes, hypercubes and trees;
-//! without copies, sockets or a launcher.
+//! without sockets or a launcher. Large messages are copied once, from the sender's slice to the
+//! receiver's; views ([`Comm::with_peers`]) and windows copy nothing.
 //!
 //! ```
 //! use phalanx::op;
@@ -60,7 +61,8 @@
 //! - **profile** (default): reads the profile that `phalanx calibrate` writes
 //!   ([`tuning::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
-//! - **half**: operators for `half::f16` and `bf16`.
+//! - **half**: operators for `half::f16` and `bf16`, which round to these types whenever two
+//!   elements are combined ([`op`]).
 //! - **tracing**: phases ([`Comm::phase`]) are spans of the crate `tracing`; calls and waits are
 //!   events, for a subscriber of level TRACE.
 

@@ -179,7 +179,7 @@ impl Comm {
             let part = Some(self.rank());
             return self.collect(call, send, counts, part);
         }
-        let lens = const { &Signature::of::<usize>("all_to_all_vec (the counts)", "") };
+        let lens = const { &of_lengths("all_to_all_vec", "all_to_all_vec (the counts)") };
         let some = const { &of_some::<T>("all_to_all_vec", "") };
         let call = Call::new(Operation::AllToAll, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (send, counts), true, |comm, send, all, lens| {
@@ -192,4 +192,11 @@ impl Comm {
 pub(super) const fn of_some<T: Element>(call: &'static str, parameter: &'static str) -> Signature {
     let element_name = std::any::type_name::<T>;
     Signature { element_name, ..Signature::of::<Option<T>>(call, parameter) }
+}
+
+/// The fingerprint of the lengths that ranks exchange as the first part of `call`; for people it is
+/// the call.
+pub(super) const fn of_lengths(call: &'static str, part: &'static str) -> Signature {
+    let element_name = std::any::type_name::<()>;
+    Signature { element_name, ..Signature::of::<usize>(call, "").meets(part) }
 }

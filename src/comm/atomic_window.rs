@@ -139,7 +139,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     /// ```
     #[track_caller]
     pub fn read<R>(&mut self, comm: &mut Comm, f: impl for<'a> FnOnce(Peers<'a, T>) -> R) -> R {
-        static SIG: Signature = meeting("read");
+        static SIG: Signature = meeting("AtomicWindow::read");
         // The atomics have the bytes of as many T. All ranks read this window, so none has the
         // atomics, and none writes.
         self.shared.epoch(comm, &SIG, Location::caller(), |_, spans| f(Peers::new(spans)))
@@ -163,7 +163,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     /// ```
     #[track_caller]
     pub fn update<R>(&mut self, comm: &mut Comm, f: impl FnOnce(&mut [T]) -> R) -> R {
-        static SIG: Signature = meeting("update of atomics");
+        static SIG: Signature = meeting("AtomicWindow::update");
         self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {
             let own = spans[rank];
             // SAFETY: the part has `len` atomics, which have size and bytes of T, and are aligned

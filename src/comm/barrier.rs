@@ -40,10 +40,16 @@ impl Comm {
     #[inline(always)]
     pub(crate) fn barrier_at(&mut self, at: &'static Location<'static>) {
         static SIG: Signature = Signature::of::<()>("barrier", "");
+        self.barrier_as(&SIG, at);
+    }
+
+    /// The same as a call of the method of `sig`.
+    #[inline(always)]
+    pub(super) fn barrier_as(&mut self, sig: &'static Signature, at: &'static Location<'static>) {
         // By an algorithm: an all-reduce of one word. Peers compare the fingerprint of a
         // barrier, whose only payload anywhere is one u8.
         let mut word = [0u8];
-        let call = Call::new(Operation::Barrier, &SIG, at, Partition::Vector(1)).of_length(0);
+        let call = Call::new(Operation::Barrier, sig, at, Partition::Vector(1)).of_length(0);
         self.carry_out(call.combining(Buffers::InPlace(&mut word), &BitOr));
     }
 }

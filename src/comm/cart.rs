@@ -1,6 +1,7 @@
 //! Cartesian views: a rank's neighbours in a grid, and communicators of its rows and columns.
 
 use super::Comm;
+use super::split::splitting;
 use crate::fabric::Signature;
 use crate::topology::{BadGrid, Cartesian};
 use std::ops::{Deref, DerefMut};
@@ -143,11 +144,24 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
+        static SIG: Signature = Signature::of::<()>("cart", "");
+        self.cart_as(&SIG, Location::caller(), dims, periodic)
+    }
+
+    /// The same as a call of the method of `sig`.
+    #[inline]
+    fn cart_as(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        dims: &[usize],
+        periodic: &[bool],
+    ) -> Cart<'_> {
         let (of, rank, ranks) = (self.fabric_id(), self.rank(), self.size());
         let made = self.grids.latest().filter(|made| made.is_for(ranks, dims, periodic));
         let (grid, number) = match made {
             Some(made) => (made.grid.clone(), made.number),
-            None => self.other_cart(dims, periodic, Location::caller()),
+            None => self.other_cart(sig, at, dims, periodic),
         };
         Cart { of, rank, comm: self, grid, number }
     }
@@ -157,16 +171,16 @@ impl Comm {
     #[inline(never)]
     fn other_cart(
         &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
         dims: &[usize],
         periodic: &[bool],
-        at: &'static Location<'static>,
     ) -> (Cartesian, u64) {
-        static SIG: Signature = Signature::of::<()>("cart", "");
         let ranks = self.size();
         match self.grids.make(ranks, dims, periodic) {
             Ok(made) => (made.grid.clone(), made.number),
             Err(bad) => {
-                self.wrong(&SIG, at, 0, bad.to_string());
+                self.wrong(sig, at, 0, bad.to_string());
                 self.nothing_to_return()
             }
         }
@@ -187,7 +201,8 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn cart_of(&mut self, grid: &Cartesian) -> Cart<'_> {
-        self.cart(grid.dims(), grid.periodic())
+        static SIG: Signature = Signature::of::<()>("cart_of", "");
+        self.cart_as(&SIG, Location::caller(), grid.dims(), grid.periodic())
     }
 }
 
@@ -305,11 +320,12 @@ impl Cart<'_> {
     /// ```
     #[track_caller]
     pub fn sub(&mut self, keep: &[bool]) -> Comm {
-        static SIG: Signature = Signature::of::<()>("sub", "");
+        static SIG: Signature = splitting("sub");
+        let at = Location::caller();
         match self.grid.sub(self.own_rank(), keep) {
-            Ok((_, which, place)) => self.comm.split(which, place),
+            Ok((_, which, place)) => self.comm.split_as(&SIG, at, which, place),
             Err(bad) => {
-                self.comm.wrong(&SIG, Location::caller(), 0, bad.to_string());
+                self.comm.wrong(&SIG, at, 0, bad.to_string());
                 self.comm.nothing_to_return()
             }
         }

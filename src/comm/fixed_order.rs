@@ -7,7 +7,6 @@ use super::route::Short;
 use super::{Choice, Comm, Forced};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition, Slices};
-use crate::fabric::Signature;
 use crate::op::Operator;
 use crate::order::{Order, by_tree};
 use crate::schedule::Operation;
@@ -87,17 +86,10 @@ impl Comm {
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
-        let sig = match call.operation() {
-            Operation::Reduce => {
-                const { &Signature::combining::<T, O>("reduce in fixed order", O::NAME, "to root") }
-            }
-            Operation::ReduceScatter => {
-                const NAME: &str = "reduce_scatter in fixed order";
-                const { &Signature::combining::<T, O>(NAME, O::NAME, "") }
-            }
-            _ => const { &Signature::combining::<T, O>("all_reduce in fixed order", O::NAME, "") },
+        let call = match call.sig().in_order {
+            Some(sig) => call.under(sig),
+            None => call,
         };
-        let call = call.under(sig);
         // There the contributions of a power of two of ranks are combined by the same tree.
         let is_same_tree =
             call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();

@@ -9,12 +9,12 @@
 //! the call, when all readers are known to be done.
 
 use super::Comm;
-use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, write};
+use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, params_of, write};
 use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values};
 use crate::element::Element;
-use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
+use crate::fabric::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::{Operator, Sum};
-use crate::schedule::{Algorithm, Doubling};
+use crate::schedule::Doubling;
 use std::cell::Cell;
 use std::ops::{Mul, Range};
 use std::panic::Location;
@@ -76,6 +76,12 @@ impl Comm {
     /// **Must agree, order, cost, errors:** as there; `x` and `y` are equally
     /// long.
     ///
+    /// **On a grid of ranks** of two or more dimensions the elements of a rank do not follow one
+    /// another in the order of the whole array, so this call is not for them. Cut the array along
+    /// its first dimension only (`cart(&[0, 1], ..)`): then each part is contiguous. Or take
+    /// [`with_order`](Comm::with_order)`(Order::Fixed)` and [`sum`](Comm::sum) of each rank's own
+    /// dot product: the same bits for every topology and algorithm, but others for another grid.
+    ///
     /// # Examples
     /// ```
     /// let dots = phalanx::run(4, |comm| {
@@ -91,7 +97,8 @@ impl Comm {
         T: Element + Mul<Output = T>,
         Sum: Operator<T>,
     {
-        let [dot] = self.fixed_dots([(x, y)], offset);
+        let sig = const { &dots::<T>("fixed_dot", "") };
+        let [dot] = self.fixed_dots_as(sig, Location::caller(), [(x, y)], offset);
         dot
     }
 
@@ -119,9 +126,22 @@ impl Comm {
         T: Element + Mul<Output = T>,
         Sum: Operator<T>,
     {
-        let sig =
-            const { &Signature::combining::<T, Sum>("fixed_dots", <Sum as Operator<T>>::NAME, "") };
-        let at = Location::caller();
+        let sig = const { &dots::<T>("fixed_dots", "number of pairs") };
+        self.fixed_dots_as(sig, Location::caller(), pairs, offset)
+    }
+
+    /// The same as a call of the method of `sig`.
+    fn fixed_dots_as<T, const N: usize>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        pairs: [(&[T], &[T]); N],
+        offset: usize,
+    ) -> [T; N]
+    where
+        T: Element + Mul<Output = T>,
+        Sum: Operator<T>,
+    {
         let len = pairs.first().map_or(0, |(x, _)| x.len());
         let odd = pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]).find(|&n| n != len);
         if !self.check_len("a vector", odd.unwrap_or(len), Some(len), sig, at, len) {
@@ -188,7 +208,7 @@ impl Comm {
     ) -> [Option<T>; N] {
         let len = values.first().map_or(0, Values::len);
         if self.rank() == 0 && offset != 0 {
-            let what = format!("rank 0's part begins at {offset}; it must begin at 0");
+            let what = format!("`offset` is {offset}; on rank 0, where the vector begins, it is 0");
             self.wrong(sig, at, len, what);
             self.nothing_to_return();
         }
@@ -210,7 +230,7 @@ impl Comm {
         if self.spans_nodes() {
             return self.whole_wide(sig, at, parts.into(), op);
         }
-        let params = CallParams { algorithm: Algorithm::AR_ANY.index(), ..CallParams::of(N) };
+        let params = params_of(N, len);
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
@@ -220,6 +240,15 @@ impl Comm {
         }
         results
     }
+}
+
+/// The signature of a method that computes dot products; the two meet.
+const fn dots<T: Element>(call: &'static str, parameter: &'static str) -> Signature
+where
+    Sum: Operator<T>,
+{
+    let operator = <Sum as Operator<T>>::NAME;
+    Signature::combining::<T, Sum>(call, operator, parameter).meets("fixed_dots")
 }
 
 /// Values whose lanes are combined with the vectors of the processor at hand. The same bits: the
@@ -410,8 +439,8 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
 pub(super) fn do_not_follow(a: usize, b: usize, (expected, got): (usize, usize)) -> String {
     let (low, high) = (a.min(b), a.max(b));
     format!(
-        "global index at which the part of rank {high} or the first one joined to it begins: \
-         expected {expected}, where that of rank {low} ends, got {got}"
+        "`offset`, the global index at which the part of rank {high} (or the first one joined to \
+         it) begins: expected {expected}, where that of rank {low} ends, got {got}"
     )
 }
 

@@ -6,7 +6,8 @@
 
 use crate::dist::{FirstPart, HalfVector, Partial};
 use crate::element::Element;
-use crate::fabric::WordBytes;
+use crate::fabric::{CallParams, Fingerprint, WordBytes};
+use crate::schedule::Algorithm;
 
 /// Bytes of where a part begins and ends.
 pub(super) const BOUNDS: usize = 2 * size_of::<usize>();
@@ -19,6 +20,16 @@ pub(super) const FIRST_PARTS: usize = 2;
 pub(super) const RESULTS: usize = 3;
 /// `[HalfVector<T>; N]` (`fixed_sum_of_halves.rs`).
 pub(super) const HALVES: usize = 4;
+
+/// What ranks compare of a sum of `n` vectors at once, of which each has `len` elements here.
+pub(super) fn params_of(n: usize, len: usize) -> CallParams {
+    CallParams {
+        algorithm: Algorithm::AR_ANY.index(),
+        own_len: Some(len),
+        parameter: n.min(Fingerprint::NO_PARAMETER - 1),
+        ..CallParams::of(n)
+    }
+}
 
 /// Writes bounds and numbers.
 ///

@@ -6,12 +6,11 @@
 
 use super::Comm;
 use super::fixed_sum::do_not_follow;
-use super::fixed_sum_forms::{BOUNDS, HALVES, bounds_in, bounds_of, write};
+use super::fixed_sum_forms::{BOUNDS, HALVES, bounds_in, bounds_of, params_of, write};
 use crate::dist::{HalfVector, Values};
 use crate::element::Element;
-use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
+use crate::fabric::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::Operator;
-use crate::schedule::Algorithm;
 use std::panic::Location;
 
 impl Comm {
@@ -25,7 +24,7 @@ impl Comm {
         op: &O,
         offset: usize,
     ) -> [Option<T>; N] {
-        let params = CallParams { algorithm: Algorithm::AR_ANY.index(), ..CallParams::of(N) };
+        let params = params_of(N, values.first().map_or(0, Values::len));
         let parts = values.each_ref().map(|x| HalfVector::new(x, offset, op));
         if !self.enter(sig, at, params) {
             self.nothing_to_return();

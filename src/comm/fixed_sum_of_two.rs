@@ -6,12 +6,11 @@
 
 use super::Comm;
 use super::fixed_sum::do_not_follow;
-use super::fixed_sum_forms::{BOUNDS, FIRST_PARTS, RESULTS, bounds_in, bounds_of};
+use super::fixed_sum_forms::{BOUNDS, FIRST_PARTS, RESULTS, bounds_in, bounds_of, params_of};
 use crate::dist::{FirstPart, SecondPart, Values};
 use crate::element::Element;
-use crate::fabric::{CallParams, Guard, PayloadKind, Port, Signature, Stop, WordBytes};
+use crate::fabric::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::Operator;
-use crate::schedule::Algorithm;
 use std::panic::Location;
 
 /// In the place of a part's begin: results follow. No part begins there.
@@ -28,7 +27,7 @@ impl Comm {
         op: &O,
         offset: usize,
     ) -> [Option<T>; N] {
-        let params = CallParams { algorithm: Algorithm::AR_ANY.index(), ..CallParams::of(N) };
+        let params = params_of(N, values.first().map_or(0, Values::len));
         let mut results = [None; N];
         let outcome = if self.rank() == 0 {
             let parts = values.each_ref().map(|x| FirstPart::new(x, op));

@@ -2,11 +2,13 @@
 //! calls through [`Forced`].
 
 use super::Comm;
+use crate::fabric::Signature;
 use crate::order::Order;
 use crate::schedule::{Algorithm, Hierarchy};
 use crate::topology::Extents;
 use crate::tuning::{LevelModel, Rates};
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// How a communicator chooses algorithms.
@@ -187,10 +189,11 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn mesh(&mut self, rows: usize, cols: usize) -> Forced<'_> {
-        let at = std::panic::Location::caller();
+        static SIG: Signature = Signature::of::<()>("mesh", "");
+        let at = Location::caller();
         let choice = match rows.checked_mul(cols) {
-            Some(ranks) if ranks > 0 => self.mesh_choice(&Extents::mesh(rows, cols), at),
-            _ => self.no_mesh(&format!("{rows}x{cols}"), at),
+            Some(ranks) if ranks > 0 => self.mesh_choice(&SIG, at, &Extents::mesh(rows, cols)),
+            _ => self.no_mesh(&SIG, at, &format!("{rows}x{cols}")),
         };
         self.choosing(choice)
     }
@@ -209,7 +212,8 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn mesh_of(&mut self, dims: &Extents) -> Forced<'_> {
-        let choice = self.mesh_choice(dims, std::panic::Location::caller());
+        static SIG: Signature = Signature::of::<()>("mesh_of", "");
+        let choice = self.mesh_choice(&SIG, Location::caller(), dims);
         self.choosing(choice)
     }
 

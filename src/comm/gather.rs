@@ -1,7 +1,7 @@
 //! Gathering blocks, at one rank or at all.
 
 use super::Comm;
-use super::all_to_all::of_some;
+use super::all_to_all::{of_lengths, of_some};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
 use crate::fabric::Signature;
@@ -317,7 +317,7 @@ impl Comm {
             let call = Call::new(Operation::AllGather, sig, at, cut);
             return self.collect(call, mine, count, Some(0));
         }
-        let lens = const { &Signature::of::<usize>("all_gather_vec (the lengths)", "") };
+        let lens = const { &of_lengths("all_gather_vec", "all_gather_vec (the lengths)") };
         let some = const { &of_some::<T>("all_gather_vec", "") };
         let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (mine, count), true, |comm, mine, all, lens| {
@@ -364,7 +364,7 @@ impl Comm {
             let call = Call::new(Operation::Gather, sig, at, cut).root(root);
             self.collect(call, mine, count, is_root.then_some(0))
         } else {
-            let lens = const { &Signature::of::<usize>("gather_vec (the lengths)", "") };
+            let lens = const { &of_lengths("gather_vec", "gather_vec (the lengths)") };
             let some = const { &of_some::<T>("gather_vec", "to root") };
             let call = Call::new(Operation::AllGather, lens, at, Partition::Equal(1));
             self.collect_in_two(call, (mine, count), is_root, |comm, mine, all, lens| {

@@ -18,7 +18,8 @@ use super::{Cart, Comm};
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
 use crate::fabric::{
-    CallParams, Guard, PayloadKind, Port, Signature, StartedCall, Stop, WordBytes,
+    CallParams, Digest, Fingerprint, Guard, PayloadKind, Port, Signature, StartedCall, Stop,
+    WordBytes,
 };
 use crate::topology::Cartesian;
 use std::mem::MaybeUninit;
@@ -101,7 +102,7 @@ impl Cart<'_> {
     /// ```
     #[track_caller]
     pub fn exchange_halos<T: Element>(&mut self, fields: &mut [&mut [T]], halo: &Halo) {
-        let sig = const { &Signature::of::<T>("exchange_halos", "") };
+        let sig = const { &Signature::of::<T>("exchange_halos", "number of fields") };
         self.swap(sig, Location::caller(), fields, halo, none);
     }
 
@@ -164,10 +165,12 @@ impl Cart<'_> {
                 comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
                 return None;
             }
-            comm.halo_plans.keep(HaloPlan::new(comm.port.rank(), grid, shape));
+            let plan = HaloPlan::new(comm.port.rank(), grid, shape);
+            note(comm, &plan);
+            comm.halo_plans.keep(plan);
         }
-        let digest = comm.halo_plans.latest().digest;
-        let begun = comm.begin(sig, at, CallParams { digest, ..CallParams::of(fields_count) })?;
+        let HaloPlan { digest, len, .. } = *comm.halo_plans.latest();
+        let begun = comm.begin(sig, at, params_of(fields_count, len, digest))?;
         let mut addresses = std::mem::take(&mut comm.work.addresses);
         addresses.clear();
         addresses.extend(fields.iter_mut().map(|f| f.as_mut_ptr().cast::<u8>()));
@@ -186,6 +189,13 @@ impl Cart<'_> {
             }
         }
     }
+}
+
+/// What ranks compare of an exchange of so many fields, of which each has `len` elements here.
+#[inline(always)]
+fn params_of(fields: usize, len: usize, digest: Digest) -> CallParams {
+    let parameter = fields.min(Fingerprint::NO_PARAMETER - 1);
+    CallParams { own_len: Some(len), parameter, digest, ..CallParams::of(fields) }
 }
 
 /// What is wrong with the arguments.
@@ -217,7 +227,7 @@ fn swap_across<T: Element, R>(
         comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
         return None;
     }
-    let params = CallParams { digest: digest_of(grid), ..CallParams::of(fields.len()) };
+    let params = params_of(fields.len(), halo.len(), digest_of(grid));
     comm.enter(sig, at, params).then(|| across(comm, sig, at, grid, fields, halo, work))
 }
 
@@ -275,7 +285,7 @@ fn across<T: Element, R>(
                 unpack::<T>(&shown, count, dim, sides, body.as_ptr().cast())
             };
             if !fits {
-                wire.differs(peer, &format!("face across dimension {dim}: another shape"));
+                wire.differs(peer, &halo.misfit_with_unknown(dim));
             }
         }
     };
@@ -369,11 +379,12 @@ unsafe fn around<T: Element, R>(
                     // SAFETY: the peer has packed as many bytes of faces of T (kind, fingerprint);
                     // the plan's rows are inside of the fields.
                     unsafe { unpack_rows::<T>(plan, face, fields, body) }
-                })?;
-                if !fits {
-                    return Err(another_shape(peer, dim, halo));
+                });
+                match fits {
+                    Ok(Ok(())) => continue,
+                    Ok(Err(digest)) => return Err(another_shape(port, peer, dim, halo, digest)),
+                    Err(stop) => return Err(shape_of_other_size(port, peer, dim, halo, stop)),
                 }
-                continue;
             }
             let misfit = port.take_words(peer, count, |_, words| {
                 // SAFETY: a message of this call (fingerprint) names a `Shown`,
@@ -392,7 +403,11 @@ unsafe fn around<T: Element, R>(
                     unsafe { fill::<T>(&shown, theirs, count, dim, sides) };
                 }
                 misfit
-            })?;
+            });
+            let misfit = match misfit {
+                Ok(misfit) => misfit,
+                Err(stop) => return Err(shape_of_other_size(port, peer, dim, halo, stop)),
+            };
             if let Some(what) = misfit {
                 return Err(Stop::Differs { peer, what });
             }
@@ -414,12 +429,69 @@ fn log(port: &Port, unlogged: &mut Option<StartedCall>) {
     }
 }
 
-/// Why a call ends in which a neighbour's small face has other cells.
+/// Notes the shape of the plan's small faces, whose messages have no more of it than a digest: for
+/// errors.
+fn note(comm: &Comm, plan: &HaloPlan) {
+    let records = comm.port.fabric().world().records(comm.port.member());
+    let halo = plan.halo();
+    let corners = usize::from(halo.corners());
+    let numbers = [halo.extents(), halo.widths(), &[corners]].concat();
+    for face in plan.sends.iter().filter(|face| face.bytes.is_some()) {
+        records.varied(Digest(face.digest), &numbers, std::iter::empty());
+    }
+}
+
+/// The shape that rank `peer` has noted for a face with this digest.
+fn noted(port: &Port, peer: usize, digest: u64) -> Option<Halo> {
+    let fabric = port.fabric();
+    let numbers = fabric.world().records(fabric.member(peer)).numbers_of(Digest(digest))?;
+    let (dims, corners) = (numbers.len() / 2, numbers.last()? != &0);
+    let halo = Halo::with_widths(numbers.get(..dims)?, numbers.get(dims..2 * dims)?);
+    Some(if corners { halo.with_corners() } else { halo })
+}
+
+/// Why a call ends in which a neighbour's small face, of this digest, has other cells than `halo`.
 #[cold]
 #[inline(never)]
-fn another_shape(peer: usize, dim: usize, halo: &Halo) -> Stop {
-    let what = format!("face across dimension {dim}: another shape than {halo:?}");
+fn another_shape(port: &Port, peer: usize, dim: usize, halo: &Halo, digest: u64) -> Stop {
+    let misfit = noted(port, peer, digest).and_then(|theirs| halo.misfit(dim, &theirs));
+    let what = misfit.unwrap_or_else(|| halo.misfit_with_unknown(dim));
     Stop::Differs { peer, what }
+}
+
+/// Why a call ends in which the message from a neighbour, of this call perhaps, has another size:
+/// what its face looks like, else `stop`.
+#[cold]
+#[inline(never)]
+fn shape_of_other_size(port: &mut Port, peer: usize, dim: usize, halo: &Halo, stop: Stop) -> Stop {
+    if !matches!(stop, Stop::Mismatch { .. }) {
+        return stop;
+    }
+    enum Told {
+        Shape(Halo),
+        Digest(u64),
+    }
+    let told = port.take_any(peer, |kind, body| match kind.bytes() {
+        // SAFETY: a message of this call (signature, fingerprint) that holds its cells begins with
+        // a digest.
+        Some(bytes) if bytes >= size_of::<u64>() => {
+            Some(Told::Digest(unsafe { body.cast::<u64>().read_unaligned() }))
+        }
+        None if kind == PayloadKind::SLICE => {
+            // SAFETY: any other message of this call names a `Shown`, and that its halo; the peer
+            // keeps both until this is consumed.
+            Some(Told::Shape(unsafe {
+                *(*body.cast::<WordBytes>().read().at.cast::<Shown>()).halo
+            }))
+        }
+        _ => None,
+    });
+    let misfit = match told {
+        Ok(Some(Told::Digest(digest))) => return another_shape(port, peer, dim, halo, digest),
+        Ok(Some(Told::Shape(theirs))) => halo.misfit(dim, &theirs),
+        Ok(None) | Err(_) => None,
+    };
+    misfit.map_or(stop, |what| Stop::Differs { peer, what })
 }
 
 /// Writes the digest to `body`, and behind it the cells of `face`.
@@ -450,8 +522,8 @@ unsafe fn pack_rows<T: Element>(plan: &HaloPlan, face: &Face, fields: &[*mut u8]
     }
 }
 
-/// Copies what a neighbour has [packed](pack_rows) into the halo. Returns whether it has the same
-/// shape; if not, nothing is copied.
+/// Copies what a neighbour has [packed](pack_rows) into the halo; if it has another shape, nothing
+/// is copied, and the error is its digest.
 ///
 /// # Safety
 /// As [`pack_rows`]'s, but valid for writes; `body` holds as many cells of type T.
@@ -461,10 +533,11 @@ unsafe fn unpack_rows<T: Element>(
     face: &Face,
     fields: &[*mut u8],
     body: *const u8,
-) -> bool {
+) -> Result<(), u64> {
     // SAFETY: the message begins with a digest.
-    if unsafe { body.cast::<u64>().read_unaligned() } != face.digest {
-        return false;
+    let digest = unsafe { body.cast::<u64>().read_unaligned() };
+    if digest != face.digest {
+        return Err(digest);
     }
     let mut from = body.wrapping_add(size_of::<u64>()).cast::<T>();
     for field in fields {
@@ -484,7 +557,7 @@ unsafe fn unpack_rows<T: Element>(
             }
         }
     }
-    true
+    Ok(())
 }
 
 /// Copies from `theirs` into the halo of `own`, before and after (as `sides`

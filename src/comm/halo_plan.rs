@@ -136,6 +136,10 @@ impl HaloPlan {
         Face { peer, dim, sides, bytes, digest: halo.digest(dim), rows }
     }
 
+    pub(super) fn halo(&self) -> &Halo {
+        &self.halo
+    }
+
     #[inline(always)]
     fn is_for(&self, shape: &HaloShape<'_>) -> bool {
         (self.grid, self.fields, self.element) == (shape.grid, shape.fields, shape.element)

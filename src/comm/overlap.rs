@@ -10,7 +10,7 @@ use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::board::ordered;
 use crate::exec::{Buffers, Call, Partition, Slices, flat};
-use crate::fabric::{CallTransport, Digest, PayloadKind, Signature};
+use crate::fabric::{CallTransport, Digest, PayloadKind, Signature, reduction};
 use crate::op::{Operator, Sum};
 use crate::order::Order;
 use crate::schedule::{Algorithm, Operation};
@@ -39,7 +39,8 @@ impl Comm {
         mut values: [T; N],
         op: O,
     ) -> [T; N] {
-        self.all_reduce(&mut values, op);
+        let sig = reduction!("all_reduce_values" meets "all_reduce", T, O, "");
+        self.all_reduce_as(sig, &mut values, op, Location::caller());
         values
     }
 
@@ -55,11 +56,13 @@ impl Comm {
     /// ```
     #[track_caller]
     #[inline]
-    pub fn sum<T: Element, const N: usize>(&mut self, values: [T; N]) -> [T; N]
+    pub fn sum<T: Element, const N: usize>(&mut self, mut values: [T; N]) -> [T; N]
     where
         Sum: Operator<T>,
     {
-        self.all_reduce_values(values, Sum)
+        let sig = reduction!("sum" meets "all_reduce", T, Sum, "");
+        self.all_reduce_as(sig, &mut values, Sum, Location::caller());
+        values
     }
 
     /// [`all_reduce`](Comm::all_reduce) with work in between: this rank's
@@ -130,19 +133,16 @@ impl Comm {
         op: O,
         work: impl FnOnce() -> R,
     ) -> R {
+        let at = Location::caller();
+        if self.spans_nodes() || self.choice != Choice::Auto {
+            let sig = reduction!("all_reduce_while" meets "all_reduce", T, O, "");
+            let r = work();
+            let order = if self.spans_nodes() { Order::Fixed } else { self.order };
+            self.with_order(order).all_reduce_as(sig, buf, op, at);
+            return r;
+        }
         let sig = const { &Signature::combining::<T, O>("all_reduce_while", O::NAME, "") };
-        if self.spans_nodes() {
-            let r = work();
-            self.with_order(Order::Fixed).all_reduce(buf, op);
-            return r;
-        }
-        if self.choice != Choice::Auto {
-            let r = work();
-            self.all_reduce(buf, op);
-            return r;
-        }
-        let call =
-            Call::new(Operation::AllReduce, sig, Location::caller(), Partition::Vector(buf.len()));
+        let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(buf.len()));
         match self.carry_out_around(call.combining(Buffers::InPlace(buf), &op), work) {
             Some(r) => r,
             None => self.nothing_to_return(),
@@ -213,8 +213,9 @@ impl Comm {
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
         static SIG: Signature = Signature::of::<()>("barrier_while", "");
         if self.choice != Choice::Auto || self.spans_nodes() {
+            static CARRIED: Signature = Signature::of::<()>("barrier_while", "").meets("barrier");
             let r = work();
-            self.barrier();
+            self.barrier_as(&CARRIED, Location::caller());
             return r;
         }
         // Nothing is combined, but everybody hears of everybody.

@@ -3,7 +3,7 @@
 use super::Comm;
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
+use crate::fabric::{Signature, reduction};
 use crate::op::Operator;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -37,7 +37,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let sig = const { &Signature::combining::<T, O>("reduce", O::NAME, "to root") };
+        let sig = reduction!("reduce" meets "reduce", T, O, "to root");
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, buf.len()) {
             return;
@@ -102,7 +102,18 @@ impl Comm {
         op: O,
         at: &'static Location<'static>,
     ) {
-        let sig = const { &Signature::combining::<T, O>("all_reduce", O::NAME, "") };
+        self.all_reduce_as(reduction!("all_reduce" meets "all_reduce", T, O, ""), buf, op, at);
+    }
+
+    /// The same as a call of the method of `sig`.
+    #[inline(always)]
+    pub(super) fn all_reduce_as<T: Element, O: Operator<T>>(
+        &mut self,
+        sig: &'static Signature,
+        buf: &mut [T],
+        op: O,
+        at: &'static Location<'static>,
+    ) {
         let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(buf.len()));
         self.carry_out(call.combining(Buffers::InPlace(buf), &op));
     }
@@ -142,7 +153,7 @@ impl Comm {
         mine: &mut [T],
         op: O,
     ) {
-        let sig = const { &Signature::combining::<T, O>("reduce_scatter_into", O::NAME, "") };
+        let sig = reduction!("reduce_scatter_into" meets "reduce_scatter_into", T, O, "");
         let at = Location::caller();
         let len = mine.len();
         let wanted = len.checked_mul(self.size());
@@ -186,7 +197,7 @@ impl Comm {
         op: O,
     ) {
         let sig =
-            const { &Signature::combining::<T, O>("reduce_scatter_varied_into", O::NAME, "") };
+            reduction!("reduce_scatter_varied_into" meets "reduce_scatter_varied_into", T, O, "");
         let at = Location::caller();
         let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
             return;

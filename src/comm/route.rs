@@ -430,19 +430,28 @@ impl Comm {
         Some(begun)
     }
 
-    pub(super) fn mesh_choice(&mut self, dims: &Extents, at: &'static Location<'static>) -> Choice {
+    pub(super) fn mesh_choice(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        dims: &Extents,
+    ) -> Choice {
         if dims.ranks() == self.size() {
             return Choice::Mesh(dims.clone());
         }
-        self.no_mesh(&dims.to_string(), at)
+        self.no_mesh(sig, at, &dims.to_string())
     }
 
     /// Ends the run: there is no such mesh of this many ranks.
     #[cold]
-    pub(super) fn no_mesh(&mut self, dims: &str, at: &'static Location<'static>) -> Choice {
-        static SIG: Signature = Signature::of::<()>("mesh", "");
+    pub(super) fn no_mesh(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        dims: &str,
+    ) -> Choice {
         let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
-        self.wrong(&SIG, at, 0, what);
+        self.wrong(sig, at, 0, what);
         Choice::Auto
     }
 

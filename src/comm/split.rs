@@ -38,23 +38,30 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split(&mut self, color: usize, key: usize) -> Comm {
-        static SIG: Signature = Signature {
-            element_name: std::any::type_name::<()>, // For people there is none.
-            ..Signature::of::<(usize, usize)>("split", "")
-        };
-        let at = Location::caller();
+        static SIG: Signature = splitting("split");
+        self.split_as(&SIG, Location::caller(), color, key)
+    }
+
+    /// The same as a call of the method of `sig`.
+    pub(super) fn split_as(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        color: usize,
+        key: usize,
+    ) -> Comm {
         let p = self.size();
         let mut all = vec![(0, 0); p];
-        let call = Call::new(Operation::AllGather, &SIG, at, Partition::Equal(1));
+        let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(1));
         self.carry_on(
             &call
                 .moving(Buffers::Apart(&[(color, key)], &mut all))
                 .on_bytes(self.rank(), self.size()),
         );
         if self.spans_nodes() {
-            return self.split_wide(&all, color);
+            return self.split_wide(sig, at, &all, color);
         }
-        if !self.enter(&SIG, at, CallParams::of(1)) {
+        if !self.enter(sig, at, CallParams::of(1)) {
             self.nothing_to_return();
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
@@ -90,6 +97,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split_by(&mut self, level: Level) -> Comm {
+        static SIG: Signature = splitting("split_by");
         let me = self.port.fabric().member(self.port.rank());
         let group = self.roster.as_ref().and_then(|roster| {
             let pu = roster.pus.get(me).copied().flatten()?;
@@ -97,6 +105,15 @@ impl Comm {
         });
         // Of several nodes nothing is shared.
         let node = self.node() << 32;
-        self.split(node | group.map_or(0, |g| g + 1), self.rank())
+        let color = node | group.map_or(0, |g| g + 1);
+        self.split_as(&SIG, Location::caller(), color, self.rank())
+    }
+}
+
+/// The signature of a method that splits; all of them meet.
+pub(super) const fn splitting(call: &'static str) -> Signature {
+    Signature {
+        element_name: std::any::type_name::<()>, // For people there is none.
+        ..Signature::of::<(usize, usize)>(call, "").meets("split")
     }
 }

@@ -187,7 +187,7 @@ impl<T: Element> Window<T> {
     /// ```
     #[track_caller]
     pub fn update<R>(&mut self, comm: &mut Comm, f: impl FnOnce(&mut [T]) -> R) -> R {
-        static SIG: Signature = meeting("update");
+        static SIG: Signature = meeting("Window::update");
         self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {
             let own = spans[rank];
             // SAFETY: the part has `len` elements of type T. All ranks are in an update of this

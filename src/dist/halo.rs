@@ -270,17 +270,24 @@ impl Halo {
         if self.dims != peer.dims {
             return Some(format!("dimensions: expected {}, got {}", self.dims, peer.dims));
         }
-        let shape = |h: &Halo| h.face(dim, false).shape[..h.dims].to_vec();
-        let (own, got) = (shape(self), shape(peer));
-        let (own, got) = (DisplayExtents(&own), DisplayExtents(&got));
-        (own.0 != got.0 || self.widths != peer.widths || self.corners != peer.corners).then(|| {
-            let what = |h: &Halo, s: &DisplayExtents<'_>| {
-                let corners = if h.corners { " with corners" } else { "" };
-                format!("{s} (halo of width {}{corners})", DisplayExtents(h.widths()))
-            };
-            let (own, got) = (what(self, &own), what(peer, &got));
+        let is_one = self.face(dim, false).shape == peer.face(dim, false).shape
+            && (self.widths, self.corners) == (peer.widths, peer.corners);
+        (!is_one).then(|| {
+            let (own, got) = (self.face_in_words(dim), peer.face_in_words(dim));
             format!("face across dimension {dim}: expected {own}, got {got}")
         })
+    }
+
+    /// The same, if the neighbour's shape is not known.
+    pub(crate) fn misfit_with_unknown(&self, dim: usize) -> String {
+        format!("face across dimension {dim}: expected {}, got another", self.face_in_words(dim))
+    }
+
+    fn face_in_words(&self, dim: usize) -> String {
+        let shape = self.face(dim, false).shape;
+        let corners = if self.corners { " with corners" } else { "" };
+        let (shape, widths) = (DisplayExtents(&shape[..self.dims]), DisplayExtents(self.widths()));
+        format!("{shape} cells (halo of width {widths}{corners})")
     }
 }
 

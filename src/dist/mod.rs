@@ -1,5 +1,10 @@
 //! Distributions of data: blocks, cyclic blocks, arrays with halos. Pure arithmetic; the exchanges
 //! are in the communicator's room.
+//!
+//! What all distributions know (`count`, `owner`, `local`, `indices` ..) are methods of the trait
+//! [`Distribution`], so it has to be imported where they are called: `use
+//! phalanx::dist::{Block, Distribution}`. [`Block`] alone is enough for its own methods, such as
+//! [`Block::range`], and to hand it to a call ([`Comm::ghosts`](crate::Comm::ghosts)).
 
 mod block;
 mod cut_vector;

@@ -191,7 +191,7 @@ impl CallRecord {
         let numbers = (self.call, len, self.parameter, self.algorithm, self.digest.0);
         let numbers = (numbers, self.transport as u8);
         let sig = self.sig;
-        (numbers, sig.call, sig.element(), sig.operator, sig.operator_type).hash(&mut hasher);
+        (numbers, sig.meets, sig.element(), sig.operator, sig.operator_type).hash(&mut hasher);
         hasher.finish()
     }
 }
@@ -274,6 +274,12 @@ impl CallLog {
             varied.pop_front();
         }
         varied.push_back(Varied { digest, counts: counts.to_vec(), extents: extents.collect() });
+    }
+
+    /// The counts, or other numbers, that were [kept](CallLog::varied) under `digest`.
+    pub(crate) fn numbers_of(&self, digest: Digest) -> Option<Vec<usize>> {
+        let varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
+        varied.iter().rev().find(|it| it.digest == digest).map(|it| it.counts.clone())
     }
 
     /// `digest` in words.

@@ -77,9 +77,13 @@ pub(crate) fn in_words(
         say("length", expected.len.to_string(), got.len.to_string());
     }
     let parameter = |c: &CallRecord| c.parameter.map_or("none".to_string(), |n| n.to_string());
-    let what = match expected.sig.parameter {
-        "by" => "distance",
-        "by the plan of call" => "plan",
+    // (Of a method that another carries out, only one may have words for it.)
+    let words =
+        [expected, got].map(|call| call.sig.parameter).into_iter().find(|it| !it.is_empty());
+    let what = match words {
+        Some("by") => "distance",
+        Some("by the plan of call") => "plan",
+        Some(what) if !expected.sig.names_rank && !got.sig.names_rank => what,
         _ => "root",
     };
     say(what, parameter(expected), parameter(got));

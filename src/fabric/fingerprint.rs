@@ -11,8 +11,13 @@ use typeid::ConstTypeId;
 /// equal addresses; where the compiler made two copies, the contents decide.
 #[derive(Debug)]
 pub(crate) struct Signature {
-    /// The public method's name.
+    /// The public method's name, as errors and records have it.
     pub(crate) call: &'static str,
+    /// The name that ranks compare: where one method carries another out, as `all_reduce` does
+    /// `sum`, that of the one that carries, so that the two may meet.
+    pub(crate) meets: &'static str,
+    /// The same call in the order of [`Order::Fixed`](crate::Order::Fixed), if that is another one.
+    pub(crate) in_order: Option<&'static Signature>,
     /// The element type, exactly: what a payload is read as depends on it. A function, as
     /// `TypeId::of` is no constant before Rust 1.91.
     pub(crate) element: fn() -> TypeId,
@@ -27,8 +32,11 @@ pub(crate) struct Signature {
     pub(crate) operator_type: ConstTypeId,
     /// For people.
     pub(crate) operator_name: fn() -> &'static str,
-    /// Whether the call's parameter is a root (or a distance, for `shift`).
+    /// What the call's parameter is, in words: a root, a distance, a number of parts; empty if it
+    /// has none, or if people need not hear of it.
     pub(crate) parameter: &'static str,
+    /// Whether the parameter is a rank's number.
+    pub(crate) names_rank: bool,
 }
 
 impl Signature {
@@ -46,6 +54,8 @@ impl Signature {
     ) -> Self {
         Signature {
             call,
+            meets: call,
+            in_order: None,
             element: TypeId::of::<T>,
             element_name: std::any::type_name::<T>,
             element_size: size_of::<T>(),
@@ -53,7 +63,21 @@ impl Signature {
             operator_type: ConstTypeId::of::<O>(),
             operator_name: std::any::type_name::<O>,
             parameter,
+            names_rank: matches!(
+                parameter.as_bytes(),
+                b"to root" | b"from root" | b"to rank" | b"from rank"
+            ),
         }
+    }
+
+    /// The same call, which the method `carrier` carries out.
+    pub(crate) const fn meets(self, carrier: &'static str) -> Self {
+        Signature { meets: carrier, ..self }
+    }
+
+    /// The same call, which is `ordered` where the order is fixed.
+    pub(crate) const fn in_order(self, ordered: &'static Signature) -> Self {
+        Signature { in_order: Some(ordered), ..self }
     }
 
     /// The element type.
@@ -75,7 +99,7 @@ impl Signature {
         // message has a header.
         let other: &'static Signature = unsafe { &*other.cast::<Signature>() };
         self.element() == other.element()
-            && self.call == other.call
+            && self.meets == other.meets
             && self.operator == other.operator
             && self.operator_type == other.operator_type
     }
@@ -87,8 +111,13 @@ impl Signature {
         }
         // SAFETY: as in `agrees_in_content`.
         let other: &'static Signature = unsafe { &*other.cast::<Signature>() };
+        // Two parts of one method, perhaps.
+        let calls = match self.meets == other.meets || self.call == other.call {
+            true => (self.meets, other.meets),
+            false => (self.call, other.call),
+        };
         let names = [
-            ("operation", self.call, other.call),
+            ("operation", calls.0, calls.1),
             ("element type", (self.element_name)(), (other.element_name)()),
             ("operator", self.operator, other.operator),
         ];
@@ -140,6 +169,26 @@ impl Signature {
         s
     }
 }
+
+/// The [`Signature`] of a reduction under its method's name, which meets that of another method;
+/// where the order is fixed, the same with that in the name.
+macro_rules! reduction {
+    ($call:literal meets $meets:literal, $element:ty, $operator:ty, $parameter:literal) => {
+        const {
+            let name = <$operator as crate::op::Operator<$element>>::NAME;
+            let ordered = const {
+                let name = <$operator as crate::op::Operator<$element>>::NAME;
+                let call = concat!($call, " in fixed order");
+                &Signature::combining::<$element, $operator>(call, name, $parameter)
+                    .meets(concat!($meets, " in fixed order"))
+            };
+            &Signature::combining::<$element, $operator>($call, name, $parameter)
+                .meets($meets)
+                .in_order(ordered)
+        }
+    };
+}
+pub(crate) use reduction;
 
 /// How a payload travels: a value of the check's `kind` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

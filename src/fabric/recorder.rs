@@ -122,7 +122,8 @@ impl CallFacts {
         member: impl Fn(usize) -> Option<usize>,
     ) -> Self {
         let parameter = params.parameter;
-        let its = if parameter == Fingerprint::NO_PARAMETER { None } else { member(parameter) };
+        let is_rank = sig.names_rank && parameter != Fingerprint::NO_PARAMETER;
+        let its = if is_rank { member(parameter) } else { None };
         let kind = EventKind::Call as u64
             | (params.transport as u64) << 8
             | u64::from(params.algorithm) << 16

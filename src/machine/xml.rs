@@ -32,6 +32,10 @@ const MAX_DEPTH: usize = 128;
 /// The `kind` of the groups that hwloc makes from distances between memories.
 const FROM_DISTANCES: &str = "900";
 
+/// Processing units that all sets together may name. A word of a mask is 10 bytes in the file, and
+/// 256 in memory; in real files each unit is in a few sets.
+const MAX_NAMED: usize = 16 * MAX_PU;
+
 /// Nodes in a distance matrix.
 const MAX_NODES: usize = 4096;
 
@@ -81,6 +85,8 @@ struct Reader {
     units: BTreeSet<usize>,
     /// Global index of a NUMA node to its number.
     globals: BTreeMap<u64, usize>,
+    /// How many units the sets so far have named.
+    named: usize,
     kinds: Vec<(Vec<usize>, Option<usize>)>,
 }
 
@@ -103,7 +109,8 @@ pub(super) fn read(text: &str) -> Result<Facts, MachineError> {
     }
     for kind in elements(root, "cpukind") {
         let forced = number(kind, "forced_efficiency")?.and_then(|n| usize::try_from(n).ok());
-        reader.kinds.push((mask(kind, "cpuset")?.unwrap_or_default(), forced));
+        let pus = reader.mask(kind, "cpuset")?.unwrap_or_default();
+        reader.kinds.push((pus, forced));
     }
     reader.finish(text.len())
 }
@@ -136,15 +143,6 @@ fn number(node: Node<'_, '_>, key: &str) -> Result<Option<u64>, MachineError> {
     text.parse().map(Some).map_err(reason)
 }
 
-/// A set of processing units. (hwloc writes an infinite set with a word "0xf...f"; nothing that is
-/// read here has one.)
-fn mask(node: Node<'_, '_>, key: &str) -> Result<Option<Vec<usize>>, MachineError> {
-    let Some(text) = node.attribute(key) else { return Ok(None) };
-    let wrong =
-        |e: super::mask::MaskError| error(node.range().start, format!("{key}: {}", e.reason));
-    parse_mask(text).map(Some).map_err(wrong)
-}
-
 /// The numbers in all elements of that name, at most `most`.
 fn numbers(node: Node<'_, '_>, name: &str, most: usize) -> Result<Vec<u64>, MachineError> {
     let mut found = Vec::new();
@@ -166,6 +164,19 @@ fn numbers(node: Node<'_, '_>, name: &str, most: usize) -> Result<Vec<u64>, Mach
 }
 
 impl Reader {
+    /// A set of processing units. (hwloc writes an infinite set with a word "0xf...f"; nothing that
+    /// is read here has one.)
+    fn mask(&mut self, node: Node<'_, '_>, key: &str) -> Result<Option<Vec<usize>>, MachineError> {
+        let Some(text) = node.attribute(key) else { return Ok(None) };
+        let wrong = |reason: String| error(node.range().start, format!("{key}: {reason}"));
+        let set = parse_mask(text).map_err(|e| wrong(e.reason))?;
+        self.named += set.len();
+        match self.named > MAX_NAMED {
+            true => Err(wrong("the sets name the same processors too often".to_owned())),
+            false => Ok(Some(set)),
+        }
+    }
+
     /// Reads an object and all inside it. Returns its processing units: those of the objects inside
     /// it, so sets nest however the file's masks are damaged.
     fn object(&mut self, node: Node<'_, '_>, depth: usize) -> Result<Vec<usize>, MachineError> {
@@ -182,7 +193,7 @@ impl Reader {
             .filter(|&id| id < u32::MAX as usize);
         let mut pus = Vec::new();
         match (kind, os_id) {
-            ("Machine", _) => self.facts.allowed = mask(node, "allowed_cpuset")?,
+            ("Machine", _) => self.facts.allowed = self.mask(node, "allowed_cpuset")?,
             ("PU", Some(id)) if id < MAX_PU => {
                 if !self.units.insert(id) {
                     return Err(error(position, format!("PU {id} is there twice")));
@@ -199,11 +210,9 @@ impl Reader {
                 if let Some(global) = number(node, "gp_index")?.or(id) {
                     self.globals.insert(global, os_id);
                 }
-                self.facts.nodes.push(RawNode {
-                    os_id,
-                    pus: mask(node, "cpuset")?.unwrap_or_default(),
-                    memory_bytes: number(node, "local_memory")?,
-                });
+                let pus = self.mask(node, "cpuset")?.unwrap_or_default();
+                let memory_bytes = number(node, "local_memory")?;
+                self.facts.nodes.push(RawNode { os_id, pus, memory_bytes });
             }
             ("NUMANode", _) => return Err(error(position, "a NUMA node needs an os_index")),
             _ => {}

@@ -458,6 +458,11 @@ impl Team {
     /// getting elements `n*r/p .. n*(r+1)/p`. Parts are empty where there are
     /// fewer elements than ranks.
     ///
+    /// Where the part begins in `data`, [`Block::range`](crate::dist::Block::range) says:
+    /// `Block::new(n, comm.size()).range(comm.rank()).start`. For parts of several slices, or of
+    /// other lengths, make a list of one item for each rank, such as a tuple of parts
+    /// (`split_at_mut`, `chunks_mut`), and take [`run_with`](Team::run_with).
+    ///
     /// On a machine with several NUMA nodes a page of memory lies where it was
     /// first written. A large `vec![0.0; n]` has not been written yet: filled by
     /// `run_chunks`, each part lies next to the rank that has it in every later
@@ -479,6 +484,19 @@ impl Team {
     ///     mine.iter_mut().for_each(|x| *x /= sum[0]);
     /// })?;
     /// assert_eq!(x[9], 9.0 / 45.0);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// With the place of each element:
+    /// ```
+    /// use phalanx::dist::Block;
+    /// let team = phalanx::Team::builder().ranks(3).build()?;
+    /// let mut x = vec![0; 10];
+    /// let parts = Block::new(x.len(), 3);
+    /// team.run_chunks(&mut x, |comm, mine| {
+    ///     let places = parts.range(comm.rank());
+    ///     mine.iter_mut().zip(places).for_each(|(x, i)| *x = i * i);
+    /// })?;
+    /// assert_eq!(x[9], 81);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn run_chunks<T: Send, R: Send>(

@@ -318,8 +318,18 @@ impl fmt::Display for BadGrid {
             BadGrid::Product { dims, ranks } => {
                 let text: Vec<String> = dims.iter().map(usize::to_string).collect();
                 let text = text.join("x");
-                write!(f, "a {text} grid does not have {ranks} ranks")?;
-                if dims.contains(&0) { f.write_str(", whatever stands for 0") } else { Ok(()) }
+                let given: Vec<usize> = dims.iter().copied().filter(|&n| n > 0).collect();
+                match given.iter().try_fold(1, |all: usize, &n| all.checked_mul(n)) {
+                    Some(given) if dims.contains(&0) => write!(
+                        f,
+                        "a {text} grid does not have {ranks} ranks: {ranks} is no multiple of \
+                         {given} (an extent of 0 is chosen to fit)"
+                    ),
+                    Some(all) => {
+                        write!(f, "a {text} grid has {all} ranks, the communicator {ranks}")
+                    }
+                    None => write!(f, "a {text} grid has more ranks than can be counted"),
+                }
             }
             BadGrid::Periodic { dims, given } => {
                 write!(f, "{dims} dimensions, but {given} values of `periodic`; one for each")

@@ -101,8 +101,9 @@ fn damaged_matrices() {
                    1 1 4.0\n2 2 4.0\n3 3 4e0\n1 2 -1.5\n2 1 -1.5\n";
     let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n4 4 5\n\
                      1 1 4\n2 2 4\n3 3 4\n4 4 4\n3 1 -1\n";
+    let array = "%%MatrixMarket matrix array real symmetric\r\n%\r\n2 2\r\n4\r\n-1\r\n4\r\n";
     let (n, mut random) = tries(3000, 12);
-    for original in [general, symmetric] {
+    for original in [general, symmetric, array] {
         assert!(matrix::parse(original.as_bytes()).is_ok());
         let mut read = 0;
         for _ in 0..n {
@@ -323,6 +324,48 @@ fn xml_beyond_the_limits() {
         let error = Machine::from_xml_text(&text).unwrap_err();
         assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
         assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+    }
+}
+
+/// A count or a set in a short text asks for no memory that the text could not fill.
+#[test]
+fn huge_counts_in_short_texts() {
+    for (text, wanted) in [
+        ("core:4000000000 pu:1".to_owned(), "must be 1 to 65536"),
+        ("core:99999999999999999999 pu:1".to_owned(), "expected a number of objects"),
+        ("core:65536 pu:65536".to_owned(), "more than the limit of 65536"),
+        ("pack:65536 ".to_owned() + &"group:1 ".repeat(20_000) + "pu:1", "more than 128 levels"),
+        ("[numa] ".repeat(20_000) + "pu:65536", "more than 128 levels and memories"),
+        ("pack:2 ".to_owned() + &"[numa] ".repeat(20_000) + "pu:32768", "more than 128 levels"),
+        ("pu:65536(indexes=4000000000*4000000000)".to_owned(), "do not multiply to 65536"),
+    ] {
+        let error = Machine::from_synthetic(&text).unwrap_err();
+        assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
+        assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+    }
+    let all = vec!["0xffffffff"; 2048].join(",");
+    let node = |i: usize| format!("<object type=\"NUMANode\" os_index=\"{i}\" cpuset=\"{all}\"/>");
+    let nodes: String = (0..100).map(node).collect();
+    let kinds = format!("<cpukind cpuset=\"{all}\"/>").repeat(100);
+    let pu = "<object type=\"PU\" os_index=\"0\"/>";
+    let of = |inside: &str| format!("<topology version=\"2.0\">{inside}</topology>");
+    for (text, wanted) in [
+        (of(&format!("{pu}{nodes}")), "name the same processors too often"),
+        (of(&format!("{pu}{kinds}")), "name the same processors too often"),
+        (SMALL.replace("\"0x0000000f\"", &format!("\"{}\"", "f".repeat(20_000))), "beyond"),
+        (SMALL.replace("nbobjs=\"2\"", "nbobjs=\"4000000000\""), "matrix of 4000000000 nodes"),
+        (SMALL.replace("nbobjs=\"2\"", "nbobjs=\"4096\""), "with 2 indexes and 4 values"),
+        (SMALL.replace("os_index=\"3\"", "os_index=\"4000000000\""), "an os_index below 65536"),
+    ] {
+        let error = Machine::from_xml_text(&text).unwrap_err();
+        assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
+        assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+    }
+    #[cfg(feature = "profile")]
+    {
+        let many: String = (0..1_000_000).map(|i| format!("\"a{i}\":0,")).collect();
+        let error = phalanx::tuning::Profile::from_json(&format!("{{{many}\"b\":0}}")).unwrap_err();
+        assert!(error.to_string().contains("more than 64 members"), "{error}");
     }
 }
 

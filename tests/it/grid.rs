@@ -278,7 +278,14 @@ fn what_does_not_fit_is_refused() {
         assert!(matches!(error, Error::Argument { .. }), "{error}");
         assert!(error.to_string().contains(text), "{error}");
     };
-    says(refused(6, |c| drop(c.cart(&[4, 0], &[true; 2]))), "a 4x0 grid does not have 6 ranks");
+    says(
+        refused(6, |c| drop(c.cart(&[4, 0], &[true; 2]))),
+        "a 4x0 grid does not have 6 ranks: 6 is no multiple of 4 (an extent of 0",
+    );
+    says(
+        refused(6, |c| drop(c.cart(&[4, 2], &[true; 2]))),
+        "a 4x2 grid has 8 ranks, the communicator 6",
+    );
     says(refused(6, |c| drop(c.cart(&[], &[]))), "at least one dimension");
     says(refused(6, |c| drop(c.cart(&[2, 3], &[true]))), "`periodic`");
     says(refused(6, |c| drop(c.cart(&[2, 3], &[true; 2]).sub(&[true]))), "`keep`");
@@ -323,11 +330,42 @@ fn neighbours_that_disagree_are_named() {
         comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
     });
     // Faces that travel in the message.
-    mismatch("message length", &|comm| {
-        let halo = Halo::new(&[4], 1 + comm.rank() / 2);
-        comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
+    for text in ["1 cells (halo of width 1)", "2 cells (halo of width 2)", " of 6 f64", " of 8 f64"]
+    {
+        mismatch(text, &|comm| {
+            let halo = Halo::new(&[4], 1 + comm.rank() / 2);
+            comm.cart(&[4], &[true]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
+        });
+    }
+    // One in the message, one beside it.
+    for text in ["1x4 cells (halo of width 1x1)", "1x9 cells (halo of width 1x1)", " of 55 f64"] {
+        mismatch(text, &|comm| {
+            let halo = Halo::new(&[3, if comm.rank() < 2 { 4 } else { 9 }], 1);
+            comm.cart(&[4, 1], &[false; 2]).exchange_halo(&mut vec![0.0; halo.len()], &halo);
+        });
+    }
+    // As many cells, after exchanges of other shapes.
+    for text in ["1x1x2 cells (halo", "1x2x1 cells (halo"] {
+        mismatch(text, &|comm| {
+            let mut grid = comm.cart(&[4, 1, 1], &[false; 3]);
+            for n in 1..4 {
+                let halo = Halo::new(&[n, 1, n], 1);
+                grid.exchange_halo(&mut vec![0.0; halo.len()], &halo);
+            }
+            let extents = if grid.rank() < 2 { [4, 1, 2] } else { [4, 2, 1] };
+            let halo = Halo::new(&extents, 1);
+            grid.exchange_halo(&mut vec![0.0; halo.len()], &halo);
+        });
+    }
+    mismatch("number of fields: expected ", &|comm| {
+        let (halo, rank) = (Halo::new(&[1], 1), comm.rank());
+        let mut fields = [[0.0; 3]; 2];
+        let [a, b] = &mut fields;
+        let mut all: Vec<&mut [f64]> = vec![a, b];
+        all.truncate(if rank == 3 { 1 } else { 2 });
+        comm.cart(&[4], &[true]).exchange_halos(&mut all, &halo);
     });
-    mismatch("face across dimension 0: another shape than Halo(4x", &|comm| {
+    mismatch("face across dimension 0: expected 1x", &|comm| {
         let extents = if comm.rank() < 2 { [4, 1, 2] } else { [4, 2, 1] };
         let halo = Halo::new(&extents, 1);
         comm.cart(&[4, 1, 1], &[false; 3]).exchange_halo(&mut vec![0.0; halo.len()], &halo);

@@ -302,7 +302,25 @@ fn parts_that_do_not_follow_one_another_are_named() {
         }
     }
     let error = failure(team(2).run(|comm| comm.fixed_sum(&[1.0], 1 + comm.rank())));
-    assert!(error.to_string().contains("must begin at 0"), "{error}");
+    assert!(error.to_string().contains("`offset` is 1; on rank 0"), "{error}");
+    // The call as it was made, its vector's length, and the argument.
+    let error = failure(team(2).run(|comm| comm.fixed_dot(&[1.0; 10], &[2.0; 10], 0)));
+    let said = error.to_string();
+    assert!(said.contains("called fixed_dot of 10 f64 with sum at"), "{said}");
+    assert!(said.contains("`offset`, the global index"), "{said}");
+    // How many at once is compared, too; of one pair both methods are the same.
+    let error = failure(team(3).run(|comm| match comm.rank() {
+        0 => drop(comm.fixed_dots([(&[1.0; 10], &[2.0; 10]); 3], 0)),
+        rank => drop(comm.fixed_dots([(&[1.0; 10], &[2.0; 10]); 2], 10 * rank)),
+    }));
+    let said = error.to_string();
+    assert!(said.contains("number of pairs: expected 2, got 3"), "{said}");
+    assert!(said.contains("fixed_dots of 10 f64 with sum, number of pairs 3"), "{said}");
+    let dots = team(2).run(|comm| match comm.rank() {
+        0 => comm.fixed_dot(&[1.0; 10], &[2.0; 10], 0),
+        _ => comm.fixed_dots([(&[1.0; 10], &[2.0; 10])], 10)[0],
+    });
+    assert_eq!(dots.unwrap(), [40.0; 2]);
     let error = failure(team(2).run(|comm| {
         let n = if comm.rank() == 0 { 0 } else { 4 };
         comm.fixed_sum(&vec![1u8; n], if n == 0 { 0 } else { usize::MAX - 1 })

@@ -390,7 +390,7 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                 });
             });
             case("order");
-            told(&team, &["started all_reduce", "started barrier"], |comm| {
+            told(&team, &["started sum", "started barrier"], |comm| {
                 let odd = comm.rank() == 1;
                 comm.requests(|scope| {
                     if odd {

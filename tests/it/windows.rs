@@ -395,7 +395,10 @@ fn ranks_that_disagree_are_told() {
                 windows[which].update(comm, |mine| mine.fill(1));
                 unreachable!("no rank goes on");
             });
-            assert!(text.contains("window: expected number") && text.contains("update"), "{text}");
+            assert!(
+                text.contains("window: expected number") && text.contains("Window::update at"),
+                "{text}"
+            );
             assert!(text.matches("tests/it/windows.rs").count() == 2, "{text}");
             let text = refused(p, |comm| {
                 let mut window = comm.shared_atomic::<u64>(1);
@@ -404,7 +407,10 @@ fn ranks_that_disagree_are_told() {
                     _ => window.read(comm, |_| unreachable!("another one writes")),
                 }
             });
-            assert!(text.contains("read") && text.contains("update of atomics"), "{text}");
+            assert!(
+                text.contains("AtomicWindow::read") && text.contains("AtomicWindow::update"),
+                "{text}"
+            );
             let text = refused(p, |comm| match comm.rank() {
                 0 => drop(comm.shared::<u64>(1)),
                 _ => drop(comm.shared_atomic::<u64>(1)),

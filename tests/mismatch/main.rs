@@ -11,6 +11,7 @@
 mod common;
 mod judge;
 mod kinds;
+mod names;
 mod saying;
 mod singles;
 

@@ -157,50 +157,162 @@ fn matrices_that_are_not_positive_definite() {
 fn files_that_cannot_be_read_say_why_in_one_line() {
     let real = "%%MatrixMarket matrix coordinate real symmetric\n";
     let general = "%%MatrixMarket matrix coordinate real general\n";
+    let integer = "%%MatrixMarket matrix coordinate integer symmetric\n";
+    let array = "%%MatrixMarket matrix array real general\n";
+    let lower = "%%MatrixMarket matrix array real symmetric\n";
     let cases: &[(String, &str)] = &[
         ("".into(), "it does not begin with %%MatrixMarket"),
         ("hello\n1 1 1\n".into(), "it does not begin with %%MatrixMarket"),
-        ("%%MatrixMarket matrix\n".into(), "expected %%MatrixMarket matrix coordinate"),
+        (format!("\n{real}1 1 1\n1 1 1\n"), "it does not begin with %%MatrixMarket"),
+        ("%%MatrixMarket matrix\n".into(), "line 1: expected %%MatrixMarket matrix"),
         (
-            "%%MatrixMarket matrix array real general\n1 1\n1\n".into(),
-            "accepted: matrix coordinate",
+            "%%MatrixMarket matrix coordinate real\n".into(),
+            "line 1: expected %%MatrixMarket matrix FORMAT FIELD SYMMETRY, got `%%matrixmarket",
         ),
+        // All that the format has, and no solver of these can use.
+        ("%%MatrixMarket vector array real general\n".into(), "line 1: the object is a vector"),
+        ("%%MatrixMarket matrix elemental real general\n".into(), "line 1: the format is elem"),
         (
             "%%MatrixMarket matrix coordinate pattern symmetric\n1 1 1\n1 1\n".into(),
-            "a pattern file",
+            "line 1: a pattern file",
         ),
-        ("%%MatrixMarket matrix coordinate complex general\n".into(), "entries are complex"),
-        ("%%MatrixMarket matrix coordinate real skew-symmetric\n".into(), "symmetry is skew"),
-        // sprs would wait for ever, and for memory beyond measure.
-        (format!("{real}% nothing more\n"), "it ends before"),
-        (format!("{real}2 2 18446744073709551615\n1 1 1\n"), "announces 18446744073709551615"),
-        (format!("{real}2 2\n"), "line 2: expected rows, columns and entries"),
-        (format!("{real}2 3 1\n1 1 1\n"), "not square: 2 x 3"),
-        (format!("{real}0 0 0\n"), "0 rows"),
-        (format!("{real}2 2 3\n1 1 1\n2 2 1\n"), "announces 3 entries; there are 2"),
-        (format!("{real}2 2 1\n1 1 1\n2 2 1\n"), "announces 1 entries; there are 2"),
-        (format!("{real}2 2 1\n1 3 1\n"), "line 3: expected row and column, 1 to 2"),
+        (
+            "%%MatrixMarket matrix coordinate complex general\n".into(),
+            "line 1: entries are complex",
+        ),
+        ("%%MatrixMarket matrix array complex hermitian\n".into(), "line 1: entries are complex"),
+        ("%%MatrixMarket matrix coordinate real hermitian\n".into(), "line 1: symmetry is hermi"),
+        ("%%MatrixMarket matrix array real skew-symmetric\n".into(), "line 1: symmetry is skew"),
+        // Sizes.
+        (format!("{real}% nothing more\n\n"), "it ends before the line with the numbers of rows"),
+        (format!("{real}2 2\n"), "line 2: expected rows, columns and entries, got `2 2`"),
+        (format!("{real}2 2 3 4\n"), "line 2: expected rows, columns and entries"),
+        (format!("{real}2 2 -1\n"), "line 2: expected rows, columns and entries"),
+        (format!("{real}\n%\n2 2 x\n"), "line 4: expected rows, columns and entries"),
+        (format!("{real}2 2 18446744073709551616\n"), "line 2: expected rows, columns and entries"),
+        (format!("{array}2 2 4\n"), "line 2: expected rows and columns, got `2 2 4`"),
+        (format!("{real}2 3 1\n1 1 1\n"), "line 2: not square: 2 x 3"),
+        (format!("{lower}2 3\n1\n"), "line 2: not square: 2 x 3"),
+        (format!("{real}0 0 0\n"), "line 2: 0 rows"),
+        (format!("{array}0 0\n"), "line 2: 0 rows"),
+        // Memory for such sizes ends a process.
+        (
+            format!("{real}4000000000 4000000000 1\n1 1 1\n"),
+            "line 2 announces 4000000000 rows; row 2 has no entry",
+        ),
+        (
+            format!("{general}18446744073709551615 18446744073709551615 1\n1 1 1\n"),
+            "line 2 announces 18446744073709551615 rows; row 2 has no entry",
+        ),
+        (
+            format!("{real}2 2 18446744073709551615\n1 1 1\n"),
+            "line 2 announces 18446744073709551615 entries; there are 1",
+        ),
+        (format!("{array}4000000000 4000000000\n1\n"), "line 2 announces 16000000000000000000"),
+        (format!("{lower}4000000000 4000000000\n1\n"), "line 2 announces 8000000002000000000"),
+        (
+            format!("{array}8000000000 8000000000\n1\n"),
+            "line 2: 8000000000 x 8000000000 entries are more than can be counted",
+        ),
+        (
+            format!("{lower}18446744073709551615 18446744073709551615\n1\n"),
+            "line 2: 18446744073709551615 x 18446744073709551615 entries are more",
+        ),
+        // Entries.
+        (format!("{real}2 2 3\n1 1 1\n2 2 1\n"), "line 2 announces 3 entries; there are 2"),
+        (format!("{array}2 2\n1\n2\n3\n"), "line 2 announces 4 entries; there are 3"),
+        (
+            format!("{real}2 2 1\n1 1 1\n2 2 1\n"),
+            "line 4: expected the end after the 1 entries that line 2 announces, got `2 2 1`",
+        ),
+        (format!("{array}1 1\n1\n1\n"), "line 4: expected the end after the 1 entries"),
+        (format!("{real}1 1 1\n1 1 1\n\nand so on"), "line 5: expected the end after"),
+        (format!("{real}2 2 1\n1 3 1\n"), "line 3: expected row and column, 1 to 2, got `1 3 1`"),
         (format!("{real}2 2 1\n0 1 1\n"), "line 3: expected row and column, 1 to 2"),
-        (format!("{real}2 2 1\n1 1\n"), "line 3: expected one real value"),
+        (format!("{real}2 2 1\n1 -1 1\n"), "line 3: expected row and column, 1 to 2"),
+        (format!("{real}2 2 1\n1.0 1 1\n"), "line 3: expected row and column, 1 to 2"),
+        (format!("{real}2 2 1\n1 1\n"), "line 3: expected one real value, got `1 1`"),
         (format!("{real}2 2 1\n1 1 one\n"), "line 3: expected one real value"),
         (format!("{real}2 2 1\n1 1 nan\n"), "line 3: expected one real value"),
+        (format!("{real}2 2 1\n1 1 -inf\n"), "line 3: expected one real value"),
+        (format!("{real}2 2 1\n1 1 1e999\n"), "line 3: expected one real value"),
         (format!("{real}2 2 1\n1 1 1 1\n"), "line 3: expected one real value"),
+        (format!("{array}1 1\n1 2\n"), "line 3: expected one real value, got `1 2`"),
+        (format!("{integer}1 1 1\n1 1 1.5\n"), "line 3: expected one integer value"),
+        (format!("{integer}1 1 1\n1 1 9223372036854775808\n"), "line 3: expected one integer"),
+        (format!("{real}1 1 1\n1 1 \u{a0}\0\x07\n"), "got `1 1 \\u{a0}\\0\\u{7}`"),
+        (
+            format!("{real}1 1 1\n1 1 {}\n", "1".repeat(5000) + "x"),
+            &format!("got `1 1 {}..`", "1".repeat(56)),
+        ),
+        // Places.
+        (
+            format!("{real}2 2 3\n1 1 2\n2 1 1\n1 2 1\n"),
+            "line 5: expected an entry of the lower triangle, as in every symmetric file, got `1 2 1`",
+        ),
+        (
+            format!("{real}2 2 4\n1 1 2\n2 1 1\n2 2 1\n2 1 3\n"),
+            "line 6: entry (2, 1) once more; it is in line 4, too",
+        ),
+        (
+            format!("{general}2 2 4\n1 1 2\n1 2 1\n1 2 1\n2 2 2\n"),
+            "line 5: entry (1, 2) once more; it is in line 4, too",
+        ),
+        (format!("{real}3 3 2\n1 1 1\n3 3 1\n"), "line 2 announces 3 rows; row 2 has no entry"),
         (
             format!("{general}2 2 3\n1 1 2\n1 2 1\n2 2 2\n"),
-            "not symmetric: entry (1, 2) is 1, (2, 1) is 0",
+            "line 4: not symmetric: entry (1, 2) is 1, (2, 1) is 0",
+        ),
+        (
+            format!("{array}2 2\n1\n2\n3\n4\n"),
+            "line 5: not symmetric: entry (1, 2) is 3, (2, 1) is 2",
         ),
     ];
     for (text, what) in cases {
         let error = read::parse(text.as_bytes()).unwrap_err();
         assert!(error.contains(what) && !error.contains('\n'), "`{text}`: {error}");
     }
-    assert!(read::parse(&[0xff, 0xfe]).unwrap_err().contains("not text"));
+    let no_text = read::parse(&[0xff, 0xfe]).unwrap_err();
+    assert!(no_text.contains("it does not begin with"), "{no_text}");
     assert!(read::read(&PathBuf::from("no such file.mtx")).unwrap_err().contains("no such file"));
-    // What can be read: integers, both triangles, comments and empty lines between.
-    let whole = "%%MatrixMarket MATRIX coordinate integer general\n% so\n2 2 4\n1 1 2\n\n1 2 \
-                 -1\n2 1 -1\n2 2 2\n";
-    let matrix = read::parse(whole.as_bytes()).unwrap();
-    assert_eq!((matrix.nnz(), matrix.get(1, 0)), (4, Some(&-1.0)));
+}
+
+/// One matrix in all the ways that are read.
+#[test]
+fn files_that_can_be_read() {
+    let symmetric =
+        "%%MatrixMarket matrix coordinate real symmetric\n2 2 3\n1 1 2\n2 1 -1\n2 2 4\n";
+    let wanted = read::parse(symmetric.as_bytes()).unwrap();
+    assert_eq!((wanted.nnz(), wanted.get(0, 1)), (4, Some(&-1.0)));
+    let header = "%%MatrixMarket matrix coordinate real symmetric";
+    let entries = "2 2 3\n1 1 2\n2 1 -1\n2 2 4\n";
+    for text in [
+        symmetric.replace('\n', "\r\n"),
+        symmetric.trim_end().into(),
+        symmetric.replace(' ', "\t \t"),
+        symmetric.replace("real", "double").replace("%%M", "%%m"),
+        symmetric.replace("real", "integer").to_uppercase(),
+        symmetric.replace("symmetric", "SYMMETRIC  \t"),
+        symmetric.replace("2 1 -1", "  +2 1   -10.0E-1  "),
+        // Comments and blank lines everywhere, some of them long.
+        format!("{header}\n\n   \n%\n{entries}"),
+        format!("{header}\n% {}\n{entries}\n\n% end", "long ".repeat(1000)),
+        format!("{header}\n{}", entries.replace('\n', "\n% between\n  % blanks before it\n \n")),
+        format!("{header}\n{}", entries.replace("1 1 2", &format!("1 1 {}2", " ".repeat(5000)))),
+        // In any order.
+        format!("{header}\n2 2 3\n2 2 4\n2 1 -1\n1 1 2\n"),
+        format!("{header}\n2 2 3\n2 2 4\n2 1 -1\n1 1 2")
+            .replace("symmetric", "general")
+            .replace("2 2 3", "2 2 4\n1 2 -1"),
+        "%%MatrixMarket matrix array integer symmetric\n2 2\n2\n-1\n4\n".into(),
+        "%%MatrixMarket matrix array real general\n%\n2 2\n2\n-1\n\n-1\n4\n".into(),
+    ] {
+        let read = read::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e}"));
+        assert_eq!(read, wanted, "{text}");
+    }
+    // Latin-1, in a comment.
+    let latin = [header.as_bytes(), b"\n% Fran\xe7ois\n", entries.as_bytes()].concat();
+    assert_eq!(read::parse(&latin).unwrap(), wanted);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Sub-communicators of ranks on several nodes.
 
 use super::{Comm, NodeGroup};
+use crate::comm::split::splitting;
 use crate::element::Element;
 use crate::fabric::{LongWait, Signature};
 use crate::net::{Net, NetError, NodeLayout};
@@ -34,13 +35,19 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn split_by_node(&mut self) -> Comm {
+        static SIG: Signature = splitting("split_by_node");
         let (node, rank) = (self.node(), self.rank());
-        self.split(node, rank)
+        self.split_as(&SIG, Location::caller(), node, rank)
     }
 
     /// [`split`](Comm::split) on several nodes, given everybody's color and key.
-    #[track_caller]
-    pub(in crate::comm) fn split_wide(&mut self, all: &[(usize, usize)], color: usize) -> Comm {
+    pub(in crate::comm) fn split_wide(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        all: &[(usize, usize)],
+        color: usize,
+    ) -> Comm {
         let Some(node_group) = &self.node_group else { self.nothing_to_return() };
         let (layout, net) = (node_group.layout.clone(), node_group.net.clone());
         let rank = node_group.rank;
@@ -69,7 +76,7 @@ impl Comm {
         let place = group.iter().position(|&r| r == rank).unwrap_or(0);
         // This node's part, and what the leader has made.
         let mut hidden = self.node_group.take();
-        let mut child = self.split(color, place);
+        let mut child = self.split_as(sig, at, color, place);
         let several: Vec<Vec<usize>> =
             groups.iter().map(|g| if g.len() > 1 { g.clone() } else { Vec::new() }).collect();
         let mut made = Vec::new();
@@ -78,7 +85,6 @@ impl Comm {
         }
         let handed = [Handed(&raw const made)];
         static SIG: Signature = Signature::of::<Handed>("split", "");
-        let at = Location::caller();
         let own = self.with_root_here(&SIG, at, &handed, 0, |handed| {
             // SAFETY: the leader's list, which it keeps until this closure has
             // returned on all ranks.

@@ -19,22 +19,37 @@ pub(super) struct Form<'env, T, K> {
 /// That of a call that combines.
 pub(super) type CombiningForm<'env, T, O> = Form<'env, T, Kept<O>>;
 
+/// The signature of a call that is started, or set up by `persistent_..`; the two meet.
+macro_rules! started {
+    ($name:literal, $persistent:ident, $make:ident::<$($of:ty),*>, $($rest:expr),*) => {
+        match $persistent {
+            false => const { &Signature::$make::<$($of),*>(concat!("started ", $name), $($rest),*) },
+            true => const {
+                &Signature::$make::<$($of),*>(concat!("persistent_", $name), $($rest),*)
+                    .meets(concat!("started ", $name))
+            },
+        }
+    };
+}
+
+pub(super) use started;
+
 impl<'env> Requests<'_, 'env> {
     #[track_caller]
-    pub(super) fn barrier_form(&mut self) -> Form<'env, (), ()> {
-        static SIG: Signature = Signature::of::<()>("started barrier", "");
+    pub(super) fn barrier_form<const PERSISTENT: bool>(&mut self) -> Form<'env, (), ()> {
+        let sig = started!("barrier", PERSISTENT, of::<()>, "");
         let cut = Partition::Vector(0);
-        let call = Call::new(Operation::Barrier, &SIG, Location::caller(), cut);
+        let call = Call::new(Operation::Barrier, sig, Location::caller(), cut);
         self.moving_in_place(call, &mut [])
     }
 
     #[track_caller]
-    pub(super) fn broadcast_form<T: Element>(
+    pub(super) fn broadcast_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         buf: &'env mut [T],
         root: usize,
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started broadcast", "from root") };
+        let sig = started!("broadcast", PERSISTENT, of::<T>, "from root");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Broadcast, sig, Location::caller(), cut);
         let call = self.rooted(call, root);
@@ -42,13 +57,13 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn reduce_form<T: Element, O: Operator<T> + 'env>(
+    pub(super) fn reduce_form<const PERSISTENT: bool, T: Element, O: Operator<T> + 'env>(
         &mut self,
         buf: &'env mut [T],
         op: O,
         root: usize,
     ) -> CombiningForm<'env, T, O> {
-        let sig = const { &Signature::combining::<T, O>("started reduce", O::NAME, "to root") };
+        let sig = started!("reduce", PERSISTENT, combining::<T, O>, O::NAME, "to root");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Reduce, sig, Location::caller(), cut);
         let call = self.rooted(call, root);
@@ -56,43 +71,36 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn all_reduce_form<T: Element, O: Operator<T> + 'env>(
+    pub(super) fn all_reduce_form<const PERSISTENT: bool, T: Element, O: Operator<T> + 'env>(
         &mut self,
         buf: &'env mut [T],
         op: O,
     ) -> CombiningForm<'env, T, O> {
-        let call = Self::all_reduce_of::<T, O>(buf.len(), Location::caller());
+        let sig = started!("all_reduce", PERSISTENT, combining::<T, O>, O::NAME, "");
+        let cut = Partition::Vector(buf.len());
+        let call = Call::new(Operation::AllReduce, sig, Location::caller(), cut);
         self.combining_in_place(call, buf, op)
     }
 
-    /// An all-reduce of `len` elements.
-    pub(super) fn all_reduce_of<T: Element, O: Operator<T> + 'env>(
-        len: usize,
-        at: &'static Location<'static>,
-    ) -> Call<'env> {
-        let sig = const { &Signature::combining::<T, O>("started all_reduce", O::NAME, "") };
-        Call::new(Operation::AllReduce, sig, at, Partition::Vector(len))
-    }
-
     #[track_caller]
-    pub(super) fn scan_form<T: Element, O: Operator<T> + 'env>(
+    pub(super) fn scan_form<const PERSISTENT: bool, T: Element, O: Operator<T> + 'env>(
         &mut self,
         buf: &'env mut [T],
         op: O,
     ) -> CombiningForm<'env, T, O> {
-        let sig = const { &Signature::combining::<T, O>("started scan", O::NAME, "") };
+        let sig = started!("scan", PERSISTENT, combining::<T, O>, O::NAME, "");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Scan, sig, Location::caller(), cut);
         self.combining_in_place(call, buf, op)
     }
 
     #[track_caller]
-    pub(super) fn exclusive_scan_form<T: Element, O: Operator<T> + 'env>(
+    pub(super) fn exclusive_scan_form<const PERSISTENT: bool, T: Element, O: Operator<T> + 'env>(
         &mut self,
         buf: &'env mut [T],
         op: O,
     ) -> CombiningForm<'env, T, (O, Option<T>)> {
-        let sig = const { &Signature::combining::<T, O>("started exclusive_scan", O::NAME, "") };
+        let sig = started!("exclusive_scan", PERSISTENT, combining::<T, O>, O::NAME, "");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::ExclusiveScan, sig, Location::caller(), cut);
         let (result, buf) = Lent::new(buf);
@@ -106,13 +114,13 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn reduce_scatter_form<T: Element, O: Operator<T> + 'env>(
+    pub(super) fn reduce_scatter_form<const PERSISTENT: bool, T: Element, O: Operator<T> + 'env>(
         &mut self,
         all: &'env [T],
         mine: &'env mut [T],
         op: O,
     ) -> CombiningForm<'env, T, O> {
-        let sig = const { &Signature::combining::<T, O>("started reduce_scatter", O::NAME, "") };
+        let sig = started!("reduce_scatter_into", PERSISTENT, combining::<T, O>, O::NAME, "");
         let at = Location::caller();
         self.check_blocks("the input", all.len(), mine.len(), sig, at);
         let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Equal(mine.len()));
@@ -120,12 +128,12 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn all_gather_form<T: Element>(
+    pub(super) fn all_gather_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         mine: &'env [T],
         all: &'env mut [T],
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started all_gather", "") };
+        let sig = started!("all_gather_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         self.check_blocks("the output", all.len(), mine.len(), sig, at);
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(mine.len()));
@@ -133,12 +141,12 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn all_to_all_form<T: Element>(
+    pub(super) fn all_to_all_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         send: &'env [T],
         recv: &'env mut [T],
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started all_to_all", "") };
+        let sig = started!("all_to_all_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         let block = send.len() / self.comm.port.size();
         self.check_blocks("the input", send.len(), block, sig, at);
@@ -148,13 +156,13 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn gather_form<T: Element>(
+    pub(super) fn gather_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         mine: &'env [T],
         all: &'env mut [T],
         root: usize,
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started gather", "to root") };
+        let sig = started!("gather_into", PERSISTENT, of::<T>, "to root");
         let at = Location::caller();
         let call = Call::new(Operation::Gather, sig, at, Partition::Equal(mine.len()));
         let call = self.rooted(call, root);
@@ -165,13 +173,13 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn scatter_form<T: Element>(
+    pub(super) fn scatter_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         all: &'env [T],
         mine: &'env mut [T],
         root: usize,
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started scatter", "from root") };
+        let sig = started!("scatter_into", PERSISTENT, of::<T>, "from root");
         let at = Location::caller();
         let call = Call::new(Operation::Scatter, sig, at, Partition::Equal(mine.len()));
         let call = self.rooted(call, root);
@@ -182,12 +190,12 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn shift_form<T: Element>(
+    pub(super) fn shift_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         buf: &'env mut [T],
         distance: isize,
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started shift", "by") };
+        let sig = started!("shift", PERSISTENT, of::<T>, "by");
         let by = distance.rem_euclid(self.comm.port.size() as isize) as usize;
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Shift, sig, Location::caller(), cut).shifted(by);
@@ -195,13 +203,13 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn all_gather_varied_form<T: Element>(
+    pub(super) fn all_gather_varied_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         mine: &'env [T],
         all: &'env mut [T],
         counts: &'env [usize],
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started all_gather_varied", "") };
+        let sig = started!("all_gather_varied_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::AllGather, sig, at, (counts, mine.len()));
         self.check_total("the output", all.len(), &call);
@@ -209,14 +217,14 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn gather_varied_form<T: Element>(
+    pub(super) fn gather_varied_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         mine: &'env [T],
         all: &'env mut [T],
         counts: &'env [usize],
         root: usize,
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started gather_varied", "to root") };
+        let sig = started!("gather_varied_into", PERSISTENT, of::<T>, "to root");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::Gather, sig, at, (counts, mine.len()));
         let call = self.rooted(call, root);
@@ -227,14 +235,14 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn scatter_varied_form<T: Element>(
+    pub(super) fn scatter_varied_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         all: &'env [T],
         mine: &'env mut [T],
         counts: &'env [usize],
         root: usize,
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started scatter_varied", "from root") };
+        let sig = started!("scatter_varied_into", PERSISTENT, of::<T>, "from root");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::Scatter, sig, at, (counts, mine.len()));
         let call = self.rooted(call, root);
@@ -245,7 +253,11 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn reduce_scatter_varied_form<T: Element, O: Operator<T> + 'env>(
+    pub(super) fn reduce_scatter_varied_form<
+        const PERSISTENT: bool,
+        T: Element,
+        O: Operator<T> + 'env,
+    >(
         &mut self,
         all: &'env [T],
         mine: &'env mut [T],
@@ -253,7 +265,7 @@ impl<'env> Requests<'_, 'env> {
         op: O,
     ) -> CombiningForm<'env, T, O> {
         let sig =
-            const { &Signature::combining::<T, O>("started reduce_scatter_varied", O::NAME, "") };
+            started!("reduce_scatter_varied_into", PERSISTENT, combining::<T, O>, O::NAME, "");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::ReduceScatter, sig, at, (counts, mine.len()));
         self.check_total("the input", all.len(), &call);
@@ -261,14 +273,14 @@ impl<'env> Requests<'_, 'env> {
     }
 
     #[track_caller]
-    pub(super) fn all_to_all_varied_form<T: Element>(
+    pub(super) fn all_to_all_varied_form<const PERSISTENT: bool, T: Element>(
         &mut self,
         send: &'env [T],
         send_counts: &'env [usize],
         recv: &'env mut [T],
         recv_counts: &'env [usize],
     ) -> Form<'env, T, ()> {
-        let sig = const { &Signature::of::<T>("started all_to_all_varied", "") };
+        let sig = started!("all_to_all_varied_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         if !self.comm.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
             self.comm.nothing_to_return();

@@ -89,14 +89,14 @@ impl PreparedCall {
         let sig = const {
             &[
                 Signature::of::<T>("started broadcast", "from root"),
-                Signature::of::<T>("started all_gather", ""),
-                Signature::of::<T>("started all_gather_varied", ""),
-                Signature::of::<T>("started all_to_all", ""),
-                Signature::of::<T>("started all_to_all_varied", ""),
-                Signature::of::<T>("started gather", "to root"),
-                Signature::of::<T>("started gather_varied", "to root"),
-                Signature::of::<T>("started scatter", "from root"),
-                Signature::of::<T>("started scatter_varied", "from root"),
+                Signature::of::<T>("started all_gather_into", ""),
+                Signature::of::<T>("started all_gather_varied_into", ""),
+                Signature::of::<T>("started all_to_all_into", ""),
+                Signature::of::<T>("started all_to_all_varied_into", ""),
+                Signature::of::<T>("started gather_into", "to root"),
+                Signature::of::<T>("started gather_varied_into", "to root"),
+                Signature::of::<T>("started scatter_into", "from root"),
+                Signature::of::<T>("started scatter_varied_into", "from root"),
                 Signature::of::<T>("started shift", "by"),
             ]
         };
@@ -123,8 +123,8 @@ impl PreparedCall {
             &[
                 Signature::combining::<T, O>("started reduce", O::NAME, "to root"),
                 Signature::combining::<T, O>("started all_reduce", O::NAME, ""),
-                Signature::combining::<T, O>("started reduce_scatter", O::NAME, ""),
-                Signature::combining::<T, O>("started reduce_scatter_varied", O::NAME, ""),
+                Signature::combining::<T, O>("started reduce_scatter_into", O::NAME, ""),
+                Signature::combining::<T, O>("started reduce_scatter_varied_into", O::NAME, ""),
                 Signature::combining::<T, O>("started scan", O::NAME, ""),
                 Signature::combining::<T, O>("started exclusive_scan", O::NAME, ""),
             ]

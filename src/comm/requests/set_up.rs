@@ -23,7 +23,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// ```
     #[track_caller]
     pub fn persistent_barrier(&mut self) -> Persistent<'scope, 'env, ()> {
-        let form = self.barrier_form();
+        let form = self.barrier_form::<true>();
         self.set_up(form, None)
     }
 
@@ -48,7 +48,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         root: usize,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.broadcast_form(buf, root);
+        let form = self.broadcast_form::<true, _>(buf, root);
         self.set_up(form, None)
     }
 
@@ -75,7 +75,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
         root: usize,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.reduce_form(buf, op, root);
+        let form = self.reduce_form::<true, _, _>(buf, op, root);
         self.set_up(form, None)
     }
 
@@ -89,7 +89,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.all_reduce_form(buf, op);
+        let form = self.all_reduce_form::<true, _, _>(buf, op);
         self.set_up(form, None)
     }
 
@@ -116,7 +116,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.scan_form(buf, op);
+        let form = self.scan_form::<true, _, _>(buf, op);
         self.set_up(form, None)
     }
 
@@ -143,7 +143,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.exclusive_scan_form(buf, op);
+        let form = self.exclusive_scan_form::<true, _, _>(buf, op);
         self.set_up(form, None)
     }
 
@@ -171,7 +171,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
     ) -> Persistent<'scope, 'env, T> {
         let (input, all) = Lent::new(all);
-        let form = self.reduce_scatter_form(all, mine, op);
+        let form = self.reduce_scatter_form::<true, _, _>(all, mine, op);
         self.set_up(form, Some(input))
     }
 
@@ -202,7 +202,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         all: &'env mut [T],
     ) -> Persistent<'scope, 'env, T> {
         let (input, mine) = Lent::new(mine);
-        let form = self.all_gather_form(mine, all);
+        let form = self.all_gather_form::<true, _>(mine, all);
         self.set_up(form, Some(input))
     }
 
@@ -228,7 +228,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         recv: &'env mut [T],
     ) -> Persistent<'scope, 'env, T> {
         let (input, send) = Lent::new(send);
-        let form = self.all_to_all_form(send, recv);
+        let form = self.all_to_all_form::<true, _>(send, recv);
         self.set_up(form, Some(input))
     }
 
@@ -255,7 +255,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         root: usize,
     ) -> Persistent<'scope, 'env, T> {
         let (input, mine) = Lent::new(mine);
-        let form = self.gather_form(mine, all, root);
+        let form = self.gather_form::<true, _>(mine, all, root);
         self.set_up(form, Some(input))
     }
 
@@ -282,7 +282,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         root: usize,
     ) -> Persistent<'scope, 'env, T> {
         let (input, all) = Lent::new(all);
-        let form = self.scatter_form(all, mine, root);
+        let form = self.scatter_form::<true, _>(all, mine, root);
         self.set_up(form, Some(input))
     }
 
@@ -310,7 +310,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         distance: isize,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.shift_form(buf, distance);
+        let form = self.shift_form::<true, _>(buf, distance);
         self.set_up(form, None)
     }
 
@@ -338,7 +338,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
     ) -> Persistent<'scope, 'env, T> {
         let (input, mine) = Lent::new(mine);
-        let form = self.all_gather_varied_form(mine, all, counts);
+        let form = self.all_gather_varied_form::<true, _>(mine, all, counts);
         self.set_up(form, Some(input))
     }
 
@@ -366,7 +366,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         root: usize,
     ) -> Persistent<'scope, 'env, T> {
         let (input, mine) = Lent::new(mine);
-        let form = self.gather_varied_form(mine, all, counts, root);
+        let form = self.gather_varied_form::<true, _>(mine, all, counts, root);
         self.set_up(form, Some(input))
     }
 
@@ -394,7 +394,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         root: usize,
     ) -> Persistent<'scope, 'env, T> {
         let (input, all) = Lent::new(all);
-        let form = self.scatter_varied_form(all, mine, counts, root);
+        let form = self.scatter_varied_form::<true, _>(all, mine, counts, root);
         self.set_up(form, Some(input))
     }
 
@@ -425,7 +425,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
     ) -> Persistent<'scope, 'env, T> {
         let (input, all) = Lent::new(all);
-        let form = self.reduce_scatter_varied_form(all, mine, counts, op);
+        let form = self.reduce_scatter_varied_form::<true, _, _>(all, mine, counts, op);
         self.set_up(form, Some(input))
     }
 
@@ -456,7 +456,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         recv_counts: &'env [usize],
     ) -> Persistent<'scope, 'env, T> {
         let (input, send) = Lent::new(send);
-        let form = self.all_to_all_varied_form(send, send_counts, recv, recv_counts);
+        let form = self.all_to_all_varied_form::<true, _>(send, send_counts, recv, recv_counts);
         self.set_up(form, Some(input))
     }
 }

@@ -9,11 +9,15 @@ use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
 use crate::fabric::{
-    CallParams, CallTransport, Digest, Disagreement, LaneProgress, StartedCall, Stop,
+    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Signature, StartedCall, Stop,
 };
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
+use crate::schedule::Operation;
 use std::panic::Location;
+
+/// What carries out an all-reduce of values.
+const STARTED: &str = "started all_reduce";
 
 impl<'scope, 'env> Requests<'scope, 'env> {
     /// Starts a [`barrier`](crate::Comm::barrier): it is complete when every rank has started it.
@@ -34,7 +38,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// ```
     #[track_caller]
     pub fn barrier(&mut self) -> OpenRequest<'scope, ()> {
-        let Form { call, kept, .. } = self.barrier_form();
+        let Form { call, kept, .. } = self.barrier_form::<false>();
         self.start_one(call, kept, ())
     }
 
@@ -61,7 +65,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.broadcast_form(buf, root);
+        let Form { call, kept, result } = self.broadcast_form::<false, _>(buf, root);
         self.start_one(call, kept, result)
     }
 
@@ -91,7 +95,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.reduce_form(buf, op, root);
+        let Form { call, kept, result } = self.reduce_form::<false, _, _>(buf, op, root);
         self.start_one(call, kept, result)
     }
 
@@ -122,7 +126,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_reduce_form(buf, op);
+        let Form { call, kept, result } = self.all_reduce_form::<false, _, _>(buf, op);
         self.start_one(call, kept, result)
     }
 
@@ -147,7 +151,20 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         values: [T; N],
         op: O,
     ) -> OpenRequest<'scope, [T; N]> {
-        let call = Self::all_reduce_of::<T, O>(N, Location::caller());
+        const NAME: &str = "started all_reduce_values";
+        let sig = const { &Signature::combining::<T, O>(NAME, O::NAME, "").meets(STARTED) };
+        self.few_values(sig, Location::caller(), values, op)
+    }
+
+    /// The same as a call of the method of `sig`.
+    fn few_values<T: Element, const N: usize, O: Operator<T> + 'env>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        values: [T; N],
+        op: O,
+    ) -> OpenRequest<'scope, [T; N]> {
+        let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(N));
         let op = Kept::new(op);
         // SAFETY: kept until the call is dropped.
         let by: &'env O = unsafe { &*op.at().as_ptr() };
@@ -185,7 +202,12 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     where
         Sum: Operator<T>,
     {
-        self.all_reduce_values(values, Sum)
+        const NAME: &str = "started sum";
+        let sig = const {
+            let operator = <Sum as Operator<T>>::NAME;
+            &Signature::combining::<T, Sum>(NAME, operator, "").meets(STARTED)
+        };
+        self.few_values(sig, Location::caller(), values, Sum)
     }
 
     /// Starts a [`scan`](crate::Comm::scan): the inclusive prefix, in rank order.
@@ -211,7 +233,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.scan_form(buf, op);
+        let Form { call, kept, result } = self.scan_form::<false, _, _>(buf, op);
         self.start_one(call, kept, result)
     }
 
@@ -238,7 +260,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.exclusive_scan_form(buf, op);
+        let Form { call, kept, result } = self.exclusive_scan_form::<false, _, _>(buf, op);
         self.start_one(call, kept, result)
     }
 
@@ -269,7 +291,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.reduce_scatter_form(all, mine, op);
+        let Form { call, kept, result } = self.reduce_scatter_form::<false, _, _>(all, mine, op);
         self.start_one(call, kept, result)
     }
 
@@ -295,7 +317,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env [T],
         all: &'env mut [T],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_gather_form(mine, all);
+        let Form { call, kept, result } = self.all_gather_form::<false, _>(mine, all);
         self.start_one(call, kept, result)
     }
 
@@ -321,7 +343,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         send: &'env [T],
         recv: &'env mut [T],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_to_all_form(send, recv);
+        let Form { call, kept, result } = self.all_to_all_form::<false, _>(send, recv);
         self.start_one(call, kept, result)
     }
 
@@ -348,7 +370,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         all: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.gather_form(mine, all, root);
+        let Form { call, kept, result } = self.gather_form::<false, _>(mine, all, root);
         self.start_one(call, kept, result)
     }
 
@@ -375,7 +397,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.scatter_form(all, mine, root);
+        let Form { call, kept, result } = self.scatter_form::<false, _>(all, mine, root);
         self.start_one(call, kept, result)
     }
 
@@ -401,7 +423,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         distance: isize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.shift_form(buf, distance);
+        let Form { call, kept, result } = self.shift_form::<false, _>(buf, distance);
         self.start_one(call, kept, result)
     }
 

@@ -30,7 +30,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         all: &'env mut [T],
         counts: &'env [usize],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_gather_varied_form(mine, all, counts);
+        let Form { call, kept, result } =
+            self.all_gather_varied_form::<false, _>(mine, all, counts);
         self.start_one(call, kept, result)
     }
 
@@ -59,7 +60,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.gather_varied_form(mine, all, counts, root);
+        let Form { call, kept, result } =
+            self.gather_varied_form::<false, _>(mine, all, counts, root);
         self.start_one(call, kept, result)
     }
 
@@ -88,7 +90,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.scatter_varied_form(all, mine, counts, root);
+        let Form { call, kept, result } =
+            self.scatter_varied_form::<false, _>(all, mine, counts, root);
         self.start_one(call, kept, result)
     }
 
@@ -121,7 +124,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.reduce_scatter_varied_form(all, mine, counts, op);
+        let Form { call, kept, result } =
+            self.reduce_scatter_varied_form::<false, _, _>(all, mine, counts, op);
         self.start_one(call, kept, result)
     }
 
@@ -152,7 +156,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         recv: &'env mut [T],
         recv_counts: &'env [usize],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.all_to_all_varied_form(send, send_counts, recv, recv_counts);
+        let form = self.all_to_all_varied_form::<false, _>(send, send_counts, recv, recv_counts);
         let Form { call, kept, result } = form;
         self.start_one(call, kept, result)
     }

@@ -1,6 +1,7 @@
 //! Started sends and receives of tagged messages.
 
 use super::super::tagged::TaggedCall;
+use super::forms::started;
 use super::open::{Failure, Running, Underway, Whose};
 use super::persistent::{Repeated, Restart, Restarted};
 use super::{OpenRequest, Persistent, Requests};
@@ -276,7 +277,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         tag: u32,
         at: &'static Location<'static>,
     ) -> OpenRequest<'scope, ()> {
-        let call = Self::send_of::<T>(data.len(), (to, tag), at);
+        let call = Self::send_of::<false, T>(data.len(), (to, tag), at);
         self.enter_tagged(&call);
         // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
         // request is complete or withdrawn.
@@ -338,7 +339,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         tag: impl Into<Tag>,
         at: &'static Location<'static>,
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
-        let call = Self::receive_of::<T>(data.len(), (from, tag), at);
+        let call = Self::receive_of::<false, T>(data.len(), (from, tag), at);
         self.enter_tagged(&call);
         let (to, len) = (data.as_mut_ptr(), data.len());
         let data = ReceivedData::of(to, len);
@@ -404,7 +405,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         tag: u32,
         at: &'static Location<'static>,
     ) -> Persistent<'scope, 'env, T> {
-        let call = Self::send_of::<T>(data.len(), (to, tag), at);
+        let call = Self::send_of::<true, T>(data.len(), (to, tag), at);
         self.set_up_tagged(call, data, Some(to))
     }
 
@@ -455,7 +456,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         tag: impl Into<Tag>,
         at: &'static Location<'static>,
     ) -> Persistent<'scope, 'env, T> {
-        let call = Self::receive_of::<T>(data.len(), (from, tag), at);
+        let call = Self::receive_of::<true, T>(data.len(), (from, tag), at);
         self.set_up_tagged(call, data, None)
     }
 
@@ -477,21 +478,21 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         Persistent::of(Box::new(Repeated::new(message, (), data, data)))
     }
 
-    fn send_of<T: Element>(
+    fn send_of<const PERSISTENT: bool, T: Element>(
         len: usize,
         (to, tag): (usize, u32),
         at: &'static Location<'static>,
     ) -> TaggedCall {
-        let sig = const { &Signature::of::<T>("started send_tagged", "to rank") };
+        let sig = started!("send_tagged", PERSISTENT, of::<T>, "to rank");
         TaggedCall { sig, at, len, peer: Some(to), tag: Some(tag) }
     }
 
-    fn receive_of<T: Element>(
+    fn receive_of<const PERSISTENT: bool, T: Element>(
         len: usize,
         (from, tag): (impl Into<Source>, impl Into<Tag>),
         at: &'static Location<'static>,
     ) -> TaggedCall {
-        let sig = const { &Signature::of::<T>("started recv_tagged", "from rank") };
+        let sig = started!("recv_tagged", PERSISTENT, of::<T>, "from rank");
         TaggedCall { sig, at, len, peer: from.into().rank(), tag: tag.into().number() }
     }
 

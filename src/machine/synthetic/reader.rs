@@ -6,14 +6,20 @@ use crate::machine::MachineError;
 use crate::machine::level::Level;
 use crate::machine::mask::MAX_PU;
 
+/// Levels and attached memories, each of which may name every processing unit: hwloc's own limit of
+/// levels. So no string asks for gigabytes.
+const MOST_PARTS: usize = 128;
+
 pub(super) struct SpecReader<'a> {
     text: &'a str,
     position: usize,
+    /// Levels and attached memories so far.
+    parts: usize,
 }
 
 impl<'a> SpecReader<'a> {
     pub(super) fn new(text: &'a str) -> SpecReader<'a> {
-        SpecReader { text, position: 0 }
+        SpecReader { text, position: 0, parts: 0 }
     }
 
     fn rest(&self) -> &'a str {
@@ -58,6 +64,15 @@ impl<'a> SpecReader<'a> {
         }
     }
 
+    /// One more level or attached memory, which begins at `position`.
+    fn count(&mut self, position: usize) -> Result<(), MachineError> {
+        self.parts += 1;
+        match self.parts > MOST_PARTS {
+            true => Err(error(position, format!("more than {MOST_PARTS} levels and memories"))),
+            false => Ok(()),
+        }
+    }
+
     /// All levels, and the memories attached to the machine itself.
     pub(super) fn levels(&mut self) -> Result<(Vec<LevelSpec>, Vec<Attributes>), MachineError> {
         self.skip_spaces();
@@ -76,6 +91,7 @@ impl<'a> SpecReader<'a> {
                 break;
             }
             let start = self.position;
+            self.count(start)?;
             let kind = if self.rest().starts_with(|c: char| c.is_ascii_digit()) {
                 None
             } else {
@@ -183,6 +199,7 @@ impl<'a> SpecReader<'a> {
                 return Ok(());
             }
             let (start, ahead) = (self.position, self.ahead());
+            self.count(start)?;
             let word = self.take(|c| c.is_ascii_alphanumeric());
             if kind_named(word) != Some(Kind::Shared(Level::Numa)) {
                 return Err(error(start, format!("only numa can be attached, not {ahead}")));

@@ -37,6 +37,9 @@ const STAR: &str = "star_below";
 /// No profile needs more; a device file may have no end.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// Members of one object, each of which is compared with those before it; a tuning has 15.
+const MOST_MEMBERS: usize = 64;
+
 pub(super) fn read(path: &Path) -> Result<Profile, ProfileError> {
     let refuse = |what: String| ProfileError::new(format!("it cannot be read: {what}")).of(path);
     let text = crate::file::text(path, MOST_BYTES).map_err(refuse)?;
@@ -259,6 +262,9 @@ impl<'t, 'r> Members<'t, 'r> {
             let name = name.to_unquoted_string_str().map_err(|e| format!("{at}: {e}"))?;
             if members.iter().any(|(other, _)| *other == name) {
                 return Err(format!("{at}: \"{name}\" is there twice"));
+            }
+            if members.len() == MOST_MEMBERS {
+                return Err(format!("{at}: more than {MOST_MEMBERS} members"));
             }
             members.push((name.into_owned(), value));
         }

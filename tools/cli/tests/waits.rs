@@ -47,6 +47,14 @@ fn a_record_is_read_in_all_forms() {
         serde_json::from_str(&std::fs::read_to_string(trace).unwrap()).unwrap();
     assert!(trace["traceEvents"].as_array().unwrap().len() > 10);
     assert!(complaint(&["waits", &file, "--run", "0"]).contains("the record has runs 1 to "));
+    // All runs, a line each.
+    let listed = text(&["waits", &file, "--list"]);
+    assert_eq!(listed.lines().count() as u64, runs + 1, "{listed}");
+    assert!(listed.lines().skip(1).all(|line| line.ends_with("well")), "{listed}");
+    let tsv = text(&["waits", &file, "--list", "--format", "tsv"]);
+    assert!(tsv.starts_with("run\tranks\tlength_ns\tcalls\tended\n1\t2\t"), "{tsv}");
+    let found = json(&["waits", &file, "--list"]);
+    assert_eq!(found["runs"].as_array().unwrap().len() as u64, runs);
 
     let picture = scratch("waits.svg");
     let picture = picture.to_str().unwrap();

@@ -314,13 +314,17 @@ box.addEventListener("keydown", (event) => {
 });
 
 const used = new Set(lanes.flatMap((lane) => lane.used));
-names.forEach((name, colour) => {
-  if (!used.has(colour)) return;
+const explain = (name, fill, height) => {
   const entry = document.createElement("span"), patch = document.createElement("b");
-  patch.style.background = `var(--c${colour})`;
+  Object.assign(patch.style, { background: fill, height });
   entry.append(patch, name);
   $("legend").append(entry);
+};
+names.forEach((name, colour) => {
+  if (used.has(colour)) explain(name, `var(--c${colour})`, "");
 });
+// The marks under a rank's line.
+if (path.count > 0) explain("critical path", "var(--ink)", "2px");
 
 addEventListener("resize", () => { measure(); redraw(); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { measure(); redraw(); });

@@ -47,7 +47,7 @@ const tests = {
     assert.ok(found.events > 900_000, String(found.events));
     assert.ok(found.colours > 5, String(found.colours));
     const legend = await page.locator("#legend").textContent();
-    for (const name of ["work", "transfer", "late sender", "wait at N x N"]) assert.ok(legend.includes(name), legend);
+    for (const name of ["work", "transfer", "late sender", "wait at N x N", "critical path"]) assert.ok(legend.includes(name), legend);
   },
 
   async "what a pixel shows adds up to all of its time"(page) {

@@ -57,7 +57,8 @@ impl WaitState {
             return Some(WaitState::of_mpi(&name.to_lowercase(), is_root));
         }
         let name = name.strip_prefix("wait for ").unwrap_or(name);
-        let name = name.strip_prefix("started ").unwrap_or(name);
+        let name =
+            ["started ", "persistent_"].iter().find_map(|it| name.strip_prefix(it)).unwrap_or(name);
         let begins = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
         let from_root = match is_root {
             // For its memory, which the others read.
@@ -70,10 +71,11 @@ impl WaitState {
             _ if begins(&["barrier"]) => Barrier,
             _ if begins(&["broadcast", "scatter", "with_root"]) => from_root,
             _ if begins(&["scan", "exclusive_scan"]) => EarlyScan,
-            _ if begins(&["reduce_scatter", "all_", "fixed_", "with_", "split"]) => NxN,
+            _ if begins(&["reduce_scatter", "all_", "sum", "fixed_", "with_", "split"]) => NxN,
             _ if begins(&["reduce", "gather"]) => EarlyReduce,
             // Windows, plans of ghosts, and parts of a grid, which all ranks make together.
-            _ if begins(&["shared", "update", "read", "ghosts", "neighborhood", "sub"]) => NxN,
+            _ if begins(&["shared", "Window::", "AtomicWindow::"]) => NxN,
+            _ if begins(&["ghosts", "neighborhood", "sub"]) => NxN,
             _ => return None,
         })
     }

@@ -4,7 +4,7 @@ use phalanx_timeline::wait_state::WaitState;
 use std::path::Path;
 
 /// Names that stand for no call in which a rank waits.
-const NO_WAIT: [&str; 10] = [
+const NO_WAIT: [&str; 12] = [
     "no call",
     "a call",
     "check",
@@ -13,7 +13,9 @@ const NO_WAIT: [&str; 10] = [
     "test",
     "try_probe",
     "cart",
+    "cart_of",
     "mesh",
+    "mesh_of",
     "the end of the closure",
 ];
 
@@ -22,8 +24,18 @@ fn names(text: &str) -> Vec<String> {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let code: String = code.collect::<Vec<_>>().join(" ");
     let mut found = Vec::new();
-    for start in ["Signature::of::<", "Signature::combining::<", "signature(", "meeting(", "of::<"]
-    {
+    for start in [
+        "Signature::of::<",
+        "Signature::combining::<",
+        "signature(",
+        "meeting(",
+        "of::<",
+        "reduction!(",
+        "started!(",
+        "splitting(",
+        "of_lengths(",
+        "dots::<",
+    ] {
         for (at, _) in code.match_indices(start) {
             // The first argument is the name, if it is a text.
             let rest = &code[at + start.len()..];
@@ -56,7 +68,17 @@ fn every_call_that_waits_has_a_state() {
     all.dedup();
     // All of them were found, or nearly.
     assert!(all.len() > 70, "{all:?}");
-    for name in ["barrier", "update", "ghosts", "Neighborhood::scatter_add", "started shift"] {
+    for name in [
+        "barrier",
+        "Window::update",
+        "ghosts",
+        "Neighborhood::scatter_add",
+        "started shift",
+        "sum",
+        "split_by",
+        "fixed_dot",
+        "exclusive_scan",
+    ] {
         assert!(all.iter().any(|it| it == name), "{name} is not among {all:?}");
     }
     let waits = all.iter().filter(|name| !NO_WAIT.contains(&name.as_str()));
@@ -75,6 +97,10 @@ fn started_calls_and_the_waits_for_them_have_the_states_of_their_calls() {
         ("Neighborhood::scatter_add", WaitState::LateSender),
         ("exclusive_scan", WaitState::EarlyScan),
         ("barrier_while", WaitState::Barrier),
+        ("wait for started sum", WaitState::NxN),
+        ("wait for persistent_scan", WaitState::EarlyScan),
+        ("sum in fixed order", WaitState::NxN),
+        ("Window::update", WaitState::NxN),
     ] {
         assert_eq!(WaitState::of_call(name, false), Some(state), "{name}");
     }

@@ -97,6 +97,21 @@ fn bytes_that_have_changed_do_no_harm() {
     assert!((1000..6000).contains(&refused), "{refused} of 6000 were refused");
 }
 
+/// No number of a record asks for memory that the record could not fill, wherever it stands.
+#[test]
+fn huge_numbers_do_no_harm() {
+    let whole = whole("huge");
+    let mut refused = 0;
+    for at in (0..whole.len() - 8).step_by(4) {
+        for number in [u64::MAX, 1 << 62, (1 << 62) - 1, u64::from(u32::MAX), 0xffff_ff00, 0] {
+            let mut bytes = whole.clone();
+            bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+            refused += usize::from(read(&bytes).is_err());
+        }
+    }
+    assert!(refused > 1000, "{refused}");
+}
+
 /// A phase's name is the program's: no tag, quote or line end of it may end anything else.
 #[test]
 fn phases_of_any_name_are_texts() {

@@ -1,6 +1,6 @@
 //! `phalanx waits`: where the ranks of a recorded run waited, for whom, and what it cost.
 
-use crate::record::{self, Run};
+use crate::record::{self, EventKind, RankEvents, Run};
 use crate::summary::{self, Spent, Summary};
 use crate::timeline::time;
 use crate::{page, perfetto, svg};
@@ -9,6 +9,7 @@ use phalanx_tool::output::{Format, OutputArgs, unwritable};
 use phalanx_tool::{MOST_BYTES, file, prose};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
@@ -29,6 +30,7 @@ COLUMNS (tsv): table rank state call at phase calls bytes work_ns transfer_ns wa
 Example:
   PHALANX_RECORD=run.phx ./program
   phalanx waits run.phx
+  phalanx waits run.phx --list
   phalanx waits run.phx -o timeline.html
   phalanx waits run.phx --between 12.5..13 -o timeline.svg";
 
@@ -42,6 +44,9 @@ pub struct Waits {
     /// Which run of the record, counted from 1 (default: the longest)
     #[arg(long, value_name = "N")]
     run: Option<usize>,
+    /// Only list the runs of the record: number, ranks, length, calls, and how each ended
+    #[arg(long, conflicts_with_all = ["run", "perfetto", "between"])]
+    list: bool,
     /// Rows of each table of the text (0: all)
     #[arg(long, value_name = "N", default_value_t = 12)]
     rows: usize,
@@ -58,6 +63,10 @@ pub struct Waits {
 impl Waits {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        if self.list {
+            let text = list(&Record::open(&self.record)?, self.output.format)?;
+            return self.output.open()?.write(&text);
+        }
         let (run, which) = read(&self.record, self.run)?;
         let summary = summary::read(&run);
         if let Some(path) = &self.perfetto {
@@ -108,34 +117,96 @@ fn milliseconds(text: &str) -> Result<(u64, u64), String> {
     if begin < end { Ok((begin, end)) } else { Err("the end comes after the beginning".into()) }
 }
 
+/// A file of runs.
+struct Record<'a> {
+    path: &'a Path,
+    bytes: Vec<u8>,
+    /// The runs that are whole.
+    sections: Vec<Range<usize>>,
+}
+
+impl<'a> Record<'a> {
+    /// Says what is left out.
+    fn open(path: &'a Path) -> Result<Self, Failure> {
+        let wrong = |e: String| Record::wrong(path, &e);
+        let bytes = file::read(path, MOST_BYTES).map_err(wrong)?;
+        let record::Sections { whole: sections, cut } = record::sections(&bytes).map_err(wrong)?;
+        cut.iter().for_each(|what| prose::say(what));
+        Ok(Record { path, bytes, sections })
+    }
+
+    fn wrong(path: &Path, what: &str) -> Failure {
+        Failure::Usage(format!("the record '{}' cannot be read: {what}", path.display()))
+    }
+
+    /// Run `number`, counted from 1.
+    fn run(&self, number: usize) -> Result<Run, Failure> {
+        let run = record::run(&self.bytes[self.sections[number - 1].clone()]);
+        run.map_err(|e| Record::wrong(self.path, &format!("run {number}: {e}")))
+    }
+}
+
+/// The runs of a record, a line each.
+fn list(record: &Record<'_>, format: Format) -> Result<String, Failure> {
+    let runs = (1..=record.sections.len()).map(|number| Ok((number, record.run(number)?)));
+    let runs: Vec<(usize, Run)> = runs.collect::<Result<_, Failure>>()?;
+    let calls = |run: &Run| -> usize {
+        let of =
+            |rank: &RankEvents| rank.events.iter().filter(|it| it.kind == EventKind::Call).count();
+        run.ranks.iter().map(of).sum()
+    };
+    let ended = |run: &Run| match run.outcome.lines().next() {
+        None => "well".to_string(),
+        Some(first) => first.replace(char::is_control, " "),
+    };
+    const HEAD: [&str; 5] = ["run", "ranks", "length_ns", "calls", "ended"];
+    let cells = |(number, run): &(usize, Run), length: String| {
+        let (ranks, calls) = (run.ranks.len(), calls(run));
+        vec![number.to_string(), ranks.to_string(), length, calls.to_string(), ended(run)]
+    };
+    Ok(match format {
+        Format::Text => {
+            let rows: Vec<_> = runs.iter().map(|it| cells(it, time(it.1.length()))).collect();
+            let mut out = String::new();
+            table(&mut out, &["run", "ranks", "length", "calls", "ended"], 0, &rows);
+            out
+        }
+        Format::Tsv => {
+            let rows = runs.iter().map(|it| cells(it, it.1.length().to_string()).join("\t"));
+            [HEAD.join("\t")].into_iter().chain(rows).map(|line| line + "\n").collect()
+        }
+        Format::Json => {
+            let row = |(number, run): &(usize, Run)| {
+                json!({
+                    "run": number, "ranks": run.ranks.len(), "length_ns": run.length(),
+                    "calls": calls(run), "ended": ended(run),
+                })
+            };
+            format!("{:#}\n", json!({ "runs": runs.iter().map(row).collect::<Vec<_>>() }))
+        }
+    })
+}
+
 /// The run that is asked for, its number in the file, and how many there are.
 fn read(path: &Path, wanted: Option<usize>) -> Result<(Run, (usize, usize)), Failure> {
-    let wrong =
-        |e: String| Failure::Usage(format!("the record '{}' cannot be read: {e}", path.display()));
-    let bytes = file::read(path, MOST_BYTES).map_err(wrong)?;
-    let record::Sections { whole: sections, cut } = record::sections(&bytes).map_err(wrong)?;
-    cut.iter().for_each(|what| prose::say(what));
-    let count = sections.len();
-    let at = |number: usize| {
-        let run = record::run(&bytes[sections[number - 1].clone()]);
-        run.map_err(|e| wrong(format!("run {number}: {e}")))
-    };
+    let record = Record::open(path)?;
+    let count = record.sections.len();
     if let Some(number) = wanted {
         if !(1..=count).contains(&number) {
             return Err(Failure::Usage(format!(
                 "--run {number}: the record has runs 1 to {count}"
             )));
         }
-        return Ok((at(number)?, (number, count)));
+        return Ok((record.run(number)?, (number, count)));
     }
     let mut longest: Option<(Run, usize)> = None;
     for number in 1..=count {
-        let run = at(number)?;
+        let run = record.run(number)?;
         if longest.as_ref().is_none_or(|(best, _)| run.length() > best.length()) {
             longest = Some((run, number));
         }
     }
-    let (run, number) = longest.ok_or_else(|| wrong("it has no run".to_string()))?;
+    let (run, number) = longest.ok_or_else(|| Record::wrong(path, "it has no run"))?;
     Ok((run, (number, count)))
 }
 
@@ -173,7 +244,8 @@ fn text(run: &Run, summary: &Summary, (number, count): (usize, usize), most: usi
     let ranks = run.ranks.len();
     let _ = writeln!(
         out,
-        "run {number} of {count}: {ranks} ranks, {}, {}",
+        "run {number} of {count}{}: {ranks} ranks, {}, {}",
+        if count > 1 { " (--list shows all)" } else { "" },
         time(summary.length),
         if run.outcome.is_empty() { "ended well" } else { "failed" }
     );

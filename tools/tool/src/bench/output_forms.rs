@@ -334,6 +334,11 @@ fn text_head(head: &Head, view: TextView) -> String {
     }
     if !wide {
         line("time of one call, the slowest rank's; --wide has all columns".to_string());
+        line(
+            "x floor: that time over the raw exchange; below 1 where no rank waits for an answer, \
+             as in a broadcast, and perhaps where a row has moved"
+                .to_string(),
+        );
         return out + &short_head(view);
     }
     line(format!(
@@ -378,6 +383,9 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
     let mut line = short_cells(view, cells);
     if let Some(wrong) = row.wrong.filter(|wrong| *wrong > 0) {
         line = format!("{}  {wrong} WRONG\n", line.trim_end());
+    }
+    if row.drift != Drift::default() {
+        line = format!("{}  moved\n", line.trim_end());
     }
     line
 }
@@ -462,7 +470,8 @@ fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> Strin
     let rows = rows.len();
     if moved > 0 {
         out += &format!(
-            "# {moved} of {rows} rows: something moved meanwhile (drift, in --wide, says what)\n"
+            "# {moved} of {rows} rows (moved): cores, floor or host changed meanwhile (drift, in \
+             --wide, says what)\n"
         );
     }
     if let Some(ms) = foot.stolen_ms {
@@ -564,21 +573,24 @@ pub(super) mod tests {
     #[test]
     fn the_short_text_has_few_columns_with_their_units() {
         let view = TextView::default();
+        let quiet = || BenchRow { drift: Drift::default(), ..row() };
         let words = |text: String| text.split_whitespace().map(String::from).collect::<Vec<_>>();
         assert_eq!(
             words(short_head(view)),
             ["operation", "bytes", "median", "ns", "GB/s", "x", "floor"]
         );
-        let line = short_row(&row(), view);
+        let line = short_row(&quiet(), view);
         assert_eq!(words(line.clone()), ["all-reduce", "8", "61.2", "0.1306", "1.05"]);
         assert_eq!(line.len(), short_head(view).len());
-        let barrier = BenchRow { op: Operation::Barrier, floor_ns: None, ..row() };
+        let barrier = BenchRow { op: Operation::Barrier, floor_ns: None, ..quiet() };
         assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-"]);
         let all = TextView { algorithms: true, places: true, caches: true, ..view };
         let four = ["all-reduce", "auto", "ccx", "warm"];
-        assert_eq!(words(short_row(&row(), all))[..4], four);
-        assert_eq!(short_row(&row(), all).len(), short_head(all).len());
-        let wrong = short_row(&BenchRow { wrong: Some(3), ..row() }, view);
+        assert_eq!(words(short_row(&quiet(), all))[..4], four);
+        assert_eq!(short_row(&quiet(), all).len(), short_head(all).len());
+        let wrong = short_row(&BenchRow { wrong: Some(3), ..quiet() }, view);
         assert!(wrong.ends_with("1.05  3 WRONG\n"), "{wrong}");
+        let moved = short_row(&row(), view);
+        assert!(moved.ends_with("1.05  moved\n"), "{moved}");
     }
 }

@@ -10,13 +10,19 @@
 //! `--release` it takes the first 200 junctions, and the serial algorithm for the answer. A made
 //! graph comes first, with or without a folder.
 
+#[path = "../solver/matrix_market.rs"]
+mod matrix_market;
+
 use phalanx::dist::{Block, Distribution};
 use phalanx::{Comm, Error};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// No road; twice as far fits, too.
 const FAR: u32 = u32::MAX / 2;
+
+/// Junctions of the largest file that is read.
+const MOST: usize = 1 << 14;
 
 /// Distances, row by row.
 struct Graph {
@@ -47,11 +53,20 @@ impl Graph {
         }
     }
 
-    fn read(path: &PathBuf) -> Result<Graph, sprs::io::IoError> {
-        let roads: sprs::TriMat<i64> = sprs::io::read_matrix_market(path)?;
-        let mut graph = Graph::without_roads(roads.rows());
-        let each = roads.triplet_iter();
-        each.for_each(|(&metres, (i, j))| graph.connect(i, j, metres as u32));
+    fn read(path: &Path) -> Result<Graph, String> {
+        let roads = matrix_market::read(path)?;
+        // The distances of all pairs are held at once.
+        if roads.rows > MOST {
+            return Err(format!("{} junctions are more than {MOST}", roads.rows));
+        }
+        let mut graph = Graph::without_roads(roads.rows);
+        for road in &roads.entries {
+            let metres = road.value as u32;
+            if f64::from(metres) != road.value || metres >= FAR {
+                return Err(format!("line {}: {} is no length of a road", road.line, road.value));
+            }
+            graph.connect(road.row, road.column, metres);
+        }
         Ok(graph)
     }
 

@@ -1,0 +1,338 @@
+//! Every public method is named in errors as the program calls it, also where another method
+//! carries it out.
+
+use phalanx::dist::{Block, BlockCyclic, Halo};
+use phalanx::machine::Level;
+use phalanx::topology::{Cartesian, Extents};
+use phalanx::{Comm, Order, Team, op};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// A method's name in errors, and a run of two ranks of which rank 0 calls it, and rank 1 something
+/// that is never met.
+struct Named(&'static str, fn(&mut Comm));
+
+macro_rules! named {
+    ($($name:literal $(with $($made:ident = $make:expr),+)?, |$comm:ident| $call:expr;)*) => {
+        [$(Named($name, |$comm: &mut Comm| {
+            $($(#[allow(unused_mut)] let mut $made = $make;)+)?
+            match $comm.rank() {
+                0 => { let _ = $call; }
+                _ => $comm.scan(&mut [0u8], op::Max),
+            }
+        })),*]
+    };
+}
+
+/// Those of `Requests`, started and set up.
+macro_rules! started {
+    ($($name:literal, $persistent:literal, $method:ident $set_up:ident ($($argument:expr),*);)*) => {
+        [$(
+            Named($name, |comm: &mut Comm| match comm.rank() {
+                0 => comm.requests(|scope| {
+                    let open = scope.$method($($argument),*);
+                    let _ = scope.wait(open);
+                }),
+                _ => comm.scan(&mut [0u8], op::Max),
+            }),
+            Named($persistent, |comm: &mut Comm| match comm.rank() {
+                0 => comm.requests(|scope| {
+                    let call = scope.$set_up($($argument),*);
+                    let open = scope.start(call);
+                    let _ = scope.wait(open);
+                }),
+                _ => comm.scan(&mut [0u8], op::Max),
+            }),
+        )*]
+    };
+}
+
+/// Buffers that live for longer than any scope of requests.
+fn buf(len: usize) -> &'static mut [f64] {
+    Box::leak(vec![1.0; len].into_boxed_slice())
+}
+
+fn plan(comm: &mut Comm) -> phalanx::Neighborhood {
+    let other = 1 - comm.rank();
+    comm.ghosts(&Block::new(2, 2), &[other])
+}
+
+const COUNTS: &[usize] = &[1, 1];
+
+fn all() -> Vec<Named> {
+    let plain = named! {
+        "barrier", |comm| comm.barrier();
+        "barrier_while", |comm| comm.barrier_while(|| ());
+        "barrier_while", |comm| comm.ring().barrier_while(|| ());
+        "broadcast", |comm| comm.broadcast(&mut [1.0], 0);
+        "reduce", |comm| comm.reduce(&mut [1.0], op::Sum, 0);
+        "all_reduce", |comm| comm.all_reduce(&mut [1.0], op::Sum);
+        "all_reduce_values", |comm| comm.all_reduce_values([1.0], op::Sum);
+        "sum", |comm| comm.sum([1.0]);
+        "sum", |comm| comm.hypercube().sum([1.0; 1000]);
+        "all_reduce_while", |comm| comm.all_reduce_while(&mut [1.0], op::Sum, || ());
+        "all_reduce_while", |comm| comm.ring().all_reduce_while(&mut [1.0], op::Sum, || ());
+        "sum in fixed order", |comm| comm.with_order(Order::Fixed).sum([1.0]);
+        "sum in fixed order", |comm| {
+            let mut view = comm.ring();
+            let _ = view.with_order(Order::Fixed).sum([1.0; 1000]);
+        };
+        "all_reduce_values in fixed order",
+            |comm| comm.with_order(Order::Fixed).all_reduce_values([1.0], op::Sum);
+        "reduce in fixed order", |comm| comm.with_order(Order::Fixed).reduce(&mut [1.0], op::Sum, 0);
+        "reduce_scatter_into in fixed order", |comm| {
+            comm.with_order(Order::Fixed).reduce_scatter_into(&[1.0; 2], &mut [1.0], op::Sum)
+        };
+        "reduce_scatter_varied_into in fixed order", |comm| {
+            let mut view = comm.with_order(Order::Fixed);
+            view.reduce_scatter_varied_into(&[1.0; 2], &mut [1.0], COUNTS, op::Sum)
+        };
+        "scan", |comm| comm.scan(&mut [1.0], op::Sum);
+        "exclusive_scan", |comm| comm.exclusive_scan(&mut [1.0], op::Sum);
+        "reduce_scatter_into", |comm| comm.reduce_scatter_into(&[1.0; 2], &mut [1.0], op::Sum);
+        "reduce_scatter_varied_into",
+            |comm| comm.reduce_scatter_varied_into(&[1.0; 2], &mut [1.0], COUNTS, op::Sum);
+        "all_gather_into", |comm| comm.all_gather_into(&[1.0], &mut [0.0; 2]);
+        "all_gather_in_place", |comm| comm.all_gather_in_place(&mut [0.0; 2]);
+        "all_gather_varied_into",
+            |comm| comm.all_gather_varied_into(&[1.0], &mut [0.0; 2], COUNTS);
+        "all_gather_vec", |comm| comm.all_gather_vec(&[1.0]);
+        "all_gather_vec", |comm| comm.ring().all_gather_vec(&[1.0]);
+        "gather_into", |comm| comm.gather_into(&[1.0], &mut [0.0; 2], 0);
+        "gather_in_place", |comm| comm.gather_in_place(&mut [0.0; 2], 0);
+        "gather_varied_into", |comm| comm.gather_varied_into(&[1.0], &mut [0.0; 2], COUNTS, 0);
+        "gather_vec", |comm| comm.gather_vec(&[1.0], 0);
+        "gather_vec", |comm| comm.ring().gather_vec(&[1.0], 0);
+        "scatter_into", |comm| comm.scatter_into(&[1.0; 2], &mut [0.0], 0);
+        "scatter_varied_into", |comm| comm.scatter_varied_into(&[1.0; 2], &mut [0.0], COUNTS, 0);
+        "all_to_all_into", |comm| comm.all_to_all_into(&[1.0; 2], &mut [0.0; 2]);
+        "all_to_all_in_place", |comm| comm.all_to_all_in_place(&mut [0.0; 2]);
+        "all_to_all_varied_into",
+            |comm| comm.all_to_all_varied_into(&[1.0; 2], COUNTS, &mut [0.0; 2], COUNTS);
+        "all_to_all_vec", |comm| comm.all_to_all_vec(&[1.0; 2], COUNTS);
+        "all_to_all_vec", |comm| comm.ring().all_to_all_vec(&[1.0; 2], COUNTS);
+        "shift", |comm| comm.shift(&mut [1.0], 1);
+        "fixed_sum", |comm| comm.fixed_sum(&[1.0], 0);
+        "fixed_dot", |comm| comm.fixed_dot(&[1.0], &[1.0], 0);
+        "fixed_dots", |comm| comm.fixed_dots([(&[1.0], &[1.0]); 2], 0);
+        "fixed_reduce", |comm| comm.fixed_reduce(&[1.0], op::Max, 0);
+        "with_peers", |comm| comm.with_peers(&[1.0], |_| ());
+        "with_root", |comm| comm.with_root(&[1.0], 0, |_| ());
+        "with_global", |comm| comm.with_global(&[1.0], |_| ());
+        "with_distributed",
+            |comm| comm.with_distributed(&[1.0], &BlockCyclic::new(2, 1, 2), |_| ());
+        "split", |comm| comm.split(0, 0);
+        "split_by", |comm| comm.split_by(Level::Package);
+        "split_by_node", |comm| comm.split_by_node();
+        "sub", |comm| comm.cart(&[2], &[true]).sub(&[true]);
+        // Nothing is sent by these: an argument is wrong.
+        "sub", |comm| comm.cart(&[2], &[true]).sub(&[true, true]);
+        "cart", |comm| drop(comm.cart(&[3], &[true]));
+        "cart_of", |comm| drop(comm.cart_of(&Cartesian::new(3, &[3], &[true]).unwrap()));
+        "mesh", |comm| drop(comm.mesh(1, 3));
+        "mesh_of", |comm| drop(comm.mesh_of(&"3x1".parse::<Extents>().unwrap()));
+        "exchange_halo",
+            |comm| comm.cart(&[2], &[true]).exchange_halo(&mut [0.0; 4], &Halo::new(&[2], 1));
+        "exchange_halos",
+            |comm| comm.cart(&[2], &[true]).exchange_halos(&mut [&mut [0.0; 4]], &Halo::new(&[2], 1));
+        "exchange_halo_while", |comm| {
+            comm.cart(&[2], &[true]).exchange_halo_while(&mut [0.0; 4], &Halo::new(&[2], 1), |_| ())
+        };
+        "gather_grid",
+            |comm| comm.cart(&[2], &[true]).gather_grid(&[0.0; 4], &Halo::new(&[2], 1), 0);
+        "ghosts", |comm| comm.ghosts(&Block::new(2, 2), &[0]);
+        "ghosts_of_columns", |comm| comm.ghosts_of_columns(&Block::new(2, 2), &[0]);
+        "neighborhood", |comm| comm.neighborhood(0, &[(1, [])], 0, &[(1, [])]);
+        "Neighborhood::gather" with plan = plan(comm), |comm| plan.gather(comm, &[1.0], &mut [0.0]);
+        "Neighborhood::gather_while" with plan = plan(comm),
+            |comm| plan.gather_while(comm, &[1.0], &mut [0.0], || ());
+        "Neighborhood::gather_fields" with plan = plan(comm),
+            |comm| plan.gather_fields(comm, &mut [(&[1.0], &mut [0.0])]);
+        "Neighborhood::scatter_add" with plan = plan(comm),
+            |comm| plan.scatter_add(comm, &[1.0], &mut [0.0]);
+        "Neighborhood::scatter_with" with plan = plan(comm),
+            |comm| plan.scatter_with(comm, &[1.0], &mut [0.0], op::Max);
+        "Neighborhood::scatter_while" with plan = plan(comm),
+            |comm| plan.scatter_while(comm, &[1.0], &mut [0.0], op::Max, || ());
+        "Neighborhood::scatter_fields" with plan = plan(comm),
+            |comm| plan.scatter_fields(comm, &mut [(&[1.0], &mut [0.0])], op::Max);
+        "shared", |comm| comm.shared::<u64>(1);
+        "shared_from", |comm| comm.shared_from(&[1.0]);
+        "shared_atomic", |comm| comm.shared_atomic::<u64>(1);
+        "Window::update" with window = comm.shared::<u64>(1), |comm| window.update(comm, |_| ());
+        "Window::update" with window = comm.shared::<u64>(1),
+            |comm| window.update(&mut comm.with_order(Order::Fixed), |_| ());
+        "AtomicWindow::update" with window = comm.shared_atomic::<u64>(1),
+            |comm| window.update(comm, |_| ());
+        "AtomicWindow::read" with window = comm.shared_atomic::<u64>(1),
+            |comm| window.read(comm, |_| ());
+        "send", |comm| comm.send(&[1.0], 1);
+        "recv", |comm| comm.recv(&mut [1.0], 1);
+        "exchange", |comm| comm.exchange(&[1.0], 1, &mut [1.0], 1);
+        "send_tagged", |comm| comm.send_tagged(&[1.0], 1, 7);
+        "recv_tagged", |comm| comm.recv_tagged(&mut [1.0], 1, 7);
+        "recv_vec", |comm| comm.recv_vec::<f64>(1, 7);
+        "send_owned", |comm| comm.send_owned(1.0, 1, 7);
+        "recv_owned", |comm| comm.recv_owned::<f64>(1, 7);
+        "probe", |comm| comm.probe(1, 7);
+        "started sum", |comm| comm.requests(|scope| { let open = scope.sum([1.0]); scope.wait(open) });
+        "started all_reduce_values", |comm| comm.requests(|scope| {
+            let open = scope.all_reduce_values([1.0; 100], op::Sum);
+            scope.wait(open)
+        });
+        // What is wrong is found when the call is set up.
+        "persistent_broadcast", |comm| comm.requests(|scope| {
+            drop(scope.persistent_broadcast(buf(1), 5));
+        });
+    };
+    let started = started! {
+        "started barrier", "persistent_barrier", barrier persistent_barrier();
+        "started broadcast", "persistent_broadcast", broadcast persistent_broadcast(buf(1), 0);
+        "started reduce", "persistent_reduce", reduce persistent_reduce(buf(1), op::Sum, 0);
+        "started all_reduce", "persistent_all_reduce",
+            all_reduce persistent_all_reduce(buf(1), op::Sum);
+        "started scan", "persistent_scan", scan persistent_scan(buf(1), op::Sum);
+        "started exclusive_scan", "persistent_exclusive_scan",
+            exclusive_scan persistent_exclusive_scan(buf(1), op::Sum);
+        "started reduce_scatter_into", "persistent_reduce_scatter_into",
+            reduce_scatter_into persistent_reduce_scatter_into(buf(2), buf(1), op::Sum);
+        "started reduce_scatter_varied_into", "persistent_reduce_scatter_varied_into",
+            reduce_scatter_varied_into persistent_reduce_scatter_varied_into(
+                buf(2), buf(1), COUNTS, op::Sum
+            );
+        "started all_gather_into", "persistent_all_gather_into",
+            all_gather_into persistent_all_gather_into(buf(1), buf(2));
+        "started all_gather_varied_into", "persistent_all_gather_varied_into",
+            all_gather_varied_into persistent_all_gather_varied_into(buf(1), buf(2), COUNTS);
+        "started all_to_all_into", "persistent_all_to_all_into",
+            all_to_all_into persistent_all_to_all_into(buf(2), buf(2));
+        "started all_to_all_varied_into", "persistent_all_to_all_varied_into",
+            all_to_all_varied_into persistent_all_to_all_varied_into(buf(2), COUNTS, buf(2), COUNTS);
+        "started gather_into", "persistent_gather_into",
+            gather_into persistent_gather_into(buf(1), buf(2), 0);
+        "started gather_varied_into", "persistent_gather_varied_into",
+            gather_varied_into persistent_gather_varied_into(buf(1), buf(2), COUNTS, 0);
+        "started scatter_into", "persistent_scatter_into",
+            scatter_into persistent_scatter_into(buf(2), buf(1), 0);
+        "started scatter_varied_into", "persistent_scatter_varied_into",
+            scatter_varied_into persistent_scatter_varied_into(buf(2), buf(1), COUNTS, 0);
+        "started shift", "persistent_shift", shift persistent_shift(buf(1), 1);
+        "started send_tagged", "persistent_send_tagged",
+            send_tagged persistent_send_tagged(buf(1), 1, 7);
+        "started recv_tagged", "persistent_recv_tagged",
+            recv_tagged persistent_recv_tagged(buf(1), 1, 7);
+    };
+    plain.into_iter().chain(started).collect()
+}
+
+#[test]
+fn every_method_is_named_as_it_is_called() {
+    let team = Team::builder().ranks(2).build().unwrap();
+    let mut bad = Vec::new();
+    for Named(name, call) in all() {
+        match team.run(call) {
+            Ok(_) => bad.push(format!("{name}: no error")),
+            Err(error) => {
+                let text = error.to_string();
+                if !text.contains(&format!(" {name} of "))
+                    && !text.contains(&format!(" {name} at "))
+                    && !text.contains(&format!(" {name}, from rank "))
+                {
+                    bad.push(format!("{name}: {text}"));
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Ranks that call two methods of which one carries the other out still meet.
+#[test]
+fn methods_that_carry_each_other_out_meet() {
+    let team = Team::builder().ranks(2).build().unwrap();
+    let sums = team.run(|comm| {
+        let odd = comm.rank() == 1;
+        let mut x = [1.0];
+        let child = match odd {
+            true => comm.split(0, 1),
+            false => comm.split_by(Level::Machine),
+        };
+        for fixed in [false, true] {
+            let mut view = comm.with_order(if fixed { Order::Fixed } else { Order::Ranked });
+            x = if odd { view.sum(x) } else { view.all_reduce_values(x, op::Sum) };
+            match odd {
+                true => view.all_reduce(&mut x, op::Sum),
+                false => x = view.sum(x),
+            }
+        }
+        comm.requests(|scope| match odd {
+            true => {
+                let open = scope.sum([1.0]);
+                let [sum] = scope.wait(open);
+                let scan = scope.scan(buf(1), op::Sum);
+                (child.size(), x[0], sum, scope.wait(scan)[0])
+            }
+            false => {
+                let all = scope.persistent_all_reduce(buf(1), op::Sum);
+                let open = scope.start(all);
+                let all = scope.wait(open);
+                let scan = scope.persistent_scan(buf(1), op::Sum);
+                let open = scope.start(scan);
+                let scan = scope.wait(open);
+                (child.size(), x[0], all.buf()[0], scan.buf()[0])
+            }
+        })
+    });
+    assert_eq!(sums.unwrap(), [(2, 16.0, 2.0, 1.0), (2, 16.0, 2.0, 2.0)]);
+}
+
+/// Methods in which no rank waits, or that have no name of their own: what they wait for has.
+const NAMELESS: [&str; 8] =
+    ["phase", "requests", "wait", "wait_all", "wait_any", "test", "start", "check"];
+
+/// No public method that knows its caller's line is left out above.
+#[test]
+fn every_method_is_in_the_table() {
+    let named: BTreeSet<&str> = all().iter().map(|it| it.0).collect();
+    let mut folders = vec![Path::new("src/comm").to_path_buf()];
+    let (mut found, mut missing) = (0, Vec::new());
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            for (at, _) in text.match_indices("#[track_caller]\n") {
+                // Other attributes may stand between.
+                let mut lines =
+                    text[at..].lines().map(str::trim).skip_while(|it| it.starts_with('#'));
+                let Some(method) = lines.next().and_then(|it| it.strip_prefix("pub fn ")) else {
+                    continue;
+                };
+                let end = method.find(['<', '(']).unwrap();
+                let (method, file) = (&method[..end], path.to_str().unwrap());
+                let name = match file.rsplit('/').next().unwrap() {
+                    "start.rs" | "start_varied.rs" => format!("started {method}"),
+                    "tagged_request.rs" if !method.starts_with("persistent") => {
+                        format!("started {method}")
+                    }
+                    "window.rs" if method == "update" => "Window::update".to_string(),
+                    "atomic_window.rs" if method != "shared_atomic" => {
+                        format!("AtomicWindow::{method}")
+                    }
+                    "mod.rs" if file.contains("neighborhood") => format!("Neighborhood::{method}"),
+                    _ => method.to_string(),
+                };
+                found += 1;
+                let is_known = NAMELESS.contains(&method) || method == "try_probe";
+                if !is_known && !named.contains(name.as_str()) {
+                    missing.push(name);
+                }
+            }
+        }
+    }
+    assert!(found > 100, "{found}");
+    assert!(missing.is_empty(), "{missing:?}");
+}
