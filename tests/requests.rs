@@ -4,6 +4,8 @@
 #![allow(clippy::forget_non_drop)]
 
 mod common;
+#[path = "requests/progress.rs"]
+mod progress;
 
 use common::{Dice, bomb, check_usable, compose, failure, team, watched, watched_cases};
 use phalanx::{Comm, Error, OpenRequest, Requests, Team, Wait, op};

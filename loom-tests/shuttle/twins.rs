@@ -5,13 +5,13 @@ const TWINS: &[(&str, &str, &str)] = &[
     // What a communicator admits, and how it ends.
     (
         "admit: on any thread",
-        "self.thread == this_thread() && self.port.is_open()",
-        "(TWIN || self.thread == this_thread()) && self.port.is_open()",
+        "self.thread.is_here_and_free() && self.port.is_open()",
+        "(TWIN || self.thread.is_here_and_free()) && self.port.is_open()",
     ),
     (
         "protect: passes no panic on",
-        "if is_over || ![0, this_thread()].contains(&self.thread) {",
-        "if TWIN || is_over || ![0, this_thread()].contains(&self.thread) {",
+        "if is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {",
+        "if TWIN || is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {",
     ),
     (
         "drop: a thread's panic is not told",

@@ -28,7 +28,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
-use crate::sync::{Arc, this_thread};
+use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
 use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
@@ -232,9 +232,11 @@ impl Comm {
         self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Message(params))
     }
 
+    /// Whether the communicator may be used here and now, and its thread has started no calls that
+    /// are to go on first.
     #[inline(always)]
     pub(super) fn belongs_to_thread_and_run(&self) -> bool {
-        self.thread == this_thread() && self.port.is_open()
+        self.thread.is_here_and_free() && self.port.is_open()
     }
 
     /// Whether the ranks are on several nodes.

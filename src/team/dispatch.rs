@@ -143,31 +143,36 @@ impl<J: Copy> Dispatch<J> {
     }
 
     /// Waits until every worker is done with the latest job. `crowded` as in
-    /// [`next`](Dispatch::next).
+    /// [`next`](Dispatch::next). Does `meanwhile` again and again, which says whether it may soon
+    /// have something to do.
     #[inline(always)]
-    pub(crate) fn await_done(&self, wait: Wait, crowded: bool) {
+    pub(crate) fn await_done(&self, wait: Wait, crowded: bool, meanwhile: impl Fn() -> bool) {
         if !self.seats.is_empty() {
-            self.await_workers(wait, crowded);
+            self.await_workers(wait, crowded, &meanwhile);
         }
     }
 
-    fn await_workers(&self, wait: Wait, crowded: bool) {
+    fn await_workers(&self, wait: Wait, crowded: bool, meanwhile: &dyn Fn() -> bool) {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
-        let mut longest = Duration::from_micros(50);
+        let mut longest = SHORT;
         for seat in &self.seats {
             let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
             // Ordering: pairs with the store in `done`.
             let done = || seat.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
+                let is_busy = meanwhile();
                 if let Pause::Nap(nap) = patience.pause() {
                     nap_for(nap.min(longest));
                     // A run may last for years; and nothing may unwind here, while workers run.
-                    longest = longest.saturating_mul(2);
+                    longest = if is_busy { SHORT } else { longest.saturating_mul(2) };
                 }
             }
         }
     }
 }
+
+/// The first naps of a caller, and all while it has something to do.
+const SHORT: Duration = Duration::from_micros(50);
 
 /// The caller has no [`Sleeper`] of its own (each run may come from another thread);
 /// it sleeps by the clock. Only runs that take long get here.

@@ -535,6 +535,8 @@ impl Team {
     fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
         let thread = Thread::here();
         let is_inner = thread.is_in_a_run();
+        // A call of the outer run's rank, as any other.
+        thread.go_on();
         let mut comm = match self.caller.try_lock() {
             Ok(comm) => comm,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
@@ -552,7 +554,7 @@ impl Team {
         if comm.first_touch() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(WorkerJob::FirstTouch) };
-            shared.dispatch.await_done(shared.wait, false);
+            shared.dispatch.await_done(shared.wait, false, || thread.go_on());
         }
         let run = shared.world.begin(self.size());
         // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
@@ -570,7 +572,7 @@ impl Team {
         }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
         shared.take_part(thread, 0, run, &mut comm, body);
-        shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
+        shared.dispatch.await_done(shared.wait, shared.world.is_crowded(), || thread.go_on());
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {

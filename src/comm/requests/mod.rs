@@ -186,7 +186,9 @@ impl Comm {
             self.nothing_to_return();
         }
         let desk = self.work.desk.take().unwrap_or_default();
-        let open = Open::new(desk, self.port.is_recorded());
+        let thread = Thread::here();
+        let open = Open::new(desk, self.port.is_recorded(), thread.mark());
+        open.go_on_with_all(); // That of other scopes.
         let id = self.port.id();
         let within = || {
             let (open, failed_tests) = (&open, 0);
@@ -195,7 +197,7 @@ impl Comm {
             scope.complete(at);
             result
         };
-        let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
+        let result = thread.beside(&open, || catch_unwind(AssertUnwindSafe(within)));
         let payload = match result {
             Ok(result) => {
                 self.port.end_early(open.address());
@@ -360,19 +362,29 @@ impl<'scope> Requests<'scope, '_> {
     #[inline]
     #[track_caller]
     pub fn test<B>(&mut self, request: &mut OpenRequest<'scope, B>) -> bool {
-        let RequestState::Open(slot) = request.state else { return true };
-        match self.open.advance(slot) {
-            Progress::Done => true,
-            Progress::Open => self.look_around(slot, Location::caller()),
-            Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
+        let (progress, slot) = match request.state {
+            RequestState::Over(_) => (Progress::Done, None),
+            RequestState::Open(slot) => (self.open.advance(slot), Some(slot)),
+        };
+        match (progress, slot) {
+            (Progress::Open, Some(slot)) => self.look_around(slot, Location::caller()),
+            (Progress::Failed, _) => self.fail(slot, Stop::Poisoned),
+            _ => {
+                self.open.go_on_with_all();
+                true
+            }
         }
     }
 
-    /// Looks at what would end a wait for the request; whether it is complete.
+    /// Looks at what would end a wait for the request, and at all else that the thread has started;
+    /// whether the request is complete.
     fn look_around(&mut self, slot: usize, at: &'static Location<'static>) -> bool {
         static SIG: Signature = Signature::of::<()>("test", "");
         if !self.comm.check_usable(&SIG, at) {
             self.comm.nothing_to_return();
+        }
+        if !self.open.is_open(slot) {
+            return true;
         }
         if self.comm.port.is_crowded() {
             crate::sync::yield_now();

@@ -173,6 +173,10 @@ impl Running for Collective<'_> {
         Ok(*stage == Stage::Done)
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     fn owes(&self) -> bool {
         self.stage == Stage::Begun && !self.job.is_brief()
     }

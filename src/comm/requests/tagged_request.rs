@@ -47,6 +47,10 @@ impl<A> Running for StartedMessage<A> {
     }
 
     /// Whoever comes second does all that is left to do.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     fn owes(&self) -> bool {
         false
     }
