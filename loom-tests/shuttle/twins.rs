@@ -28,6 +28,11 @@ const TWINS: &[(&str, &str, &str)] = &[
         "if self.failed.load(Relaxed) || world.is_poisoned(self.run) {",
         "if TWIN || self.failed.load(Relaxed) || world.is_poisoned(self.run) {",
     ),
+    (
+        "progress: a call goes on with its own alone",
+        "if self.thread.has_started() && self.is_admitted() {",
+        "if !TWIN && self.thread.has_started() && self.is_admitted() {",
+    ),
     // Teams.
     (
         "team: the old words stay after a failure",

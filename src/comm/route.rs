@@ -422,6 +422,30 @@ impl Comm {
         params: CallParams,
     ) -> Option<StartedCall> {
         let begun = self.begin(sig, at, params)?;
+        self.compared(begun, params)
+    }
+
+    /// [`begin_compared`](Comm::begin_compared) of a call that is started, and waited for later. It
+    /// goes on with others only if peers wait for work of those: many may be under way.
+    #[inline(always)]
+    pub(super) fn begin_started(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: CallParams,
+    ) -> Option<StartedCall> {
+        let may_begin = self.thread.is_here_and_owes_no_work() && self.port.is_open();
+        if !may_begin && !self.refuse(sig, at, BeginningCall::Collective(params)) {
+            return None;
+        }
+        let begun = self.port.begin(sig, at, params);
+        self.compared(begun, params)
+    }
+
+    /// Compares the counts of the call `begun`, if that is still to be done. None if it must not go
+    /// on.
+    #[inline(always)]
+    fn compared(&mut self, begun: StartedCall, params: CallParams) -> Option<StartedCall> {
         if params.digest != Digest::NONE && self.port.has_new_counts() {
             self.port.log_call(begun);
             if let Err(stop) = self.port.compare_counts() {

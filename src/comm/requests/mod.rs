@@ -188,7 +188,7 @@ impl Comm {
         let desk = self.work.desk.take().unwrap_or_default();
         let thread = Thread::here();
         let open = Open::new(desk, self.port.is_recorded(), thread.mark());
-        open.go_on_with_all(); // That of other scopes.
+        open.go_on_with_work(); // Of other scopes.
         let id = self.port.id();
         let within = || {
             let (open, failed_tests) = (&open, 0);

@@ -4,7 +4,7 @@ use super::tagged_request::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port, Share,
     Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
@@ -29,9 +29,6 @@ pub(crate) trait Running {
     /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
     /// is, or has failed.
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
-
-    /// Whether all ranks have a part in it: peers may wait until this rank has looked at it.
-    fn is_shared(&self) -> bool;
 
     /// Whether peers may still wait that this rank publishes something for it.
     fn owes(&self) -> bool;
@@ -105,8 +102,8 @@ struct OpenSlot<'env> {
     is_open: bool,
     /// It is an [early receive](EarlyReceive): this rank alone knows of it.
     is_early: bool,
-    /// Of the call, as [`Running::is_shared`].
-    is_shared: bool,
+    /// What peers may wait for until it is complete.
+    share: Share,
 }
 
 const NONE: usize = usize::MAX;
@@ -166,7 +163,7 @@ pub(crate) struct Open<'env> {
     /// Requests that are open.
     open: Cell<usize>,
     pace: Cell<Pace>,
-    /// Its thread's, which counts those that are shared.
+    /// Its thread's, which counts those that peers may wait for.
     mark: &'static ThreadMark,
 }
 
@@ -208,7 +205,15 @@ impl<'env> Open<'env> {
         self.open.get() > 0
     }
 
-    /// Goes on with all that the thread has started, if peers may wait for some of it.
+    /// Goes on with all that the thread has started, if peers may wait for work of it.
+    #[inline(always)]
+    pub(crate) fn go_on_with_work(&self) {
+        if self.mark.owes_work() {
+            go_on_here();
+        }
+    }
+
+    /// The same if they may wait for anything.
     #[inline(always)]
     pub(crate) fn go_on_with_all(&self) {
         if self.mark.has_started() {
@@ -239,14 +244,12 @@ impl<'env> Open<'env> {
         if self.is_dead() { Progress::Failed } else { Progress::Open }
     }
 
-    /// Takes a request in; returns its slot.
-    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>) -> usize {
-        let is_shared = request.running().is_shared();
-        if is_shared {
-            self.mark.begin();
-        }
+    /// Takes a request in, of which peers may wait for `share`; returns its slot.
+    #[inline]
+    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>, share: Share) -> usize {
+        self.mark.begin(share);
         let inner = &mut self.inner.borrow_mut();
-        self.add_in(inner, SlotRequest::Underway(request), (false, is_shared))
+        self.add_in(inner, SlotRequest::Underway(request), (false, share))
     }
 
     /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.
@@ -287,7 +290,7 @@ impl<'env> Open<'env> {
         early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
         let mut inner = self.inner.borrow_mut();
-        let slot = self.add_in(&mut inner, request, (true, false));
+        let slot = self.add_in(&mut inner, request, (true, Share::Nothing));
         let WorkDesk { early: all, place, .. } = &mut *inner.desk;
         if all.is_empty() {
             port.early_place(place);
@@ -301,11 +304,11 @@ impl<'env> Open<'env> {
         &self,
         inner: &mut Inner<'env>,
         request: SlotRequest<'env>,
-        (is_early, is_shared): (bool, bool),
+        (is_early, share): (bool, Share),
     ) -> usize {
         let Inner { slots, first_free, first_open, .. } = inner;
         self.open.set(self.open.get() + 1);
-        let new = OpenSlot { request, is_open: true, is_early, is_shared };
+        let new = OpenSlot { request, is_open: true, is_early, share };
         let slot = match slots.get_mut(*first_free) {
             Some(free) => {
                 let next = if let SlotRequest::Free(next) = free.request { next } else { NONE };
@@ -377,9 +380,7 @@ impl<'env> Open<'env> {
             Ok(true) => {
                 self.open.set(self.open.get() - 1);
                 at.is_open = false;
-                if at.is_shared {
-                    self.mark.end();
-                }
+                self.mark.end(at.share);
                 Progress::Done
             }
             Err(why) => {
@@ -587,9 +588,8 @@ impl<'env> Open<'env> {
         self.pace.set(Pace::Dead);
         for slot in &mut self.inner.borrow_mut().slots {
             // Once: a scope may be given up twice.
-            if std::mem::take(&mut slot.is_shared) && slot.is_open {
-                self.mark.end();
-            }
+            let share = std::mem::replace(&mut slot.share, Share::Nothing);
+            self.mark.end(if slot.is_open { share } else { Share::Nothing });
         }
         let inner = self.inner.borrow();
         // Early receives no other rank knows of: nobody touches their memory.

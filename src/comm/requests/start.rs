@@ -9,7 +9,7 @@ use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
 use crate::fabric::{
-    CallParams, CallTransport, Digest, Disagreement, LaneProgress, StartedCall, Stop,
+    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Share, StartedCall, Stop,
 };
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
@@ -435,7 +435,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> StartedCall {
         self.check_place();
         let params = self.params(call);
-        match self.comm.begin_compared(call.sig(), at, params) {
+        match self.comm.begin_started(call.sig(), at, params) {
             Some(begun) => begun,
             None => self.comm.nothing_to_return(),
         }
@@ -470,7 +470,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             None => OpenRequest::over(unsafe { yields.output() }),
             Some(progress) => {
                 let call = Collective::of(&self.comm.port, job.same(), progress);
-                self.open(Box::new(PendingCollective::new(call, kept, yields)))
+                self.open(Box::new(PendingCollective::new(call, kept, yields)), Share::Look)
             }
         }
     }
@@ -490,7 +490,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             // SAFETY: it is over.
             return OpenRequest::over(unsafe { pending.output() });
         }
-        self.open(Box::new(pending))
+        let share = pending.call().share();
+        self.open(Box::new(pending), share)
     }
 
     /// The call `begun` of one rank.
@@ -583,8 +584,12 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.fail(None, Stop::Poisoned)
     }
 
-    /// The request for what is under way. It gives a `B`.
-    pub(super) fn open<B>(&mut self, call: Box<dyn Underway + 'env>) -> OpenRequest<'scope, B> {
-        OpenRequest::open(self.open.add(call))
+    /// The request for what is under way, of which peers may wait for `share`. It gives a `B`.
+    pub(super) fn open<B>(
+        &mut self,
+        call: Box<dyn Underway + 'env>,
+        share: Share,
+    ) -> OpenRequest<'scope, B> {
+        OpenRequest::open(self.open.add(call, share))
     }
 }

@@ -3,7 +3,7 @@
 use super::open::{Failure, Running, Whose};
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneCall, LaneEnd, LaneProgress, Place, Port, Signature, StartedCall, Stop,
+    Disagreement, LaneCall, LaneEnd, LaneProgress, Place, Port, Share, Signature, StartedCall, Stop,
 };
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
@@ -104,6 +104,12 @@ impl<'env> Collective<'env> {
         Collective { lane: LaneCall::of(port, progress), job, stage: Stage::Begun }
     }
 
+    /// What peers may wait for of it.
+    #[inline(always)]
+    pub(super) fn share(&self) -> Share {
+        if self.job.is_brief() { Share::Look } else { Share::Work }
+    }
+
     #[inline(always)]
     pub(super) fn job(&self) -> &Job<'env> {
         &self.job
@@ -171,10 +177,6 @@ impl Running for Collective<'_> {
             *stage = Stage::Done;
         }
         Ok(*stage == Stage::Done)
-    }
-
-    fn is_shared(&self) -> bool {
-        true
     }
 
     fn owes(&self) -> bool {

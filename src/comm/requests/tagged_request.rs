@@ -10,7 +10,7 @@ use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
     Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port,
-    ReceiveRoom, Signature, TaggedRequest, Ticket, UnfitReceive,
+    ReceiveRoom, Share, Signature, TaggedRequest, Ticket, UnfitReceive,
 };
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
@@ -47,10 +47,6 @@ impl<A> Running for StartedMessage<A> {
     }
 
     /// Whoever comes second does all that is left to do.
-    fn is_shared(&self) -> bool {
-        false
-    }
-
     fn owes(&self) -> bool {
         false
     }
@@ -229,7 +225,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
         };
         let is_over = state.is_ok();
         request.start_again(state);
-        Restarted::of(is_over)
+        Restarted::of(is_over, Share::Nothing)
     }
 
     fn status(&self) -> Option<Status> {
@@ -289,7 +285,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             return OpenRequest::over(());
         }
         let request = TaggedRequest::new(&self.comm.port, to, call.peer, state);
-        self.open(Box::new(PendingSend(StartedMessage { call, request, again: () })))
+        self.open(
+            Box::new(PendingSend(StartedMessage { call, request, again: () })),
+            Share::Nothing,
+        )
     }
 
     /// Starts a [`recv_tagged`](crate::Comm::recv_tagged). The request gives the buffer back, and
@@ -362,7 +361,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
                 let port = &self.comm.port;
                 let request = TaggedRequest::new(port, port.rank(), call.peer, state);
                 let message = StartedMessage { call, request, again: () };
-                self.open(Box::new(PendingReceive { message, data }))
+                self.open(Box::new(PendingReceive { message, data }), Share::Nothing)
             }
         }
     }
