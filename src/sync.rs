@@ -57,7 +57,7 @@ mod whole {
     pub(crate) use std::thread_local;
     pub(crate) use std::time::Instant;
 
-    /// A multiple of 4 that no other live thread has.
+    /// An even number that no other live thread has.
     #[inline(always)]
     pub(crate) fn this_thread() -> usize {
         // In a shared library a thread-local is a call.

@@ -5,8 +5,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     // What a communicator admits, and how it ends.
     (
         "admit: on any thread",
-        "self.thread.is_here_and_free() && self.port.is_open()",
-        "(TWIN || self.thread.is_here_and_free()) && self.port.is_open()",
+        "self.thread.for_calls.load(Relaxed) == this_thread() && self.port.is_open()",
+        "(TWIN || self.thread.for_calls.load(Relaxed) == this_thread()) && self.port.is_open()",
     ),
     (
         "protect: passes no panic on",

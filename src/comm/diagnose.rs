@@ -55,6 +55,8 @@ impl Comm {
         }
         if self.thread.is_nobodys() {
             self.settle_here();
+            // Of the thread's other communicators.
+            Thread::here().go_on();
         }
         if !self.thread.is_here() {
             let what =
@@ -91,8 +93,10 @@ impl Comm {
                 }
                 return true;
             }
-            // A failure elsewhere, which is none of this run's.
+            // A failure elsewhere, which is none of this run's; or a rank waits until this one has
+            // looked for its message (`Port::post_tagged`).
             world.reopen(member, run);
+            Thread::here().publish();
         }
     }
 

@@ -28,7 +28,8 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
-use crate::sync::Arc;
+use crate::sync::diagnostic::Ordering::Relaxed;
+use crate::sync::{Arc, this_thread};
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
 use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
@@ -236,7 +237,8 @@ impl Comm {
     /// are to go on first.
     #[inline(always)]
     pub(super) fn belongs_to_thread_and_run(&self) -> bool {
-        self.thread.is_here_and_free() && self.port.is_open()
+        // Relaxed: the thread's own, or another one's, whose number is none of this one's.
+        self.thread.for_calls.load(Relaxed) == this_thread() && self.port.is_open()
     }
 
     /// Whether the ranks are on several nodes.

@@ -380,7 +380,7 @@ impl Thread {
     }
 
     /// Posts the receives that only the thread's ranks know of.
-    pub(super) fn publish(&self) {
+    pub(crate) fn publish(&self) {
         let mut at = self.started.load(Relaxed);
         // SAFETY: as in `carry_on`.
         while let Some(started) = unsafe { at.as_ref() } {

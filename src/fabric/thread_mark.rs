@@ -5,14 +5,13 @@ use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
 #[cfg(not(loom))]
 use crate::sync::this_thread;
 
-/// In [`ThreadMark::word`]: the thread has started calls of which peers wait for a look, or for
-/// work. Threads' numbers are multiples of 4, so the bits are free.
-const STARTED: usize = 1;
-/// In [`ThreadMark::word`]: for work.
-const OWES_WORK: usize = 2;
+/// In a word of a [`ThreadMark`]: there is something to go on with. Threads' numbers are even, so
+/// the bit is free.
+const BUSY: usize = 1;
 
 /// What peers may wait for of a call that a rank has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) enum Share {
     /// Nothing.
     Nothing,
@@ -29,73 +28,66 @@ pub(crate) enum Share {
 /// another number than their own.
 #[derive(Debug)]
 #[repr(align(64))]
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct ThreadMark {
-    /// The number of the thread, perhaps with [`STARTED`] and [`OWES_WORK`].
-    word: AtomicUsize,
-    /// Calls that it has started, that are not complete, and that peers may wait for: all, and
-    /// those with work.
+    /// What a call compares with the number of its thread: [`BUSY`] if peers may wait for anything
+    /// that was started.
+    pub(crate) for_calls: AtomicUsize,
+    /// The same for a call that only starts something: if they may wait for work.
+    for_starts: AtomicUsize,
+    /// So many calls are under way that peers may wait for, and so many of them with work.
     started: AtomicUsize,
-    owing: AtomicUsize,
+    working: AtomicUsize,
 }
 
 impl ThreadMark {
     /// Nobody's: no thread has this number.
     pub(crate) const fn nobody() -> Self {
-        let [word, started, owing] = [const { AtomicUsize::new(0) }; 3];
-        ThreadMark { word, started, owing }
-    }
-
-    /// Of a communicator that no thread has used yet.
-    #[cfg(not(loom))]
-    pub(crate) fn none() -> &'static ThreadMark {
-        static NONE: ThreadMark = ThreadMark::nobody();
-        &NONE
+        let [for_calls, for_starts, started, working] = [const { AtomicUsize::new(0) }; 4];
+        ThreadMark { for_calls, for_starts, started, working }
     }
 }
 
 #[cfg(not(loom))]
 impl ThreadMark {
-    /// From now on it is the calling thread's, which has started nothing.
-    pub(super) fn be_here(&self) {
-        self.started.store(0, Relaxed);
-        self.owing.store(0, Relaxed);
-        self.word.store(this_thread(), Relaxed);
+    /// Of a communicator that no thread has used yet.
+    pub(crate) fn none() -> &'static ThreadMark {
+        static NONE: ThreadMark = ThreadMark::nobody();
+        &NONE
     }
 
-    /// Whether it is the calling thread's, and peers wait for nothing that this has started.
-    #[inline(always)]
-    pub(crate) fn is_here_and_free(&self) -> bool {
-        self.word.load(Relaxed) == this_thread()
+    /// From now on it is the calling thread's, which has started nothing.
+    pub(super) fn be_here(&self) {
+        for count in [&self.started, &self.working] {
+            count.store(0, Relaxed);
+        }
+        for word in [&self.for_calls, &self.for_starts] {
+            word.store(this_thread(), Relaxed);
+        }
     }
 
     /// Whether it is the calling thread's, and peers wait for no work of it.
     #[inline(always)]
     pub(crate) fn is_here_and_owes_no_work(&self) -> bool {
-        self.word.load(Relaxed) & !STARTED == this_thread()
+        self.for_starts.load(Relaxed) == this_thread()
     }
 
     /// Whether it is the calling thread's.
     #[inline(always)]
     pub(crate) fn is_here(&self) -> bool {
-        self.word.load(Relaxed) & !(STARTED | OWES_WORK) == this_thread()
+        self.for_calls.load(Relaxed) & !BUSY == this_thread()
     }
 
     /// Whether no thread has used the communicator yet.
     #[inline(always)]
     pub(crate) fn is_nobodys(&self) -> bool {
-        self.word.load(Relaxed) == 0
+        self.for_calls.load(Relaxed) == 0
     }
 
     /// Whether peers may wait for something that the thread has started.
     #[inline(always)]
     pub(crate) fn has_started(&self) -> bool {
-        self.word.load(Relaxed) & STARTED != 0
-    }
-
-    /// Whether they may wait for work of it.
-    #[inline(always)]
-    pub(crate) fn owes_work(&self) -> bool {
-        self.word.load(Relaxed) & OWES_WORK != 0
+        self.for_calls.load(Relaxed) & BUSY != 0
     }
 
     /// A call is under way.
@@ -104,11 +96,9 @@ impl ThreadMark {
         if share == Share::Nothing {
             return;
         }
-        self.started.store(self.started.load(Relaxed) + 1, Relaxed);
-        self.word.store(self.word.load(Relaxed) | STARTED, Relaxed);
+        one_more(&self.started, &self.for_calls);
         if share == Share::Work {
-            self.owing.store(self.owing.load(Relaxed) + 1, Relaxed);
-            self.word.store(self.word.load(Relaxed) | OWES_WORK, Relaxed);
+            one_more(&self.working, &self.for_starts);
         }
     }
 
@@ -118,17 +108,26 @@ impl ThreadMark {
         if share == Share::Nothing {
             return;
         }
-        let started = self.started.load(Relaxed) - 1;
-        self.started.store(started, Relaxed);
-        if started == 0 {
-            self.word.store(self.word.load(Relaxed) & !STARTED, Relaxed);
-        }
+        one_less(&self.started, &self.for_calls);
         if share == Share::Work {
-            let owing = self.owing.load(Relaxed) - 1;
-            self.owing.store(owing, Relaxed);
-            if owing == 0 {
-                self.word.store(self.word.load(Relaxed) & !OWES_WORK, Relaxed);
-            }
+            one_less(&self.working, &self.for_starts);
         }
+    }
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+fn one_more(count: &AtomicUsize, word: &AtomicUsize) {
+    count.store(count.load(Relaxed) + 1, Relaxed);
+    word.store(word.load(Relaxed) | BUSY, Relaxed);
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+fn one_less(count: &AtomicUsize, word: &AtomicUsize) {
+    let left = count.load(Relaxed) - 1;
+    count.store(left, Relaxed);
+    if left == 0 {
+        word.store(word.load(Relaxed) & !BUSY, Relaxed);
     }
 }

@@ -121,7 +121,6 @@ const CALLS: &[(&str, Call)] = &[
         let plan = it.own.ghosts(&Block::new(2, 1), &[0, 1]);
         plan.gather(it.own, &[1, 2], &mut [0; 2]);
     }),
-    ("a scope", |it| it.own.requests(|_| ())),
     ("a start", |it| {
         let me = it.scope.comm().rank();
         drop(it.scope.send_tagged::<u8>(&[], me, 3));
@@ -444,4 +443,60 @@ fn permitted<'e>(
         }
     };
     room[0]
+}
+
+/// Rank 1 has started short receives, which no other rank knows of, before so much has come to it
+/// that rank 2 does not ask for yet, that short messages are not copied any more.
+#[test]
+fn a_rank_that_makes_other_calls_receives_what_is_not_copied() {
+    const MANY: usize = 4200;
+    const FEW: usize = 12;
+    watched(|| {
+        let (ready, flooded, over) =
+            (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let run = team(3).run(|comm| {
+            let (rank, mut own) = (comm.rank(), comm.split(comm.rank(), 0));
+            for _ in 0..2 {
+                match rank {
+                    0 => comm.send_tagged(&[1u8], 1, 0),
+                    1 => _ = comm.recv_tagged(&mut [0u8], 0, 0),
+                    _ => {}
+                }
+                comm.barrier();
+            }
+            let (long, mut short) = (vec![2u8; 16 << 10], [[0u8]; FEW]);
+            comm.requests(|scope| match rank {
+                0 => {
+                    await_word(&flooded, 1, "rank 2");
+                    for k in 0..FEW {
+                        scope.comm().send_tagged(&[k as u8], 1, 1);
+                    }
+                    over.store(1, SeqCst);
+                }
+                1 => {
+                    let all: Vec<_> =
+                        short.iter_mut().map(|it| scope.recv_tagged(it, 0, 1)).collect();
+                    ready.store(1, SeqCst);
+                    while over.load(SeqCst) == 0 {
+                        scope.comm().check();
+                        own.barrier();
+                    }
+                    for (k, request) in all.into_iter().enumerate() {
+                        assert_eq!(scope.wait(request).0, [k as u8]);
+                    }
+                    for _ in 0..MANY {
+                        assert_eq!(scope.comm().recv_vec::<u8>(2, 2).0.len(), 16 << 10);
+                    }
+                }
+                _ => {
+                    await_word(&ready, 1, "rank 1");
+                    for _ in 0..MANY {
+                        std::mem::forget(scope.send_tagged(&long, 1, 2));
+                    }
+                    flooded.store(1, SeqCst);
+                }
+            });
+        });
+        run.unwrap();
+    });
 }

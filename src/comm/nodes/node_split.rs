@@ -2,7 +2,7 @@
 
 use super::{Comm, NodeGroup};
 use crate::element::Element;
-use crate::fabric::Signature;
+use crate::fabric::{Signature, Thread};
 use crate::net::{Net, NetError, NodeLayout};
 use crate::sync::Arc;
 use std::panic::Location;
@@ -106,6 +106,7 @@ impl Comm {
         let since = std::time::Instant::now();
         let limit = world.deadline();
         let mut pause = || {
+            Thread::here().go_on();
             if world.is_poisoned(run) || world.hear_cancel(me, run) {
                 return Err(NetError::new("another rank has failed"));
             }

@@ -30,6 +30,11 @@ pub(crate) trait Running {
     /// is, or has failed.
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
 
+    /// What peers may wait for of it, from its start on.
+    fn share(&self) -> Share {
+        Share::Nothing
+    }
+
     /// Whether peers may still wait that this rank publishes something for it.
     fn owes(&self) -> bool;
 
@@ -205,15 +210,7 @@ impl<'env> Open<'env> {
         self.open.get() > 0
     }
 
-    /// Goes on with all that the thread has started, if peers may wait for work of it.
-    #[inline(always)]
-    pub(crate) fn go_on_with_work(&self) {
-        if self.mark.owes_work() {
-            go_on_here();
-        }
-    }
-
-    /// The same if they may wait for anything.
+    /// Goes on with all that the thread has started, if peers may wait for some of it.
     #[inline(always)]
     pub(crate) fn go_on_with_all(&self) {
         if self.mark.has_started() {

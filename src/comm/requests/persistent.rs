@@ -6,7 +6,7 @@ use super::pending::Lent;
 use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
 use crate::Status;
-use crate::fabric::{EarlyReceive, Share};
+use crate::fabric::EarlyReceive;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -107,15 +107,14 @@ impl<T> fmt::Debug for Persistent<'_, '_, T> {
 /// What became of a call that was started again.
 pub(super) enum Restarted {
     Over,
-    /// Peers may wait for this of it.
-    Open(Share),
+    Open,
     /// It is an early receive, in a slot that is still to be found.
     Early(EarlyReceive),
 }
 
 impl Restarted {
-    pub(super) fn of(is_over: bool, share: Share) -> Self {
-        if is_over { Restarted::Over } else { Restarted::Open(share) }
+    pub(super) fn of(is_over: bool) -> Self {
+        if is_over { Restarted::Over } else { Restarted::Open }
     }
 }
 
@@ -143,7 +142,7 @@ impl<'env> Restart<'env> for Collective<'env> {
         let begun = scope.begin(self.job().call(), at);
         // SAFETY: made with this port (`set_up`), which `begin` has compared; the scope completes
         // the call, or waits until nobody has its memory.
-        Restarted::of(unsafe { scope.launch(self, begun) }, self.share())
+        Restarted::of(unsafe { scope.launch(self, begun) })
     }
 }
 
@@ -220,7 +219,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
         match persistent.again.start(self, Location::caller()) {
             Restarted::Over => OpenRequest::over(persistent),
-            Restarted::Open(share) => self.open(persistent.again, share),
+            Restarted::Open => {
+                let share = persistent.again.running().share();
+                self.open(persistent.again, share)
+            }
             Restarted::Early(early) => {
                 let (open, port) = (self.open, &self.comm.port);
                 // SAFETY: the buffer is borrowed for longer than the scope, which does not end

@@ -1,7 +1,7 @@
 //! The calls that can be started.
 
 use super::forms::Form;
-use super::open::{Failure, Progress, Underway};
+use super::open::{Failure, Progress, Running as _, Underway};
 use super::pending::{FewValues, Kept, ManyValues, PendingCollective, Yield};
 use super::started_collective::{Collective, show, take};
 use super::{OpenRequest, Requests};

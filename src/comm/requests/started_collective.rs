@@ -104,12 +104,6 @@ impl<'env> Collective<'env> {
         Collective { lane: LaneCall::of(port, progress), job, stage: Stage::Begun }
     }
 
-    /// What peers may wait for of it.
-    #[inline(always)]
-    pub(super) fn share(&self) -> Share {
-        if self.job.is_brief() { Share::Look } else { Share::Work }
-    }
-
     #[inline(always)]
     pub(super) fn job(&self) -> &Job<'env> {
         &self.job
@@ -177,6 +171,10 @@ impl Running for Collective<'_> {
             *stage = Stage::Done;
         }
         Ok(*stage == Stage::Done)
+    }
+
+    fn share(&self) -> Share {
+        if self.job.is_brief() { Share::Look } else { Share::Work }
     }
 
     fn owes(&self) -> bool {

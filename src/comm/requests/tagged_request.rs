@@ -225,7 +225,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
         };
         let is_over = state.is_ok();
         request.start_again(state);
-        Restarted::of(is_over, Share::Nothing)
+        Restarted::of(is_over)
     }
 
     fn status(&self) -> Option<Status> {
