@@ -57,7 +57,7 @@ mod whole {
     pub(crate) use std::thread_local;
     pub(crate) use std::time::Instant;
 
-    /// A number that no other live thread has.
+    /// An even number that no other live thread has.
     #[inline(always)]
     pub(crate) fn this_thread() -> usize {
         // In a shared library a thread-local is a call.
@@ -82,7 +82,7 @@ mod whole {
         ))]
         {
             std::thread_local! {
-                static MARK: u8 = const { 0 };
+                static MARK: u64 = const { 0 };
             }
             MARK.with(|mark| std::ptr::from_ref(mark).addr())
         }

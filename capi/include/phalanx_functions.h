@@ -1610,7 +1610,8 @@ phx_err phx_wait_any_at(phx_requests *scope,
                         int line);
 
 /*
- Whether a started call is complete: `complete` is 1 or 0. It is still to be waited for.
+ Whether a started call is complete: `complete` is 1 or 0. It is still to be waited for. As any
+ call, it moves all that the rank has started: ranks may test in different orders.
 
  # Safety
  `complete` is null or valid; `file` is null or a string that stays.

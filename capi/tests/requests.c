@@ -180,6 +180,39 @@ static void messages(phx_requests *s, void *argument) {
     }
 }
 
+/* Any call moves what was started: each rank tests in an order of its own, rank 1 only probes until
+ * it may go on, and rank 0 waits. */
+static void orders(phx_requests *s, void *argument) {
+    enum { OPEN = 4, LENGTH = 2000 };
+    phx_comm *c = phx_requests_comm(s);
+    int r = phx_rank(c), p = phx_size(c), done = 0;
+    int32_t(*x)[LENGTH] = calloc(OPEN, sizeof *x), word = 0;
+    phx_request q[OPEN];
+    (void)argument;
+    for (int k = 0; k < OPEN; k++) {
+        x[k][LENGTH - 1] = 1;
+        OK(phx_start_all_reduce(s, x[k], LENGTH, PHX_I32, PHX_SUM, &q[k]));
+    }
+    if (r == 0 && p > 1) {
+        OK(phx_wait(s, q[2], NULL));
+        q[2] = 0;
+        OK(phx_send_tagged(c, &word, 1, PHX_I32, 1, 5));
+    } else if (r == 1) {
+        for (phx_status status; !done;)
+            OK(phx_try_probe(c, 0, 5, &done, &status));
+        OK(phx_recv_tagged(c, &word, 1, PHX_I32, 0, 5, NULL));
+    }
+    for (int k = 0; k < OPEN; k++)
+        for (done = q[(k + r) % OPEN] == 0; !done;)
+            OK(phx_test(s, q[(k + r) % OPEN], &done));
+    for (int k = 0; k < OPEN; k++) {
+        if (q[k] != 0)
+            OK(phx_wait(s, q[k], NULL));
+        WANT(x[k][LENGTH - 1] == p);
+    }
+    free(x);
+}
+
 static void rank(phx_comm *c, void *argument) {
     int p = phx_size(c), r = phx_rank(c);
     (void)argument;
@@ -204,6 +237,7 @@ static void rank(phx_comm *c, void *argument) {
         }
     }
     OK(phx_requests(c, messages, NULL));
+    OK(phx_requests(c, orders, NULL));
 }
 
 /* A rank whose call fails while another copies its message: it may change its buffer at once. */

@@ -5,13 +5,13 @@ const TWINS: &[(&str, &str, &str)] = &[
     // What a communicator admits, and how it ends.
     (
         "admit: on any thread",
-        "self.thread == this_thread() && self.port.is_open()",
-        "(TWIN || self.thread == this_thread()) && self.port.is_open()",
+        "self.thread.for_calls.load(Relaxed) == this_thread() && self.port.is_open()",
+        "(TWIN || self.thread.for_calls.load(Relaxed) == this_thread()) && self.port.is_open()",
     ),
     (
         "protect: passes no panic on",
-        "if is_over || ![0, this_thread()].contains(&self.thread) {",
-        "if TWIN || is_over || ![0, this_thread()].contains(&self.thread) {",
+        "if is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {",
+        "if TWIN || is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {",
     ),
     (
         "drop: a thread's panic is not told",
@@ -27,6 +27,11 @@ const TWINS: &[(&str, &str, &str)] = &[
         "drop: accounts are not compared",
         "if self.failed.load(Relaxed) || world.is_poisoned(self.run) {",
         "if TWIN || self.failed.load(Relaxed) || world.is_poisoned(self.run) {",
+    ),
+    (
+        "progress: a call goes on with its own alone",
+        "if self.thread.has_started() && self.is_admitted() {",
+        "if !TWIN && self.thread.has_started() && self.is_admitted() {",
     ),
     // Teams.
     (

@@ -89,6 +89,11 @@ const LEAVES_EARLY: [&str; 16] = [
     "Type_size",
 ];
 
+/// Of those, what does not come to an early receive by itself: it posts them if another rank has
+/// left something, for whoever left it may wait.
+const HEEDS_EARLY: [&str; 9] =
+    ["Isend", "Irsend", "Ibsend", "Irecv", "Send", "Start", "Startall", "Test", "Testany"];
+
 /// A parameter: its type in C, the one of the list, and its name.
 pub(crate) struct Parameter<'a> {
     pub(crate) c: String,
@@ -343,6 +348,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
             false => run,
         };
         let run = match is_raw || LEAVES_EARLY.contains(&base) {
+            true if HEEDS_EARLY.contains(&base) => format!("caller.heed_early(); {run}"),
             true => run,
             false => format!("caller.publish(); {run}"),
         };

@@ -288,6 +288,17 @@ fn collectives_that_complete_later_matched_probes_and_order() {
 }
 
 #[test]
+fn any_call_moves_what_its_rank_has_started() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "progress.c", &[]);
+    for (ranks, seed) in [(1, "1"), (2, "20"), (3, "300"), (4, "4000")] {
+        assert_eq!(succeed(ranks, &program, &[seed, "20"]), "progress fine\n");
+    }
+}
+
+#[test]
 fn started_collectives_in_any_mixture() {
     if !has("cc") {
         return;

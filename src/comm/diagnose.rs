@@ -7,7 +7,7 @@ use crate::fabric::{
     disagreement, disagreement_with_waiting, in_words,
 };
 use crate::schedule::Algorithm;
-use crate::sync::{Instant, panicking, resume_unwind, this_thread};
+use crate::sync::{Instant, panicking, resume_unwind};
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -24,9 +24,16 @@ impl Comm {
         at: &'static Location<'static>,
         call: BeginningCall,
     ) -> bool {
-        // In a frame of its own: a call that is recorded comes here each time.
-        if self.port.is_recorded() && self.is_admitted() {
-            self.record_call(sig, at, &call);
+        // What the thread has started moves in each call: another rank may wait for it, and this one
+        // may make no call in which it waits. An operator may fail there, and so end the run.
+        if self.thread.has_started() && self.is_admitted() {
+            Thread::here().go_on();
+        }
+        // In a frame of its own: a call that is recorded, or beside others, comes here each time.
+        if self.is_admitted() {
+            if self.port.is_recorded() {
+                self.record_call(sig, at, &call);
+            }
             return true;
         }
         self.refuse_or_not(sig, at, call)
@@ -46,10 +53,12 @@ impl Comm {
         if run != world.run() {
             self.throw(OVER, sig, at);
         }
-        if self.thread == 0 {
+        if self.thread.is_nobodys() {
             self.settle_here();
+            // Of the thread's other communicators.
+            Thread::here().go_on();
         }
-        if self.thread != this_thread() {
+        if !self.thread.is_here() {
             let what =
                 "it belongs to the thread that used it first (a team's: to its rank's thread)";
             self.throw(what, sig, at);
@@ -84,8 +93,10 @@ impl Comm {
                 }
                 return true;
             }
-            // A failure elsewhere, which is none of this run's.
+            // A failure elsewhere, which is none of this run's; or a rank waits until this one has
+            // looked for its message (`Port::post_tagged`).
             world.reopen(member, run);
+            Thread::here().publish();
         }
     }
 
@@ -104,7 +115,7 @@ impl Comm {
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
     /// recorded, and so always come to [`refuse`](Comm::refuse).
     fn is_admitted(&self) -> bool {
-        self.thread == this_thread() && self.port.is_open_at_all()
+        self.thread.is_here() && self.port.is_open_at_all()
     }
 
     /// Ends the run because of an argument of this rank's.

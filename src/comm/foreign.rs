@@ -10,7 +10,7 @@ use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
-use crate::sync::{Arc, Instant, catch_unwind, this_thread};
+use crate::sync::{Arc, Instant, catch_unwind};
 use std::any::Any;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location};
@@ -131,7 +131,7 @@ impl Comm {
     /// `place` and the communicator stay until then.
     #[inline(always)]
     unsafe fn enter_own_thread(&mut self, place: &mut MaybeUninit<CatchScope>) -> Entered<'static> {
-        if self.thread == 0 {
+        if self.thread.is_nobodys() {
             self.settle_here();
         }
         let world = std::ptr::from_ref(self.port.fabric().world());
@@ -193,12 +193,11 @@ impl Comm {
     /// As there.
     #[inline(always)]
     pub(crate) unsafe fn adopt(&mut self) {
-        let here = this_thread();
-        if self.thread != here {
-            if self.thread == 0 {
+        if !self.thread.is_here() {
+            if self.thread.is_nobodys() {
                 return self.settle_here();
             }
-            self.thread = here;
+            self.thread = Thread::here().mark();
         }
     }
 

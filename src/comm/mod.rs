@@ -72,9 +72,9 @@ pub(crate) use route::explain_team;
 
 use crate::error::{Error, thrown};
 use crate::exec::Workspace;
-use crate::fabric::{CommState, Digest, Port, Thread, discard};
+use crate::fabric::{CommState, Digest, Port, Thread, ThreadMark, discard};
 use crate::order::Order;
-use crate::sync::{Arc, catch_unwind, panicking, this_thread};
+use crate::sync::{Arc, catch_unwind, panicking};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
@@ -116,8 +116,8 @@ use std::fmt;
 /// ```
 pub struct Comm {
     port: Port,
-    /// The thread that the communicator belongs to; 0 for none yet.
-    thread: usize,
+    /// The thread that the communicator belongs to; nobody's for none yet.
+    thread: &'static ThreadMark,
     choice: Choice,
     order: Order,
     /// The choice outside of views.
@@ -162,7 +162,7 @@ impl Comm {
         let default_choice = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
-            thread: 0,
+            thread: ThreadMark::none(),
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
@@ -235,10 +235,10 @@ impl Comm {
         if self.spans_nodes() { self.size_on_nodes() } else { self.port.size() }
     }
 
-    /// Takes part in run `run`, on the calling thread.
+    /// Takes part in run `run`, on the calling thread, which is `thread`.
     #[inline(always)]
-    pub(crate) fn join_run(&mut self, run: u64) {
-        self.thread = this_thread();
+    pub(crate) fn join_run(&mut self, thread: &'static Thread, run: u64) {
+        self.thread = thread.mark();
         self.port.join_run(run);
         if self.slow_path {
             self.node_group = None;
@@ -313,7 +313,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        if self.thread == 0 {
+        if self.thread.is_nobodys() {
             self.settle_here();
         }
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
@@ -344,7 +344,7 @@ impl Comm {
             return cause.map_or(Error::Dead, |(error, _)| error);
         };
         let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
-        if is_over || ![0, this_thread()].contains(&self.thread) {
+        if is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {
             return cause; // It has no say in the run that is going on.
         }
         let late = world.poison(run, member, Some(cause));
@@ -366,7 +366,7 @@ impl Comm {
     /// be lent.
     #[cold]
     fn settle_here(&mut self) {
-        self.thread = this_thread();
+        self.thread = Thread::here().mark();
         if self.roster.is_none() {
             let fabric = self.port.fabric();
             let member = fabric.member(self.port.rank());

@@ -28,6 +28,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
+use crate::sync::diagnostic::Ordering::Relaxed;
 use crate::sync::{Arc, this_thread};
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
@@ -232,9 +233,12 @@ impl Comm {
         self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Message(params))
     }
 
+    /// Whether the communicator may be used here and now, and its thread has started no calls that
+    /// are to go on first.
     #[inline(always)]
     pub(super) fn belongs_to_thread_and_run(&self) -> bool {
-        self.thread == this_thread() && self.port.is_open()
+        // Relaxed: the thread's own, or another one's, whose number is none of this one's.
+        self.thread.for_calls.load(Relaxed) == this_thread() && self.port.is_open()
     }
 
     /// Whether the ranks are on several nodes.
@@ -420,6 +424,30 @@ impl Comm {
         params: CallParams,
     ) -> Option<StartedCall> {
         let begun = self.begin(sig, at, params)?;
+        self.compared(begun, params)
+    }
+
+    /// [`begin_compared`](Comm::begin_compared) of a call that is started, and waited for later. It
+    /// goes on with others only if peers wait for work of those: many may be under way.
+    #[inline(always)]
+    pub(super) fn begin_started(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: CallParams,
+    ) -> Option<StartedCall> {
+        let may_begin = self.thread.is_here_and_owes_no_work() && self.port.is_open();
+        if !may_begin && !self.refuse(sig, at, BeginningCall::Collective(params)) {
+            return None;
+        }
+        let begun = self.port.begin(sig, at, params);
+        self.compared(begun, params)
+    }
+
+    /// Compares the counts of the call `begun`, if that is still to be done. None if it must not go
+    /// on.
+    #[inline(always)]
+    fn compared(&mut self, begun: StartedCall, params: CallParams) -> Option<StartedCall> {
         if params.digest != Digest::NONE && self.port.has_new_counts() {
             self.port.log_call(begun);
             if let Err(stop) = self.port.compare_counts() {

@@ -35,6 +35,7 @@ mod tagged_queue;
 mod tagged_ring;
 mod team_state;
 mod thread;
+mod thread_mark;
 mod ticket;
 mod unfit_receive;
 
@@ -65,6 +66,8 @@ pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]
 pub use thread::RankWait;
 pub(crate) use thread::{Background, CatchScope, Entered, Seen, Thread};
+#[cfg(not(loom))]
+pub(crate) use thread_mark::{Share, ThreadMark};
 pub(crate) use ticket::{Envelope, Ticket};
 pub(crate) use unfit_receive::UnfitReceive;
 #[cfg(loom)]

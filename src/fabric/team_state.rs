@@ -454,11 +454,14 @@ impl TeamState {
         self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer, is_proof))
     }
 
-    /// Goes on with the calls that `rank`'s thread, the calling one, has started; returns how many
-    /// of them others may still wait for.
+    /// Goes on with the calls that `rank`'s thread, the calling one, which is about to wait, has
+    /// started; returns how many of them others may still wait for.
     #[inline]
     pub(crate) fn carry_on(&self, rank: usize) -> usize {
-        self.thread(rank).map_or(0, Thread::carry_on)
+        let Some(thread) = self.thread(rank) else { return 0 };
+        // Whoever judges the wait is to find the receives.
+        thread.publish();
+        thread.carry_on()
     }
 
     pub(crate) fn end_wait(&self, rank: usize) {

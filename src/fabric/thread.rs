@@ -3,6 +3,7 @@
 //! waits in one place at a time. See `README.md`, "Circles".
 
 use super::team_state::TeamState;
+use super::thread_mark::ThreadMark;
 use crate::error::CallSite;
 use crate::sync::diagnostic::{self, AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, Site, consume, publish};
@@ -33,6 +34,9 @@ pub(crate) struct Thread {
     parts: diagnostic::AtomicPtr<CatchScope>,
     /// What the thread goes on with while it waits, the latest first. Used by the thread only.
     started: diagnostic::AtomicPtr<Started>,
+    /// What its communicators know it by.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    mark: ThreadMark,
     /// The ranks that the thread is beside that of its outermost run: those to be told
     /// when that fails, or when the thread ends.
     #[cfg(not(loom))]
@@ -43,14 +47,14 @@ pub(crate) struct Thread {
 /// circle.
 const LOOSE: u32 = 1 << 31;
 
-/// Calls that a thread has started, and goes on with while it waits for something else.
+/// Calls that a thread has started, and goes on with in each call, and while it waits.
 pub(crate) trait Background {
-    /// Goes on as far as it can without waiting. Returns for how many calls others may still wait
-    /// that this rank publishes something. Never unwinds.
+    /// Goes on as far as it can without waiting, but for receives that only this rank knows of.
+    /// Returns for how many calls others may still wait that this rank publishes something. Never
+    /// unwinds.
     fn carry_on(&self) -> usize;
 
     /// Posts the receives that only this rank knows of. Never unwinds.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     fn publish(&self);
 }
 
@@ -128,6 +132,7 @@ impl Thread {
             told: diagnostic::Mutex::new(None),
             parts: diagnostic::AtomicPtr::new(null_mut()),
             started: diagnostic::AtomicPtr::new(null_mut()),
+            mark: ThreadMark::nobody(),
             #[cfg(not(loom))]
             hats: diagnostic::Mutex::new(Vec::new()),
         }))
@@ -310,8 +315,9 @@ impl Thread {
         Entered(self, below)
     }
 
-    /// Calls `f`; wherever the thread waits meanwhile it goes on with `work`.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    /// Calls `f`; wherever the thread waits meanwhile, and in each call that it makes while its
+    /// [mark](Thread::mark) says so, it goes on with `work`.
+    #[cfg(not(loom))]
     pub(crate) fn beside<R>(&self, work: &dyn Background, f: impl FnOnce() -> R) -> R {
         struct Out<'a>(&'a Thread, *mut Started);
         impl Drop for Out<'_> {
@@ -334,6 +340,30 @@ impl Thread {
         f()
     }
 
+    /// What its communicators know it by.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn mark(&'static self) -> &'static ThreadMark {
+        &self.mark
+    }
+
+    /// Goes on with what was started, if peers may wait for some of it; whether they still may. Each
+    /// call that does not end at its first look comes here, and each other one while its
+    /// communicator's [mark](ThreadMark) says that there is something.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn go_on(&self) -> bool {
+        self.mark.has_started() && self.go_on_now()
+    }
+
+    #[cfg(not(loom))]
+    #[cold]
+    #[inline(never)]
+    fn go_on_now(&self) -> bool {
+        self.carry_on();
+        self.mark.has_started()
+    }
+
     /// Goes on with what was started; returns how many calls others may still wait for.
     #[inline]
     pub(super) fn carry_on(&self) -> usize {
@@ -350,8 +380,7 @@ impl Thread {
     }
 
     /// Posts the receives that only the thread's ranks know of.
-    #[cfg(not(loom))]
-    pub(super) fn publish(&self) {
+    pub(crate) fn publish(&self) {
         let mut at = self.started.load(Relaxed);
         // SAFETY: as in `carry_on`.
         while let Some(started) = unsafe { at.as_ref() } {
@@ -436,10 +465,15 @@ mod here {
         static LATE: Cell<Option<&'static Thread>> = const { Cell::new(None) };
     }
 
+    fn here_from_now_on(thread: &'static Thread) -> &'static Thread {
+        thread.mark.be_here();
+        thread
+    }
+
     #[cold]
     fn late() -> &'static Thread {
         LATE.with(|late| {
-            let thread = late.get().unwrap_or_else(Thread::leak);
+            let thread = late.get().unwrap_or_else(|| here_from_now_on(Thread::leak()));
             late.set(Some(thread));
             thread
         })
@@ -448,7 +482,7 @@ mod here {
     impl Here {
         fn new() -> Self {
             let idle = IDLE.lock().unwrap_or_else(|e| e.into_inner()).pop();
-            Here(idle.unwrap_or_else(Thread::leak))
+            Here(here_from_now_on(idle.unwrap_or_else(Thread::leak)))
         }
     }
 

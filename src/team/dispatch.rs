@@ -143,23 +143,18 @@ impl<J: Copy> Dispatch<J> {
     }
 
     /// Waits until every worker is done with the latest job. `crowded` as in
-    /// [`next`](Dispatch::next).
+    /// [`next`](Dispatch::next). Calls `meanwhile` again and again, which says whether it may soon
+    /// have something to do; once with the worker, when the wait for a worker has lasted for `limit`.
     #[inline(always)]
-    pub(crate) fn await_done(&self, wait: Wait, crowded: bool) {
-        self.await_done_or_warn(wait, crowded, None, &|_| ());
-    }
-
-    /// The same; a wait for a worker that lasts for `limit` calls `warn` with the worker, once.
-    #[inline(always)]
-    pub(crate) fn await_done_or_warn(
+    pub(crate) fn await_done(
         &self,
         wait: Wait,
         crowded: bool,
         limit: Option<Duration>,
-        warn: &dyn Fn(usize),
+        meanwhile: impl Fn(Option<usize>) -> bool,
     ) {
         if !self.seats.is_empty() {
-            self.await_workers(wait, crowded, limit, warn);
+            self.await_workers(wait, crowded, limit, &meanwhile);
         }
     }
 
@@ -168,27 +163,28 @@ impl<J: Copy> Dispatch<J> {
         wait: Wait,
         crowded: bool,
         limit: Option<Duration>,
-        warn: &dyn Fn(usize),
+        meanwhile: &dyn Fn(Option<usize>) -> bool,
     ) {
         let epoch = self.order.epoch.load(Ordering::Relaxed);
-        let mut longest = Duration::from_micros(50);
+        let mut longest = SHORT;
         for (worker, seat) in self.seats.iter().enumerate() {
             let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
             // Ordering: pairs with the store in `done`.
             let done = || seat.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
-                if patience.stalls(limit) {
-                    warn(worker);
-                }
+                let is_busy = meanwhile(patience.stalls(limit).then_some(worker));
                 if let Pause::Nap(nap) = patience.pause() {
                     nap_for(nap.min(longest));
                     // A run may last for years; and nothing may unwind here, while workers run.
-                    longest = longest.saturating_mul(2);
+                    longest = if is_busy { SHORT } else { longest.saturating_mul(2) };
                 }
             }
         }
     }
 }
+
+/// The first naps of a caller, and all while it has something to do.
+const SHORT: Duration = Duration::from_micros(50);
 
 /// The caller has no [`Sleeper`] of its own (each run may come from another thread);
 /// it sleeps by the clock. Only runs that take long get here.

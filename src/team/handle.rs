@@ -579,6 +579,8 @@ impl Team {
     fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
         let thread = Thread::here();
         let is_inner = thread.is_in_a_run();
+        // A call of the outer run's rank, as any other.
+        thread.go_on();
         let mut caller = match self.caller.try_lock() {
             Ok(caller) => caller,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
@@ -600,7 +602,7 @@ impl Team {
         if comm.first_touch() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(WorkerJob::FirstTouch) };
-            shared.dispatch.await_done(shared.wait, false);
+            shared.dispatch.await_done(shared.wait, false, None, |_| thread.go_on());
         }
         let run = shared.world.begin(self.size());
         // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
@@ -618,7 +620,7 @@ impl Team {
         }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
         shared.take_part(thread, 0, run, comm, body);
-        shared.await_workers(run);
+        shared.await_workers(thread, run);
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {

@@ -12,7 +12,7 @@ use std::panic::AssertUnwindSafe;
 /// Returns whether the communicator is as good as new, and nothing is recorded.
 #[inline(always)]
 pub(crate) fn take_part(
-    thread: &Thread,
+    thread: &'static Thread,
     world: &TeamState,
     rank: usize,
     run: u64,
@@ -20,7 +20,7 @@ pub(crate) fn take_part(
     body: RunBody,
 ) -> bool {
     let fabric = comm.fabric_id();
-    comm.join_run(run);
+    comm.join_run(thread, run);
     world.records(rank).begin_run();
     // SAFETY: once for each rank of a run, while `Team::run` waits for all of them with what the
     // body was made of.

@@ -123,7 +123,7 @@ impl WorkerShared {
     #[inline(always)]
     pub(super) fn take_part(
         &self,
-        thread: &Thread,
+        thread: &'static Thread,
         rank: usize,
         run: u64,
         comm: &mut Comm,
@@ -219,10 +219,14 @@ impl WorkerShared {
 
     /// Waits, as the caller, until the workers have done their parts of run `run`.
     #[inline(always)]
-    pub(super) fn await_workers(&self, run: u64) {
+    pub(super) fn await_workers(&self, thread: &Thread, run: u64) {
         let (world, limit) = (&self.world, self.world.stall_warning());
-        let warn = |worker| world.warn_of_stall(LongWait::ForEnd { peer: worker + 1 }, run);
-        self.dispatch.await_done_or_warn(self.wait, world.is_crowded(), limit, &warn);
+        self.dispatch.await_done(self.wait, world.is_crowded(), limit, |stalled| {
+            if let Some(worker) = stalled {
+                world.warn_of_stall(LongWait::ForEnd { peer: worker + 1 }, run);
+            }
+            thread.go_on()
+        });
     }
 
     /// How run `run` went. Only while no rank runs.

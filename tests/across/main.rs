@@ -75,6 +75,33 @@ fn lanes_give_the_same() {
     assert!(what.contains("1 to 2"), "{what}");
 }
 
+/// Rank 0 waits for node 1, whose rank waits for a message of rank 1, which waits for what ranks 0
+/// and 1 have started on their node.
+#[test]
+fn a_wait_for_another_node_moves_what_was_started() {
+    for n in [1, 3000] {
+        let sums = good(run_on(&[2, 1], false, Some(Duration::from_secs(60)), |comm| {
+            let (rank, mut part) = (comm.rank(), comm.split(comm.node(), 0));
+            let (mut x, mut word) = (vec![1u64; n], [rank]);
+            part.requests(|scope| {
+                let sum = scope.all_reduce(&mut x, op::Sum);
+                if rank == 0 {
+                    comm.broadcast(&mut word, 2);
+                }
+                let sum = scope.wait(sum)[n - 1];
+                match rank {
+                    0 => return sum,
+                    1 => comm.send(&[1u8], 2),
+                    _ => comm.recv(&mut [0u8], 1),
+                }
+                comm.broadcast(&mut word, 2);
+                sum
+            })
+        }));
+        assert_eq!(sums, [2, 2, 1]);
+    }
+}
+
 /// The error of the node that found it; the others say that a node has failed.
 fn causes<R: std::fmt::Debug>(results: Vec<Result<Vec<R>, Error>>) -> Vec<String> {
     assert!(results.iter().all(Result::is_err), "{results:?}");

@@ -3,6 +3,9 @@
 // To forget a request is what is tested.
 #![allow(clippy::forget_non_drop)]
 
+#[path = "requests/progress.rs"]
+mod progress;
+
 use crate::common::{Dice, bomb, check_usable, compose, failure, team, watched, watched_cases};
 use phalanx::{Comm, Error, OpenRequest, Requests, Team, Wait, op};
 use std::time::Duration;

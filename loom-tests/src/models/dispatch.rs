@@ -59,7 +59,7 @@ macro_rules! bodies {
                 for job in 1..=jobs {
                     // SAFETY: the only caller; all are done with the last job.
                     unsafe { dispatch.start(Job::Work(&cells)) };
-                    dispatch.await_done(Wait::Yield, false);
+                    dispatch.await_done(Wait::Yield, false, None, |_| false);
                     for cell in &cells[..workers] {
                         assert_eq!(read(cell), job);
                         write(cell, 99);

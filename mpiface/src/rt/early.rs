@@ -9,7 +9,8 @@
 //!   posted ones first. `look` takes messages from lanes only while nothing is posted and nothing
 //!   lies unexpected; if there is such, the early ones are posted first.
 //! - A rank posts them all (`publish`) when it begins any call but those that start short messages
-//!   or look for their end, and before it waits for long. So whoever waits for a rank that is in a
+//!   or look for their end, and before it waits for long. Those others post them if another rank
+//!   has left something (`heed_early`). So whoever waits for a rank that is in a
 //!   call, and judges whether it can go on, finds its receives posted.
 //! - What another rank leaves in the queue meanwhile (a long or a synchronous message, or one for
 //!   which the lane had no room) shows in the queue's number `left`.
@@ -164,6 +165,15 @@ impl Rank {
     #[inline]
     pub fn publish(&self) {
         if self.has_early() {
+            self.publish_all();
+        }
+    }
+
+    /// Posts all early receives if another rank has left something that they may be for: a
+    /// synchronous message, whose sender waits.
+    #[inline(always)]
+    pub fn heed_early(&self) {
+        if self.has_early() && self.left_nothing().is_none() {
             self.publish_all();
         }
     }

@@ -432,6 +432,8 @@ fn loop_until(
                 Err(e) => node.failed(&e),
             }
         }
+        // Another rank of this node may wait for what this one has started on a part of it.
+        Thread::here().go_on();
         if world.is_poisoned(run) || world.hear_cancel(me, run) {
             node.comm.stop(Stop::Poisoned);
             node.comm.nothing_to_return();

@@ -3,7 +3,7 @@
 use super::{Comm, NodeGroup};
 use crate::comm::split::splitting;
 use crate::element::Element;
-use crate::fabric::{LongWait, Signature};
+use crate::fabric::{LongWait, Signature, Thread};
 use crate::net::{Net, NetError, NodeLayout};
 use crate::sync::Arc;
 use std::panic::Location;
@@ -112,6 +112,7 @@ impl Comm {
         let since = std::time::Instant::now();
         let (limit, mut stall) = (world.deadline(), world.stall_warning());
         let mut pause = || {
+            Thread::here().go_on();
             if world.is_poisoned(run) || world.hear_cancel(me, run) {
                 return Err(NetError::new("another rank has failed"));
             }

@@ -242,6 +242,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// [`wait_any`](Requests::wait_any) for requests by their slots; none for one that is over.
     #[track_caller]
     pub(crate) fn wait_any_of(&mut self, requests: impl Iterator<Item = Option<usize>>) -> usize {
+        self.open.go_on_with_all();
         let mut slots = Vec::new();
         for (i, slot) in requests.enumerate() {
             let Some(slot) = slot else { return i };

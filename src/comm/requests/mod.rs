@@ -119,9 +119,12 @@ impl Comm {
     /// **Progress.** Up to 64 bytes of input (a rank's; of scatter, reduce-scatter and all-to-all
     /// those for all ranks), a call is complete when all ranks have *started* it; among up to eight
     /// ranks up to 512 bytes, or 256 where all give to all. A longer one needs every rank's part of
-    /// the work, which a rank does wherever it waits in the library (on any communicator), and in
-    /// [`wait`](Requests::wait) and [`test`](Requests::test): a rank that computes makes none.
-    /// Algorithms that a view of the communicator forces are for its blocking calls only.
+    /// the work. **Any call of a rank moves everything that its thread has started**, on whichever
+    /// communicator or team: a test, a probe, a message, a barrier, [`check`](Comm::check), another
+    /// start. So two ranks may test, or wait, in different orders. A rank that computes, or waits
+    /// outside of the library, moves nothing; nor do accessors ([`rank`](Comm::rank)), and a `wait`
+    /// for what is complete. Algorithms that a view of the communicator forces are for its blocking
+    /// calls only.
     ///
     /// Of 64 calls under way on a communicator the oldest is completed before another one starts.
     ///
@@ -186,7 +189,8 @@ impl Comm {
             self.nothing_to_return();
         }
         let desk = self.work.desk.take().unwrap_or_default();
-        let open = Open::new(desk, self.port.is_recorded());
+        let thread = Thread::here();
+        let open = Open::new(desk, self.port.is_recorded(), thread.mark());
         let id = self.port.id();
         let within = || {
             let (open, failed_tests) = (&open, 0);
@@ -195,7 +199,7 @@ impl Comm {
             scope.complete(at);
             result
         };
-        let result = Thread::here().beside(&open, || catch_unwind(AssertUnwindSafe(within)));
+        let result = thread.beside(&open, || catch_unwind(AssertUnwindSafe(within)));
         let payload = match result {
             Ok(result) => {
                 self.port.end_early(open.address());
@@ -335,7 +339,8 @@ impl<'scope> Requests<'scope, '_> {
         self.wait_any_of(requests.iter().map(OpenRequest::slot))
     }
 
-    /// Goes on with the call as far as that is possible without waiting; whether it is complete.
+    /// Goes on with the call, and with all else that the thread has started, as far as that is
+    /// possible without waiting; whether the call is complete.
     ///
     /// A loop of these is the rank's own code to the others. If the rank that is awaited waits in
     /// another collective call on the communicator than the ranks agree about, the loop ends with
@@ -360,19 +365,29 @@ impl<'scope> Requests<'scope, '_> {
     #[inline]
     #[track_caller]
     pub fn test<B>(&mut self, request: &mut OpenRequest<'scope, B>) -> bool {
-        let RequestState::Open(slot) = request.state else { return true };
-        match self.open.advance(slot) {
-            Progress::Done => true,
-            Progress::Open => self.look_around(slot, Location::caller()),
-            Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
+        let (progress, slot) = match request.state {
+            RequestState::Over(_) => (Progress::Done, None),
+            RequestState::Open(slot) => (self.open.advance(slot), Some(slot)),
+        };
+        match (progress, slot) {
+            (Progress::Open, Some(slot)) => self.look_around(slot, Location::caller()),
+            (Progress::Failed, _) => self.fail(slot, Stop::Poisoned),
+            _ => {
+                self.open.go_on_with_all();
+                true
+            }
         }
     }
 
-    /// Looks at what would end a wait for the request; whether it is complete.
+    /// Looks at what would end a wait for the request, and at all else that the thread has started;
+    /// whether the request is complete.
     fn look_around(&mut self, slot: usize, at: &'static Location<'static>) -> bool {
         static SIG: Signature = Signature::of::<()>("test", "");
         if !self.comm.check_usable(&SIG, at) {
             self.comm.nothing_to_return();
+        }
+        if !self.open.is_open(slot) {
+            return true;
         }
         if self.comm.port.is_crowded() {
             crate::sync::yield_now();

@@ -4,8 +4,8 @@ use super::tagged_request::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port,
-    Signature, Ticket,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port, Share,
+    Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -29,6 +29,11 @@ pub(crate) trait Running {
     /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
     /// is, or has failed.
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
+
+    /// What peers may wait for of it, from its start on.
+    fn share(&self) -> Share {
+        Share::Nothing
+    }
 
     /// Whether peers may still wait that this rank publishes something for it.
     fn owes(&self) -> bool;
@@ -102,6 +107,8 @@ struct OpenSlot<'env> {
     is_open: bool,
     /// It is an [early receive](EarlyReceive): this rank alone knows of it.
     is_early: bool,
+    /// What peers may wait for until it is complete.
+    share: Share,
 }
 
 const NONE: usize = usize::MAX;
@@ -161,6 +168,8 @@ pub(crate) struct Open<'env> {
     /// Requests that are open.
     open: Cell<usize>,
     pace: Cell<Pace>,
+    /// Its thread's, which counts those that peers may wait for.
+    mark: &'static ThreadMark,
 }
 
 /// How far a request is.
@@ -173,12 +182,12 @@ pub(crate) enum Progress {
 
 impl<'env> Open<'env> {
     #[inline]
-    pub(crate) fn new(desk: Box<WorkDesk>, is_recorded: bool) -> Self {
+    pub(crate) fn new(desk: Box<WorkDesk>, is_recorded: bool, mark: &'static ThreadMark) -> Self {
         let (slots, failure) = (Vec::new(), None);
         let (first_free, first_open) = (NONE, 0);
         let pace = Cell::new(if is_recorded { Pace::Held } else { Pace::Free });
         let inner = RefCell::new(Inner { slots, first_free, first_open, desk, failure });
-        Open { inner, open: Cell::new(0), pace }
+        Open { inner, open: Cell::new(0), pace, mark }
     }
 
     /// What the requests have worked with.
@@ -201,6 +210,20 @@ impl<'env> Open<'env> {
         self.open.get() > 0
     }
 
+    /// Goes on with all that the thread has started, if peers may wait for some of it.
+    #[inline(always)]
+    pub(crate) fn go_on_with_all(&self) {
+        if self.mark.has_started() {
+            go_on_here();
+        }
+    }
+
+    /// Whether the request of a slot is not complete.
+    #[inline(always)]
+    pub(crate) fn is_open(&self, slot: usize) -> bool {
+        self.inner.borrow().slots[slot].is_open
+    }
+
     /// Whether nothing goes on but by [`look`](Open::look), if at all.
     #[inline(always)]
     pub(crate) fn is_held(&self) -> bool {
@@ -218,9 +241,12 @@ impl<'env> Open<'env> {
         if self.is_dead() { Progress::Failed } else { Progress::Open }
     }
 
-    /// Takes a request in; returns its slot.
-    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>) -> usize {
-        self.add_in(&mut self.inner.borrow_mut(), SlotRequest::Underway(request), false)
+    /// Takes a request in, of which peers may wait for `share`; returns its slot.
+    #[inline]
+    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>, share: Share) -> usize {
+        self.mark.begin(share);
+        let inner = &mut self.inner.borrow_mut();
+        self.add_in(inner, SlotRequest::Underway(request), (false, share))
     }
 
     /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.
@@ -261,7 +287,7 @@ impl<'env> Open<'env> {
         early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
         let mut inner = self.inner.borrow_mut();
-        let slot = self.add_in(&mut inner, request, true);
+        let slot = self.add_in(&mut inner, request, (true, Share::Nothing));
         let WorkDesk { early: all, place, .. } = &mut *inner.desk;
         if all.is_empty() {
             port.early_place(place);
@@ -271,10 +297,15 @@ impl<'env> Open<'env> {
     }
 
     #[inline(always)]
-    fn add_in(&self, inner: &mut Inner<'env>, request: SlotRequest<'env>, is_early: bool) -> usize {
+    fn add_in(
+        &self,
+        inner: &mut Inner<'env>,
+        request: SlotRequest<'env>,
+        (is_early, share): (bool, Share),
+    ) -> usize {
         let Inner { slots, first_free, first_open, .. } = inner;
         self.open.set(self.open.get() + 1);
-        let new = OpenSlot { request, is_open: true, is_early };
+        let new = OpenSlot { request, is_open: true, is_early, share };
         let slot = match slots.get_mut(*first_free) {
             Some(free) => {
                 let next = if let SlotRequest::Free(next) = free.request { next } else { NONE };
@@ -346,6 +377,7 @@ impl<'env> Open<'env> {
             Ok(true) => {
                 self.open.set(self.open.get() - 1);
                 at.is_open = false;
+                self.mark.end(at.share);
                 Progress::Done
             }
             Err(why) => {
@@ -551,6 +583,11 @@ impl<'env> Open<'env> {
     #[cold]
     pub(crate) fn abandon(&self) {
         self.pace.set(Pace::Dead);
+        for slot in &mut self.inner.borrow_mut().slots {
+            // Once: a scope may be given up twice.
+            let share = std::mem::replace(&mut slot.share, Share::Nothing);
+            self.mark.end(if slot.is_open { share } else { Share::Nothing });
+        }
         let inner = self.inner.borrow();
         // Early receives no other rank knows of: nobody touches their memory.
         if let (false, Some(place)) = (inner.desk.early.is_empty(), &inner.desk.place) {
@@ -562,17 +599,23 @@ impl<'env> Open<'env> {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn go_on_here() {
+    Thread::here().go_on();
+}
+
 impl Background for Open<'_> {
     fn carry_on(&self) -> usize {
         // Borrowed: one of its requests is at work, below, and owes what it does.
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };
-        self.publish_all(&mut inner);
         let (mut owing, mut slot) = (0, inner.first_open);
         // Of so many that are still to be met.
         let mut open = self.open.get();
         while open > 0 {
-            if inner.slots[slot].is_open {
-                open -= 1;
+            let OpenSlot { is_open, is_early, .. } = inner.slots[slot];
+            open -= usize::from(is_open);
+            if is_open && !is_early {
                 let is_open = self.look_in(&mut inner, slot) == Progress::Open;
                 let request = inner.slots[slot].open();
                 owing += usize::from(is_open && request.is_some_and(|it| it.running().owes()));

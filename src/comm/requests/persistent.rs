@@ -219,7 +219,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
         match persistent.again.start(self, Location::caller()) {
             Restarted::Over => OpenRequest::over(persistent),
-            Restarted::Open => self.open(persistent.again),
+            Restarted::Open => {
+                let share = persistent.again.running().share();
+                self.open(persistent.again, share)
+            }
             Restarted::Early(early) => {
                 let (open, port) = (self.open, &self.comm.port);
                 // SAFETY: the buffer is borrowed for longer than the scope, which does not end

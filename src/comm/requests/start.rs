@@ -1,7 +1,7 @@
 //! The calls that can be started.
 
 use super::forms::Form;
-use super::open::{Failure, Progress, Underway};
+use super::open::{Failure, Progress, Running as _, Underway};
 use super::pending::{FewValues, Kept, ManyValues, PendingCollective, Yield};
 use super::started_collective::{Collective, show, take};
 use super::{OpenRequest, Requests};
@@ -9,7 +9,8 @@ use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
 use crate::fabric::{
-    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Signature, StartedCall, Stop,
+    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Share, Signature, StartedCall,
+    Stop,
 };
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
@@ -457,7 +458,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> StartedCall {
         self.check_place();
         let params = self.params(call);
-        match self.comm.begin_compared(call.sig(), at, params) {
+        match self.comm.begin_started(call.sig(), at, params) {
             Some(begun) => begun,
             None => self.comm.nothing_to_return(),
         }
@@ -492,7 +493,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             None => OpenRequest::over(unsafe { yields.output() }),
             Some(progress) => {
                 let call = Collective::of(&self.comm.port, job.same(), progress);
-                self.open(Box::new(PendingCollective::new(call, kept, yields)))
+                self.open(Box::new(PendingCollective::new(call, kept, yields)), Share::Look)
             }
         }
     }
@@ -512,7 +513,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             // SAFETY: it is over.
             return OpenRequest::over(unsafe { pending.output() });
         }
-        self.open(Box::new(pending))
+        let share = pending.call().share();
+        self.open(Box::new(pending), share)
     }
 
     /// The call `begun` of one rank.
@@ -605,8 +607,12 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.fail(None, Stop::Poisoned)
     }
 
-    /// The request for what is under way. It gives a `B`.
-    pub(super) fn open<B>(&mut self, call: Box<dyn Underway + 'env>) -> OpenRequest<'scope, B> {
-        OpenRequest::open(self.open.add(call))
+    /// The request for what is under way, of which peers may wait for `share`. It gives a `B`.
+    pub(super) fn open<B>(
+        &mut self,
+        call: Box<dyn Underway + 'env>,
+        share: Share,
+    ) -> OpenRequest<'scope, B> {
+        OpenRequest::open(self.open.add(call, share))
     }
 }

@@ -3,7 +3,7 @@
 use super::open::{Failure, Running, Whose};
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneCall, LaneEnd, LaneProgress, Place, Port, Signature, StartedCall, Stop,
+    Disagreement, LaneCall, LaneEnd, LaneProgress, Place, Port, Share, Signature, StartedCall, Stop,
 };
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
@@ -171,6 +171,10 @@ impl Running for Collective<'_> {
             *stage = Stage::Done;
         }
         Ok(*stage == Stage::Done)
+    }
+
+    fn share(&self) -> Share {
+        if self.job.is_brief() { Share::Look } else { Share::Work }
     }
 
     fn owes(&self) -> bool {

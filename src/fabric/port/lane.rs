@@ -5,6 +5,8 @@
 use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::fingerprint::{Fingerprint, PayloadKind, Signature};
+#[cfg(not(loom))]
+use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
 use super::{Peer, Port, StartedCall, Stop, has_woken_neighbour};
 use crate::error::CallSite;
@@ -115,6 +117,11 @@ impl Port {
         const TOGETHER: u64 = 8;
         const ALL: u64 = LANES as u64;
         self.fabric.lanes().make(self.rank);
+        #[cfg(not(loom))]
+        if self.requests.is_multiple_of(ALL) {
+            // Peers may wait for lanes, too, and this rank may make no other calls than starts.
+            Thread::here().go_on();
+        }
         if self.requests <= ALL {
             self.free_lanes = ALL;
             return Ok(());

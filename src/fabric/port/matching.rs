@@ -85,6 +85,7 @@ impl Port {
             self.peers[to].wake_for_any();
             return Ok(None);
         }
+        let is_short = matches!(data, Data::Elements(_, bytes) if bytes <= SHORT);
         let out = OutgoingMessage { source: self.rank as u32, tag, label, data };
         // SAFETY: by the contract.
         let sent = unsafe { self.fabric.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
@@ -96,6 +97,11 @@ impl Port {
             }
             SentMessage::Lent(ticket) => {
                 self.count_tagged(1, 0);
+                if is_short {
+                    // Much lies there. The receiver may have early receives, which nothing but its
+                    // next looks for messages would post: so its next call of any kind does.
+                    self.fabric.world().shut(self.fabric.member(to), self.run);
+                }
                 Some(ticket)
             }
         };

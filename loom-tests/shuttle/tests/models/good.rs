@@ -512,3 +512,47 @@ fn asleep_on_three_cores() {
     }
     .check();
 }
+
+/// Each rank has one call left to test when it is done with those that the others test first.
+#[test]
+fn ranks_that_test_in_other_orders() {
+    Model {
+        name: "progress: two started calls, tested in other orders, then a message",
+        ranks: 3,
+        schedules: 300,
+        reaches: &[],
+        catches: &[Twin("progress: a call goes on with its own alone")],
+        body: || {
+            external(3, |comm| {
+                let rank = comm.rank();
+                let (mut x, mut y, mut z) =
+                    (Memory::new(vec![1u64; 70]), Memory::new(vec![rank as u64; 70]), [0u8]);
+                let mut other = comm.split(0, 0);
+                comm.requests(|scope| {
+                    let mut a = scope.all_reduce(&mut x, op::Sum);
+                    other.requests(|inner| {
+                        let mut b = inner.all_reduce(&mut y, op::Max);
+                        if rank == 0 {
+                            while !scope.test(&mut a) {
+                                checker::threads::yield_now();
+                            }
+                            inner.comm().send_tagged(&[7u8], 1, 0);
+                        } else if rank == 1 {
+                            while inner.comm().try_probe(0, 0).is_none() {
+                                checker::threads::yield_now();
+                            }
+                            inner.comm().recv_tagged(&mut z, 0, 0);
+                        } else {
+                            while !inner.test(&mut b) {
+                                checker::threads::yield_now();
+                            }
+                        }
+                        assert_eq!(inner.wait(b)[69], 2);
+                    });
+                    assert_eq!(scope.wait(a)[69], 3);
+                });
+            });
+        },
+    }
+    .check();
+}

@@ -1,0 +1,133 @@
+//! By which a call knows that it is on its communicator's thread, and that this has nothing else to
+//! go on with: one comparison tells both.
+
+use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
+#[cfg(not(loom))]
+use crate::sync::this_thread;
+
+/// In a word of a [`ThreadMark`]: there is something to go on with. Threads' numbers are even, so
+/// the bit is free.
+const BUSY: usize = 1;
+
+/// What peers may wait for of a call that a rank has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+pub(crate) enum Share {
+    /// Nothing.
+    Nothing,
+    /// That the rank looks at it once all have started it: then its lane is free, for the call that
+    /// is started 64 calls later.
+    Look,
+    /// The rank's part of the work.
+    Work,
+}
+
+/// See the module documentation. In a line of its own: other threads look at the words beside it.
+///
+/// Its thread alone writes it. Others that read it, by a communicator that they were given, find
+/// another number than their own.
+#[derive(Debug)]
+#[repr(align(64))]
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+pub(crate) struct ThreadMark {
+    /// What a call compares with the number of its thread: [`BUSY`] if peers may wait for anything
+    /// that was started.
+    pub(crate) for_calls: AtomicUsize,
+    /// The same for a call that only starts something: if they may wait for work.
+    for_starts: AtomicUsize,
+    /// So many calls are under way that peers may wait for, and so many of them with work.
+    started: AtomicUsize,
+    working: AtomicUsize,
+}
+
+impl ThreadMark {
+    /// Nobody's: no thread has this number.
+    pub(crate) const fn nobody() -> Self {
+        let [for_calls, for_starts, started, working] = [const { AtomicUsize::new(0) }; 4];
+        ThreadMark { for_calls, for_starts, started, working }
+    }
+}
+
+#[cfg(not(loom))]
+impl ThreadMark {
+    /// Of a communicator that no thread has used yet.
+    pub(crate) fn none() -> &'static ThreadMark {
+        static NONE: ThreadMark = ThreadMark::nobody();
+        &NONE
+    }
+
+    /// From now on it is the calling thread's, which has started nothing.
+    pub(super) fn be_here(&self) {
+        for count in [&self.started, &self.working] {
+            count.store(0, Relaxed);
+        }
+        for word in [&self.for_calls, &self.for_starts] {
+            word.store(this_thread(), Relaxed);
+        }
+    }
+
+    /// Whether it is the calling thread's, and peers wait for no work of it.
+    #[inline(always)]
+    pub(crate) fn is_here_and_owes_no_work(&self) -> bool {
+        self.for_starts.load(Relaxed) == this_thread()
+    }
+
+    /// Whether it is the calling thread's.
+    #[inline(always)]
+    pub(crate) fn is_here(&self) -> bool {
+        self.for_calls.load(Relaxed) & !BUSY == this_thread()
+    }
+
+    /// Whether no thread has used the communicator yet.
+    #[inline(always)]
+    pub(crate) fn is_nobodys(&self) -> bool {
+        self.for_calls.load(Relaxed) == 0
+    }
+
+    /// Whether peers may wait for something that the thread has started.
+    #[inline(always)]
+    pub(crate) fn has_started(&self) -> bool {
+        self.for_calls.load(Relaxed) & BUSY != 0
+    }
+
+    /// A call is under way.
+    #[inline(always)]
+    pub(crate) fn begin(&self, share: Share) {
+        if share == Share::Nothing {
+            return;
+        }
+        one_more(&self.started, &self.for_calls);
+        if share == Share::Work {
+            one_more(&self.working, &self.for_starts);
+        }
+    }
+
+    /// Such a call is complete, or given up.
+    #[inline(always)]
+    pub(crate) fn end(&self, share: Share) {
+        if share == Share::Nothing {
+            return;
+        }
+        one_less(&self.started, &self.for_calls);
+        if share == Share::Work {
+            one_less(&self.working, &self.for_starts);
+        }
+    }
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+fn one_more(count: &AtomicUsize, word: &AtomicUsize) {
+    count.store(count.load(Relaxed) + 1, Relaxed);
+    word.store(word.load(Relaxed) | BUSY, Relaxed);
+}
+
+#[cfg(not(loom))]
+#[inline(always)]
+fn one_less(count: &AtomicUsize, word: &AtomicUsize) {
+    let left = count.load(Relaxed) - 1;
+    count.store(left, Relaxed);
+    if left == 0 {
+        word.store(word.load(Relaxed) & !BUSY, Relaxed);
+    }
+}
