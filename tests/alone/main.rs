@@ -22,10 +22,10 @@ mod tracing;
 mod vanishing;
 mod waiting;
 
-/// Runs the ignored tests of a module in a process of their own, with a variable in its
-/// environment; `tests` of them must pass.
-fn in_a_process(module: &str, variable: Option<(&str, &str)>, tests: usize) {
-    let mut child = common::again(module, "");
+/// Runs an ignored test of a module, or all of them (`""`), in a process of their own, with a
+/// variable in its environment; `tests` of them must pass.
+fn in_a_process(module: &str, test: &str, variable: Option<(&str, &str)>, tests: usize) {
+    let mut child = common::again(module, test);
     child.arg("--ignored").envs(variable);
     let run = child.output().expect("this program can be run again");
     let (said, errors) =

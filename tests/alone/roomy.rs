@@ -17,7 +17,7 @@ fn team(ranks: usize) -> Team {
 const LENGTHS: [usize; 9] = [0, 1, 5, 6, 8, 12, 13, 128, 129];
 #[test]
 fn alone() {
-    crate::in_a_process(module_path!(), None, 6);
+    crate::in_a_process(module_path!(), "", None, 6);
 }
 
 #[test]

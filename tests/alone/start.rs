@@ -5,6 +5,7 @@
 #[path = "../../benches/raw/counting.rs"]
 mod counting;
 
+use crate::common::again;
 use counting::asked_for;
 use phalanx::{Team, placement::Placement};
 
@@ -24,7 +25,8 @@ const PER_PAIR: usize = 80;
 const PER_RANK: usize = 16 << 10;
 #[test]
 fn alone() {
-    crate::in_a_process(module_path!(), None, 1);
+    let test = "memory_grows_with_ranks_and_little_with_pairs";
+    crate::in_a_process(module_path!(), test, None, 1);
 }
 
 #[test]
@@ -63,11 +65,13 @@ fn under_a_limit() {
 #[cfg(target_os = "linux")]
 #[test]
 fn without_memory_there_is_an_error() {
+    let again = again(module_path!(), "under_a_limit");
     let said = |ranks: usize, limit: usize| {
         let out = std::process::Command::new("timeout")
             .args(["60", "sh", "-c", &format!("ulimit -v {limit} && exec \"$@\""), "sh"])
-            .arg(std::env::current_exe().unwrap())
-            .args(["--exact", "under_a_limit", "--ignored", "--nocapture", "--test-threads=1"])
+            .arg(again.get_program())
+            .args(again.get_args())
+            .args(["--ignored", "--test-threads=1"])
             .env("PHALANX_TEST_RANKS", ranks.to_string())
             .env("RUST_BACKTRACE", "0")
             .output()

@@ -33,7 +33,7 @@ impl Lines {
 }
 #[test]
 fn alone() {
-    crate::in_a_process(module_path!(), None, 1);
+    crate::in_a_process(module_path!(), "", None, 1);
 }
 
 /// One test: the subscriber is the process'.

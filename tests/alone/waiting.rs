@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn alone() {
-    crate::in_a_process(module_path!(), Some(("PHALANX_TEST_SLEEP", "1")), 6);
+    crate::in_a_process(module_path!(), "", Some(("PHALANX_TEST_SLEEP", "1")), 6);
 }
 
 fn team(ranks: usize) -> Team {

@@ -547,9 +547,8 @@ fn said_at_the_end(case: &str, variable: &str) -> String {
 }
 
 fn stall(case: &str, variable: &str) -> std::process::Command {
-    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "stalls", "--ignored", "--nocapture"]);
-    child.env("PHALANX_TEST_STALL", case).env("PHALANX_STALL_WARNING", variable);
+    let mut child = again(module_path!(), "stalls");
+    child.arg("--ignored").env("PHALANX_TEST_STALL", case).env("PHALANX_STALL_WARNING", variable);
     child.stdout(std::process::Stdio::null());
     child
 }
