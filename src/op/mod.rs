@@ -8,9 +8,9 @@
 //!
 //! But for sums and products of floats, which round, each of the library's operators has one
 //! result, bit by bit, whatever the algorithm, the number of ranks and the form of the call.
-//! [`Min`] and [`Max`] of floats are `minimum` and `maximum` of IEEE 754-2019: -0 is smaller than 0,
-//! and a NaN makes the result NaN, with all bits set. (A NaN is the trace of a fault: a maximum that
-//! ignores it calls a diverged residual small. Where it stands for a missing value, put the
+//! [`Min`] and [`Max`] of floats are `minimum` and `maximum` of IEEE 754-2019: -0 is smaller than
+//! 0, and a NaN makes the result NaN, with all bits set. (A NaN is the trace of a fault: a maximum
+//! that ignores it calls a diverged residual small. Where it stands for a missing value, put the
 //! operator's [identity](Operator::identity) in its place before the call.) [`MinLoc`] and
 //! [`MaxLoc`] find the same value, and the lowest index that has it. What is combined with nothing
 //! is not changed: one rank's result is its own value, and so is rank 0's of a scan.
