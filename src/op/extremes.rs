@@ -2,8 +2,8 @@
 //! bit, in whatever order and by whatever tree the operands of a reduction are combined.
 //!
 //! The rule is `minimum` and `maximum` of IEEE 754-2019: -0 is smaller than 0, and a NaN makes the
-//! result NaN. Its bits are then all ones: a sign and a payload that were one operand's would depend
-//! on the tree.
+//! result NaN. Its bits are then all ones: a sign and a payload that were one operand's would
+//! depend on the tree.
 //!
 //! Why a NaN is not ignored (`minimumNumber`): it is the trace of a fault, and a maximum that
 //! ignores it calls a diverged residual small. Infinity is the identity of this rule; the other has

@@ -6,14 +6,14 @@
 //!
 //! Integers wrap on overflow, as in MPI.
 //!
-//! But for sums and products of floats, which round, each of the library's operators has one result,
-//! bit by bit, whatever the algorithm, the number of ranks that share the operands and the form of
-//! the call. [`Min`] and [`Max`] of floats are `minimum` and `maximum` of IEEE 754-2019: -0 is
-//! smaller than 0, and a NaN makes the result NaN, with all bits set. (A NaN is the trace of a
-//! fault: a maximum that ignores it calls a diverged residual small. Where it stands for a missing
-//! value, put the operator's [identity](Operator::identity) in its place before the call.)
-//! [`MinLoc`] and [`MaxLoc`] find the same value, and the lowest index that has it. What is combined
-//! with nothing is not changed: one rank's result is its own value, and so is rank 0's of a scan.
+//! But for sums and products of floats, which round, each of the library's operators has one
+//! result, bit by bit, whatever the algorithm, the number of ranks and the form of the call.
+//! [`Min`] and [`Max`] of floats are `minimum` and `maximum` of IEEE 754-2019: -0 is smaller than
+//! 0, and a NaN makes the result NaN, with all bits set. (A NaN is the trace of a fault: a maximum
+//! that ignores it calls a diverged residual small. Where it stands for a missing value, put the
+//! operator's [identity](Operator::identity) in its place before the call.) [`MinLoc`] and
+//! [`MaxLoc`] find the same value, and the lowest index that has it. What is combined with nothing
+//! is not changed: one rank's result is its own value, and so is rank 0's of a scan.
 //!
 //! With the feature `half`, `f16` and `bf16` are rounded whenever two elements are combined, so the
 //! error of a sum grows with the number of ranks (of `bf16`, 8 bits of a number are left). For a sum
@@ -228,9 +228,9 @@ operators! {
     ///
     /// The value of floats is that of [`Min`], bit by bit: a NaN is found before any number, and of
     /// several the one with the lowest index; 0 and -0 are equal, so the lower index stands beside
-    /// -0, whichever of the two it had. A value of another type that is not ordered even with itself
-    /// (a struct with a NaN in it) is found like a NaN. If values of such a type can be equal and
-    /// yet differ, give each an index of its own: then one pair wins, whatever the tree.
+    /// -0, whichever of the two it had. A value of another type that is not ordered even with
+    /// itself (a struct with a NaN in it) is found like a NaN. If values of such a type can be
+    /// equal and yet differ, give each an index of its own: then one pair wins, whatever the tree.
     ///
     /// # Examples
     /// ```

@@ -30,7 +30,9 @@ fn every_operation_by_messages() {
                 watch.case(format!("p={p}, n={n}"));
                 let run = team.run(|comm| {
                     every_operation(comm, n, n + p);
-                    one_result_of_floats(comm, n);
+                    if p < 7 && [1, 12, 129].contains(&n) {
+                        one_result_of_floats(comm, n);
+                    }
                     let mut child = comm.split(0, p - comm.rank());
                     every_operation(&mut child, n, n);
                 });
