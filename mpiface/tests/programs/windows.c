@@ -155,6 +155,23 @@ static void shared(void) {
   MPI_Win_free(&win);
 }
 
+/* Parts that need not follow each other: one of no bytes has no place. */
+static void apart(void) {
+  int *own, unit, *at;
+  MPI_Aint size;
+  MPI_Win win;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "alloc_shared_noncontig", "true");
+  MPI_Win_allocate_shared(rank % 2 * sizeof(int), 4, info, MPI_COMM_WORLD, &own, &win);
+  MPI_Info_free(&info);
+  for (int of = 0; of < ranks; of++) {
+    MPI_Win_shared_query(win, of, &size, &unit, &at);
+    CHECK(size == of % 2 * sizeof(int) && !at == !size && (of != rank || at == own));
+  }
+  MPI_Win_free(&win);
+}
+
 /* Parts of no bytes lie where they would; created and allocated windows can be asked, too. */
 static void empty(void) {
   for (int kind = 0; kind < 3; kind++)
@@ -315,6 +332,7 @@ int main(int argc, char **argv) {
   locks();
   shared();
   empty();
+  apart();
   dynamic();
   objects();
   if (rank == 0)

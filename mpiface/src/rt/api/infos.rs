@@ -69,7 +69,8 @@ pub(super) fn list<R>(
     }
 }
 
-fn find(caller: Caller<'_>, info: Handle, key: &str) -> Outcome<Option<String>> {
+/// The value of a key, if the list has it.
+pub(super) fn find(caller: Caller<'_>, info: Handle, key: &str) -> Outcome<Option<String>> {
     let value = |list: &mut Info| list.iter().find(|it| it.0 == key).map(|it| it.1.clone());
     list(caller, info, value)
 }

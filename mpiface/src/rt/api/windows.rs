@@ -5,7 +5,7 @@ use super::attributes::hand_over;
 use super::communicators::split;
 use super::counts::CountOut;
 use super::errors::{CALLED, given};
-use super::infos::{get_hints, set_hints};
+use super::infos::{find, get_hints, set_hints};
 use super::intercommunicators::within;
 use crate::rt::attributes::{self, Kind};
 use crate::rt::comm::{Comm, Offer};
@@ -127,6 +127,13 @@ pub(super) fn win_allocate(
     Ok(win)
 }
 
+/// Whether the parts of a shared window need not follow each other: then a part of no bytes has no
+/// place, as MPICH's suite has it.
+fn is_apart(caller: Caller<'_>, info: Handle) -> Outcome<bool> {
+    let hint = || find(caller, info, "alloc_shared_noncontig");
+    Ok(info != fixed::INFO_NULL && hint()?.is_some_and(|it| it == "true"))
+}
+
 /// One piece of memory, in which the ranks' parts follow each other.
 pub(super) fn win_allocate_shared(
     caller: Caller<'_>,
@@ -137,6 +144,7 @@ pub(super) fn win_allocate_shared(
     base: *mut c_void,
 ) -> Outcome<Rc<Win>> {
     within(comm)?;
+    let is_apart = is_apart(caller, info)?;
     let (size, unit) = sizes(size, unit)?;
     let call = caller.on(comm);
     let all: Vec<usize> = call.numbers(size as i64, 0).iter().map(|it| it.0 as usize).collect();
@@ -151,7 +159,7 @@ pub(super) fn win_allocate_shared(
         return error(Class::Other, "the memory was not made");
     };
     let before: usize = all[..comm.rank].iter().sum();
-    let at = first.base + before;
+    let at = if size == 0 && is_apart { 0 } else { first.base + before };
     let win = window(caller, comm, info, (at, size, unit), first.memory.clone(), SHARED)?;
     give(base, at);
     Ok(win)
@@ -176,7 +184,7 @@ pub(super) fn win_shared_query(
     };
     size.set(part.size as isize);
     unit.set(part.unit);
-    // Of no bytes: where they would be.
+    // Of no bytes: where they would be, unless the parts are apart.
     give(base, part.base);
     Ok(())
 }
