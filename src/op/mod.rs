@@ -8,8 +8,8 @@
 //! where the other operand is a number; of 0 and -0 they take the left one.
 //!
 //! With the feature `half`, `f16` and `bf16` are rounded whenever two elements are combined, so the
-//! error of a sum grows with the number of ranks (of `bf16`, 8 bits of a number are left). For a sum
-//! that is rounded once, convert to `f32` before the call and back after it.
+//! error of a sum grows with the number of ranks (a `bf16` has 8 significant bits). For a sum that
+//! is rounded once, convert to `f32` before the call and back after it.
 //!
 //! Of an array `[T; N]` every operator of `T` but `MinLoc` and `MaxLoc` combines each element by
 //! itself, as in the slice that [`as_flattened`](slice::as_flattened) makes of the arrays; that
