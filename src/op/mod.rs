@@ -16,8 +16,8 @@
 //! is not changed: one rank's result is its own value, and so is rank 0's of a scan.
 //!
 //! With the feature `half`, `f16` and `bf16` are rounded whenever two elements are combined, so the
-//! error of a sum grows with the number of ranks (of `bf16`, 8 bits of a number are left). For a sum
-//! that is rounded once, convert to `f32` before the call and back after it.
+//! error of a sum grows with the number of ranks (a `bf16` has 8 significant bits). For a sum that
+//! is rounded once, convert to `f32` before the call and back after it.
 //!
 //! Of an array `[T; N]` every operator of `T` but `MinLoc` and `MaxLoc` combines each element by
 //! itself, as in the slice that [`as_flattened`](slice::as_flattened) makes of the arrays; that

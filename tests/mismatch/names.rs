@@ -27,7 +27,9 @@ macro_rules! named {
 
 /// Those of `Requests`, started and set up.
 macro_rules! started {
-    ($($name:literal, $persistent:literal, $method:ident $set_up:ident ($($argument:expr),*);)*) => {
+    ($(
+        $name:literal, $persistent:literal, $method:ident $set_up:ident ($($argument:expr),*);
+    )*) => {
         [$(
             Named($name, |comm: &mut Comm| match comm.rank() {
                 0 => comm.requests(|scope| {
@@ -80,7 +82,8 @@ fn all() -> Vec<Named> {
         };
         "all_reduce_values in fixed order",
             |comm| comm.with_order(Order::Fixed).all_reduce_values([1.0], op::Sum);
-        "reduce in fixed order", |comm| comm.with_order(Order::Fixed).reduce(&mut [1.0], op::Sum, 0);
+        "reduce in fixed order",
+            |comm| comm.with_order(Order::Fixed).reduce(&mut [1.0], op::Sum, 0);
         "reduce_scatter_into in fixed order", |comm| {
             comm.with_order(Order::Fixed).reduce_scatter_into(&[1.0; 2], &mut [1.0], op::Sum)
         };
@@ -135,7 +138,7 @@ fn all() -> Vec<Named> {
         "exchange_halo",
             |comm| comm.cart(&[2], &[true]).exchange_halo(&mut [0.0; 4], &Halo::new(&[2], 1));
         "exchange_halos",
-            |comm| comm.cart(&[2], &[true]).exchange_halos(&mut [&mut [0.0; 4]], &Halo::new(&[2], 1));
+            |comm| comm.cart(&[2], &[true]).exchange_halos(&mut [buf(4)], &Halo::new(&[2], 1));
         "exchange_halo_while", |comm| {
             comm.cart(&[2], &[true]).exchange_halo_while(&mut [0.0; 4], &Halo::new(&[2], 1), |_| ())
         };
@@ -176,7 +179,10 @@ fn all() -> Vec<Named> {
         "send_owned", |comm| comm.send_owned(1.0, 1, 7);
         "recv_owned", |comm| comm.recv_owned::<f64>(1, 7);
         "probe", |comm| comm.probe(1, 7);
-        "started sum", |comm| comm.requests(|scope| { let open = scope.sum([1.0]); scope.wait(open) });
+        "started sum", |comm| comm.requests(|scope| {
+            let open = scope.sum([1.0]);
+            scope.wait(open)
+        });
         "started all_reduce_values", |comm| comm.requests(|scope| {
             let open = scope.all_reduce_values([1.0; 100], op::Sum);
             scope.wait(open)
@@ -208,7 +214,9 @@ fn all() -> Vec<Named> {
         "started all_to_all_into", "persistent_all_to_all_into",
             all_to_all_into persistent_all_to_all_into(buf(2), buf(2));
         "started all_to_all_varied_into", "persistent_all_to_all_varied_into",
-            all_to_all_varied_into persistent_all_to_all_varied_into(buf(2), COUNTS, buf(2), COUNTS);
+            all_to_all_varied_into persistent_all_to_all_varied_into(
+                buf(2), COUNTS, buf(2), COUNTS
+            );
         "started gather_into", "persistent_gather_into",
             gather_into persistent_gather_into(buf(1), buf(2), 0);
         "started gather_varied_into", "persistent_gather_varied_into",

@@ -23,7 +23,9 @@ pub(super) type CombiningForm<'env, T, O> = Form<'env, T, Kept<O>>;
 macro_rules! started {
     ($name:literal, $persistent:ident, $make:ident::<$($of:ty),*>, $($rest:expr),*) => {
         match $persistent {
-            false => const { &Signature::$make::<$($of),*>(concat!("started ", $name), $($rest),*) },
+            false => const {
+                &Signature::$make::<$($of),*>(concat!("started ", $name), $($rest),*)
+            },
             true => const {
                 &Signature::$make::<$($of),*>(concat!("persistent_", $name), $($rest),*)
                     .meets(concat!("started ", $name))
