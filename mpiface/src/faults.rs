@@ -57,7 +57,7 @@ pub(crate) fn catch() {
     for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
         // Entered again by a fault in itself: see the head.
         let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
-        // SAFETY: the handler never returns to what has faulted.
+        // SAFETY: when the handler returns, the process dies.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = fault as *const () as usize;
@@ -128,11 +128,38 @@ extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
         if number >= NAMED {
             eprintln!("phalanx: and {} more ranks or threads with a fault", number + 1 - NAMED);
         }
-        die();
+        return die_there();
     }
     // The next one ends the process.
     loop {
         std::thread::sleep(Duration::from_secs(1));
+    }
+}
+
+/// The process dies by the first fault's signal when the handler returns: where the thread has
+/// faulted, which is what a core dump shows.
+fn die_there() {
+    let signal = FIRST.load(Ordering::Relaxed);
+    // SAFETY: the signal, whose default action ends the process, is blocked until the handler's
+    // return, which sets back what was blocked before it.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        mask(libc::SIG_BLOCK, signal);
+        libc::raise(signal);
+    }
+}
+
+/// Blocks a signal on the calling thread, or unblocks it.
+///
+/// # Safety
+/// The caller knows what follows.
+unsafe fn mask(how: c_int, signal: c_int) {
+    // SAFETY: a set of bits, for which zeros are valid, and which lives through the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut());
     }
 }
 
@@ -186,17 +213,13 @@ extern "C" fn give_up(_signal: c_int) {
     die();
 }
 
-/// Ends the process by the first fault's signal.
+/// Ends the process by the first fault's signal, here and now.
 fn die() -> ! {
     let signal = FIRST.load(Ordering::Relaxed);
-    // SAFETY: the default action of these signals ends the process; if it were blocked, the exit
-    // below does.
+    // SAFETY: the default action of these signals ends the process; else the exit below does.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, signal);
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        mask(libc::SIG_UNBLOCK, signal);
         libc::raise(signal);
         libc::_exit(128 + signal)
     }

@@ -52,7 +52,7 @@ fn given(tunables: &str) -> usize {
         Some(digits) => usize::from_str_radix(digits, 16).ok(),
         None => it.parse().ok(),
     };
-    values.filter_map(number).last().unwrap_or(0)
+    values.filter_map(number).next_back().unwrap_or(0)
 }
 
 /// In a process that has begun again: gives the environment that the program is to see back, and
