@@ -201,9 +201,19 @@ impl Comm {
         at: &'static Location<'static>,
         params: CallParams,
     ) -> Option<StartedCall> {
-        if !self.belongs_to_thread_and_run()
-            && !self.refuse(sig, at, BeginningCall::Collective(params))
-        {
+        let is_admitted = self.belongs_to_thread_and_run();
+        self.begin_if(is_admitted, sig, at, params)
+    }
+
+    #[inline(always)]
+    fn begin_if(
+        &mut self,
+        is_admitted: bool,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: CallParams,
+    ) -> Option<StartedCall> {
+        if !is_admitted && !self.refuse(sig, at, BeginningCall::Collective(params)) {
             return None;
         }
         Some(self.port.begin(sig, at, params))
@@ -423,8 +433,8 @@ impl Comm {
         at: &'static Location<'static>,
         params: CallParams,
     ) -> Option<StartedCall> {
-        let begun = self.begin(sig, at, params)?;
-        self.compared(begun, params)
+        let is_admitted = self.belongs_to_thread_and_run();
+        self.begin_compared_if(is_admitted, sig, at, params)
     }
 
     /// [`begin_compared`](Comm::begin_compared) of a call that is started, and waited for later. It
@@ -436,18 +446,19 @@ impl Comm {
         at: &'static Location<'static>,
         params: CallParams,
     ) -> Option<StartedCall> {
-        let may_begin = self.thread.is_here_and_owes_no_work() && self.port.is_open();
-        if !may_begin && !self.refuse(sig, at, BeginningCall::Collective(params)) {
-            return None;
-        }
-        let begun = self.port.begin(sig, at, params);
-        self.compared(begun, params)
+        let is_admitted = self.thread.is_here_and_owes_no_work() && self.port.is_open();
+        self.begin_compared_if(is_admitted, sig, at, params)
     }
 
-    /// Compares the counts of the call `begun`, if that is still to be done. None if it must not go
-    /// on.
     #[inline(always)]
-    fn compared(&mut self, begun: StartedCall, params: CallParams) -> Option<StartedCall> {
+    fn begin_compared_if(
+        &mut self,
+        is_admitted: bool,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        params: CallParams,
+    ) -> Option<StartedCall> {
+        let begun = self.begin_if(is_admitted, sig, at, params)?;
         if params.digest != Digest::NONE && self.port.has_new_counts() {
             self.port.log_call(begun);
             if let Err(stop) = self.port.compare_counts() {

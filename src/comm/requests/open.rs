@@ -242,11 +242,16 @@ impl<'env> Open<'env> {
     }
 
     /// Takes a request in, of which peers may wait for `share`; returns its slot.
-    #[inline]
     pub(crate) fn add(&self, request: Box<dyn Underway + 'env>, share: Share) -> usize {
         self.mark.begin(share);
         let inner = &mut self.inner.borrow_mut();
         self.add_in(inner, SlotRequest::Underway(request), (false, share))
+    }
+
+    /// The same of one that was set up.
+    pub(crate) fn add_again(&self, request: Box<dyn Underway + 'env>) -> usize {
+        let share = request.running().share();
+        self.add(request, share)
     }
 
     /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.

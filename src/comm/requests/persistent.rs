@@ -219,10 +219,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
         match persistent.again.start(self, Location::caller()) {
             Restarted::Over => OpenRequest::over(persistent),
-            Restarted::Open => {
-                let share = persistent.again.running().share();
-                self.open(persistent.again, share)
-            }
+            Restarted::Open => OpenRequest::open(self.open.add_again(persistent.again)),
             Restarted::Early(early) => {
                 let (open, port) = (self.open, &self.comm.port);
                 // SAFETY: the buffer is borrowed for longer than the scope, which does not end
