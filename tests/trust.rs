@@ -58,7 +58,7 @@ fn everything_named_exists() {
             .any(|text| tests.match_indices(text).any(|(at, m)| fits(&tests[at + m.len()..])))
     };
     let is_program = |name: &str| {
-        ["tests", "tools/cli/tests"].iter().any(|f| {
+        ["tests", "tools/bench/tests", "tools/soak/tests"].iter().any(|f| {
             [".rs", "/main.rs"].iter().any(|e| Path::new(&format!("{f}/{name}{e}")).exists())
         })
     };

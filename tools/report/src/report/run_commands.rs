@@ -9,13 +9,14 @@ use crate::peers::process::{PeerProcess, ProcessLimits};
 use phalanx::machine::Machine;
 use phalanx::placement::Placement;
 use phalanx::schedule::{Algorithm, Operation, Request};
-use phalanx_tool::byte_size;
-use phalanx_tool::failure::{Failure, one_line};
-use phalanx_tool::interrupt;
-use phalanx_tool::machine_object;
-use phalanx_tool::place::outcome::PlacementOutcome;
-use phalanx_tool::place::topology::Topology;
-use phalanx_tool::progress::Progress;
+use phalanx_bench::byte_size;
+use phalanx_bench::failure::{Failure, one_line};
+use phalanx_bench::interrupt;
+use phalanx_bench::machine_object;
+use phalanx_bench::place::outcome::PlacementOutcome;
+use phalanx_bench::place::topology::Topology;
+use phalanx_bench::programs;
+use phalanx_bench::progress::Progress;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,7 +69,7 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
     let shape = Topology::Ring.shape(wish.ranks, None)?;
     let outcome = PlacementOutcome::new(&machine, shape, &Placement::Auto, wish.ranks)?;
     let mut placement: Value =
-        serde_json::from_str(&outcome.show(phalanx_tool::output::Format::Json))
+        serde_json::from_str(&outcome.show(phalanx_bench::output::Format::Json))
             .map_err(Failure::run)?;
     placement["drawing"] = json!(outcome.svg());
     let drawn = traces::ranks(wish.ranks);
@@ -78,7 +79,7 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
     let steps = steps(&machine, wish);
     let limit = Duration::from_secs_f64(wish.seconds * PATIENCE + RATES);
     let mut progress = Progress::new(steps.len());
-    let program = std::env::current_exe().map_err(Failure::run)?;
+    let program = programs::phalanx()?;
     let mut sections = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         progress.step(&step.args.join(" "));
@@ -135,7 +136,7 @@ fn steps(machine: &Machine, wish: &ReportRequest) -> Vec<Step> {
     let ReportRequest { seconds, ranks, .. } = *wish;
     let units = units(machine);
     let pairs = (units.len() * units.len().saturating_sub(1)).max(1) as f64;
-    let list = phalanx_tool::source::list(&units);
+    let list = phalanx_bench::source::list(&units);
     // A sample is 32 round trips, some 20 us; every 20 of them are probed.
     let samples = (seconds * LATENCY / pairs / WAYS / 40e-6).clamp(20.0, 300.0);
     let mut steps = vec![
