@@ -4,7 +4,6 @@
 mod common;
 
 use common::{complaint, json, keys, scratch, text};
-use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx");
 

@@ -58,7 +58,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx bandwidth copy -e 4M\n\nMore with --help.")]
-pub struct Bandwidth {
+pub(crate) struct Bandwidth {
     /// read, copy, combine [default: all]
     #[arg(value_name = "WORK")]
     works: Vec<Work>,

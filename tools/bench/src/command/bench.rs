@@ -133,7 +133,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = about())]
 #[command(after_help = "Example:\n  phalanx bench all-reduce -p 2\n\nMore with --help.")]
-pub struct Bench {
+pub(crate) struct Bench {
     /// Operations, such as all-reduce [default: all]
     #[arg(value_name = "OP", value_parser = parse_operation, hide_possible_values = true)]
     operations: Vec<Measured>,

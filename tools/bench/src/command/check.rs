@@ -53,7 +53,7 @@ const COLUMNS: [&str; 5] = ["id", "ranks", "dims", "root", "result"];
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx check AG-RING --ranks 1..64\n\nMore with --help.")]
-pub struct Check {
+pub(crate) struct Check {
     /// Algorithms' ids, such as AG-RING [default: all]
     #[arg(value_name = "ID", value_parser = ids::parse)]
     ids: Vec<Algorithm>,

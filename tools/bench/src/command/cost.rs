@@ -65,7 +65,7 @@ const COUNTED: usize = 128;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx cost AG-HCUBE -p 64 --on ring\n\nMore with --help.")]
-pub struct CostArgs {
+pub(crate) struct CostArgs {
     /// Algorithms' ids, such as AG-RING
     #[arg(value_name = "ID", value_parser = ids::parse, required_unless_present = "all")]
     ids: Vec<Algorithm>,

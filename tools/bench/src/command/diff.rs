@@ -22,7 +22,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx diff before.json after.json\n\nMore with --help.")]
-pub struct DiffArgs {
+pub(crate) struct DiffArgs {
     /// The earlier run, saved with --format json
     old: PathBuf,
     /// The later one

@@ -78,7 +78,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx latency --svg latency.svg\n\nMore with --help.")]
-pub struct Latency {
+pub(crate) struct Latency {
     /// From clock to clock in one direction, instead of there and back
     #[arg(long)]
     one_way: bool,

@@ -31,7 +31,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx machine\n\nMore with --help.")]
-pub struct MachineArgs {
+pub(crate) struct MachineArgs {
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]

@@ -17,7 +17,7 @@ pub use machine::{object as machine_object, page as machine_page};
 
 /// The commands of this package.
 #[derive(Debug, clap::Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     Bench(Box<bench::Bench>),
     Trace(trace::Trace),
     Cost(Box<cost::CostArgs>),

@@ -53,7 +53,7 @@ Example:
     after_help = "Example:\n  phalanx place -p 8 --topology ring --synthetic \"pack:2 core:4 \
                   pu:1\"\n\nMore with --help."
 )]
-pub struct Place {
+pub(crate) struct Place {
     /// Number of ranks, 1 to 65536
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     ranks: usize,

@@ -33,7 +33,7 @@ Example:
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx trace AG-HCUBE -p 8\n\nMore with --help.")]
-pub struct Trace {
+pub(crate) struct Trace {
     /// An algorithm's id, such as AG-RING
     #[arg(value_name = "ID", value_parser = ids::parse, required_unless_present = "list")]
     id: Option<Algorithm>,

@@ -97,7 +97,7 @@ pub fn warning() -> Option<String> {
 }
 
 /// In a few words, for the description of a machine.
-pub(crate) fn described() -> String {
+pub fn described() -> String {
     match runner() {
         Runner::Hardware => "no hypervisor known".to_string(),
         Runner::Virtual(name) => format!("virtual machine ({name})"),
