@@ -49,7 +49,7 @@ pub struct ReportArgs {
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     #[arg(conflicts_with = "from")]
     ranks: Option<usize>,
-    /// About 20 seconds of measurements
+    /// About 20 seconds of measurements; on a busy machine each has less of them
     #[arg(long, conflicts_with_all = ["seconds", "from"])]
     quick: bool,
     /// About so many seconds of measurements
