@@ -7,8 +7,8 @@
 //! Exit codes as of the tool: 1 a result is wrong, 2 wrong arguments.
 
 use phalanx::{Builder, Comm, Error, Team};
+use phalanx_bench::{Launch, Measure, Nodes};
 use phalanx_mpi::Cluster;
-use phalanx_tool::{Launch, Nodes};
 use std::process::ExitCode;
 
 /// By MPI's launcher.
@@ -45,5 +45,5 @@ impl Nodes for Joined {
 }
 
 fn main() -> ExitCode {
-    phalanx_tool::main_on_nodes(&Mpi)
+    phalanx_bench::main_on_nodes(&Mpi, Measure::of_type)
 }

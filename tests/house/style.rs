@@ -24,12 +24,13 @@ const LONG_RUST: [(&str, usize); 9] = [
 const LONG_MARKDOWN: [(&str, usize); 0] = [];
 
 /// For each crate: file names and type names that stand for two things.
-const DOUBLES: [(&str, usize, usize); 5] = [
+const DOUBLES: [(&str, usize, usize); 6] = [
     ("src", 0, 0),
     ("tools/model/src", 0, 0),
-    ("tools/tool/src", 0, 0),
+    ("tools/bench/src", 0, 0),
     ("tools/report/src", 0, 0),
-    ("tools/timeline/src", 0, 0),
+    ("tools/soak/src", 0, 0),
+    ("tools/waits/src", 0, 0),
 ];
 
 /// File names that may repeat: idioms, and operations, which have a file in `comm` and in

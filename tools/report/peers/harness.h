@@ -1,5 +1,5 @@
 /* What the peers' programs have in common: the method of `phalanx bench` (see
- * tools/tool/src/measure), for other people's libraries.
+ * tools/bench/src/measure), for other people's libraries.
  *
  *  - Rank r is pinned to the r-th processor of --cpus, and the pin is read back.
  *  - A sample: every rank rewrites what it sends and brings its buffers to the stated state
@@ -12,7 +12,7 @@
  *  - More ranks than processors: the gate yields, there is no common moment, no place.
  *
  * A program makes a list of rows, the same on all ranks, and calls peer_turns. It then does as
- * tools/tool/src/bench/turn_protocol.rs says: rank 0 reads a line, the others sleep; all
+ * tools/bench/src/bench/turn_protocol.rs says: rank 0 reads a line, the others sleep; all
  * measure the slice that the line asks for; rank 0 prints one line.
  * Bytes are those of a rank's larger buffer, as in `phalanx bench`. */
 #ifndef PEER_HARNESS_H
@@ -224,7 +224,7 @@ static int where(member *m)
 typedef struct { void *at; size_t bytes; } span;
 enum { LINE = 64, SWEEP = 64 << 20 };
 
-/* reads and writes each line, as tools/tool/src/measure/caches.rs does */
+/* reads and writes each line, as tools/bench/src/measure/caches.rs does */
 static void touch(span s)
 {
     volatile double *words = s.at;

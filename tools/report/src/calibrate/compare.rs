@@ -6,13 +6,13 @@
 
 use phalanx::schedule::Operation;
 use phalanx::{Error, Team};
+use phalanx_bench::bench::call_buffers::{BufferShape, CallBuffers, has_blocks, lanes_for};
+use phalanx_bench::bench::call_form::CallForm;
+use phalanx_bench::bench::operator::Redop;
+use phalanx_bench::measure::clock::Clock;
+use phalanx_bench::measure::proximity::{Proximity, ProximityLimits};
+use phalanx_bench::pair::probe_rounds::{Effort, Meeting, Taken, placed};
 use phalanx_model::median;
-use phalanx_tool::bench::call_buffers::{BufferShape, CallBuffers, has_blocks, lanes_for};
-use phalanx_tool::bench::call_form::CallForm;
-use phalanx_tool::bench::operator::Redop;
-use phalanx_tool::measure::clock::Clock;
-use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
-use phalanx_tool::pair::probe_rounds::{Effort, Meeting, Taken, placed};
 use std::time::Instant;
 
 /// What is called.

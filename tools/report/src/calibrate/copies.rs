@@ -3,15 +3,15 @@
 use super::fit::FitPoint;
 use super::length_ranges::of_copies;
 use phalanx::tuning::Piece;
+use phalanx_bench::failure::Failure;
+use phalanx_bench::interrupt;
+use phalanx_bench::matrix::saved_run::rounded;
+use phalanx_bench::measure::clock::Clock;
+use phalanx_bench::measure::proximity::ProximityLimits;
+use phalanx_bench::pair::bandwidth::{Case, Work, measure};
+use phalanx_bench::pair::probe_rounds::Effort;
+use phalanx_bench::pair::team::team;
 use phalanx_model::median;
-use phalanx_tool::failure::Failure;
-use phalanx_tool::interrupt;
-use phalanx_tool::matrix::saved_run::rounded;
-use phalanx_tool::measure::clock::Clock;
-use phalanx_tool::measure::proximity::ProximityLimits;
-use phalanx_tool::pair::bandwidth::{Case, Work, measure};
-use phalanx_tool::pair::probe_rounds::Effort;
-use phalanx_tool::pair::team::team;
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -5,7 +5,7 @@
 
 use super::fit::FitPoint;
 use phalanx::tuning::{Payloads, Piece};
-use phalanx_tool::matrix::saved_run::rounded;
+use phalanx_bench::matrix::saved_run::rounded;
 
 /// Two lines instead of one have to bring the squares of the relative errors down to this share.
 const WORTH: f64 = 0.5;

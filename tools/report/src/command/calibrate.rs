@@ -9,19 +9,19 @@ use crate::calibrate::thresholds::{Switch, changes, measure_switches};
 use phalanx::machine::Machine;
 use phalanx::tuning::{Profile, Tuning};
 use phalanx::{MAX_RANKS, Team};
-use phalanx_tool::failure::Failure;
-use phalanx_tool::interrupt;
-use phalanx_tool::matrix::saved_run::rounded;
-use phalanx_tool::matrix::summary::table;
-use phalanx_tool::measure::clock::Clock;
-use phalanx_tool::measure::conditions::{accuracy, alone, now};
-use phalanx_tool::measure::emulation;
-use phalanx_tool::measure::proximity::ProximityLimits;
-use phalanx_tool::measure::steal::Steal;
-use phalanx_tool::output::Format;
-use phalanx_tool::pair::team::{team, units};
-use phalanx_tool::prose;
-use phalanx_tool::source::summary;
+use phalanx_bench::failure::Failure;
+use phalanx_bench::interrupt;
+use phalanx_bench::matrix::saved_run::rounded;
+use phalanx_bench::matrix::summary::table;
+use phalanx_bench::measure::clock::Clock;
+use phalanx_bench::measure::conditions::{accuracy, alone, now};
+use phalanx_bench::measure::emulation;
+use phalanx_bench::measure::proximity::ProximityLimits;
+use phalanx_bench::measure::steal::Steal;
+use phalanx_bench::output::Format;
+use phalanx_bench::pair::team::{team, units};
+use phalanx_bench::prose;
+use phalanx_bench::source::summary;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -453,7 +453,7 @@ fn pieces(pieces: &[phalanx::tuning::Piece]) -> String {
 /// The residuals of a line, in per cent of the measured.
 fn residuals(line: &crate::calibrate::levels::RateLine) -> String {
     let all = line.fit.residuals.iter().map(|r| {
-        format!("{} {:+.0} %", phalanx_tool::byte_size::text(r.point.bytes), 100.0 * r.relative())
+        format!("{} {:+.0} %", phalanx_bench::byte_size::text(r.point.bytes), 100.0 * r.relative())
     });
     let all = all.collect::<Vec<_>>().join(", ");
     format!("residuals {} ({}): {all}", line.level, line.place)

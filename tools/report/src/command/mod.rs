@@ -5,8 +5,8 @@ mod model;
 mod peers;
 mod report;
 
-use phalanx_tool::Run;
-use phalanx_tool::failure::Failure;
+use phalanx_bench::Run;
+use phalanx_bench::failure::Failure;
 
 /// The commands of this package.
 #[derive(Debug, clap::Subcommand)]

@@ -7,14 +7,14 @@ use phalanx::machine::Machine;
 use phalanx::placement::{Placement, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
 use phalanx::tuning::MachineCosts;
+use phalanx_bench::byte_size;
+use phalanx_bench::failure::Failure;
+use phalanx_bench::output::{Format, OutputArgs};
+use phalanx_bench::paper::{cells, ids};
+use phalanx_bench::prose::{self, say};
+use phalanx_bench::source::{SourceArgs, summary};
+use phalanx_bench::suggest;
 use phalanx_model::{Effect, Effects, Simulation, SimulationError, scaling_page};
-use phalanx_tool::byte_size;
-use phalanx_tool::failure::Failure;
-use phalanx_tool::output::{Format, OutputArgs};
-use phalanx_tool::paper::{cells, ids};
-use phalanx_tool::prose::{self, say};
-use phalanx_tool::source::{SourceArgs, summary};
-use phalanx_tool::suggest;
 use serde_json::{Value, json};
 
 const ABOUT: &str = "\

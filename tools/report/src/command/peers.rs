@@ -11,17 +11,17 @@ use crate::peers::{comparison, merge, plot, programs};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
 use phalanx::{MAX_RANKS, Team};
-use phalanx_tool::bench::exchange;
-use phalanx_tool::bench::run_conditions::cpu;
-use phalanx_tool::failure::{Failure, one_line};
-use phalanx_tool::measure::caches::CachesAsked;
-use phalanx_tool::measure::probe::Probe;
-use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
-use phalanx_tool::measure::steal::Steal;
-use phalanx_tool::output::{Format, OutputArgs};
-use phalanx_tool::progress::Progress;
-use phalanx_tool::prose::{self, say};
-use phalanx_tool::{byte_size, interrupt, suggest};
+use phalanx_bench::bench::exchange;
+use phalanx_bench::bench::run_conditions::cpu;
+use phalanx_bench::failure::{Failure, one_line};
+use phalanx_bench::measure::caches::CachesAsked;
+use phalanx_bench::measure::probe::Probe;
+use phalanx_bench::measure::proximity::{Proximity, ProximityLimits};
+use phalanx_bench::measure::steal::Steal;
+use phalanx_bench::output::{Format, OutputArgs};
+use phalanx_bench::progress::Progress;
+use phalanx_bench::prose::{self, say};
+use phalanx_bench::{byte_size, interrupt, suggest};
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::Write;
@@ -184,7 +184,7 @@ impl Peers {
         let machine = Machine::this().map_err(Failure::run)?;
         let mut found = PeersFound::default();
         if let Some(path) = self.raw.as_ref().filter(|path| path.exists()) {
-            let text = phalanx_tool::file::text(path, phalanx_tool::MOST_BYTES)
+            let text = phalanx_bench::file::text(path, phalanx_bench::MOST_BYTES)
                 .map_err(|e| unreadable(path, &e))?;
             let (rows, rest) = parse(&text);
             if let Some(line) = rest.first() {
@@ -239,7 +239,7 @@ impl Peers {
         rounds: usize,
         found: &mut PeersFound,
     ) -> Result<(), Failure> {
-        let ours = std::env::current_exe().map_err(Failure::run)?;
+        let ours = phalanx_bench::programs::phalanx()?;
         let dir = BuildDir::new()?;
         let mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
         let built = Built::all(&dir.0, &mpis);

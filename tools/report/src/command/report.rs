@@ -6,10 +6,10 @@ use crate::report::saved_report::SavedReport;
 use crate::report::{predict, traces};
 use phalanx::MAX_RANKS;
 use phalanx::machine::Machine;
-use phalanx_tool::failure::Failure;
-use phalanx_tool::interrupt;
-use phalanx_tool::output::{unwritable, writable};
-use phalanx_tool::prose::{self, say};
+use phalanx_bench::failure::Failure;
+use phalanx_bench::interrupt;
+use phalanx_bench::output::{unwritable, writable};
+use phalanx_bench::prose::{self, say};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub struct ReportArgs {
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     #[arg(conflicts_with = "from")]
     ranks: Option<usize>,
-    /// About 20 seconds of measurements
+    /// About 20 seconds of measurements; on a busy machine each has less of them
     #[arg(long, conflicts_with_all = ["seconds", "from"])]
     quick: bool,
     /// About so many seconds of measurements

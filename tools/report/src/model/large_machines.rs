@@ -6,9 +6,9 @@ use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use phalanx::tuning::{LevelModel, MachineCosts, Transport};
+use phalanx_bench::byte_size;
+use phalanx_bench::failure::Failure;
 use phalanx_model::{Simulation, shapes};
-use phalanx_tool::byte_size;
-use phalanx_tool::failure::Failure;
 use plotters::prelude::*;
 use std::collections::HashMap;
 

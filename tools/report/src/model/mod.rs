@@ -26,7 +26,7 @@ pub(crate) mod validation_page;
 
 use phalanx::machine::Machine;
 use phalanx::placement::{Assignment, Placement, assign};
-use phalanx_tool::failure::Failure;
+use phalanx_bench::failure::Failure;
 
 /// `p` ranks of which each has a processing unit: the model knows no time slices.
 pub(crate) fn placed(

@@ -6,8 +6,9 @@ use phalanx::machine::Machine;
 use phalanx::placement::{Placement, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request};
 use phalanx::tuning::MachineCosts;
+use phalanx_bench::failure::Failure;
+use phalanx_bench::progress::Progress;
 use phalanx_model::{Simulation, SimulationError};
-use phalanx_tool::failure::Failure;
 use std::time::Instant;
 
 /// 8 packages of 64 caches of 8 cores, at Milan's hand-off times: no such machine exists.
@@ -37,7 +38,9 @@ pub(crate) fn rows(p: usize) -> Result<Vec<ScaleRow>, Failure> {
     let simulation = Simulation::new(&machine, &ranks, costs).map_err(Failure::run)?;
     let groups = hierarchy(&machine, &ranks);
     let mut all = Vec::new();
+    let mut progress = Progress::new(Algorithm::ALL.len());
     for &algorithm in Algorithm::ALL {
+        progress.step(&format!("{algorithm}, {p} ranks"));
         let operation = algorithm.operations()[0];
         let third = isize::try_from(p / 3).unwrap_or(0);
         let request = Request::new(operation, p).levels(groups.clone()).shift(third);

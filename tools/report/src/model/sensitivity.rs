@@ -2,8 +2,8 @@
 //! halved or doubled, and with another structure.
 
 use super::validate::{Setup, Validation};
+use phalanx_bench::failure::Failure;
 use phalanx_model::Effect;
-use phalanx_tool::failure::Failure;
 
 /// How far off the curves are.
 #[derive(Clone, Debug)]

@@ -8,8 +8,8 @@ use phalanx::machine::Level;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Schedule;
 use phalanx::tuning::{LevelCost, MachineCosts, Transport};
+use phalanx_bench::failure::Failure;
 use phalanx_model::{Effect, Effects, Simulation};
-use phalanx_tool::failure::Failure;
 
 /// What the curves are simulated with.
 #[derive(Clone, Debug)]
@@ -223,7 +223,7 @@ impl Setup {
                 let ranks = simulation.run(&schedule, bytes as f64).map_err(Failure::run)?.ranks;
                 both.push((name, us, ranks.iter().sum::<f64>() / ranks.len() as f64 / 1e3));
             }
-            let size = phalanx_tool::byte_size::text(bytes);
+            let size = phalanx_bench::byte_size::text(bytes);
             let what = format!("broadcast of {size} bytes, {p} ranks, us");
             claims.push(order("V5", what, &both, known_misses::order(&size)));
         }

@@ -4,7 +4,7 @@ use super::markdown::wrapped;
 use super::open_mpi::{ACKNOWLEDGE, COPY_RATE, GAP, LATENCY, PAIRS, TRANSPORT};
 use super::sensitivity::{SetupRow, ablation, sensitivity, structures};
 use super::validate::Validation;
-use phalanx_tool::failure::Failure;
+use phalanx_bench::failure::Failure;
 
 /// The whole page, in markdown.
 pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {

@@ -1,8 +1,8 @@
 //! The comparison as a table: Markdown for readers, tsv and json for programs.
 
 use super::merge::{Merged, MergedLine, TIE, Verdict};
-use phalanx_tool::byte_size;
-use phalanx_tool::measure::caches::CacheState;
+use phalanx_bench::byte_size;
+use phalanx_bench::measure::caches::CacheState;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

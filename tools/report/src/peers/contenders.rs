@@ -7,8 +7,8 @@
 use super::installation::{Family, Installation};
 use super::programs::{FLOOR, OPENMP_CLANG, OPENMP_GCC, Program};
 use super::raw::{OURS, VARIANTS, our_name};
-use phalanx_tool::measure::caches::CachesAsked;
-use phalanx_tool::measure::proximity::{Proximity, ProximityLimits};
+use phalanx_bench::measure::caches::CachesAsked;
+use phalanx_bench::measure::proximity::{Proximity, ProximityLimits};
 use std::collections::BTreeMap;
 use std::iter;
 use std::path::{Path, PathBuf};
@@ -373,7 +373,7 @@ impl Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use phalanx_tool::measure::caches::CacheState;
+    use phalanx_bench::measure::caches::CacheState;
 
     fn ask(ranks: usize) -> Ask {
         Ask {

@@ -2,10 +2,10 @@
 //! the slices' medians with their intervals, the best peer, and the winner.
 
 use super::raw::{Raw, VARIANTS};
+use phalanx_bench::measure::caches::CacheState;
+use phalanx_bench::measure::proximity::Proximity;
+use phalanx_bench::measure::stats::{median_interval, spread_percent};
 use phalanx_model::median;
-use phalanx_tool::measure::caches::CacheState;
-use phalanx_tool::measure::proximity::Proximity;
-use phalanx_tool::measure::stats::{median_interval, spread_percent};
 use std::collections::BTreeMap;
 
 /// How far two medians may be apart and count as equal.

@@ -2,8 +2,8 @@
 //! turns it sleeps. One that dies, hangs or answers something else is dropped, with the reason.
 
 use super::process::{LOOK, PeerProcess, collect};
-use phalanx_tool::bench::turn_protocol::{TurnAnswer, TurnCommand};
-use phalanx_tool::interrupt;
+use phalanx_bench::bench::turn_protocol::{TurnAnswer, TurnCommand};
+use phalanx_bench::interrupt;
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{ChildStdin, Command, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};

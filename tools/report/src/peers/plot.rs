@@ -1,8 +1,8 @@
 //! The comparison as a plot: for each operation, one line of ns over bytes for each program.
 
 use super::merge::{Merged, MergedLine};
-use phalanx_tool::measure::caches::CacheState;
-use phalanx_tool::measure::proximity::Proximity;
+use phalanx_bench::measure::caches::CacheState;
+use phalanx_bench::measure::proximity::Proximity;
 use plotters::prelude::*;
 
 const COLUMNS: usize = 3;
@@ -94,7 +94,7 @@ fn draw_panel(
         .x_label_area_size(26)
         .y_label_area_size(52)
         .build_cartesian_2d(range(|p| p.0).log_scale(), range(|p| p.1).log_scale())?;
-    let bytes = |x: &f64| phalanx_tool::byte_size::text(x.round() as usize);
+    let bytes = |x: &f64| phalanx_bench::byte_size::text(x.round() as usize);
     chart.configure_mesh().light_line_style(TRANSPARENT).x_label_formatter(&bytes).draw()?;
     for (name, colour, pick) in SERIES {
         let points = points(pick);

@@ -1,7 +1,7 @@
 //! Runs one program with a time limit and keeps its output. At the limit it ends the program's
 //! process group, and no other process.
 
-use phalanx_tool::interrupt;
+use phalanx_bench::interrupt;
 use std::io::{self, Read};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;

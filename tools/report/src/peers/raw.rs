@@ -2,9 +2,9 @@
 //! 1 have the first eight: they are of whole runs, program after program, and do not say how the
 //! caches were.
 
-use phalanx_tool::bench::turn_protocol::TurnSlice;
-use phalanx_tool::measure::caches::CacheState;
-use phalanx_tool::measure::proximity::Proximity;
+use phalanx_bench::bench::turn_protocol::TurnSlice;
+use phalanx_bench::measure::caches::CacheState;
+use phalanx_bench::measure::proximity::Proximity;
 
 /// The names of the cells.
 pub(crate) const COLUMNS: &str =

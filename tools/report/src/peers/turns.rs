@@ -4,13 +4,13 @@
 use super::contenders::{Ask, Contender, operations_of};
 use super::player::Player;
 use super::raw::Raw;
-use phalanx_tool::bench::LARGEST_WITH_LANES;
-use phalanx_tool::bench::turn_protocol::{
+use phalanx_bench::bench::LARGEST_WITH_LANES;
+use phalanx_bench::bench::turn_protocol::{
     BACK_TO_BACK, TurnAnswer, TurnCommand, TurnRow, TurnSlice,
 };
-use phalanx_tool::interrupt;
-use phalanx_tool::measure::caches::CacheState;
-use phalanx_tool::measure::proximity::Proximity;
+use phalanx_bench::interrupt;
+use phalanx_bench::measure::caches::CacheState;
+use phalanx_bench::measure::proximity::Proximity;
 use std::time::{Duration, Instant};
 
 /// Turns of each row in a round.
@@ -300,8 +300,8 @@ fn planned(ask: &Ask) -> Vec<PlannedRow> {
 mod tests {
     use super::super::player::tests::shell;
     use super::*;
-    use phalanx_tool::measure::caches::CachesAsked;
-    use phalanx_tool::measure::proximity::ProximityLimits;
+    use phalanx_bench::measure::caches::CachesAsked;
+    use phalanx_bench::measure::proximity::ProximityLimits;
 
     const LONG: Duration = Duration::from_secs(60);
 

@@ -1,9 +1,9 @@
 //! The environment of a measurement: processor, kernel, governor, affinity, version, commit.
 
 use phalanx::machine::Machine;
-use phalanx_tool::bench::run_conditions::cpu;
-use phalanx_tool::measure::emulation;
-use phalanx_tool::source::list;
+use phalanx_bench::bench::run_conditions::cpu;
+use phalanx_bench::measure::emulation;
+use phalanx_bench::source::list;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -29,7 +29,7 @@ pub(crate) fn environment(machine: &Machine) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "commit": option_env!("PHALANX_COMMIT"),
         "build": if cfg!(debug_assertions) { "debug" } else { "release" },
-        "date": phalanx_tool::measure::conditions::now(),
+        "date": phalanx_bench::measure::conditions::now(),
     })
 }
 

@@ -9,7 +9,7 @@ use super::ranks_section::{self, across};
 use super::saved_report::{SavedReport, Section};
 use super::summary::summary;
 use super::traces::{ranks as drawn, traces};
-use phalanx_tool::source::count as counted;
+use phalanx_bench::source::count as counted;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -5,8 +5,8 @@ use super::curves::{size, time};
 use super::html::{details, drawing, escape, table};
 use super::html_page::trouble;
 use super::saved_report::{SavedReport, Section};
+use phalanx_bench::matrix::heat::{colour, is_light, position};
 use phalanx_model::median;
-use phalanx_tool::matrix::heat::{colour, is_light, position};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

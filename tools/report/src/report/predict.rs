@@ -7,12 +7,12 @@ use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
 use phalanx::tuning::{MachineCosts, Profile, Tuning};
+use phalanx_bench::bench::call_buffers::has_blocks;
+use phalanx_bench::bench::predict_call::CallModel;
+use phalanx_bench::failure::Failure;
+use phalanx_bench::place::outcome::PlacementOutcome;
+use phalanx_bench::place::topology::Topology;
 use phalanx_model::{Effect, Effects, Simulation};
-use phalanx_tool::bench::call_buffers::has_blocks;
-use phalanx_tool::bench::predict_call::CallModel;
-use phalanx_tool::failure::Failure;
-use phalanx_tool::place::outcome::PlacementOutcome;
-use phalanx_tool::place::topology::Topology;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use super::curves::{CurveRow, FAR_OFF, size, time};
 use super::html::{details, escape, table};
 use super::saved_report::SavedReport;
 use phalanx::schedule::Operation;
-use phalanx_tool::bench::call_buffers::has_blocks;
+use phalanx_bench::bench::call_buffers::has_blocks;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 

@@ -9,13 +9,14 @@ use crate::peers::process::{PeerProcess, ProcessLimits};
 use phalanx::machine::Machine;
 use phalanx::placement::Placement;
 use phalanx::schedule::{Algorithm, Operation, Request};
-use phalanx_tool::byte_size;
-use phalanx_tool::failure::{Failure, one_line};
-use phalanx_tool::interrupt;
-use phalanx_tool::machine_object;
-use phalanx_tool::place::outcome::PlacementOutcome;
-use phalanx_tool::place::topology::Topology;
-use phalanx_tool::progress::Progress;
+use phalanx_bench::byte_size;
+use phalanx_bench::failure::{Failure, one_line};
+use phalanx_bench::interrupt;
+use phalanx_bench::machine_object;
+use phalanx_bench::place::outcome::PlacementOutcome;
+use phalanx_bench::place::topology::Topology;
+use phalanx_bench::programs;
+use phalanx_bench::progress::Progress;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,8 +31,13 @@ const LATENCY: f64 = 0.1;
 const BANDWIDTH: f64 = 0.12;
 /// The share for other numbers of ranks.
 const ACROSS: f64 = 0.1;
-/// Seconds of a fit of every level of a large machine.
+/// Seconds of a fit of every level of a large machine, and of a small one.
 const RATES: f64 = 40.0;
+const FIT: f64 = 8.0;
+/// The part of the time that the curves have at least, whatever the fit takes.
+const CURVES: f64 = 0.25;
+/// A row's time in ms at least.
+const SHORTEST: f64 = 1.0;
 /// Of a row's time, what setting up and checking take besides, found by trial.
 const OVERHEAD: f64 = 2.2;
 /// All is over after so many times the wished time, and [`RATES`].
@@ -57,7 +63,29 @@ struct Step {
     args: Vec<String>,
     /// Whether it draws.
     draws: bool,
+    /// Seconds that it is expected to take.
+    share: f64,
+    /// Rows that its time is for; 0 if it has a time of its own.
+    rows: usize,
     limit: Duration,
+}
+
+impl Step {
+    /// With so much of its time: what came before has taken longer than it was expected to, and the
+    /// page is to be whole within the time that was asked for.
+    fn within(&self, part: f64) -> Step {
+        let mut args = self.args.clone();
+        let time = args.iter().position(|arg| arg == "--time").filter(|_| self.rows > 0);
+        if let Some(value) = time.and_then(|at| args.get_mut(at + 1)) {
+            *value = format!("{:.0}", row_ms(self.share * part, self.rows, SHORTEST));
+        }
+        Step { args, ..*self }
+    }
+}
+
+/// Milliseconds of each of so many rows in so many seconds.
+fn row_ms(seconds: f64, rows: usize, least: f64) -> f64 {
+    (seconds * 1e3 / OVERHEAD / rows.max(1) as f64).clamp(least, 200.0)
 }
 
 /// Measures. What fails is said in its section; Ctrl-C ends everything.
@@ -68,7 +96,7 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
     let shape = Topology::Ring.shape(wish.ranks, None)?;
     let outcome = PlacementOutcome::new(&machine, shape, &Placement::Auto, wish.ranks)?;
     let mut placement: Value =
-        serde_json::from_str(&outcome.show(phalanx_tool::output::Format::Json))
+        serde_json::from_str(&outcome.show(phalanx_bench::output::Format::Json))
             .map_err(Failure::run)?;
     placement["drawing"] = json!(outcome.svg());
     let drawn = traces::ranks(wish.ranks);
@@ -77,10 +105,13 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
 
     let steps = steps(&machine, wish);
     let limit = Duration::from_secs_f64(wish.seconds * PATIENCE + RATES);
-    let mut progress = Progress::new(steps.len());
-    let program = std::env::current_exe().map_err(Failure::run)?;
+    let mut progress = Progress::timed(steps.iter().map(|step| step.share).collect());
+    let program = programs::phalanx()?;
     let mut sections = Vec::new();
     for (number, step) in steps.iter().enumerate() {
+        let ahead: f64 = steps[number..].iter().map(|step| step.share).sum();
+        let spare = wish.seconds - started.elapsed().as_secs_f64();
+        let step = &step.within((spare / ahead).clamp(0.0, 1.0));
         progress.step(&step.args.join(" "));
         let left = limit.saturating_sub(started.elapsed());
         sections.push(match left.is_zero() {
@@ -116,10 +147,12 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
     Ok(run)
 }
 
-fn of(text: String, draws: bool, share: f64) -> Step {
+fn of(text: String, draws: bool, share: f64, rows: usize) -> Step {
     Step {
         args: text.split_whitespace().map(String::from).collect(),
         draws,
+        share,
+        rows,
         // A slow machine is better than none: what is long is ended only when it is very long.
         limit: Duration::from_secs_f64((share * 4.0).max(20.0)),
     }
@@ -128,19 +161,25 @@ fn of(text: String, draws: bool, share: f64) -> Step {
 /// The fit of t_s and t_w. What it takes depends on how many levels there are, not on the time that
 /// is given.
 fn rates() -> Step {
-    of("calibrate --rates".to_string(), false, RATES)
+    let step = of("calibrate --rates".to_string(), false, FIT, 0);
+    Step { limit: Duration::from_secs_f64(4.0 * RATES), ..step }
 }
 
 fn steps(machine: &Machine, wish: &ReportRequest) -> Vec<Step> {
     let ReportRequest { seconds, ranks, .. } = *wish;
     let units = units(machine);
     let pairs = (units.len() * units.len().saturating_sub(1)).max(1) as f64;
-    let list = phalanx_tool::source::list(&units);
+    let list = phalanx_bench::source::list(&units);
     // A sample is 32 round trips, some 20 us; every 20 of them are probed.
     let samples = (seconds * LATENCY / pairs / WAYS / 40e-6).clamp(20.0, 300.0);
     let mut steps = vec![
-        of(format!("latency --all --pus {list} --samples {samples:.0}"), true, seconds * LATENCY),
-        of(format!("bandwidth --pus {list} -e 8M --samples 20"), true, seconds * BANDWIDTH),
+        of(
+            format!("latency --all --pus {list} --samples {samples:.0}"),
+            true,
+            seconds * LATENCY,
+            0,
+        ),
+        of(format!("bandwidth --pus {list} -e 8M --samples 20"), true, seconds * BANDWIDTH, 0),
         rates(),
     ];
     let sizes = SIZES.map(byte_size::text).join(",");
@@ -152,26 +191,28 @@ fn steps(machine: &Machine, wish: &ReportRequest) -> Vec<Step> {
         (fit.count() + 1) * sizes
     };
     let all: usize = Operation::ALL.into_iter().map(rows).sum();
-    let curves = seconds * (1.0 - LATENCY - BANDWIDTH - ACROSS);
-    let time_ms = (curves * 1e3 / OVERHEAD / all as f64).clamp(2.0, 200.0);
+    let curves = (seconds * (1.0 - LATENCY - BANDWIDTH - ACROSS) - FIT).max(seconds * CURVES);
+    let time_ms = row_ms(curves, all, 2.0);
     for operation in Operation::ALL {
-        let share = curves * rows(operation) as f64 / all as f64;
-        for algorithm in ["auto", "all"] {
+        let sizes_of_it = if operation == Operation::Barrier { 1 } else { SIZES.len() };
+        let each = [("auto", sizes_of_it), ("all", rows(operation) - sizes_of_it)];
+        for (algorithm, rows) in each {
+            let share = curves * rows as f64 / all as f64;
             let text = format!(
                 "bench {operation} -p {ranks} -a {algorithm} --sizes {sizes} --time {time_ms:.0} \
                  --rounds {ROUNDS}"
             );
-            steps.push(of(text, false, share));
+            steps.push(of(text, false, share, rows));
         }
     }
     let others = others(machine, ranks);
     let rows = (Operation::ALL.len() - 1) * ranks_section::SIZES.len() + 1;
     let share = seconds * ACROSS / others.len().max(1) as f64;
-    let time_ms = (share * 1e3 / OVERHEAD / rows as f64).clamp(1.0, 100.0);
+    let time_ms = row_ms(share, rows, SHORTEST);
     let sizes = ranks_section::SIZES.map(byte_size::text).join(",");
     for p in others {
         let text = format!("bench -p {p} --sizes {sizes} --time {time_ms:.0} --rounds {ROUNDS}");
-        steps.push(of(text, false, share));
+        steps.push(of(text, false, share, rows));
     }
     steps
 }
@@ -268,6 +309,27 @@ mod tests {
         for operation in Operation::ALL {
             let asked = steps.iter().filter(|s| s.args[..2] == ["bench", operation.name()]);
             assert_eq!(asked.count(), 2, "{operation}");
+        }
+    }
+
+    #[test]
+    fn what_is_late_shortens_what_follows_and_leaves_nothing_out() {
+        let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
+        for seconds in [20.0, 75.0] {
+            let wish = ReportRequest { seconds, ranks: 2, model: String::new() };
+            let steps = steps(&machine, &wish);
+            let all: f64 = steps.iter().map(|step| step.share).sum();
+            assert!(all <= seconds * 1.01, "{all} of {seconds} s");
+            let time = |step: &Step| -> Option<f64> {
+                let at = step.args.iter().position(|arg| arg == "--time")?;
+                step.args[at + 1].parse().ok()
+            };
+            for step in &steps {
+                assert_eq!(step.within(1.0).args, step.args, "{:?}", step.args);
+                let late = step.within(0.0);
+                assert_eq!(time(&late), time(step).map(|_| SHORTEST), "{:?}", late.args);
+                assert_eq!(late.args.len(), step.args.len());
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A saved report: all measurements and predictions in one JSON object.
 
-use phalanx_tool::failure::Failure;
+use phalanx_bench::failure::Failure;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
@@ -58,7 +58,7 @@ impl SavedReport {
     /// Reads a file, or says what is wrong with it.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
-        let text = phalanx_tool::file::text(path, phalanx_tool::MOST_BYTES)
+        let text = phalanx_bench::file::text(path, phalanx_bench::MOST_BYTES)
             .map_err(|e| Failure::Usage(format!("the run '{name}' cannot be read: {e}")))?;
         SavedReport::parse(&text).map_err(|what| Failure::Usage(format!("'{name}' {what}")))
     }

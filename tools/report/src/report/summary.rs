@@ -4,8 +4,8 @@
 use super::curves::{Curves, size, time};
 use super::html::escape;
 use super::saved_report::SavedReport;
+use phalanx_bench::source::count;
 use phalanx_model::median;
-use phalanx_tool::source::count;
 use serde_json::Value;
 use std::fmt::Write as _;
 

@@ -1,0 +1,262 @@
+//! `phalanx machine`: the machine as Phalanx sees it, and the source of each fact.
+
+use crate::failure::Failure;
+use crate::output::{Format, OutputArgs};
+use crate::prose;
+use crate::source::{SourceArgs, count, list, source, summary};
+use phalanx::machine::{Group, Level, Machine, NumaNode, Vertex};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+const ABOUT: &str = "\
+NUMBERS: processing units (PUs) and NUMA nodes have the operating system's numbers; cores, packages
+  and the groups of a level count from 0 in logical order, in which neighbours share as much as
+  possible.
+
+JSON: source {cores, memory, kinds, allowed: where each kind of fact came from}, counts {packages,
+  numa_nodes, cores, pus, allowed_pus}, packages[], numa_nodes[], cores[{core, pus, package,
+  numa_node, kind, allowed}] with kind 0 for the slowest kind of core, pus[], allowed_pus[],
+  levels[{level, groups[{os_id, cores, pus}]}] from the outside to the inside, distances (rows in
+  the order of numa_nodes, 10 = local; null where not known), warnings[].
+TSV: a line for each PU: pu core kind package die numa_node l3 l2 l1 allowed; empty where not known.
+
+Example:
+  phalanx machine --synthetic \"pack:2 [numa] l3:4 core:8 pu:2\"";
+
+/// Show the machine: cores, caches, memories, and where that is known from
+///
+/// Shows a machine: its cores and what they share, its memories and their
+/// distances, the processing units that may be used, and where each of these
+/// facts came from.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = prose::help(ABOUT))]
+#[command(after_help = "Example:\n  phalanx machine\n\nMore with --help.")]
+pub(crate) struct MachineArgs {
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+impl MachineArgs {
+    /// Runs the command.
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let machine = self.source.read()?;
+        let doubt = if self.source.is_named() { None } else { doubt(&machine) };
+        let text = match self.output.format {
+            Format::Text => text(&machine, doubt.as_deref()),
+            Format::Tsv => tsv(&machine),
+            Format::Json => format!("{:#}\n", described(&machine, doubt.as_deref())),
+        };
+        self.output.open()?.write(&text)
+    }
+}
+
+/// This machine as json.
+pub fn object(machine: &Machine) -> Value {
+    described(machine, doubt(machine).as_deref())
+}
+
+/// Where the memory of this machine's nodes is not what the system says it has in all.
+fn doubt(machine: &Machine) -> Option<String> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let nodes: Option<u64> = machine.numa_nodes().iter().map(|node| node.memory_bytes).sum();
+    disagreement(nodes.filter(|&bytes| bytes > 0)?, &text)
+}
+
+/// The warning, of the bytes of all nodes and the text of `/proc/meminfo`. A twentieth is no
+/// disagreement: the two leave out other reserves.
+fn disagreement(nodes: u64, meminfo: &str) -> Option<String> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let all = line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)?;
+    (nodes.abs_diff(all) > all / 20).then(|| {
+        format!(
+            "the memory nodes have {} together, but the system says that the machine has {} \
+             (/proc/meminfo): one of the two is wrong",
+            gib(nodes),
+            gib(all)
+        )
+    })
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
+}
+
+/// A machine as json, with a warning more.
+fn described(machine: &Machine, doubt: Option<&str>) -> Value {
+    let group = |g: &Group| json!({ "os_id": g.os_id, "cores": g.cores, "pus": g.pus });
+    let groups = |groups: &[Group]| groups.iter().map(group).collect::<Vec<_>>();
+    let node = |n: &NumaNode| {
+        let bytes = n.memory_bytes;
+        json!({ "os_id": n.os_id, "cores": n.cores, "pus": n.pus, "memory_bytes": bytes })
+    };
+    let cores = machine.cores().iter().enumerate().map(|(index, core)| {
+        json!({
+            "core": index,
+            "pus": core.pus,
+            "package": core.package,
+            "numa_node": core.numa.map(|node| machine.numa_nodes()[node].os_id),
+            "kind": core.kind,
+            "allowed": core.pus.iter().any(|&pu| machine.is_allowed(pu)),
+        })
+    });
+    let levels = machine.levels().iter();
+    let mut pus: Vec<usize> = machine.cores().iter().flat_map(|core| core.pus.clone()).collect();
+    pus.sort_unstable();
+    json!({
+        "command": "machine",
+        "version": env!("CARGO_PKG_VERSION"),
+        "source": source(machine),
+        "counts": {
+            "packages": machine.groups(Level::Package).len(),
+            "numa_nodes": machine.numa_nodes().len(),
+            "cores": machine.cores().len(),
+            "pus": machine.pu_count(),
+            "allowed_pus": machine.allowed_pus().len(),
+        },
+        "packages": groups(machine.groups(Level::Package)),
+        "numa_nodes": machine.numa_nodes().iter().map(node).collect::<Vec<_>>(),
+        "cores": cores.collect::<Vec<_>>(),
+        "pus": pus,
+        "allowed_pus": machine.allowed_pus(),
+        "levels": levels
+            .map(|l| json!({ "level": l.level.key(), "groups": groups(&l.groups) }))
+            .collect::<Vec<_>>(),
+        "distances": machine.distances(),
+        "warnings": warnings(machine, doubt).collect::<Vec<_>>(),
+    })
+}
+
+fn warnings<'a>(machine: &'a Machine, doubt: Option<&'a str>) -> impl Iterator<Item = &'a str> {
+    machine.warnings().iter().map(String::as_str).chain(doubt)
+}
+
+fn tsv(machine: &Machine) -> String {
+    let mut out = "pu\tcore\tkind\tpackage\tdie\tnuma_node\tl3\tl2\tl1\tallowed\n".to_string();
+    let mut pus: Vec<(usize, usize)> = Vec::with_capacity(machine.pu_count());
+    for (index, core) in machine.cores().iter().enumerate() {
+        pus.extend(core.pus.iter().map(|&pu| (pu, index)));
+    }
+    pus.sort_unstable();
+    let cell = |number: Option<usize>| number.map_or(String::new(), |number| number.to_string());
+    for (pu, index) in pus {
+        let core = &machine.cores()[index];
+        let group = |level| cell(machine.group_of(pu, level));
+        let node = core.numa.map(|node| machine.numa_nodes()[node].os_id);
+        let cells = [
+            pu.to_string(),
+            index.to_string(),
+            core.kind.to_string(),
+            cell(core.package),
+            group(Level::Die),
+            cell(node),
+            group(Level::L3),
+            group(Level::L2),
+            group(Level::L1),
+            machine.is_allowed(pu).to_string(),
+        ];
+        out += &cells.join("\t");
+        out.push('\n');
+    }
+    out
+}
+
+/// This machine as text.
+pub fn page(machine: &Machine) -> String {
+    text(machine, doubt(machine).as_deref())
+}
+
+fn text(machine: &Machine, doubt: Option<&str>) -> String {
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").unwrap_or_default();
+    line(format!("# {}", summary(machine)));
+    let tree = machine.tree();
+    for (index, vertex) in tree.vertices().iter().enumerate() {
+        let own: Vec<usize> =
+            vertex.cores.clone().filter(|&core| tree.above(core) == index).collect();
+        let indent = "  ".repeat(vertex.depth);
+        line(format!("{indent}{}: {}", name(machine, vertex), cores(machine, vertex, &own)));
+    }
+    for node in machine.numa_nodes() {
+        let memory = match node.memory_bytes {
+            Some(bytes) => gib(bytes),
+            None => "memory of unknown size".to_string(),
+        };
+        let near = match node.pus.as_slice() {
+            [] => "no processors".to_string(),
+            pus => format!("PUs {}", list(pus)),
+        };
+        line(format!("NUMA node {}: {memory}, {near}", node.os_id));
+    }
+    if let Some(rows) = machine.distances() {
+        let ids: Vec<String> =
+            machine.numa_nodes().iter().map(|n| format!("{:>4}", n.os_id)).collect();
+        line(format!("distances (10 = local)\n     {}", ids.join("")));
+        for (id, row) in ids.iter().zip(rows) {
+            let row: String = row.iter().map(|value| format!("{value:>4}")).collect();
+            line(format!(" {id}{row}"));
+        }
+    }
+    let allowed = machine.allowed_pus();
+    if allowed.len() < machine.pu_count() {
+        line(format!("allowed PUs: {}", list(allowed)));
+    }
+    warnings(machine, doubt)
+        .for_each(|warning| line(prose::folded(&format!("warning: {warning}"))));
+    out
+}
+
+/// "package 0, NUMA node 0": everything that these cores are.
+fn name(machine: &Machine, vertex: &Vertex) -> String {
+    let named = vertex.levels.iter().map(|&level| {
+        let same = |cores: &[usize]| cores.iter().copied().eq(vertex.cores.clone());
+        let number = match level {
+            Level::Machine => None,
+            Level::Numa => {
+                machine.numa_nodes().iter().find(|n| same(&n.cores)).map(|node| node.os_id)
+            }
+            // Nameless groups nest, so their numbers say nothing.
+            Level::Group => None,
+            level => machine.groups(level).iter().position(|group| same(&group.cores)),
+        };
+        number.map_or(level.to_string(), |number| format!("{level} {number}"))
+    });
+    named.collect::<Vec<_>>().join(", ")
+}
+
+/// What is in a vertex: its cores and their PUs where they hang right under it, else their number.
+fn cores(machine: &Machine, vertex: &Vertex, own: &[usize]) -> String {
+    if own.is_empty() {
+        return count(vertex.cores.len(), "core");
+    }
+    let mut pus: Vec<usize> =
+        own.iter().flat_map(|&core| machine.cores()[core].pus.clone()).collect();
+    pus.sort_unstable();
+    let kinds: Vec<usize> = own.iter().map(|&core| machine.cores()[core].kind).collect();
+    let uniform = machine.cores().iter().all(|core| core.kind == 0);
+    let kind = match (uniform, kinds.iter().min(), kinds.iter().max()) {
+        (false, Some(low), Some(high)) if low == high => format!(", kind {low}"),
+        (false, Some(low), Some(high)) => format!(", kinds {low} to {high}"),
+        _ => String::new(),
+    };
+    format!("cores {}, PUs {}{kind}", list(own), list(&pus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_does_not_add_up_is_a_warning() {
+        let meminfo = "MemTotal:       24684096 kB\nMemFree: 1 kB\n";
+        let said = disagreement(9_448_928_051, meminfo).unwrap();
+        assert!(said.contains("8.8 GiB together") && said.contains("has 23.5 GiB"), "{said}");
+        let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
+        assert!(text(&machine, Some(&said)).contains("warning: the memory nodes have 8.8 GiB"));
+        assert_eq!(described(&machine, Some(&said))["warnings"], json!([said]));
+        assert_eq!(disagreement(24_684_096 << 10, meminfo), None);
+        assert_eq!(disagreement(24_000_000 << 10, meminfo), None);
+        assert_eq!(disagreement(1, "nothing"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! `phalanx model`, run as users run it.
+
+use serde_json::Value;
+use std::process::{Command, Output};
+
+fn phalanx(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx-report"));
+    command.args(args).output().expect("the tool runs")
+}
+
+fn json(args: &[&str]) -> Value {
+    let out = phalanx(args);
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    serde_json::from_slice(&out.stdout).expect("json")
+}
+
+fn error(args: &[&str]) -> (Option<i32>, String) {
+    let out = phalanx(args);
+    (out.status.code(), String::from_utf8_lossy(&out.stderr).trim().to_string())
+}
+
+#[test]
+fn published_curves_are_as_stated() {
+    let all = json(&["model", "validate", "--format", "json"]);
+    assert_eq!(all["rows"].as_array().unwrap().len(), 51);
+    let points = all["rows"].as_array().unwrap().iter();
+    let v1: Vec<f64> = points
+        .filter(|p| p["curve"] == "V1" && p["ranks"].as_u64() >= Some(8))
+        .map(|p| p["error"].as_f64().unwrap())
+        .collect();
+    assert!(v1.len() == 8 && v1.iter().all(|e| e.abs() <= 0.2), "{v1:?}");
+}
+
+#[test]
+fn algorithms_are_ranked_on_a_machine_of_the_table() {
+    let all = json(&[
+        "model",
+        "barrier",
+        "-p",
+        "128",
+        "--machine",
+        "epyc-7742-2s-nps4",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(all["modelled"], true);
+    let rows = all["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 3);
+    let ns: Vec<f64> = rows.iter().map(|r| r["ns"].as_f64().unwrap()).collect();
+    assert!(ns.is_sorted() && ns[0] > 1e3, "{ns:?}");
+    // Without levels everything is as far as the mean: the dissemination is as good as doubling.
+    let flat = json(&[
+        "model",
+        "barrier",
+        "-p",
+        "128",
+        "--machine",
+        "epyc-7742-2s-nps4",
+        "--without",
+        "levels,spread",
+        "--format",
+        "json",
+    ]);
+    let rows = flat["rows"].as_array().unwrap();
+    assert_eq!(rows[0]["ns"], rows[1]["ns"]);
+}
+
+/// The median hand-offs make a time that may lie below all times with hand-offs that spread.
+#[test]
+fn a_time_that_is_not_between_its_percentiles_is_explained() {
+    let args = ["model", "all-reduce", "-p", "64", "--machine", "epyc-7742-2s-nps4", "--format"];
+    let of = |format: &'static str| [&args[..], &[format]].concat();
+    let rows = json(&of("json"))["rows"].as_array().unwrap().clone();
+    let ns = |row: &Value, key: &str| row[key].as_f64().unwrap();
+    let is_outside =
+        |row: &&Value| !(ns(row, "ns_p10")..=ns(row, "ns_p90")).contains(&ns(row, "ns"));
+    let outside = rows.iter().filter(is_outside).count();
+    assert!(outside > 0, "nothing to explain: {rows:?}");
+    let text = String::from_utf8(phalanx(&of("text")).stdout).unwrap();
+    let wanted = format!("# In {outside} of these ns is not between ns_p10 and ns_p90: ");
+    assert!(text.contains(&wanted), "{text}");
+    // Without percentiles there is nothing to say.
+    let text = phalanx(&[&of("text")[..], &["--without", "spread"]].concat()).stdout;
+    assert!(!String::from_utf8(text).unwrap().contains("is not between"));
+}
+
+#[test]
+fn wrong_arguments_say_what_is_accepted() {
+    let (code, line) = error(&["model", "barrier", "--machine", "epyc-9654"]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("the nearest is 'epyc-9654-2s-nps4'"), "{line}");
+    let (code, line) = error(&["model", "barrier", "--machine", "foo"]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("no machine 'foo'") && !line.contains("nearest"), "{line}");
+    let (code, line) = error(&["model", "barier"]);
+    assert_eq!((code, line.contains("did you mean barrier?")), (Some(2), true), "{line}");
+    let (code, line) = error(&["model", "barrier", "--without", "level"]);
+    assert_eq!((code, line.contains("did you mean levels?")), (Some(2), true), "{line}");
+    let (code, line) = error(&["model", "barrier", "-p", "4", "--machine", "xeon-8468-2s-snc4"]);
+    assert_eq!(code, Some(2));
+    assert!(line.contains("no hand-off is known between cores of the same machine"), "{line}");
+    // A machine with a level that the costs say nothing of.
+    let packages = "pack:2 [numa] l3:1 core:4 pu:1";
+    let (code, line) =
+        error(&["model", "barrier", "-p", "8", "--machine", "graviton3", "--synthetic", packages]);
+    assert_eq!(code, Some(2));
+    assert!(
+        line.contains("graviton3: no hand-off is known between cores of the same machine"),
+        "{line}"
+    );
+    let (code, line) = error(&["model", "barrier", "-m", "-8"]);
+    assert_eq!(code, Some(2), "{line}");
+    // Minutes of work are refused, with how much it would be.
+    let many = "pack:8 [numa] l3:16 core:128 pu:1";
+    let (code, line) = error(&["model", "AG-RING", "-p", "16384", "--synthetic", many]);
+    assert_eq!(code, Some(2));
+    assert!(
+        line.contains("AG-RING, 16384 ranks: about 268 million messages: at most 67"),
+        "{line}"
+    );
+    // More ranks than cores; sizes that are none; a machine that is almost one.
+    let small = "pack:1 core:4 pu:1";
+    let (code, line) = error(&["model", "barrier", "-p", "8", "--synthetic", small]);
+    assert_eq!((code, line.is_empty()), (Some(2), false), "{line}");
+    for junk in ["junk", "1e999", "-1", "NaN", ""] {
+        let (code, line) = error(&["model", "all-reduce", "-m", junk]);
+        assert_eq!((code, line.is_empty()), (Some(2), false), "{junk}: {line}");
+    }
+    let (code, line) = error(&["model", "barrier", "-p", "4", "--synthetic", "pack:2 core:x"]);
+    assert_eq!((code, line.is_empty()), (Some(2), false), "{line}");
+    let (code, line) = error(&["model", "scale", "-p", "5000"]);
+    assert_eq!((code, line.is_empty()), (Some(2), false), "{line}");
+    let (code, line) = error(&["model", "barrier", "-p", "0"]);
+    assert_eq!(code, Some(2), "{line}");
+    let (code, line) = error(&["model"]);
+    assert_eq!(code, Some(2), "{line}");
+}

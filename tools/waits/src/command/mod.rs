@@ -1,0 +1,22 @@
+//! The commands: each has one file and one variant of `Command`.
+
+mod waits;
+
+use phalanx_bench::Run;
+use phalanx_bench::failure::Failure;
+
+/// The commands of this package.
+#[derive(Debug, clap::Subcommand)]
+// A comment on a variant would be its help, in place of the struct's.
+#[allow(missing_docs)]
+pub enum Command {
+    Waits(waits::Waits),
+}
+
+impl Run for Command {
+    fn run(self) -> Result<(), Failure> {
+        match self {
+            Command::Waits(waits) => waits.run(),
+        }
+    }
+}

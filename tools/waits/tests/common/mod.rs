@@ -1,0 +1,77 @@
+//! Programs whose waits are known: what their tests have in common.
+#![allow(dead_code, reason = "no test file uses all of it")]
+
+use phalanx::{Comm, Team};
+use phalanx_waits::record::{self, Run};
+use phalanx_waits::summary::{self, Summary};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A file that is removed in the end.
+pub(crate) struct TestFile(pub(crate) PathBuf);
+
+impl TestFile {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("{name}-{}.phx", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        TestFile(path)
+    }
+
+    pub(crate) fn runs(&self) -> Vec<Run> {
+        let bytes = std::fs::read(&self.0).unwrap();
+        let sections = record::sections(&bytes).unwrap().whole;
+        sections.into_iter().map(|at| record::run(&bytes[at]).unwrap()).collect()
+    }
+}
+
+impl Drop for TestFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Runs `f` on `ranks` ranks; returns the run as recorded, and what the ranks returned.
+pub(crate) fn recorded<R: Send>(
+    name: &str,
+    ranks: usize,
+    f: impl Fn(&mut Comm) -> R + Sync,
+) -> (Run, Summary, Vec<R>) {
+    let file = TestFile::new(name);
+    let team = Team::builder().ranks(ranks).record(&file.0).build().unwrap();
+    let results = team.run(f).unwrap();
+    let run = file.runs().remove(0);
+    let summary = summary::read(&run);
+    (run, summary, results)
+}
+
+/// Sleeps; returns how long.
+pub(crate) fn sleep(ms: u64) -> Duration {
+    let since = Instant::now();
+    std::thread::sleep(Duration::from_millis(ms));
+    since.elapsed()
+}
+
+/// How long `waiter` waited because of `rank`: for its work before the call at `at`, and for its
+/// way out of the call before that, which on a busy machine takes a while.
+pub(crate) fn waited(summary: &Summary, waiter: usize, rank: usize, at: &str) -> u64 {
+    let rows = summary.culprits.iter();
+    let rows = rows.filter(|row| row.rank == rank && (!row.by_work || row.at == at));
+    rows.flat_map(|row| &row.waiting).filter(|it| it.0 == waiter).map(|it| it.1).sum()
+}
+
+/// Calls `f` until it does not panic, eight times at most: on a busy machine a rank may lose its
+/// core between its look at the clock and its call. What is wrong with a record is wrong each time.
+pub(crate) fn in_one_of_eight(f: impl Fn()) {
+    for _ in 0..7 {
+        if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&f)).is_ok() {
+            return;
+        }
+    }
+    f();
+}
+
+/// Within a tenth.
+pub(crate) fn is_near(got: u64, wanted: Duration) -> bool {
+    let wanted = wanted.as_nanos() as f64;
+    (got as f64 - wanted).abs() <= wanted / 10.0
+}
