@@ -472,9 +472,9 @@ fn shape_of_other_size(port: &mut Port, peer: usize, dim: usize, halo: &Halo, st
         Digest(u64),
     }
     let told = port.take_any(peer, |kind, body| match kind.bytes() {
-        // SAFETY: a message of this call (signature, fingerprint) that holds its cells begins with
-        // a digest.
         Some(bytes) if bytes >= size_of::<u64>() => {
+            // SAFETY: a message of this call (signature, fingerprint) that holds its cells begins
+            // with a digest.
             Some(Told::Digest(unsafe { body.cast::<u64>().read_unaligned() }))
         }
         None if kind == PayloadKind::SLICE => {
