@@ -157,7 +157,7 @@ operators! {
     /// ```
     /// # use phalanx::op::{self, Operator};
     /// assert_eq!(op::Min.combine(2, 3), 2);
-    /// assert!(op::Min.combine(0.0, -0.0).is_sign_negative());
+    /// assert!(op::Min.combine(0.0f64, -0.0).is_sign_negative());
     /// assert_eq!(op::Min.combine(1.0, f64::NAN).to_bits(), u64::MAX);
     /// ```
     Min "min";
