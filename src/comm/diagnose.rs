@@ -326,7 +326,7 @@ impl Comm {
                 Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
             }
             Stop::Circle(circle) => {
-                // None, of a rank that has only waited so far, for words that are not the library's.
+                // None, if it has only waited so far, for words that are not the library's.
                 let here = latest(me);
                 if let Some(error) =
                     circle.iter().find_map(|it| disagree(world, latest(it.rank)?.comm, me))
