@@ -264,7 +264,7 @@ fn methods_that_carry_each_other_out_meet() {
         let mut x = [1.0];
         let child = match odd {
             true => comm.split(0, 1),
-            false => comm.split_by(Level::Machine),
+            false => comm.split_by_node(),
         };
         for fixed in [false, true] {
             let mut view = comm.with_order(if fixed { Order::Fixed } else { Order::Ranked });

@@ -2,6 +2,7 @@
 
 use super::LocalStep;
 use crate::exec::Partition;
+use crate::fabric::Fingerprint;
 use crate::net::{NetFold, NetNumber, Pending, Transfer};
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -21,7 +22,7 @@ impl LocalStep<'_> {
             let mut h = DefaultHasher::new();
             seed.hash(&mut h);
             let sig = call.sig();
-            (sig.call, sig.element(), sig.operator, sig.operator_type).hash(&mut h);
+            (sig.meets, sig.element(), sig.operator, sig.operator_type).hash(&mut h);
             (call.parameter(), call.len(), call.is_commutative()).hash(&mut h);
             (self.comm.order, self.node_group().calls).hash(&mut h);
             match call.cut() {
@@ -58,7 +59,7 @@ impl LocalStep<'_> {
     #[cold]
     fn disagree(&mut self, second: Option<Box<dyn Pending>>) -> ! {
         let call = &self.call;
-        let parameter = Some(call.parameter()).filter(|_| !call.sig().parameter.is_empty());
+        let parameter = Some(call.parameter()).filter(|&it| it != Fingerprint::NO_PARAMETER);
         let said = format!("{} at {}", call.sig().words(call.len(), parameter), call.at());
         let (nodes, node) = (self.layout().nodes(), self.node());
         let mut all = vec![0u8; nodes * WORDS];

@@ -57,7 +57,7 @@ impl<'n, 'a> Wire<'n, 'a> {
     pub(super) fn new(node: &'n mut LocalStep<'a>, wire: &Signature, parameter: usize) -> Self {
         let digest = [0u64, 1].map(|seed| {
             let mut h = DefaultHasher::new();
-            (seed, wire.call, wire.element(), parameter).hash(&mut h);
+            (seed, wire.meets, wire.element(), parameter).hash(&mut h);
             h.finish()
         });
         Wire { node, digest, sends: Vec::new(), user_code: false, finished: false }
