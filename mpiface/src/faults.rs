@@ -173,7 +173,8 @@ fn tell(what: c_int, here: Here, context: *mut c_void) {
     let line = line.unwrap_or_default();
     let help = match what {
         OVERFLOW => format!(
-            "; the rank's stack has {} MiB: `phalanx-mpirun --stack MIB` or `ulimit -s KIB` sets it",
+            "; the rank's stack has {} MiB: `phalanx-mpirun --stack MIB` or `ulimit -s KIB` \
+             sets it",
             here.length >> 20
         ),
         _ => String::new(),

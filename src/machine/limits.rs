@@ -31,9 +31,9 @@ mod tests {
 
     #[test]
     fn limits_are_named_as_far_as_they_are_known() {
-        let table = "Limit                     Soft Limit           Hard Limit           Units     \n\
-                     Max processes             96365                96365                processes \n\
-                     Max address space         204800000            unlimited            bytes     \n";
+        let table = "Limit              Soft Limit  Hard Limit  Units\n\
+                     Max processes      96365       96365       processes \n\
+                     Max address space  204800000   unlimited   bytes     \n";
         let space = "address space (ulimit -v) 204800000 bytes";
         let threads = "processes and threads (ulimit -u) 96365";
         let all = format!("limits of this process: {space}, {threads}");

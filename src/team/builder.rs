@@ -388,8 +388,8 @@ impl Builder {
 
     /// Communicators for threads that the caller already owns, as
     /// [`Team::external`], with these settings: the number of ranks, how they
-    /// wait, the deadline, and the time of the warning. No threads are started and none is bound, so the
-    /// other settings have no meaning here.
+    /// wait, the deadline, and the time of the warning. No threads are started and none is bound,
+    /// so the other settings have no meaning here.
     ///
     /// **Who ends without a word** Each communicator belongs to the thread that uses it first
     /// (a collective, a message, a split, or [`Comm::protect`]), until that thread ends: then its

@@ -82,8 +82,8 @@ pub(super) fn is_result<R>() -> bool {
     std::any::type_name::<R>().starts_with("core::result::Result<")
 }
 
-/// What `value` is in words, if it is a `Result` with an error in it; or if it is a `Result` of a
-/// type that is not looked into here, of which its name is all that can be said.
+/// What `value` is in words, if it is a `Result` with an error in it; or if it is a `Result` of
+/// types not looked into here, of which the name is all there is to say.
 #[cold]
 pub(super) fn error_in_words<R>(value: &R) -> Option<String> {
     if !is_result::<R>() {

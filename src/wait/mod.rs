@@ -184,10 +184,10 @@ pub(crate) struct Backoff {
     #[cfg(not(loom))]
     long_since: Option<Instant>,
     /// Whether this wait has slept.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     has_napped: bool,
     /// Whether [`stalls`](Backoff::stalls) has said so.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     has_stalled: bool,
 }
 
@@ -222,9 +222,9 @@ impl Backoff {
             has_spun: false,
             #[cfg(not(loom))]
             long_since: None,
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             has_napped: false,
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             has_stalled: false,
         }
     }
@@ -272,7 +272,7 @@ impl Backoff {
     /// Whether this wait has just lasted for `limit`: true once. Every wait asks this, so the clock
     /// is looked at where that costs nothing: by a wait that sleeps, or once in [`LOOKS`] pauses of
     /// one that never does.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn stalls(&mut self, limit: Option<Duration>) -> bool {
         let Some(limit) = limit else { return false };
         let is_late = self.yields > 0 || self.wait == Wait::Spin;
@@ -285,8 +285,8 @@ impl Backoff {
         self.has_stalled
     }
 
-    /// Under loom time does not pass, and what is said of a wait publishes nothing.
-    #[cfg(loom)]
+    /// Checkers have no time to lose, and what is said of a wait publishes nothing.
+    #[cfg(any(loom, shuttle))]
     pub(crate) fn stalls(&mut self, _limit: Option<Duration>) -> bool {
         false
     }
@@ -340,7 +340,10 @@ impl Backoff {
     #[cfg(not(loom))]
     fn nap(&mut self, long: bool) -> Pause {
         self.yields = self.yields.max(1);
-        self.has_napped = true;
+        #[cfg(not(any(loom, shuttle)))]
+        {
+            self.has_napped = true;
+        }
         let nap = if long { LONGEST_NAP } else { self.nap };
         self.nap = (nap * 2).min(LONGEST_NAP);
         Pause::Nap(nap)

@@ -499,37 +499,49 @@ fn an_error_returned_under_run_is_in_the_text() {
         }
         // Of lifetimes, too: the text is the caller's.
         let file = String::from("no file");
-        let result = team(2).run(|comm| match comm.rank() {
-            0 => Ok(comm.barrier()),
-            _ => Err(file.as_str()),
+        let result = team(2).run(|comm| {
+            if comm.rank() == 1 {
+                return Err(file.as_str());
+            }
+            comm.barrier();
+            Ok(())
         });
         let text = result.unwrap_err().to_string();
         assert!(text.contains("rank 1 returned Err(\"no file\")"), "{text}");
 
         // A message that was not received, and a call that nobody waited for.
-        let result = team(2).run(|comm| match comm.rank() {
-            0 => Ok(comm.send(&[1], 1)),
-            _ => Err("no file"),
+        let result = team(2).run(|comm| {
+            if comm.rank() == 1 {
+                return Err("no file");
+            }
+            comm.send(&[1], 1);
+            Ok(())
         });
         let error = result.unwrap_err();
         assert!(matches!(error, Error::Unreceived { .. }), "{error}");
         assert!(error.to_string().contains("rank 1 returned Err(\"no file\")"), "{error}");
-        let result = team(2).run(|comm| match comm.rank() {
-            0 => Ok(comm.shift(&mut [1], 0)),
-            _ => Err("no file"),
+        let result = team(2).run(|comm| {
+            if comm.rank() == 1 {
+                return Err("no file");
+            }
+            comm.shift(&mut [1], 0);
+            Ok(())
         });
         let error = result.unwrap_err();
         assert!(matches!(error, Error::Mismatch { .. }), "{error}");
         assert!(error.to_string().contains("rank 1 returned Err(\"no file\")"), "{error}");
 
         // Who returned something good is not blamed, nor is a closure without a `Result`.
-        let good = team(2)
-            .run(|comm| if comm.rank() == 0 { Ok(comm.barrier()) } else { Ok::<_, String>(()) });
-        let none = team(2).run(|comm| {
+        let meet = |comm: &mut Comm| {
             if comm.rank() == 0 {
-                comm.barrier()
+                comm.barrier();
             }
+        };
+        let good = team(2).run(|comm| {
+            meet(comm);
+            Ok::<_, String>(())
         });
+        let none = team(2).run(meet);
         for error in [good.unwrap_err(), none.unwrap_err()] {
             assert!(!error.to_string().contains("try_run"), "{error}");
         }
