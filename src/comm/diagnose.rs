@@ -113,8 +113,8 @@ impl Comm {
     }
 
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
-    /// recorded, and so always come to [`refuse`](Comm::refuse).
-    fn is_admitted(&self) -> bool {
+    /// recorded, or beside others, and so come to [`refuse`](Comm::refuse).
+    pub(super) fn is_admitted(&self) -> bool {
         self.thread.is_here() && self.port.is_open_at_all()
     }
 
