@@ -24,8 +24,8 @@ impl Comm {
         at: &'static Location<'static>,
         call: BeginningCall,
     ) -> bool {
-        // What the thread has started moves in each call: another rank may wait for it, and this one
-        // may make no call in which it waits. An operator may fail there, and so end the run.
+        // What the thread has started moves in each call: another rank may wait for it, and this
+        // one may make no call in which it waits. An operator may fail there, and so end the run.
         if self.thread.has_started() && self.is_admitted() {
             Thread::here().go_on();
         }

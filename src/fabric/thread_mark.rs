@@ -7,6 +7,7 @@ use crate::sync::this_thread;
 
 /// In a word of a [`ThreadMark`]: there is something to go on with. Threads' numbers are even, so
 /// the bit is free.
+#[cfg(not(loom))]
 const BUSY: usize = 1;
 
 /// What peers may wait for of a call that a rank has started.
