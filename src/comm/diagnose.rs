@@ -24,8 +24,8 @@ impl Comm {
         at: &'static Location<'static>,
         call: BeginningCall,
     ) -> bool {
-        // What the thread has started moves in each call: another rank may wait for it, and this one
-        // may make no call in which it waits. An operator may fail there, and so end the run.
+        // What the thread has started moves in each call: another rank may wait for it, and this
+        // one may make no call in which it waits. An operator may fail there, and so end the run.
         if self.thread.has_started() && self.is_admitted() {
             Thread::here().go_on();
         }
@@ -113,8 +113,8 @@ impl Comm {
     }
 
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
-    /// recorded, and so always come to [`refuse`](Comm::refuse).
-    fn is_admitted(&self) -> bool {
+    /// recorded, or beside others, and so come to [`refuse`](Comm::refuse).
+    pub(super) fn is_admitted(&self) -> bool {
         self.thread.is_here() && self.port.is_open_at_all()
     }
 

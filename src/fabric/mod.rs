@@ -67,7 +67,7 @@ pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 pub use thread::RankWait;
 pub(crate) use thread::{Background, CatchScope, Entered, Seen, Thread};
 #[cfg(not(loom))]
-pub(crate) use thread_mark::{Share, ThreadMark};
+pub(crate) use thread_mark::{Owed, ThreadMark};
 pub(crate) use ticket::{Envelope, Ticket};
 pub(crate) use unfit_receive::UnfitReceive;
 #[cfg(loom)]

@@ -317,7 +317,7 @@ impl Thread {
 
     /// Calls `f`; wherever the thread waits meanwhile, and in each call that it makes while its
     /// [mark](Thread::mark) says so, it goes on with `work`.
-    #[cfg(not(loom))]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn beside<R>(&self, work: &dyn Background, f: impl FnOnce() -> R) -> R {
         struct Out<'a>(&'a Thread, *mut Started);
         impl Drop for Out<'_> {
@@ -347,9 +347,8 @@ impl Thread {
         &self.mark
     }
 
-    /// Goes on with what was started, if peers may wait for some of it; whether they still may. Each
-    /// call that does not end at its first look comes here, and each other one while its
-    /// communicator's [mark](ThreadMark) says that there is something.
+    /// Goes on with what was started, if peers may wait for some of it; whether they still may. All
+    /// calls come here while their communicator's [mark](ThreadMark) says that there is something.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn go_on(&self) -> bool {
@@ -364,7 +363,8 @@ impl Thread {
         self.mark.has_started()
     }
 
-    /// Goes on with what was started; returns how many calls others may still wait for.
+    /// Goes on with what was started, as each wait does; returns how many calls others may still
+    /// wait for.
     #[inline]
     pub(super) fn carry_on(&self) -> usize {
         let mut at = self.started.load(Relaxed);

@@ -7,12 +7,13 @@ use crate::sync::this_thread;
 
 /// In a word of a [`ThreadMark`]: there is something to go on with. Threads' numbers are even, so
 /// the bit is free.
+#[cfg(not(loom))]
 const BUSY: usize = 1;
 
 /// What peers may wait for of a call that a rank has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-pub(crate) enum Share {
+pub(crate) enum Owed {
     /// Nothing.
     Nothing,
     /// That the rank looks at it once all have started it: then its lane is free, for the call that
@@ -92,24 +93,24 @@ impl ThreadMark {
 
     /// A call is under way.
     #[inline(always)]
-    pub(crate) fn begin(&self, share: Share) {
-        if share == Share::Nothing {
+    pub(crate) fn begin(&self, owed: Owed) {
+        if owed == Owed::Nothing {
             return;
         }
         one_more(&self.started, &self.for_calls);
-        if share == Share::Work {
+        if owed == Owed::Work {
             one_more(&self.working, &self.for_starts);
         }
     }
 
     /// Such a call is complete, or given up.
     #[inline(always)]
-    pub(crate) fn end(&self, share: Share) {
-        if share == Share::Nothing {
+    pub(crate) fn end(&self, owed: Owed) {
+        if owed == Owed::Nothing {
             return;
         }
         one_less(&self.started, &self.for_calls);
-        if share == Share::Work {
+        if owed == Owed::Work {
             one_less(&self.working, &self.for_starts);
         }
     }

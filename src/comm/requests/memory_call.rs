@@ -261,7 +261,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     #[cold]
     pub(crate) fn quiesce(&self, is_over: bool) {
         // One of its calls that is at work further out fails there, and comes here again.
-        let goes_on = is_over && self.comm.belongs_to_thread_and_run();
+        let goes_on = is_over && self.comm.is_admitted();
         if !self.open.is_at_work() && !goes_on {
             self.open.abandon();
         }

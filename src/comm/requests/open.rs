@@ -4,7 +4,7 @@ use super::tagged_request::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Place, Port, Share,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Owed, Place, Port,
     Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
@@ -31,8 +31,8 @@ pub(crate) trait Running {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
 
     /// What peers may wait for of it, from its start on.
-    fn share(&self) -> Share {
-        Share::Nothing
+    fn owed(&self) -> Owed {
+        Owed::Nothing
     }
 
     /// Whether peers may still wait that this rank publishes something for it.
@@ -108,7 +108,7 @@ struct OpenSlot<'env> {
     /// It is an [early receive](EarlyReceive): this rank alone knows of it.
     is_early: bool,
     /// What peers may wait for until it is complete.
-    share: Share,
+    owed: Owed,
 }
 
 const NONE: usize = usize::MAX;
@@ -241,17 +241,17 @@ impl<'env> Open<'env> {
         if self.is_dead() { Progress::Failed } else { Progress::Open }
     }
 
-    /// Takes a request in, of which peers may wait for `share`; returns its slot.
-    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>, share: Share) -> usize {
-        self.mark.begin(share);
+    /// Takes a request in, of which peers may wait for `owed`; returns its slot.
+    pub(crate) fn add(&self, request: Box<dyn Underway + 'env>, owed: Owed) -> usize {
+        self.mark.begin(owed);
         let inner = &mut self.inner.borrow_mut();
-        self.add_in(inner, SlotRequest::Underway(request), (false, share))
+        self.add_in(inner, SlotRequest::Underway(request), (false, owed))
     }
 
     /// The same of one that was set up.
     pub(crate) fn add_again(&self, request: Box<dyn Underway + 'env>) -> usize {
-        let share = request.running().share();
-        self.add(request, share)
+        let owed = request.running().owed();
+        self.add(request, owed)
     }
 
     /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.
@@ -292,7 +292,7 @@ impl<'env> Open<'env> {
         early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
         let mut inner = self.inner.borrow_mut();
-        let slot = self.add_in(&mut inner, request, (true, Share::Nothing));
+        let slot = self.add_in(&mut inner, request, (true, Owed::Nothing));
         let WorkDesk { early: all, place, .. } = &mut *inner.desk;
         if all.is_empty() {
             port.early_place(place);
@@ -306,11 +306,11 @@ impl<'env> Open<'env> {
         &self,
         inner: &mut Inner<'env>,
         request: SlotRequest<'env>,
-        (is_early, share): (bool, Share),
+        (is_early, owed): (bool, Owed),
     ) -> usize {
         let Inner { slots, first_free, first_open, .. } = inner;
         self.open.set(self.open.get() + 1);
-        let new = OpenSlot { request, is_open: true, is_early, share };
+        let new = OpenSlot { request, is_open: true, is_early, owed };
         let slot = match slots.get_mut(*first_free) {
             Some(free) => {
                 let next = if let SlotRequest::Free(next) = free.request { next } else { NONE };
@@ -382,7 +382,7 @@ impl<'env> Open<'env> {
             Ok(true) => {
                 self.open.set(self.open.get() - 1);
                 at.is_open = false;
-                self.mark.end(at.share);
+                self.mark.end(at.owed);
                 Progress::Done
             }
             Err(why) => {
@@ -590,8 +590,8 @@ impl<'env> Open<'env> {
         self.pace.set(Pace::Dead);
         for slot in &mut self.inner.borrow_mut().slots {
             // Once: a scope may be given up twice.
-            let share = std::mem::replace(&mut slot.share, Share::Nothing);
-            self.mark.end(if slot.is_open { share } else { Share::Nothing });
+            let owed = std::mem::replace(&mut slot.owed, Owed::Nothing);
+            self.mark.end(if slot.is_open { owed } else { Owed::Nothing });
         }
         let inner = self.inner.borrow();
         // Early receives no other rank knows of: nobody touches their memory.

@@ -9,8 +9,12 @@ use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
 use crate::fabric::{
+<<<<<<< HEAD
     CallParams, CallTransport, Digest, Disagreement, LaneProgress, Share, Signature, StartedCall,
     Stop,
+=======
+    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Owed, StartedCall, Stop,
+>>>>>>> progress
 };
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
@@ -493,7 +497,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             None => OpenRequest::over(unsafe { yields.output() }),
             Some(progress) => {
                 let call = Collective::of(&self.comm.port, job.same(), progress);
-                self.open(Box::new(PendingCollective::new(call, kept, yields)), Share::Look)
+                self.open(Box::new(PendingCollective::new(call, kept, yields)), Owed::Look)
             }
         }
     }
@@ -513,8 +517,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             // SAFETY: it is over.
             return OpenRequest::over(unsafe { pending.output() });
         }
-        let share = pending.call().share();
-        self.open(Box::new(pending), share)
+        let owed = pending.call().owed();
+        self.open(Box::new(pending), owed)
     }
 
     /// The call `begun` of one rank.
@@ -607,12 +611,12 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.fail(None, Stop::Poisoned)
     }
 
-    /// The request for what is under way, of which peers may wait for `share`. It gives a `B`.
+    /// The request for what is under way, of which peers may wait for `owed`. It gives a `B`.
     pub(super) fn open<B>(
         &mut self,
         call: Box<dyn Underway + 'env>,
-        share: Share,
+        owed: Owed,
     ) -> OpenRequest<'scope, B> {
-        OpenRequest::open(self.open.add(call, share))
+        OpenRequest::open(self.open.add(call, owed))
     }
 }

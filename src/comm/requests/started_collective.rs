@@ -3,7 +3,7 @@
 use super::open::{Failure, Running, Whose};
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneCall, LaneEnd, LaneProgress, Place, Port, Share, Signature, StartedCall, Stop,
+    Disagreement, LaneCall, LaneEnd, LaneProgress, Owed, Place, Port, Signature, StartedCall, Stop,
 };
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
@@ -173,8 +173,8 @@ impl Running for Collective<'_> {
         Ok(*stage == Stage::Done)
     }
 
-    fn share(&self) -> Share {
-        if self.job.is_brief() { Share::Look } else { Share::Work }
+    fn owed(&self) -> Owed {
+        if self.job.is_brief() { Owed::Look } else { Owed::Work }
     }
 
     fn owes(&self) -> bool {

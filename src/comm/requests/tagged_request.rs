@@ -10,8 +10,8 @@ use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port,
-    ReceiveRoom, Share, Signature, TaggedRequest, Ticket, UnfitReceive,
+    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Owed, Place, Port,
+    ReceiveRoom, Signature, TaggedRequest, Ticket, UnfitReceive,
 };
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
@@ -286,10 +286,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             return OpenRequest::over(());
         }
         let request = TaggedRequest::new(&self.comm.port, to, call.peer, state);
-        self.open(
-            Box::new(PendingSend(StartedMessage { call, request, again: () })),
-            Share::Nothing,
-        )
+        self.open(Box::new(PendingSend(StartedMessage { call, request, again: () })), Owed::Nothing)
     }
 
     /// Starts a [`recv_tagged`](crate::Comm::recv_tagged). The request gives the buffer back, and
@@ -362,7 +359,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
                 let port = &self.comm.port;
                 let request = TaggedRequest::new(port, port.rank(), call.peer, state);
                 let message = StartedMessage { call, request, again: () };
-                self.open(Box::new(PendingReceive { message, data }), Share::Nothing)
+                self.open(Box::new(PendingReceive { message, data }), Owed::Nothing)
             }
         }
     }
