@@ -26,7 +26,8 @@ const REPORT: Program = Program {
     commands: &[
         (
             "report",
-            "One page: this machine, its collectives beside the model, every algorithm step by step",
+            "One page: this machine, its collectives beside the model, every algorithm step by \
+             step",
         ),
         ("calibrate", "Fit t_s and t_w, find the sizes for the automatic choice, write a profile"),
         ("peers", "Compare with Open MPI, MPICH, OpenMP and the bare hardware"),

@@ -1,8 +1,8 @@
 //! Runs the program with random arguments taken from its own help: it must end soon, with exit code
 //! 0, 1 or 2, and print an error as one line without a panic.
 //!
-//! `PHALANX_FUZZ=50 cargo test -p phalanx-bench --test arguments` tries 50 times as many, others each
-//! time.
+//! `PHALANX_FUZZ=50 cargo test -p phalanx-bench --test arguments` tries 50 times as many, others
+//! each time.
 
 mod common;
 #[path = "../../../tests/common/dice.rs"]

@@ -1,5 +1,5 @@
-//! Runs the test's program (`PROGRAM`) and returns its output, for calls that must succeed and calls
-//! that must fail.
+//! Runs the test's program (`PROGRAM`) and returns its output, for calls that must succeed and
+//! calls that must fail.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use serde_json::Value;
