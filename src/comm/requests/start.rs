@@ -9,12 +9,8 @@ use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
 use crate::fabric::{
-<<<<<<< HEAD
-    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Share, Signature, StartedCall,
+    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Owed, Signature, StartedCall,
     Stop,
-=======
-    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Owed, StartedCall, Stop,
->>>>>>> progress
 };
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
