@@ -5,13 +5,13 @@ const TWINS: &[(&str, &str, &str)] = &[
     // What a communicator admits, and how it ends.
     (
         "admit: on any thread",
-        "self.thread == this_thread() && self.port.is_open()",
-        "(TWIN || self.thread == this_thread()) && self.port.is_open()",
+        "self.is_held_here() && self.port.is_open()",
+        "(TWIN || self.is_held_here()) && self.port.is_open()",
     ),
     (
         "protect: passes no panic on",
-        "if is_over || ![0, this_thread()].contains(&self.thread) {",
-        "if TWIN || is_over || ![0, this_thread()].contains(&self.thread) {",
+        "if is_over || !(self.is_held_here() || self.is_free()) {",
+        "if TWIN || is_over || !(self.is_held_here() || self.is_free()) {",
     ),
     (
         "drop: a thread's panic is not told",

@@ -1,13 +1,14 @@
 //! Diagnosis of a failed call: finds the cause, puts it into words, and ends the run with it.
 
 use super::Comm;
+use super::holder::Claim;
 use crate::error::{CallSite, Error, ForeignCall, Quit, Waiting};
 use crate::fabric::{
     BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, disagreement_with_waiting, in_words,
 };
 use crate::schedule::Algorithm;
-use crate::sync::{Instant, panicking, resume_unwind, this_thread};
+use crate::sync::{Instant, panicking, resume_unwind};
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -46,21 +47,18 @@ impl Comm {
         if run != world.run() {
             self.throw(OVER, sig, at);
         }
-        if self.thread == 0 {
-            self.settle_here();
-        }
-        if self.thread != this_thread() {
-            let what =
-                "it belongs to the thread that used it first (a team's: to its rank's thread)";
-            self.throw(what, sig, at);
-        }
-        if self.roster.is_some() && !Thread::here().is_in(world, run) {
-            self.throw(OVER, sig, at);
+        let may_call = match self.is_held_here() {
+            // A run's own thread holds it after the run, too.
+            true if self.roster.is_none() || Thread::here().is_in(world, run) => Claim::Holds,
+            true => Claim::Over,
+            false => self.claim(),
+        };
+        match may_call {
+            Claim::Holds | Claim::Borrows => {}
+            Claim::Over => self.throw(OVER, sig, at),
+            Claim::Refused(what) => self.throw(what, sig, at),
         }
         if self.port.is_dead() || self.port.has_left_run() {
-            if self.roster.is_none() && !world.is_poisoned(run) {
-                self.throw("the thread that used it first has ended", sig, at);
-            }
             self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
             return false;
         }
@@ -78,7 +76,7 @@ impl Comm {
                 self.stop(Stop::Outer(outer));
                 return false;
             }
-            if self.is_admitted() {
+            if self.port.is_open_at_all() {
                 if self.port.is_recorded() {
                     self.record_call(sig, at, &call);
                 }
@@ -104,7 +102,7 @@ impl Comm {
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
     /// recorded, and so always come to [`refuse`](Comm::refuse).
     fn is_admitted(&self) -> bool {
-        self.thread == this_thread() && self.port.is_open_at_all()
+        self.is_held_here() && self.port.is_open_at_all()
     }
 
     /// Ends the run because of an argument of this rank's.

@@ -10,7 +10,7 @@ use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
-use crate::sync::{Arc, Instant, catch_unwind, this_thread};
+use crate::sync::{Arc, Instant, catch_unwind};
 use std::any::Any;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location};
@@ -131,8 +131,8 @@ impl Comm {
     /// `place` and the communicator stay until then.
     #[inline(always)]
     unsafe fn enter_own_thread(&mut self, place: &mut MaybeUninit<CatchScope>) -> Entered<'static> {
-        if self.thread == 0 {
-            self.settle_here();
+        if self.is_free() {
+            self.claim();
         }
         let world = std::ptr::from_ref(self.port.fabric().world());
         // SAFETY: by the contract.
@@ -193,12 +193,8 @@ impl Comm {
     /// As there.
     #[inline(always)]
     pub(crate) unsafe fn adopt(&mut self) {
-        let here = this_thread();
-        if self.thread != here {
-            if self.thread == 0 {
-                return self.settle_here();
-            }
-            self.thread = here;
+        if !self.is_held_here() {
+            self.settle_here();
         }
     }
 

@@ -23,6 +23,7 @@ mod gather_grid;
 mod global;
 mod halo_exchange;
 mod halo_plan;
+mod holder;
 mod member_seats;
 mod message;
 mod neighborhood;
@@ -116,8 +117,10 @@ use std::fmt;
 /// ```
 pub struct Comm {
     port: Port,
-    /// The thread that the communicator belongs to; 0 for none yet.
+    /// Of a team's run: the rank's own thread.
     thread: usize,
+    /// Of the communicator that a run's closure gets: where that lies; else 0.
+    home: usize,
     choice: Choice,
     order: Order,
     /// The choice outside of views.
@@ -149,8 +152,8 @@ pub struct Comm {
 
 // SAFETY: the raw pointers in `work` are left over from calls that have ended, and are never used
 // again; those in the port are to words of the fabric and the world, which are `Sync` and which the
-// port keeps; everything else is `Send`. That a team's communicators stay on their rank's thread is
-// checked by `enter`.
+// port keeps; everything else is `Send`. That one thread at a time uses a rank's communicators is
+// checked by `enter` (`holder.rs`).
 unsafe impl Send for Comm {}
 
 impl Comm {
@@ -158,11 +161,13 @@ impl Comm {
         let size = port.size();
         let tuning = rules.tuning(size);
         let crowd = roster.is_none().then(|| RankCount::enter(1));
+        port.line().begin_comms(port.run());
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
         let default_choice = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
             thread: 0,
+            home: 0,
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
@@ -191,9 +196,11 @@ impl Comm {
         let default_choice = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
         let size = port.size();
         let tuning = self.rules.tuning(size);
+        port.line().count_comms(port.run(), 1);
         Comm {
             port,
             thread: self.thread,
+            home: 0,
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
@@ -239,7 +246,11 @@ impl Comm {
     #[inline(always)]
     pub(crate) fn join_run(&mut self, run: u64) {
         self.thread = this_thread();
+        self.home = std::ptr::from_ref(self).addr();
         self.port.join_run(run);
+        let line = self.port.line();
+        line.hold(self.thread as u64);
+        line.begin_comms(run);
         if self.slow_path {
             self.node_group = None;
             self.job = None;
@@ -313,8 +324,9 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        if self.thread == 0 {
-            self.settle_here();
+        if self.roster.is_none() && !self.is_held_here() {
+            // Whether it can or not: the calls say.
+            self.claim();
         }
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
@@ -344,7 +356,7 @@ impl Comm {
             return cause.map_or(Error::Dead, |(error, _)| error);
         };
         let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
-        if is_over || ![0, this_thread()].contains(&self.thread) {
+        if is_over || !(self.is_held_here() || self.is_free()) {
             return cause; // It has no say in the run that is going on.
         }
         let late = world.poison(run, member, Some(cause));
@@ -359,20 +371,6 @@ impl Comm {
         // The error of this rank comes back to it, if it was not the first.
         let own = || if of_a_team { None } else { Some(world.take_cause(run)?.0) };
         late.or_else(own).unwrap_or(Error::Dead)
-    }
-
-    /// From now on the communicator belongs to this thread. One of a thread of the
-    /// user's own is given up when that ends, wherever the communicator then is: it may
-    /// be lent.
-    #[cold]
-    fn settle_here(&mut self) {
-        self.thread = this_thread();
-        if self.roster.is_none() {
-            let fabric = self.port.fabric();
-            let member = fabric.member(self.port.rank());
-            Thread::here().put_on(fabric.world_arc(), member, self.port.run());
-            self.port.bring_home();
-        }
     }
 }
 
@@ -399,6 +397,7 @@ impl Drop for Comm {
         // In a team's run the rank says what has happened when the panic has
         // reached the end of its closure.
         self.port.leave(unwinding && Thread::here().is_in_a_run());
+        self.port.line().count_comms(self.port.run(), -1);
     }
 }
 

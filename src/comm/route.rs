@@ -28,7 +28,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
-use crate::sync::{Arc, this_thread};
+use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
 use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
@@ -234,7 +234,7 @@ impl Comm {
 
     #[inline(always)]
     pub(super) fn belongs_to_thread_and_run(&self) -> bool {
-        self.thread == this_thread() && self.port.is_open()
+        self.is_held_here() && self.port.is_open()
     }
 
     /// Whether the ranks are on several nodes.

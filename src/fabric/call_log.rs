@@ -36,7 +36,21 @@ pub(crate) struct RankState {
     pub(super) left: sync::AtomicU64,
     /// The thread that is the rank in the current run; null if none is yet, or any more.
     pub(super) thread: sync::AtomicPtr<Thread>,
+    /// The number of the thread that may use the rank's communicators without further question;
+    /// [`NOBODY`], or [`LENT`]. See "Who holds a rank" in `README.md`.
+    pub(super) holder: sync::AtomicU64,
+    /// How many communicators of the rank there are in a run: its number, and the count in the low
+    /// bits ([`COUNT_BITS`]). Changed when one is made or dropped.
+    pub(super) comms: sync::AtomicU64,
 }
+
+/// In [`RankState::holder`]: no thread holds the rank. (No thread has a number so small.)
+pub(crate) const NOBODY: u64 = 0;
+/// There: the run's communicator is lent to another thread than the rank's own, and each call asks.
+pub(crate) const LENT: u64 = 1;
+
+/// Bits of [`RankState::comms`] that are the count.
+const COUNT_BITS: u32 = 24;
 
 /// What a rank's `present` is in run `run`, as long as nobody has failed.
 pub(crate) const fn run_pass(run: u64) -> u64 {
@@ -50,6 +64,67 @@ impl RankState {
         // Relaxed: whoever finds another number looks for the reason, and
         // finds it, or takes the number back (`TeamState::reopen`) and looks again.
         self.present.load(sync::Ordering::Relaxed)
+    }
+
+    /// The thread that holds the rank.
+    #[inline(always)]
+    pub(crate) fn holder(&self) -> u64 {
+        // Relaxed: a thread finds its own number only where it has put it itself.
+        self.holder.load(sync::Ordering::Relaxed)
+    }
+
+    /// `thread`, the calling one, holds the rank from now on, whoever did before.
+    #[inline(always)]
+    pub(crate) fn hold(&self, thread: u64) {
+        // Relaxed: the caller knows that the one before makes no call any more, since that has
+        // told it so.
+        self.holder.store(thread, sync::Ordering::Relaxed);
+    }
+
+    /// The same if `before` holds it still.
+    #[cfg(not(loom))]
+    pub(crate) fn hold_after(&self, before: u64, thread: u64) -> bool {
+        let (won, lost) = (sync::Ordering::Acquire, sync::Ordering::Relaxed);
+        // Acquire: pairs with the RMW in `let_go`. Of two threads that try, one succeeds.
+        self.holder.compare_exchange(before, thread, won, lost).is_ok()
+    }
+
+    /// `thread`, the calling one, ends: nobody holds the rank, if that did.
+    #[cfg(not(loom))]
+    pub(crate) fn let_go(&self, thread: u64) {
+        let (done, lost) = (sync::Ordering::Release, sync::Ordering::Relaxed);
+        // Release: who holds the rank next finds what this one did. Pairs with `hold_after`.
+        let _: Result<_, _> = self.holder.compare_exchange(thread, NOBODY, done, lost);
+    }
+
+    /// The rank has one communicator in run `run`.
+    #[inline(always)]
+    pub(crate) fn begin_comms(&self, run: u64) {
+        // Relaxed: by the rank's own thread, before it makes another.
+        self.comms.store(run << COUNT_BITS | 1, sync::Ordering::Relaxed);
+    }
+
+    /// So many more communicators, if run `run` is still going on.
+    #[cfg(not(loom))]
+    pub(crate) fn count_comms(&self, run: u64, more: i64) {
+        let is_of_run = |comms: u64| comms >> COUNT_BITS == run & (u64::MAX >> COUNT_BITS);
+        let mut seen = self.comms.load(sync::Ordering::Relaxed);
+        while is_of_run(seen) {
+            let next = seen.wrapping_add_signed(more);
+            let (done, lost) = (sync::Ordering::Release, sync::Ordering::Relaxed);
+            // Release: the calls of one that is dropped have ended. Pairs with `has_one_comm`.
+            match self.comms.compare_exchange(seen, next, done, lost) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Whether the rank has one communicator in run `run`.
+    #[cfg(not(loom))]
+    pub(crate) fn has_one_comm(&self, run: u64) -> bool {
+        // Acquire: pairs with `count_comms`.
+        self.comms.load(sync::Ordering::Acquire) == run << COUNT_BITS | 1
     }
 
     /// The rank begins a call in which user code may run.

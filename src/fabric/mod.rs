@@ -38,6 +38,8 @@ mod ticket;
 mod unfit_receive;
 
 pub(crate) use call_log::CallRecord;
+#[cfg(not(loom))]
+pub(crate) use call_log::{LENT, NOBODY};
 pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;

@@ -1,7 +1,7 @@
 //! The words that all communicators of a team share: poison, leaving, and the waits between
 //! threads. See `README.md` for the protocols.
 
-use super::call_log::{CallLog, RankState, run_pass};
+use super::call_log::{CallLog, NOBODY, RankState, run_pass};
 use super::cause::Cause;
 use super::recorder::Recorder;
 #[cfg(not(loom))]
@@ -9,7 +9,9 @@ use super::thread::RankWait;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
-use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
+use crate::sync::{
+    AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish, this_thread,
+};
 use crate::wait::{Cores, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
 use std::panic::AssertUnwindSafe;
@@ -70,6 +72,8 @@ impl TeamState {
             depth: AtomicUsize::new(0),
             left: word(),
             thread: AtomicPtr::new(std::ptr::null_mut()),
+            holder: AtomicU64::new(NOBODY),
+            comms: word(),
         };
         TeamState {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -177,11 +181,30 @@ impl TeamState {
         self.lines[rank].thread.store(thread, Ordering::Release);
     }
 
-    /// From now on no thread is `rank`, nor will be.
-    #[cfg_attr(loom, allow(dead_code))] // Of threads of the user's own only.
-    pub(crate) fn rise(&self, rank: usize) {
-        // Relaxed: who misses it finds a thread that has left, and is told that.
-        self.lines[rank].thread.store(std::ptr::null_mut(), Ordering::Relaxed);
+    /// `thread`, the calling one, ends: no thread is `rank`, or holds it, if that was it.
+    #[cfg(not(loom))]
+    pub(crate) fn rise(&self, rank: usize, thread: &'static Thread) {
+        let (line, thread) = (&self.lines[rank], std::ptr::from_ref(thread).cast_mut());
+        let (done, lost) = (Ordering::Relaxed, Ordering::Relaxed);
+        // Relaxed: who misses it finds a thread that waits for nobody.
+        let _: Result<_, _> =
+            line.thread.compare_exchange(thread, std::ptr::null_mut(), done, lost);
+        line.let_go(this_thread() as u64);
+    }
+
+    /// Whether the calling thread holds `rank`.
+    #[cfg(not(loom))]
+    pub(crate) fn is_held_here(&self, rank: usize) -> bool {
+        self.lines[rank].holder() == this_thread() as u64
+    }
+
+    /// `rank`'s own thread, the calling one, takes the rank back at the end of its part of a run,
+    /// if another has held it.
+    #[inline(always)]
+    pub(crate) fn take_back(&self, rank: usize, thread: &'static Thread) {
+        if self.lines[rank].holder() != this_thread() as u64 {
+            self.sit(rank, thread);
+        }
     }
 
     /// The thread that is `rank`.
@@ -339,6 +362,9 @@ impl TeamState {
             Some(_) => Activity::WaitsElsewhere,
             None if self.has_left(rank, run) => Activity::Returned,
             None if self.lines[rank].preparing.load(Ordering::Relaxed) => Activity::Prepares,
+            None if thread.is_none() && self.records[rank].latest().is_some() => {
+                Activity::ThreadEnded
+            }
             None => Activity::Computes,
         };
         let calls = self.records[rank].newest_first();

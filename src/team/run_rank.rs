@@ -12,7 +12,7 @@ use std::panic::AssertUnwindSafe;
 /// Returns whether the communicator is as good as new, and nothing is recorded.
 #[inline(always)]
 pub(crate) fn take_part(
-    thread: &Thread,
+    thread: &'static Thread,
     world: &TeamState,
     rank: usize,
     run: u64,
@@ -34,6 +34,7 @@ pub(crate) fn take_part(
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && comm.is_plain();
+    world.take_back(rank, thread);
     world.leave(rank, run);
     give_back();
     intact

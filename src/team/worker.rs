@@ -118,7 +118,7 @@ impl WorkerShared {
     #[inline(always)]
     pub(super) fn take_part(
         &self,
-        thread: &Thread,
+        thread: &'static Thread,
         rank: usize,
         run: u64,
         comm: &mut Comm,
