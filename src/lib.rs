@@ -71,6 +71,7 @@ mod error;
 mod exec;
 mod fabric;
 mod file;
+mod fork;
 pub mod guide;
 pub mod machine;
 mod mailbox;

@@ -83,7 +83,7 @@ pub(crate) fn code(error: &Error) -> phx_err {
         Error::Unreceived { .. } => PHX_ERR_UNRECEIVED,
         Error::Cancelled { .. } => PHX_ERR_CANCELLED,
         Error::Stale { .. } => PHX_ERR_THREAD,
-        Error::Dead => PHX_ERR_DEAD,
+        Error::Dead | Error::Forked => PHX_ERR_DEAD,
         _ => PHX_ERR_OTHER,
     }
 }

@@ -42,6 +42,11 @@ impl Comm {
         call: BeginningCall,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
+        if self.port.fabric().world().is_of_parent() {
+            self.port.quiesce();
+            self.throw_error(Error::Forked, &format!("{} at {at}: {}", sig.call, Error::Forked));
+            return false;
+        }
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
         if run != world.run() {
@@ -232,6 +237,20 @@ impl Comm {
             }
         }
         // No rank's thread: nobody catches a silent exit.
+        panic!("{text}");
+    }
+
+    /// Unwinds with an error of this rank's, on a thread that may catch it; else with its text.
+    #[cold]
+    fn throw_error(&self, error: Error, text: &str) {
+        if panicking() {
+            return;
+        }
+        let (world, run) = (self.port.fabric().world(), self.port.run());
+        if Thread::here().catches(world, run) {
+            let (of, error) = ((world.id(), run), Some(error));
+            resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
+        }
         panic!("{text}");
     }
 

@@ -150,6 +150,9 @@ impl Comm {
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let member = fabric.member(self.port.rank());
         let error = self.caught((&fabric, run, member), payload);
+        if matches!(error, Error::Forked) {
+            return (Some(kind(&error)), error.to_string());
+        }
         let of_run = || {
             let known = fabric.world().with_cause(run, |e| (Some(kind(e)), e.to_string()));
             known.or_else(|| Some((None, fabric.world().cause(run)?)))

@@ -345,6 +345,10 @@ impl Comm {
     ) -> Error {
         let of_a_team = self.roster.is_some();
         let (world, here) = (fabric.world(), Thread::here());
+        if world.is_of_parent() {
+            let cause = thrown((world.id(), run), member, payload);
+            return cause.unwrap_or(Error::Forked);
+        }
         let untold = || {
             let is_its = !of_a_team && world.ended_untold_by(run) == Some(member);
             is_its.then(|| audit::caught(member))
@@ -377,10 +381,11 @@ impl Comm {
 impl Drop for Comm {
     fn drop(&mut self) {
         let unwinding = panicking();
-        if let Some(audit) = &self.audit {
+        let is_of_parent = self.port.fabric().world().is_of_parent();
+        if let Some(audit) = self.audit.as_ref().filter(|_| !is_of_parent) {
             audit.compare(self);
         }
-        if unwinding && self.roster.is_none() {
+        if unwinding && !is_of_parent && self.roster.is_none() {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. If it is not yet, or this rank has ended
             // it and not said why, that is the cause.

@@ -684,6 +684,7 @@ fn forwards(schedule: &Schedule, rank: usize) -> bool {
 fn explains() -> bool {
     static EXPLAINS: LazyLock<bool> =
         LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
+    let _inside = crate::fork::inside();
     *EXPLAINS
 }
 

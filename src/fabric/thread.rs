@@ -457,6 +457,7 @@ mod here {
 
     impl Here {
         fn new() -> Self {
+            let _inside = crate::fork::inside();
             let idle = IDLE.lock().unwrap_or_else(|e| e.into_inner()).pop();
             Here(idle.unwrap_or_else(Thread::leak))
         }
@@ -478,6 +479,7 @@ mod here {
                     discard(world);
                 }
             }
+            let _inside = crate::fork::inside();
             IDLE.lock().unwrap_or_else(|e| e.into_inner()).push(self.0);
         }
     }

@@ -44,6 +44,7 @@ pub fn foreign_call(function: &'static str, file: &str, line: u32) -> &'static F
     static FILES: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
     type Calls = BTreeMap<(&'static str, &'static str, u32), &'static ForeignCall>;
     static CALLS: Lock<Calls> = Lock::new(Calls::new());
+    let _inside = crate::fork::inside();
     let file = FILES.with(|files| match files.get(file) {
         Some(known) => *known,
         None => {

@@ -32,7 +32,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
         false => recorder,
     };
     let world = TeamState::new(ranks).with_deadline(builder.deadline);
-    let world = Arc::new(world.with_recorder(recorder));
+    let world = world.with_recorder(recorder).shared();
     let run = world.begin(ranks);
     let fabric = Arc::new(CommState::new(world, (0..ranks).collect(), apart));
     Ok((0..ranks)
@@ -49,6 +49,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
 /// teams may be made one after the other.
 fn machine() -> Result<Arc<Machine>, MachineError> {
     static LATEST: Mutex<Option<(Vec<usize>, Arc<Machine>)>> = Mutex::new(None);
+    let _inside = crate::fork::inside();
     // The second one loses units that go offline.
     let (Ok(mut pus), Ok(now)) = (affinity::allowed_pus(), affinity::current_mask()) else {
         return Machine::this().map(Arc::new);

@@ -158,7 +158,7 @@ impl Team {
         let record = builder.record.as_deref();
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
-        let world = Arc::new(world.with_recorder(recorder));
+        let world = world.with_recorder(recorder).shared();
         let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::Idle);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -533,6 +533,9 @@ impl Team {
     /// Runs `body`, which has a result of each rank. What it was made of stays borrowed by its
     /// caller until this returns.
     fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
+        if self.shared.world.is_of_parent() {
+            return Err(Error::Forked);
+        }
         let thread = Thread::here();
         let is_inner = thread.is_in_a_run();
         let mut comm = match self.caller.try_lock() {
@@ -570,6 +573,10 @@ impl Team {
         }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
         shared.take_part(thread, 0, run, &mut comm, body);
+        if shared.world.is_of_parent() {
+            // The closure has forked: the other ranks are not here.
+            return Err(Error::Forked);
+        }
         shared.dispatch.await_done(shared.wait, shared.world.is_crowded());
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
@@ -590,6 +597,11 @@ enum IfBusy {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if self.shared.world.is_of_parent() {
+            // There are no threads to stop, or to let go.
+            self.workers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         // SAFETY: `&mut self`: no run is under way, so all workers are done.
         unsafe { self.shared.dispatch.start(WorkerJob::Stop) };
         for worker in self.workers.drain(..) {

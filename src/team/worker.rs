@@ -191,6 +191,10 @@ impl WorkerShared {
                 WorkerJob::Run(body, run) => {
                     let comm = self.current(rank, &mut comm);
                     self.take_part(thread, rank, run, comm, body);
+                    if self.world.is_of_parent() {
+                        // The closure has forked, and nobody calls this thread again.
+                        return;
+                    }
                 }
             }
             self.dispatch.done(worker, epoch);
