@@ -1,6 +1,7 @@
 //! What the interfaces of other languages need of a communicator: calls that are noted with their
 //! line there, and caught before they leave Rust; calls on memory; refused arguments.
 
+use super::holder::Claim;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::error::{Error, ForeignCall};
@@ -199,6 +200,19 @@ impl Comm {
         if !self.is_held_here() {
             self.settle_here();
         }
+    }
+
+    /// See [`take`](crate::raw::take).
+    #[cold]
+    pub(crate) fn take_foreign(&mut self) -> bool {
+        if self.is_held_here() {
+            return true;
+        }
+        if self.roster.is_some() {
+            return matches!(self.claim(), Claim::Holds | Claim::Borrows);
+        }
+        self.settle_here();
+        true
     }
 
     /// See [`leave`](crate::raw::leave).

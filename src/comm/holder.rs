@@ -84,7 +84,9 @@ impl Comm {
             world.sit(member, here);
             return Claim::Holds;
         }
-        if self.home != std::ptr::from_ref(self).addr() || !line.has_one_comm(run) {
+        let is_at_home = self.home == std::ptr::from_ref(self).addr();
+        // (Another rank's thread cannot borrow it but in a program in C.)
+        if !is_at_home || !line.has_one_comm(run) || here.is_in(world, run) {
             return Claim::Refused(NOT_LENT);
         }
         line.hold(LENT);

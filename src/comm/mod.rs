@@ -102,6 +102,10 @@ use std::fmt;
 /// hold anything of their type. A rank never unwinds while a peer can still
 /// reach its slices.
 ///
+/// **Threads** The calls of a rank come from one thread at a time. In a run that is the rank's own,
+/// or one that the closure has lent its communicator to; communicators for own threads go from
+/// thread to thread: [`Builder::external`](crate::Builder::external).
+///
 /// Every collective is a point of synchronisation only as far as its data
 /// flow; [`barrier`](Comm::barrier) is one for all ranks.
 ///

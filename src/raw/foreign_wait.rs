@@ -59,6 +59,15 @@ pub unsafe fn adopt(comm: &mut Comm) {
     unsafe { comm.adopt() }
 }
 
+/// The same, if it may: a communicator of a team's run stays on its rank's thread if the rank has
+/// split off others, and is no other rank's.
+///
+/// # Safety
+/// As [`adopt`].
+pub unsafe fn take(comm: &mut Comm) -> bool {
+    comm.take_foreign()
+}
+
 /// The rank, of a thread of the program's own, makes no more calls: who waits for it hears of it,
 /// on all communicators of the team.
 pub fn leave(comm: Comm) {

@@ -99,9 +99,9 @@ impl Team {
     }
 
     /// Communicators for `ranks` threads that the caller already owns: one
-    /// communicator for each. They are [`Send`]; each belongs to the thread
-    /// that first uses it, and is given up when that ends
-    /// ([`Builder::external`]). Nothing is pinned.
+    /// communicator for each. They are [`Send`], and may go from thread to
+    /// thread; a rank ends with its communicator ([`Builder::external`] has the
+    /// rules). Nothing is pinned.
     ///
     /// A failure makes the calls of all ranks panic with its message; wrap the
     /// work in [`Comm::protect`] to get it as an [`Error`] instead. (What a thread that is
