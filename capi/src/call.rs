@@ -171,7 +171,9 @@ pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
 
 /// A handle on a communicator of a thread of the user's own, which is not known yet; null if there
 /// are too many.
-pub(crate) fn own(comm: Comm) -> *mut phx_comm {
+pub(crate) fn own(mut comm: Comm) -> *mut phx_comm {
+    // SAFETY: so programs in C promise (`phx_external`).
+    unsafe { raw::take_turns(&mut comm) };
     make(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
 }
 
@@ -257,12 +259,12 @@ fn enter(comm: *const phx_comm) -> Result<&'static Seat, phx_err> {
 fn take(seat: &Seat, thread: usize) -> Result<(), phx_err> {
     let is_busy = |seat: &Seat| seat.open_to.load(Relaxed) == BUSY;
     if is_busy(seat) {
-        return Err(refused(true));
+        return Err(other_thread());
     }
     // SAFETY: threads use a rank's handles one after the other, and the one before is in no call.
     let state = unsafe { seat.state() };
     if state.rank.seats().into_iter().any(is_busy) {
-        return Err(refused(true));
+        return Err(other_thread());
     }
     // SAFETY: the rank's communicator, which lives until the handle is freed; and as above.
     if !unsafe { raw::take(&mut *state.comm) } {
@@ -326,8 +328,8 @@ fn no_handle(comm: *const phx_comm) -> phx_err {
 
 #[cold]
 fn other_thread() -> phx_err {
-    let what = "the communicator belongs to another rank's thread, or to a rank that has split off \
-                others in its run: those stay on its thread";
+    let what = "another thread is in a call of the rank, or the communicator is another rank's, or \
+                the rank has split off others in its run: those stay on its own thread";
     fail(PHX_ERR_THREAD, what)
 }
 

@@ -202,6 +202,14 @@ impl Comm {
         }
     }
 
+    /// See [`take_turns`](crate::raw::take_turns).
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn take_turns(&mut self) {
+        self.in_turn = true;
+    }
+
     /// See [`take`](crate::raw::take).
     #[cold]
     pub(crate) fn take_foreign(&mut self) -> bool {

@@ -55,7 +55,7 @@ impl Comm {
         let start = Instant::now();
         loop {
             let before = line.holder();
-            if before == NOBODY || line.has_one_comm(run) {
+            if before == NOBODY || self.in_turn || line.has_one_comm(run) {
                 if line.hold_after(before, this_thread() as u64) {
                     self.settle_here();
                     return Claim::Holds;

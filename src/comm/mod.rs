@@ -125,6 +125,8 @@ pub struct Comm {
     thread: usize,
     /// Of the communicator that a run's closure gets: where that lies; else 0.
     home: usize,
+    /// Whether whoever calls has promised that calls of the rank come one after the other.
+    in_turn: bool,
     choice: Choice,
     order: Order,
     /// The choice outside of views.
@@ -172,6 +174,7 @@ impl Comm {
             port,
             thread: 0,
             home: 0,
+            in_turn: false,
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
@@ -205,6 +208,7 @@ impl Comm {
             port,
             thread: self.thread,
             home: 0,
+            in_turn: self.in_turn,
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,

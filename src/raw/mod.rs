@@ -28,7 +28,7 @@ pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;
-pub use foreign_wait::{Waits, adopt, give_way, leave, take, wait, wake};
+pub use foreign_wait::{Waits, adopt, give_way, leave, take, take_turns, wait, wake};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 
