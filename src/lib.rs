@@ -50,8 +50,9 @@
 //! 5. Ranks are bound within the affinity mask that the process was given.
 //! 6. A [`barrier`](Comm::barrier) is a release/acquire point for all ranks.
 //!
-//! Out of scope: `pthread_exit` or `longjmp` inside a rank. (A child of `fork` gets errors of its
-//! parent's teams: [`Error::Forked`].) With `panic = "abort"` a failure ends the process, as everywhere.
+//! Out of scope: `pthread_exit` or `longjmp` inside a rank. (A child of `fork`
+//! gets errors of its parent's teams: [`Error::Forked`].) With
+//! `panic = "abort"` a failure ends the process, as everywhere.
 //!
 //! # Crate features
 //! - **hwloc** (default): reads the machine through libhwloc, on Linux, if its

@@ -322,7 +322,8 @@ typedef struct phx_i64_at {
 #define PHX_ERR_HANDLE 2
 
 /*
- A communicator was used by a thread that may not use it: another rank's, or beside its rank's own.
+ A communicator was used by a thread that may not use it: another rank's, or one beside its
+ rank's own.
  */
 #define PHX_ERR_THREAD 3
 

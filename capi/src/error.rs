@@ -14,7 +14,8 @@ pub const PHX_OK: phx_err = 0;
 pub const PHX_ERR_ARGUMENT: phx_err = 1;
 /// A handle is null, freed, or of another kind.
 pub const PHX_ERR_HANDLE: phx_err = 2;
-/// A communicator was used by a thread that may not use it: another rank's, or beside its rank's own.
+/// A communicator was used by a thread that may not use it: another rank's, or one beside its
+/// rank's own.
 pub const PHX_ERR_THREAD: phx_err = 3;
 /// The team is running already, or the communicator is in a call already.
 pub const PHX_ERR_BUSY: phx_err = 4;

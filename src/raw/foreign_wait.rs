@@ -59,8 +59,8 @@ pub unsafe fn adopt(comm: &mut Comm) {
     unsafe { comm.adopt() }
 }
 
-/// From now on any thread may use the communicator, of threads of the program's own, and those that
-/// are split off it: without being asked whether the thread before has ended.
+/// From now on any thread may use the communicator, one of threads of the program's own, and those
+/// that are split off it, without being asked whether the thread before has ended.
 ///
 /// # Safety
 /// As [`adopt`], of all communicators of the rank.
@@ -69,8 +69,8 @@ pub unsafe fn take_turns(comm: &mut Comm) {
     unsafe { comm.take_turns() }
 }
 
-/// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if the rank has
-/// split off others, and is no other rank's.
+/// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if the
+/// rank has split off others, and is no other rank's.
 ///
 /// # Safety
 /// As [`adopt`].
