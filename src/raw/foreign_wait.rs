@@ -69,8 +69,8 @@ pub unsafe fn take_turns(comm: &mut Comm) {
     unsafe { comm.take_turns() }
 }
 
-/// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if the
-/// rank has split off others, and is no other rank's.
+/// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if
+/// the rank has split off others, and is no other rank's.
 ///
 /// # Safety
 /// As [`adopt`].
