@@ -472,7 +472,11 @@ fn main() {
     cc::Build::new().flag(tables).file("c/frame.c").compile("phalanx_frame");
     cc::Build::new().file("c/long.c").compile("phalanx_long");
     // The program's own libraries find the launcher's `exit` before the C library's.
-    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
+    for name in ["exit", "_exit", "_Exit", "quick_exit"] {
+        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+    }
+    // Its threads, and what forks call, may outlive a `dlclose`.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // By this the shim knows a launcher's process.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=phalanx_bar_exit");
 

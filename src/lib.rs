@@ -51,7 +51,8 @@
 //! 5. Ranks are bound within the affinity mask that the process was given.
 //! 6. A [`barrier`](Comm::barrier) is a release/acquire point for all ranks.
 //!
-//! Out of scope: `fork`, `pthread_exit` or `longjmp` inside a rank. With
+//! Out of scope: `pthread_exit` or `longjmp` inside a rank. (A child of `fork`
+//! gets errors of its parent's teams: [`Error::Forked`].) With
 //! `panic = "abort"` a failure ends the process, as everywhere.
 //!
 //! # Crate features
@@ -73,6 +74,7 @@ mod error;
 mod exec;
 mod fabric;
 mod file;
+mod fork;
 pub mod guide;
 pub mod machine;
 mod mailbox;

@@ -329,7 +329,8 @@ typedef struct phx_i64_at {
 #define PHX_ERR_HANDLE 2
 
 /*
- A communicator was used by another thread than its own.
+ A communicator was used by a thread that may not use it: another rank's, or one beside its
+ rank's own.
  */
 #define PHX_ERR_THREAD 3
 
@@ -540,8 +541,7 @@ const char *phx_version(void);
 
 /*
  Frees a communicator that was split off, or one of a thread of one's own. On such a thread the
- ones that were split off it go with it, and it is to be freed by the thread that has used it, or
- after that has ended.
+ ones that were split off it go with it.
  */
 phx_err phx_comm_free(phx_comm *comm);
 
@@ -1715,7 +1715,7 @@ phx_err phx_run(int ranks,
 
 /*
  Makes communicators for threads that are there already (of OpenMP, pthreads, or any other), one
- a thread: `comms[r]` is rank `r`'s, and belongs to the thread that uses it first. Each is to be
+ a thread: `comms[r]` is rank `r`'s. Its calls may come from any thread, one after the other. Each is to be
  freed by [`phx_comm_free`](crate::call::phx_comm_free).
 
  # Safety

@@ -132,8 +132,8 @@ const BUSY: usize = 1;
 /// There: a call of the rank has failed, and its run is over.
 const OVER: usize = 2;
 
-// SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or frees
-// the handle, while nobody else has it.
+// SAFETY: `state` is used by the thread that `thread` names only, by one that takes the handle after
+// it, or by the one that makes or frees the handle, while nobody else has it.
 unsafe impl Sync for Seat {}
 
 impl Unused for Seat {
@@ -171,7 +171,9 @@ pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
 
 /// A handle on a communicator of a thread of the user's own, which is not known yet; null if there
 /// are too many.
-pub(crate) fn own(comm: Comm) -> *mut phx_comm {
+pub(crate) fn own(mut comm: Comm) -> *mut phx_comm {
+    // SAFETY: so programs in C promise (`phx_external`).
+    unsafe { raw::take_turns(&mut comm) };
     make(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
 }
 
@@ -245,19 +247,50 @@ fn free_children(rank: &Rank) {
 fn enter(comm: *const phx_comm) -> Result<&'static Seat, phx_err> {
     let thread = this_thread();
     let Some(seat) = COMMS.find(comm as usize as u64) else { return Err(no_handle(comm)) };
-    if seat.thread.load(Relaxed) != thread && !settle(seat, thread) {
-        return Err(other_thread());
+    if seat.thread.load(Relaxed) != thread {
+        take(seat, thread)?;
     }
     Ok(seat)
 }
 
+/// The calling thread uses the communicator from now on, after another or as the first.
 #[cold]
-fn settle(seat: &Seat, thread: usize) -> bool {
-    let settled = seat.thread.compare_exchange(0, thread, Relaxed, Relaxed).is_ok();
-    if settled {
+#[inline(never)]
+fn take(seat: &Seat, thread: usize) -> Result<(), phx_err> {
+    let is_busy = |seat: &Seat| seat.open_to.load(Relaxed) == BUSY;
+    if is_busy(seat) {
+        return Err(other_thread());
+    }
+    // SAFETY: threads use a rank's handles one after the other, and the one before is in no call.
+    let state = unsafe { seat.state() };
+    if state.rank.seats().into_iter().any(is_busy) {
+        return Err(other_thread());
+    }
+    // SAFETY: the rank's communicator, which lives until the handle is freed; and as above.
+    if !unsafe { raw::take(&mut *state.comm) } {
+        return Err(other_thread());
+    }
+    seat.thread.store(thread, Relaxed);
+    if seat.open_to.load(Relaxed) != OVER {
         seat.open_to.store(thread, Relaxed);
     }
-    settled
+    Ok(())
+}
+
+/// Whether the calling thread may use an object of `comm`'s rank, which `thread` has used last.
+#[inline(always)]
+pub(crate) fn may_use(thread: &AtomicUsize, comm: impl FnOnce() -> Option<usize>) -> bool {
+    thread.load(Relaxed) == this_thread() || may_take(thread, comm())
+}
+
+#[cold]
+#[inline(never)]
+fn may_take(thread: &AtomicUsize, comm: Option<usize>) -> bool {
+    let is_taken = comm.is_some_and(|comm| enter(comm as *const phx_comm).is_ok());
+    if is_taken {
+        thread.store(this_thread(), Relaxed);
+    }
+    is_taken
 }
 
 /// The seat behind a handle that a call begins with and that is not open to it; or the error.
@@ -295,7 +328,9 @@ fn no_handle(comm: *const phx_comm) -> phx_err {
 
 #[cold]
 fn other_thread() -> phx_err {
-    fail(PHX_ERR_THREAD, "the communicator belongs to another thread, which has used it first")
+    let what = "another thread is in a call of the rank, or the communicator is another rank's, or \
+                the rank has split off others in its run: those stay on its own thread";
+    fail(PHX_ERR_THREAD, what)
 }
 
 impl State {
@@ -539,8 +574,7 @@ pub(crate) fn adopt_object(comm: *mut phx_comm, object: u64) -> Result<(), phx_e
 }
 
 /// Frees a communicator that was split off, or one of a thread of one's own. On such a thread the
-/// ones that were split off it go with it, and it is to be freed by the thread that has used it, or
-/// after that has ended.
+/// ones that were split off it go with it.
 #[unsafe(no_mangle)]
 pub extern "C" fn phx_comm_free(comm: *mut phx_comm) -> phx_err {
     let seat = match enter(comm) {

@@ -14,7 +14,8 @@ pub const PHX_OK: phx_err = 0;
 pub const PHX_ERR_ARGUMENT: phx_err = 1;
 /// A handle is null, freed, or of another kind.
 pub const PHX_ERR_HANDLE: phx_err = 2;
-/// A communicator was used by another thread than its own.
+/// A communicator was used by a thread that may not use it: another rank's, or one beside its
+/// rank's own.
 pub const PHX_ERR_THREAD: phx_err = 3;
 /// The team is running already, or the communicator is in a call already.
 pub const PHX_ERR_BUSY: phx_err = 4;
@@ -86,7 +87,7 @@ pub(crate) fn code(error: &Error) -> phx_err {
         Error::Unreceived { .. } => PHX_ERR_UNRECEIVED,
         Error::Cancelled { .. } => PHX_ERR_CANCELLED,
         Error::Stale { .. } => PHX_ERR_THREAD,
-        Error::Dead => PHX_ERR_DEAD,
+        Error::Dead | Error::Forked => PHX_ERR_DEAD,
         _ => PHX_ERR_OTHER,
     }
 }

@@ -1,7 +1,8 @@
 //! Plans of neighbourhoods: copies of other ranks' elements, for sparse matrices and meshes.
 
 use crate::call::{
-    From, adopt_object, apart, call, input, look, output, phx_comm, rank_number, this_thread,
+    From, adopt_object, apart, call, input, look, may_use, output, phx_comm, rank_number,
+    this_thread,
 };
 use crate::error::{PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, phx_err};
 use crate::handle::{Table, Unused};
@@ -32,7 +33,7 @@ struct Seat {
     made: UnsafeCell<Option<Made>>,
 }
 
-// SAFETY: `made` is used by the thread that `thread` names only, which makes and frees it, too.
+// SAFETY: `made` is used by the thread that `thread` names only, or by one that takes it over.
 unsafe impl Sync for Seat {}
 
 impl Unused for Seat {
@@ -43,11 +44,14 @@ static PLANS: Table<Seat> = Table::new(6);
 
 fn find(plan: *const phx_plan) -> Result<&'static Made, phx_err> {
     let seat = PLANS.find(plan as usize as u64);
-    let own = seat.filter(|seat| seat.thread.load(Relaxed) == this_thread());
+    let own = seat.filter(|seat| {
+        // SAFETY: threads use a rank's objects one after the other.
+        may_use(&seat.thread, || unsafe { &*seat.made.get() }.as_ref().map(|made| made.comm))
+    });
     // SAFETY: of this thread alone, and not changed until it is freed, which no call of the plan's
     // does.
     let made = own.and_then(|seat| unsafe { &*seat.made.get() }.as_ref());
-    made.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such plan: it is null, freed, or another thread's"))
+    made.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such plan: it is null, freed, or another rank's"))
 }
 
 /// Frees a plan of the calling thread.

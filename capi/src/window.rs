@@ -1,6 +1,6 @@
 //! Windows: memory of all ranks that each reads where it lies, between two updates.
 
-use crate::call::{From, adopt_object, call, phx_comm, this_thread};
+use crate::call::{From, adopt_object, call, may_use, phx_comm, this_thread};
 use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail,
     phx_err,
@@ -59,7 +59,7 @@ struct Seat {
     made: UnsafeCell<Option<Made>>,
 }
 
-// SAFETY: `made` is used by the thread that `thread` names only, which makes and frees it, too.
+// SAFETY: `made` is used by the thread that `thread` names only, or by one that takes it over.
 unsafe impl Sync for Seat {}
 
 impl Unused for Seat {
@@ -70,10 +70,11 @@ static WINDOWS: Table<Seat> = Table::new(7);
 
 fn find(window: *const phx_window) -> Result<&'static Seat, phx_err> {
     let seat = WINDOWS.find(window as usize as u64);
-    let own = seat.filter(|seat| seat.thread.load(Relaxed) == this_thread());
-    own.ok_or_else(|| {
-        fail(PHX_ERR_HANDLE, "no such window: it is null, freed, or another thread's")
-    })
+    let own = seat.filter(|seat| {
+        // SAFETY: threads use a rank's objects one after the other.
+        may_use(&seat.thread, || unsafe { &*seat.made.get() }.as_ref().map(|made| made.comm))
+    });
+    own.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such window: it is null, freed, or another rank's"))
 }
 
 /// Frees a window of the calling thread.

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -266,6 +268,84 @@ static void good(phx_comm *c, void *argument) {
     WANT(x == phx_size(c));
 }
 
+/* Calls of a rank by threads one after the other: that come and go, or live beside each other. */
+typedef struct {
+    phx_comm *comm, *child;
+    phx_window *window;
+    int part;
+} a_rank;
+
+static void *one_part(void *of) {
+    const char *name = "threads";
+    a_rank *mine = of;
+    double x = 1;
+    switch (mine->part) {
+    case 0: WANT(phx_barrier(mine->comm) == PHX_OK); break;
+    case 1:
+        WANT(phx_all_reduce(mine->comm, &x, 1, PHX_F64, PHX_SUM) == PHX_OK);
+        WANT(x == phx_size(mine->comm));
+        break;
+    case 2: WANT(phx_split(mine->comm, 0, 0, &mine->child) == PHX_OK); break;
+    case 3: WANT(phx_barrier(mine->child) == PHX_OK); break;
+    case 4: WANT(phx_window_new(mine->comm, 2, PHX_F64, &mine->window) == PHX_OK); break;
+    case 5: WANT(phx_all_reduce(mine->child, &x, 1, PHX_F64, PHX_MAX) == PHX_OK); break;
+    case 6: WANT(phx_window_free(mine->window) == PHX_OK); break;
+    case 7: WANT(phx_comm_free(mine->child) == PHX_OK); break;
+    }
+    return NULL;
+}
+
+static void by_a_thread(a_rank *mine) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, one_part, mine);
+    pthread_join(thread, NULL);
+}
+
+static void *every_part(void *of) {
+    a_rank *mine = of;
+    for (int round = 0; round < 6; round++)
+        for (mine->part = 0; mine->part < 8; mine->part++)
+            if ((mine->part + round) % 3)
+                by_a_thread(mine);
+            else
+                one_part(mine);
+    return NULL;
+}
+
+/* A run's communicator is lent, until the rank has split off another. */
+static void lent(phx_comm *c, void *argument) {
+    const char *name = "lent";
+    a_rank mine = {c, NULL, NULL, 0};
+    (void)argument;
+    for (int round = 0; round < 3; round++)
+        for (mine.part = 0; mine.part < 2; mine.part++) {
+            by_a_thread(&mine);
+            one_part(&mine);
+        }
+    WANT(phx_barrier(c) == PHX_OK);
+}
+
+static void of_a_parent(phx_comm **comms) {
+    const char *name = "fork";
+    int status = -1;
+    phx_team *team;
+    WANT(phx_team_new(NULL, &team) == PHX_OK);
+    WANT(phx_team_run(team, good, NULL) == PHX_OK);
+    pid_t child = fork();
+    if (!child) {
+        failures = 0;
+        WANT(phx_team_run(team, good, NULL) == PHX_ERR_DEAD);
+        WANT(phx_barrier(comms[0]) == PHX_ERR_DEAD);
+        WANT(phx_comm_free(comms[0]) == PHX_OK);
+        WANT(phx_team_free(team) == PHX_OK);
+        WANT(phx_run(2, good, NULL) == PHX_OK);
+        _exit(failures != 0);
+    }
+    waitpid(child, &status, 0);
+    WANT(status == 0);
+    WANT(phx_team_free(team) == PHX_OK);
+}
+
 /* After a failed call every other is refused at once. */
 static void (*case_run)(phx_comm *, void *);
 
@@ -410,6 +490,25 @@ int main(void) {
         name = "handles";
         WANT(phx_team_run(team, keep, NULL) == PHX_OK);
         WANT(phx_barrier(kept) == PHX_ERR_HANDLE);
+        name = "threads";
+        WANT(phx_team_run(team, lent, NULL) == PHX_OK);
+        {
+            phx_comm *comms[16];
+            pthread_t threads[16];
+            a_rank ranks[16];
+            /* Without the deadline: threads begin when the system likes. */
+            WANT(phx_external(p, NULL, comms) == PHX_OK);
+            for (int r = 0; r < p; r++) {
+                ranks[r] = (a_rank){comms[r], NULL, NULL, 0};
+                pthread_create(&threads[r], NULL, every_part, &ranks[r]);
+            }
+            for (int r = 0; r < p; r++)
+                pthread_join(threads[r], NULL);
+            of_a_parent(comms);
+            for (int r = 0; r < p; r++)
+                WANT(phx_comm_free(comms[r]) == PHX_OK);
+        }
+        name = "handles";
         WANT(phx_team_run(team, NULL, NULL) == PHX_ERR_ARGUMENT);
         WANT(phx_team_run((phx_team *)kept, good, NULL) == PHX_ERR_HANDLE);
         WANT(phx_team_cancel(team) == PHX_OK);

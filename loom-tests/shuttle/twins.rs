@@ -5,13 +5,13 @@ const TWINS: &[(&str, &str, &str)] = &[
     // What a communicator admits, and how it ends.
     (
         "admit: on any thread",
-        "self.thread.for_calls.load(Relaxed) == this_thread() && self.port.is_open()",
-        "(TWIN || self.thread.for_calls.load(Relaxed) == this_thread()) && self.port.is_open()",
+        "self.port.line().mark().is_here_and_owes_nothing() && self.port.is_open()",
+        "(TWIN || self.port.line().mark().is_here_and_owes_nothing()) && self.port.is_open()",
     ),
     (
         "protect: passes no panic on",
-        "if is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {",
-        "if TWIN || is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {",
+        "if is_over || !(self.is_held_here() || self.is_free()) {",
+        "if TWIN || is_over || !(self.is_held_here() || self.is_free()) {",
     ),
     (
         "drop: a thread's panic is not told",

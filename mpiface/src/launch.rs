@@ -6,6 +6,7 @@ use crate::load::frame;
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::{TABLE, recording_table};
 use crate::rt::error::{EXIT, Site};
+use crate::rt::forked;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::{World, lock};
 use crate::static_tls;
@@ -115,6 +116,7 @@ unsafe impl Send for Program {}
 pub(crate) fn binding(rank: *const Rank) -> Binding {
     // SAFETY: the callers' states live.
     let is_recorded = unsafe { &*rank }.world.record.is_some();
+    forked::watch(rank);
     let table = if is_recorded { recording_table() } else { TABLE };
     Binding { table: table.as_ptr().cast(), rank: rank.cast() }
 }
@@ -143,7 +145,7 @@ fn run_rank(
     let record = world.record.as_ref().map(|it| &it.calls);
     record.inspect(|it| it.begin_run(me));
     // SAFETY: main is the program's; the arrays are as C asks, and live for ever.
-    let ended = unsafe { frame::call(main, argv, environ) };
+    let ended = unsafe { frame::call(main, me, argv, environ) };
     // SAFETY: main has ended.
     unsafe { copy.finish() };
     record.inspect(|it| it.end_run(me));
@@ -153,13 +155,16 @@ fn run_rank(
     }
     let (how, last) = match ended.exit {
         Some(address) => ("exit", Site::new(EXIT, address)),
+        None if ended.is_cut => {
+            ("the end of its main thread, by pthread_exit or pthread_cancel,", rank.last.get())
+        }
         None => ("return from main", rank.last.get()),
     };
     let what = match rank.stage.get() {
         Stage::Before => " without MPI_Init",
         Stage::Running => " without MPI_Finalize",
         Stage::InSession => " without MPI_Session_finalize",
-        Stage::Finalized => "",
+        Stage::Finalized | Stage::Forked => "",
     };
     let why = format!("{how} with code {}{what}", ended.code);
     if matches!(rank.stage.get(), Stage::Running | Stage::InSession) {

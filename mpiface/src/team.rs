@@ -29,6 +29,7 @@ use crate::cores::{cores, pin, ranks};
 use crate::launch::{binding, refused_thread};
 use crate::load::image::{Copy, Host, Image};
 use crate::rt::error::end;
+use crate::rt::forked;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::record::Record;
 use crate::rt::world::{JUDGED, World, lock};
@@ -319,6 +320,7 @@ impl Drop for Team {
             close(copies);
         }
         for rank in self.ranks.drain(..) {
+            forked::forget(rank);
             // SAFETY: made by Box in `with`; the copies that knew the address are unloaded, and
             // their threads have ended.
             drop(unsafe { Box::from_raw(rank) });

@@ -382,6 +382,53 @@ fn leaving_without_finalize_is_said_and_a_programs_own_code_stays() {
 }
 
 #[test]
+fn calls_may_come_from_any_thread_of_a_rank_one_after_the_other() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "ends.c", &["-lpthread"]);
+    for ranks in [2, 3, 8] {
+        assert_eq!(succeed(ranks, &program, &["threads"]), "passed\n");
+    }
+}
+
+/// The table "What ends a rank" in the README.
+#[test]
+fn every_end_of_a_rank_is_an_end() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "ends.c", &["-lpthread"]);
+    let cut = "rank 1 has left: the end of its main thread, by pthread_exit or pthread_cancel, with \
+               code 0 without MPI_Finalize; last: MPI_Comm_size at ends.c:";
+    for how in ["cut", "cancel"] {
+        fail(&program, how, 1, &[cut, "rank 0 waits in MPI_Barrier at ends.c:"]);
+    }
+    assert_eq!(text(&run(3, &program, &["cut"]).stdout), "cleaned up main\n");
+    fail(&program, "at_once", 3, &["phalanx: rank 1: _exit with code 3 ends all ranks"]);
+    fail(&program, "at_once_well", 1, &["phalanx: rank 1: _Exit with code 0 ends all ranks"]);
+    fail(&program, "quick", 6, &["phalanx: rank 1: quick_exit with code 6 ends all ranks"]);
+    fail(&program, "helper", 4, &["rank 1: a thread of its own: exit with code 4 ends all ranks"]);
+    let output = run(3, &program, &["cut_after"]);
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    assert_eq!(succeed(1, &program, &["at_once_after"]), "");
+}
+
+/// The child has no ranks; the parent goes on.
+#[test]
+fn a_child_of_a_fork_cannot_call_mpi() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "ends.c", &["-lpthread"]);
+    let output = run(3, &program, &["fork"]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(err.contains("rank 0: MPI_Send at ends.c:"), "{err}");
+    assert!(err.contains("it was called in a child of fork, which has no ranks"), "{err}");
+}
+
+#[test]
 fn faults_end_in_time_and_name_ranks_and_lines() {
     if !has("cc") {
         return;

@@ -1,6 +1,7 @@
 //! Diagnosis of a failed call: finds the cause, puts it into words, and ends the run with it.
 
 use super::Comm;
+use super::holder::Claim;
 use crate::error::{CallSite, Error, ForeignCall, Quit, Waiting};
 use crate::fabric::{
     BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
@@ -26,7 +27,7 @@ impl Comm {
     ) -> bool {
         // What the thread has started moves in each call: another rank may wait for it, and this
         // one may make no call in which it waits. An operator may fail there, and so end the run.
-        if self.thread.has_started() && self.is_admitted() {
+        if self.port.line().mark().has_started() && self.is_admitted() {
             Thread::here().go_on();
         }
         // In a frame of its own: a call that is recorded, or beside others, comes here each time.
@@ -48,28 +49,33 @@ impl Comm {
         call: BeginningCall,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
+        if self.port.fabric().world().is_of_parent() {
+            self.port.quiesce();
+            self.throw_error(Error::Forked, &format!("{} at {at}: {}", sig.call, Error::Forked));
+            return false;
+        }
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
         if run != world.run() {
             self.throw(OVER, sig, at);
         }
-        if self.thread.is_nobodys() {
-            self.settle_here();
-            // Of the thread's other communicators.
-            Thread::here().go_on();
-        }
-        if !self.thread.is_here() {
-            let what =
-                "it belongs to the thread that used it first (a team's: to its rank's thread)";
-            self.throw(what, sig, at);
-        }
-        if self.roster.is_some() && !Thread::here().is_in(world, run) {
-            self.throw(OVER, sig, at);
+        let may_call = match self.is_held_here() {
+            // A run's own thread holds it after the run, too.
+            true if self.roster.is_none() || Thread::here().is_in(world, run) => Claim::Holds,
+            true => Claim::Over,
+            false => {
+                let claim = self.claim();
+                // Of the thread's other communicators.
+                Thread::here().go_on();
+                claim
+            }
+        };
+        match may_call {
+            Claim::Holds | Claim::Borrows => {}
+            Claim::Over => self.throw(OVER, sig, at),
+            Claim::Refused(what) => self.throw(what, sig, at),
         }
         if self.port.is_dead() || self.port.has_left_run() {
-            if self.roster.is_none() && !world.is_poisoned(run) {
-                self.throw("the thread that used it first has ended", sig, at);
-            }
             self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
             return false;
         }
@@ -87,7 +93,7 @@ impl Comm {
                 self.stop(Stop::Outer(outer));
                 return false;
             }
-            if self.is_admitted() {
+            if self.port.is_open_at_all() {
                 if self.port.is_recorded() {
                     self.record_call(sig, at, &call);
                 }
@@ -115,7 +121,7 @@ impl Comm {
     /// [`belongs_to_thread_and_run`](Comm::belongs_to_thread_and_run), also where calls are
     /// recorded, or beside others, and so come to [`refuse`](Comm::refuse).
     pub(super) fn is_admitted(&self) -> bool {
-        self.thread.is_here() && self.port.is_open_at_all()
+        self.is_held_here() && self.port.is_open_at_all()
     }
 
     /// Ends the run because of an argument of this rank's.
@@ -245,6 +251,20 @@ impl Comm {
             }
         }
         // No rank's thread: nobody catches a silent exit.
+        panic!("{text}");
+    }
+
+    /// Unwinds with an error of this rank's, on a thread that may catch it; else with its text.
+    #[cold]
+    fn throw_error(&self, error: Error, text: &str) {
+        if panicking() {
+            return;
+        }
+        let (world, run) = (self.port.fabric().world(), self.port.run());
+        if Thread::here().catches(world, run) {
+            let (of, error) = ((world.id(), run), Some(error));
+            resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
+        }
         panic!("{text}");
     }
 

@@ -1,6 +1,7 @@
 //! What the interfaces of other languages need of a communicator: calls that are noted with their
 //! line there, and caught before they leave Rust; calls on memory; refused arguments.
 
+use super::holder::Claim;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::error::{Error, ForeignCall};
@@ -131,8 +132,8 @@ impl Comm {
     /// `place` and the communicator stay until then.
     #[inline(always)]
     unsafe fn enter_own_thread(&mut self, place: &mut MaybeUninit<CatchScope>) -> Entered<'static> {
-        if self.thread.is_nobodys() {
-            self.settle_here();
+        if self.is_free() {
+            self.claim();
         }
         let world = std::ptr::from_ref(self.port.fabric().world());
         // SAFETY: by the contract.
@@ -150,6 +151,9 @@ impl Comm {
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let member = fabric.member(self.port.rank());
         let error = self.caught((&fabric, run, member), payload);
+        if matches!(error, Error::Forked) {
+            return (Some(kind(&error)), error.to_string());
+        }
         let of_run = || {
             let known = fabric.world().with_cause(run, |e| (Some(kind(e)), e.to_string()));
             known.or_else(|| Some((None, fabric.world().cause(run)?)))
@@ -193,12 +197,30 @@ impl Comm {
     /// As there.
     #[inline(always)]
     pub(crate) unsafe fn adopt(&mut self) {
-        if !self.thread.is_here() {
-            if self.thread.is_nobodys() {
-                return self.settle_here();
-            }
-            self.thread = Thread::here().mark();
+        if !self.is_held_here() {
+            self.settle_here();
         }
+    }
+
+    /// See [`take_turns`](crate::raw::take_turns).
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn take_turns(&mut self) {
+        self.in_turn = true;
+    }
+
+    /// See [`take`](crate::raw::take).
+    #[cold]
+    pub(crate) fn take_foreign(&mut self) -> bool {
+        if self.is_held_here() {
+            return true;
+        }
+        if self.roster.is_some() {
+            return matches!(self.claim(), Claim::Holds | Claim::Borrows);
+        }
+        self.settle_here();
+        true
     }
 
     /// See [`leave`](crate::raw::leave).

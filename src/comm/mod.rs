@@ -23,6 +23,7 @@ mod gather_grid;
 mod global;
 mod halo_exchange;
 mod halo_plan;
+mod holder;
 mod member_seats;
 mod message;
 mod neighborhood;
@@ -72,9 +73,9 @@ pub(crate) use route::explain_team;
 
 use crate::error::{Error, thrown};
 use crate::exec::Workspace;
-use crate::fabric::{CommState, Digest, Port, Thread, ThreadMark, discard};
+use crate::fabric::{CommState, Digest, Port, Thread, discard};
 use crate::order::Order;
-use crate::sync::{Arc, catch_unwind, panicking};
+use crate::sync::{Arc, catch_unwind, panicking, this_thread};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
@@ -101,6 +102,10 @@ use std::fmt;
 /// hold anything of their type. A rank never unwinds while a peer can still
 /// reach its slices.
 ///
+/// **Threads** The calls of a rank come from one thread at a time. In a run that is the rank's own,
+/// or one that the closure has lent its communicator to; communicators for own threads go from
+/// thread to thread: [`Builder::external`](crate::Builder::external).
+///
 /// Every collective is a point of synchronisation only as far as its data
 /// flow; [`barrier`](Comm::barrier) is one for all ranks.
 ///
@@ -116,8 +121,12 @@ use std::fmt;
 /// ```
 pub struct Comm {
     port: Port,
-    /// The thread that the communicator belongs to; nobody's for none yet.
-    thread: &'static ThreadMark,
+    /// Of a team's run: the rank's own thread.
+    thread: usize,
+    /// Of the communicator that a run's closure gets: where that lies; else 0.
+    home: usize,
+    /// Whether whoever calls has promised that calls of the rank come one after the other.
+    in_turn: bool,
     choice: Choice,
     order: Order,
     /// The choice outside of views.
@@ -149,8 +158,8 @@ pub struct Comm {
 
 // SAFETY: the raw pointers in `work` are left over from calls that have ended, and are never used
 // again; those in the port are to words of the fabric and the world, which are `Sync` and which the
-// port keeps; everything else is `Send`. That a team's communicators stay on their rank's thread is
-// checked by `enter`.
+// port keeps; everything else is `Send`. That one thread at a time uses a rank's communicators is
+// checked by `enter` (`holder.rs`).
 unsafe impl Send for Comm {}
 
 impl Comm {
@@ -158,11 +167,14 @@ impl Comm {
         let size = port.size();
         let tuning = rules.tuning(size);
         let crowd = roster.is_none().then(|| RankCount::enter(1));
+        port.line().begin_comms(port.run());
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
         let default_choice = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
-            thread: ThreadMark::none(),
+            thread: 0,
+            home: 0,
+            in_turn: false,
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
@@ -191,9 +203,12 @@ impl Comm {
         let default_choice = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
         let size = port.size();
         let tuning = self.rules.tuning(size);
+        port.line().count_comms(port.run(), 1);
         Comm {
             port,
             thread: self.thread,
+            home: 0,
+            in_turn: self.in_turn,
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
@@ -238,8 +253,12 @@ impl Comm {
     /// Takes part in run `run`, on the calling thread, which is `thread`.
     #[inline(always)]
     pub(crate) fn join_run(&mut self, thread: &'static Thread, run: u64) {
-        self.thread = thread.mark();
+        self.thread = this_thread();
+        self.home = std::ptr::from_ref(self).addr();
         self.port.join_run(run);
+        let line = self.port.line();
+        line.hold(thread.mark());
+        line.begin_comms(run);
         if self.slow_path {
             self.node_group = None;
             self.job = None;
@@ -313,8 +332,9 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        if self.thread.is_nobodys() {
-            self.settle_here();
+        if self.roster.is_none() && !self.is_held_here() {
+            // Whether it can or not: the calls say.
+            self.claim();
         }
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
@@ -333,6 +353,10 @@ impl Comm {
     ) -> Error {
         let of_a_team = self.roster.is_some();
         let (world, here) = (fabric.world(), Thread::here());
+        if world.is_of_parent() {
+            let cause = thrown((world.id(), run), member, payload);
+            return cause.unwrap_or(Error::Forked);
+        }
         let untold = || {
             let is_its = !of_a_team && world.ended_untold_by(run) == Some(member);
             is_its.then(|| audit::caught(member))
@@ -344,7 +368,7 @@ impl Comm {
             return cause.map_or(Error::Dead, |(error, _)| error);
         };
         let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
-        if is_over || !(self.thread.is_nobodys() || self.thread.is_here()) {
+        if is_over || !(self.is_held_here() || self.is_free()) {
             return cause; // It has no say in the run that is going on.
         }
         let late = world.poison(run, member, Some(cause));
@@ -360,29 +384,16 @@ impl Comm {
         let own = || if of_a_team { None } else { Some(world.take_cause(run)?.0) };
         late.or_else(own).unwrap_or(Error::Dead)
     }
-
-    /// From now on the communicator belongs to this thread. One of a thread of the
-    /// user's own is given up when that ends, wherever the communicator then is: it may
-    /// be lent.
-    #[cold]
-    fn settle_here(&mut self) {
-        self.thread = Thread::here().mark();
-        if self.roster.is_none() {
-            let fabric = self.port.fabric();
-            let member = fabric.member(self.port.rank());
-            Thread::here().put_on(fabric.world_arc(), member, self.port.run());
-            self.port.bring_home();
-        }
-    }
 }
 
 impl Drop for Comm {
     fn drop(&mut self) {
         let unwinding = panicking();
-        if let Some(audit) = &self.audit {
+        let is_of_parent = self.port.fabric().world().is_of_parent();
+        if let Some(audit) = self.audit.as_ref().filter(|_| !is_of_parent) {
             audit.compare(self);
         }
-        if unwinding && self.roster.is_none() {
+        if unwinding && !is_of_parent && self.roster.is_none() {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. If it is not yet, or this rank has ended
             // it and not said why, that is the cause.
@@ -399,6 +410,7 @@ impl Drop for Comm {
         // In a team's run the rank says what has happened when the panic has
         // reached the end of its closure.
         self.port.leave(unwinding && Thread::here().is_in_a_run());
+        self.port.line().count_comms(self.port.run(), -1);
     }
 }
 

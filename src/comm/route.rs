@@ -28,8 +28,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
-use crate::sync::diagnostic::Ordering::Relaxed;
-use crate::sync::{Arc, this_thread};
+use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::{self, auto};
 use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
@@ -247,8 +246,7 @@ impl Comm {
     /// are to go on first.
     #[inline(always)]
     pub(super) fn belongs_to_thread_and_run(&self) -> bool {
-        // Relaxed: the thread's own, or another one's, whose number is none of this one's.
-        self.thread.for_calls.load(Relaxed) == this_thread() && self.port.is_open()
+        self.port.line().mark().is_here_and_owes_nothing() && self.port.is_open()
     }
 
     /// Whether the ranks are on several nodes.
@@ -446,7 +444,7 @@ impl Comm {
         at: &'static Location<'static>,
         params: CallParams,
     ) -> Option<StartedCall> {
-        let is_admitted = self.thread.is_here_and_owes_no_work() && self.port.is_open();
+        let is_admitted = self.port.line().mark().is_here_and_owes_no_work() && self.port.is_open();
         self.begin_compared_if(is_admitted, sig, at, params)
     }
 
@@ -732,6 +730,7 @@ fn forwards(schedule: &Schedule, rank: usize) -> bool {
 fn explains() -> bool {
     static EXPLAINS: LazyLock<bool> =
         LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
+    let _inside = crate::fork::inside();
     *EXPLAINS
 }
 

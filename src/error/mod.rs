@@ -244,6 +244,9 @@ pub enum Error {
         /// What was wrong.
         what: &'static str,
     },
+    /// The process is a child of `fork`, and the team or the communicator is its parent's: the
+    /// ranks' threads are not in the child. A team of its own works.
+    Forked,
     /// The team has failed before and its communicators are dead.
     Dead,
 }
@@ -325,6 +328,9 @@ fn message_of(payload: &(dyn Any + Send)) -> String {
 /// Says `what` on the standard error at once; nothing can be done where that is
 /// closed.
 pub(crate) fn say(what: &str) {
+    // The standard error has a lock.
+    #[cfg(not(loom))]
+    let _inside = crate::fork::inside();
     let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {what}");
 }
 
@@ -431,6 +437,10 @@ impl fmt::Display for Error {
             }
             Error::Returned { rank } => write!(f, "rank {rank} returned an error"),
             Error::Stale { what } => write!(f, "communicator refused: {what}"),
+            Error::Forked => f.write_str(
+                "the team was made by the process that this one was forked from: the threads of \
+                 its ranks are not here (a child of fork makes a team of its own)",
+            ),
             Error::Dead => f.write_str("the communicator's team has failed before"),
         }
     }

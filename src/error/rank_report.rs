@@ -26,6 +26,9 @@ pub enum Activity {
     Prepares,
     /// Its closure had ended.
     Returned,
+    /// The thread that had used its communicators last had ended, and no other has used them since:
+    /// of threads of the program's own ([`Team::external`](crate::Team::external)).
+    ThreadEnded,
 }
 
 /// One rank at the moment when a deadline had passed: see
@@ -67,6 +70,7 @@ impl fmt::Display for RankReport {
             Activity::Computes => f.write_str("is in its own code; ")?,
             Activity::Prepares => f.write_str("prepares the plan of its latest call; ")?,
             Activity::Returned => f.write_str("has returned; ")?,
+            Activity::ThreadEnded => f.write_str("has no thread, since its last has ended; ")?,
         }
         if self.calls.is_empty() {
             return f.write_str("it has made no call");

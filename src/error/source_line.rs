@@ -59,6 +59,7 @@ impl ForeignCall {
     /// The location that stands for this call, wherever one is passed on and recorded: its address
     /// says which it is. It is kept for ever.
     pub(crate) fn locate(&'static self) -> &'static Location<'static> {
+        let _inside = crate::fork::inside();
         LOCATED.with(|Located { by_location, by_call }| {
             *by_call.entry(std::ptr::from_ref(self).addr()).or_insert_with(|| {
                 let at: &'static Location<'static> = Box::leak(Box::new(*mark()));
@@ -73,6 +74,7 @@ impl ForeignCall {
         if at != mark() {
             return None;
         }
+        let _inside = crate::fork::inside();
         LOCATED.with(|located| located.by_location.get(&std::ptr::from_ref(at).addr()).copied())
     }
 }

@@ -11,6 +11,8 @@ use super::fingerprint::{CallParams, CallTransport, Fingerprint, Signature};
 use super::foreign_calls::ForeignCalls;
 use super::recorder::CallFacts;
 use super::thread::Thread;
+#[cfg(not(loom))]
+use super::thread_mark::ThreadMark;
 use crate::error::{CallSite, ForeignCall};
 use crate::sync;
 use crate::sync::diagnostic::{
@@ -36,7 +38,25 @@ pub(crate) struct RankState {
     pub(super) left: sync::AtomicU64,
     /// The thread that is the rank in the current run; null if none is yet, or any more.
     pub(super) thread: sync::AtomicPtr<Thread>,
+    /// The address of the [`ThreadMark`] of the thread that may use the rank's communicators
+    /// without further question, else of [`ThreadMark::none`] or [`ThreadMark::lent`]. See "Who
+    /// holds a rank" in `README.md`.
+    pub(super) holder: sync::AtomicU64,
+    /// How many communicators of the rank there are in a run: its number, and the count in the low
+    /// bits ([`COUNT_BITS`]). Changed when one is made or dropped.
+    pub(super) comms: sync::AtomicU64,
 }
+
+/// [`RankState::holder`] of a rank that no thread holds.
+pub(super) fn nobody() -> u64 {
+    #[cfg(loom)]
+    return 0;
+    #[cfg(not(loom))]
+    ThreadMark::none().word()
+}
+
+/// Bits of [`RankState::comms`] that are the count.
+const COUNT_BITS: u32 = 24;
 
 /// What a rank's `present` is in run `run`, as long as nobody has failed.
 pub(crate) const fn run_pass(run: u64) -> u64 {
@@ -50,6 +70,86 @@ impl RankState {
         // Relaxed: whoever finds another number looks for the reason, and
         // finds it, or takes the number back (`TeamState::reopen`) and looks again.
         self.present.load(sync::Ordering::Relaxed)
+    }
+
+    /// The word of the [`ThreadMark`] of the thread that holds the rank.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn holder(&self) -> u64 {
+        // Relaxed: a thread finds its own mark only where it has put it itself.
+        self.holder.load(sync::Ordering::Relaxed)
+    }
+
+    /// Whether no thread holds the rank.
+    #[cfg(not(loom))]
+    pub(crate) fn is_free(&self) -> bool {
+        self.holder() == nobody()
+    }
+
+    /// The mark of the thread that holds the rank.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn mark(&self) -> &'static ThreadMark {
+        let at = std::ptr::with_exposed_provenance::<ThreadMark>(self.holder() as usize);
+        // SAFETY: the word is that of a mark from the beginning (`nobody`), and only words of marks
+        // are stored. All marks are statics, or in the words of threads, which are never freed.
+        unsafe { &*at }
+    }
+
+    /// The calling thread, whose mark this is (or [`ThreadMark::lent`]), holds the rank from now
+    /// on, whichever did before.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn hold(&self, mark: &'static ThreadMark) {
+        // Relaxed: the caller knows that the one before makes no call any more, since that has
+        // told it so.
+        self.holder.store(mark.word(), sync::Ordering::Relaxed);
+    }
+
+    /// The same if `before` holds it still.
+    #[cfg(not(loom))]
+    pub(crate) fn hold_after(&self, before: u64, mark: &'static ThreadMark) -> bool {
+        let (won, lost) = (sync::Ordering::Acquire, sync::Ordering::Relaxed);
+        // Acquire: pairs with the RMW in `let_go`. Of two threads that try, one succeeds.
+        self.holder.compare_exchange(before, mark.word(), won, lost).is_ok()
+    }
+
+    /// The calling thread, whose mark this is, ends: nobody holds the rank, if that did.
+    #[cfg(not(loom))]
+    pub(crate) fn let_go(&self, mark: &'static ThreadMark) {
+        let (done, lost) = (sync::Ordering::Release, sync::Ordering::Relaxed);
+        // Release: who holds the rank next finds what this one did. Pairs with `hold_after`.
+        let _: Result<_, _> = self.holder.compare_exchange(mark.word(), nobody(), done, lost);
+    }
+
+    /// The rank has one communicator in run `run`.
+    #[inline(always)]
+    pub(crate) fn begin_comms(&self, run: u64) {
+        // Relaxed: by the rank's own thread, before it makes another.
+        self.comms.store(run << COUNT_BITS | 1, sync::Ordering::Relaxed);
+    }
+
+    /// So many more communicators, if run `run` is still going on.
+    #[cfg(not(loom))]
+    pub(crate) fn count_comms(&self, run: u64, more: i64) {
+        let is_of_run = |comms: u64| comms >> COUNT_BITS == run & (u64::MAX >> COUNT_BITS);
+        let mut seen = self.comms.load(sync::Ordering::Relaxed);
+        while is_of_run(seen) {
+            let next = seen.wrapping_add_signed(more);
+            let (done, lost) = (sync::Ordering::Release, sync::Ordering::Relaxed);
+            // Release: the calls of one that is dropped have ended. Pairs with `has_one_comm`.
+            match self.comms.compare_exchange(seen, next, done, lost) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Whether the rank has one communicator in run `run`.
+    #[cfg(not(loom))]
+    pub(crate) fn has_one_comm(&self, run: u64) -> bool {
+        // Acquire: pairs with `count_comms`.
+        self.comms.load(sync::Ordering::Acquire) == run << COUNT_BITS | 1
     }
 
     /// The rank begins a call in which user code may run.

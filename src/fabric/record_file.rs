@@ -114,6 +114,7 @@ pub(super) fn append(file: &File, section: &Section<'_>) -> io::Result<()> {
     // Teams of one process may have one file.
     static WRITES: Mutex<()> = Mutex::new(());
     let bytes = bytes(section);
+    let _inside = crate::fork::inside();
     let _turn = WRITES.lock().unwrap_or_else(|e| e.into_inner());
     let mut file = file;
     file.write_all(&bytes)

@@ -1,7 +1,7 @@
 //! The words that all communicators of a team share: poison, leaving, and the waits between
 //! threads. See `README.md` for the protocols.
 
-use super::call_log::{CallLog, RankState, run_pass};
+use super::call_log::{CallLog, RankState, nobody, run_pass};
 use super::cause::Cause;
 #[cfg(not(loom))]
 use super::long_wait::StallText;
@@ -12,11 +12,19 @@ use super::thread::RankWait;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
 use crate::mailbox::{RefusedMemory, collect};
+#[cfg(not(loom))]
+use crate::sync::diagnostic;
 use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::{Cores, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
+#[cfg(loom)]
+use loom::sync::MutexGuard;
 use std::panic::AssertUnwindSafe;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::MutexGuard;
+#[cfg(not(loom))]
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Drops a cause that nobody wants, or anything else that may hold a panic's
@@ -41,6 +49,8 @@ pub(crate) struct TeamState {
     /// Whether ranks outnumbered cores when the run began; written between
     /// runs, so that all ranks of a run see the same.
     crowded: AtomicBool,
+    /// Whether the process is a child of a fork, and the ranks are in its parent.
+    of_parent: AtomicBool,
     /// Why, and of which run.
     cause: Mutex<Option<Cause>>,
     lines: Box<[CachePadded<RankState>]>,
@@ -61,6 +71,23 @@ pub(crate) const EVERY_RUN: u64 = u64::MAX;
 
 static NEXT_ID: PlainU64 = PlainU64::new(1);
 
+/// Those of the process.
+#[cfg(not(loom))]
+static WORLDS: diagnostic::Mutex<Vec<Weak<TeamState>>> = diagnostic::Mutex::new(Vec::new());
+
+/// In a child of a fork: the ranks of all worlds so far are in the parent.
+#[cfg(not(loom))]
+fn close_all() {
+    crate::wait::forget_ranks();
+    let worlds = WORLDS.lock().unwrap_or_else(|e| e.into_inner());
+    for world in worlds.iter().filter_map(Weak::upgrade) {
+        world.of_parent.store(true, Ordering::Relaxed);
+        (0..world.ranks()).for_each(|rank| world.shut(rank, world.run()));
+        // Another thread may have been about to drop it; it is kept for ever then.
+        std::mem::forget(world);
+    }
+}
+
 impl TeamState {
     /// A number that no other world of the process has.
     pub(crate) fn id(&self) -> u64 {
@@ -76,6 +103,8 @@ impl TeamState {
             depth: AtomicUsize::new(0),
             left: word(),
             thread: AtomicPtr::new(std::ptr::null_mut()),
+            holder: AtomicU64::new(nobody()),
+            comms: word(),
         };
         Ok(TeamState {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -83,6 +112,7 @@ impl TeamState {
             poison: AtomicU64::new(0),
             cancel: CachePadded::new(AtomicU64::new(0)),
             crowded: AtomicBool::new(false),
+            of_parent: AtomicBool::new(false),
             cause: Mutex::new(None),
             lines: collect(ranks, |_| CachePadded::new(line()))?,
             records: collect(ranks, |_| CallLog::default())?,
@@ -115,6 +145,38 @@ impl TeamState {
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn with_recorder(self, recorder: Option<Box<Recorder>>) -> Self {
         TeamState { recorder, ..self }
+    }
+
+    /// To be shared by its ranks. A child of a fork will know of it.
+    #[cfg(not(loom))]
+    pub(crate) fn shared(self) -> Arc<Self> {
+        let (world, _inside) = (Arc::new(self), crate::fork::inside());
+        crate::fork::watch(close_all);
+        let mut worlds = WORLDS.lock().unwrap_or_else(|e| e.into_inner());
+        worlds.retain(|it| it.strong_count() > 0);
+        worlds.push(Arc::downgrade(&world));
+        drop(worlds);
+        world
+    }
+
+    /// Whether the process is a child of a fork, and the ranks are in its parent: nothing of them
+    /// can be waited for, and their locks may be held for ever.
+    #[inline(always)]
+    pub(crate) fn is_of_parent(&self) -> bool {
+        self.of_parent.load(Ordering::Relaxed)
+    }
+
+    /// The lock of the cause, which no thread holds when another forks.
+    #[cfg(not(loom))]
+    fn lock_cause(&self) -> (MutexGuard<'_, Option<Cause>>, crate::fork::Inside) {
+        let inside = crate::fork::inside();
+        (self.cause.lock().unwrap_or_else(|e| e.into_inner()), inside)
+    }
+
+    /// The same in loom's models, which do not fork.
+    #[cfg(loom)]
+    fn lock_cause(&self) -> (MutexGuard<'_, Option<Cause>>, ()) {
+        (self.cause.lock().unwrap_or_else(|e| e.into_inner()), ())
     }
 
     /// What records the calls, if they are recorded.
@@ -201,11 +263,31 @@ impl TeamState {
         self.lines[rank].thread.store(thread, Ordering::Release);
     }
 
-    /// From now on no thread is `rank`, nor will be.
-    #[cfg_attr(loom, allow(dead_code))] // Of threads of the user's own only.
-    pub(crate) fn rise(&self, rank: usize) {
-        // Relaxed: who misses it finds a thread that has left, and is told that.
-        self.lines[rank].thread.store(std::ptr::null_mut(), Ordering::Relaxed);
+    /// `thread`, the calling one, ends: no thread is `rank`, or holds it, if that was it.
+    #[cfg(not(loom))]
+    pub(crate) fn rise(&self, rank: usize, thread: &'static Thread) {
+        let (line, holder) = (&self.lines[rank], thread);
+        let thread = std::ptr::from_ref(thread).cast_mut();
+        let (done, lost) = (Ordering::Relaxed, Ordering::Relaxed);
+        // Relaxed: who misses it finds a thread that waits for nobody.
+        let _: Result<_, _> =
+            line.thread.compare_exchange(thread, std::ptr::null_mut(), done, lost);
+        line.let_go(holder.mark());
+    }
+
+    /// Whether the calling thread holds `rank`.
+    #[cfg(not(loom))]
+    pub(crate) fn is_held_here(&self, rank: usize) -> bool {
+        self.lines[rank].mark().is_here()
+    }
+
+    /// `rank`'s own thread, the calling one, takes the rank back at the end of its part of a run,
+    /// if another has held it.
+    #[inline(always)]
+    pub(crate) fn take_back(&self, rank: usize, thread: &'static Thread) {
+        if !self.lines[rank].mark().is_here() {
+            self.sit(rank, thread);
+        }
     }
 
     /// The thread that is `rank`.
@@ -251,7 +333,7 @@ impl TeamState {
     pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
         // The lock orders those who poison: a store for an old run cannot come
         // after one for the present run.
-        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        let (mut slot, inside) = self.lock_cause();
         if run != self.run() {
             return cause;
         }
@@ -263,6 +345,7 @@ impl TeamState {
         // A rank that waits for nobody hears of it at its next call.
         (0..self.ranks()).for_each(|rank| self.shut(rank, run));
         drop(slot);
+        drop(inside);
         #[cfg(not(loom))]
         (0..self.ranks()).filter_map(|it| self.thread(it)).for_each(|it| it.call_home(self));
         // Nobody has asked for it. Whoever calls this may owe others its memory,
@@ -274,20 +357,20 @@ impl TeamState {
     /// The rank that ended run `run`, if it has failed.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn ended_by(&self, run: u64) -> Option<usize> {
-        Cause::first(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
+        Cause::first(&self.lock_cause().0, run)
     }
 
     /// The rank that ended run `run`, if no rank has said why.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn ended_untold_by(&self, run: u64) -> Option<usize> {
-        Cause::first_untold(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
+        Cause::first_untold(&self.lock_cause().0, run)
     }
 
     /// The cause that `by` has given for the end of run `run` is a disagreement
     /// on communicator `comm`: more may be known of it when all have ended.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn suspect(&self, run: u64, by: usize, comm: u64) {
-        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        let (mut slot, _inside) = self.lock_cause();
         Cause::suspect(&mut slot, run, by, comm);
     }
 
@@ -387,6 +470,9 @@ impl TeamState {
             Some(_) => Activity::WaitsElsewhere,
             None if self.has_left(rank, run) => Activity::Returned,
             None if self.lines[rank].preparing.load(Ordering::Relaxed) => Activity::Prepares,
+            None if thread.is_none() && self.records[rank].latest().is_some() => {
+                Activity::ThreadEnded
+            }
             None => Activity::Computes,
         };
         let calls = self.records[rank].newest_first();
@@ -409,19 +495,19 @@ impl TeamState {
     /// been reported yet.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn with_cause<R>(&self, run: u64, f: impl FnOnce(&Error) -> R) -> Option<R> {
-        Cause::reason(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run).map(f)
+        Cause::reason(&self.lock_cause().0, run).map(f)
     }
 
     /// What the cause of the poisoning of run `run` is so far.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn cause(&self, run: u64) -> Option<String> {
-        Cause::text(&self.cause.lock().unwrap_or_else(|e| e.into_inner()), run)
+        Cause::text(&self.lock_cause().0, run)
     }
 
     /// Takes the cause of the poisoning of run `run`, and the communicator whose
     /// ranks disagree, if that is the cause.
     pub(crate) fn take_cause(&self, run: u64) -> Option<(Error, Option<u64>)> {
-        let mut slot = self.cause.lock().unwrap_or_else(|e| e.into_inner());
+        let (mut slot, _inside) = self.lock_cause();
         Cause::take(&mut slot, run)
     }
 

@@ -93,6 +93,15 @@ struct Hat {
     is_inner: bool,
 }
 
+#[cfg(not(loom))]
+impl Hat {
+    /// Whether it is this rank's, for as long as the thread lives.
+    fn is(&self, world: &TeamState, rank: usize, run: u64) -> bool {
+        let is_of = std::ptr::eq(self.world.as_ptr(), world);
+        is_of && !self.is_inner && (self.rank, self.run) == (rank, run)
+    }
+}
+
 /// A wait that a rank is in.
 #[cfg(not(loom))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -435,8 +444,9 @@ mod here {
     use super::super::team_state::discard;
     use super::{Hat, TeamState, Thread};
     use crate::error::Error;
-    use crate::sync::diagnostic::Mutex;
+    use crate::sync::diagnostic::{Mutex, Ordering::Relaxed};
     use std::cell::Cell;
+    use std::ptr::null_mut;
     use std::sync::Arc;
 
     /// Those whose thread has ended.
@@ -481,6 +491,7 @@ mod here {
 
     impl Here {
         fn new() -> Self {
+            let _inside = crate::fork::inside();
             let idle = IDLE.lock().unwrap_or_else(|e| e.into_inner()).pop();
             Here(here_from_now_on(idle.unwrap_or_else(Thread::leak)))
         }
@@ -489,12 +500,20 @@ mod here {
     impl Drop for Here {
         fn drop(&mut self) {
             let hats = std::mem::take(&mut *self.0.hats.lock().unwrap_or_else(|e| e.into_inner()));
+            // The thread has been taken out of a call, by other means than a panic.
+            let is_in_a_call = !self.0.parts.swap(null_mut(), Relaxed).is_null();
+            self.0.started.store(null_mut(), Relaxed);
             for Hat { world, rank, run, .. } in hats {
                 if let Some(world) = world.upgrade() {
-                    world.rise(rank);
-                    world.leave(rank, run);
+                    if is_in_a_call && world.is_held_here(rank) {
+                        world.leave(rank, run);
+                    }
+                    world.rise(rank, self.0);
+                    // It may be the last to have it.
+                    discard(world);
                 }
             }
+            let _inside = crate::fork::inside();
             IDLE.lock().unwrap_or_else(|e| e.into_inner()).push(self.0);
         }
     }
@@ -506,8 +525,8 @@ mod here {
             HERE.try_with(|here| here.0).unwrap_or_else(|_| late())
         }
 
-        /// The thread, which is the calling one, is rank `rank` in run `run` of `world`
-        /// until it ends: it has then left the run, whatever becomes of its communicator.
+        /// The thread, which is the calling one, is rank `rank` in run `run` of `world`, until
+        /// another is, or it ends.
         pub(crate) fn put_on(&'static self, world: &Arc<TeamState>, rank: usize, run: u64) {
             world.sit(rank, self);
             self.push(world, rank, run, false);
@@ -517,8 +536,15 @@ mod here {
             let hat = Hat { world: Arc::downgrade(world), rank, run, is_inner };
             {
                 let mut hats = self.hats.lock().unwrap_or_else(|e| e.into_inner());
-                hats.retain(|hat| hat.world.strong_count() > 0);
-                hats.push(hat);
+                let is_over = |it: &Hat| {
+                    let is_of = std::ptr::eq(it.world.as_ptr(), Arc::as_ptr(world));
+                    it.world.strong_count() == 0 || is_of && it.run != run
+                };
+                hats.retain(|hat| !is_over(hat));
+                // A rank that goes from thread to thread comes back.
+                if is_inner || !hats.iter().any(|it| it.is(world, rank, run)) {
+                    hats.push(hat);
+                }
             }
             // Who fails calls home first and looks at the list then, or finds the hat there.
             if self.outer_over(world).is_some() {

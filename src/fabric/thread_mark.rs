@@ -33,7 +33,7 @@ pub(crate) enum Owed {
 pub(crate) struct ThreadMark {
     /// What a call compares with the number of its thread: [`BUSY`] if peers may wait for anything
     /// that was started.
-    pub(crate) for_calls: AtomicUsize,
+    for_calls: AtomicUsize,
     /// The same for a call that only starts something: if they may wait for work.
     for_starts: AtomicUsize,
     /// So many calls are under way that peers may wait for, and so many of them with work.
@@ -51,10 +51,28 @@ impl ThreadMark {
 
 #[cfg(not(loom))]
 impl ThreadMark {
-    /// Of a communicator that no thread has used yet.
+    /// Of a rank that no thread holds.
     pub(crate) fn none() -> &'static ThreadMark {
         static NONE: ThreadMark = ThreadMark::nobody();
         &NONE
+    }
+
+    /// Of a rank whose communicator is lent to another thread than the rank's own: each call asks.
+    pub(crate) fn lent() -> &'static ThreadMark {
+        static LENT: ThreadMark = ThreadMark::nobody();
+        &LENT
+    }
+
+    /// The mark's address, for the word of a rank that says which thread holds it.
+    #[inline(always)]
+    pub(super) fn word(&'static self) -> u64 {
+        std::ptr::from_ref(self).expose_provenance() as u64
+    }
+
+    /// Whether it is the calling thread's, and peers wait for nothing that was started.
+    #[inline(always)]
+    pub(crate) fn is_here_and_owes_nothing(&self) -> bool {
+        self.for_calls.load(Relaxed) == this_thread()
     }
 
     /// From now on it is the calling thread's, which has started nothing.
@@ -77,12 +95,6 @@ impl ThreadMark {
     #[inline(always)]
     pub(crate) fn is_here(&self) -> bool {
         self.for_calls.load(Relaxed) & !BUSY == this_thread()
-    }
-
-    /// Whether no thread has used the communicator yet.
-    #[inline(always)]
-    pub(crate) fn is_nobodys(&self) -> bool {
-        self.for_calls.load(Relaxed) == 0
     }
 
     /// Whether peers may wait for something that the thread has started.

@@ -78,6 +78,8 @@ impl Machine {
     ///
     /// When not even the number of processors is known.
     pub fn this() -> Result<Machine, MachineError> {
+        // libhwloc is found once.
+        let _inside = crate::fork::inside();
         live::this()
     }
 

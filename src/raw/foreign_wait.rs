@@ -76,6 +76,25 @@ pub unsafe fn adopt(comm: &mut Comm) {
     unsafe { comm.adopt() }
 }
 
+/// From now on any thread may use the communicator, one of threads of the program's own, and those
+/// that are split off it, without being asked whether the thread before has ended.
+///
+/// # Safety
+/// As [`adopt`], of all communicators of the rank.
+pub unsafe fn take_turns(comm: &mut Comm) {
+    // SAFETY: passed on.
+    unsafe { comm.take_turns() }
+}
+
+/// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if
+/// the rank has split off others, and is no other rank's.
+///
+/// # Safety
+/// As [`adopt`].
+pub unsafe fn take(comm: &mut Comm) -> bool {
+    comm.take_foreign()
+}
+
 /// The rank, of a thread of the program's own, makes no more calls: who waits for it hears of it,
 /// on all communicators of the team.
 pub fn leave(comm: Comm) {

@@ -28,7 +28,7 @@ pub use crate::error::ForeignCall;
 pub use crate::fabric::RankWait;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;
-pub use foreign_wait::{Waits, adopt, give_way, leave, wait, wake};
+pub use foreign_wait::{Waits, adopt, give_way, leave, take, take_turns, wait, wake};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 
@@ -44,6 +44,7 @@ pub fn foreign_call(function: &'static str, file: &str, line: u32) -> &'static F
     static FILES: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
     type Calls = BTreeMap<(&'static str, &'static str, u32), &'static ForeignCall>;
     static CALLS: Lock<Calls> = Lock::new(Calls::new());
+    let _inside = crate::fork::inside();
     let file = FILES.with(|files| match files.get(file) {
         Some(known) => *known,
         None => {

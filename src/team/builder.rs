@@ -391,15 +391,18 @@ impl Builder {
     /// wait, the deadline, and the time of the warning. No threads are started and none is bound,
     /// so the other settings have no meaning here.
     ///
-    /// **Who ends without a word** Each communicator belongs to the thread that uses it first
-    /// (a collective, a message, a split, or [`Comm::protect`]), until that thread ends: then its
-    /// rank has left, whether the communicator was the thread's own or only lent to it
-    /// (`&mut comms[0]`), and it is refused everywhere. A panic is told with its message in
-    /// [`Comm::protect`], else as that of a thread that owned its communicator, or as a rank that
-    /// has left. That ends where threads do not: on a thread of a pool a panic is told only by
-    /// [`Comm::protect`], and a piece of work that returns early only by the
-    /// [`deadline`](Builder::deadline). Nor is a thread known that a communicator is lent to,
-    /// and that ends before it has used it.
+    /// **Which thread** The calls of a rank may come from any thread, one after the other: the
+    /// communicator may be moved, or lent (`&mut comms[0]`). The end of a thread that is in no call
+    /// ends nothing. A rank that has more communicators (by [`Comm::split`]) goes on to another
+    /// thread only when the one that used them last has ended; else the call is refused with
+    /// [`Error::Stale`], since that thread may be in a call of the rank.
+    ///
+    /// **What ends a rank** Its communicator's end (it is dropped), a panic that
+    /// [`Comm::protect`] has seen or that drops the communicator, and a call that has failed: see
+    /// the table in [`guide::errors`](crate::guide::errors). Where a thread panics or returns with
+    /// a communicator that is only lent to it, outside of `protect`, or leaves it in a static or
+    /// forgotten, its peers wait until the communicator is dropped, or for the
+    /// [`deadline`](Builder::deadline), whose text names the rank that has no thread.
     ///
     /// # Errors
     /// [`Error::Ranks`] for 0 ranks or too many; [`Error::Variable`] and [`Error::Memory`] as

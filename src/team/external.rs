@@ -34,7 +34,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
     let refused = |it: RefusedMemory| Error::refused(ranks, it.bytes);
     let world = TeamState::new(ranks).map_err(refused)?.with_deadline(builder.deadline);
     let world = world.with_stall_warning(super::stall_warning::after(builder)?);
-    let world = Arc::new(world.with_recorder(recorder));
+    let world = world.with_recorder(recorder).shared();
     let run = world.begin(ranks);
     let fabric = CommState::new(world, (0..ranks).collect(), apart).map_err(refused)?;
     let fabric = Arc::new(fabric);
@@ -55,6 +55,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
 /// teams may be made one after the other.
 fn machine() -> Result<Arc<Machine>, MachineError> {
     static LATEST: Mutex<Option<(Vec<usize>, Arc<Machine>)>> = Mutex::new(None);
+    let _inside = crate::fork::inside();
     // The second one loses units that go offline.
     let (Ok(mut pus), Ok(now)) = (affinity::allowed_pus(), affinity::current_mask()) else {
         return Machine::this().map(Arc::new);

@@ -102,9 +102,9 @@ impl Team {
     }
 
     /// Communicators for `ranks` threads that the caller already owns: one
-    /// communicator for each. They are [`Send`]; each belongs to the thread
-    /// that first uses it, and is given up when that ends
-    /// ([`Builder::external`]). Nothing is pinned.
+    /// communicator for each. They are [`Send`], and may go from thread to
+    /// thread; a rank ends with its communicator ([`Builder::external`] has the
+    /// rules). Nothing is pinned.
     ///
     /// A failure makes the calls of all ranks panic with its message; wrap the
     /// work in [`Comm::protect`] to get it as an [`Error`] instead. (What a thread that is
@@ -164,7 +164,7 @@ impl Team {
         let record = builder.record.as_deref();
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
-        let world = Arc::new(world.with_recorder(recorder));
+        let world = world.with_recorder(recorder).shared();
         let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::Idle);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -577,6 +577,9 @@ impl Team {
     /// Runs `body`, which has a result of each rank. What it was made of stays borrowed by its
     /// caller until this returns.
     fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
+        if self.shared.world.is_of_parent() {
+            return Err(Error::Forked);
+        }
         let thread = Thread::here();
         let is_inner = thread.is_in_a_run();
         // A call of the outer run's rank, as any other.
@@ -620,6 +623,10 @@ impl Team {
         }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
         shared.take_part(thread, 0, run, comm, body);
+        if shared.world.is_of_parent() {
+            // The closure has forked: the other ranks are not here.
+            return Err(Error::Forked);
+        }
         shared.await_workers(thread, run);
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
@@ -647,6 +654,11 @@ enum IfBusy {
 
 impl Drop for Team {
     fn drop(&mut self) {
+        if self.shared.world.is_of_parent() {
+            // There are no threads to stop, or to let go.
+            self.workers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         // SAFETY: `&mut self`: no run is under way, so all workers are done.
         unsafe { self.shared.dispatch.start(WorkerJob::Stop) };
         for worker in self.workers.drain(..) {

@@ -34,6 +34,7 @@ pub(crate) fn take_part(
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.
     let intact = comm.fabric_id() == fabric && comm.rank() == rank && comm.is_plain();
+    world.take_back(rank, thread);
     world.leave(rank, run);
     give_back();
     intact

@@ -1,5 +1,6 @@
 //! The processing units that the teams of this process have.
 
+use crate::fork;
 use crate::machine::Machine;
 use crate::placement::{Assignment, Placement, PlacementError, assign};
 use crate::sync::diagnostic::Mutex;
@@ -18,6 +19,7 @@ pub(super) fn take_units(
     machine: &Machine,
     ranks: usize,
 ) -> Result<(Assignment, TakenUnits), PlacementError> {
+    let _inside = fork::inside();
     // Until it is entered: of two teams that start at once one comes first.
     let mut taken = TAKEN.lock().unwrap_or_else(|e| e.into_inner());
     let is_fixed = matches!(placement, Placement::List(_) | Placement::Unpinned);
@@ -33,6 +35,7 @@ pub(super) fn take_units(
 
 impl Drop for TakenUnits {
     fn drop(&mut self) {
+        let _inside = fork::inside();
         let mut taken = TAKEN.lock().unwrap_or_else(|e| e.into_inner());
         for unit in &self.0 {
             if let Some(ranks) = taken.get_mut(unit) {

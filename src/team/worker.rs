@@ -208,10 +208,16 @@ impl WorkerShared {
                 // Without memory the run that follows ends.
                 WorkerJob::FirstTouch => drop(self.current(rank, &mut comm).map(Comm::first_touch)),
                 WorkerJob::Stop => return,
-                WorkerJob::Run(body, run) => match self.current(rank, &mut comm) {
-                    Ok(comm) => self.take_part(thread, rank, run, comm, body),
-                    Err(refused) => self.stay_out(rank, run, refused),
-                },
+                WorkerJob::Run(body, run) => {
+                    match self.current(rank, &mut comm) {
+                        Ok(comm) => self.take_part(thread, rank, run, comm, body),
+                        Err(refused) => self.stay_out(rank, run, refused),
+                    }
+                    if self.world.is_of_parent() {
+                        // The closure has forked, and nobody calls this thread again.
+                        return;
+                    }
+                }
             }
             self.dispatch.done(worker, epoch);
         }

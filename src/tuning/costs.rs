@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::published::TABLE;
+use super::published::table;
 use super::transport::Transport;
 use super::{LevelRates, Profile};
 use crate::machine::{Level, Machine, MachineError};
@@ -110,7 +110,7 @@ pub struct MachineCosts {
 impl MachineCosts {
     /// The published machines.
     pub fn all() -> &'static [MachineCosts] {
-        &TABLE
+        table()
     }
 
     /// A published machine by its id; the error names the one with the longest common beginning, of
@@ -124,12 +124,12 @@ impl MachineCosts {
     /// assert_eq!(error.to_string(), format!("no machine 'epyc-9654' in the table; {nearest}"));
     /// ```
     pub fn named(id: &str) -> Result<&'static MachineCosts, CostsError> {
-        TABLE.iter().find(|m| m.id == id).ok_or_else(|| {
+        table().iter().find(|m| m.id == id).ok_or_else(|| {
             let alike = |m: &&MachineCosts| {
                 let common = m.id.bytes().zip(id.bytes()).take_while(|(a, b)| a == b).count();
                 (common, usize::MAX - m.id.len())
             };
-            let nearest = TABLE.iter().max_by_key(alike).filter(|m| alike(m).0 >= 3);
+            let nearest = table().iter().max_by_key(alike).filter(|m| alike(m).0 >= 3);
             CostsError::Unknown {
                 id: id.to_string(),
                 nearest: nearest.map_or("", |m| &m.id).to_string(),
@@ -156,7 +156,7 @@ impl MachineCosts {
             let gap = |(a, b): (usize, usize)| (log(a) - log(b)).abs();
             Some(wanted.into_iter().zip(shape(&known)).map(gap).sum::<f64>())
         };
-        let ranked = TABLE.iter().filter_map(|m| Some((m, unlike(m)?)));
+        let ranked = table().iter().filter_map(|m| Some((m, unlike(m)?)));
         let (costs, gap) = ranked
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .expect("the table has machines whose levels are all known");

@@ -5,7 +5,12 @@ use std::sync::LazyLock;
 use super::costs::{LevelCost, MachineCosts, MemoryCosts};
 
 /// The machines.
-pub(super) static TABLE: LazyLock<Vec<MachineCosts>> = LazyLock::new(|| {
+pub(super) fn table() -> &'static [MachineCosts] {
+    let _inside = crate::fork::inside();
+    &TABLE
+}
+
+static TABLE: LazyLock<Vec<MachineCosts>> = LazyLock::new(|| {
     // The file is a part of the program, and a test reads it.
     read(include_str!("published-machines.tsv")).expect("the table of published machines")
 });

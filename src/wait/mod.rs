@@ -123,6 +123,8 @@ pub(crate) fn know_cores(n: usize) {
         return mode::force();
     }
     #[cfg(not(loom))]
+    let _inside = crate::fork::inside();
+    #[cfg(not(loom))]
     mode::begin();
     CORES.fetch_max(n, Ordering::Relaxed);
 }
@@ -130,19 +132,38 @@ pub(crate) fn know_cores(n: usize) {
 /// The ranks of a run, counted as long as this lives. An RMW: several teams
 /// may start at once; it is once a run, and nothing is published by it.
 #[derive(Debug)]
-pub(crate) struct RankCount(usize);
+pub(crate) struct RankCount {
+    ranks: usize,
+    /// In a child of a fork they are not counted.
+    #[cfg(not(loom))]
+    generation: u64,
+}
 
 impl RankCount {
     pub(crate) fn enter(ranks: usize) -> Self {
         RUNNING.fetch_add(ranks, Ordering::Relaxed);
-        RankCount(ranks)
+        RankCount {
+            ranks,
+            #[cfg(not(loom))]
+            generation: crate::fork::generation(),
+        }
     }
 }
 
 impl Drop for RankCount {
     fn drop(&mut self) {
-        RUNNING.fetch_sub(self.0, Ordering::Relaxed);
+        #[cfg(not(loom))]
+        if self.generation != crate::fork::generation() {
+            return;
+        }
+        RUNNING.fetch_sub(self.ranks, Ordering::Relaxed);
     }
+}
+
+/// In a child of a fork: the ranks of its parent are not there.
+#[cfg(not(loom))]
+pub(crate) fn forget_ranks() {
+    RUNNING.store(0, Ordering::Relaxed);
 }
 
 /// Whether spinning would keep another rank of this process from its core, with

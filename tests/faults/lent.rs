@@ -1,78 +1,227 @@
-//! Communicators lent to the user's own threads: the end of such a thread is reported even if it
-//! makes no further call.
+//! Communicators that go from thread to thread, or are lent to one: the end of a thread that is in
+//! no call ends nothing; a panic in `protect`, and the end of the communicator, end the rank.
 
 use super::common::{bomb, watched};
-use phalanx::{Error, Team};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use phalanx::{Activity, Comm, Error, Team, Window, op};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
-/// Rank 0's thread ends, by a panic or not, after `calls` barriers; what rank 1's next
-/// one says.
-fn ends(calls: usize, panics: bool, protected: bool) -> Result<(), Error> {
-    let mut comms = Team::external(2).unwrap();
-    let [a, b] = &mut comms[..] else { unreachable!() };
-    let mut result = Ok(());
-    let whole = catch_unwind(AssertUnwindSafe(|| {
-        std::thread::scope(|s| {
-            let first = s.spawn(move || {
-                let work = |a: &mut phalanx::Comm| {
-                    (0..calls).for_each(|_| a.barrier());
-                    if panics {
-                        bomb();
-                    }
-                };
-                if protected { drop(a.protect(work)) } else { work(a) }
+/// Calls `step` on a thread of its own, which has ended when this returns.
+fn on_new_thread<R: Send>(step: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|s| s.spawn(step).join().unwrap())
+}
+
+/// What a rank has beside its first communicator.
+#[derive(Default)]
+struct Kept {
+    child: Option<Comm>,
+    window: Option<Window<u64>>,
+}
+
+type Step = fn(&mut Comm, &mut Kept);
+
+/// Every kind of call.
+const STEPS: [Step; 9] = [
+    |comm, _| comm.barrier(),
+    |comm, _| assert_eq!(comm.sum([1u64]), [2]),
+    |comm, _| {
+        let peer = 1 - comm.rank();
+        comm.send_tagged(&[comm.rank()], peer, 3);
+        let mut got = [9];
+        comm.recv_tagged(&mut got, peer, 3);
+        assert_eq!(got, [peer]);
+    },
+    |comm, _| {
+        let peer = 1 - comm.rank();
+        let (mut sum, mut got) = ([1.0f64; 40], [0u8; 5]);
+        comm.requests(|scope| {
+            let sum = scope.all_reduce(&mut sum, op::Sum);
+            let sent = scope.send_tagged(&[7u8; 5], peer, 1);
+            let got = scope.recv_tagged(&mut got, peer, 1);
+            scope.wait(sum);
+            scope.wait(got);
+            scope.wait(sent);
+        });
+        assert_eq!((sum, got), ([2.0; 40], [7; 5]));
+    },
+    |comm, kept| kept.child = Some(comm.split(0, comm.rank())),
+    |_, kept| kept.child.as_mut().unwrap().barrier(),
+    |comm, kept| {
+        let mut window = comm.shared::<u64>(3);
+        window.update(comm, |own| own.fill(5));
+        kept.window = Some(window);
+    },
+    |comm, kept| {
+        let window = kept.window.as_mut().unwrap();
+        assert_eq!(window.parts()[1 - comm.rank()], [5; 3]);
+        window.update(comm, |own| own.fill(6));
+    },
+    |comm, kept| {
+        let child = kept.child.take().unwrap();
+        drop((child, kept.window.take()));
+        comm.barrier();
+    },
+];
+
+#[test]
+fn each_call_may_come_from_another_thread() {
+    watched(|| {
+        for threads_end in [true, false] {
+            let comms = Team::external(2).unwrap();
+            std::thread::scope(|s| {
+                for mut comm in comms {
+                    s.spawn(move || {
+                        let mut kept = Kept::default();
+                        for round in 0..3 {
+                            for (i, step) in STEPS.iter().enumerate() {
+                                let here = (i + round + comm.rank()) % 3 == 0;
+                                // A thread that goes on has let go of nothing while there is a
+                                // second communicator.
+                                let must_end = kept.child.is_some() || i == 4;
+                                if (threads_end || must_end) || !here {
+                                    on_new_thread(|| step(&mut comm, &mut kept));
+                                } else {
+                                    step(&mut comm, &mut kept);
+                                }
+                            }
+                        }
+                        on_new_thread(move || drop(comm));
+                    });
+                }
             });
-            let second = s.spawn(move || b.protect(|b| (0..=calls).for_each(|_| b.barrier())));
-            // Joined one by one: ThreadSanitizer does not know what the end of a scope orders.
-            result = second.join().unwrap();
-            if let Err(payload) = first.join() {
-                resume_unwind(payload);
+        }
+    });
+}
+
+/// Joined by the end of the scope only: that comes before the threads' own.
+#[test]
+fn a_scope_of_threads_after_the_other() {
+    watched(|| {
+        let comms = Team::external(2).unwrap();
+        std::thread::scope(|s| {
+            for mut comm in comms {
+                s.spawn(move || {
+                    let mut child = None;
+                    std::thread::scope(|s| drop(s.spawn(|| child = Some(comm.split(0, 0)))));
+                    let mut child = child.unwrap();
+                    for _ in 0..20 {
+                        std::thread::scope(|s| drop(s.spawn(|| child.barrier())));
+                        std::thread::scope(|s| drop(s.spawn(|| comm.barrier())));
+                    }
+                });
             }
         });
-    }));
-    assert_eq!(whole.is_err(), panics && !protected);
-    result
+    });
 }
 
+/// Two threads that live would be two in calls of one rank.
 #[test]
-fn a_thread_that_ends_has_left() {
+fn a_rank_with_two_communicators_stays_on_a_thread_that_lives() {
     watched(|| {
-        for (calls, panics) in [(1, false), (1, true), (3, false)] {
-            let error = ends(calls, panics, false).unwrap_err();
-            assert!(matches!(error, Error::Left { rank: 1, peer: 0, .. }), "{error}");
+        let mut comm = Team::external(1).unwrap().remove(0);
+        let mut child = comm.split(0, 0);
+        let error = on_new_thread(|| child.protect(|child| child.barrier())).unwrap_err();
+        let Error::Stale { what } = &error else { panic!("{error}") };
+        assert!(what.contains("has not ended"), "{error}");
+
+        let mut comm = Team::external(1).unwrap().remove(0);
+        let mut child = comm.split(0, 0);
+        let (used, wait) = channel::<()>();
+        let (go, gone) = channel::<()>();
+        std::thread::scope(|s| {
+            let comm = &mut comm;
+            s.spawn(move || {
+                drop(child.protect(|child| child.barrier()));
+                drop(child);
+                used.send(()).unwrap();
+                gone.recv().unwrap();
+            });
+            wait.recv().unwrap();
+            go.send(()).unwrap();
+            // The other call was refused, and that has ended the run.
+            assert!(comm.protect(|comm| comm.barrier()).is_err());
+        });
+    });
+}
+
+/// The end of a thread says nothing; a deadline names it.
+#[test]
+fn a_thread_that_has_ended_is_named_by_a_deadline() {
+    watched(|| {
+        let limit = Duration::from_millis(200);
+        let mut comms = Team::builder().ranks(2).deadline(limit).external().unwrap();
+        let [a, b] = &mut comms[..] else { unreachable!() };
+        std::thread::scope(|s| {
+            s.spawn(|| a.barrier());
+            let error = s.spawn(|| {
+                b.barrier();
+                b.protect(|b| b.barrier()).unwrap_err()
+            });
+            let error = error.join().unwrap();
+            let Error::Deadline { ranks, .. } = &error else { panic!("{error}") };
+            assert_eq!(ranks[0].doing, Activity::ThreadEnded, "{error}");
+            assert!(error.to_string().contains("its last has ended"), "{error}");
+        });
+    });
+}
+
+/// What ends a rank of own threads: a panic that `protect` sees, and the communicator's end.
+#[test]
+fn a_lent_communicator_ends_by_a_panic_in_protect_or_with_itself() {
+    watched(|| {
+        for panics in [true, false] {
+            let mut comms = Team::external(2).unwrap();
+            let (mut b, mut a) = (comms.pop().unwrap(), comms.pop().unwrap());
+            std::thread::scope(|s| {
+                let second = s.spawn(move || b.protect(|b| (0..2).for_each(|_| b.barrier())));
+                let ended = on_new_thread(|| {
+                    a.protect(|a| {
+                        a.barrier();
+                        if panics {
+                            bomb();
+                        }
+                    })
+                });
+                assert_eq!(ended.is_err(), panics);
+                if !panics {
+                    on_new_thread(move || drop(a));
+                }
+                let error = second.join().unwrap().unwrap_err();
+                match error {
+                    Error::Left { rank: 1, peer: 0, .. } if !panics => {}
+                    Error::Dead | Error::Panicked { rank: 0, .. } if panics => {}
+                    error => panic!("{error}"),
+                }
+            });
         }
     });
 }
 
+/// In a run the closure's communicator may be lent, and comes back.
 #[test]
-fn a_protected_thread_that_ends_has_left() {
+fn a_run_lends_its_communicator_to_another_thread() {
     watched(|| {
-        for calls in [0, 2] {
-            let error = ends(calls, false, true).unwrap_err();
-            assert!(matches!(error, Error::Left { rank: 1, peer: 0, .. }), "{error}");
-            let error = ends(calls, true, true).unwrap_err();
-            let is_told = matches!(error, Error::Dead | Error::Panicked { rank: 0, .. });
-            assert!(is_told, "{error}");
-        }
-    });
-}
-
-/// It belongs to the thread that used it first, and that is no more: refused, whatever
-/// thread asks.
-#[test]
-fn the_communicator_of_a_thread_that_has_ended_is_refused() {
-    watched(|| {
-        let mut comms = Team::external(1).unwrap();
-        let comm = &mut comms[0];
-        let one = |comm: &mut phalanx::Comm| {
-            std::thread::scope(|s| s.spawn(|| comm.protect(|comm| comm.barrier())).join().unwrap())
-        };
-        one(comm).unwrap();
-        let error = one(comm).unwrap_err();
-        assert!(matches!(error, Error::Stale { .. }), "{error}");
-        for _ in 0..5 {
-            let error = one(comm).unwrap_err();
-            assert!(matches!(error, Error::Stale { .. } | Error::Dead), "{error}");
+        let team = Team::builder().ranks(2).build().unwrap();
+        for round in 0..3 {
+            let result = team.run(|comm| {
+                for step in &STEPS[..4] {
+                    on_new_thread(|| step(comm, &mut Kept::default()));
+                    step(comm, &mut Kept::default());
+                }
+                std::thread::scope(|s| drop(s.spawn(|| comm.barrier())));
+                // What was split off there is the rank's own.
+                let mut child = on_new_thread(|| comm.split(0, 0));
+                child.barrier();
+                comm.barrier();
+                drop(child);
+                on_new_thread(|| comm.barrier());
+                if round == 1 && comm.rank() == 1 {
+                    on_new_thread(|| comm.protect(|comm| comm.broadcast(&mut [0u8], 9)))
+                        .expect_err("there is no rank 9");
+                }
+                comm.rank()
+            });
+            assert_eq!(result.is_err(), round == 1, "{result:?}");
         }
     });
 }

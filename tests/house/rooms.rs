@@ -4,9 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of the library, each of which imports only rooms before it.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "mix",
     "sync",
+    "fork",
     "wait",
     "file",
     "element",

@@ -459,94 +459,160 @@ fn a_rank_does_not_wait_for_itself() {
     });
 }
 
-// ---- An error that nobody looks at ----
+// ---- Forks ----
 
-/// A closure that returns an error under `run`, while the others wait for its rank.
-#[test]
-fn an_error_returned_under_run_is_in_the_text() {
-    #[derive(Debug)]
-    struct Unknown;
+#[cfg(target_os = "linux")]
+mod forks {
+    use super::*;
+    use std::time::Instant;
 
-    fn text<T: Send, E: Send>(good: fn() -> T, bad: fn() -> E) -> String {
-        let result = team(3).run(|comm| {
-            if comm.rank() == 1 {
-                return Err(bad());
-            }
-            comm.barrier();
-            Ok(good())
-        });
-        let error = result.err().unwrap();
-        assert!(matches!(error, Error::Left { peer: 1, .. }), "{error}");
-        error.to_string()
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
+        fn kill(pid: i32, signal: i32) -> i32;
+        fn _exit(code: i32) -> !;
     }
 
-    watched(|| {
-        let by_try_run = ": under Team::try_run a rank's Err ends the run, and is what the caller";
-        for (text, wanted) in [
-            (text(|| (), || "no file".to_string()), "Err(\"no file\")"),
-            (text(|| 1.0, || "no file"), "Err(\"no file\")"),
-            (text(String::new, || "x".parse::<u8>().unwrap_err()), "Err(ParseIntError { kind"),
-            (text(|| (), || std::io::Error::other("no file")), "Err(Custom { kind: Other, error: "),
-            (
-                text(|| 1, || Box::<dyn std::error::Error + Send + Sync>::from("no file")),
-                "Err(\"no file\")",
-            ),
-            (text(|| (), || Unknown), "a Result<(), ending::"),
-        ] {
-            assert!(text.contains("; the closure of rank 1 returned "), "{text}");
-            assert!(text.contains(wanted), "{text}");
-            assert!(text.contains(by_try_run), "{text}");
+    /// So long a child may take, on a machine that does other things.
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    /// Runs `f` in a child; whether it has ended in time, and returned true.
+    fn in_child(f: impl FnOnce() -> bool) -> bool {
+        // SAFETY: the child calls the library, as is tested here, and ends without destructors.
+        let pid = unsafe { fork() };
+        assert!(pid >= 0, "the system refuses a child");
+        if pid == 0 {
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+            // SAFETY: ends the process.
+            unsafe { _exit(i32::from(ended.ok() != Some(true))) };
         }
-        // Of lifetimes, too: the text is the caller's.
-        let file = String::from("no file");
-        let result = team(2).run(|comm| {
-            if comm.rank() == 1 {
-                return Err(file.as_str());
+        let (start, mut status) = (Instant::now(), -1);
+        loop {
+            const NO_HANG: i32 = 1;
+            // SAFETY: of the child made above, which is not reaped yet.
+            if unsafe { waitpid(pid, &raw mut status, NO_HANG) } == pid {
+                return status == 0;
             }
-            comm.barrier();
-            Ok(())
-        });
-        let text = result.unwrap_err().to_string();
-        assert!(text.contains("rank 1 returned Err(\"no file\")"), "{text}");
+            if start.elapsed() > LONGEST {
+                // SAFETY: as above.
+                unsafe { (kill(pid, 9), waitpid(pid, &raw mut status, 0)) };
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 
-        // A message that was not received, and a call that nobody waited for.
-        let result = team(2).run(|comm| {
-            if comm.rank() == 1 {
-                return Err("no file");
-            }
-            comm.send(&[1], 1);
-            Ok(())
-        });
-        let error = result.unwrap_err();
-        assert!(matches!(error, Error::Unreceived { .. }), "{error}");
-        assert!(error.to_string().contains("rank 1 returned Err(\"no file\")"), "{error}");
-        let result = team(2).run(|comm| {
-            if comm.rank() == 1 {
-                return Err("no file");
-            }
-            comm.shift(&mut [1], 0);
-            Ok(())
-        });
-        let error = result.unwrap_err();
-        assert!(matches!(error, Error::Mismatch { .. }), "{error}");
-        assert!(error.to_string().contains("rank 1 returned Err(\"no file\")"), "{error}");
+    fn is_forked<T: Debug>(result: &Result<T, Error>) -> bool {
+        matches!(result, Err(Error::Forked))
+    }
 
-        // Who returned something good is not blamed, nor is a closure without a `Result`.
-        let meet = |comm: &mut Comm| {
-            if comm.rank() == 0 {
+    #[test]
+    fn a_child_of_a_fork_gets_an_error_of_its_parents_teams() {
+        watched(|| {
+            let team = team(2);
+            let mut comms = Team::external(2).unwrap();
+            team.run(|comm| comm.barrier()).unwrap();
+            std::thread::scope(|s| {
+                let threads: Vec<_> = comms
+                    .iter_mut()
+                    .map(|comm| s.spawn(|| comm.protect(|comm| comm.barrier())))
+                    .collect();
+                threads.into_iter().for_each(|it| it.join().unwrap().unwrap());
+            });
+            // Used here before: the child has the same thread.
+            comms[0].protect(|comm| comm.send(&[1u8], 1)).unwrap();
+            let mut alone = Team::external(1).unwrap().remove(0);
+            let mut child = alone.split(0, 0);
+            assert!(in_child(move || {
+                let runs = [team.run(|comm| comm.barrier()), team.run_queued(|_| ())];
+                let calls = [
+                    comms[0].protect(|comm| comm.send(&[1u8], 1)),
+                    comms[0].protect(|comm| comm.barrier()),
+                    comms[1].protect(|comm| comm.recv(&mut [1u8], 0)),
+                    alone.protect(|comm| comm.barrier()),
+                    child.protect(|comm| drop(comm.split(0, 0))),
+                ];
+                let dead = comms[1].protect(|comm| comm.barrier());
+                drop((team, comms, child, alone));
+                let own = Team::builder().ranks(2).build().unwrap();
+                let own = own.run(|comm| comm.sum([1])[0]).unwrap();
+                runs.iter().all(is_forked)
+                    && calls.iter().all(is_forked)
+                    && is_forked(&dead)
+                    && own == [2, 2]
+            }));
+        });
+    }
+
+    /// In a rank's closure, too: the other ranks are in the parent.
+    #[test]
+    fn a_closure_that_forks_ends_with_an_error_in_the_child() {
+        watched(|| {
+            let team = team(2);
+            let forked = std::sync::atomic::AtomicI32::new(-1);
+            let result = team.run(|comm| {
+                if comm.rank() == 0 {
+                    // SAFETY: as in `in_child`.
+                    forked.store(unsafe { fork() }, Relaxed);
+                }
                 comm.barrier();
+            });
+            let pid = forked.load(Relaxed);
+            if pid == 0 {
+                // SAFETY: ends the process.
+                unsafe { _exit(i32::from(!is_forked(&result))) };
             }
-        };
-        let good = team(2).run(|comm| {
-            meet(comm);
-            Ok::<_, String>(())
+            assert!(result.is_ok());
+            let mut status = -1;
+            // SAFETY: of the child made above.
+            assert_eq!(unsafe { waitpid(pid, &raw mut status, 0) }, pid);
+            assert_eq!(status, 0);
         });
-        let none = team(2).run(meet);
-        for error in [good.unwrap_err(), none.unwrap_err()] {
-            assert!(!error.to_string().contains("try_run"), "{error}");
-        }
-        // What goes well is as ever.
-        let all = team(2).run(|comm| if comm.rank() == 0 { Ok(1) } else { Err("no file") });
-        assert_eq!(all.unwrap(), [Ok(1), Err("no file")]);
-    });
+    }
+
+    /// Whatever other threads were doing at the moment of the fork: they build teams, run them,
+    /// read the machine, fail, begin and end.
+    #[test]
+    fn children_of_a_busy_process_run_teams_of_their_own() {
+        watched(|| {
+            let stop = AtomicBool::new(false);
+            let goes_on = || !stop.load(Relaxed);
+            std::thread::scope(|s| {
+                s.spawn(|| {
+                    while goes_on() {
+                        let team = Team::builder().ranks(3).build().unwrap();
+                        team.run(|comm| comm.barrier()).unwrap();
+                    }
+                });
+                s.spawn(|| {
+                    while goes_on() {
+                        let mut comm = Team::external(1).unwrap().remove(0);
+                        std::thread::scope(|s| drop(s.spawn(|| comm.barrier())));
+                        drop(phalanx::machine::Machine::this());
+                    }
+                });
+                s.spawn(|| {
+                    let team = Team::builder().ranks(2).build().unwrap();
+                    while goes_on() {
+                        let failed =
+                            team.try_run(|comm| if comm.rank() == 1 { Err(()) } else { Ok(()) });
+                        assert!(failed.is_err());
+                    }
+                });
+                let well = (0..40).map(|child| {
+                    in_child(|| {
+                        let team = Team::builder().ranks(2).build().unwrap();
+                        let sums = team.run(|comm| comm.sum([child])[0]).unwrap();
+                        drop(team);
+                        let mut own = Team::external(1).unwrap().remove(0);
+                        own.protect(|own| own.barrier()).unwrap();
+                        sums == [2 * child; 2]
+                    })
+                });
+                let well: Vec<bool> = well.collect();
+                stop.store(true, Relaxed);
+                assert_eq!(well, [true; 40]);
+            });
+        });
+    }
 }

@@ -1,4 +1,4 @@
-//! Calls a rank's main so that `exit` ends the rank alone (c/frame.c).
+//! Calls a rank's main so that `exit`, or the end of its thread, ends the rank alone (c/frame.c).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -8,10 +8,12 @@ pub type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) 
 unsafe extern "C" {
     fn phalanx_call_main(
         main: Main,
+        rank: c_int,
         argc: c_int,
         argv: *mut *mut c_char,
         envp: *mut *mut c_char,
         exited: *mut *mut c_void,
+        cut: *mut c_int,
     ) -> c_int;
     fn phalanx_bar_exit(by: c_int);
     fn phalanx_print_lines();
@@ -25,20 +27,30 @@ pub struct Ended {
     pub code: i32,
     /// The address after the call of `exit`, if it was not a return from main.
     pub exit: Option<usize>,
+    /// Whether the thread was ended in main, by `pthread_exit` or `pthread_cancel`.
+    pub is_cut: bool,
 }
 
-/// Calls `main` with these arguments.
+/// Calls `main` of a rank with these arguments.
 ///
 /// # Safety
-/// `main` is a program's main (its frames are of C, C++ or Fortran: `exit` jumps over them), and
+/// `main` is a program's main (its frames are of C, C++ or Fortran: `exit` jumps over them,
+/// and the end of the thread unwinds them), and
 /// the two arrays are as the C language says: pointers to strings with a null pointer at the end,
 /// which live as long as the program runs.
-pub unsafe fn call(main: Main, argv: &mut [*mut c_char], envp: *mut *mut c_char) -> Ended {
-    let count = c_int::try_from(argv.len().saturating_sub(1)).unwrap_or(c_int::MAX);
-    let mut exited = std::ptr::null_mut();
-    // SAFETY: the caller's promise; `exited` lives through the call.
-    let code = unsafe { phalanx_call_main(main, count, argv.as_mut_ptr(), envp, &raw mut exited) };
-    Ended { code, exit: (!exited.is_null()).then_some(exited as usize) }
+pub unsafe fn call(
+    main: Main,
+    rank: usize,
+    argv: &mut [*mut c_char],
+    envp: *mut *mut c_char,
+) -> Ended {
+    let int = |n: usize| c_int::try_from(n).unwrap_or(c_int::MAX);
+    let (count, rank, argv) = (int(argv.len().saturating_sub(1)), int(rank), argv.as_mut_ptr());
+    let (mut exited, mut cut) = (std::ptr::null_mut(), 0);
+    // SAFETY: the caller's promise; `exited` and `cut` live through the call.
+    let code =
+        unsafe { phalanx_call_main(main, rank, count, argv, envp, &raw mut exited, &raw mut cut) };
+    Ended { code, exit: (!exited.is_null()).then_some(exited as usize), is_cut: cut != 0 }
 }
 
 /// What the process prints by the C library's stream goes line by line from now on: before it

@@ -286,6 +286,10 @@ pub fn place_in_file(address: usize) -> String {
     format!("{name}+{:#x}", address.wrapping_sub(info.dli_saddr as usize))
 }
 
+unsafe extern "C" {
+    fn phalanx_end(code: i32) -> !;
+}
+
 /// Ends the process with a text, as MPI_ERRORS_ARE_FATAL and MPI_Abort ask.
 pub fn end(code: i32, text: &str) -> ! {
     // One at a time: the first that comes ends the process while others wait here.
@@ -296,5 +300,5 @@ pub fn end(code: i32, text: &str) -> ! {
     let _ = writeln!(std::io::stderr(), "{text}");
     super::record::save_all(text);
     // SAFETY: ends the process at once: other ranks run and hold locks, so nothing else is tidied.
-    unsafe { libc::_exit(code) }
+    unsafe { phalanx_end(code) }
 }

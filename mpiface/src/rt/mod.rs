@@ -52,6 +52,7 @@ pub mod error;
 pub mod external;
 pub mod fetch;
 pub mod flat;
+pub mod forked;
 pub mod graph;
 pub mod handle;
 pub mod handlers;

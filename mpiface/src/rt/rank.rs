@@ -204,6 +204,8 @@ pub enum Stage {
     Before,
     /// After MPI_Finalize.
     Finalized,
+    /// In a child of a fork: the ranks' threads are in its parent.
+    Forked,
 }
 
 /// A session.
@@ -237,7 +239,11 @@ fn negative<T>(count: i64) -> Outcome<T> {
 #[cold]
 #[inline(never)]
 fn out_of_time(stage: Stage) -> Outcome {
-    let when = if stage == Stage::Before { "before MPI_Init" } else { "after MPI_Finalize" };
+    let when = match stage {
+        Stage::Before => "before MPI_Init",
+        Stage::Forked => "in a child of fork, which has no ranks: those are in its parent",
+        _ => "after MPI_Finalize",
+    };
     error(Class::Other, format!("it was called {when}"))
 }
 
@@ -425,6 +431,12 @@ impl Rank {
         self.beside.set((stage, open));
         let is_in_session = open > 0 && stage != Stage::Running;
         self.stage.set(if is_in_session { Stage::InSession } else { stage });
+    }
+
+    /// The process is a child of a fork.
+    pub fn is_forked(&self) {
+        self.beside.set((Stage::Forked, 0));
+        self.stage.set(Stage::Forked);
     }
 
     /// So many more sessions are open.

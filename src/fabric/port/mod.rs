@@ -236,7 +236,7 @@ impl Port {
     }
 
     #[inline(always)]
-    fn line(&self) -> &RankState {
+    pub(crate) fn line(&self) -> &RankState {
         // SAFETY: a word of the world, which the fabric keeps.
         unsafe { self.line.as_ref() }
     }

@@ -292,6 +292,9 @@ impl Waiter<'_> {
             if ready() {
                 break Ok(());
             }
+            if world.is_of_parent() {
+                break Err(Stop::Poisoned);
+            }
             // Poison is stored before a failing rank leaves: whoever saw it
             // leave must see the poison.
             if poisoned || world.is_poisoned(*run) {
@@ -444,6 +447,9 @@ impl Port {
         let fabric = self.fabric.clone();
         let member = fabric.member(self.rank);
         drop(fabric.world().poison(self.run, member, None));
+        if fabric.world().is_of_parent() {
+            return;
+        }
         fabric.leave(self.rank);
         let me = self.rank;
         if !fabric.world().is_inside(member) {
@@ -487,8 +493,11 @@ impl Port {
         if std::mem::replace(&mut self.state, PortState::Dead) == PortState::Dead {
             return;
         }
-        self.end_recorded_run();
         self.pass = CLOSED;
+        if self.fabric.world().is_of_parent() {
+            return;
+        }
+        self.end_recorded_run();
         self.withdraw_tickets();
         if in_panic {
             self.fabric.leave_in_panic(self.rank);

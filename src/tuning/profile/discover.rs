@@ -96,6 +96,7 @@ pub(crate) fn for_process(
     machine: impl FnOnce() -> Result<MachineId, MachineError>,
 ) -> Result<ProfileReport, ProfileError> {
     static FOUND: OnceLock<Result<ProfileReport, ProfileError>> = OnceLock::new();
+    let _inside = crate::fork::inside();
     FOUND.get_or_init(|| look(machine)).clone()
 }
 
