@@ -473,6 +473,7 @@ fn main() {
     cc::Build::new().file("c/long.c").compile("phalanx_long");
     // The program's own libraries find the launcher's `exit` before the C library's.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=exit");
+    println!("cargo:rustc-link-arg-bin=phalanx-mpirun=-Wl,--wrap=main");
     // By this the shim knows a launcher's process.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=phalanx_bar_exit");
 

@@ -41,7 +41,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 /// Bytes of stack of a rank's thread.
-const STACK: usize = 64 << 20;
+pub(crate) const STACK: usize = 64 << 20;
 
 /// A shared library that uses MPI, itself or by what it needs: read once, loaded once a rank.
 #[derive(Clone, Debug)]

@@ -1,10 +1,15 @@
 //! `phalanx-mpirun -n N ./prog arguments`: runs a program that phalanx-mpicc linked, one rank a
 //! thread of this process.
+//!
+//! It has no function `main`, as gdb's `break main` means the program's: build.rs has the linker
+//! give the start of the process `__wrap_main` instead.
+
+#![no_main]
 
 use phalanx_mpi_abi::cores;
 use phalanx_mpi_abi::launch::{Job, run};
 use std::env;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
@@ -13,7 +18,6 @@ phalanx-mpirun [options] PROGRAM [arguments]
   -n N, -np N       ranks (else PHALANX_RANKS, else one a core)
   --stack MIB       stack of each rank (64)
   --no-pin          let the system choose the cores
-  --as NAME         the name that the program sees as its own
 The program is linked by phalanx-mpicc, -mpicxx or -mpifort.";
 
 fn fail(text: &str) -> ! {
@@ -29,8 +33,9 @@ fn number(option: &str, value: Option<OsString>) -> usize {
     }
 }
 
-fn main() {
-    let (mut ranks, mut stack, mut is_pinned, mut name) = (None, 64, true, None);
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_main(_: c_int, _: *const *const c_char) -> c_int {
+    let (mut ranks, mut stack, mut is_pinned) = (None, 64, true);
     let mut arguments = env::args_os().skip(1);
     let program = loop {
         let Some(argument) = arguments.next() else { fail("no program is named") };
@@ -38,18 +43,16 @@ fn main() {
             Some("-n" | "-np") => ranks = Some(number("-n", arguments.next())),
             Some("--stack") => stack = number("--stack", arguments.next()),
             Some("--no-pin") => is_pinned = false,
-            Some("--as") => name = arguments.next(),
             Some("-h" | "--help") => {
                 println!("{USAGE}");
-                return;
+                return 0;
             }
             Some(other) if other.starts_with('-') => fail(&format!("{other} is not known")),
             _ => break argument,
         }
     };
     let ranks = cores::ranks(ranks).unwrap_or_else(|text| fail(&text));
-    let own = name.unwrap_or_else(|| program.clone());
-    let all = std::iter::once(own).chain(arguments);
+    let all = std::iter::once(program.clone()).chain(arguments);
     let arguments = all.map(|it| CString::new(it.into_vec()).expect("the system's have no zeros"));
     let job = Job {
         ranks,
@@ -59,10 +62,10 @@ fn main() {
         is_pinned,
     };
     match run(&job) {
-        Ok(code) => std::process::exit(code),
+        Ok(code) => code,
         Err(text) => {
             eprintln!("phalanx-mpirun: {text}");
-            std::process::exit(1)
+            1
         }
     }
 }
