@@ -754,11 +754,32 @@ fn perf_names_the_programs_functions() {
     if !has("cc") || !has("perf") {
         return;
     }
-    let program = compile(CC, "hot.c", &[]);
-    let program = program.to_str().expect("UTF-8");
-    let lines = [&[RUN, "-n", "2", program][..], &[RUN, "-n", "1", program], &[program]];
-    for (number, line) in lines.iter().enumerate() {
-        let data = directory("perf").join(format!("{number}.data"));
+    let at = directory("perf");
+    let library = at.join("libhot.so");
+    let made = Command::new(CC)
+        .args(["-g", "-O1", "-shared", "-DLIBRARY", "-o"])
+        .args([&library, &source("hot.c")])
+        .status();
+    assert!(made.expect("it runs").success());
+    let place = at.to_str().expect("UTF-8");
+    let (search, found) = (format!("-L{place}"), format!("-Wl,-rpath,{place}"));
+    let programs = [compile(CC, "hot.c", &[]), at.join("with_library")];
+    let made = Command::new(CC)
+        .args(["-g", "-O1", "-DWITH_LIBRARY", &search, &found, "-o"])
+        .args([&programs[1], &source("hot.c")])
+        .arg("-lhot")
+        .status();
+    assert!(made.expect("it runs").success());
+    let [program, other] = programs.each_ref().map(|it| it.to_str().expect("UTF-8"));
+    let lines = [
+        (&[RUN, "-n", "2", program][..], " hot "),
+        (&[RUN, "-n", "1", program], " hot "),
+        (&[program], " hot "),
+        (&[RUN, "-n", "2", other], " libhot.so "),
+        (&[other], " libhot.so "),
+    ];
+    for (number, (line, file)) in lines.iter().enumerate() {
+        let data = at.join(format!("{number}.data"));
         let output = Command::new("timeout")
             .args(["60", "perf", "record", "-e", "cpu-clock", "-o"])
             .arg(&data)
@@ -778,7 +799,7 @@ fn perf_names_the_programs_functions() {
         let out = text(&output.stdout);
         let mut rows = out.lines().filter(|it| it.contains("warm_function"));
         let (first, second) = (rows.next().unwrap_or(""), rows.next());
-        assert!(first.contains(" hot ") && second.is_none(), "{line:?}: {out}{err}");
+        assert!(first.contains(file) && second.is_none(), "{line:?}: {out}{err}");
         let share = first.trim_start().split('%').next().and_then(|it| it.parse().ok());
         assert!(share.is_some_and(|it: f64| it > 50.0), "{line:?}: {out}{err}");
     }

@@ -312,6 +312,7 @@ impl Comm {
     /// assert!(errors.iter().any(|e| matches!(e, phalanx::Error::Panicked { rank: 1, .. })));
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[inline]
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         if self.thread == 0 {
             self.settle_here();

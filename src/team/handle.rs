@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
-use super::run_body::RunBody;
+use super::run_body::{RunBody, as_given};
 use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
 use crate::comm::{Roster, Tally, explain_team};
@@ -419,6 +419,7 @@ impl Team {
             return Err(Error::Parts { what });
         }
         let items = PerRank::new(items);
+        let f = as_given::<dyn Fn(&mut Comm, &mut T) -> R + Sync>(&f);
         self.run(|comm| {
             // SAFETY: each rank runs this once, and a communicator fresh from
             // `run` has its rank's number.
@@ -470,6 +471,7 @@ impl Team {
                 part
             })
             .collect();
+        let f = as_given::<dyn Fn(&mut Comm, &mut [T]) -> R + Sync>(&f);
         self.run_with(&mut parts, |comm, part| f(comm, part))
     }
 

@@ -1,14 +1,19 @@
-/* Works for a while in functions of its own, which a profiler is to name. */
+/* Works for a while in a function of its own, or of its library, which a profiler is to name. */
 #include <mpi.h>
 #include <stdio.h>
 
-__attribute__((noinline)) static double warm_function(long n) {
+double warm_function(long n);
+
+#ifndef WITH_LIBRARY
+__attribute__((noinline)) double warm_function(long n) {
   double sum = 0;
   for (long i = 1; i <= n; i++)
     sum += 1.0 / (double)i;
   return sum;
 }
+#endif
 
+#ifndef LIBRARY
 int main(int argc, char **argv) {
   double sum = 0, begin;
   int rank;
@@ -22,3 +27,4 @@ int main(int argc, char **argv) {
   MPI_Finalize();
   return 0;
 }
+#endif
