@@ -9,7 +9,7 @@ use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::{World, lock};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -126,10 +126,9 @@ struct Alone {
     rank: &'static Rank,
     /// A child of a fork is another process.
     process: u32,
-    has_returned: AtomicBool,
 }
 
-// SAFETY: the rank's state is its thread's; `exit` looks at it on the thread that ends the process.
+// SAFETY: the rank's state is its thread's, and only that thread looks at it (`exited`).
 unsafe impl Send for Alone {}
 // SAFETY: as above.
 unsafe impl Sync for Alone {}
@@ -154,9 +153,8 @@ unsafe extern "C" fn phalanx_mpi_alone(
     let world = begin(1, &program);
     let rank = new_rank(&world, 0);
     let bound = binding(rank);
-    let has_returned = AtomicBool::new(false);
     let process = std::process::id();
-    let _ = ALONE.set(Alone { world: Arc::clone(&world), rank, process, has_returned });
+    let _ = ALONE.set(Alone { world: Arc::clone(&world), rank, process });
     let count = usize::try_from(argc).unwrap_or(0);
     // SAFETY: the caller's promise; `exited` is such a function as the C library asks for.
     let arguments = unsafe {
@@ -167,10 +165,7 @@ unsafe extern "C" fn phalanx_mpi_alone(
     };
     let job = Job { ranks: 1, program, arguments, stack: crate::team::STACK, is_pinned: true };
     match go(&world, &job, vec![Program { copy: None, main, rank }]) {
-        Ok(code) => {
-            ALONE.get().inspect(|it| it.has_returned.store(true, Ordering::Relaxed));
-            code
-        }
+        Ok(code) => code,
         Err(text) => {
             eprintln!("phalanx: {text}");
             1
@@ -178,10 +173,12 @@ unsafe extern "C" fn phalanx_mpi_alone(
     }
 }
 
-/// The program that is the process's only rank has called `exit`, or has returned.
+/// The process ends. If its only rank has called `exit`, it may have left too early. (Another thread
+/// that calls it ends the process and no more, as under the launcher.)
 extern "C" fn exited(code: c_int, _: *mut c_void) {
-    let Some(Alone { world, rank, process, has_returned }) = ALONE.get() else { return };
-    if has_returned.load(Ordering::Relaxed) || std::process::id() != *process {
+    let Some(Alone { world, rank, process }) = ALONE.get() else { return };
+    let is_ranks = RANK.try_with(|it| it.get().is_some()).unwrap_or(false);
+    if !is_ranks || std::process::id() != *process {
         return;
     }
     world.record.iter().for_each(|it| it.calls.end_run(0));

@@ -412,9 +412,10 @@ impl Source {
     /// Opens a file and reads it.
     fn read(path: &Path) -> std::io::Result<(Vec<u8>, Source)> {
         let mut file = fs::File::open(path)?;
+        // Before it is read: what is written meanwhile is noticed.
+        let state = Source::state(&file)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        let state = Source::state(&file)?;
         Ok((bytes, Source { file, state }))
     }
 
@@ -423,9 +424,9 @@ impl Source {
         Ok([it.size().cast_signed(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()])
     }
 
-    /// Maps these pages over those of a copy that begins at `base`: the same bytes. A
-    /// file that has been written since, or that cannot be mapped (its file system may forbid
-    /// programs), changes nothing.
+    /// Maps these pages over those of a copy that begins at `base`: the same bytes. A file that has
+    /// been written since, or that cannot be mapped (its file system may forbid programs), changes
+    /// nothing.
     ///
     /// # Safety
     /// A copy of this file lies there, in which no byte of the parts was changed.
