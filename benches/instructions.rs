@@ -4,6 +4,8 @@
 //! `instructions CASE CALLS`. Rank 1 is in the call before rank 0 begins it, so that rank 0 never
 //! waits: the count is that of the shortest way through the call, and the same each time. Messages
 //! are sent and received on one thread that holds both ranks.
+//!
+//! The case `names` is no count: see `loops_in_closures`.
 
 use phalanx::dist::{Block, Halo};
 use phalanx::{Comm, Neighborhood, Team, Wait, op};
@@ -396,11 +398,54 @@ const PAIRS: &[(&str, Both)] = &[
     ("persistent-messages-10", counted_persistent_messages_10),
 ];
 
+/// A loop of a program's, two million instructions and more, in the closure that says it.
+macro_rules! own_loop {
+    () => {{
+        let mut sum = 0.0;
+        for i in 1..=black_box(500_000_u32) {
+            sum += 1.0 / f64::from(i);
+        }
+        black_box(sum)
+    }};
+}
+
+/// Loops in closures of each kind: `tools/instructions` looks under which names they are counted.
+fn loops_in_closures() -> Result<(), Box<dyn std::error::Error>> {
+    let team = Team::builder().ranks(1).build()?;
+    team.run(|_| own_loop!())?;
+    team.run(|_| vec![own_loop!()])?;
+    team.run_queued(|_| own_loop!())?;
+    team.run_with(&mut [0.0], |_, own| *own = own_loop!())?;
+    team.run_chunks(&mut [0.0; 2], |_, own| own[0] = own_loop!())?;
+    team.try_run(|_| Ok::<f64, String>(own_loop!()))?;
+    team.try_run_with(&mut [0.0], |_, _| Ok::<f64, String>(own_loop!()))?;
+    team.try_run_chunks(&mut [0.0; 2], |_, _| Ok::<f64, String>(own_loop!()))?;
+    team.run(|comm| {
+        let x = [1.0; 100];
+        comm.requests(|_| own_loop!());
+        comm.with_peers(&x, |_| own_loop!());
+        comm.with_root(&x, 0, |_| own_loop!());
+        comm.with_global(&x, |_| own_loop!());
+        comm.all_reduce_while(&mut [1.0], op::Sum, || own_loop!());
+        comm.all_reduce_while(&mut [1.0; 100], op::Sum, || own_loop!());
+        comm.barrier_while(|| own_loop!());
+        comm.phase("own", |_| own_loop!());
+        let _ = comm.protect(|_| own_loop!());
+        comm.shared::<f64>(1).update(comm, |own| own[0] = own_loop!());
+        let plan = comm.ghosts(&Block::new(2, 1), &[]);
+        plan.gather_while(comm, &[1.0, 2.0], &mut [], || own_loop!());
+        let halo = Halo::new(&[3], 1);
+        let cart = &mut comm.cart(&[1], &[true]);
+        cart.exchange_halo_while(&mut [1.0; 5], &halo, |_| own_loop!());
+    })?;
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let [name, calls] = &args[..] else {
         let names = CASES.iter().map(|c| c.0).chain(PAIRS.iter().map(|p| p.0)).chain(["run-alone"]);
-        let names = names.chain(["gather-130-ghosts"]);
+        let names = names.chain(["gather-130-ghosts", "names"]);
         println!("{}", names.collect::<Vec<_>>().join(" "));
         return Ok(());
     };
@@ -415,6 +460,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             pair(&mut comms, black_box(x));
         }
         return Ok(());
+    }
+    if name == "names" {
+        return loops_in_closures();
     }
     if name == "run-alone" {
         let team = Team::builder().ranks(1).build()?;

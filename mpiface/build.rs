@@ -475,6 +475,7 @@ fn main() {
     for name in ["exit", "_exit", "_Exit", "quick_exit"] {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }
+    println!("cargo:rustc-link-arg-bin=phalanx-mpirun=-Wl,--wrap=main");
     // Its threads, and what forks call, may outlive a `dlclose`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // By this the shim knows a launcher's process.

@@ -15,12 +15,20 @@
 /* For a collective's first buffer: the input is in the output already. */
 #define PHX_IN_PLACE ((void *)(intptr_t)-1)
 
-/* Returns from the calling function with the error of `call`, if it is one. */
+/* Returns from the calling function, which returns phx_err, with the error of `call`, if it is
+ * one. */
 #define PHX_CHECK(call)                                                                            \
     do {                                                                                           \
         phx_err phx_code_ = (call);                                                                \
         if (phx_code_ != PHX_OK)                                                                   \
             return phx_code_;                                                                      \
+    } while (0)
+
+/* The same in a function that returns nothing, such as a rank's: phx_run returns the error. */
+#define PHX_CHECK_VOID(call)                                                                       \
+    do {                                                                                           \
+        if ((call) != PHX_OK)                                                                      \
+            return;                                                                                \
     } while (0)
 
 /* The calls, with the line in which each stands. A program that passes lines of its own, or needs

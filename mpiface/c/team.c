@@ -20,9 +20,8 @@ static void *phx_runtime(const char *directory, int length, const char *below) {
   return n > 0 && n < (int)sizeof path && access(path, R_OK) == 0 ? dlopen(path, RTLD_NOW) : 0;
 }
 
-/* No loader bound this shim, so the program is an ordinary one: it is a world of one rank. The
- * runtime stands beside this library, or where Cargo puts it. */
-static void phx_enter(void) {
+/* A function of the runtime, which stands beside this library, or where Cargo puts it. */
+static void *phx_of_runtime(const char *name) {
   if (dlsym(RTLD_DEFAULT, "phalanx_bar_exit"))
     phx_fail("phalanx: a library of the system that has no copy a rank calls MPI: name it in "
              "PHALANX_MPI_PRIVATE\n");
@@ -35,10 +34,25 @@ static void phx_enter(void) {
     for (size_t i = 0; !runtime && i < sizeof below / sizeof *below; i++)
       runtime = phx_runtime(info.dli_fname, length, below[i]);
   }
-  phx_guest *guest = runtime ? (phx_guest *)dlsym(runtime, "phalanx_mpi_guest") : 0;
-  if (!guest)
+  void *function = runtime ? dlsym(runtime, name) : 0;
+  if (!function)
     phx_fail("phalanx: libphalanx_mpi_abi.so was not found beside libmpi_abi.so.0\n");
-  guest(phalanx_bind);
+  return function;
+}
+
+/* No loader bound this shim, so the program is an ordinary one: it is a world of one rank. */
+static void phx_enter(void) {
+  ((phx_guest *)phx_of_runtime("phalanx_mpi_guest"))(phalanx_bind);
+}
+
+/* For entry.c: a program of the wrappers was started by itself. */
+typedef int phx_main(int, char **, char **);
+typedef int phx_alone(void (*bind)(const void *const *, const void *), phx_main *constructors,
+                      phx_main *, int, char **, char **);
+__attribute__((visibility("default"))) int phalanx_alone(phx_main *constructors, phx_main *main,
+                                                         int argc, char **argv, char **envp) {
+  phx_alone *alone = (phx_alone *)phx_of_runtime("phalanx_mpi_alone");
+  return alone(phalanx_bind, constructors, main, argc, argv, envp);
 }
 
 static __attribute__((cold, noinline)) void unbound(void) {

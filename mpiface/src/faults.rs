@@ -97,6 +97,11 @@ fn here() -> Here {
     HERE.try_with(Cell::get).unwrap_or(Here { rank: NONE, low: 0, length: 0 })
 }
 
+/// Whether the calling thread is a rank's.
+pub(crate) fn is_a_rank() -> bool {
+    here().rank != NONE
+}
+
 extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     if IS_TELLING.try_with(|it| it.replace(true)).unwrap_or(true) {
         give_up(signal);

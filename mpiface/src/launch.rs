@@ -9,16 +9,18 @@ use crate::rt::error::{EXIT, Site};
 use crate::rt::forked;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::{World, lock};
+use crate::stack;
 use crate::static_tls;
-use std::ffi::{CString, c_char};
-use std::path::PathBuf;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, Barrier, Mutex, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 unsafe extern "C" {
     static mut environ: *mut *mut c_char;
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
 /// What to run.
@@ -50,33 +52,56 @@ pub fn run(job: &Job) -> Result<i32, String> {
         static_tls::reserve(image.static_tls().saturating_mul(job.ranks));
     }
     raise_descriptors();
-    let world = World::new(job.ranks, job.stall_warning);
-    let cores = cores();
-    faults::catch();
+    let world = begin(job.ranks, &job.program, job.stall_warning);
     if job.ranks > 1 {
         frame::print_lines();
     }
-    limit_time(&world);
-    if let Some(record) = &world.record {
-        record.name(&job.program);
-        record.begin();
-    }
     // Constructors run in here, one rank after the other.
     let programs = (0..job.ranks).map(|me| {
-        // Never freed: threads that the program leaves behind may still hold it.
-        let rank: &'static Rank = Box::leak(Box::new(Rank::new(Arc::clone(&world), me)));
+        let rank = new_rank(&world, me);
         // SAFETY: the table is made from functions.txt, as the shim is; both live for ever. To run
         // the program is what was asked for.
-        unsafe { image.load(binding(rank), Host::Launcher) }.map(|copy| Program(copy, rank))
+        let copy = unsafe { image.load(binding(rank), Host::Launcher) }?;
+        let main = copy.main().map_err(|text| format!("rank {me}: {text}"))?;
+        Ok(Program { copy: Some(copy), main, rank })
     });
     let programs: Result<Vec<Program>, String> = programs.collect();
+    go(&world, job, set_aside, programs?)
+}
+
+/// The world of a process's one run. A fault in it is told from now on, and its time is limited.
+fn begin(ranks: usize, program: &Path, stall_warning: Option<Duration>) -> Arc<World> {
+    let world = World::new(ranks, stall_warning);
+    faults::catch();
+    limit_time(&world);
+    if let Some(record) = &world.record {
+        record.name(program);
+        record.begin();
+    }
+    world
+}
+
+/// Never freed: threads that the program leaves behind may still hold it.
+fn new_rank(world: &Arc<World>, me: usize) -> &'static Rank {
+    Box::leak(Box::new(Rank::new(Arc::clone(world), me)))
+}
+
+/// Calls each rank's main on a thread, with `set_aside` bytes beside its stack for thread-locals;
+/// gives the run's code.
+fn go(
+    world: &Arc<World>,
+    job: &Job,
+    set_aside: usize,
+    programs: Vec<Program>,
+) -> Result<i32, String> {
+    let cores = cores();
     let (code, open) = (AtomicI32::new(0), Open::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
     thread::scope(|scope| {
-        for (me, program) in programs?.into_iter().enumerate() {
+        for (me, program) in programs.into_iter().enumerate() {
             let core = core_of(me, job.ranks, &cores).filter(|_| job.is_pinned);
-            let (world, code, open, ended) = (&world, &code, &open, &ended);
+            let (code, open, ended) = (&code, &open, &ended);
             let body = move || {
                 if let Some(core) = core {
                     pin(core);
@@ -93,8 +118,12 @@ pub fn run(job: &Job) -> Result<i32, String> {
         }
         Ok::<(), String>(())
     })?;
-    let mut code = code.load(Ordering::Relaxed);
     let open = open.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(close(world, code.load(Ordering::Relaxed), open))
+}
+
+/// Says who has left too early, and writes the record; gives the run's code.
+fn close(world: &World, mut code: i32, open: Vec<Left>) -> i32 {
     if !open.is_empty() {
         say_open(open);
         // What the program says itself stays.
@@ -103,10 +132,96 @@ pub fn run(job: &Job) -> Result<i32, String> {
     if let Some(record) = &world.record {
         record.end(&if code == 0 { String::new() } else { format!("ended with code {code}") });
     }
-    Ok(code)
+    code
 }
 
-struct Program(Copy, &'static Rank);
+/// A program that was started by itself: the process is its rank.
+static ALONE: OnceLock<Alone> = OnceLock::new();
+
+struct Alone {
+    world: Arc<World>,
+    rank: &'static Rank,
+    /// A child of a fork is another process.
+    process: u32,
+}
+
+// SAFETY: the rank's state is its thread's, and only that thread looks at it (`exited`).
+unsafe impl Send for Alone {}
+// SAFETY: as above.
+unsafe impl Sync for Alone {}
+
+/// Runs a program that was started by itself (c/entry.c): a world of one, and no copy of anything.
+/// So debuggers and profilers see an ordinary program. Gives its code.
+///
+/// # Safety
+/// `bind` is the shim's function, which nobody has called. `constructors` are the program's, to
+/// be called once; it and `main` get the arguments and the environment as C asks, which live as
+/// long as the process.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn phalanx_mpi_alone(
+    bind: unsafe extern "C" fn(*const c_void, *const c_void),
+    constructors: frame::Main,
+    main: frame::Main,
+    argc: c_int,
+    argv: *mut *mut c_char,
+    envp: *mut *mut c_char,
+) -> c_int {
+    let program = std::env::current_exe().unwrap_or_default();
+    let world = begin(1, &program, None);
+    let rank = new_rank(&world, 0);
+    let bound = binding(rank);
+    let process = std::process::id();
+    let _ = ALONE.set(Alone { world: Arc::clone(&world), rank, process });
+    let count = usize::try_from(argc).unwrap_or(0);
+    // SAFETY: the caller's promise; `exited` is such a function as the C library asks for.
+    let arguments = unsafe {
+        bind(bound.table, bound.rank);
+        on_exit(exited, std::ptr::null_mut());
+        constructors(argc, argv, envp);
+        (0..count).map(|at| CStr::from_ptr(*argv.add(at)).to_owned()).collect()
+    };
+    let stack = stack::usual();
+    let job = Job { ranks: 1, program, arguments, stack, stall_warning: None, is_pinned: true };
+    match go(&world, &job, 0, vec![Program { copy: None, main, rank }]) {
+        Ok(code) => code,
+        Err(text) => {
+            eprintln!("phalanx: {text}");
+            1
+        }
+    }
+}
+
+/// The process ends. If its only rank has called `exit`, it may have left too early. (Another thread
+/// that calls it ends the process and no more, as under the launcher.)
+extern "C" fn exited(code: c_int, _: *mut c_void) {
+    let Some(Alone { world, rank, process }) = ALONE.get() else { return };
+    let is_ranks = faults::is_a_rank();
+    if !is_ranks || std::process::id() != *process {
+        return;
+    }
+    world.record.iter().for_each(|it| it.calls.end_run(0));
+    // A function of this library is in no program: the stack is asked for the line.
+    let address = frame::in_program(exited as *const () as usize);
+    let why = why_left(rank, "exit", code);
+    let open = is_open(rank).then(|| (0, why, Site::new(EXIT, address)));
+    let told = close(world, code & 0xff, open.into_iter().collect());
+    if told != code & 0xff {
+        // SAFETY: the program's streams are flushed as `exit` would; nothing else is left to do,
+        // as this function was the first that was given to it.
+        unsafe {
+            libc::fflush(std::ptr::null_mut());
+            libc::_exit(told)
+        }
+    }
+}
+
+/// What a rank's thread runs.
+struct Program {
+    /// Without one, the process's own.
+    copy: Option<Copy>,
+    main: frame::Main,
+    rank: &'static Rank,
+}
 
 // SAFETY: handles of the dynamic linker and the rank's state, used by the rank's thread alone after
 // this.
@@ -122,7 +237,8 @@ pub(crate) fn binding(rank: *const Rank) -> Binding {
 }
 
 /// Ranks that have left while MPI was there: why, and their last call.
-type Open = Mutex<Vec<(usize, String, Site)>>;
+type Left = (usize, String, Site);
+type Open = Mutex<Vec<Left>>;
 
 fn run_rank(
     me: usize,
@@ -131,13 +247,9 @@ fn run_rank(
     world: Arc<World>,
     (code, open): (&AtomicI32, &Open),
 ) {
-    let Program(copy, rank) = program;
+    let Program { copy, main, rank } = program;
     world.enter(me);
     faults::enter(me);
-    let main = copy.main().unwrap_or_else(|text| {
-        eprintln!("phalanx-mpirun: rank {me}: {text}");
-        std::process::exit(1)
-    });
     // Each rank may change its arguments. Leaked: the program may keep pointers to them.
     let mut argv: Vec<*mut c_char> = job.arguments.iter().map(|it| it.clone().into_raw()).collect();
     argv.push(std::ptr::null_mut());
@@ -146,8 +258,10 @@ fn run_rank(
     record.inspect(|it| it.begin_run(me));
     // SAFETY: main is the program's; the arrays are as C asks, and live for ever.
     let ended = unsafe { frame::call(main, me, argv, environ) };
-    // SAFETY: main has ended.
-    unsafe { copy.finish() };
+    if let Some(copy) = copy {
+        // SAFETY: main has ended.
+        unsafe { copy.finish() };
+    }
     record.inspect(|it| it.end_run(me));
     if ended.code & 0xff != 0 {
         // The first wins; nothing is published by it.
@@ -160,24 +274,34 @@ fn run_rank(
         }
         None => ("return from main", rank.last.get()),
     };
+    let why = why_left(rank, how, ended.code);
+    if is_open(rank) {
+        lock(open).push((me, why.clone(), last));
+    }
+    world.leave(me, why, last);
+}
+
+/// How a rank has left.
+fn why_left(rank: &Rank, how: &str, code: i32) -> String {
     let what = match rank.stage.get() {
         Stage::Before => " without MPI_Init",
         Stage::Running => " without MPI_Finalize",
         Stage::InSession => " without MPI_Session_finalize",
         Stage::Finalized | Stage::Forked => "",
     };
-    let why = format!("{how} with code {}{what}", ended.code);
-    if matches!(rank.stage.get(), Stage::Running | Stage::InSession) {
-        lock(open).push((me, why.clone(), last));
-    }
-    world.leave(me, why, last);
+    format!("{how} with code {code}{what}")
+}
+
+/// Whether MPI, or a session, is there still.
+fn is_open(rank: &Rank) -> bool {
+    matches!(rank.stage.get(), Stage::Running | Stage::InSession)
 }
 
 /// So many ranks are named that have left too early.
 const NAMED: usize = 8;
 
 /// Says which ranks have left without MPI_Finalize: the standard calls that an error.
-fn say_open(mut open: Vec<(usize, String, Site)>) {
+fn say_open(mut open: Vec<Left>) {
     open.sort_by_key(|it| it.0);
     let mut text = String::from("phalanx: ranks have left without MPI_Finalize:");
     for (rank, why, last) in open.iter().take(NAMED) {

@@ -29,12 +29,64 @@ fn a_program_runs_alone_as_a_world_of_one() {
         return;
     }
     let program = compile(CC, "hello.c", &["-DALONE"]);
-    let output = Command::new(&program)
-        .args(["a b", ""])
-        .env("PHALANX_MPIRUN", RUN)
-        .output()
-        .expect("it can be executed");
+    let output = Command::new(&program).args(["a b", ""]).output().expect("it can be executed");
     assert_eq!(text(&output.stdout), "hello from 0 of 1, 3 arguments\n");
+}
+
+/// Started by itself or by the launcher: constructors, destructors, codes and errors are the same.
+#[test]
+fn a_program_alone_is_an_ordinary_process() {
+    use std::os::unix::process::ExitStatusExt as _;
+    if !has("c++") {
+        return;
+    }
+    let program = compile(CXX, "alone.cc", &[]);
+    let head = "constructed\nmain: 1 of 2 arguments, 1\n";
+    let left = "phalanx: ranks have left without MPI_Finalize:\n  rank 0 has left: ";
+    let waits = "rank 0 waits in MPI_Recv at alone.cc:25 (main): ";
+    for (how, code, tail, words) in [
+        ("end", Some(3), "at exit\ndestroyed\n", ""),
+        ("leave", Some(1), "at exit\ndestroyed\n", "exit with code 0 without MPI_Finalize"),
+        ("leave", Some(1), "at exit\ndestroyed\n", "last: exit at alone.cc:22 (main)"),
+        ("return", Some(4), "at exit\ndestroyed\n", "return from main with code 4"),
+        ("return", Some(4), "at exit\ndestroyed\n", "last: MPI_Comm_size at alone.cc:"),
+        ("fault", None, "", "phalanx: rank 0: segmentation fault at alone.cc:24 (main)"),
+        ("wait", Some(1), "", waits),
+    ] {
+        let mut launched = Command::new(RUN);
+        launched.args(["-n", "1"]).arg(&program);
+        let mut by_itself = Command::new("./alone");
+        by_itself.current_dir(program.parent().expect("it lies in a directory"));
+        for (command, whose) in [(&mut by_itself, "by itself"), (&mut launched, "launched")] {
+            let output = command.arg(how).output().expect("it can be executed");
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let status = (output.status.code(), output.status.signal());
+            let expected = (code, code.is_none().then_some(11));
+            assert_eq!(status, expected, "{whose}, {how}: {out}{err}");
+            // What a process prints into a file is lost where it dies.
+            let is_lost = code.is_none() && out.is_empty();
+            assert!(is_lost || out == format!("{head}{tail}"), "{whose}, {how}: {out}{err}");
+            assert!(err.contains(words), "{whose}, {how}: {words} is not in {err}");
+            let is_left = how == "leave" || how == "return";
+            assert_eq!(err.contains(left), is_left, "{whose}, {how}: {err}");
+        }
+    }
+}
+
+/// By a name that is looked for in PATH, and from another directory: lines are found all the same.
+#[test]
+fn a_program_alone_is_found_under_any_name() {
+    if !has("c++") {
+        return;
+    }
+    let program = compile(CXX, "alone.cc", &["-DPATH"]);
+    let output = Command::new("sh")
+        .args(["-c", "cd / && PATH=$1:$PATH && exec alone leave", "sh"])
+        .arg(program.parent().expect("it lies in a directory"))
+        .output()
+        .expect("a shell runs");
+    let err = text(&output.stderr);
+    assert!(err.contains("last: exit at alone.cc:22 (main)"), "{err}");
 }
 
 /// PETSc's configure compiles its run tests so.
@@ -804,7 +856,7 @@ fn a_core_dump_names_the_line_in_the_copy() {
 
 /// The run tests of configure and CMake: a small program is executed by itself; its code counts.
 #[test]
-fn run_tests_of_configure_find_the_launcher_and_the_code() {
+fn run_tests_of_configure_give_their_code() {
     if !has("cc") {
         return;
     }
@@ -817,7 +869,6 @@ fn run_tests_of_configure_find_the_launcher_and_the_code() {
         let status =
             Command::new(CC).args(["-o", "conftest", "conftest.c"]).current_dir(&at).status();
         assert!(status.expect("it runs").success());
-        // Without PHALANX_MPIRUN: it stands near the library.
         let status = Command::new("./conftest").current_dir(&at).status().expect("it runs");
         assert_eq!(status.code(), Some(code));
     }
@@ -863,28 +914,118 @@ fn wrappers_show_what_they_call() {
     assert!(all.contains("-fPIC") && all.contains("ph_entry") && all.contains("-shared"));
 }
 
-#[test]
-fn gdb_stops_in_every_copy() {
+/// What gdb says to these commands about a command line; nothing, if it may not trace here.
+fn gdb(commands: &[&str], line: &[&str]) -> Option<String> {
     if !has("cc") || !has("gdb") {
-        return;
+        return None;
     }
-    let program = compile(CC, "hello.c", &["-DGDB"]);
     let output = Command::new("timeout")
         .args(["60", "gdb", "-batch", "-nx"])
         .args(["-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off"])
-        .args(["-ex", "break hello.c:24", "-ex", "run"])
-        .args(["-ex", "print global", "-ex", "continue", "-ex", "print global", "-ex", "kill"])
-        .args(["--args", RUN, "-n", "2"])
-        .arg(&program)
+        .args(commands.iter().flat_map(|it| ["-ex", it]))
+        .arg("--args")
+        .args(line)
         .output()
         .expect("gdb runs");
-    let out = text(&output.stdout);
-    let err = text(&output.stderr);
-    if err.contains("ptrace") || out.contains("ptrace") {
+    let all = text(&output.stdout) + &text(&output.stderr);
+    if all.contains("ptrace") {
         println!("SKIPPED: this system forbids ptrace");
+        return None;
+    }
+    assert!(!all.contains(".debug_gdb_scripts"), "{all}");
+    Some(all)
+}
+
+#[test]
+fn gdb_stops_in_every_copy() {
+    if !has("cc") {
         return;
     }
-    assert!(out.contains("= 7") && out.contains("= 8"), "{out}{err}");
+    let program = compile(CC, "hello.c", &["-DGDB"]);
+    let line = [RUN, "-n", "2", program.to_str().expect("UTF-8")];
+    let prints = ["print global", "continue", "print global", "kill"];
+    let Some(out) = gdb(&[&["break hello.c:24", "run"], &prints[..]].concat(), &line) else {
+        return;
+    };
+    assert!(out.contains("= 7") && out.contains("= 8"), "{out}");
+    // The launcher has no function of that name: the first stop is a rank's.
+    let out = gdb(&["break main", "run", "backtrace", "kill"], &line).expect("as before");
+    assert!(out.contains("#0  main (argc=1, argv=") && out.contains("hello.c:11"), "{out}");
+}
+
+#[test]
+fn gdb_stops_in_a_program_that_is_started_by_itself() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DGDBALONE"]);
+    let line = [program.to_str().expect("UTF-8")];
+    let asks = ["break main", "break hello.c:24", "run", "backtrace", "continue", "print global"];
+    let more = ["info threads", "info sharedlibrary", "kill"];
+    let Some(out) = gdb(&[&asks[..], &more[..]].concat(), &line) else {
+        return;
+    };
+    for words in ["#0  main (argc=1, argv=", "hello.c:24", "= 7", "\"rank 0\"", "libmpi_abi"] {
+        assert!(out.contains(words), "{words} is not in {out}");
+    }
+    assert!(!out.contains("Error") && !out.contains("No source file"), "{out}");
+}
+
+/// A profile names the program's functions, once for all ranks.
+#[test]
+fn perf_names_the_programs_functions() {
+    if !has("cc") || !has("perf") {
+        return;
+    }
+    let at = directory("perf");
+    let library = at.join("libhot.so");
+    let made = Command::new(CC)
+        .args(["-g", "-O1", "-shared", "-DLIBRARY", "-o"])
+        .args([&library, &source("hot.c")])
+        .status();
+    assert!(made.expect("it runs").success());
+    let place = at.to_str().expect("UTF-8");
+    let (search, found) = (format!("-L{place}"), format!("-Wl,-rpath,{place}"));
+    let programs = [compile(CC, "hot.c", &[]), at.join("with_library")];
+    let made = Command::new(CC)
+        .args(["-g", "-O1", "-DWITH_LIBRARY", &search, &found, "-o"])
+        .args([&programs[1], &source("hot.c")])
+        .arg("-lhot")
+        .status();
+    assert!(made.expect("it runs").success());
+    let [program, other] = programs.each_ref().map(|it| it.to_str().expect("UTF-8"));
+    let lines = [
+        (&[RUN, "-n", "2", program][..], " hot "),
+        (&[RUN, "-n", "1", program], " hot "),
+        (&[program], " hot "),
+        (&[RUN, "-n", "2", other], " libhot.so "),
+        (&[other], " libhot.so "),
+    ];
+    for (number, (line, file)) in lines.iter().enumerate() {
+        let data = at.join(format!("{number}.data"));
+        let output = Command::new("timeout")
+            .args(["60", "perf", "record", "-e", "cpu-clock", "-o"])
+            .arg(&data)
+            .args(*line)
+            .output()
+            .expect("perf runs");
+        let err = text(&output.stderr);
+        if !output.status.success() {
+            println!("SKIPPED: this system forbids perf: {err}");
+            return;
+        }
+        let output = Command::new("perf")
+            .args(["report", "--stdio", "--sort", "dso,sym", "-i"])
+            .arg(&data)
+            .output()
+            .expect("perf runs");
+        let out = text(&output.stdout);
+        let mut rows = out.lines().filter(|it| it.contains("warm_function"));
+        let (first, second) = (rows.next().unwrap_or(""), rows.next());
+        assert!(first.contains(file) && second.is_none(), "{line:?}: {out}{err}");
+        let share = first.trim_start().split('%').next().and_then(|it| it.parse().ok());
+        assert!(share.is_some_and(|it: f64| it > 50.0), "{line:?}: {out}{err}");
+    }
 }
 
 #[test]

@@ -138,6 +138,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn read<R>(&mut self, comm: &mut Comm, f: impl for<'a> FnOnce(Peers<'a, T>) -> R) -> R {
         static SIG: Signature = meeting("AtomicWindow::read");
         // The atomics have the bytes of as many T. All ranks read this window, so none has the
@@ -162,6 +163,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn update<R>(&mut self, comm: &mut Comm, f: impl FnOnce(&mut [T]) -> R) -> R {
         static SIG: Signature = meeting("AtomicWindow::update");
         self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {

@@ -166,6 +166,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn with_global<T: Element, R>(
         &mut self,
         mine: &[T],
@@ -201,6 +202,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn with_distributed<T: Element, D: Distribution, R>(
         &mut self,
         mine: &[T],

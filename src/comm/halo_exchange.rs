@@ -127,6 +127,7 @@ impl Cart<'_> {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn exchange_halo_while<T: Element, R>(
         &mut self,
         field: &mut [T],

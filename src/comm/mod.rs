@@ -331,6 +331,7 @@ impl Comm {
     /// assert!(errors.iter().any(|e| matches!(e, phalanx::Error::Panicked { rank: 1, .. })));
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[inline]
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         if self.roster.is_none() && !self.is_held_here() {
             // Whether it can or not: the calls say.

@@ -127,6 +127,7 @@ impl Comm {
     /// });
     /// ```
     #[track_caller]
+    #[inline]
     pub fn all_reduce_while<T: Element, O: Operator<T>, R>(
         &mut self,
         buf: &mut [T],
@@ -151,6 +152,7 @@ impl Comm {
 
     /// A reduction in the order of the tree, with work in between. None if the call
     /// was refused while a panic unwinds.
+    #[inline]
     pub(super) fn carry_out_around<'a, T: Element, O: Operator<T>, R>(
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
@@ -210,6 +212,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
         static SIG: Signature = Signature::of::<()>("barrier_while", "");
         if self.choice != Choice::Auto || self.spans_nodes() {

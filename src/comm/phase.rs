@@ -34,6 +34,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn phase<R>(&mut self, name: &'static str, f: impl FnOnce(&mut Comm) -> R) -> R {
         #[cfg(feature = "tracing")]
         let _span = super::spans::phase(self.port.member(), name);

@@ -127,6 +127,7 @@ impl Comm {
     /// phalanx::run(2, |comm| { comm.with_peers(&[1], |all| comm.barrier()); });
     /// ```
     #[track_caller]
+    #[inline]
     pub fn with_peers<T: Element, R>(
         &mut self,
         mine: &[T],
@@ -137,6 +138,7 @@ impl Comm {
     }
 
     /// [`with_peers`](Comm::with_peers), under the name of `sig`.
+    #[inline]
     pub(super) fn show_all<T: Element, R>(
         &mut self,
         sig: &'static Signature,
@@ -152,6 +154,7 @@ impl Comm {
 
     /// [`with_peers`](Comm::with_peers) of the port's ranks. Nothing is copied, so it shows
     /// whatever threads may share. `len` is what the call says in errors.
+    #[inline]
     pub(super) fn show_all_here<T: Sync + 'static, R>(
         &mut self,
         sig: &'static Signature,
@@ -224,6 +227,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn with_root<T: Element, R>(
         &mut self,
         data: &[T],
@@ -242,6 +246,7 @@ impl Comm {
     }
 
     /// [`with_root`](Comm::with_root) of the port's ranks, of which `root` is one.
+    #[inline]
     pub(super) fn with_root_here<T: Element, R>(
         &mut self,
         sig: &'static Signature,

@@ -186,6 +186,7 @@ impl<T: Element> Window<T> {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn update<R>(&mut self, comm: &mut Comm, f: impl FnOnce(&mut [T]) -> R) -> R {
         static SIG: Signature = meeting("Window::update");
         self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {
@@ -320,6 +321,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
 
     /// Calls `f`, with this rank's number and where all parts are, while every rank is in an epoch
     /// of this window by the same call.
+    #[inline]
     pub(super) fn epoch<R>(
         &mut self,
         comm: &mut Comm,

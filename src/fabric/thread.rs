@@ -327,6 +327,7 @@ impl Thread {
     /// Calls `f`; wherever the thread waits meanwhile, and in each call that it makes while its
     /// [mark](Thread::mark) says so, it goes on with `work`.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    #[inline]
     pub(crate) fn beside<R>(&self, work: &dyn Background, f: impl FnOnce() -> R) -> R {
         struct Out<'a>(&'a Thread, *mut Started);
         impl Drop for Out<'_> {

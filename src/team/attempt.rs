@@ -1,6 +1,7 @@
 //! Runs of closures that return a `Result`.
 
 use super::handle::Team;
+use super::run_body::as_given;
 use crate::Comm;
 use crate::error::{Error, Quit, TryError};
 use crate::sync::diagnostic::Mutex;
@@ -84,7 +85,8 @@ impl Team {
         f: impl Fn(&mut Comm) -> Result<T, E> + Sync,
     ) -> Result<Vec<T>, TryError<E>> {
         let attempt = Attempt::new();
-        let result = self.run(|comm| attempt.value(comm, &f));
+        let f = as_given::<dyn Fn(&mut Comm) -> Result<T, E> + Sync>(&f);
+        let result = self.run(|comm| attempt.value(comm, f));
         attempt.outcome(result)
     }
 
@@ -108,6 +110,7 @@ impl Team {
         f: impl Fn(&mut Comm, &mut I) -> Result<T, E> + Sync,
     ) -> Result<Vec<T>, TryError<E>> {
         let attempt = Attempt::new();
+        let f = as_given::<dyn Fn(&mut Comm, &mut I) -> Result<T, E> + Sync>(&f);
         let result = self.run_with(items, |comm, item| attempt.value(comm, |comm| f(comm, item)));
         attempt.outcome(result)
     }
@@ -140,6 +143,7 @@ impl Team {
         f: impl Fn(&mut Comm, &mut [I]) -> Result<T, E> + Sync,
     ) -> Result<Vec<T>, TryError<E>> {
         let attempt = Attempt::new();
+        let f = as_given::<dyn Fn(&mut Comm, &mut [I]) -> Result<T, E> + Sync>(&f);
         let result = self.run_chunks(data, |comm, part| attempt.value(comm, |comm| f(comm, part)));
         attempt.outcome(result)
     }

@@ -3,7 +3,7 @@
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
-use super::run_body::{RunBody, error_in_words, is_result};
+use super::run_body::{RunBody, as_given, error_in_words, is_result};
 use super::stall_warning;
 use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
@@ -445,6 +445,7 @@ impl Team {
             return Err(Error::Parts { what });
         }
         let items = PerRank::new(items);
+        let f = as_given::<dyn Fn(&mut Comm, &mut T) -> R + Sync>(&f);
         self.run(|comm| {
             // SAFETY: each rank runs this once, and a communicator fresh from
             // `run` has its rank's number.
@@ -514,6 +515,7 @@ impl Team {
                 part
             })
             .collect();
+        let f = as_given::<dyn Fn(&mut Comm, &mut [T]) -> R + Sync>(&f);
         self.run_with(&mut parts, |comm, part| f(comm, part))
     }
 

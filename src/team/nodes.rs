@@ -2,6 +2,7 @@
 
 use super::builder::Builder;
 use super::handle::Team;
+use super::run_body::as_given;
 use crate::Comm;
 use crate::comm::{LANES_FROM, NodeJob};
 use crate::error::Error;
@@ -71,6 +72,7 @@ impl Team {
                 return Err(error);
             }
         };
+        let f = as_given::<dyn Fn(&mut Comm) -> R + Sync>(&f);
         let result = self.run(|comm| {
             let own = comm.fabric_id();
             comm.span_nodes(&job, &layout);

@@ -1,11 +1,16 @@
 //! `phalanx-mpirun -n N ./prog arguments`: runs a program that phalanx-mpicc linked, one rank a
 //! thread of this process.
+//!
+//! It has no function `main`, as gdb's `break main` means the program's: build.rs has the linker
+//! give the start of the process `__wrap_main` instead.
+
+#![no_main]
 
 use phalanx_mpi_abi::cores;
 use phalanx_mpi_abi::launch::{Job, run};
 use phalanx_mpi_abi::stack;
 use std::env;
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +24,6 @@ phalanx-mpirun [options] PROGRAM [arguments]
                     a rank that has waited so long says so, once (else
                     PHALANX_STALL_WARNING, else 30; 0: never)
   --no-pin          let the system choose the cores
-  --as NAME         the name that the program sees as its own
 The program is linked by phalanx-mpicc, -mpicxx or -mpifort.";
 
 fn fail(text: &str) -> ! {
@@ -44,8 +48,9 @@ fn seconds(value: Option<OsString>) -> Duration {
     }
 }
 
-fn main() {
-    let (mut ranks, mut stack, mut is_pinned, mut name) = (None, stack::usual(), true, None);
+#[unsafe(no_mangle)]
+extern "C" fn __wrap_main(_: c_int, _: *const *const c_char) -> c_int {
+    let (mut ranks, mut stack, mut is_pinned) = (None, stack::usual(), true);
     let mut stall_warning = None;
     let mut arguments = env::args_os().skip(1);
     let program = loop {
@@ -58,18 +63,16 @@ fn main() {
             }
             Some("--stall-warning") => stall_warning = Some(seconds(arguments.next())),
             Some("--no-pin") => is_pinned = false,
-            Some("--as") => name = arguments.next(),
             Some("-h" | "--help") => {
                 println!("{USAGE}");
-                return;
+                return 0;
             }
             Some(other) if other.starts_with('-') => fail(&format!("{other} is not known")),
             _ => break argument,
         }
     };
     let ranks = cores::ranks(ranks).unwrap_or_else(|text| fail(&text));
-    let own = name.unwrap_or_else(|| program.clone());
-    let all = std::iter::once(own).chain(arguments);
+    let all = std::iter::once(program.clone()).chain(arguments);
     let arguments = all.map(|it| CString::new(it.into_vec()).expect("the system's have no zeros"));
     let job = Job {
         ranks,
@@ -80,10 +83,10 @@ fn main() {
         is_pinned,
     };
     match run(&job) {
-        Ok(code) => std::process::exit(code),
+        Ok(code) => code,
         Err(text) => {
             eprintln!("phalanx-mpirun: {text}");
-            std::process::exit(1)
+            1
         }
     }
 }

@@ -32,9 +32,13 @@ const DT_SYMTAB: u64 = 6;
 const DT_STRSZ: u64 = 10;
 const DT_SYMENT: u64 = 11;
 const DT_SONAME: u64 = 14;
+const DT_TEXTREL: u64 = 22;
+const DT_FLAGS: u64 = 30;
+const DF_TEXTREL: u64 = 4;
+const PF_X: u32 = 1;
+const PF_R: u32 = 4;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-const DT_FLAGS: u64 = 30;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DT_VERNEED: u64 = 0x6fff_fffe;
@@ -48,11 +52,19 @@ const SHT_SYMTAB: u32 = 2;
 /// The length of an entry of the symbol table.
 const SYMBOL: u64 = 24;
 
-#[derive(Clone, Copy, Debug)]
-struct Segment {
-    offset: u64,
-    address: u64,
-    length: u64,
+/// A part of the file that is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Where it is mapped, from the place of the file's first byte.
+    pub address: u64,
+    /// Its bytes in the file.
+    pub length: u64,
+    /// PF_R, PF_W and PF_X.
+    flags: u32,
+    /// Whether zeros follow its bytes in memory.
+    is_longer: bool,
 }
 
 /// A shared object: its bytes, and where its dynamic section's tables lie in them.
@@ -94,6 +106,8 @@ impl Elf {
                 offset: elf.u64(add(at, 8)?)?,
                 address: elf.u64(add(at, 16)?)?,
                 length: elf.u64(add(at, 32)?)?,
+                flags: elf.u32(add(at, 4)?)?,
+                is_longer: elf.u64(add(at, 40)?)? > elf.u64(add(at, 32)?)?,
             };
             match elf.u32(at)? {
                 PT_LOAD => elf.loads.push(segment),
@@ -253,6 +267,41 @@ impl Elf {
         Ok(changed)
     }
 
+    /// Pages that hold code, and nothing that is rewritten here or that the dynamic linker writes.
+    ///
+    /// # Errors
+    /// If a table lies outside the file.
+    pub fn code(&self, page: u64) -> Result<Vec<Segment>, ElfError> {
+        if self.entry(DT_TEXTREL).is_some() || self.entry(DT_FLAGS).unwrap_or(0) & DF_TEXTREL != 0 {
+            return Ok(Vec::new());
+        }
+        let mut tables = vec![(self.strings.start as u64, self.strings.end as u64)];
+        if let Some(table) = self.entry(DT_SYMTAB) {
+            let start = self.offset_of(table)?;
+            tables.push((start, add(start, self.symbols()? * SYMBOL)?));
+        }
+        let mut parts = Vec::new();
+        for load in self.loads.iter().filter(|it| it.flags == PF_R | PF_X && !it.is_longer) {
+            let end = add(load.offset, load.length)?;
+            if load.offset % page != load.address % page {
+                continue;
+            }
+            // Where a linker puts tables and code into one segment, tables come first. Otherwise
+            // nobody reads what stands before the segment in its first page, or behind it.
+            let inside = tables.iter().filter(|it| it.0 < end && it.1 > load.offset);
+            let start = match inside.map(|it| it.1).max() {
+                Some(after) => add(after, page - 1)? / page * page,
+                None => load.offset / page * page,
+            };
+            let end = add(end, page - 1)? / page * page;
+            if start < end {
+                let address = add(load.address, start)?.checked_sub(load.offset).ok_or(CUT)?;
+                parts.push(Segment { offset: start, address, length: end - start, ..*load });
+            }
+        }
+        Ok(parts)
+    }
+
     /// The number of dynamic symbols, by the hash table.
     fn symbols(&self) -> Result<u64, ElfError> {
         if let Some(table) = self.entry(DT_HASH) {
@@ -383,6 +432,7 @@ mod tests {
         names.extend(elf.soname()?);
         elf.search_path()?;
         let _ = elf.is_executable();
+        elf.code(4096)?;
         let mut changed = elf.make_uniques_private()? + elf.make_data_local()?;
         for name in names {
             let other = "x".repeat(name.len());
@@ -410,6 +460,23 @@ mod tests {
         let differ = bytes.iter().zip(elf.bytes()).filter(|(a, b)| a != b).count();
         assert_eq!(differ, 3);
         assert!(elf.rename("libc.so.6", "c").is_err());
+    }
+
+    #[test]
+    fn what_is_rewritten_is_no_code() {
+        for file in files() {
+            let mut elf = Elf::parse(file.clone()).expect("a real file");
+            let parts = elf.code(4096).expect("a real file");
+            assert!(!parts.is_empty());
+            let name = elf.soname().expect("a real file").expect("it has one");
+            elf.make_uniques_private().expect("a real file");
+            elf.make_data_local().expect("a real file");
+            elf.rename(&name, &"x".repeat(name.len())).expect("a real file");
+            for Segment { offset, length, .. } in parts {
+                let end = file.len().min((offset + length) as usize);
+                assert!(elf.bytes()[offset as usize..end] == file[offset as usize..end]);
+            }
+        }
     }
 
     /// Mutated real files: each is read or refused, none panics or hangs.

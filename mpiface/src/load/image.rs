@@ -11,17 +11,23 @@
 //! private itself. Private libraries get another soname of the same length, which everything
 //! private needs instead; the dynamic linker finds libraries that are loaded already by their
 //! sonames.
+//!
+//! A copy's code is the file's own: once the copy is loaded, the pages of its code are mapped from
+//! the program's file. So the ranks share them, and a profiler, which knows code by the file and
+//! the offset from which it was mapped, finds the program's symbols, and adds up the ranks. (Not
+//! under a debugger, which reads a copy's file, and has set its breakpoints by then.)
 
-use super::elf::Elf;
+use super::elf::{Elf, Segment};
 use super::frame::Main;
 use crate::rt::api::MARK;
 use crate::rt::world::lock;
 use crate::static_tls;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
-use std::io::Write as _;
-use std::os::fd::{FromRawFd as _, IntoRawFd as _};
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::{env, fs, process};
@@ -43,6 +49,16 @@ struct File {
     bytes: Vec<u8>,
     /// Bytes of thread-local variables for which there must be room when the process begins.
     static_tls: usize,
+    /// Where the bytes were read, and the parts of it that hold code.
+    source: Source,
+    code: Vec<Segment>,
+}
+
+/// A file that was read, and its state at that time.
+#[derive(Debug)]
+struct Source {
+    file: fs::File,
+    state: [i64; 5],
 }
 
 /// One rank's copy of an image.
@@ -99,7 +115,7 @@ impl Image {
     /// If a file cannot be read, or is not what `phalanx-mpicc` links.
     pub fn read(program: &Path) -> Result<Image, String> {
         let elf = parse(program)?;
-        if elf.is_executable() {
+        if elf.0.is_executable() {
             return Err(format!(
                 "{}: an executable that was linked without phalanx-mpicc",
                 program.display()
@@ -109,12 +125,12 @@ impl Image {
     }
 
     /// The image of a file and of what it needs.
-    fn with(elf: Elf, path: &Path, name: &str) -> Result<Image, String> {
+    fn with(elf: Parsed, path: &Path, name: &str) -> Result<Image, String> {
         let mut found = Vec::new();
         let mut seen = HashMap::new();
-        gather(&elf, path, &mut seen, &mut found)?;
+        gather(&elf.0, path, &mut seen, &mut found)?;
         if !found.iter().any(|it: &File| it.name == SHIM) {
-            let shim = find(SHIM, path, &elf).ok_or("libmpi_abi.so.0 was not found")?;
+            let shim = find(SHIM, path, &elf.0).ok_or("libmpi_abi.so.0 was not found")?;
             found.insert(0, prepare(SHIM, parse(&shim)?, &shim)?);
         }
         found.push(prepare(name, elf, path)?);
@@ -127,14 +143,14 @@ impl Image {
     /// If a file cannot be read, or is an executable.
     pub fn library(path: &Path) -> Result<Image, String> {
         let elf = parse(path)?;
-        if elf.is_executable() {
+        if elf.0.is_executable() {
             return Err(format!(
                 "{} is an executable, of which no rank can have a copy: put the function into a \
                  shared library, or link the program with phalanx-mpicc",
                 path.display()
             ));
         }
-        let name = elf.soname().ok().flatten().unwrap_or_default();
+        let name = elf.0.soname().ok().flatten().unwrap_or_default();
         Image::with(elf, path, &name)
     }
 
@@ -156,6 +172,7 @@ impl Image {
         let number = take_tag()?;
         let tag = tag_text(number);
         let mut copy = Copy { parts: Vec::with_capacity(self.files.len()), tag: number };
+        let is_traced = is_traced();
         for file in &self.files {
             let mut elf = Elf::parse(file.bytes.clone()).map_err(|error| error.to_string())?;
             for private in self.files.iter().filter(|it| !it.name.is_empty()) {
@@ -170,6 +187,11 @@ impl Image {
                     _ => error,
                 }
             })?;
+            if part.descriptor.is_some() && !is_traced {
+                // SAFETY: loaded from these bytes just now; `rename` changes names only, which are
+                // no part of the code. (Where copies are files, they are to be seen as such.)
+                unsafe { file.source.map(&file.code, part.base) };
+            }
             if file.name == SHIM {
                 // SAFETY: the caller's promise.
                 unsafe { bind(part.handle, binding)? };
@@ -210,21 +232,36 @@ static COPIED: Mutex<Vec<(usize, Arc<Image>, usize)>> = Mutex::new(Vec::new());
 /// Images of libraries that the process itself loaded: where each begins, and its path.
 static LOADED: Mutex<Vec<(usize, PathBuf, Arc<Image>)>> = Mutex::new(Vec::new());
 
-/// The file in which an address lies, the same number for all copies of one; its path, and the
-/// address in it.
-pub fn origin(address: usize) -> Option<(usize, String, usize)> {
+/// What the dynamic linker knows of an address, and the path of the file in which that lies.
+pub fn whereabouts(address: usize) -> Option<(libc::Dl_info, PathBuf)> {
     // SAFETY: a structure of pointers, for which zeros are valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
     // SAFETY: the structure lives through the call; any address may be asked for.
     if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
         return None;
     }
+    // SAFETY: asks for a number: where the executable's program headers lie.
+    let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
+    // The executable goes by the name with which it was started, which may be found nowhere. Its
+    // headers stand at its beginning.
+    let path = if headers.wrapping_sub(info.dli_fbase as usize) < 4096 {
+        env::current_exe().ok()?
+    } else {
+        // SAFETY: dladdr gave a text that ends in a zero.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) };
+        PathBuf::from(OsStr::from_bytes(path.to_bytes()))
+    };
+    Some((info, path))
+}
+
+/// The file in which an address lies, the same number for all copies of one; its path, and the
+/// address in it.
+pub fn origin(address: usize) -> Option<(usize, String, usize)> {
+    let (info, path) = whereabouts(address)?;
     let base = info.dli_fbase as usize;
     let copied = lock(&COPIED).iter().find(|it| it.0 == base).cloned();
     let number = copied.map_or(base, |(_, image, file)| Arc::as_ptr(&image) as usize + file);
-    // SAFETY: dladdr gave a text that ends in a zero.
-    let path = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned();
-    Some((number, path, address.wrapping_sub(base)))
+    Some((number, path.to_string_lossy().into_owned(), address.wrapping_sub(base)))
 }
 
 impl Function {
@@ -233,28 +270,20 @@ impl Function {
     /// # Errors
     /// If the address lies in no shared library, or in an executable.
     pub fn at(address: usize) -> Result<Function, String> {
-        // SAFETY: a structure of pointers, for which zeros are valid.
-        let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-        // SAFETY: the structure lives through the call; any address may be asked for.
-        if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
-            return Err("the function lies in no shared library".to_owned());
-        }
+        let (info, path) = whereabouts(address).ok_or("the function lies in no shared library")?;
         let base = info.dli_fbase as usize;
         let offset = address.wrapping_sub(base);
         let copied = lock(&COPIED).iter().find(|it| it.0 == base).cloned();
         if let Some((_, image, file)) = copied {
             return Ok(Function { image, file, offset });
         }
-        // SAFETY: dladdr gave a text that ends in a zero.
-        let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        let path = Path::new(OsStr::from_bytes(path.to_bytes()));
         let mut loaded = lock(&LOADED);
         let known = loaded.iter().find(|it| it.0 == base && it.1 == path).map(|it| it.2.clone());
         let image = match known {
             Some(image) => image,
             None => {
-                let image = Arc::new(Image::library(path)?);
-                loaded.push((base, path.to_owned(), Arc::clone(&image)));
+                let image = Arc::new(Image::library(&path)?);
+                loaded.push((base, path, Arc::clone(&image)));
                 image
             }
         };
@@ -348,7 +377,7 @@ fn gather(
         let library = parse(&file)?;
         let own = !is_system(&file) || is_listed(&name);
         // A system library is looked into only if it is private: the others need no private ones.
-        let needs = own && gather(&library, &file, seen, found)?;
+        let needs = own && gather(&library.0, &file, seen, found)?;
         if own || needs {
             seen.insert(name.clone(), true);
             found.push(prepare(&name, library, &file)?);
@@ -395,12 +424,74 @@ fn find(name: &str, needs_it: &Path, elf: &Elf) -> Option<PathBuf> {
     places.into_iter().map(|it| it.join(name)).find(|it| it.is_file())
 }
 
-fn parse(path: &Path) -> Result<Elf, String> {
-    let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    Elf::parse(bytes).map_err(|error| format!("{}: {error}", path.display()))
+impl Source {
+    /// Opens a file and reads it.
+    fn read(path: &Path) -> std::io::Result<(Vec<u8>, Source)> {
+        let mut file = fs::File::open(path)?;
+        // Before it is read: what is written meanwhile is noticed.
+        let state = Source::state(&file)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok((bytes, Source { file, state }))
+    }
+
+    fn state(file: &fs::File) -> std::io::Result<[i64; 5]> {
+        let it = file.metadata()?;
+        Ok([it.size().cast_signed(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()])
+    }
+
+    /// Maps these pages over those of a copy that begins at `base`: the same bytes. A file that has
+    /// been written since, or that cannot be mapped (its file system may forbid programs), changes
+    /// nothing.
+    ///
+    /// # Safety
+    /// A copy of this file lies there, in which no byte of the parts was changed.
+    unsafe fn map(&self, parts: &[Segment], base: usize) {
+        if Source::state(&self.file).ok() != Some(self.state) {
+            return;
+        }
+        for part in parts {
+            let (protection, kind) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE);
+            let Ok(offset) = libc::off_t::try_from(part.offset) else { continue };
+            // SAFETY: these pages hold the same code of the copy (the caller's promise), which is
+            // mapped as long as the dynamic linker keeps it: who runs in them sees no difference.
+            unsafe {
+                libc::mmap(
+                    (base + part.address as usize) as *mut c_void,
+                    part.length as usize,
+                    protection,
+                    kind | libc::MAP_FIXED,
+                    self.file.as_raw_fd(),
+                    offset,
+                );
+            }
+        }
+    }
 }
 
-fn prepare(name: &str, mut elf: Elf, path: &Path) -> Result<File, String> {
+/// Whether a debugger follows this process: it may have written breakpoints into a copy's code.
+fn is_traced() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().any(|it| it.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
+}
+
+/// Bytes of a page.
+fn page() -> u64 {
+    // SAFETY: asks for a number.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// A file as it is parsed, before it is prepared.
+type Parsed = (Elf, Source);
+
+fn parse(path: &Path) -> Result<Parsed, String> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let (bytes, source) = Source::read(path).map_err(|error| named(&error))?;
+    Ok((Elf::parse(bytes).map_err(|error| named(&error))?, source))
+}
+
+fn prepare(name: &str, (mut elf, source): Parsed, path: &Path) -> Result<File, String> {
+    let code = elf.code(page()).map_err(|error| format!("{}: {error}", path.display()))?;
     elf.make_uniques_private().map_err(|error| format!("{}: {error}", path.display()))?;
     // Without section headers, or with damaged ones, a debugger sees less.
     let _ = elf.make_data_local();
@@ -409,7 +500,7 @@ fn prepare(name: &str, mut elf: Elf, path: &Path) -> Result<File, String> {
         return Err(format!("{}: its soname is not {name}: give it one", path.display()));
     }
     let static_tls = elf.static_tls();
-    Ok(File { name: name.to_owned(), bytes: elf.bytes().to_vec(), static_tls })
+    Ok(File { name: name.to_owned(), bytes: elf.bytes().to_vec(), static_tls, source, code })
 }
 
 /// The first tag that was never taken, and those that were given back.

@@ -1,6 +1,7 @@
 //! Errors by the standard's classes, and how a run ends by one.
 
 use super::api::CALLS;
+use crate::load::image::whereabouts;
 use phalanx::raw::ForeignCall;
 use std::ffi::{CStr, c_void};
 use std::io::Write as _;
@@ -241,17 +242,12 @@ impl Site {
 /// The source's file and line, and the function, of the instruction before an address: by
 /// `addr2line` of the binutils if it is installed, else the function's name and an offset.
 pub fn place(address: usize) -> Option<String> {
-    // SAFETY: a structure of pointers and numbers, for which zeros are valid.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure lives through the call; any address may be asked for.
-    if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
-        return None;
-    }
-    // SAFETY: dladdr gave a text that ends in a zero, which lives as long as the library.
-    let file = unsafe { CStr::from_ptr(info.dli_fname) }.to_string_lossy().into_owned();
+    let (info, file) = whereabouts(address)?;
     let offset = address.wrapping_sub(info.dli_fbase as usize).wrapping_sub(1);
     let asked = Command::new("addr2line")
-        .args(["-f", "-C", "-s", "-e", &file, &format!("{offset:#x}")])
+        .args(["-f", "-C", "-s", "-e"])
+        .arg(&file)
+        .arg(format!("{offset:#x}"))
         .output();
     if let Ok(output) = asked {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -264,6 +264,7 @@ impl Neighborhood {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn gather_while<T: Element, R>(
         &self,
         comm: &mut Comm,
@@ -389,6 +390,7 @@ impl Neighborhood {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn scatter_while<T: Element, O: Operator<T>, R>(
         &self,
         comm: &mut Comm,

@@ -175,6 +175,7 @@ impl Comm {
     /// });
     /// ```
     #[track_caller]
+    #[inline]
     pub fn requests<'env, R>(
         &mut self,
         f: impl for<'scope> FnOnce(&mut Requests<'scope, 'env>) -> R,

@@ -35,6 +35,7 @@ pub(super) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
 
 /// A reduction; `meanwhile` runs when this rank's part is shown, before it looks at
 /// anybody.
+#[inline]
 pub(crate) fn run<R>(
     port: &mut Port,
     work: &mut Workspace,
@@ -75,6 +76,7 @@ pub(crate) fn run<R>(
 /// # Safety
 /// `buf` is valid for reads and writes of `len` elements of the kernel's type,
 /// and nobody but this call and the peers' same call accesses it.
+#[inline]
 unsafe fn all_reduce<R>(
     port: &mut Port,
     buf: *mut u8,
@@ -148,6 +150,7 @@ enum To {
 ///   also for writes, and nobody writes it during the call but this call.
 /// - All ranks name one root, or none does; an own output is valid for writes of
 ///   its elements and overlaps no input.
+#[inline]
 unsafe fn reduce<R>(
     port: &mut Port,
     input: *const u8,
