@@ -250,11 +250,10 @@ fn a_loop_of_calls_that_are_quickly_over_moves_what_was_started() {
                     // In a scope of another communicator, which is nested.
                     part.requests(|inner| {
                         let other = inner.all_reduce(&mut y, op::Sum);
-                        while rank > 0 {
-                            let is_over = over.load(SeqCst) as u64;
-                            if inner.comm().all_reduce_values([is_over], op::Min)[0] > 0 {
-                                break;
-                            }
+                        let mut is_over = rank == 0;
+                        while !is_over {
+                            let seen = over.load(SeqCst) as u64;
+                            is_over = inner.comm().all_reduce_values([seen], op::Min)[0] > 0;
                         }
                         inner.wait(other);
                     });
