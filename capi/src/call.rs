@@ -132,8 +132,8 @@ const BUSY: usize = 1;
 /// There: a call of the rank has failed, and its run is over.
 const OVER: usize = 2;
 
-// SAFETY: `state` is used by the thread that `thread` names only, by one that takes the handle after
-// it, or by the one that makes or frees the handle, while nobody else has it.
+// SAFETY: `state` is used by the thread that `thread` names only, by one that takes the handle
+// after it, or by the one that makes or frees the handle, while nobody else has it.
 unsafe impl Sync for Seat {}
 
 impl Unused for Seat {

@@ -373,8 +373,8 @@ pub unsafe extern "C" fn phx_run(ranks: c_int, f: phx_rank_fn, argument: *mut c_
 }
 
 /// Makes communicators for threads that are there already (of OpenMP, pthreads, or any other), one
-/// a thread: `comms[r]` is rank `r`'s. Its calls may come from any thread, one after the other. Each is to be
-/// freed by [`phx_comm_free`](crate::call::phx_comm_free).
+/// a thread: `comms[r]` is rank `r`'s. Its calls may come from any thread, one after the other.
+/// Each is to be freed by [`phx_comm_free`](crate::call::phx_comm_free).
 ///
 /// # Safety
 /// `options` is null or valid; `comms` is null or has room for as many pointers as there are ranks.

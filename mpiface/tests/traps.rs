@@ -451,8 +451,8 @@ fn every_end_of_a_rank_is_an_end() {
         return;
     }
     let program = compile(CC, "ends.c", &["-lpthread"]);
-    let cut = "rank 1 has left: the end of its main thread, by pthread_exit or pthread_cancel, with \
-               code 0 without MPI_Finalize; last: MPI_Comm_size at ends.c:";
+    let cut = "rank 1 has left: the end of its main thread, by pthread_exit or pthread_cancel, \
+               with code 0 without MPI_Finalize; last: MPI_Comm_size at ends.c:";
     for how in ["cut", "cancel"] {
         fail(&program, how, 1, &[cut, "rank 0 waits in MPI_Barrier at ends.c:"]);
     }
@@ -460,7 +460,8 @@ fn every_end_of_a_rank_is_an_end() {
     fail(&program, "at_once", 3, &["phalanx: rank 1: _exit with code 3 ends all ranks"]);
     fail(&program, "at_once_well", 1, &["phalanx: rank 1: _Exit with code 0 ends all ranks"]);
     fail(&program, "quick", 6, &["phalanx: rank 1: quick_exit with code 6 ends all ranks"]);
-    fail(&program, "helper", 4, &["rank 1: a thread of its own: exit with code 4 ends all ranks"]);
+    let helper = "rank 1: a thread of its own: exit with code 4 ends all ranks";
+    fail(&program, "helper", 4, &[helper]);
     let output = run(3, &program, &["cut_after"]);
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
     assert_eq!(succeed(1, &program, &["at_once_after"]), "");
