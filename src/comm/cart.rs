@@ -149,7 +149,7 @@ impl Comm {
     }
 
     /// The same as a call of the method of `sig`.
-    #[inline]
+    #[inline(always)]
     fn cart_as(
         &mut self,
         sig: &'static Signature,

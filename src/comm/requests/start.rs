@@ -158,6 +158,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     }
 
     /// The same as a call of the method of `sig`.
+    #[inline(always)]
     fn few_values<T: Element, const N: usize, O: Operator<T> + 'env>(
         &mut self,
         sig: &'static Signature,
