@@ -191,8 +191,8 @@ unsafe extern "C" fn phalanx_mpi_alone(
     }
 }
 
-/// The process ends. If its only rank has called `exit`, it may have left too early. (Another thread
-/// that calls it ends the process and no more, as under the launcher.)
+/// The process ends. If its only rank has called `exit`, it may have left too early. (Another
+/// thread that calls it ends the process and no more, as under the launcher.)
 extern "C" fn exited(code: c_int, _: *mut c_void) {
     let Some(Alone { world, rank, process }) = ALONE.get() else { return };
     let is_ranks = faults::is_a_rank();
