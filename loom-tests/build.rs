@@ -94,7 +94,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "../src/fabric/port",
         &[(
             "drop(fabric.world().poison(self.run, member, None));\n        \
-             fabric.leave(self.rank);",
+             if fabric.world().is_of_parent() { return; }\n        fabric.leave(self.rank);",
             "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, member, \
              None));",
         )],

@@ -15,8 +15,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "drop: a thread's panic is not told",
-        "if unwinding && self.roster.is_none() {",
-        "if unwinding && self.roster.is_none() && !TWIN {",
+        "if unwinding && !is_of_parent && self.roster.is_none() {",
+        "if unwinding && !is_of_parent && self.roster.is_none() && !TWIN {",
     ),
     (
         "drop: a panic leaves in good order",
@@ -30,8 +30,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "progress: a call goes on with its own alone",
-        "if self.thread.has_started() && self.is_admitted() {",
-        "if !TWIN && self.thread.has_started() && self.is_admitted() {",
+        "if self.port.line().mark().has_started() && self.is_admitted() {",
+        "if !TWIN && self.port.line().mark().has_started() && self.is_admitted() {",
     ),
     // Teams.
     (

@@ -4,7 +4,7 @@
 //! set by `build.rs`: nothing here is a copy.
 
 // The models use a part of what is compiled.
-#![allow(dead_code, unused_imports)]
+#![allow(dead_code, unused_imports, unused_macros)]
 
 #[cfg(not(loom))]
 compile_error!("without cfg(loom) the models would explore nothing; build.rs sets it");
@@ -26,6 +26,16 @@ mod source_line;
 mod sync;
 #[path = "../../src/wait/mod.rs"]
 mod wait;
+
+mod fork {
+    //! The models do not fork.
+
+    pub(crate) struct Inside;
+
+    pub(crate) fn inside() -> Inside {
+        Inside
+    }
+}
 
 mod error {
     //! The fabric only stores causes, and makes call sites for them.

@@ -8,7 +8,7 @@ use crate::fabric::{
     disagreement, disagreement_with_waiting, in_words,
 };
 use crate::schedule::Algorithm;
-use crate::sync::{Instant, panicking, resume_unwind};
+use crate::sync::{Instant, panicking, resume_unwind, yield_now};
 use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
@@ -293,6 +293,22 @@ impl Comm {
         panic!("{message}");
     }
 
+    /// The record of member `peer` of the call that is `mine` here. A halo exchange posts its small
+    /// messages before it goes on record: the record comes soon, if the rank does not leave.
+    fn same_call_of(&self, peer: usize, mine: &CallRecord) -> Option<CallRecord> {
+        const SOON: Duration = Duration::from_secs(1);
+        let (fabric, since) = (self.port.fabric(), Instant::now());
+        let records = fabric.world().records(peer);
+        loop {
+            let there = records.find(mine.comm, mine.number & 0xff);
+            let is_late = since.elapsed() >= SOON || mine.comm != fabric.id();
+            if there.is_some() || is_late || fabric.world().has_left(peer, self.port.run()) {
+                return there;
+            }
+            yield_now();
+        }
+    }
+
     /// The error that a stop stands for; none if another rank has one.
     pub(super) fn explain(&self, stop: Stop) -> Option<Error> {
         let fabric = self.port.fabric();
@@ -332,8 +348,9 @@ impl Comm {
             }
             Stop::Differs { peer, what } => {
                 let peer = fabric.member(peer);
-                let there = latest(peer).map(site);
-                Error::Mismatch { rank: me, here: site(latest(me)?), peer, there, what }
+                let mine = latest(me)?;
+                let there = self.same_call_of(peer, &mine).or_else(|| latest(peer)).map(site);
+                Error::Mismatch { rank: me, here: site(mine), peer, there, what }
             }
             Stop::Unfit(unfit) => {
                 let UnfitReceive { peer, there, what } = *unfit;

@@ -18,11 +18,8 @@ use crate::sync::diagnostic::{AtomicBool, AtomicU64 as PlainU64, AtomicUsize};
 use crate::sync::{AtomicPtr, AtomicU64, Mutex, Ordering, Site, catch_unwind, consume, publish};
 use crate::wait::{Cores, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
-#[cfg(loom)]
-use loom::sync::MutexGuard;
+use std::ops::DerefMut;
 use std::panic::AssertUnwindSafe;
-#[cfg(not(any(loom, shuttle)))]
-use std::sync::MutexGuard;
 #[cfg(not(loom))]
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -167,16 +164,9 @@ impl TeamState {
     }
 
     /// The lock of the cause, which no thread holds when another forks.
-    #[cfg(not(loom))]
-    fn lock_cause(&self) -> (MutexGuard<'_, Option<Cause>>, crate::fork::Inside) {
+    fn lock_cause(&self) -> (impl DerefMut<Target = Option<Cause>>, crate::fork::Inside) {
         let inside = crate::fork::inside();
         (self.cause.lock().unwrap_or_else(|e| e.into_inner()), inside)
-    }
-
-    /// The same in loom's models, which do not fork.
-    #[cfg(loom)]
-    fn lock_cause(&self) -> (MutexGuard<'_, Option<Cause>>, ()) {
-        (self.cause.lock().unwrap_or_else(|e| e.into_inner()), ())
     }
 
     /// What records the calls, if they are recorded.
@@ -283,6 +273,7 @@ impl TeamState {
 
     /// `rank`'s own thread, the calling one, takes the rank back at the end of its part of a run,
     /// if another has held it.
+    #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn take_back(&self, rank: usize, thread: &'static Thread) {
         if !self.lines[rank].mark().is_here() {

@@ -387,9 +387,9 @@ impl Builder {
     }
 
     /// Communicators for threads that the caller already owns, as
-    /// [`Team::external`], with these settings: the number of ranks, how they
-    /// wait, the deadline, and the time of the warning. No threads are started and none is bound,
-    /// so the other settings have no meaning here.
+    /// [`Team::external`], with these settings: the number of ranks, how they wait, the deadline,
+    /// the time of the warning, the record, and the choice of algorithms. No threads are started
+    /// and none is bound, so placement, stack size and `pin_caller` have no meaning here.
     ///
     /// **Which thread** The calls of a rank may come from any thread, one after the other: the
     /// communicator may be moved, or lent (`&mut comms[0]`). The end of a thread that is in no call

@@ -144,7 +144,7 @@ impl<J: Copy> Dispatch<J> {
 
     /// Waits until every worker is done with the latest job. `crowded` as in
     /// [`next`](Dispatch::next). Calls `meanwhile` again and again, which says whether it may soon
-    /// have something to do; once with the worker, when the wait for a worker has lasted for `limit`.
+    /// have something to do; once with the worker, when the wait for it has lasted for `limit`.
     #[inline(always)]
     pub(crate) fn await_done(
         &self,

@@ -112,8 +112,7 @@ impl Team {
     /// it has.)
     ///
     /// # Errors
-    /// [`Error::Ranks`] for 0 ranks or too many, [`Error::Profile`] if
-    /// `PHALANX_PROFILE` names a file that cannot be read.
+    /// As [`Builder::external`].
     ///
     /// # Examples
     /// ```

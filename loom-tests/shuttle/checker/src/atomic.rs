@@ -149,6 +149,32 @@ impl<T> AtomicPtr<T> {
         self.published.set(if releases { publish() } else { Clock::ZERO });
         self.value.set(value);
     }
+
+    pub fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        switch();
+        let old = self.value.get();
+        let (is_it, mut published) = (old == current, self.published.get());
+        let ordering = if is_it { success } else { failure };
+        if !matches!(ordering, Ordering::Relaxed | Ordering::Release) {
+            learn(&published);
+        }
+        if !is_it {
+            return Err(old);
+        }
+        // It continues what was published before, whatever its ordering (a release sequence).
+        if !matches!(success, Ordering::Relaxed | Ordering::Acquire) {
+            published.join(&publish());
+        }
+        self.published.set(published);
+        self.value.set(new);
+        Ok(old)
+    }
 }
 
 impl<T> fmt::Debug for AtomicPtr<T> {

@@ -52,7 +52,7 @@ pub struct ReportArgs {
     /// About 20 seconds of measurements; on a busy machine each has less of them
     #[arg(long, conflicts_with_all = ["seconds", "from"])]
     quick: bool,
-    /// About so many seconds of measurements
+    /// At most about so many seconds of measurements
     #[arg(long, allow_negative_numbers = true, value_name = "S", default_value = "75")]
     #[arg(value_parser = parse_seconds)]
     seconds: f64,
