@@ -36,7 +36,7 @@ struct frame {
 
 /* Of all ranks, to name one whose other threads end the process. */
 static struct frame *_Atomic frames;
-/* How many ranks' mains are under way. */
+/* How many ranks' mains are under way, or will be. */
 static atomic_int under_way;
 
 #if defined(__x86_64__)
@@ -78,6 +78,9 @@ void *phalanx_in_program(void *address) {
   return address;
 }
 
+/* So many ranks will be called: they are under way from now on. */
+void phalanx_expect(int ranks) { atomic_fetch_add(&under_way, ranks); }
+
 /* Calls `function` as rank `rank`; gives what it returns, or what it handed to `exit`, whose caller's
  * address is then `exited`, else null. `cut`: whether the thread was ended in it; the code is 0. */
 int phalanx_call_main(main_function function, int rank, int argc, char **argv, char **envp,
@@ -95,7 +98,6 @@ int phalanx_call_main(main_function function, int rank, int argc, char **argv, c
   frame->next = atomic_load(&frames);
   while (!atomic_compare_exchange_weak(&frames, &frame->next, frame)) {
   }
-  atomic_fetch_add(&under_way, 1);
   if (__sigsetjmp((struct __jmp_buf_tag *)(void *)frame->cut.__cancel_jmp_buf, 0)) {
     frame->is_cut = 1;
     frame->code = 0;

@@ -98,6 +98,7 @@ fn go(
     let (code, open) = (AtomicI32::new(0), Open::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
+    frame::expect(job.ranks);
     thread::scope(|scope| {
         for (me, program) in programs.into_iter().enumerate() {
             let core = core_of(me, job.ranks, &cores).filter(|_| job.is_pinned);

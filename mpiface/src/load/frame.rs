@@ -16,6 +16,7 @@ unsafe extern "C" {
         cut: *mut c_int,
     ) -> c_int;
     fn phalanx_bar_exit(by: c_int);
+    fn phalanx_expect(ranks: c_int);
     fn phalanx_print_lines();
     fn phalanx_in_program(address: *mut c_void) -> *mut c_void;
 }
@@ -29,6 +30,13 @@ pub struct Ended {
     pub exit: Option<usize>,
     /// Whether the thread was ended in main, by `pthread_exit` or `pthread_cancel`.
     pub is_cut: bool,
+}
+
+/// So many ranks are [called](call) from now on: one that ends the process ends them, too, even if
+/// they have not begun.
+pub fn expect(ranks: usize) {
+    // SAFETY: adds to a counter.
+    unsafe { phalanx_expect(c_int::try_from(ranks).unwrap_or(c_int::MAX)) };
 }
 
 /// Calls `main` of a rank with these arguments.

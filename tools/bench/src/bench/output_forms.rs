@@ -334,11 +334,8 @@ fn text_head(head: &Head, view: TextView) -> String {
     }
     if !wide {
         line("time of one call, the slowest rank's; --wide has all columns".to_string());
-        line(
-            "x floor: that time over the raw exchange; below 1 where no rank waits for an answer, \
-             as in a broadcast, and perhaps where a row has moved"
-                .to_string(),
-        );
+        line("x floor: that time over the raw exchange; below 1 where no rank waits for an".into());
+        line("  answer, as in a broadcast, and perhaps where a row has moved".into());
         return out + &short_head(view);
     }
     line(format!(
