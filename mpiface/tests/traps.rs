@@ -74,8 +74,8 @@ fn a_program_alone_is_an_ordinary_process() {
     }
 }
 
-/// What libraries do at the end is done, whatever is said of the program: the Fortran library closes
-/// its units, and a library's constructor may have given a function to `atexit`.
+/// What libraries do at the end is done, whatever is said of the program: the Fortran library
+/// closes its units, and a library's constructor may have given a function to `atexit`.
 #[test]
 fn libraries_end_well_where_a_program_leaves_early() {
     let at = directory("endings");
