@@ -2,10 +2,10 @@
 
 use crate::cores::{core_of, cores, pin};
 use crate::faults;
-use crate::load::frame;
+use crate::load::frame::{self, Barred};
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::{TABLE, recording_table};
-use crate::rt::error::{EXIT, Site};
+use crate::rt::error::{EXIT, Site, end};
 use crate::rt::forked;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::world::{World, lock};
@@ -46,11 +46,9 @@ pub struct Job {
 /// # Errors
 /// If the program cannot be loaded.
 pub fn run(job: &Job) -> Result<i32, String> {
-    let set_aside = static_tls::restore();
     let image = Arc::new(Image::read(&job.program)?);
-    if set_aside == 0 {
-        static_tls::reserve(image.static_tls().saturating_mul(job.ranks));
-    }
+    static_tls::reserve(image.static_tls().saturating_mul(job.ranks));
+    let set_aside = static_tls::restore();
     raise_descriptors();
     let world = begin(job.ranks, &job.program, job.stall_warning);
     if job.ranks > 1 {
@@ -66,7 +64,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
         Ok(Program { copy: Some(copy), main, rank })
     });
     let programs: Result<Vec<Program>, String> = programs.collect();
-    go(&world, job, set_aside, programs?)
+    Ok(go(&world, job, set_aside, programs?))
 }
 
 /// The world of a process's one run. A fault in it is told from now on, and its time is limited.
@@ -87,13 +85,9 @@ fn new_rank(world: &Arc<World>, me: usize) -> &'static Rank {
 }
 
 /// Calls each rank's main on a thread, with `set_aside` bytes beside its stack for thread-locals;
-/// gives the run's code.
-fn go(
-    world: &Arc<World>,
-    job: &Job,
-    set_aside: usize,
-    programs: Vec<Program>,
-) -> Result<i32, String> {
+/// gives the run's code. If a thread is refused, the process ends with the reason: ranks that run
+/// already would wait for that one for ever.
+fn go(world: &Arc<World>, job: &Job, set_aside: usize, programs: Vec<Program>) -> i32 {
     let cores = cores();
     let (code, open) = (AtomicI32::new(0), Open::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
@@ -110,17 +104,18 @@ fn go(
                 run_rank(me, program, job, Arc::clone(world), (code, open));
                 ended.wait();
             };
-            thread::Builder::new()
+            let thread = thread::Builder::new()
                 .name(format!("rank {me}"))
                 // (What is set aside for thread-locals is a part of the stack.)
                 .stack_size(job.stack.saturating_add(set_aside))
-                .spawn_scoped(scope, body)
-                .map_err(|error| refused_thread(&error, me, job.stack))?;
+                .spawn_scoped(scope, body);
+            if let Err(error) = thread {
+                end(1, &format!("phalanx: {}", refused_thread(&error, me, job.stack)));
+            }
         }
-        Ok::<(), String>(())
-    })?;
+    });
     let open = open.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(close(world, code.load(Ordering::Relaxed), open))
+    close(world, code.load(Ordering::Relaxed), open)
 }
 
 /// Says who has left too early, and writes the record; gives the run's code.
@@ -183,13 +178,7 @@ unsafe extern "C" fn phalanx_mpi_alone(
     };
     let stack = stack::usual();
     let job = Job { ranks: 1, program, arguments, stack, stall_warning: None, is_pinned: true };
-    match go(&world, &job, 0, vec![Program { copy: None, main, rank }]) {
-        Ok(code) => code,
-        Err(text) => {
-            eprintln!("phalanx: {text}");
-            1
-        }
-    }
+    go(&world, &job, static_tls::set_aside(), vec![Program { copy: None, main, rank }])
 }
 
 /// The process ends. If its only rank has called `exit`, it may have left too early. (Another
@@ -207,12 +196,12 @@ extern "C" fn exited(code: c_int, _: *mut c_void) {
     let open = is_open(rank).then(|| (0, why, Site::new(EXIT, address)));
     let told = close(world, code & 0xff, open.into_iter().collect());
     if told != code & 0xff {
-        // SAFETY: the program's streams are flushed as `exit` would; nothing else is left to do,
-        // as this function was the first that was given to it.
-        unsafe {
-            libc::fflush(std::ptr::null_mut());
-            libc::_exit(told)
-        }
+        // `exit` leads to the process's end here, not to the rank's.
+        let _barred = Barred::new();
+        // SAFETY: the C library goes on with the functions that follow this one, as it does for a
+        // call of `exit` in any of them, and ends with the last code. So what libraries do at the
+        // end is done: libgfortran closes its units, and streams are flushed.
+        unsafe { libc::exit(told) }
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn reserve(bytes: usize) {
     drop(again.arg0(name).args(arguments).env(TUNABLES, with).env(BEFORE, tunables).exec());
 }
 
-/// The room that a user has asked for.
+/// The room that tunables ask for.
 fn given(tunables: &str) -> usize {
     let values = tunables.split(':').filter_map(|it| it.strip_prefix(ROOM)?.strip_prefix('='));
     let number = |it: &str| match it.strip_prefix("0x") {
@@ -55,11 +55,17 @@ fn given(tunables: &str) -> usize {
     values.filter_map(number).next_back().unwrap_or(0)
 }
 
-/// In a process that has begun again: gives the environment that the program is to see back, and
-/// says how many bytes are set aside of each thread's stack. While there is one thread.
+/// How many bytes are set aside of each thread's stack: as many as the launcher, or the user, has
+/// asked for.
+pub(crate) fn set_aside() -> usize {
+    env::var(TUNABLES).map_or(0, |it| given(&it))
+}
+
+/// Says how many bytes are [set aside](set_aside), and in a process that has begun again gives the
+/// environment that the program is to see back. While there is one thread.
 pub(crate) fn restore() -> usize {
-    let Some(before) = env::var_os(BEFORE) else { return 0 };
-    let bytes = env::var(TUNABLES).map_or(0, |it| given(&it));
+    let bytes = set_aside();
+    let Some(before) = env::var_os(BEFORE) else { return bytes };
     // SAFETY: no other thread runs that might read the environment.
     unsafe {
         env::remove_var(BEFORE);

@@ -34,6 +34,7 @@ use crate::rt::rank::{Rank, Stage};
 use crate::rt::record::Record;
 use crate::rt::world::{JUDGED, World, lock};
 use crate::stack;
+use crate::static_tls;
 use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -358,7 +359,10 @@ fn worker(
         }
     };
     let stack = stack::usual();
-    let thread = thread::Builder::new().name(format!("rank {me}")).stack_size(stack).spawn(body);
+    let thread = thread::Builder::new()
+        .name(format!("rank {me}"))
+        .stack_size(stack.saturating_add(static_tls::set_aside()))
+        .spawn(body);
     let thread = thread.map_err(|error| refused_thread(&error, me, stack))?;
     Ok(Worker { tasks, thread })
 }

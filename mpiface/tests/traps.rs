@@ -5,7 +5,8 @@
 mod common;
 
 use common::{
-    CC, CXX, FORT, RUN, compile, differ, directory, fail, has, run, source, succeed, text,
+    CC, CXX, FORT, RUN, compile, differ, directory, fail, has, run, say_skipped, source, succeed,
+    text,
 };
 use std::path::Path;
 use std::process::Command;
@@ -70,6 +71,43 @@ fn a_program_alone_is_an_ordinary_process() {
             let is_left = how == "leave" || how == "return";
             assert_eq!(err.contains(left), is_left, "{whose}, {how}: {err}");
         }
+    }
+}
+
+/// What libraries do at the end is done, whatever is said of the program: the Fortran library
+/// closes its units, and a library's constructor may have given a function to `atexit`.
+#[test]
+fn libraries_end_well_where_a_program_leaves_early() {
+    let at = directory("endings");
+    let leaves = |program: &Path, file: &str| {
+        let mut launched = Command::new(RUN);
+        launched.args(["-n", "1"]).arg(program);
+        for (mut command, whose) in [(Command::new(program), "by itself"), (launched, "launched")] {
+            let _ = std::fs::remove_file(at.join(file));
+            let output = command.current_dir(&at).output().expect("it can be executed");
+            let err = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{whose}: {err}");
+            assert!(err.contains("without MPI_Finalize"), "{whose}: {err}");
+            let kept = std::fs::read_to_string(at.join(file)).unwrap_or_default();
+            assert_eq!(kept.trim(), "42", "{whose}: {file}");
+        }
+    };
+    if has("cc") {
+        let library = at.join("libnotes.so");
+        let file = source("notes.c");
+        let link = |options: &[&str], to: &Path| {
+            let made = Command::new(CC).arg(&file).args(options).arg("-o").arg(to).status();
+            assert!(made.expect("it runs").success());
+        };
+        link(&["-shared", "-DLIBRARY"], &library);
+        let (search, found) =
+            (format!("-L{}", at.display()), format!("-Wl,-rpath,{}", at.display()));
+        let program = at.join("notes");
+        link(&[&search, &found, "-Wl,--no-as-needed", "-lnotes"], &program);
+        leaves(&program, "notes.txt");
+    }
+    if has("gfortran") {
+        leaves(&compile(FORT, "unit.f90", &[]), "unit.txt");
     }
 }
 
@@ -736,9 +774,29 @@ fn a_stack_overflow_names_the_option_and_the_limit_counts() {
         let is_refused = err.contains("ulimit");
         assert!(by.is_none() && (err.is_empty() || is_refused), "{limit}: {by:?} {err}");
         if is_refused {
-            println!("SKIPPED: the hard limit is lower than {limit}: {err}");
+            say_skipped(&format!("the hard limit is lower than {limit}: {err}"));
         }
     }
+}
+
+/// The ranks that run already do not wait for the one that has no thread.
+#[test]
+fn a_rank_that_gets_no_thread_ends_the_run_with_the_reason() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DLIMIT"]);
+    // With one arena, what a rank allocates fits between the stacks and the limit.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 2700000 && exec \"$@\"", "sh", "timeout", "60", RUN])
+        .args(["-n", "4", "--stack", "1024"])
+        .arg(&program)
+        .env("MALLOC_ARENA_MAX", "1")
+        .output()
+        .expect("a shell runs");
+    let (code, err) = (output.status.code(), text(&output.stderr));
+    let words = "phalanx: a thread for rank 2: ";
+    assert!(code == Some(1) && err.contains(words) && err.contains("ulimit -v"), "{code:?} {err}");
 }
 
 /// The launcher begins again with room for them, and the program sees its own environment.
@@ -765,6 +823,8 @@ fn thread_locals_of_the_initial_exec_model_have_room() {
         ("8", "glibc.malloc.tcache_count=3"),
         ("8", "glibc.rtld.optional_static_tls=100000"),
         ("8", "glibc.rtld.optional_static_tls=100"),
+        // More than a rank's stack, of which it is set aside.
+        ("2", "glibc.rtld.optional_static_tls=100000000"),
     ] {
         let (out, err) = run(ranks, tunables);
         assert_eq!(out, format!("private, tunables {tunables}\n"), "{ranks}: {err}");
@@ -818,7 +878,7 @@ fn a_core_dump_names_the_line_in_the_copy() {
     }
     let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
     if pattern.contains(['|', '/']) {
-        println!("SKIPPED: core dumps of this system go elsewhere: {pattern}");
+        say_skipped(&format!("core dumps of this system go elsewhere: {pattern}"));
         return;
     }
     let program = compile(CC, "leave.c", &["-DCORE"]);
@@ -840,7 +900,7 @@ fn a_core_dump_names_the_line_in_the_copy() {
         it.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
     };
     let Some(core) = files.into_iter().find(is_core) else {
-        println!("SKIPPED: no core dump was written: {err}");
+        say_skipped(&format!("no core dump was written: {err}"));
         return;
     };
     let output = Command::new("timeout")
@@ -930,7 +990,7 @@ fn gdb(commands: &[&str], line: &[&str]) -> Option<String> {
         .expect("gdb runs");
     let all = text(&output.stdout) + &text(&output.stderr);
     if all.contains("ptrace") {
-        println!("SKIPPED: this system forbids ptrace");
+        say_skipped("this system forbids ptrace");
         return None;
     }
     assert!(!all.contains(".debug_gdb_scripts"), "{all}");
@@ -1012,7 +1072,7 @@ fn perf_names_the_programs_functions() {
             .expect("perf runs");
         let err = text(&output.stderr);
         if !output.status.success() {
-            println!("SKIPPED: this system forbids perf: {err}");
+            say_skipped(&format!("this system forbids perf: {err}"));
             return;
         }
         let output = Command::new("perf")

@@ -15,7 +15,9 @@
 //! A copy's code is the file's own: once the copy is loaded, the pages of its code are mapped from
 //! the program's file. So the ranks share them, and a profiler, which knows code by the file and
 //! the offset from which it was mapped, finds the program's symbols, and adds up the ranks. (Not
-//! under a debugger, which reads a copy's file, and has set its breakpoints by then.)
+//! under a debugger, which reads a copy's file, and has set its breakpoints by then.) As with any
+//! shared library, the file must not be written in place while a rank runs: linkers, `install` and
+//! `mv` replace it, and the pages stay those of the old file.
 
 use super::elf::{Elf, Segment};
 use super::frame::Main;
@@ -455,6 +457,8 @@ impl Source {
             let Ok(offset) = libc::off_t::try_from(part.offset) else { continue };
             // SAFETY: these pages hold the same code of the copy (the caller's promise), which is
             // mapped as long as the dynamic linker keeps it: who runs in them sees no difference.
+            // That holds as long as nobody writes into the file: a promise of the user (README,
+            // "How"), as for every shared library, and which the system does not enforce.
             unsafe {
                 libc::mmap(
                     (base + part.address as usize) as *mut c_void,

@@ -26,6 +26,7 @@ pub enum Class {
     Arg = 13,
     Truncate = 15,
     Other = 16,
+    Pending = 18,
     InStatus = 19,
     Base = 24,
     Disp = 26,

@@ -224,6 +224,27 @@ static void general(void) {
 #endif
 }
 
+/* A handle of no request, behind a request that has failed and is gone: both are told. */
+static void stranger(void) {
+  MPI_Request reqs[N], kept;
+  MPI_Status status[N];
+  MPI_Send(out, 2, MPI_INT, rank, 0, MPI_COMM_WORLD);
+  MPI_Irecv(in[0], 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &reqs[0]);
+  MPI_Irecv(in[1], 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &reqs[1]);
+  memset(&reqs[2], 0x77, sizeof reqs[2]);
+  reqs[3] = MPI_REQUEST_NULL;
+  kept = reqs[1];
+  CHECK(class_of(MPI_Waitall(N, reqs, status)) == MPI_ERR_IN_STATUS);
+  CHECK(class_of(status[0].MPI_ERROR) == MPI_ERR_TRUNCATE && reqs[0] == MPI_REQUEST_NULL);
+  CHECK(class_of(status[1].MPI_ERROR) == MPI_ERR_PENDING && reqs[1] == kept);
+  CHECK(class_of(status[2].MPI_ERROR) == MPI_ERR_REQUEST && status[3].MPI_ERROR == MPI_SUCCESS);
+  MPI_Send(out, 1, MPI_INT, rank, 1, MPI_COMM_WORLD);
+  CHECK(MPI_Wait(&reqs[1], MPI_STATUS_IGNORE) == MPI_SUCCESS);
+  /* Nothing has failed before: the call gives the error. */
+  memset(&reqs[0], 0x77, sizeof reqs[0]);
+  CHECK(class_of(MPI_Waitall(1, reqs, status)) == MPI_ERR_REQUEST);
+}
+
 static void handle(MPI_Comm *comm, int *code, ...) {
   calls++;
   told = *code;
@@ -310,6 +331,9 @@ int main(int argc, char **argv) {
 #endif
     }
   general();
+#ifdef MPI_ABI_VERSION
+  stranger();
+#endif
   told_once();
   MPI_Finalize();
   if (rank == 0) printf("statuses fine\n");

@@ -14,6 +14,11 @@ impl Failures {
         self.0.extend(outcome.err().map(|error| (place, error)));
     }
 
+    /// Whether no request has failed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// What the call gives, which has set so many statuses: if a request has failed, each status
     /// says how its own has ended. (Else that field stays as it is, as the standard has it.)
     pub(super) fn outcome(self, statuses: StatusOut, count: usize) -> Outcome {

@@ -442,10 +442,39 @@ fn wait_rest(
     statuses: StatusOut,
     failures: &mut Failures,
 ) -> Outcome {
-    let requests = Requests::new(caller, int(count - first), handles.at(first))?;
+    let requests = match Requests::new(caller, int(count - first), handles.at(first)) {
+        Ok(requests) => requests,
+        Err(error) if failures.is_empty() => return Err(error),
+        Err(_) => {
+            note_unawaited(caller, (first, count), handles, statuses, failures);
+            return Ok(());
+        }
+    };
     requests.active().for_each(|it| wait_one(caller, it));
     requests.retire_all(caller, statuses, first, failures);
     Ok(())
+}
+
+/// The rest of a list with a handle of no request, after others have failed and are gone: the
+/// statuses say both, and which requests are there still.
+fn note_unawaited(
+    caller: Caller<'_>,
+    (first, count): (usize, usize),
+    handles: Out<Handle>,
+    statuses: StatusOut,
+    failures: &mut Failures,
+) {
+    for place in first..count {
+        let outcome = match request(caller, handles.at(place).get()) {
+            Ok(Some(_)) => error(Class::Pending, "the call has not waited for this request"),
+            Ok(None) => {
+                statuses.at(place).set_empty();
+                Ok(())
+            }
+            Err(error) => Err(error),
+        };
+        failures.note(place, outcome);
+    }
 }
 
 pub(super) fn waitany(
