@@ -555,7 +555,7 @@ fn barriers_of_three() {
         name: "port, lean: dissemination barrier x2",
         ranks: 3,
         bound: None,
-        floor: 172_000,
+        floor: 524_000,
         reaches: &[],
         catches: &[Word],
         silent: &[Ack],
