@@ -335,10 +335,6 @@ impl Comm {
     /// ```
     #[inline]
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        if self.roster.is_none() && !self.is_held_here() {
-            // Whether it can or not: the calls say.
-            self.claim();
-        }
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
         let f = std::panic::AssertUnwindSafe(|| f(self));
@@ -372,9 +368,10 @@ impl Comm {
         };
         let claim = match self.is_held_here() || self.is_free() {
             true => Claim::Holds,
-            // Its own thread may have it back from another just now.
-            false if of_a_team => self.claim(),
-            false => return cause,
+            // Nothing to pass on. (A refused call has ended it, perhaps.)
+            false if world.is_poisoned(run) => return cause,
+            // The thread may have made no call yet since the rank was another's.
+            false => self.claim(),
         };
         let is_in = match claim {
             Claim::Holds => !of_a_team || here.is_in(world, run),
