@@ -6,10 +6,12 @@
 //! teams of the parent, whose ranks are not in the child, are told so by what
 //! [`watch`] was given; they refuse all calls then, and their ends wait for nobody.
 //!
-//! A thread that is inside waits for no other thread: a fork would wait for both.
+//! A thread that is inside waits for no other thread, nor for a lock that the program may have: a
+//! fork would wait for both.
 
 use crate::sync::diagnostic::{AtomicU64, AtomicUsize, Ordering};
 use std::cell::Cell;
+use std::sync::Once;
 
 /// Threads that are inside, each as often as it has entered; and [`FORKS`].
 static INSIDE: AtomicU64 = AtomicU64::new(0);
@@ -58,11 +60,14 @@ pub(crate) fn generation() -> u64 {
 }
 
 /// From now on a child of a fork calls `told` before all else, and `fork` waits until no thread is
-/// inside. To be called before there is anything that a fork may break.
+/// inside. To be called before there is anything that a fork may break, and not inside: of several
+/// threads one does it, and the others wait for that.
 pub(crate) fn watch(told: fn()) {
-    if TOLD.load(Ordering::Relaxed) == 0 && TOLD.swap(told as usize, Ordering::Relaxed) == 0 {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        TOLD.store(told as usize, Ordering::Relaxed);
         install();
-    }
+    });
 }
 
 #[cfg(all(unix, not(any(miri, loom, shuttle))))]

@@ -219,6 +219,9 @@ impl Comm {
         if self.roster.is_some() {
             return matches!(self.claim(), Claim::Holds | Claim::Borrows);
         }
+        if self.has_scope_elsewhere() {
+            return false;
+        }
         self.settle_here();
         true
     }

@@ -75,12 +75,13 @@ use crate::error::{Error, thrown};
 use crate::exec::Workspace;
 use crate::fabric::{CommState, Digest, Port, Thread, discard};
 use crate::order::Order;
-use crate::sync::{Arc, catch_unwind, panicking, this_thread};
+use crate::sync::{Arc, catch_unwind, panicking};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
 use cart::Grids;
 use halo_plan::HaloPlans;
+use holder::Claim;
 use nodes::NodeGroup;
 use route::Decisions;
 use std::any::Any;
@@ -122,7 +123,7 @@ use std::fmt;
 pub struct Comm {
     port: Port,
     /// Of a team's run: the rank's own thread.
-    thread: usize,
+    thread: Option<&'static Thread>,
     /// Of the communicator that a run's closure gets: where that lies; else 0.
     home: usize,
     /// Whether whoever calls has promised that calls of the rank come one after the other.
@@ -172,7 +173,7 @@ impl Comm {
         let default_choice = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
-            thread: 0,
+            thread: None,
             home: 0,
             in_turn: false,
             slow_path: !matches!(default_choice, Choice::Auto),
@@ -253,7 +254,7 @@ impl Comm {
     /// Takes part in run `run`, on the calling thread, which is `thread`.
     #[inline(always)]
     pub(crate) fn join_run(&mut self, thread: &'static Thread, run: u64) {
-        self.thread = this_thread();
+        self.thread = Some(thread);
         self.home = std::ptr::from_ref(self).addr();
         self.port.join_run(run);
         let line = self.port.line();
@@ -307,7 +308,8 @@ impl Comm {
     /// Runs `f` with this communicator on a thread of the caller's own
     /// ([`Team::external`](crate::Team::external)) and returns as an error what
     /// would otherwise be thrown through the thread: a failed collective, or a
-    /// panic of `f`, which is then passed on to the other ranks.
+    /// panic of `f`, which is then passed on to the other ranks. So does a thread that a run's
+    /// closure has lent its communicator to; the cause then is what the run returns.
     ///
     /// # Errors
     /// As [`Team::run`](crate::Team::run); ranks other than the one with the
@@ -333,10 +335,6 @@ impl Comm {
     /// ```
     #[inline]
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        if self.roster.is_none() && !self.is_held_here() {
-            // Whether it can or not: the calls say.
-            self.claim();
-        }
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
         let f = std::panic::AssertUnwindSafe(|| f(self));
@@ -368,8 +366,19 @@ impl Comm {
             let cause = if of_a_team { None } else { world.take_cause(run) };
             return cause.map_or(Error::Dead, |(error, _)| error);
         };
-        let is_over = run != world.run() || (of_a_team && !here.is_in(world, run));
-        if is_over || !(self.is_held_here() || self.is_free()) {
+        let claim = match self.is_held_here() || self.is_free() {
+            true => Claim::Holds,
+            // Nothing to pass on. (A refused call has ended it, perhaps.)
+            false if world.is_poisoned(run) => return cause,
+            // The thread may have made no call yet since the rank was another's.
+            false => self.claim(),
+        };
+        let is_in = match claim {
+            Claim::Holds => !of_a_team || here.is_in(world, run),
+            Claim::Borrows => self.port.id() == fabric.id(),
+            Claim::Over | Claim::Refused(_) => false,
+        };
+        if run != world.run() || !is_in {
             return cause; // It has no say in the run that is going on.
         }
         let late = world.poison(run, member, Some(cause));

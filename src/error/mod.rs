@@ -328,9 +328,7 @@ fn message_of(payload: &(dyn Any + Send)) -> String {
 /// Says `what` on the standard error at once; nothing can be done where that is
 /// closed.
 pub(crate) fn say(what: &str) {
-    // The standard error has a lock.
-    #[cfg(not(loom))]
-    let _inside = crate::fork::inside();
+    // Not `fork::inside`: the standard error has a lock, and a thread that has it may fork.
     let _: Result<_, _> = writeln!(std::io::stderr(), "phalanx: {what}");
 }
 

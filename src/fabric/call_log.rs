@@ -45,6 +45,12 @@ pub(crate) struct RankState {
     /// How many communicators of the rank there are in a run: its number, and the count in the low
     /// bits ([`COUNT_BITS`]). Changed when one is made or dropped.
     pub(super) comms: sync::AtomicU64,
+    /// The address of the [`ThreadMark`] of the thread that has scopes of requests open on
+    /// communicators of the rank; else 0. That thread alone writes it.
+    pub(super) scopes: sync::AtomicU64,
+    /// While a run's communicator is lent, and until the rank's own thread has it back: that
+    /// thread; else null.
+    pub(super) own: sync::AtomicPtr<Thread>,
 }
 
 /// [`RankState::holder`] of a rank that no thread holds.
@@ -117,6 +123,8 @@ impl RankState {
     /// The calling thread, whose mark this is, ends: nobody holds the rank, if that did.
     #[cfg(not(loom))]
     pub(crate) fn let_go(&self, mark: &'static ThreadMark) {
+        // (It may have been taken out of them.)
+        self.close_scope(mark, 0);
         let (done, lost) = (sync::Ordering::Release, sync::Ordering::Relaxed);
         // Release: who holds the rank next finds what this one did. Pairs with `hold_after`.
         let _: Result<_, _> = self.holder.compare_exchange(mark.word(), nobody(), done, lost);
@@ -127,6 +135,36 @@ impl RankState {
     pub(crate) fn begin_comms(&self, run: u64) {
         // Relaxed: by the rank's own thread, before it makes another.
         self.comms.store(run << COUNT_BITS | 1, sync::Ordering::Relaxed);
+        // The scopes of the run before are over, whatever was put in their places.
+        self.scopes.store(0, sync::Ordering::Relaxed);
+    }
+
+    /// The calling thread, whose mark this is, and which holds the rank or borrows its
+    /// communicator, opens a scope of requests; returns what [`close_scope`](RankState::close_scope)
+    /// needs.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn open_scope(&self, mark: &'static ThreadMark) -> u64 {
+        // Relaxed, here and below: another thread comes to a communicator of the rank by a word of
+        // the program's (it is lent, or given), or by `let_go`.
+        let before = self.scopes.load(sync::Ordering::Relaxed);
+        self.scopes.store(mark.word(), sync::Ordering::Relaxed);
+        before
+    }
+
+    /// The scope is over, and no call that it has started is under way.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(crate) fn close_scope(&self, mark: &'static ThreadMark, before: u64) {
+        if self.scopes.load(sync::Ordering::Relaxed) == mark.word() {
+            self.scopes.store(before, sync::Ordering::Relaxed);
+        }
+    }
+
+    /// Whether another thread than the one whose mark this is has a scope of requests open.
+    #[cfg(not(loom))]
+    pub(crate) fn has_scope_elsewhere(&self, mark: &'static ThreadMark) -> bool {
+        ![0, mark.word()].contains(&self.scopes.load(sync::Ordering::Relaxed))
     }
 
     /// So many more communicators, if run `run` is still going on.

@@ -102,6 +102,8 @@ impl TeamState {
             thread: AtomicPtr::new(std::ptr::null_mut()),
             holder: AtomicU64::new(nobody()),
             comms: word(),
+            scopes: word(),
+            own: AtomicPtr::new(std::ptr::null_mut()),
         };
         Ok(TeamState {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
@@ -147,8 +149,8 @@ impl TeamState {
     /// To be shared by its ranks. A child of a fork will know of it.
     #[cfg(not(loom))]
     pub(crate) fn shared(self) -> Arc<Self> {
-        let (world, _inside) = (Arc::new(self), crate::fork::inside());
         crate::fork::watch(close_all);
+        let (world, _inside) = (Arc::new(self), crate::fork::inside());
         let mut worlds = WORLDS.lock().unwrap_or_else(|e| e.into_inner());
         worlds.retain(|it| it.strong_count() > 0);
         worlds.push(Arc::downgrade(&world));
@@ -253,16 +255,46 @@ impl TeamState {
         self.lines[rank].thread.store(thread, Ordering::Release);
     }
 
-    /// `thread`, the calling one, ends: no thread is `rank`, or holds it, if that was it.
+    /// `thread`, the calling one, ends. If it was `rank`, the rank's own thread is again, of which
+    /// it was lent a communicator, or no thread; and nobody holds the rank, if it did.
     #[cfg(not(loom))]
     pub(crate) fn rise(&self, rank: usize, thread: &'static Thread) {
         let (line, holder) = (&self.lines[rank], thread);
         let thread = std::ptr::from_ref(thread).cast_mut();
-        let (done, lost) = (Ordering::Relaxed, Ordering::Relaxed);
-        // Relaxed: who misses it finds a thread that waits for nobody.
-        let _: Result<_, _> =
-            line.thread.compare_exchange(thread, std::ptr::null_mut(), done, lost);
+        // Ordering: as in `own` and in `sit`. Who misses it finds a thread that waits for nobody.
+        let own = line.own.load(Ordering::Acquire);
+        let (done, lost) = (Ordering::Release, Ordering::Relaxed);
+        let _: Result<_, _> = line.thread.compare_exchange(thread, own, done, lost);
         line.let_go(holder.mark());
+    }
+
+    /// A communicator of `rank`, whose own thread in the run is `own`, is lent to another thread.
+    #[cfg(not(loom))]
+    pub(crate) fn lend(&self, rank: usize, own: &'static Thread) {
+        // Release: who finds the thread finds its words. Pairs with the load in `own`.
+        self.lines[rank].own.store(std::ptr::from_ref(own).cast_mut(), Ordering::Release);
+    }
+
+    /// `thread`, the calling one, which is `rank`'s own, has back what it has lent.
+    #[cfg(not(loom))]
+    pub(crate) fn come_home(&self, rank: usize, thread: &'static Thread) {
+        self.sit(rank, thread);
+        // Relaxed: who misses it finds the same thread twice.
+        self.lines[rank].own.store(std::ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// `rank`'s own thread, if another has been lent its communicator.
+    #[cfg(not(loom))]
+    fn own(&self, rank: usize) -> Option<&'static Thread> {
+        // Acquire: pairs with the store in `lend`.
+        let own = self.lines[rank].own.load(Ordering::Acquire);
+        // SAFETY: null, or made of a `&'static Thread` (`lend`).
+        unsafe { own.as_ref() }
+    }
+
+    #[cfg(loom)]
+    fn own(&self, _: usize) -> Option<&'static Thread> {
+        None // The models lend nothing.
     }
 
     /// Whether the calling thread holds `rank`.
@@ -277,7 +309,7 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn take_back(&self, rank: usize, thread: &'static Thread) {
         if !self.lines[rank].mark().is_here() {
-            self.sit(rank, thread);
+            self.come_home(rank, thread);
         }
     }
 
@@ -338,7 +370,10 @@ impl TeamState {
         drop(slot);
         drop(inside);
         #[cfg(not(loom))]
-        (0..self.ranks()).filter_map(|it| self.thread(it)).for_each(|it| it.call_home(self));
+        for rank in 0..self.ranks() {
+            let threads = [self.thread(rank), self.own(rank)];
+            threads.into_iter().flatten().for_each(|it| it.call_home(self));
+        }
         // Nobody has asked for it. Whoever calls this may owe others its memory,
         // and must not unwind here.
         discard(old);
@@ -455,7 +490,10 @@ impl TeamState {
 
     fn standing(&self, rank: usize, run: u64) -> RankReport {
         let thread = self.thread(rank);
-        let doing = match thread.and_then(|thread| Some((thread.waits_in(), thread.awaited()?))) {
+        // One that was lent the communicator goes on with its own work, as the rank's own does.
+        let mut threads = [thread, self.own(rank)].into_iter().flatten();
+        let wait = threads.find_map(|thread| Some((thread.waits_in(), thread.awaited()?)));
+        let doing = match wait {
             Some((world, ANYBODY)) if world == self.id => Activity::WaitsForAny,
             Some((world, peer)) if world == self.id => Activity::WaitsFor(peer),
             Some(_) => Activity::WaitsElsewhere,

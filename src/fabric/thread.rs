@@ -514,6 +514,7 @@ mod here {
                     discard(world);
                 }
             }
+            self.0.mark.be_nobodys();
             let _inside = crate::fork::inside();
             IDLE.lock().unwrap_or_else(|e| e.into_inner()).push(self.0);
         }

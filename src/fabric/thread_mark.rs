@@ -77,11 +77,21 @@ impl ThreadMark {
 
     /// From now on it is the calling thread's, which has started nothing.
     pub(super) fn be_here(&self) {
+        self.be_of(this_thread());
+    }
+
+    /// From now on it is nobody's: the calling thread, whose it was, ends, and its number may be a
+    /// later thread's.
+    pub(super) fn be_nobodys(&self) {
+        self.be_of(0);
+    }
+
+    fn be_of(&self, thread: usize) {
         for count in [&self.started, &self.working] {
             count.store(0, Relaxed);
         }
         for word in [&self.for_calls, &self.for_starts] {
-            word.store(this_thread(), Relaxed);
+            word.store(thread, Relaxed);
         }
     }
 

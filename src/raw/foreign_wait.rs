@@ -69,7 +69,8 @@ impl Waits {
 /// The calling thread uses the communicator from now on.
 ///
 /// # Safety
-/// All threads that use it do so one after the other, each after the one before has told it so.
+/// All threads that use it do so one after the other, each after the one before has told it so;
+/// none of them has a scope of requests open on a communicator of the rank meanwhile.
 #[inline]
 pub unsafe fn adopt(comm: &mut Comm) {
     // SAFETY: passed on.
@@ -87,7 +88,8 @@ pub unsafe fn take_turns(comm: &mut Comm) {
 }
 
 /// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if
-/// the rank has split off others, and is no other rank's.
+/// the rank has split off others, and is no other rank's; and none goes to another thread while one
+/// has a scope of requests open on the rank.
 ///
 /// # Safety
 /// As [`adopt`].

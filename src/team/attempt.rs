@@ -29,6 +29,11 @@ impl<E> Attempt<E> {
     }
 
     fn outcome<T>(self, result: Result<Vec<T>, Error>) -> Result<Vec<T>, TryError<E>> {
+        if let Err(Error::Forked) = result {
+            // Ranks of the parent may have been writing there when it forked.
+            std::mem::forget(self);
+            return Err(TryError::Run(Error::Forked));
+        }
         let mut errors = self.0.into_inner().unwrap_or_else(|e| e.into_inner());
         result.map_err(|error| {
             // A rank's sub-communicators are dropped before its error is known. A peer may miss

@@ -396,6 +396,11 @@ impl Team {
             let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
             return match self.dispatch(busy, RunBody::marking(&f, &mut results)) {
                 Ok(()) => Ok(results.into_iter().flatten().collect()),
+                Err(Error::Forked) => {
+                    // Ranks of the parent may have been writing there when it forked.
+                    std::mem::forget(results);
+                    Err(Error::Forked)
+                }
                 Err(error) => {
                     Err(error.with_returned(|rank| error_in_words(results[rank].as_ref()?)))
                 }

@@ -120,18 +120,14 @@ fn a_rank_with_two_communicators_stays_on_a_thread_that_lives() {
     watched(|| {
         let mut comm = Team::external(1).unwrap().remove(0);
         let mut child = comm.split(0, 0);
-        let error = on_new_thread(|| child.protect(|child| child.barrier())).unwrap_err();
-        let Error::Stale { what } = &error else { panic!("{error}") };
-        assert!(what.contains("has not ended"), "{error}");
-
-        let mut comm = Team::external(1).unwrap().remove(0);
-        let mut child = comm.split(0, 0);
         let (used, wait) = channel::<()>();
         let (go, gone) = channel::<()>();
         std::thread::scope(|s| {
             let comm = &mut comm;
             s.spawn(move || {
-                drop(child.protect(|child| child.barrier()));
+                let error = child.protect(|child| child.barrier()).unwrap_err();
+                let Error::Stale { what } = &error else { panic!("{error}") };
+                assert!(what.contains("has not ended"), "{error}");
                 drop(child);
                 used.send(()).unwrap();
                 gone.recv().unwrap();
@@ -141,6 +137,172 @@ fn a_rank_with_two_communicators_stays_on_a_thread_that_lives() {
             // The other call was refused, and that has ended the run.
             assert!(comm.protect(|comm| comm.barrier()).is_err());
         });
+    });
+}
+
+/// A barrier on another thread, on a communicator of a rank that has a scope of requests open here.
+fn refused_for_a_scope(comm: &mut Comm) {
+    let error = on_new_thread(|| comm.protect(|comm| comm.barrier())).unwrap_err();
+    let Error::Stale { what } = &error else { panic!("{error}") };
+    assert!(what.contains("scope of requests"), "{error}");
+}
+
+/// The thread that has the scope goes on with its calls in any other call: of another team, say.
+#[test]
+fn a_rank_with_an_open_scope_goes_to_no_other_thread() {
+    type Case = fn(&mut Comm);
+    const CASES: [Case; 6] = [
+        |comm| comm.requests(|scope| refused_for_a_scope(scope.comm())),
+        |comm| {
+            let mut got = [0u8; 5000];
+            let error = comm.protect(|comm| {
+                comm.requests(|scope| {
+                    let request = scope.recv_tagged(&mut got, 0, 1);
+                    refused_for_a_scope(scope.comm());
+                    scope.wait(request);
+                });
+            });
+            assert!(error.is_err());
+        },
+        // One scope in another; and after it.
+        |comm| {
+            comm.requests(|scope| {
+                scope.comm().requests(|_| ());
+                refused_for_a_scope(scope.comm());
+            });
+        },
+        |comm| {
+            comm.requests(|scope| {
+                drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                    scope.comm().requests(|_| std::panic::resume_unwind(Box::new(())))
+                })));
+                refused_for_a_scope(scope.comm());
+            });
+        },
+        // On a communicator that takes the place of the scope's, and is the rank's only one then.
+        |comm| {
+            let child = comm.split(0, 0);
+            comm.requests(|scope| {
+                drop(std::mem::replace(scope.comm(), child));
+                refused_for_a_scope(scope.comm());
+            });
+        },
+        // Of a thread that has been lent the communicator.
+        |comm| {
+            on_new_thread(|| comm.requests(|scope| refused_for_a_scope(scope.comm())));
+        },
+    ];
+    watched(|| {
+        let team = Team::builder().ranks(1).build().unwrap();
+        for case in CASES {
+            let mut comm = Team::external(1).unwrap().remove(0);
+            on_new_thread(|| comm.barrier());
+            comm.requests(|scope| scope.comm().barrier());
+            on_new_thread(|| comm.requests(|scope| scope.comm().barrier()));
+            case(&mut comm);
+
+            assert!(team.run(|comm| case(comm)).is_err());
+            // The scope is over: the rank goes to others again.
+            let ended = team.run(|comm| {
+                comm.requests(|scope| scope.comm().barrier());
+                on_new_thread(|| comm.requests(|scope| scope.comm().barrier()));
+                on_new_thread(|| comm.barrier());
+                comm.requests(|scope| scope.comm().barrier());
+            });
+            ended.unwrap();
+        }
+    });
+}
+
+/// After the loan, and before the rank's next call.
+#[test]
+fn a_rank_that_has_lent_its_communicator_is_its_own_again() {
+    watched(|| {
+        let limit = Duration::from_millis(200);
+        let team = Team::builder().ranks(2).deadline(limit).build().unwrap();
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        let error = team.run(|comm| {
+            if comm.rank() == 0 {
+                on_new_thread(|| comm.barrier());
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            } else {
+                comm.barrier();
+                assert!(comm.protect(|comm| comm.barrier()).is_err());
+                is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+        });
+        let error = error.unwrap_err();
+        let Error::Deadline { ranks, .. } = &error else { panic!("{error}") };
+        assert_eq!(ranks[0].doing, Activity::Computes, "{error}");
+    });
+}
+
+/// A run that the rank's own thread has started inside hears of a failure after a loan, too.
+#[test]
+fn a_run_inside_ends_with_that_of_a_rank_that_has_lent_its_communicator() {
+    watched(|| {
+        let [team, inner] = [2, 2].map(|ranks| Team::builder().ranks(ranks).build().unwrap());
+        let lent = std::sync::Barrier::new(2);
+        let error = team.run(|comm| {
+            if comm.rank() == 0 {
+                on_new_thread(|| comm.barrier());
+                let inside = inner.run(|comm| {
+                    if comm.rank() == 0 {
+                        lent.wait();
+                    }
+                    loop {
+                        comm.check();
+                        std::thread::yield_now();
+                    }
+                });
+                inside.map(|_: Vec<()>| ()).unwrap_err();
+            } else {
+                comm.barrier();
+                lent.wait();
+                bomb();
+            }
+        });
+        assert!(matches!(error, Err(Error::Panicked { rank: 1, .. })), "{error:?}");
+    });
+}
+
+/// A panic that `protect` catches, on a thread that has been lent a run's communicator, or on the
+/// rank's own after that, is the run's end.
+#[test]
+fn a_panic_in_protect_on_a_lent_communicator_ends_the_run() {
+    watched(|| {
+        let team = Team::builder().ranks(2).build().unwrap();
+        for (on_lent, calls) in [(true, true), (true, false), (false, false)] {
+            let result = team.run(|comm| {
+                if comm.rank() == 0 {
+                    let mut protected = |calls: bool| {
+                        let ended = comm.protect(|comm| {
+                            if calls {
+                                comm.barrier();
+                            }
+                            bomb();
+                        });
+                        assert!(matches!(ended, Err(Error::Dead)), "{ended:?}");
+                    };
+                    match on_lent {
+                        true => on_new_thread(|| protected(calls)),
+                        false => {
+                            on_new_thread(|| comm.barrier());
+                            comm.protect(|_| bomb()).unwrap_err();
+                        }
+                    }
+                } else {
+                    (0..3).for_each(|_| comm.barrier());
+                }
+            });
+            let Err(Error::Panicked { rank: 0, message, .. }) = &result else {
+                panic!("{on_lent}, {calls}: {result:?}")
+            };
+            // Not that of an assertion here.
+            assert_eq!(message, "bomb", "{on_lent}, {calls}");
+        }
     });
 }
 

@@ -192,6 +192,7 @@ impl Comm {
         let desk = self.work.desk.take().unwrap_or_default();
         let thread = Thread::here();
         let open = Open::new(desk, self.port.is_recorded(), thread.mark());
+        let opened = self.open_scope(thread, &SIG, at);
         let id = self.port.id();
         let within = || {
             let (open, failed_tests) = (&open, 0);
@@ -204,12 +205,14 @@ impl Comm {
         let payload = match result {
             Ok(result) => {
                 self.port.end_early(open.address());
+                self.close_scope(thread, opened);
                 self.work.desk = Some(open.into_desk());
                 return result;
             }
             Err(payload) => payload,
         };
         open.abandon();
+        self.close_scope(thread, opened);
         match open.take_failure() {
             // Another call has ended for it, by this payload.
             Some((Failure::Panicked(first), _)) => resume_unwind(first),

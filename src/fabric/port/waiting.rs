@@ -445,11 +445,11 @@ impl Port {
         self.state = PortState::Dead;
         self.pass = CLOSED;
         let fabric = self.fabric.clone();
-        let member = fabric.member(self.rank);
-        drop(fabric.world().poison(self.run, member, None));
         if fabric.world().is_of_parent() {
             return;
         }
+        let member = fabric.member(self.rank);
+        drop(fabric.world().poison(self.run, member, None));
         fabric.leave(self.rank);
         let me = self.rank;
         if !fabric.world().is_inside(member) {
