@@ -101,11 +101,16 @@ int phalanx_call_main(main_function function, int rank, int argc, char **argv, c
   if (__sigsetjmp((struct __jmp_buf_tag *)(void *)frame->cut.__cancel_jmp_buf, 0)) {
     frame->is_cut = 1;
     frame->code = 0;
+    if (frame->process != getpid())
+      exit(0);
   } else {
     __pthread_register_cancel(&frame->cut);
     if (setjmp(frame->at) == 0) {
       current = frame;
       frame->code = function(argc, argv, envp);
+      /* A child of a fork is a process of its own, which ends as C says. */
+      if (frame->process != getpid())
+        exit(frame->code);
     } else {
       *exited = frame->caller;
     }

@@ -273,6 +273,13 @@ impl Thread {
             Some(Seen { world, rank, peer, site: None })
         };
         let mut circle = steps.iter().map(seen).collect::<Option<Vec<_>>>()?;
+        // A thread that waits as another rank of the world than the awaited one may have handed
+        // that one over to a thread that has not called yet.
+        let next = circle.iter().skip(1).chain(circle.first());
+        let is_other = |(it, next): (&Seen, &Seen)| it.world == next.world && it.peer != next.rank;
+        if circle.iter().zip(next).any(is_other) {
+            return None;
+        }
         if circle.iter().all(|it| it.world == world) {
             return Some(circle);
         }

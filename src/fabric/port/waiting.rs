@@ -369,7 +369,8 @@ impl Waiter<'_> {
         let mut number = None;
         loop {
             let peer_wait = patience.is_long().then(|| world.wait_of(it));
-            if is_done() {
+            // In a child of a fork nobody comes, and nobody touches its copy of the memory.
+            if is_done() || world.is_of_parent() {
                 break;
             }
             if let Some(peer_wait) = peer_wait {
