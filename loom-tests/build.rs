@@ -93,7 +93,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_leaving_unpoisoned",
         "../src/fabric/port",
         &[(
-            "drop(fabric.world().poison(self.run, member, None));\n        fabric.leave(self.rank);",
+            "drop(fabric.world().poison(self.run, member, None));\n        \
+             fabric.leave(self.rank);",
             "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, member, \
              None));",
         )],

@@ -140,8 +140,7 @@ impl RankState {
     }
 
     /// The calling thread, whose mark this is, and which holds the rank or borrows its
-    /// communicator, opens a scope of requests; returns what [`close_scope`](RankState::close_scope)
-    /// needs.
+    /// communicator, opens a scope of requests; returns what `close_scope` needs.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn open_scope(&self, mark: &'static ThreadMark) -> u64 {
