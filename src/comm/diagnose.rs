@@ -300,8 +300,9 @@ impl Comm {
         let (fabric, since) = (self.port.fabric(), Instant::now());
         let records = fabric.world().records(peer);
         loop {
-            let there = records.find(mine.comm, mine.number & 0xff);
-            let is_late = since.elapsed() >= SOON || mine.comm != fabric.id();
+            let is_it = |it: &CallRecord| (it.comm, it.call) == (mine.comm, mine.call);
+            let there = records.latest_of_run(is_it);
+            let is_late = since.elapsed() >= SOON || mine.call == 0;
             if there.is_some() || is_late || fabric.world().has_left(peer, self.port.run()) {
                 return there;
             }
