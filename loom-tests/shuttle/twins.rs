@@ -10,8 +10,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "protect: passes no panic on",
-        "if is_over || !(self.is_held_here() || self.is_free()) {",
-        "if TWIN || is_over || !(self.is_held_here() || self.is_free()) {",
+        "if run != world.run() || !is_in { return cause; }",
+        "if TWIN || run != world.run() || !is_in { return cause; }",
     ),
     (
         "drop: a thread's panic is not told",
