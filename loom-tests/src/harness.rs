@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 /// ends at the first failure.
 const SHORT: usize = 2;
 
-/// So many executions, which take minutes, the short form leaves out.
+/// Models of so many executions, which take minutes, the short form leaves out; those of four
+/// ranks, too.
 const NIGHT: usize = 300_000;
 
 /// A model: a body that loom runs in every interleaving, and what must come
@@ -118,7 +119,7 @@ impl Model {
     pub(crate) fn check(&self) {
         let mut rows = Rows(Vec::new());
         let is_short = std::env::var("PHALANX_MODELS").is_ok_and(|form| form == "short");
-        if is_short && self.floor >= NIGHT {
+        if is_short && (self.floor >= NIGHT || self.ranks > 3) {
             let row = format!("{:<50} | left to .ci/night: {} executions", self.name, self.floor);
             return rows.0.push(row);
         }
