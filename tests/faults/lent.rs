@@ -201,7 +201,7 @@ fn a_rank_with_an_open_scope_goes_to_no_other_thread() {
             on_new_thread(|| comm.requests(|scope| scope.comm().barrier()));
             case(&mut comm);
 
-            assert!(team.run(|comm| case(comm)).is_err());
+            assert!(team.run(case).is_err());
             // The scope is over: the rank goes to others again.
             let ended = team.run(|comm| {
                 comm.requests(|scope| scope.comm().barrier());
