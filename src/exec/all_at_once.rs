@@ -63,7 +63,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
 }
 
 /// Every rank shows that it has come, and looks for all others.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn disseminate(port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
     port.show_all(0, 1, |_| ());
@@ -81,7 +81,7 @@ fn disseminate(port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
 
 /// Everybody shows its vector to everybody, and combines all of them itself.
 /// `all` is scratch space for addresses.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn all_reduce<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -106,7 +106,7 @@ fn all_reduce<T: Element, O: Operator<T>>(
             1 - rank,
             buf.len(),
             size_of::<T>(),
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             |body| {
                 // SAFETY: the peer shows as many elements of the same type
                 // (fingerprint and length agree) until we show something again.
@@ -174,7 +174,7 @@ enum ExchangeInput<'a, T> {
 
 /// Every rank shows a slice; elements `part` of each rank's go into `to`, in rank order. An
 /// all-gather takes the whole slices, an all-to-all the own block of each.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn exchange<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -238,7 +238,7 @@ fn exchange<T: Element>(
 ///
 /// They are combined as the hypercube's scan does it (`SCAN-HCUBE`): aligned blocks of
 /// powers of two, from the right. That is the tree of [`by_tree`].
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn scan<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -314,7 +314,7 @@ enum EagerTree {
 /// # Safety
 /// Of the ranks that `tree` names, but for the own one, `all` has the addresses of as
 /// many elements of `T` as in `buf`, in any alignment, and nobody writes them now.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn combine_all<T: Element, O: Operator<T>>(
     rank: usize,
     all: &[*mut u8],
@@ -341,7 +341,7 @@ unsafe fn combine_all<T: Element, O: Operator<T>>(
 ///
 /// # Safety
 /// As there; `own` has `N` elements.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn combine_some<const N: usize, T: Element, O: Operator<T>>(
     rank: usize,
     all: &[*mut u8],
@@ -367,7 +367,7 @@ unsafe fn combine_some<const N: usize, T: Element, O: Operator<T>>(
 ///
 /// # Safety
 /// There is room for `data` at `body`, which is no memory of ours.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) unsafe fn put<T: Element>(data: &[T], body: *mut u8) {
     // SAFETY: by the contract; the body's alignment may be less than theirs.
     unsafe {
@@ -386,7 +386,7 @@ pub(crate) unsafe fn put<T: Element>(data: &[T], body: *mut u8) {
 ///
 /// # Safety
 /// There are as many elements of `T` at `body` as in `data`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) unsafe fn get<T: Element>(body: *const u8, data: &mut [T]) {
     // SAFETY: by the contract; the body's alignment may be less than theirs.
     unsafe {
@@ -407,7 +407,7 @@ pub(crate) unsafe fn get<T: Element>(body: *const u8, data: &mut [T]) {
 }
 
 /// Copies elements. One, the usual case, without a loop.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn copy<T: Element>(from: &[T], to: &mut [T]) {
     match (from, &mut *to) {
         ([x], [to]) => *to = *x,
@@ -420,7 +420,7 @@ pub(crate) fn copy<T: Element>(from: &[T], to: &mut [T]) {
 /// # Safety
 /// There are as many elements of `T` at `body` as in `own`, and nobody writes
 /// them now.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) unsafe fn join<T: Element, O: Operator<T>>(
     body: *const u8,
     own: &mut [T],

@@ -65,7 +65,7 @@ fn barrier(port: &mut Port) -> Result<(), Stop> {
 }
 
 /// Interval halving (`BC-ANY`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn broadcast<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -81,7 +81,7 @@ fn broadcast<T: Element>(
 }
 
 /// The root of two ranks combines what the other one sends with its own (`RED-ANY`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn reduce_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -97,7 +97,7 @@ fn reduce_pair<T: Element, O: Operator<T>>(
 }
 
 /// Rank 1 of two combines what rank 0 sends with its own (`SCAN-HCUBE`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn scan_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
@@ -112,7 +112,7 @@ fn scan_pair<T: Element, O: Operator<T>>(
 }
 
 /// Rank 1 of two gets what rank 0 has, which gets the identity, if there is one (`SCAN-HCUBE`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn exclusive_scan_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -128,7 +128,7 @@ fn exclusive_scan_pair<T: Element>(
 }
 
 /// The root of two ranks gets the other one's block (`GA-ANY`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn gather_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -154,7 +154,7 @@ fn gather_pair<T: Element>(
 }
 
 /// The root of two ranks sends the other one's block (`SC-ANY`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn scatter_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
@@ -173,7 +173,7 @@ fn scatter_pair<T: Element>(
 }
 
 /// Two ranks send each other the other one's block, and combine their own (`RS-ANY`).
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn reduce_scatter_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     (all, mine): (&[T], &mut [T]),
@@ -189,7 +189,7 @@ fn reduce_scatter_pair<T: Element, O: Operator<T>>(
 }
 
 /// Combines what the other one of two ranks sends with `buf`, in rank order.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn receive_onto<T: Element, O: Operator<T>>(
     port: &mut Port,
     buf: &mut [T],
@@ -201,7 +201,7 @@ fn receive_onto<T: Element, O: Operator<T>>(
         1 - rank,
         buf.len(),
         size_of::<T>(),
-        #[inline(always)]
+        #[cfg_attr(not(debug_assertions), inline(always))]
         |body| {
             // SAFETY: as in `get_from`.
             unsafe { join(body, buf, rank == 1, op) }
@@ -213,7 +213,7 @@ fn receive_onto<T: Element, O: Operator<T>>(
 
 /// The only message of a call of two ranks, to the other one. No user code runs, and nothing is
 /// handed over by address: a rank that fails owes nobody anything.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn send<T: Element>(port: &mut Port, begun: StartedCall, data: &[T]) -> Result<(), Stop> {
     let peer = 1 - port.rank();
     // On record before it waits, else when the message is gone.
@@ -230,7 +230,7 @@ fn send<T: Element>(port: &mut Port, begun: StartedCall, data: &[T]) -> Result<(
 }
 
 /// The only message of a call of two ranks, from the other one.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn receive<T: Element>(port: &mut Port, begun: StartedCall, buf: &mut [T]) -> Result<(), Stop> {
     port.log_call(begun);
     get_from(port, buf, 1 - port.rank())
@@ -250,7 +250,7 @@ fn halve<T: Element>(port: &mut Port, buf: &mut [T], root: usize) -> Result<(), 
     Ok(())
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn put_to<T: Element>(port: &mut Port, buf: &[T], peer: usize) -> Result<(), Stop> {
     port.post_copy(peer, buf.len(), size_of::<T>(), |body| {
         // SAFETY: there is room for `buf`.
@@ -258,7 +258,7 @@ fn put_to<T: Element>(port: &mut Port, buf: &[T], peer: usize) -> Result<(), Sto
     })
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn get_from<T: Element>(port: &mut Port, buf: &mut [T], peer: usize) -> Result<(), Stop> {
     port.take_copy(peer, buf.len(), size_of::<T>(), |body| {
         // SAFETY: the peer wrote as many elements of the same type (fingerprint
@@ -269,7 +269,7 @@ fn get_from<T: Element>(port: &mut Port, buf: &mut [T], peer: usize) -> Result<(
 
 /// Recursive doubling (`AR-ANY`). The lower operand stands on the left, and partners
 /// have neighbouring intervals: operands are combined in rank order.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn all_reduce<T: Element, O: Operator<T>>(
     port: &mut Port,
     buf: &mut [T],

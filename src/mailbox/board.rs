@@ -80,7 +80,7 @@ impl Board {
     ///
     /// # Safety
     /// As [`show`](Board::show), which follows.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn write_brief(&self, fill: impl FnOnce(*mut u8)) {
         // By the contract nobody reads the room now.
         self.brief.with_mut(|room| fill(room.cast()));
@@ -90,7 +90,7 @@ impl Board {
     ///
     /// # Safety
     /// As [`notice`](Board::notice).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn brief(&self) -> *mut u8 {
         self.brief.with(|room| room.cast_mut().cast())
     }
@@ -101,7 +101,7 @@ impl Board {
     /// - Only the owner calls this.
     /// - Of the owner's previous call with a notice, every peer that could
     ///   read it has finished or left.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn show(&self, call: u64, notice: Notice) {
         // SAFETY: by the contract nobody reads the notice now.
         self.notice.with_mut(|n| unsafe { *n = notice });
@@ -111,7 +111,7 @@ impl Board {
     }
 
     /// The number of the owner's latest call with a notice.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn look(&self) -> u64 {
         // Ordering: pairs with the store in `show`.
         self.entered.load(consume(Site::Entered))
@@ -122,14 +122,14 @@ impl Board {
     /// # Safety
     /// The caller is in call `c`, has seen `look() == c`, and has not yet
     /// declared call `c` finished on its own board.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn notice(&self) -> Notice {
         // SAFETY: the owner writes again only after the caller has finished.
         self.notice.with(|n| unsafe { *n })
     }
 
     /// Declares the owner done with all foreign memory of call `call`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&self, call: u64) {
         // Ordering: everything the owner read or wrote elsewhere comes before;
         // pairs with the load in `has_finished`. Streaming stores are not
@@ -139,7 +139,7 @@ impl Board {
     }
 
     /// Whether the owner is done with call `call`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_finished(&self, call: u64) -> bool {
         // Ordering: pairs with the store in `finish`.
         self.finished.load(consume(Site::Finished)) >= call

@@ -47,7 +47,7 @@ const SECOND: usize = INLINE - FIRST;
 /// Where in a body a payload of up to [`LONG`] bytes begins. What does not fit the
 /// first line has the second one for itself, if that will do: the first is then
 /// written at one go, together with its word, while the peer looks at it.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) const fn offset(bytes: usize) -> usize {
     if bytes <= FIRST {
         0
@@ -63,7 +63,7 @@ pub(crate) const fn offset(bytes: usize) -> usize {
 ///
 /// # Safety
 /// `body` is a slot's; a payload with its length has more than 60 bytes.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) unsafe fn pack(
     body: *mut u8,
     len: Option<usize>,
@@ -131,7 +131,7 @@ impl Slot {
     ///
     /// # Safety
     /// Nobody else accesses the body now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn write(&self, header: Header, fill: impl FnOnce(*mut u8)) {
         self.body.with_mut(|body| {
             // SAFETY: by the contract.
@@ -143,13 +143,13 @@ impl Slot {
     }
 
     /// A hint that the first line will be read.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn fetch_first_line(&self) {
         crate::sync::fetch(std::ptr::from_ref(self).cast());
     }
 
     /// A hint that the second line will be read.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn fetch_second_line(&self) {
         crate::sync::fetch(std::ptr::from_ref(self).cast::<u8>().wrapping_add(64));
     }
@@ -159,7 +159,7 @@ impl Slot {
     /// # Safety
     /// The body has been written, before the caller, and nobody writes it
     /// now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
         // SAFETY: by the contract.
         self.body.with(|body| unsafe {
@@ -270,7 +270,7 @@ impl Cursor {
     }
 
     /// Learns that the peer is done with `consumed` messages, if that is news.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn learn(&mut self, consumed: u32) {
         if (consumed.wrapping_sub(self.acked) as i32) > 0 {
             self.acked = consumed;
@@ -278,7 +278,7 @@ impl Cursor {
     }
 
     /// Whether the peer is done with message `n`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_acked(&self, n: u32) -> bool {
         self.acked.wrapping_sub(n) as i32 >= 0
     }
@@ -298,13 +298,13 @@ impl<'a> Endpoint<'a> {
     /// - `end` is the one counter record ever used with this end of this pair
     ///   of channels, and both it and they started from zero together (or
     ///   equally far ahead).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn new(out: &'a Channel, inc: &'a Channel, cursor: &'a mut Cursor) -> Self {
         Endpoint { out, inc, cursor }
     }
 
     /// Whether a slot is known to be free for the next message.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_room(&self) -> bool {
         // Message tx+1 overwrites message tx+1-SLOTS: the peer must be done
         // with that one.
@@ -312,7 +312,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Whether a slot is free for the next message.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn can_post(&mut self) -> bool {
         self.has_room() || {
             self.look_at_ack();
@@ -328,7 +328,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Whether the peer is done with message `n` of ours.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_acked(&mut self, n: u32) -> bool {
         self.cursor.has_acked(n) || {
             self.look_at_ack();
@@ -340,7 +340,7 @@ impl<'a> Endpoint<'a> {
     /// behind the pointer that it is given. Returns the message's number.
     ///
     /// The caller has seen [`can_post`](Endpoint::can_post) return true.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn post(&mut self, header: Header, fill: impl FnOnce(*mut u8)) -> u32 {
         let n = self.cursor.tx.wrapping_add(1);
         debug_assert!(self.cursor.has_acked(n.wrapping_sub(SLOTS)), "posted into a full channel");
@@ -363,7 +363,7 @@ impl<'a> Endpoint<'a> {
     ///
     /// # Safety
     /// - No other link posts with this eager buffer.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn eager_slot<'s>(
         &self,
         eager_buffer: &'s EagerBuffer,
@@ -377,7 +377,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Whether the next message has come.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn poll(&mut self) -> bool {
         let n = self.cursor.rx.wrapping_add(1);
         // Ordering: pairs with the store in the peer's `post`.
@@ -390,7 +390,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// [`poll`](Endpoint::poll), so many times.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn poll_for(&mut self, looks: u32) -> bool {
         let n = self.cursor.rx.wrapping_add(1);
         let slot = self.inc.slot(n);
@@ -407,7 +407,7 @@ impl<'a> Endpoint<'a> {
 
     /// [`poll_for`](Endpoint::poll_for) for a payload that goes on in the slot's second
     /// line: that one is fetched as the first is, so that both come at the same time.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn poll_two_lines_for(&mut self, looks: u32) -> bool {
         let n = self.cursor.rx.wrapping_add(1);
         let slot = self.inc.slot(n);
@@ -425,7 +425,7 @@ impl<'a> Endpoint<'a> {
 
     /// Reads the message that [`poll`](Endpoint::poll) announced: its header and a
     /// pointer to its [`INLINE`] payload bytes, aligned to 8.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn read<R>(&self, f: impl FnOnce(Header, *const u8) -> R) -> R {
         // In a stream the next message is there already, and comes while this one is taken. If
         // it is not, its slot's line is in this core's cache still: nothing moves.
@@ -438,7 +438,7 @@ impl<'a> Endpoint<'a> {
 
     /// Declares that this side is done with the message, and with all memory
     /// that it describes.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn consume(&mut self) {
         let n = self.cursor.rx.wrapping_add(1);
         self.cursor.rx = n;

@@ -63,7 +63,7 @@ impl ChannelTable {
     }
 
     /// From one row to the next.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn pitch(&self) -> usize {
         self.pitch
     }
@@ -91,7 +91,7 @@ impl ChannelTable {
 impl Deref for ChannelTable {
     type Target = [Channel];
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn deref(&self) -> &[Channel] {
         // SAFETY: the block owns the slice, and only ever lends it out shared.
         unsafe { self.channels.as_ref() }

@@ -48,7 +48,7 @@ impl EagerBuffer {
     }
 
     /// The place of message (or episode) `n`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn eager_slot(&self, n: u64) -> &EagerSlot {
         &self.0[(n % u64::from(SLOTS)) as usize]
     }
@@ -59,7 +59,7 @@ impl EagerSlot {
     ///
     /// # Safety
     /// Nobody else accesses the place now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn write(&self, fill: impl FnOnce(*mut u8)) {
         self.0.with_mut(|bytes| fill(bytes.cast()));
     }
@@ -68,7 +68,7 @@ impl EagerSlot {
     ///
     /// # Safety
     /// It has been written, before the caller, and nobody writes it now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn read<R>(&self, f: impl FnOnce(*const u8) -> R) -> R {
         self.0.with(|bytes| f(bytes.cast()))
     }

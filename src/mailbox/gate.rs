@@ -41,7 +41,7 @@ impl Gate {
         Gate { slots: [0, 1, 2, 3].map(|i| Slot::new(if episode == 0 { 0 } else { held(i) })) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn slot(&self, episode: u64) -> &Slot {
         &self.slots[(episode % u64::from(SLOTS)) as usize]
     }
@@ -51,7 +51,7 @@ impl Gate {
     /// # Safety
     /// - Only the owner calls this, with each episode once, in order.
     /// - It has seen every peer in the episode before.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn show(&self, episode: u64, header: Header, fill: impl FnOnce(*mut u8)) {
         let slot = self.slot(episode);
         // SAFETY: the slot was last used for `episode - 4`, which every peer
@@ -68,7 +68,7 @@ impl Gate {
     /// # Safety
     /// - As [`show`](Gate::show), before which this is called.
     /// - The eager buffer is used with this gate only.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn eager_slot<'s>(
         &self,
         eager_buffer: &'s EagerBuffer,
@@ -85,14 +85,14 @@ impl Gate {
     ///
     /// Equality is enough: it cannot have come further than one episode
     /// beyond what the caller has shown.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_shown(&self, episode: u64) -> bool {
         // Ordering: pairs with the store in `show`.
         self.slot(episode).word.load(consume(Site::Gate)) == episode
     }
 
     /// [`has_shown`](Gate::has_shown), asked so many times.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_shown_within(&self, episode: u64, looks: u32) -> bool {
         let word = &self.slot(episode).word;
         // Ordering: as in `has_shown`.
@@ -102,7 +102,7 @@ impl Gate {
     /// [`has_shown_within`](Gate::has_shown_within) for a payload that goes on in
     /// the slot's second line: that one is fetched as the first is, so that both
     /// come at the same time.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_shown_two_lines_within(&self, episode: u64, looks: u32) -> bool {
         let slot = self.slot(episode);
         (0..looks).any(|_| {
@@ -117,7 +117,7 @@ impl Gate {
     /// # Safety
     /// - The caller is a peer that takes part in `episode`, has seen
     ///   `has_shown(episode)`, and has not shown `episode + 1` yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn read<R>(&self, episode: u64, f: impl FnOnce(Header, *const u8) -> R) -> R {
         // SAFETY: written before the word that the caller has seen; the owner
         // writes the slot again for `episode + 4`, after the caller has shown

@@ -53,7 +53,7 @@ impl Lanes {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn row(&self, rank: usize) -> Option<&Row> {
         // Acquire: pairs with the store in `make`.
         let row = self.0[rank].load(Ordering::Acquire);
@@ -62,14 +62,14 @@ impl Lanes {
     }
 
     /// The board of `rank` for request `number`; none if the rank has never started a call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn board(&self, rank: usize, number: u64) -> Option<&Board> {
         self.row(rank).map(|row| &row.boards[number as usize % LANES])
     }
 
     /// Where `rank` has [`COPY_ROOM`] bytes for request `number`, once it has started a call. The
     /// room takes no pages before it is used.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_room(&self, rank: usize, number: u64) -> *mut u8 {
         let row = self.row(rank).expect("made when a lane was claimed");
         row.rooms.wrapping_add(number as usize % LANES).cast()
@@ -77,7 +77,7 @@ impl Lanes {
 
     /// Declares `rank` done with all foreign memory of request `number`, which it has started. Only
     /// that rank calls this.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&self, rank: usize, number: u64) {
         let row = self.row(rank).expect("made when the request was started");
         // Ordering: as in `Board::finish`; pairs with the load in `has_finished`.
@@ -85,7 +85,7 @@ impl Lanes {
     }
 
     /// Whether `rank` is done with request `number`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_finished(&self, rank: usize, number: u64) -> bool {
         // Ordering: pairs with the store in `finish`.
         let word = |row: &Row| row.finished[number as usize % LANES].load(consume(Site::Finished));

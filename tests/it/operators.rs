@@ -1,6 +1,8 @@
 //! Operators: one result on every way, whatever the tree; on arrays and tuples element by element.
 
-use crate::common::{Bits, double, one_result, one_result_of_floats, single, team, watched_cases};
+use crate::common::{
+    Bits, double, one_result, one_result_of_floats, single, sizes, team, watched_cases,
+};
 use phalanx::op::Operator;
 use phalanx::{Comm, Element, Order, op};
 use std::fmt::Debug;
@@ -10,7 +12,7 @@ use std::fmt::Debug;
 #[test]
 fn every_way_gives_one_result() {
     watched_cases(|watch| {
-        for p in 1..=9 {
+        for p in sizes(1..=9) {
             // Lines, gates, eager copies, and the boards of longer vectors.
             for n in [1, 10, 330] {
                 watch.case(format!("p = {p}, n = {n}"));

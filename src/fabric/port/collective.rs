@@ -13,7 +13,7 @@ impl Port {
     /// `fill`, to all peers, each of which does the same and
     /// [`look`](Port::look)s at everybody's: the gates. Does not wait. They are
     /// copied; nothing needs to be settled.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn show_all(&mut self, len: usize, size: usize, fill: impl FnOnce(*mut u8)) {
         self.episode += 1;
         let bytes = len * size;
@@ -42,7 +42,7 @@ impl Port {
 
     /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all
     /// have shown something wakes. Not needed of two ranks.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn looked_at_all(&self) {
         if self.crowded {
             self.complete(Phase::Gates, self.episode);
@@ -50,7 +50,7 @@ impl Port {
     }
 
     /// The same for everybody's notice in this call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn noticed_all(&self) {
         if self.crowded {
             self.complete(Phase::Entered, self.calls);
@@ -67,7 +67,7 @@ impl Port {
     /// Waits for what `peer` shows in this episode; `take` gets it, as from
     /// [`take_copy`](Port::take_copy). It stays where it is until this rank shows
     /// something again.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn look<R>(
         &mut self,
         peer: usize,
@@ -96,7 +96,7 @@ impl Port {
         unsafe {
             gate.read(
                 episode,
-                #[inline(always)]
+                #[cfg_attr(not(debug_assertions), inline(always))]
                 |got, body| own.unpack(peer, bytes, got, body, take),
             )
         }
@@ -105,7 +105,7 @@ impl Port {
     /// Shows two places of `len` elements in this rank's memory to all peers,
     /// until [`close`](Port::close). All of them do so, and look at
     /// [`all`](Port::noticed_all) notices.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn show(&mut self, a: *mut u8, b: *mut u8, len: usize) {
         self.put_up(a, b, len);
         self.tell_all();
@@ -121,7 +121,7 @@ impl Port {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn put_up(&mut self, a: *mut u8, b: *mut u8, len: usize) {
         self.open = Some(self.calls);
         let notice = Notice { header: self.header(PayloadKind::SLICE), a, b, len };
@@ -132,7 +132,7 @@ impl Port {
     }
 
     /// Waits for `peer`'s notice of this call. `len` is compared unless `None`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn notice(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
         self.await_notice(peer, len, For::All(Phase::Entered))
     }
@@ -142,7 +142,7 @@ impl Port {
         self.await_notice(peer, len, For::Notice)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn await_notice(&mut self, peer: usize, len: Option<usize>, what: For) -> Result<Notice, Stop> {
         let call = self.calls;
         // A peer that shows a *later* call never showed this one to us.
@@ -168,7 +168,7 @@ impl Port {
 
     /// `peer`'s notice of this call, if it is one of what this rank has called. `len` is compared
     /// unless `None`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn compare_notice(
         &self,
         peer: usize,
@@ -202,7 +202,7 @@ impl Port {
 
     /// Declares this rank done with all foreign memory of this call, in which everybody waits for
     /// everybody by [`close`](Port::close).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self) {
         self.peers[self.rank].board().finish(self.calls);
         self.tell_all();
@@ -226,7 +226,7 @@ impl Port {
     /// After showing something that everybody waits for: wakes every peer that naps. Where ranks
     /// are crowded, the last to look at it wakes the others; of two ranks it is a matter between
     /// them.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn tell_all(&self) {
         match &*self.peers {
             [a, b] => if self.rank == 0 { b } else { a }.wake(),
@@ -238,7 +238,7 @@ impl Port {
     }
 
     /// Waits until all peers, who do the same, have finished this call: the board is free again.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
         self.await_finished(For::All(Phase::Finished))?;
         if self.crowded {
@@ -252,7 +252,7 @@ impl Port {
         self.await_finished(For::Last)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn await_finished(&mut self, what: For) -> Result<(), Stop> {
         let call = self.calls;
         for peer in (self.rank + 1..self.size()).chain(0..self.rank) {

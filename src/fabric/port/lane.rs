@@ -103,7 +103,7 @@ pub(crate) struct Disagreement {
 impl Port {
     /// Waits until the next request's lane is free: every rank has finished the request that had
     /// it before.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn claim_lane(&mut self) -> Result<(), Stop> {
         self.requests += 1;
         if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
@@ -159,7 +159,7 @@ impl Port {
     ///
     /// # Safety
     /// The lane was [claimed](Port::claim_lane), and no call started on it since.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn start(
         &mut self,
         begun: StartedCall,
@@ -183,32 +183,32 @@ impl Port {
     }
 
     /// Where this rank may copy the input of the call that starts on the lane that was claimed.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_room(&self) -> *mut u8 {
         self.fabric.lanes().copy_room(self.rank, self.requests)
     }
 
     /// Wakes all who sleep until this rank, or any, publishes something for a request.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn tell(&self) {
         let (before, rest) = self.peers.split_at(self.rank);
         before.iter().chain(&rest[1..]).for_each(Peer::wake_for_any);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn lane_end(&self) -> LaneEnd<'_> {
         LaneEnd { fabric: &self.fabric, rank: self.rank }
     }
 }
 
 impl<'a> LaneEnd<'a> {
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn board(self, rank: usize, number: u64) -> Option<&'a Board> {
         self.fabric.lanes().board(rank, number)
     }
 
     /// The rank `distance` places further.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn peer(self, distance: usize) -> usize {
         let (rank, p) = (self.rank + distance, self.fabric.size());
         if rank < p { rank } else { rank - p }
@@ -217,7 +217,7 @@ impl<'a> LaneEnd<'a> {
 
 impl LaneProgress {
     /// Whether all ranks have started the call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn have_all_begun(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
         while self.begun < own.fabric.size() {
             let peer = own.peer(self.begun);
@@ -271,7 +271,7 @@ impl LaneProgress {
     ///
     /// # Safety
     /// [All have begun](LaneProgress::have_all_begun), and this rank has not finished.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, beside: bool, rank: usize) -> *mut u8 {
         let board = own.board(rank, self.number).expect("it has begun");
         // SAFETY: passed on.
@@ -280,7 +280,7 @@ impl LaneProgress {
 
     /// Declares this rank done with everybody's memory in this call. Who sleeps until then is to be
     /// told.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish(&mut self, own: LaneEnd<'_>) {
         self.has_finished = true;
         own.fabric.lanes().finish(own.rank, self.number);
@@ -302,7 +302,7 @@ impl LaneCall {
     }
 
     /// One of `port` that has come so far.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of(port: &Port, progress: LaneProgress) -> Self {
         let &Port { ref hold, rank, run, wait, crowded, .. } = port;
         LaneCall { fabric: hold.clone(), rank, run, wait, crowded, progress }
@@ -314,7 +314,7 @@ impl LaneCall {
         self.progress = progress;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn end(&self) -> LaneEnd<'_> {
         LaneEnd { fabric: &self.fabric, rank: self.rank }
     }
@@ -327,13 +327,13 @@ impl LaneCall {
     }
 
     /// Calls `f` with how far this is.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn go_on<R>(&mut self, f: impl FnOnce(&mut LaneProgress, LaneEnd<'_>) -> R) -> R {
         f(&mut self.progress, LaneEnd { fabric: &self.fabric, rank: self.rank })
     }
 
     /// As [`LaneProgress::have_all_begun`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn have_all_begun(&mut self) -> Result<bool, Box<Disagreement>> {
         self.go_on(LaneProgress::have_all_begun)
     }
@@ -398,7 +398,7 @@ impl LaneCall {
         self.tell();
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_peer_finished(&self, peer: usize) -> bool {
         self.fabric.lanes().has_finished(peer, self.progress.number)
     }

@@ -112,7 +112,7 @@ impl Port {
     }
 
     /// The rings for short messages to `to` and from there, as far as they have been made.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tagged_rings(&mut self, to: usize) -> (Option<&TaggedRing>, Option<&TaggedRing>) {
         let peer = &mut self.peers[to];
         // The ring to the peer is in the peer's queue, whose words share a line that its owner
@@ -133,7 +133,7 @@ impl Port {
     /// Counts messages that were left in a queue, and taken from one. In the counters of a channel
     /// that nobody uses, that from this rank to itself: so the balance at the end of the run has
     /// them, at no cost.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn count_tagged(&mut self, left: u32, taken: u32) {
         let cursor = &mut self.peers[self.rank].cursor;
         cursor.tx = cursor.tx.wrapping_add(left);
@@ -142,7 +142,7 @@ impl Port {
 
     /// The ring for a receive that is [early](super::super::early_receive), if it can be one, of
     /// the scope at that address. The scope is told when it has to be posted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begin_early(
         &mut self,
@@ -165,7 +165,7 @@ impl Port {
     }
 
     /// Where early receives of this port are to be posted: as `latest`, if that is of this port.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn early_place(&self, latest: &mut Option<EarlyPlace>) {
         let is_same = |it: &EarlyPlace| it.run == self.run && it.hold.id() == self.id;
@@ -176,7 +176,7 @@ impl Port {
     }
 
     /// The scope at that address has ended: it has no early receives any more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn end_early(&mut self, scope: usize) {
         if self.early == scope {
@@ -186,7 +186,7 @@ impl Port {
 
     /// Has the receives posted that only a scope of this rank knows of, so that they come before
     /// what follows.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn publish(&mut self) {
         if self.early != 0 {
             self.publish_early();
@@ -297,7 +297,7 @@ impl Port {
     }
 
     /// Something of these words has been made true for `peer`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn wake_foreign(&self, peer: usize) {
         if peer != self.rank {

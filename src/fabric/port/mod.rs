@@ -235,7 +235,7 @@ impl Port {
         self.gated = crowded || self.size() <= FEW;
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn line(&self) -> &RankState {
         // SAFETY: a word of the world, which the fabric keeps.
         unsafe { self.line.as_ref() }
@@ -243,54 +243,54 @@ impl Port {
 
     /// Whether the port can be used: its rank is in the run that it belongs to,
     /// which has not failed, and has left neither that nor the communicator.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_open(&self) -> bool {
         self.line().present() == self.pass
     }
 
     /// Whether small exchanges of all with all are to go through
     /// [`show_all`](Port::show_all): the same answer on all ranks.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_gated(&self) -> bool {
         self.gated
     }
 
     /// Whether calls are recorded.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_recorded(&self) -> bool {
         self.state == PortState::Recorded
     }
 
     /// The latest call has come to its end, or near to it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record_end(&self) {
         if self.is_recorded() {
             self.record_end_now();
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn rank(&self) -> usize {
         self.rank
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn size(&self) -> usize {
         self.peers.len()
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn fabric(&self) -> &Arc<CommState> {
         &self.fabric
     }
 
     /// The fabric's id.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn id(&self) -> u64 {
         self.id
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn run(&self) -> u64 {
         self.run
     }
@@ -311,26 +311,26 @@ impl Port {
     }
 
     /// Whether the port has given up its communicator.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_dead(&self) -> bool {
         self.state == PortState::Dead
     }
 
     /// Whether the rank has left its run, here or in another communicator.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_left_run(&self) -> bool {
         self.fabric.world().has_left(self.fabric.member(self.rank), self.run)
     }
 
     /// Declares that user code may run from now on, until `leave_user_code`: if it
     /// fails in a call on another communicator, the rank is not done yet.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn enter_user_code(&self) {
         self.line().enter_user_code();
     }
 
     /// The end of what `enter_user_code` began.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn leave_user_code(&self) {
         self.line().leave_user_code();
     }
@@ -359,7 +359,7 @@ impl Port {
     }
 
     /// Takes part in run `run` from now on.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn join_run(&mut self, run: u64) {
         self.fabric.world().join(self.fabric.member(self.rank), run);
         self.run = run;
@@ -412,7 +412,7 @@ impl Port {
     /// The digest of this rank's next call, which has varied blocks of `counts`,
     /// perhaps on a mesh. Once that call is on record, and before it waits for anybody, they
     /// are to be [compared](Port::compare_counts).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn varied(
         &mut self,
         counts: &[usize],
@@ -432,19 +432,19 @@ impl Port {
     }
 
     /// What follows from `counts`, if this rank has just given these, on no mesh.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn counts_again(&self, counts: &[usize]) -> Option<CountFacts> {
         self.counts.again(counts)
     }
 
     /// The number of the latest counts, which no others of this communicator have.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn number_of_counts(&self) -> u64 {
         self.counts.number()
     }
 
     /// Whether the latest counts have yet to be compared with those of the other ranks.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_new_counts(&self) -> bool {
         !self.counts.is_compared()
     }
@@ -460,7 +460,7 @@ impl Port {
     }
 
     /// Starts a collective call, and puts it on record.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn enter(
         &mut self,
         sig: &'static Signature,
@@ -472,7 +472,7 @@ impl Port {
     }
 
     /// Starts a collective call. It is to be [logged](Port::log_call).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin(
         &mut self,
         sig: &'static Signature,
@@ -489,7 +489,7 @@ impl Port {
     /// Starts a point-to-point call, of which `sig` goes on record; what
     /// travels is compared with `wire`, the same for send and receive. It is to be
     /// [logged](Port::log_call).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn begin_p2p(
         &mut self,
         sig: &'static Signature,
@@ -504,12 +504,12 @@ impl Port {
     }
 
     /// The rank's records, which live as long as the port's team.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn records(&self) -> NonNull<CallLog> {
         self.records
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_record(&self) -> u64 {
         // SAFETY: the world's, which the fabric keeps.
         unsafe { self.records.as_ref() }.next()
@@ -520,7 +520,7 @@ impl Port {
     /// wait: a fifth of the instructions between one exchange and the next. A peer
     /// that finds a mismatch before the record waits for that
     /// ([`is_on_record`](Port::is_on_record)).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn log_call(&self, begun: StartedCall) {
         let StartedCall { number, call, sig, at, params } = begun;
         // SAFETY: the world's, which the fabric keeps.
@@ -534,7 +534,7 @@ impl Port {
         !records.is_next(Fingerprint(got.check).record())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn header(&self, kind: PayloadKind) -> Header {
         Header { sig: std::ptr::from_ref(self.sig).cast(), check: self.check.with(kind).0 }
     }
@@ -568,7 +568,7 @@ impl Expected {
     /// # Safety
     /// If the header agrees, `post_copy` or `show_all` wrote the body, and does
     /// not write it or its place again now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn unpack<R>(
         &self,
         peer: usize,
@@ -608,21 +608,21 @@ pub(crate) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// For a call in which no user code runs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(port: &'a mut Port) -> Self {
         Guard { port, user_code: false }
     }
 
     /// For a call that runs an operator or a view's closure, which may use
     /// other communicators of the rank.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn around_user_code(port: &'a mut Port) -> Self {
         port.enter_user_code();
         Guard { port, user_code: true }
     }
 
     /// The call has ended well: nobody reaches our memory any more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn disarm(self) {
         if self.user_code {
             self.port.leave_user_code();
@@ -643,7 +643,7 @@ impl Drop for Guard<'_> {
 
 impl Peer {
     /// Both directions between this rank and the peer.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn endpoint(&mut self) -> Endpoint<'_> {
         // SAFETY: the fabric keeps the channels, and the port keeps the
         // fabric. This is the rank's only port (`Port::new`), which is borrowed
@@ -652,26 +652,26 @@ impl Peer {
         unsafe { Endpoint::new(self.out.as_ref(), self.inc.as_ref(), &mut self.cursor) }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn gate(&self) -> &Gate {
         // SAFETY: as above.
         unsafe { self.gate.as_ref() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn board(&self) -> &Board {
         // SAFETY: as above.
         unsafe { self.board.as_ref() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn seat(&self) -> &RankSlots {
         // SAFETY: as above.
         unsafe { self.seat.as_ref() }
     }
 
     /// This rank has published something for the peer: wakes it if it sleeps until then.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake(&self) {
         // SAFETY: a word of the fabric, as above, or a static one.
         if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
@@ -687,7 +687,7 @@ impl Peer {
     }
 
     /// The same for what the peer may have awaited from any rank.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake_for_any(&self) {
         // SAFETY: as in `wake`.
         if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {

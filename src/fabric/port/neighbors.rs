@@ -18,7 +18,7 @@ impl Port {
     /// - Only this rank shows anything on `own`.
     /// - Each peer that may read its notice has finished the last call in which something was
     ///   shown there, or this port is dead.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn show_neighbors(&mut self, own: &Board, a: *mut u8, len: usize) {
         let header = self.header(PayloadKind::SLICE);
         let notice = Notice { header, a, b: std::ptr::null_mut(), len };
@@ -27,14 +27,14 @@ impl Port {
     }
 
     /// Wakes `peer`, for which this rank has published something on a plan's board.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn wake(&self, peer: usize) {
         self.peers[peer].wake();
     }
 
     /// Waits for `peer`'s notice of this call on `board`, the peer's in a plan. It stands for `len`
     /// fields, and stays until this rank has [finished](Port::finish_neighbors).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn notice_of_neighbor(
         &mut self,
         peer: usize,
@@ -54,20 +54,20 @@ impl Port {
 
     /// Declares on `own`, this rank's board in a plan, that it is done with the memory of all
     /// neighbours in this call. Those that showed something are to be [woken](Port::wake).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn finish_neighbors(&mut self, own: &Board) {
         own.finish(self.calls);
     }
 
     /// Waits until `peer`, whose board in a plan is `board`, has finished this call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn close_neighbor(&mut self, peer: usize, board: &Board) -> Result<(), Stop> {
         let call = self.calls;
         self.wait(peer, For::Peer, |_| board.has_finished(call))
     }
 
     /// The number of the call in progress.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn call_number(&self) -> u64 {
         self.calls
     }
@@ -84,7 +84,7 @@ pub(crate) struct NeighborGuard<'a> {
 
 impl<'a> NeighborGuard<'a> {
     /// `user_code`: an operator, or other code of the user, runs in the call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn new(
         port: &'a mut Port,
         user_code: bool,
@@ -97,7 +97,7 @@ impl<'a> NeighborGuard<'a> {
     }
 
     /// The call has ended well: no peer reaches this rank's memory any more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn disarm(self) {
         if self.user_code {
             self.port.leave_user_code();

@@ -12,13 +12,13 @@ use crate::mailbox::{FIRST, LONG, offset, pack};
 impl Port {
     /// Whether a message to `peer` can be posted without waiting, as far as is known:
     /// [`post_copy_in_room`](Port::post_copy_in_room) relies on it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_room(&mut self, peer: usize) -> bool {
         self.peers[peer].endpoint().has_room()
     }
 
     /// Posts a message of `kind` to `peer`; `fill` writes the payload.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn post(
         &mut self,
         peer: usize,
@@ -30,7 +30,7 @@ impl Port {
     }
 
     /// The same where there is room.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn post_in_room(&mut self, peer: usize, kind: PayloadKind, fill: impl FnOnce(*mut u8)) -> u32 {
         let header = self.header(kind);
         let peer = &mut self.peers[peer];
@@ -41,7 +41,7 @@ impl Port {
 
     /// Posts `len` elements of `size` bytes, [`EAGER`] bytes at most, written by
     /// `fill`. They are copied; nothing needs to be settled.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn post_copy(
         &mut self,
         peer: usize,
@@ -55,7 +55,7 @@ impl Port {
     }
 
     /// The same where there is room ([`has_room`](Port::has_room)).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn post_copy_in_room(
         &mut self,
         peer: usize,
@@ -93,7 +93,7 @@ impl Port {
     /// [`PayloadKind::LIST`]). That memory must stay as it is until
     /// [`wait_acked`](Port::wait_acked) or [`wait_all_acked`](Port::wait_all_acked), and
     /// [`quiesce`](Port::quiesce) must run before it is freed in any other way.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn post_words(
         &mut self,
         peer: usize,
@@ -111,7 +111,7 @@ impl Port {
     /// Takes the next message from `peer`, which must be of the call in
     /// progress and have `len` elements of `size` bytes that were copied; `take`
     /// gets them, aligned to 8, those of more than [`LONG`] bytes to [`EAGER`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_copy<R>(
         &mut self,
         peer: usize,
@@ -130,7 +130,7 @@ impl Port {
         let at = &mut self.peers[peer];
         let mut endpoint = at.endpoint();
         let taken = endpoint.read(
-            #[inline(always)]
+            #[cfg_attr(not(debug_assertions), inline(always))]
             |got, body| {
                 // SAFETY: a message of this kind was written by `post_copy`, and
                 // is not consumed yet.
@@ -144,7 +144,7 @@ impl Port {
 
     /// The same for a message of any kind, which `take` is told: for senders
     /// who alone know how much they have to say.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // `take_copy` is what is modelled.
     pub(crate) fn take_any<R>(
         &mut self,
@@ -172,7 +172,7 @@ impl Port {
 
     /// The same for a message that describes memory of `len` elements: `take`
     /// gets the three words once the length agrees.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_words<R>(
         &mut self,
         peer: usize,
@@ -203,7 +203,7 @@ impl Port {
         Ok(taken)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().poll_for(self.looks) {
             return Ok(());
@@ -211,7 +211,7 @@ impl Port {
         self.wait_more(peer, For::Peer, &mut |peer| peer.endpoint().poll())
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().poll_two_lines_for(self.looks) {
             return Ok(());
@@ -220,7 +220,7 @@ impl Port {
     }
 
     /// Waits until a message to `peer` can be posted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn await_room(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().has_room() {
             return Ok(());
@@ -244,19 +244,19 @@ impl Port {
     }
 
     /// The last message posted to `peer`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn posted(&self, peer: usize) -> u32 {
         self.peers[peer].cursor.tx
     }
 
     /// Waits until `peer` is done with message `n`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn wait_acked(&mut self, peer: usize, n: u32) -> Result<(), Stop> {
         self.wait(peer, For::Peer, |peer| peer.endpoint().is_acked(n))
     }
 
     /// Waits until no peer can reach this rank's memory by a message.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn wait_all_acked(&mut self) -> Result<(), Stop> {
         while let Some(&(peer, n)) = self.debts.last() {
             self.wait_acked(peer, n)?;

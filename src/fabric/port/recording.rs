@@ -42,7 +42,7 @@ impl Port {
     }
 
     /// Whether the port carries out calls, and does nothing else.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_plain(&self) -> bool {
         self.state == PortState::Plain
     }
@@ -88,7 +88,7 @@ impl Port {
     }
 
     /// A call begins.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record_call(
         &self,
         sig: &'static Signature,
@@ -127,7 +127,7 @@ impl Port {
     }
 
     /// Of the call that comes next.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn facts(&self, sig: &'static Signature, call: &BeginningCall) -> Option<CallFacts> {
         let (number, params) = match call {
             BeginningCall::Unknown => return None,
@@ -138,7 +138,7 @@ impl Port {
     }
 
     /// Where the program calls.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn event_line(&self, at: &'static Location<'static>) -> EventLine {
         // SAFETY: the world's, which the fabric keeps.
         let noted = unsafe { self.records.as_ref() }.foreign_call();
@@ -152,7 +152,7 @@ impl Port {
         (rank < self.size()).then(|| self.fabric.member(rank))
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete_record(&self, recorder: &Recorder, me: usize) {
         // SAFETY: the world's, which the fabric keeps.
         let records = unsafe { self.records.as_ref() };
@@ -221,7 +221,7 @@ impl Port {
     }
 
     /// What the rank has awaited from any rank has come from `peer`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record_source(&self, peer: usize) {
         if self.is_recorded() {
             self.record_source_now(peer);
@@ -252,7 +252,7 @@ impl Port {
     }
 
     /// The budget of looks of a port that is not recorded.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn usual_looks(&self) -> u32 {
         let may_spin = match self.wait {
             Wait::Spin => true,

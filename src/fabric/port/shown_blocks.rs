@@ -36,19 +36,19 @@ const ELSEWHERE: PayloadKind = PayloadKind::SLICE;
 
 impl OwnBlocks<'_> {
     /// Whether what a peer shows is probably not in a slot's first line alone, if it is as long.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_long(&self) -> bool {
         Self::head(self.counts.len()) + self.for_peers * self.size > FIRST
     }
 
     /// Bytes of the lengths: whole words, so that data of words are aligned.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     const fn head(blocks: usize) -> usize {
         (blocks * size_of::<ShortLength>()).next_multiple_of(size_of::<usize>())
     }
 
     /// Bytes of all, if they are few enough to be copied.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn copied(&self) -> Option<usize> {
         // A slice has at most isize::MAX bytes: no overflow. No count is more than all together.
         let bytes = Self::head(self.counts.len()) + self.for_peers * self.size;
@@ -57,7 +57,7 @@ impl OwnBlocks<'_> {
 
     /// # Safety
     /// There is room at `body`, which is aligned for a word, for what is `copied`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn write(&self, body: *mut u8) {
         match *self.counts {
             // SAFETY: by the contract; aligned as the body is.
@@ -99,7 +99,7 @@ impl OwnBlocks<'_> {
     ///
     /// # Safety
     /// There is room for `LENGTHS` words at `to`, which is aligned for a word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn write_lengths(&self, to: *mut usize) {
         // SAFETY: by the contract.
         unsafe {
@@ -118,7 +118,7 @@ impl OwnBlocks<'_> {
 ///
 /// # Safety
 /// As `copy_nonoverlapping`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) unsafe fn copy_few(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: by the contract.
     unsafe {
@@ -162,7 +162,7 @@ pub(crate) struct ShownBlocks {
 
 impl ShownBlocks {
     /// Whether they are in the peer's own memory, until all have finished the call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_elsewhere(&self) -> bool {
         matches!(self.lengths, BlockLengths::Elsewhere(_))
     }
@@ -172,7 +172,7 @@ impl ShownBlocks {
     /// # Safety
     /// The peer shows more than `i` blocks, of elements of that size, and keeps them: what was
     /// copied until the caller shows something again, the rest until it finishes the call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn block(&self, i: usize, size: usize) -> (*const u8, usize) {
         let (start, len) = match self.lengths {
             // SAFETY: by the contract.
@@ -186,7 +186,7 @@ impl ShownBlocks {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn before_and_at(
     i: usize,
     omitted: Option<usize>,
@@ -209,7 +209,7 @@ impl Port {
     /// `own.data` is valid for reads of `own.len` elements, which the counts sum to. If true is
     /// returned, nobody writes them, or the counts, until the call is closed or the port has
     /// quiesced.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn show_blocks(&mut self, own: &OwnBlocks<'_>) -> bool {
         self.episode += 1;
         let episode = self.episode;
@@ -254,7 +254,7 @@ impl Port {
     /// Waits for the `blocks` blocks that `peer` shows in this episode, as many as this rank,
     /// and with the same kind of `own` block. `long`: they are perhaps not in the slot's first
     /// line.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn look_at_blocks(
         &mut self,
         peer: usize,
@@ -281,7 +281,7 @@ impl Port {
 
     /// # Safety
     /// If the header agrees, `show_blocks` wrote the body, and does not write it again now.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn unpack_blocks(
         &self,
         peer: usize,

@@ -189,7 +189,7 @@ const CARRYING_NAP: Duration = Duration::from_micros(100);
 
 impl Port {
     /// Looks until `ready`, which gets what this rank has of `peer`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn wait(
         &mut self,
         peer: usize,
