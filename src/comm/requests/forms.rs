@@ -301,6 +301,7 @@ impl<'env> Requests<'_, 'env> {
         self.moving(call, Buffers::InPlace(buf), result)
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn moving_apart<T: Element>(
         &self,
         call: Call<'env>,
@@ -311,6 +312,7 @@ impl<'env> Requests<'_, 'env> {
         self.moving(call, Buffers::Apart(from, to), result)
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn combining_in_place<T: Element, O: Operator<T> + 'env>(
         &self,
         call: Call<'env>,
@@ -321,6 +323,7 @@ impl<'env> Requests<'_, 'env> {
         self.combining(call, Buffers::InPlace(buf), op, result)
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn combining_apart<T: Element, O: Operator<T> + 'env>(
         &self,
         call: Call<'env>,
@@ -332,6 +335,7 @@ impl<'env> Requests<'_, 'env> {
         self.combining(call, Buffers::Apart(from, to), op, result)
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn moving<T: Element>(
         &self,
         call: Call<'env>,
@@ -343,6 +347,7 @@ impl<'env> Requests<'_, 'env> {
         Form { call, kept: (), result }
     }
 
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn combining<T: Element, O: Operator<T> + 'env>(
         &self,
         call: Call<'env>,

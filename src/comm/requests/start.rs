@@ -519,6 +519,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     }
 
     /// The call `begun` of one rank.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
         let comm = &mut *self.comm;
         if let Err(stop) = alone::run(&mut comm.port, &mut comm.work, begun, call) {
@@ -539,6 +540,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// # Safety
     /// - It was made with this communicator's port.
     /// - Its memory stays the call's until it is over, or was quiesced.
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) unsafe fn launch(
         &mut self,
         call: &mut Collective<'env>,
