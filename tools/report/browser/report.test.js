@@ -303,7 +303,7 @@ const tests = {
     const [download] = await Promise.all([page.waitForEvent("download"), page.click("#save")]);
     assert.equal(download.suggestedFilename(), "phalanx-report.json");
     const saved = JSON.parse(readFileSync(await download.path(), "utf8"));
-    const fixture = new URL("../../cli/tests/data/report.json", import.meta.url);
+    const fixture = new URL("../tests/data/report.json", import.meta.url);
     assert.deepEqual(saved, JSON.parse(readFileSync(fixture, "utf8")));
   },
 
