@@ -72,7 +72,7 @@ impl Transport {
         lent_from: Some(EAGER as f64 + 1.0),
         bounce: 1.5,
         poller_ns: 5.0,
-        source: "benches/ratios.rs; send_share as measured for Smelt's channels; \
+        source: "benches/ratios; send_share as measured for Smelt's channels; \
                  bounce by benches/choice.rs, shifts of two ranks; pulls and poller_ns assumed",
     };
 

@@ -123,7 +123,7 @@ fn the_chosen_algorithms_are_those_on_record() {
         write!(found, "# {id}, {ranks} ranks\n{}", by_levels(id, ranks)).unwrap();
     }
     for (at, (found, chosen)) in found.lines().zip(CHOSEN.lines()).enumerate() {
-        assert_eq!(found, chosen, "tests/choice.txt, line {}", at + 1);
+        assert_eq!(found, chosen, "tests/it/choice.txt, line {}", at + 1);
     }
-    assert_eq!(found.lines().count(), CHOSEN.lines().count(), "tests/choice.txt:\n{found}");
+    assert_eq!(found.lines().count(), CHOSEN.lines().count(), "tests/it/choice.txt:\n{found}");
 }

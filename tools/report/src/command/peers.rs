@@ -242,7 +242,10 @@ impl Peers {
         let ours = phalanx_bench::programs::phalanx()?;
         let dir = BuildDir::new()?;
         let mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
+        let mut progress = Progress::new(1 + self.ranks.len());
+        progress.step("compiling the other programs");
         let built = Built::all(&dir.0, &mpis);
+        progress.clear();
         if let Some(why) = built.missing.iter().find(|it| it.starts_with(raw::OUR_MPI)) {
             return Err(Failure::Run(why.clone()));
         }
@@ -256,7 +259,9 @@ impl Peers {
         for &ranks in &self.ranks {
             let (ask, places) = self.ask(machine, ranks)?;
             found.places.extend(places);
+            progress.step(&format!("checking phalanx's own results, {ranks} ranks"));
             let check = PeerProcess::run(check_of_ours(&ask, &ours), ProcessLimits::of(CHECK));
+            progress.clear();
             match check {
                 Ok(done) if done.success => {}
                 Ok(_) if interrupt::asked() => return Ok(()),
