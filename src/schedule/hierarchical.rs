@@ -91,10 +91,10 @@ fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Stag
 
 /// Each to all others; each takes them from its own position outwards, so that intervals stay
 /// adjacent.
-fn everybody(crew: &[usize]) -> Pairs {
+fn everybody(group: &[usize]) -> Pairs {
     let mut pairs = Vec::new();
-    for (i, &to) in crew.iter().enumerate() {
-        pairs.extend(crew[..i].iter().rev().chain(&crew[i + 1..]).map(|&from| (from, to)));
+    for (i, &to) in group.iter().enumerate() {
+        pairs.extend(group[..i].iter().rev().chain(&group[i + 1..]).map(|&from| (from, to)));
     }
     pairs
 }
@@ -108,10 +108,10 @@ pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
     let part = |i: usize| vec![BlockRange::one(i)];
     let mut gather = Round { combine: true, messages: Vec::new() };
     let mut spread = Round { combine: false, messages: Vec::new() };
-    for crew in &groups_by_index {
-        for (i, &to) in crew.iter().enumerate() {
+    for group in &groups_by_index {
+        for (i, &to) in group.iter().enumerate() {
             // From the own position outwards, so that intervals stay adjacent.
-            let others = crew[..i].iter().rev().chain(&crew[i + 1..]);
+            let others = group[..i].iter().rev().chain(&group[i + 1..]);
             gather.messages.extend(others.clone().map(|&from| (from, to, part(i))));
             spread.messages.extend(others.map(|&other| (to, other, part(i))));
         }
@@ -325,7 +325,7 @@ pub(super) fn groups_by_index(h: &Hierarchy) -> Option<Vec<Vec<usize>>> {
             stages => h.group(stages - 2, rank)?,
         };
         match groups_by_index.iter_mut().find(|c| c.0 == number) {
-            Some(crew) => crew.1.push(rank),
+            Some(group) => group.1.push(rank),
             None => groups_by_index.push((number, vec![rank])),
         }
     }

@@ -3,8 +3,8 @@
 use super::board::{Board, differ};
 use super::fold::{Stored, fold_part, fold_whole};
 use super::part::{Awaits, Gives, Part};
+use super::rank_cards::{AGAIN, Found};
 use super::sheet::{Data, Sheet};
-use super::shelf::{AGAIN, Found};
 use crate::rt::coll::{Operator, part};
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::Error;
@@ -132,9 +132,9 @@ impl Open {
             return board.have_shown(number, self.awaits) && may_do();
         }
         let is_over = |at: usize| {
-            let shelf = &board.ranks[at];
-            shelf.has_shown(number) && {
-                let card = shelf.card(number);
+            let cards = &board.ranks[at];
+            cards.has_shown(number) && {
+                let card = cards.card(number);
                 card.is_over(number)
                     || !card.is_claimed(number) && {
                         // SAFETY: it was shown, and this rank is not done.
@@ -214,11 +214,11 @@ impl Open {
         let mut at = others.start + self.over;
         while at < others.end {
             if at != rank {
-                let shelf = &self.board().ranks[at];
-                if !shelf.has_shown(number) {
+                let cards = &self.board().ranks[at];
+                if !cards.has_shown(number) {
                     return false;
                 }
-                if !shelf.card(number).is_over(number) {
+                if !cards.card(number).is_over(number) {
                     // SAFETY: passed on.
                     if !self.is_patient(world) || !unsafe { self.help(at, world) } {
                         return false;
@@ -265,9 +265,9 @@ impl Open {
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
         if number & AGAIN != 0 {
-            for shelf in &board.ranks {
-                if let Some(it) = shelf.listed_card(number) {
-                    shelf.part(&it, board.ranks.len());
+            for cards in &board.ranks {
+                if let Some(it) = cards.listed_card(number) {
+                    cards.part(&it, board.ranks.len());
                 }
             }
         } else {

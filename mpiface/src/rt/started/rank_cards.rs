@@ -41,7 +41,7 @@ pub(super) struct Progress {
 
 /// What a rank shows on a communicator.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct RankCards {
     places: Box<[Tray<Sheet>; PLACES as usize]>,
     pub(super) progress: Progress,
     /// How many cards are in the list.
@@ -68,9 +68,9 @@ impl Deref for Found<'_> {
     }
 }
 
-impl Shelf {
-    pub(super) fn new() -> Shelf {
-        Shelf {
+impl RankCards {
+    pub(super) fn new() -> RankCards {
+        RankCards {
             places: Box::new(std::array::from_fn(|_| Tray::default())),
             progress: Progress::default(),
             listed: AtomicUsize::new(0),
