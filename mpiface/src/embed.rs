@@ -8,7 +8,7 @@ use crate::cores::ranks;
 use crate::launch::binding;
 use crate::load::image::{Copy, Function};
 use crate::rt::rank::Rank;
-use crate::rt::world::World;
+use crate::rt::run::Run;
 use crate::team::{Started, Team};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -79,7 +79,7 @@ fn calls(function: Function, argument: *mut c_void) -> impl Fn(usize, &Copy) + S
 /// `bind` is the shim's function; it is called once.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn phalanx_mpi_guest(bind: Bind) {
-    let world = World::new(1, None);
+    let world = Run::new(1, None);
     world.enter(0);
     // Never freed: the program may call MPI until it ends.
     let rank: *const Rank = Box::leak(Box::new(Rank::hosted(world, 0)));

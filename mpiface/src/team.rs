@@ -30,9 +30,11 @@ use crate::launch::{binding, refused_thread};
 use crate::load::image::{Copy, Host, Image};
 use crate::rt::error::end;
 use crate::rt::forked;
+use crate::rt::mutex::lock;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::record::Record;
-use crate::rt::world::{JUDGED, World, lock};
+use crate::rt::run::Run;
+use crate::rt::standings::JUDGED;
 use crate::stack;
 use crate::static_tls;
 use std::ffi::{CStr, c_void};
@@ -90,7 +92,7 @@ impl Member<'_> {
 
 /// Ranks that are called many times: see the [module](self).
 pub struct Team {
-    world: Arc<World>,
+    world: Arc<Run>,
     ranks: Vec<*mut Rank>,
     /// The first rank with a thread of its own: 1 if the caller is rank 0.
     first: usize,
@@ -121,8 +123,8 @@ impl Ended {
     }
 
     /// Waits for the others. Ranks that still run may wait for one that rests, which the library
-    /// does not know: see `World::rest`.
-    fn meet(&self, world: &World) {
+    /// does not know: see `Standings::rest`.
+    fn meet(&self, world: &Run) {
         let mut come = lock(&self.come);
         let needed = (*come / self.size + 1) * self.size;
         *come += 1;
@@ -170,7 +172,7 @@ impl Team {
 
     fn with(given: Option<usize>, first: usize) -> Result<Team, String> {
         let size = ranks(given)?;
-        let world = World::new(size, None);
+        let world = Run::new(size, None);
         let hosted = |me| Box::into_raw(Box::new(Rank::hosted(Arc::clone(&world), me)));
         let mut team = Team {
             ranks: (0..size).map(hosted).collect(),
@@ -330,7 +332,7 @@ impl Drop for Team {
 }
 
 fn worker(
-    world: Arc<World>,
+    world: Arc<Run>,
     me: usize,
     core: Option<usize>,
     ended: Arc<Ended>,

@@ -21,8 +21,8 @@
 
 use super::elf::{Elf, Segment};
 use super::frame::Main;
-use crate::rt::api::MARK;
-use crate::rt::world::lock;
+use crate::rt::calls::MARK;
+use crate::rt::mutex::lock;
 use crate::static_tls;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};

@@ -2,7 +2,8 @@
 //! leaves it for the others under what they all know.
 
 use super::comm::Shared;
-use super::world::{Condition, World, lock};
+use super::mutex::lock;
+use super::standings::{Condition, Standings};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fmt;
@@ -86,7 +87,7 @@ impl Branches {
     /// the leader that came first before the other; none if a rank is in both.
     pub fn join(
         &self,
-        world: &World,
+        world: &Standings,
         site: super::error::Site,
         (context, tag): (u32, c_int),
         (me, other): (usize, usize),
@@ -97,7 +98,7 @@ impl Branches {
         if let Some(first) = halves.remove(&bridge) {
             drop(halves);
             let is_apart = members.iter().all(|it| !first.members.contains(it));
-            let both = || world.new_shared([first.members.clone(), members].concat());
+            let both = || Shared::new(world, [first.members.clone(), members].concat());
             let made = is_apart.then(both);
             let _ = first.made.set(made.clone());
             world.wake(me, other);

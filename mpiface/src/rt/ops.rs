@@ -1,8 +1,8 @@
 //! The predefined operators over memory.
 
 use super::basic::Element;
+use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
-use super::reduction::{Complex, ComplexProduct, ComplexSum};
 use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
 use std::ffi::c_int;

@@ -5,10 +5,11 @@
 //!
 //! Nothing of this is asked for where no record is wanted: ranks are bound to another table then.
 
-use super::error::place_in_file;
+use super::error::before_end;
 use super::handle::Handle;
-use super::polls::thread_time;
-use super::world::lock;
+use super::mutex::lock;
+use super::site::place_in_file;
+use super::thread_time::thread_time;
 use crate::load::image::origin;
 use phalanx::raw::{CallEvent, InterfaceRecord};
 use std::collections::HashMap;
@@ -56,6 +57,7 @@ impl Record {
     pub fn begin(self: &Arc<Record>) {
         // A counter: nothing is published by it.
         self.runs.fetch_add(1, Ordering::Relaxed);
+        before_end(save_all);
         lock(&UNDER_WAY).push(Arc::downgrade(self));
     }
 

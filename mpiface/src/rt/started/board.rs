@@ -1,7 +1,7 @@
 //! What all ranks of a communicator show, and what a rank knows of it.
 
-use super::part::Awaits;
 use super::rank_cards::RankCards;
+use crate::rt::awaits::Awaits;
 use crate::rt::cards::is_free;
 use crate::rt::error::end;
 use crate::rt::history::KEPT;

@@ -42,8 +42,9 @@ mod sheet;
 
 pub use board::{Begun, Board};
 pub use open::Open;
-pub use part::{Awaits, Part, Pieces, Takes};
+pub use part::{Part, Pieces, Takes};
 
+use super::awaits::Awaits;
 use super::cards::{Tray, is_free};
 use super::comm::{Comm, Terms};
 use super::error::{Error, Site};

@@ -2,13 +2,15 @@
 
 use super::board::{Board, differ};
 use super::fold::{Stored, fold_part, fold_whole};
-use super::part::{Awaits, Gives, Part};
+use super::part::{Gives, Part};
 use super::rank_cards::{AGAIN, Found};
 use super::sheet::{Data, Sheet};
-use crate::rt::coll::{Operator, part};
+use crate::rt::awaits::Awaits;
+use crate::rt::coll::part;
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::Error;
 use crate::rt::held::Hold;
+use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use crate::rt::world::World;
 use std::ops::Range;

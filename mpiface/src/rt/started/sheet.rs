@@ -1,6 +1,7 @@
 //! What a card says: in two lines all that others read of short data, elsewhere the rest.
 
-use super::part::{Awaits, Part, Pieces};
+use super::part::{Part, Pieces};
+use crate::rt::awaits::Awaits;
 use crate::rt::error::{Error, Site};
 use crate::rt::log::Collective;
 use crate::rt::ops::Mark;
