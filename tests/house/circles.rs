@@ -17,7 +17,7 @@ const CRATES: [(&str, &[usize]); 9] = [
     ("tools/model/src", &[]),
     ("tools/bench/src", &[]),
     ("tools/report/src", &[]),
-    ("tools/soak/src", &[9]),
+    ("tools/soak/src", &[]),
     ("tools/waits/src", &[]),
 ];
 
