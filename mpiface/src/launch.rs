@@ -91,7 +91,7 @@ fn new_rank(world: &Arc<Run>, me: usize) -> &'static Rank {
 /// already would wait for that one for ever.
 fn go(world: &Arc<Run>, job: &Job, set_aside: usize, programs: Vec<Program>) -> i32 {
     let cores = cores();
-    let (code, open) = (AtomicI32::new(0), Open::default());
+    let (code, open) = (AtomicI32::new(0), LeftOpen::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
     frame::expect(job.ranks);
@@ -230,14 +230,14 @@ pub(crate) fn binding(rank: *const Rank) -> Binding {
 
 /// Ranks that have left while MPI was there: why, and their last call.
 type Left = (usize, String, Site);
-type Open = Mutex<Vec<Left>>;
+type LeftOpen = Mutex<Vec<Left>>;
 
 fn run_rank(
     me: usize,
     program: Program,
     job: &Job,
     world: Arc<Run>,
-    (code, open): (&AtomicI32, &Open),
+    (code, open): (&AtomicI32, &LeftOpen),
 ) {
     let Program { copy, main, rank } = program;
     world.enter(me);

@@ -59,7 +59,7 @@ impl Deal {
 
 /// What a rank brings another one.
 #[derive(Debug)]
-struct Visit {
+struct DeskVisit {
     /// The call's number, the rank, and the other.
     key: (u64, usize, usize),
     ways: Vec<Way>,
@@ -70,7 +70,7 @@ struct Visit {
 #[derive(Debug, Default)]
 pub struct Desk {
     /// Of this rank and higher ones.
-    visits: Mutex<Vec<Visit>>,
+    visits: Mutex<Vec<DeskVisit>>,
 }
 
 /// Ends the run if the two are in different calls.
@@ -88,7 +88,7 @@ fn agree(own: &Deal, other: &Deal) {
 /// # Safety
 /// The places are memory as their types say, and the requests of both are not complete: nobody uses
 /// the targets or writes the sources.
-unsafe fn carry(from: &Visit, to: &Visit) {
+unsafe fn carry(from: &DeskVisit, to: &DeskVisit) {
     let (site, rank) = (from.deal.call.site, from.deal.req.ask.owner);
     let fail = |error: Error| to.deal.req.fail(error.on(to.deal.call.context));
     let mut gives = from.ways.iter().filter(|it| it.gives);
@@ -141,7 +141,7 @@ pub unsafe fn start(
         let peer = last.edge.0;
         let first = ways.partition_point(|it| it.edge.0 < peer);
         let own = if first == 0 { std::mem::take(&mut ways) } else { ways.split_off(first) };
-        let own = Visit { key: (number, me, peer), ways: own, deal: Arc::clone(&deal) };
+        let own = DeskVisit { key: (number, me, peer), ways: own, deal: Arc::clone(&deal) };
         // SAFETY: the caller's promise, and that of the other's call.
         settled += unsafe { visit(world, desks, by, own) };
     }
@@ -152,7 +152,7 @@ pub unsafe fn start(
 ///
 /// # Safety
 /// As `carry`.
-unsafe fn visit(world: &World, desks: &[Desk], by: usize, own: Visit) -> usize {
+unsafe fn visit(world: &World, desks: &[Desk], by: usize, own: DeskVisit) -> usize {
     let (number, me, peer) = own.key;
     if peer == me {
         // SAFETY: the caller's promise.

@@ -281,7 +281,7 @@ impl Open {
 }
 
 /// What a reduction needs to know of a card.
-struct Values<'a> {
+struct FoldedValues<'a> {
     op: Operator,
     gives: Option<&'a Gives>,
 }
@@ -308,7 +308,7 @@ impl Open {
             Some(Part::Fold { op, gives, .. }) => {
                 let gives = gives.as_ref();
                 // SAFETY: as above.
-                unsafe { self.fold(rank, is_lent, Values { op: *op, gives }) };
+                unsafe { self.fold(rank, is_lent, FoldedValues { op: *op, gives }) };
             }
             None => {}
         };
@@ -319,7 +319,7 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline]
-    unsafe fn fold(&self, rank: usize, is_lent: bool, it: Values<'_>) {
+    unsafe fn fold(&self, rank: usize, is_lent: bool, it: FoldedValues<'_>) {
         if !is_lent {
             let Some((target, ranks, start)) = it.gives else { return };
             if ranks.is_empty() {
@@ -347,7 +347,7 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline(never)]
-    unsafe fn fold_any(&self, rank: usize, it: Values<'_>) {
+    unsafe fn fold_any(&self, rank: usize, it: FoldedValues<'_>) {
         let (board, number, size) = (self.board(), self.number, self.comm.size());
         let cards: Vec<Found<'_>> = board.ranks.iter().map(|it| it.card(number)).collect();
         let values = |card: &Found<'_>| {
