@@ -464,7 +464,8 @@ fn main() {
     let of = mark(&list);
     let mark =
         format!("\n/// The table's number, as the shim has it.\npub const MARK: u64 = {of};\n");
-    write(&out.join("table.rs"), &(table + &mark));
+    write(&out.join("table.rs"), &table);
+    write(&out.join("calls.rs"), &(calls::names(&functions) + &mark));
     write(&out.join("recorded.rs"), &recorded::table(&functions));
 
     // Its stack is walked where a rank ends in a library.

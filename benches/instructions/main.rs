@@ -65,6 +65,28 @@ macro_rules! counted {
     };
 }
 
+/// The walks of DESIGN.md (`tools/instructions walk`), and the elements of a rank's vector.
+const WALKS: &[(&str, usize, Call, Call)] = &[
+    ("walk-all-reduce-8", 1, counted_all_reduce_whole, all_reduce_whole),
+    ("walk-all-reduce-4m", (4 << 20) / 8, counted_all_reduce_whole, all_reduce_whole),
+    ("walk-ring-all-gather", 2, counted_ring, ring),
+];
+
+#[inline(always)]
+fn all_reduce_whole(comm: &mut Comm, x: &mut [f64]) {
+    comm.all_reduce(x, op::Sum);
+}
+
+counted!(counted_all_reduce_whole, all_reduce_whole, &mut Comm);
+
+#[inline(always)]
+fn ring(comm: &mut Comm, x: &mut [f64]) {
+    let own = [x[0]];
+    comm.ring().all_gather_into(&own, x);
+}
+
+counted!(counted_ring, ring, &mut Comm);
+
 static NUMBERS: [f64; 1024] = [0.5; 1024];
 
 #[inline(never)]
@@ -498,6 +520,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     if name == "gather-130-ghosts" {
         return Ok(gathers(calls)?);
+    }
+    if let Some(&(_, length, call, uncounted)) = WALKS.iter().find(|walk| walk.0 == name) {
+        let team = Team::builder().ranks(2).wait(Wait::Spin).build()?;
+        let come = AtomicU64::new(0);
+        team.run(|comm| {
+            let x = &mut vec![1.0; length][..];
+            for k in 1..=calls {
+                // What is done once is done before the last call, which is counted.
+                match goes_last(comm.rank(), 2, k, &come) && k == calls {
+                    true => call(comm, black_box(x)),
+                    false => uncounted(comm, black_box(x)),
+                }
+            }
+        })?;
+        return Ok(());
     }
     let Some(&(_, ranks, call, uncounted)) = CASES.iter().find(|c| c.0 == name) else {
         return Err(format!("no case is called {name}").into());

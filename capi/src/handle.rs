@@ -28,7 +28,7 @@ pub(crate) struct Table<T> {
     first: [Place<T>; PLACES as usize],
     /// The others; the first is never looked at.
     chunks: [AtomicPtr<Place<T>>; CHUNKS],
-    free: Lock<Free>,
+    free: Lock<FreePlaces>,
 }
 
 /// What is in a place before it is used first.
@@ -42,7 +42,7 @@ impl<T> Unused for Lock<Option<T>> {
     const UNUSED: Self = Lock::new(None);
 }
 
-struct Free {
+struct FreePlaces {
     places: Vec<u32>,
     made: u32,
 }
@@ -87,7 +87,7 @@ impl<T: Unused + Sync> Table<T> {
         const { assert!(size_of::<Place<T>>().is_power_of_two()) };
         let first = [Place::FREE; PLACES as usize];
         let chunks = [const { AtomicPtr::new(std::ptr::null_mut()) }; CHUNKS];
-        Table { kind, first, chunks, free: Lock::new(Free { places: Vec::new(), made: 0 }) }
+        Table { kind, first, chunks, free: Lock::new(FreePlaces { places: Vec::new(), made: 0 }) }
     }
 
     /// [`find`](Table::find) for the handles of the first chunk, quicker: the object, if the other
@@ -137,7 +137,7 @@ impl<T: Unused + Sync> Table<T> {
         Ok((uses << 32 | u64::from(at) << 4 | self.kind, &place.object))
     }
 
-    fn take(&self, free: &mut Free) -> Option<(u32, &Place<T>)> {
+    fn take(&self, free: &mut FreePlaces) -> Option<(u32, &Place<T>)> {
         let at = match free.places.pop() {
             Some(at) => at,
             None if free.made == MOST => return None,

@@ -22,27 +22,27 @@ pub struct phx_plan {
     _nothing: [u8; 0],
 }
 
-struct Made {
+struct MadePlan {
     comm: usize,
     plan: Neighborhood,
 }
 
 /// The object of a handle.
-struct Seat {
+struct PlanSeat {
     thread: AtomicUsize,
-    made: UnsafeCell<Option<Made>>,
+    made: UnsafeCell<Option<MadePlan>>,
 }
 
 // SAFETY: `made` is used by the thread that `thread` names only, or by one that takes it over.
-unsafe impl Sync for Seat {}
+unsafe impl Sync for PlanSeat {}
 
-impl Unused for Seat {
-    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
+impl Unused for PlanSeat {
+    const UNUSED: PlanSeat = PlanSeat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
 }
 
-static PLANS: Table<Seat> = Table::new(6);
+static PLANS: Table<PlanSeat> = Table::new(6);
 
-fn find(plan: *const phx_plan) -> Result<&'static Made, phx_err> {
+fn find(plan: *const phx_plan) -> Result<&'static MadePlan, phx_err> {
     let seat = PLANS.find(plan as usize as u64);
     let own = seat.filter(|seat| {
         // SAFETY: threads use a rank's objects one after the other.
@@ -92,7 +92,7 @@ unsafe fn make(
     };
     seat.thread.store(this_thread(), Relaxed);
     // SAFETY: the handle is nobody's yet.
-    unsafe { *seat.made.get() = Some(Made { comm: comm as usize, plan: neighborhood }) };
+    unsafe { *seat.made.get() = Some(MadePlan { comm: comm as usize, plan: neighborhood }) };
     PLANS.publish(handle);
     if adopt_object(comm, handle).is_err() {
         free(handle);

@@ -44,7 +44,7 @@ impl<T: Element> Parts for Window<T> {
     }
 }
 
-struct Made {
+struct MadeWindow {
     comm: usize,
     rank: usize,
     /// Rust elements in one of C's.
@@ -53,22 +53,23 @@ struct Made {
 }
 
 /// The object of a handle.
-struct Seat {
+struct WindowSeat {
     thread: AtomicUsize,
     /// None while the window is in an update.
-    made: UnsafeCell<Option<Made>>,
+    made: UnsafeCell<Option<MadeWindow>>,
 }
 
 // SAFETY: `made` is used by the thread that `thread` names only, or by one that takes it over.
-unsafe impl Sync for Seat {}
+unsafe impl Sync for WindowSeat {}
 
-impl Unused for Seat {
-    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
+impl Unused for WindowSeat {
+    const UNUSED: WindowSeat =
+        WindowSeat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
 }
 
-static WINDOWS: Table<Seat> = Table::new(7);
+static WINDOWS: Table<WindowSeat> = Table::new(7);
 
-fn find(window: *const phx_window) -> Result<&'static Seat, phx_err> {
+fn find(window: *const phx_window) -> Result<&'static WindowSeat, phx_err> {
     let seat = WINDOWS.find(window as usize as u64);
     let own = seat.filter(|seat| {
         // SAFETY: threads use a rank's objects one after the other.
@@ -115,7 +116,7 @@ pub unsafe extern "C" fn phx_window_new_at(
             let n = ty.count(n)?;
             let size = if ty.is_bytes() { ty.size } else { 1 };
             let parts: Box<dyn Parts> = with_type!(ty, T => Box::new(on.shared::<T>(n)));
-            made = Some(Made { comm: comm as usize, rank: on.rank(), size, parts });
+            made = Some(MadeWindow { comm: comm as usize, rank: on.rank(), size, parts });
             Ok(())
         })
     };

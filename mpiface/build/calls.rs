@@ -388,22 +388,22 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
 /// Before MPI's functions among those of sites: no function, and one that is not MPI's.
 pub(crate) const BEFORE: [&str; 2] = ["", "exit"];
 
+/// The functions of sites.
+pub(crate) fn names(functions: &[Function]) -> String {
+    let names = BEFORE.map(str::to_owned).into_iter();
+    let names = names.chain(functions.iter().map(|it| format!("MPI_{}", it.name)));
+    let call = |it| format!("ForeignCall {{ function: \"{it}\", file: \"\", line: 0 }},\n");
+    let (count, calls) = (BEFORE.len() + functions.len(), names.map(call).collect::<String>());
+    format!(
+        "/// The functions of sites.\npub static CALLS: [ForeignCall; {count}] = [\n{calls}];\n"
+    )
+}
+
 /// The entries, and the table of them.
 pub(crate) fn table(functions: &[Function], teams: &[&str]) -> String {
     let mut entries = String::new();
-    let names = BEFORE.map(str::to_owned).into_iter();
-    let names: Vec<String> =
-        names.chain(functions.iter().map(|it| format!("MPI_{}", it.name))).collect();
     let one = |(index, it)| entry(it, BEFORE.len() + index, &mut entries);
     let mut lines: String = functions.iter().enumerate().map(one).collect();
-    let calls = names
-        .iter()
-        .map(|it| format!("ForeignCall {{ function: \"{it}\", file: \"\", line: 0 }},\n"));
-    let calls: String = calls.collect();
-    entries.push_str(&format!(
-        "/// The functions of sites.\npub static CALLS: [ForeignCall; {}] = [\n{calls}];\n",
-        names.len(),
-    ));
     lines.extend(teams.iter().map(|it| format!("Entry(crate::embed::{it} as *const ()),\n")));
     format!("{entries}\n/// The shim's table.\npub static TABLE: &[Entry] = &[\n{lines}];\n")
 }

@@ -8,7 +8,7 @@ use crate::cores::ranks;
 use crate::launch::binding;
 use crate::load::image::{Copy, Function};
 use crate::rt::rank::Rank;
-use crate::rt::world::World;
+use crate::rt::run::Run;
 use crate::team::{Started, Team};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -29,14 +29,14 @@ pub(crate) struct Joined {
 
 /// An argument that goes to all ranks.
 #[derive(Clone, Copy)]
-struct Shared(*mut c_void);
+struct SharedPointer(*mut c_void);
 
 // SAFETY: an address that the program hands to its own functions, which share what it points to.
-unsafe impl Send for Shared {}
+unsafe impl Send for SharedPointer {}
 // SAFETY: as above.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for SharedPointer {}
 
-impl Shared {
+impl SharedPointer {
     fn get(self) -> *mut c_void {
         self.0
     }
@@ -64,7 +64,7 @@ fn given(ranks: c_int) -> Option<usize> {
 
 /// What a team's rank does: calls its copy's form of the function.
 fn calls(function: Function, argument: *mut c_void) -> impl Fn(usize, &Copy) + Send + Sync {
-    let argument = Shared(argument);
+    let argument = SharedPointer(argument);
     move |_, copy| {
         // SAFETY: the same place in a copy of the file in which the program's function lies.
         let body: Body = unsafe { std::mem::transmute(copy.function(&function)) };
@@ -79,7 +79,7 @@ fn calls(function: Function, argument: *mut c_void) -> impl Fn(usize, &Copy) + S
 /// `bind` is the shim's function; it is called once.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn phalanx_mpi_guest(bind: Bind) {
-    let world = World::new(1, None);
+    let world = Run::new(1, None);
     world.enter(0);
     // Never freed: the program may call MPI until it ends.
     let rank: *const Rank = Box::leak(Box::new(Rank::hosted(world, 0)));

@@ -7,7 +7,7 @@
 //! faults again, or takes [`PATIENCE`], the handler says what it knows without a line.
 
 use crate::load::frame;
-use crate::rt::error::place;
+use crate::rt::site::place;
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::io::Write as _;

@@ -5,10 +5,12 @@ use crate::faults;
 use crate::load::frame::{self, Barred};
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::rt::api::{TABLE, recording_table};
-use crate::rt::error::{EXIT, Site, end};
+use crate::rt::error::{Site, end};
 use crate::rt::forked;
+use crate::rt::mutex::lock;
 use crate::rt::rank::{Rank, Stage};
-use crate::rt::world::{World, lock};
+use crate::rt::run::Run;
+use crate::rt::site::EXIT;
 use crate::stack;
 use crate::static_tls;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -68,8 +70,8 @@ pub fn run(job: &Job) -> Result<i32, String> {
 }
 
 /// The world of a process's one run. A fault in it is told from now on, and its time is limited.
-fn begin(ranks: usize, program: &Path, stall_warning: Option<Duration>) -> Arc<World> {
-    let world = World::new(ranks, stall_warning);
+fn begin(ranks: usize, program: &Path, stall_warning: Option<Duration>) -> Arc<Run> {
+    let world = Run::new(ranks, stall_warning);
     faults::catch();
     limit_time(&world);
     if let Some(record) = &world.record {
@@ -80,16 +82,16 @@ fn begin(ranks: usize, program: &Path, stall_warning: Option<Duration>) -> Arc<W
 }
 
 /// Never freed: threads that the program leaves behind may still hold it.
-fn new_rank(world: &Arc<World>, me: usize) -> &'static Rank {
+fn new_rank(world: &Arc<Run>, me: usize) -> &'static Rank {
     Box::leak(Box::new(Rank::new(Arc::clone(world), me)))
 }
 
 /// Calls each rank's main on a thread, with `set_aside` bytes beside its stack for thread-locals;
 /// gives the run's code. If a thread is refused, the process ends with the reason: ranks that run
 /// already would wait for that one for ever.
-fn go(world: &Arc<World>, job: &Job, set_aside: usize, programs: Vec<Program>) -> i32 {
+fn go(world: &Arc<Run>, job: &Job, set_aside: usize, programs: Vec<Program>) -> i32 {
     let cores = cores();
-    let (code, open) = (AtomicI32::new(0), Open::default());
+    let (code, open) = (AtomicI32::new(0), LeftOpen::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
     frame::expect(job.ranks);
@@ -119,7 +121,7 @@ fn go(world: &Arc<World>, job: &Job, set_aside: usize, programs: Vec<Program>) -
 }
 
 /// Says who has left too early, and writes the record; gives the run's code.
-fn close(world: &World, mut code: i32, open: Vec<Left>) -> i32 {
+fn close(world: &Run, mut code: i32, open: Vec<Left>) -> i32 {
     if !open.is_empty() {
         say_open(open);
         // What the program says itself stays.
@@ -135,7 +137,7 @@ fn close(world: &World, mut code: i32, open: Vec<Left>) -> i32 {
 static ALONE: OnceLock<Alone> = OnceLock::new();
 
 struct Alone {
-    world: Arc<World>,
+    world: Arc<Run>,
     rank: &'static Rank,
     /// A child of a fork is another process.
     process: u32,
@@ -228,14 +230,14 @@ pub(crate) fn binding(rank: *const Rank) -> Binding {
 
 /// Ranks that have left while MPI was there: why, and their last call.
 type Left = (usize, String, Site);
-type Open = Mutex<Vec<Left>>;
+type LeftOpen = Mutex<Vec<Left>>;
 
 fn run_rank(
     me: usize,
     program: Program,
     job: &Job,
-    world: Arc<World>,
-    (code, open): (&AtomicI32, &Open),
+    world: Arc<Run>,
+    (code, open): (&AtomicI32, &LeftOpen),
 ) {
     let Program { copy, main, rank } = program;
     world.enter(me);
@@ -313,7 +315,7 @@ pub(crate) fn refused_thread(error: &std::io::Error, rank: usize, stack: usize) 
 }
 
 /// Ends the run after MPIEXEC_TIMEOUT seconds, as other launchers do, and says what each rank does.
-fn limit_time(world: &Arc<World>) {
+fn limit_time(world: &Arc<Run>) {
     let seconds = std::env::var("MPIEXEC_TIMEOUT").ok().and_then(|it| it.parse().ok());
     if let Some(seconds) = seconds.filter(|it| *it > 0) {
         let world = Arc::clone(world);

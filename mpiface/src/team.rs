@@ -30,9 +30,11 @@ use crate::launch::{binding, refused_thread};
 use crate::load::image::{Copy, Host, Image};
 use crate::rt::error::end;
 use crate::rt::forked;
+use crate::rt::mutex::lock;
 use crate::rt::rank::{Rank, Stage};
 use crate::rt::record::Record;
-use crate::rt::world::{JUDGED, World, lock};
+use crate::rt::run::Run;
+use crate::rt::standings::JUDGED;
 use crate::stack;
 use crate::static_tls;
 use std::ffi::{CStr, c_void};
@@ -90,14 +92,14 @@ impl Member<'_> {
 
 /// Ranks that are called many times: see the [module](self).
 pub struct Team {
-    world: Arc<World>,
+    world: Arc<Run>,
     ranks: Vec<*mut Rank>,
     /// The first rank with a thread of its own: 1 if the caller is rank 0.
     first: usize,
     workers: Vec<Worker>,
     /// Met by all workers and the caller when a call has ended: a rank's stack may be looked at by
     /// others until then.
-    ended: Arc<Ended>,
+    ended: Arc<EndedRanks>,
     loaded: Vec<(Arc<Image>, Vec<Option<Copy>>)>,
 }
 
@@ -108,21 +110,21 @@ impl fmt::Debug for Team {
 }
 
 /// A barrier, for threads whose ranks rest.
-struct Ended {
+struct EndedRanks {
     size: usize,
     /// How many have come since it was made.
     come: Mutex<usize>,
     changed: Condvar,
 }
 
-impl Ended {
-    fn new(size: usize) -> Ended {
-        Ended { size, come: Mutex::new(0), changed: Condvar::new() }
+impl EndedRanks {
+    fn new(size: usize) -> EndedRanks {
+        EndedRanks { size, come: Mutex::new(0), changed: Condvar::new() }
     }
 
     /// Waits for the others. Ranks that still run may wait for one that rests, which the library
-    /// does not know: see `World::rest`.
-    fn meet(&self, world: &World) {
+    /// does not know: see `Standings::rest`.
+    fn meet(&self, world: &Run) {
         let mut come = lock(&self.come);
         let needed = (*come / self.size + 1) * self.size;
         *come += 1;
@@ -141,23 +143,23 @@ impl Ended {
 }
 
 struct Worker {
-    tasks: Sender<Task>,
+    tasks: Sender<TeamTask>,
     thread: JoinHandle<()>,
 }
 
 /// What all ranks of a team call.
-type Body<'a> = dyn Fn(usize, &Copy) + Sync + 'a;
+type TeamBody<'a> = dyn Fn(usize, &Copy) + Sync + 'a;
 
 /// One call on one rank. The pointers live until the team's barrier is met.
-struct Task {
-    body: *const Body<'static>,
+struct TeamTask {
+    body: *const TeamBody<'static>,
     copy: *const Copy,
     rank: *const Rank,
 }
 
 // SAFETY: the body is Sync; copy and state are this rank's alone. They live until the barrier is
 // met, which the worker meets after its last use of them.
-unsafe impl Send for Task {}
+unsafe impl Send for TeamTask {}
 
 impl Team {
     /// A team of `ranks` ranks, else of PHALANX_RANKS, else of one a core.
@@ -170,14 +172,14 @@ impl Team {
 
     fn with(given: Option<usize>, first: usize) -> Result<Team, String> {
         let size = ranks(given)?;
-        let world = World::new(size, None);
+        let world = Run::new(size, None);
         let hosted = |me| Box::into_raw(Box::new(Rank::hosted(Arc::clone(&world), me)));
         let mut team = Team {
             ranks: (0..size).map(hosted).collect(),
             world,
             first,
             workers: Vec::with_capacity(size - first),
-            ended: Arc::new(Ended::new(size - first + 1)),
+            ended: Arc::new(EndedRanks::new(size - first + 1)),
             loaded: Vec::new(),
         };
         let cores = cores();
@@ -227,7 +229,7 @@ impl Team {
     pub(crate) fn start_outside(
         ranks: Option<usize>,
         image: &Arc<Image>,
-        body: Box<Body<'static>>,
+        body: Box<TeamBody<'static>>,
     ) -> Result<Started, String> {
         let mut team = Team::with(ranks, 1)?;
         let at = team.load(image, 1)?;
@@ -235,10 +237,11 @@ impl Team {
     }
 
     /// Calls `body` on each rank with its copy of `image`, and waits for all.
-    pub(crate) fn call(&mut self, image: &Arc<Image>, body: &Body<'_>) -> Result<(), String> {
+    pub(crate) fn call(&mut self, image: &Arc<Image>, body: &TeamBody<'_>) -> Result<(), String> {
         let at = self.load(image, self.first)?;
         // SAFETY: only the lifetime changes: the pointer is not used after the barrier.
-        let body = unsafe { std::mem::transmute::<*const Body<'_>, *const Body<'static>>(body) };
+        let body =
+            unsafe { std::mem::transmute::<*const TeamBody<'_>, *const TeamBody<'static>>(body) };
         self.send(at, body);
         self.ended.meet(&self.world);
         self.world.record.iter().for_each(|it| it.end(""));
@@ -246,7 +249,7 @@ impl Team {
     }
 
     /// Gives all workers the body. The caller keeps it and the copies until it has met the barrier.
-    fn send(&self, at: usize, body: *const Body<'static>) {
+    fn send(&self, at: usize, body: *const TeamBody<'static>) {
         self.world.record.iter().for_each(Record::begin);
         for (me, rank) in self.ranks.iter().enumerate() {
             // SAFETY: no worker runs a task, so nobody else uses the state.
@@ -259,12 +262,12 @@ impl Team {
             let copy = copy.as_ref().expect("loaded for each worker");
             worker
                 .tasks
-                .send(Task { body, copy, rank: *rank })
+                .send(TeamTask { body, copy, rank: *rank })
                 .expect("a worker ends with its team only");
         }
     }
 
-    fn begin(self, at: usize, body: Box<Body<'static>>) -> Started {
+    fn begin(self, at: usize, body: Box<TeamBody<'static>>) -> Started {
         self.world.enter(0);
         self.world.record.iter().for_each(|it| it.calls.begin_run(0));
         self.send(at, &raw const *body);
@@ -330,12 +333,12 @@ impl Drop for Team {
 }
 
 fn worker(
-    world: Arc<World>,
+    world: Arc<Run>,
     me: usize,
     core: Option<usize>,
-    ended: Arc<Ended>,
+    ended: Arc<EndedRanks>,
 ) -> Result<Worker, String> {
-    let (tasks, given) = channel::<Task>();
+    let (tasks, given) = channel::<TeamTask>();
     let body = move || {
         if let Some(core) = core {
             pin(core);
@@ -372,7 +375,7 @@ pub struct Started {
     team: Team,
     at: usize,
     /// Used by the workers until the barrier is met.
-    _body: Box<Body<'static>>,
+    _body: Box<TeamBody<'static>>,
     is_joined: bool,
 }
 

@@ -377,8 +377,8 @@ impl Comm {
     fn remember(&mut self, call: &Call<'_, RawBuffers<'_>>, params: CallParams) {
         if self.is_auto() && !call.is_varied() {
             self.work.plans.remember(call, 0, params);
-        } else if let Some(number) = self.number_of_counts()
-            && call.is_varied()
+        } else if call.is_varied()
+            && let Some(number) = self.number_of_counts()
             && self.goes_by_rules()
         {
             self.work.plans.remember(call, number, params);

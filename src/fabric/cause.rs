@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rank_has_the_word() {
+    fn the_first_rank_is_heard() {
         let mut slot = None;
         let mut offer = |run, by, reason| {
             let (rest, old) = Cause::offer(&mut slot, run, by, reason);

@@ -18,16 +18,11 @@
 //! sub-blocks (the split-message and all-port versions): sub-block `s` of
 //! block `b` has the number `b * split + s`. For the whole-vector operations
 //! the number of parts *is* `split`.
+//!
+//! [`OFFSET`]: super::OFFSET
 
 use super::operation::{Held, Units};
-use super::{BlockRange, Operation};
-
-/// Scan: the block that holds the running total of a group of ranks.
-pub const TOTAL: usize = 0;
-/// Scan: the block that becomes the rank's result.
-pub const RESULT: usize = 1;
-/// Scan: a scratch block that carries the total of all groups before.
-pub const OFFSET: usize = 2;
+use super::{BlockRange, Operation, RESULT, TOTAL};
 
 /// The meaning of a schedule's block numbers.
 ///

@@ -1,7 +1,7 @@
 //! Schedules that are given message by message: another library's algorithm, or a tree from a
 //! paper. For paper only: checked, counted and simulated like the catalogue's, never executed.
 
-use super::{BlockRange, Contract, Mode, Rule, Schedule, Step};
+use super::{BlockRange, Mode, Rule, Step};
 
 /// One round: who sends which blocks to whom, in this order.
 ///
@@ -63,36 +63,5 @@ impl Rule for ExplicitRounds {
 
     fn step(&self, step: usize, rank: usize) -> Step {
         self.0[step].get(rank).cloned().unwrap_or_default()
-    }
-}
-
-impl Schedule {
-    /// A schedule of given rounds (see [`Round`]). Whether it does what `contract` says is for
-    /// [`check`](super::check()) to find out; messages of ranks that do not exist are left out.
-    pub fn of_rounds(id: &'static str, contract: Contract, rounds: Vec<Round>) -> Schedule {
-        let given = ExplicitRounds::new(contract.ranks, rounds);
-        let ports = given.ports();
-        Schedule::new(id, contract, false, given).with_ports(ports)
-    }
-    /// Declares that the senders of these steps go on only when their messages have been taken, as
-    /// with `MPI_Ssend`. For schedules that stand for another library's; what it costs is the
-    /// simulation's [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule};
-    /// // A token there and back; the second message is waited for.
-    /// let operation = Operation::Barrier;
-    /// let contract = Contract { operation, ranks: 2, root: 0, shift: 0, split: 1 };
-    /// let message = |from, to| vec![(from, to, vec![BlockRange::one(0)])];
-    /// let hop = |from, to| Round { combine: true, messages: message(from, to) };
-    /// let token = Schedule::of_rounds("TOKEN", contract, vec![hop(0, 1), hop(1, 0)]);
-    /// let token = token.acknowledged([1]);
-    /// assert!(token.is_acknowledged(1) && !token.is_acknowledged(0));
-    /// ```
-    #[must_use]
-    pub fn acknowledged(mut self, steps: impl IntoIterator<Item = usize>) -> Self {
-        self.acknowledged.extend(steps);
-        self
     }
 }

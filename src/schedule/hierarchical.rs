@@ -91,10 +91,10 @@ fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Stag
 
 /// Each to all others; each takes them from its own position outwards, so that intervals stay
 /// adjacent.
-fn everybody(crew: &[usize]) -> Pairs {
+fn everybody(group: &[usize]) -> Pairs {
     let mut pairs = Vec::new();
-    for (i, &to) in crew.iter().enumerate() {
-        pairs.extend(crew[..i].iter().rev().chain(&crew[i + 1..]).map(|&from| (from, to)));
+    for (i, &to) in group.iter().enumerate() {
+        pairs.extend(group[..i].iter().rev().chain(&group[i + 1..]).map(|&from| (from, to)));
     }
     pairs
 }
@@ -103,15 +103,15 @@ fn everybody(crew: &[usize]) -> Pairs {
 /// members i of all groups exchange their parts by recursive doubling, and everybody stores its
 /// part to its group. The groups are of one size, which is the number of parts.
 pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
-    let groups_by_index = groups_by_index(h).unwrap_or_else(|| vec![(0..h.ranks()).collect()]);
+    let groups_by_index = h.groups_by_index().unwrap_or_else(|| vec![(0..h.ranks()).collect()]);
     let (groups, size) = (groups_by_index.len(), groups_by_index[0].len());
     let part = |i: usize| vec![BlockRange::one(i)];
     let mut gather = Round { combine: true, messages: Vec::new() };
     let mut spread = Round { combine: false, messages: Vec::new() };
-    for crew in &groups_by_index {
-        for (i, &to) in crew.iter().enumerate() {
+    for group in &groups_by_index {
+        for (i, &to) in group.iter().enumerate() {
             // From the own position outwards, so that intervals stay adjacent.
-            let others = crew[..i].iter().rev().chain(&crew[i + 1..]);
+            let others = group[..i].iter().rev().chain(&group[i + 1..]);
             gather.messages.extend(others.clone().map(|&from| (from, to, part(i))));
             spread.messages.extend(others.map(|&other| (to, other, part(i))));
         }
@@ -314,26 +314,6 @@ fn hand_totals(p: usize, groups: &[LeaderGroup]) -> Vec<Step> {
 fn leaders(h: &Hierarchy) -> Vec<usize> {
     let top = h.stages() - 1;
     h.groups_of(top, 0).into_iter().flat_map(|g| g.members).collect()
-}
-
-/// The ranks of each outermost group, if all are equally many.
-pub(super) fn groups_by_index(h: &Hierarchy) -> Option<Vec<Vec<usize>>> {
-    let mut groups_by_index: Vec<(usize, Vec<usize>)> = Vec::new();
-    for rank in 0..h.ranks() {
-        let number = match h.stages() {
-            1 => 0,
-            stages => h.group(stages - 2, rank)?,
-        };
-        match groups_by_index.iter_mut().find(|c| c.0 == number) {
-            Some(crew) => crew.1.push(rank),
-            None => groups_by_index.push((number, vec![rank])),
-        }
-    }
-    let size = groups_by_index.first()?.1.len();
-    groups_by_index
-        .iter()
-        .all(|c| c.1.len() == size)
-        .then(|| groups_by_index.into_iter().map(|c| c.1).collect())
 }
 
 fn runs(blocks: &[usize]) -> Vec<BlockRange> {

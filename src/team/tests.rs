@@ -8,7 +8,7 @@ use crate::op;
 use std::sync::Arc;
 
 #[test]
-fn ranks_move_in_and_work_as_ever() {
+fn ranks_come_to_a_place_and_work_as_ever() {
     for ranks in [1, 2, 3, 7] {
         let mut builder = Team::builder().ranks(ranks);
         builder.always_apart = true;

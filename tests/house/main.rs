@@ -1,10 +1,19 @@
-//! The rules of the repository: rooms, style, the names in TRUST.md, the walks of DESIGN.md, and
-//! the programs that the compiler must refuse.
+//! The rules of the repository: rooms, circles, style, the names in TRUST.md, the walks of
+//! DESIGN.md, and the programs that the compiler must refuse.
 
+mod circles;
 mod compile_fail;
 mod files;
+mod imports;
 mod readme;
 mod rooms;
 mod style;
 mod trust;
 mod walks;
+
+use std::path::PathBuf;
+
+/// All Rust sources below `folder`, sorted.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    style::files(folder, "rs")
+}

@@ -1,6 +1,6 @@
 //! Checks the three walks of `DESIGN.md`: every function named there stands in the file named
-//! there, and the walks are as short as promised. Callgrind, in a build with line tables, shows the
-//! files that a call really enters (`DESIGN.md`, "Three walks", says how).
+//! there, and the walks are as short as promised. `tools/instructions walk --check` shows by
+//! callgrind that no function is missing.
 
 use std::fs;
 
@@ -68,7 +68,8 @@ fn faults(walk: &Walk, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
             let name = function.rsplit("::").next().unwrap_or(function);
             let begins = format!("fn {name}");
             let is_here = text.match_indices(&begins).any(|(at, _)| {
-                text[at + begins.len()..].starts_with(['(', '<']) // not the head of a longer name
+                // Not the head of a longer name; `[` in a macro that defines several.
+                text[at + begins.len()..].starts_with(['(', '<', '['])
             });
             if !is_here {
                 found.push(format!("{}: no fn {name} in {}", walk.title, row.file));
@@ -85,7 +86,7 @@ fn the_walks_are_true() {
     };
     let walks = walks(&text);
     let limits: Vec<usize> = walks.iter().map(|walk| walk.most).collect();
-    assert_eq!(limits, [10, 12, 20], "three walks, with these limits");
+    assert_eq!(limits, [11, 14, 20], "three walks, with these limits");
     let read = |file: &str| fs::read_to_string(format!("src/{file}")).ok();
     let faults: Vec<String> = walks.iter().flat_map(|walk| faults(walk, read)).collect();
     assert!(faults.is_empty(), "{faults:#?}");

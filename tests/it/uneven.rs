@@ -61,7 +61,7 @@ fn by_topologies_in_fixed_order_and_in_parts() {
 /// More lists than a rank knows, by turns and at random, in calls of all kinds: each goes by its
 /// own plan.
 #[test]
-fn counts_by_turns() {
+fn counts_in_turn() {
     watched(|| {
         for p in [2, 3, 5] {
             let run = team(p).run(|comm| {

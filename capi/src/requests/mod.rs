@@ -125,7 +125,7 @@ struct Request {
     work: Work,
 }
 
-struct State {
+struct ScopeState {
     scope: *mut Scope,
     requests: Vec<Request>,
     next: phx_request,
@@ -136,27 +136,28 @@ struct State {
 }
 
 /// The object of a handle.
-struct Seat {
+struct ScopeSeat {
     thread: AtomicUsize,
-    state: UnsafeCell<Option<State>>,
+    state: UnsafeCell<Option<ScopeState>>,
 }
 
 // SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or
 // retires the handle.
-unsafe impl Sync for Seat {}
+unsafe impl Sync for ScopeSeat {}
 
-impl Unused for Seat {
-    const UNUSED: Seat = Seat { thread: AtomicUsize::new(0), state: UnsafeCell::new(None) };
+impl Unused for ScopeSeat {
+    const UNUSED: ScopeSeat =
+        ScopeSeat { thread: AtomicUsize::new(0), state: UnsafeCell::new(None) };
 }
 
-static SCOPES: Table<Seat> = Table::new(5);
+static SCOPES: Table<ScopeSeat> = Table::new(5);
 
 thread_local! {
     /// The handles of the scopes that the thread is in.
     static OPEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-fn find(scope: *mut phx_requests) -> Result<&'static Seat, phx_err> {
+fn find(scope: *mut phx_requests) -> Result<&'static ScopeSeat, phx_err> {
     let seat = SCOPES.find(scope as usize as u64);
     let own = seat.filter(|seat| seat.thread.load(Relaxed) == this_thread());
     own.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such scope: it is null, over, or another thread's"))
@@ -202,7 +203,7 @@ pub unsafe extern "C" fn phx_requests_at(
             let (handle, seat) = SCOPES.reserve().expect("a place");
             seat.thread.store(this_thread(), Relaxed);
             let (comm, requests, thrown) = (std::ptr::null_mut(), Vec::new(), None);
-            let state = State { scope: scope.cast(), requests, next: 1, comm, thrown };
+            let state = ScopeState { scope: scope.cast(), requests, next: 1, comm, thrown };
             // SAFETY: the handle is nobody's yet.
             unsafe { *seat.state.get() = Some(state) };
             SCOPES.publish(handle);
@@ -234,7 +235,7 @@ pub unsafe extern "C" fn phx_requests_at(
 unsafe fn within(
     scope: *mut phx_requests,
     from: From,
-    body: impl FnOnce(&mut Scope, &mut State, At) -> Result<(), String>,
+    body: impl FnOnce(&mut Scope, &mut ScopeState, At) -> Result<(), String>,
 ) -> phx_err {
     let seat = match find(scope) {
         Ok(seat) => seat,
@@ -277,7 +278,7 @@ unsafe fn within(
     fail(PHX_ERR_DEAD, "a call of this scope has failed; phx_requests says why")
 }
 
-impl State {
+impl ScopeState {
     /// Keeps a call, and tells its number.
     ///
     /// # Safety
@@ -322,7 +323,7 @@ impl State {
 /// # Safety
 /// As [`raw::start`]; `request` is null or valid.
 unsafe fn launch(
-    (scope, state): (&mut Scope, &mut State),
+    (scope, state): (&mut Scope, &mut ScopeState),
     call: PreparedCall,
     (persistent, request): (c_int, *mut phx_request),
     at: At,

@@ -21,8 +21,8 @@
 
 use super::elf::{Elf, Segment};
 use super::frame::Main;
-use crate::rt::api::MARK;
-use crate::rt::world::lock;
+use crate::rt::calls::MARK;
+use crate::rt::mutex::lock;
 use crate::static_tls;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -67,13 +67,13 @@ struct Source {
 #[derive(Debug)]
 pub struct Copy {
     /// Its files, in the image's order.
-    parts: Vec<Part>,
+    parts: Vec<ImagePart>,
     tag: usize,
 }
 
 /// A file of a copy.
 #[derive(Debug)]
-struct Part {
+struct ImagePart {
     handle: *mut c_void,
     /// Where its first byte lies.
     base: usize,
@@ -539,7 +539,7 @@ fn private_name(name: &str, tag: &str) -> String {
     }
 }
 
-fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<Part, String> {
+fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<ImagePart, String> {
     let label = if name.is_empty() { format!("program{tag}") } else { private_name(name, tag) };
     let (path, descriptor) = match directory() {
         Some(directory) => {
@@ -573,7 +573,7 @@ fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<Part, String>
         let text = unsafe { CStr::from_ptr(text) };
         return Err(text.to_string_lossy().into_owned());
     }
-    Ok(Part { handle, base: base(handle)?, path: name, descriptor })
+    Ok(ImagePart { handle, base: base(handle)?, path: name, descriptor })
 }
 
 /// Where a library begins.

@@ -99,7 +99,7 @@ enum Copying {
 
 /// A kind of attribute.
 #[derive(Clone, Copy, Debug)]
-struct Key {
+struct AttributeKey {
     of: Kind,
     copy: Copying,
     delete: Option<Delete>,
@@ -111,7 +111,7 @@ struct Key {
 
 /// A rank's keys. One that the program frees stays known while an attribute has it.
 #[derive(Debug)]
-pub struct Keys(Table<Key>);
+pub struct Keys(Table<AttributeKey>);
 
 impl Default for Keys {
     fn default() -> Keys {
@@ -143,10 +143,10 @@ impl Keys {
         };
         let extra = extra as usize;
         // Handles are as wide as an integer.
-        self.0.insert(Key { of, copy, delete, extra, uses: 0, is_freed: false }) as c_int
+        self.0.insert(AttributeKey { of, copy, delete, extra, uses: 0, is_freed: false }) as c_int
     }
 
-    fn get(&self, key: c_int, of: Kind) -> Outcome<Key> {
+    fn get(&self, key: c_int, of: Kind) -> Outcome<AttributeKey> {
         match usize::try_from(key).ok().and_then(|it| self.0.get(it)) {
             Some(found) if found.of == of => Ok(*found),
             Some(found) => {
@@ -172,7 +172,7 @@ impl Keys {
     }
 
     /// Changes a key, which goes if the program has freed it, and no attribute has it.
-    fn change(&mut self, key: c_int, change: impl FnOnce(&mut Key)) {
+    fn change(&mut self, key: c_int, change: impl FnOnce(&mut AttributeKey)) {
         let at = key as usize;
         let Some(known) = self.0.get_mut(at) else { return };
         change(known);

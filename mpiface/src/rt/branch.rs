@@ -2,7 +2,8 @@
 //! leaves it for the others under what they all know.
 
 use super::comm::Shared;
-use super::world::{Condition, World, lock};
+use super::mutex::lock;
+use super::standings::{Condition, Standings};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fmt;
@@ -21,7 +22,7 @@ pub enum Key {
 type Bridge = (u32, usize, usize, c_int);
 
 #[derive(Debug)]
-struct Started {
+struct StartedComm {
     shared: Arc<Shared>,
     /// Members that have it.
     taken: usize,
@@ -31,21 +32,21 @@ struct Started {
 #[derive(Debug)]
 struct Half {
     members: Vec<usize>,
-    made: Arc<Made>,
+    made: Arc<MadeComm>,
 }
 
 /// Both groups, or none if they are not apart.
-type Made = OnceLock<Option<Arc<Shared>>>;
+type MadeComm = OnceLock<Option<Arc<Shared>>>;
 
 /// The communicators that are being made.
 #[derive(Debug, Default)]
 pub struct Branches {
-    started: Mutex<HashMap<Key, Started>>,
+    started: Mutex<HashMap<Key, StartedComm>>,
     halves: Mutex<HashMap<Bridge, Half>>,
 }
 
 /// A leader's wait for the other.
-struct Leader(Arc<Made>, usize);
+struct Leader(Arc<MadeComm>, usize);
 
 impl Condition for Leader {
     fn holds(&self) -> bool {
@@ -73,7 +74,7 @@ impl Branches {
     ) -> Arc<Shared> {
         let mut all = lock(&self.started);
         let entry = all.entry(key.clone());
-        let entry = entry.or_insert_with(|| Started { shared: make(), taken: 0 });
+        let entry = entry.or_insert_with(|| StartedComm { shared: make(), taken: 0 });
         entry.taken += 1;
         let shared = Arc::clone(&entry.shared);
         if entry.taken == members {
@@ -86,7 +87,7 @@ impl Branches {
     /// the leader that came first before the other; none if a rank is in both.
     pub fn join(
         &self,
-        world: &World,
+        world: &Standings,
         site: super::error::Site,
         (context, tag): (u32, c_int),
         (me, other): (usize, usize),
@@ -97,13 +98,13 @@ impl Branches {
         if let Some(first) = halves.remove(&bridge) {
             drop(halves);
             let is_apart = members.iter().all(|it| !first.members.contains(it));
-            let both = || world.new_shared([first.members.clone(), members].concat());
+            let both = || Shared::new(world, [first.members.clone(), members].concat());
             let made = is_apart.then(both);
             let _ = first.made.set(made.clone());
             world.wake(me, other);
             return made;
         }
-        let made = Arc::new(Made::new());
+        let made = Arc::new(MadeComm::new());
         halves.insert(bridge, Half { members, made: Arc::clone(&made) });
         drop(halves);
         let condition = || Arc::new(Leader(Arc::clone(&made), other)) as _;

@@ -8,124 +8,19 @@
 //! every rank, at each length and whichever rank folds which part. Long vectors are folded in
 //! parts, one a rank.
 
-use super::basic::Element;
 use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Error, Outcome, Site};
-use super::handle::Handle;
-use super::ops::{Mark, apply};
+use super::operator::{Operator, Temporary, fold};
 use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send, Solid};
 use super::parts::{self, Owed};
-use super::rank::UserFunction;
-use super::types::{AnyType, Place, bytes_at, copy, move_bytes};
-use super::world::{Condition, World};
+use super::standings::{Condition, Meetings as _};
+use super::types::{Place, bytes_at, copy, move_bytes};
+use super::world::World;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Up to so many bytes each rank folds all by itself.
 const WHOLE: usize = 4096;
-/// Elements that are folded at once, so that what is folded stays in the nearest cache.
-const BLOCK: usize = 1024;
-
-/// An operator on elements of a type.
-#[derive(Clone, Copy, Debug)]
-pub enum Operator {
-    /// A predefined one.
-    Known(Handle, Element),
-    /// A user's, and the datatype's handle that it is told.
-    User(UserFunction, Handle),
-}
-
-impl Operator {
-    /// For the cards and logs: users' operators are not compared.
-    pub fn mark(self) -> Mark {
-        match self {
-            Operator::Known(handle, element) => Mark::Known(handle, element),
-            Operator::User(..) => Mark::User,
-        }
-    }
-
-    /// `b = a op b`.
-    ///
-    /// # Safety
-    /// As `fold`.
-    pub unsafe fn combine(self, a: &Place, b: &Place) {
-        match self {
-            Operator::Known(op, element) => {
-                // SAFETY: both places hold as many elements of this kind, in the type's extents.
-                unsafe {
-                    apply(op, element, a.address as *const u8, b.address as *mut u8, b.count)
-                };
-            }
-            Operator::User(function, ty) => {
-                let elements = (b.count, b.ty.extent);
-                // SAFETY: both places hold as many elements of the datatype.
-                unsafe { function.call(a.address, b.address, elements, ty) };
-            }
-        }
-    }
-}
-
-/// Room for elements, laid out as their type says.
-#[derive(Debug)]
-pub struct Temporary {
-    _room: Vec<u128>,
-    /// The elements.
-    pub place: Place,
-}
-
-impl Temporary {
-    /// Of so many.
-    pub fn new(ty: &AnyType, count: usize) -> Temporary {
-        let (low, high) = ty.true_bounds();
-        let steps = ty.extent * (count.max(1) as isize - 1);
-        let (low, high) = (low + steps.min(0), high + steps.max(0));
-        let length = usize::try_from(high - low).unwrap_or(0);
-        let mut room = vec![0_u128; length.div_ceil(16)];
-        let address = (room.as_mut_ptr() as usize).wrapping_add_signed(-low);
-        Temporary { _room: room, place: Place { address, count, ty: ty.clone() } }
-    }
-}
-
-/// `out = places[0] op places[1] op ..`, as a tree; `out` is none of the places.
-///
-/// # Safety
-/// All are memory as their types say, as many elements each; nobody writes the places or uses
-/// `out`.
-pub unsafe fn fold(places: &[Place], out: &Place, op: Operator) {
-    let depth = places.len().next_power_of_two().trailing_zeros();
-    let length = out.count.min(BLOCK);
-    let rooms: Vec<Temporary> = (0..depth).map(|_| Temporary::new(&out.ty, length)).collect();
-    let mut at = 0;
-    while at < out.count {
-        let count = (out.count - at).min(BLOCK);
-        let parts: Vec<Place> = places.iter().map(|it| it.moved(at as isize, count)).collect();
-        // SAFETY: parts of the caller's places; the rooms are new.
-        unsafe { tree(&parts, &out.moved(at as isize, count), &rooms, op) };
-        at += count;
-    }
-}
-
-/// # Safety
-/// As `fold`; the rooms hold as many elements, and are used by nobody.
-unsafe fn tree(places: &[Place], out: &Place, rooms: &[Temporary], op: Operator) {
-    // SAFETY: the caller's promise, for each part.
-    unsafe {
-        if let [one] = places {
-            copy(one, out);
-            return;
-        }
-        let (left, right) = places.split_at(places.len().next_power_of_two() / 2);
-        tree(right, out, rooms, op);
-        if let [one] = left {
-            op.combine(one, out);
-        } else {
-            let room = rooms[0].place.moved(0, out.count);
-            tree(left, &room, &rooms[1..], op);
-            op.combine(&room, out);
-        }
-    }
-}
-
 /// The part of `count` elements that falls to `rank` of `size`.
 pub(super) fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
     let (each, more) = (count / size, count % size);
@@ -275,7 +170,7 @@ impl Call<'_> {
                 }
                 step += 1;
             }
-            world.slots[me].log.end();
+            world.members[me].log.end();
             return Ok(());
         }
         let place = |it: Solid| bytes_at(it.0, it.1);
@@ -352,7 +247,7 @@ impl Call<'_> {
             failed = failed.or(it);
         }
         owed.into_iter().for_each(|it| self.await_part(number, it));
-        world.slots[me].log.end();
+        world.members[me].log.end();
         failed.map_or(Ok(()), |it| Err(*it))
     }
 
@@ -451,7 +346,7 @@ impl Call<'_> {
     #[cold]
     fn unequal(&self, given: usize, peer: usize, to: &Place) -> Box<Error> {
         let rank = self.comm.world_rank(peer);
-        let theirs = self.world.slots[rank].log.find(self.comm.shared.context, self.comm.met());
+        let theirs = self.world.members[rank].log.find(self.comm.shared.context, self.comm.met());
         let site = theirs.map_or(Site::default(), |it| it.site);
         Box::new(p2p::unequal((rank, site), given, to.bytes()))
     }
@@ -568,7 +463,7 @@ impl Call<'_> {
     /// Makes a communicator of `members`, as `share`, with the library's part.
     pub fn divide(&self, members: &[usize]) -> (Option<Arc<Shared>>, Option<phalanx::Comm>) {
         let leader = members.first().copied();
-        let shared = self.share(members, |members| self.world.new_shared(members));
+        let shared = self.share(members, |members| Shared::new(self.world, members));
         if self.comm.size() == 1 {
             return (shared, None);
         }
@@ -581,9 +476,9 @@ impl Call<'_> {
     /// Makes one communicator of all members of an intercommunicator, in this order.
     pub fn join(&self, members: &[usize]) -> (Option<Arc<Shared>>, Option<phalanx::Comm>) {
         let me = self.comm.world_rank(self.comm.rank);
-        let shared = self.share(members, |members| self.world.new_branch(me, members));
+        let shared = self.share(members, |members| Shared::branch(self.world, me, members));
         // SAFETY: all come together again before anybody has the communicator.
-        let library = shared.as_ref().and_then(|it| unsafe { self.world.take_seat(me, it) });
+        let library = shared.as_ref().and_then(|it| unsafe { it.take_seat(self.world, me) });
         self.come();
         (shared, library)
     }

@@ -6,20 +6,21 @@
 //! places in turn: it comes to meeting n + 2 only after all came to n + 1, and each read the cards
 //! of n before that.
 
+use super::awaits::Awaits;
 use super::desk::Desk;
-use super::error::Site;
-use super::handle::Handle;
+use super::edges::Edges;
+use super::error::{Outcome, Site};
+use super::handle::{Handle, fixed};
 use super::handlers::{Attached, Handler};
 use super::log::Collective;
-use super::neighbours::Edges;
+use super::mutex::lock;
 use super::ops::Mark;
-use super::rank::fixed;
+use super::standings::{Condition, Meetings, Own, Standings, keep_errno, refused};
 use super::started::{Begun, Board};
 use super::topo::{Cart, Topology};
 use super::types::Place;
-use super::window::Part;
+use super::window_part::Part;
 use super::word::Word;
-use super::world::{Condition, Own, World, keep_errno, lock};
 use phalanx::raw::MemberSeats;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::c_int;
@@ -93,12 +94,68 @@ pub struct Shared {
     desks: OnceLock<Box<[Desk]>>,
 }
 
+impl Meetings for Shared {
+    fn context(&self) -> u32 {
+        self.context
+    }
+
+    fn members(&self) -> &[usize] {
+        &self.members
+    }
+
+    fn has_come(&self, member: usize, number: u64) -> bool {
+        let seat = self.members.iter().position(|it| *it == member).map(|it| &self.seats[it]);
+        seat.is_none_or(|it| it.came.has_told(number))
+    }
+
+    fn late(&self, number: u64) -> Option<String> {
+        let late: Vec<String> = (self.members.iter())
+            .filter(|it| !self.has_come(**it, number))
+            .map(ToString::to_string)
+            .collect();
+        let (word, rest) = if late.len() == 1 { ("rank", "has") } else { ("ranks", "have") };
+        let text = || format!("{word} {} {rest} not come to this collective", late.join(", "));
+        (!late.is_empty()).then(text)
+    }
+
+    fn have_shown(&self, number: u64, awaits: Awaits) -> bool {
+        self.board().have_shown(number, awaits)
+    }
+}
+
 impl Shared {
-    /// A communicator of these ranks of the world.
-    pub fn new(context: u32, members: Vec<usize>, library: Option<MemberSeats>) -> Shared {
+    /// A new communicator of these ranks of the world.
+    pub fn new(world: &Standings, members: Vec<usize>) -> Arc<Shared> {
+        Shared::made(world, members, None)
+    }
+
+    /// The same with the library's part, in which each member takes its seat. `me`: the caller.
+    pub fn branch(world: &Standings, me: usize, members: Vec<usize>) -> Arc<Shared> {
+        let seats = |it: &phalanx::Comm| MemberSeats::new(it, &members).unwrap_or_else(refused);
+        let are_several = members.len() > 1;
+        let library = if are_several { world.members[me].library.read(seats) } else { None };
+        Shared::made(world, members, library)
+    }
+
+    fn made(world: &Standings, members: Vec<usize>, library: Option<MemberSeats>) -> Arc<Shared> {
         let seats = members.iter().map(|_| Seat::default()).collect();
         let (board, desks) = (OnceLock::new(), OnceLock::new());
-        Shared { context, members, board, library, seats, desks }
+        let context = world.next_context();
+        let shared = Arc::new(Shared { context, members, board, library, seats, desks });
+        let known: Arc<dyn Meetings> = shared.clone();
+        world.add(Arc::downgrade(&known), context);
+        shared
+    }
+
+    /// The library's communicator of one that its members make, for the rank `me`.
+    ///
+    /// # Safety
+    /// Nobody uses it before all members have taken theirs.
+    pub unsafe fn take_seat(&self, world: &Standings, me: usize) -> Option<phalanx::Comm> {
+        let seats = self.library.as_ref()?;
+        // SAFETY: passed on.
+        let take = |it: &phalanx::Comm| unsafe { seats.take(it) }.unwrap_or_else(refused);
+        world.members[me].library.read(take)?
     }
 
     /// Where cards of started collectives lie.
@@ -115,23 +172,6 @@ impl Shared {
     /// Where data is exchanged pair by pair: a desk for each rank.
     pub fn desks(&self) -> &[Desk] {
         self.desks.get_or_init(|| self.members.iter().map(|_| Desk::default()).collect())
-    }
-
-    /// Whether a rank of the world, if it is a member, has come to a meeting.
-    pub fn has_come(&self, member: usize, number: u64) -> bool {
-        let seat = self.members.iter().position(|it| *it == member).map(|it| &self.seats[it]);
-        seat.is_none_or(|it| it.came.has_told(number))
-    }
-
-    /// The ranks that have not come to a meeting, in words.
-    pub fn late(&self, number: u64) -> Option<String> {
-        let late: Vec<String> = (self.members.iter())
-            .filter(|it| !self.has_come(**it, number))
-            .map(ToString::to_string)
-            .collect();
-        let (word, rest) = if late.len() == 1 { ("rank", "has") } else { ("ranks", "have") };
-        let text = || format!("{word} {} {rest} not come to this collective", late.join(", "));
-        (!late.is_empty()).then(text)
     }
 }
 
@@ -175,7 +215,7 @@ pub struct Comm {
     started: Cell<u64>,
     numbered: Cell<Option<u64>>,
     /// The edges of its grid or graph, once they have been asked for.
-    pub edges: OnceCell<Edges>,
+    edges: OnceCell<Edges>,
     /// The collectives that it has started.
     pub begun: RefCell<Begun>,
     own: Weak<Comm>,
@@ -254,6 +294,18 @@ impl Comm {
         })
     }
 
+    /// The calling rank's edges, made once.
+    ///
+    /// # Errors
+    /// If the communicator has no grid or graph.
+    pub fn edges(&self) -> Outcome<&Edges> {
+        if let Some(edges) = self.edges.get() {
+            return Ok(edges);
+        }
+        let made = Edges::of(self.topology.as_ref(), self.rank)?;
+        Ok(self.edges.get_or_init(|| made))
+    }
+
     /// Itself, to be kept.
     #[inline]
     pub fn kept(&self) -> Rc<Comm> {
@@ -317,6 +369,12 @@ impl Comm {
         result
     }
 
+    /// The next collective that is started, of which ranks compare the function alone.
+    pub fn next_call(&self, site: Site) -> Collective {
+        let (context, number) = (self.shared.context, self.next_started());
+        Collective { context, number, site, root: None, op: Mark::None, bytes: None }
+    }
+
     /// The number of the next collective that is started.
     pub fn next_started(&self) -> u64 {
         if let Some(number) = self.numbered.take() {
@@ -340,16 +398,16 @@ impl Comm {
 
     /// Says in this rank's log which call it is in.
     #[inline(always)]
-    fn note(&self, world: &World, site: Site, number: u64, terms: Terms) {
+    fn note(&self, world: &Standings, site: Site, number: u64, terms: Terms) {
         let Terms { root, op, bytes } = terms;
         let context = self.shared.context;
         let it = Collective { context, number, site, root, op, bytes };
-        world.slots[self.shared.members[self.rank]].log.begin(&it);
+        world.members[self.shared.members[self.rank]].log.begin(&it);
     }
 
     /// Lays down a card, awaits all, and gives what all offer; ends the run if the calls do not
     /// agree.
-    pub fn meet(&self, world: &World, site: Site, terms: Terms, offer: Offer) -> Vec<Offer> {
+    pub fn meet(&self, world: &Standings, site: Site, terms: Terms, offer: Offer) -> Vec<Offer> {
         let number = self.next();
         let place = (number % 2) as usize;
         *lock(&self.shared.seats[self.rank].cards[place]) = Card { number, offer };
@@ -357,11 +415,11 @@ impl Comm {
         self.await_all(world, site, number);
         let me = self.shared.members[self.rank];
         if self.shared.members.len() > 1
-            && let Some(text) = world.differ(&self.shared, number)
+            && let Some(text) = world.differ(&*self.shared, number)
         {
             super::error::end(1, &text);
         }
-        world.slots[me].log.end();
+        world.members[me].log.end();
         let read = |seat: &Seat| {
             let card = lock(&seat.cards[place]).clone();
             if card.number != number {
@@ -373,11 +431,11 @@ impl Comm {
     }
 
     /// Awaits all: what they read of this rank's buffers they have read.
-    pub fn come(&self, world: &World, site: Site) {
+    pub fn come(&self, world: &Standings, site: Site) {
         self.await_all(world, site, self.next());
     }
 
-    fn await_all(&self, world: &World, site: Site, number: u64) {
+    fn await_all(&self, world: &Standings, site: Site, number: u64) {
         let Shared { seats, members, .. } = &*self.shared;
         let me = members[self.rank];
         // Publishes the card and this rank's data, and that it has read theirs of the meeting
@@ -396,7 +454,7 @@ impl Comm {
     /// This rank begins a collective that is no meeting; gives its number. Who carries it out ends
     /// it in the rank's log.
     #[inline(always)]
-    pub fn begin(&self, world: &World, site: Site, terms: Terms) -> u64 {
+    pub fn begin(&self, world: &Standings, site: Site, terms: Terms) -> u64 {
         let number = self.next();
         self.note(world, site, number, terms);
         // For those only that judge whether anybody can go on.
@@ -408,13 +466,13 @@ impl Comm {
     #[inline(always)]
     pub fn call_library<R>(
         &self,
-        world: &World,
+        world: &Standings,
         site: Site,
         terms: Terms,
         run: impl FnOnce(&mut phalanx::Comm) -> R,
     ) -> R {
         self.begin(world, site, terms);
-        let slot = &world.slots[self.shared.members[self.rank]];
+        let slot = &world.members[self.shared.members[self.rank]];
         let library = self.library.as_ref().unwrap_or(&slot.library);
         match keep_errno(|| library.attempt(site, run)) {
             Ok(result) => {

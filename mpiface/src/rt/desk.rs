@@ -5,17 +5,14 @@
 //! Two ranks meet at the desk of the lower one. The first lays down its visit: what it gives to the
 //! other, and what it takes. The second copies both.
 
-use super::comm::Comm;
-use super::error::{Class, Error, Site, end};
+use super::edges::Edge;
+use super::error::{Class, Error, end};
 use super::log::Collective;
-use super::ops::Mark;
+use super::mutex::lock;
 use super::p2p::{Req, SENT, unequal};
 use super::types::{Place, copy};
-use super::world::{World, lock};
+use super::world::World;
 use std::sync::{Arc, Mutex};
-
-/// An edge: the other rank, and its number at the rank that takes.
-pub type Edge = (usize, usize);
 
 /// What a rank gives or takes along an edge.
 #[derive(Debug)]
@@ -62,7 +59,7 @@ impl Deal {
 
 /// What a rank brings another one.
 #[derive(Debug)]
-struct Visit {
+struct DeskVisit {
     /// The call's number, the rank, and the other.
     key: (u64, usize, usize),
     ways: Vec<Way>,
@@ -73,7 +70,7 @@ struct Visit {
 #[derive(Debug, Default)]
 pub struct Desk {
     /// Of this rank and higher ones.
-    visits: Mutex<Vec<Visit>>,
+    visits: Mutex<Vec<DeskVisit>>,
 }
 
 /// Ends the run if the two are in different calls.
@@ -91,7 +88,7 @@ fn agree(own: &Deal, other: &Deal) {
 /// # Safety
 /// The places are memory as their types say, and the requests of both are not complete: nobody uses
 /// the targets or writes the sources.
-unsafe fn carry(from: &Visit, to: &Visit) {
+unsafe fn carry(from: &DeskVisit, to: &DeskVisit) {
     let (site, rank) = (from.deal.call.site, from.deal.req.ask.owner);
     let fail = |error: Error| to.deal.req.fail(error.on(to.deal.call.context));
     let mut gives = from.ways.iter().filter(|it| it.gives);
@@ -118,16 +115,21 @@ unsafe fn carry(from: &Visit, to: &Visit) {
     }
 }
 
-/// Starts an exchange on `comm` for the calling rank; `req` is complete when it is over.
+/// Starts an exchange at the desks of a communicator for its rank `me`, the calling one; `req`,
+/// which is that rank's, is complete when it is over.
 ///
 /// # Safety
 /// The places are memory of the program as their types say, which stays valid and is left alone
 /// until `req` is complete.
-pub unsafe fn start(world: &World, comm: &Comm, site: Site, all: Exchanged, req: &Arc<Req>) {
-    let number = comm.next_started();
-    let (context, me) = (comm.shared.context, comm.rank);
-    let by = comm.world_rank(me);
-    let call = Collective { context, number, site, root: None, op: Mark::None, bytes: None };
+pub unsafe fn start(
+    world: &World,
+    desks: &[Desk],
+    me: usize,
+    call: Collective,
+    all: Exchanged,
+    req: &Arc<Req>,
+) {
+    let (number, by) = (call.number, req.ask.owner);
     let Exchanged { mut ways, is_exact } = all;
     ways.sort_by_key(|it| it.edge.0);
     let peers = ways.chunk_by(|a, b| a.edge.0 == b.edge.0).count();
@@ -139,9 +141,9 @@ pub unsafe fn start(world: &World, comm: &Comm, site: Site, all: Exchanged, req:
         let peer = last.edge.0;
         let first = ways.partition_point(|it| it.edge.0 < peer);
         let own = if first == 0 { std::mem::take(&mut ways) } else { ways.split_off(first) };
-        let own = Visit { key: (number, me, peer), ways: own, deal: Arc::clone(&deal) };
+        let own = DeskVisit { key: (number, me, peer), ways: own, deal: Arc::clone(&deal) };
         // SAFETY: the caller's promise, and that of the other's call.
-        settled += unsafe { visit(world, comm, own) };
+        settled += unsafe { visit(world, desks, by, own) };
     }
     deal.settle(world, by, settled);
 }
@@ -150,9 +152,8 @@ pub unsafe fn start(world: &World, comm: &Comm, site: Site, all: Exchanged, req:
 ///
 /// # Safety
 /// As `carry`.
-unsafe fn visit(world: &World, comm: &Comm, own: Visit) -> usize {
+unsafe fn visit(world: &World, desks: &[Desk], by: usize, own: DeskVisit) -> usize {
     let (number, me, peer) = own.key;
-    let (desks, by) = (comm.shared.desks(), comm.world_rank(me));
     if peer == me {
         // SAFETY: the caller's promise.
         unsafe { carry(&own, &own) };

@@ -21,10 +21,10 @@
 
 use super::error::Site;
 use super::handle::Handle;
+use super::mutex::lock;
 use super::p2p::{self, Arrived, Ask, Envelope, Kind, Solid};
 use super::rank::{Active, Rank};
 use super::types::{Place, bytes_at};
-use super::world::lock;
 use std::cell::{Cell, RefCell};
 
 /// An early receive.

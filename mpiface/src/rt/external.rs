@@ -13,11 +13,11 @@ pub struct Unit {
     /// Bytes in the portable format.
     pub outside: usize,
     /// What it is.
-    form: Form,
+    form: UnitForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum UnitForm {
     /// A number whose bytes are reversed; one that grows here has no sign.
     Plain,
     /// A number with a sign.
@@ -30,13 +30,13 @@ enum Form {
     ExtendedPair,
 }
 
-const fn unit(size: usize, outside: usize, form: Form) -> Unit {
+const fn unit(size: usize, outside: usize, form: UnitForm) -> Unit {
     Unit { size, outside, form }
 }
 
-const LONG: Unit = unit(8, 4, Form::Signed);
-const INT: Unit = unit(4, 4, Form::Signed);
-const EXTENDED: Unit = unit(16, 16, Form::Extended);
+const LONG: Unit = unit(8, 4, UnitForm::Signed);
+const INT: Unit = unit(4, 4, UnitForm::Signed);
+const EXTENDED: Unit = unit(16, 16, UnitForm::Extended);
 
 /// The elements of a predefined datatype, and their number.
 pub fn units(basic: Basic, handle: Handle) -> Vec<(Unit, usize)> {
@@ -44,24 +44,24 @@ pub fn units(basic: Basic, handle: Handle) -> Vec<(Unit, usize)> {
     match (handle, basic.element) {
         // MPI_LONG, MPI_UNSIGNED_LONG, MPI_WCHAR.
         (0x20a, _) => vec![(LONG, 1)],
-        (0x20e, _) => vec![(unit(8, 4, Form::Plain), 1)],
-        (0x23c, _) => vec![(unit(4, 2, Form::Plain), 1)],
+        (0x20e, _) => vec![(unit(8, 4, UnitForm::Plain), 1)],
+        (0x23c, _) => vec![(unit(4, 2, UnitForm::Plain), 1)],
         (0x220, _) => vec![(EXTENDED, 1)],
-        (0x224 | 0x225, _) => vec![(unit(32, 32, Form::ExtendedPair), 1)],
+        (0x224 | 0x225, _) => vec![(unit(32, 32, UnitForm::ExtendedPair), 1)],
         // MPI_LONG_INT, MPI_LONG_DOUBLE_INT.
         (0x22a, _) => vec![(LONG, 1), (INT, 1)],
         (0x22d, _) => vec![(EXTENDED, 1), (INT, 1)],
         // Fortran's complex numbers without arithmetic here.
-        (0x2d3 | 0x2eb, _) => vec![(unit(basic.size, basic.size, Form::Pair), 1)],
-        (_, C32 | C64) => vec![(unit(basic.size, basic.size, Form::Pair), 1)],
-        (_, PairF32I32) => vec![(unit(4, 4, Form::Plain), 1), (INT, 1)],
+        (0x2d3 | 0x2eb, _) => vec![(unit(basic.size, basic.size, UnitForm::Pair), 1)],
+        (_, C32 | C64) => vec![(unit(basic.size, basic.size, UnitForm::Pair), 1)],
+        (_, PairF32I32) => vec![(unit(4, 4, UnitForm::Plain), 1), (INT, 1)],
         (_, PairI32) => vec![(INT, 2)],
-        (_, PairF64I32 | PairI64I32) => vec![(unit(8, 8, Form::Plain), 1), (INT, 1)],
-        (_, PairI16I32) => vec![(unit(2, 2, Form::Signed), 1), (INT, 1)],
-        (_, PairF32) => vec![(unit(4, 4, Form::Plain), 2)],
-        (_, PairF64) => vec![(unit(8, 8, Form::Plain), 2)],
-        (_, I8 | I16 | I32 | I64) => vec![(unit(basic.size, basic.size, Form::Signed), 1)],
-        _ => vec![(unit(basic.size, basic.size, Form::Plain), 1)],
+        (_, PairF64I32 | PairI64I32) => vec![(unit(8, 8, UnitForm::Plain), 1), (INT, 1)],
+        (_, PairI16I32) => vec![(unit(2, 2, UnitForm::Signed), 1), (INT, 1)],
+        (_, PairF32) => vec![(unit(4, 4, UnitForm::Plain), 2)],
+        (_, PairF64) => vec![(unit(8, 8, UnitForm::Plain), 2)],
+        (_, I8 | I16 | I32 | I64) => vec![(unit(basic.size, basic.size, UnitForm::Signed), 1)],
+        _ => vec![(unit(basic.size, basic.size, UnitForm::Plain), 1)],
     }
 }
 
@@ -92,29 +92,29 @@ fn narrowed(outside: &[u8]) -> [u8; 16] {
 fn out(unit: Unit, inside: &[u8], packed: &mut Vec<u8>) {
     let Unit { size, outside, form } = unit;
     match form {
-        Form::Pair => {
-            let half = Unit { size: size / 2, outside: outside / 2, form: Form::Plain };
+        UnitForm::Pair => {
+            let half = Unit { size: size / 2, outside: outside / 2, form: UnitForm::Plain };
             inside.chunks(size / 2).for_each(|it| out(half, it, packed));
         }
-        Form::ExtendedPair => inside.chunks(16).for_each(|it| out(EXTENDED, it, packed)),
-        Form::Extended => packed.extend(widened(inside)),
+        UnitForm::ExtendedPair => inside.chunks(16).for_each(|it| out(EXTENDED, it, packed)),
+        UnitForm::Extended => packed.extend(widened(inside)),
         // What is shorter there: the lower bytes, as the standard says of what does not fit.
-        Form::Plain | Form::Signed => packed.extend(inside[..outside].iter().rev()),
+        UnitForm::Plain | UnitForm::Signed => packed.extend(inside[..outside].iter().rev()),
     }
 }
 
 fn back(unit: Unit, packed: &[u8], inside: &mut Vec<u8>) {
     let Unit { size, outside, form } = unit;
     match form {
-        Form::Pair => {
-            let half = Unit { size: size / 2, outside: outside / 2, form: Form::Plain };
+        UnitForm::Pair => {
+            let half = Unit { size: size / 2, outside: outside / 2, form: UnitForm::Plain };
             packed.chunks(outside / 2).for_each(|it| back(half, it, inside));
         }
-        Form::ExtendedPair => packed.chunks(16).for_each(|it| back(EXTENDED, it, inside)),
-        Form::Extended => inside.extend(narrowed(packed)),
-        Form::Plain | Form::Signed => {
+        UnitForm::ExtendedPair => packed.chunks(16).for_each(|it| back(EXTENDED, it, inside)),
+        UnitForm::Extended => inside.extend(narrowed(packed)),
+        UnitForm::Plain | UnitForm::Signed => {
             inside.extend(packed.iter().rev());
-            let is_negative = form == Form::Signed && packed[0] >= 0x80;
+            let is_negative = form == UnitForm::Signed && packed[0] >= 0x80;
             inside.extend(std::iter::repeat_n(if is_negative { 0xff } else { 0 }, size - outside));
         }
     }

@@ -1,10 +1,8 @@
 //! Error handlers as communicators, windows and sessions have them: a program's own stays as long
 //! as one of these has it, also if the program has freed it.
 
-use super::error::{Class, Outcome, error};
-use super::handle::Handle;
-use super::held::Hold;
-use super::rank::{Rank, fixed};
+use super::handle::{Handle, fixed};
+use super::held::{Held, Hold};
 use std::cell::RefCell;
 
 /// What is done with errors.
@@ -18,6 +16,15 @@ pub struct Handler {
 impl Handler {
     /// MPI_ERRORS_ARE_FATAL.
     pub const FATAL: Handler = Handler { handle: fixed::ERRORS_ARE_FATAL, _hold: None };
+
+    /// That of a handle, which is predefined or one of the program's own; none: it is neither.
+    pub fn of<T>(handle: Handle, all: &Held<T>) -> Option<Handler> {
+        if (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handle) {
+            return Some(Handler { handle, _hold: None });
+        }
+        let hold = all.hold(handle).filter(|_| all.is_given(handle))?;
+        Some(Handler { handle, _hold: Some(hold) })
+    }
 }
 
 /// The error handler of an object.
@@ -43,22 +50,5 @@ impl Attached {
     /// Another one from now on.
     pub fn set(&self, handler: Handler) {
         self.0.replace(handler);
-    }
-}
-
-impl Rank {
-    /// The error handler of a program's handle.
-    ///
-    /// # Errors
-    /// If it names none.
-    pub fn handler(&self, handle: Handle) -> Outcome<Handler> {
-        if (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handle) {
-            return Ok(Handler { handle, _hold: None });
-        }
-        let all = self.error_handlers.borrow();
-        match all.hold(handle).filter(|_| all.is_given(handle)) {
-            Some(hold) => Ok(Handler { handle, _hold: Some(hold) }),
-            None => error(Class::ErrorHandler, format!("{handle:#x} is no error handler")),
-        }
     }
 }

@@ -2,11 +2,7 @@
 //! or will start, still names it stays under its handle until nothing does. So an operator that is
 //! called then can ask what its datatype is.
 
-use super::comm::Comm;
-use super::error::Outcome;
 use super::handle::{Handle, Kind, Table};
-use super::p2p::Message;
-use super::rank::{Active, Rank, Started};
 use std::rc::Rc;
 
 /// Keeps an object's handle in use until it is dropped.
@@ -111,60 +107,6 @@ impl<T> Held<T> {
         let idle = self.idle(|_| false);
         idle.iter().for_each(|it| drop(self.remove(*it)));
         idle
-    }
-}
-
-impl Rank {
-    /// Keeps the handle of a datatype or an operator in use; none if that is predefined.
-    pub fn hold(&self, handle: Handle) -> Option<Hold> {
-        self.types.borrow().hold(handle).or_else(|| self.ops.borrow().hold(handle))
-    }
-
-    /// Takes out what the program has freed, and no call under way uses any more.
-    ///
-    /// # Errors
-    /// If a function that deletes a datatype's attribute fails.
-    pub fn sweep(&self) -> Outcome {
-        let mut outcome = Ok(());
-        if self.types.borrow().has_freed() {
-            let idle = self.types.borrow_mut().idle(|_| false);
-            for ty in idle {
-                outcome = outcome.and(self.delete_type_note(ty));
-                self.types.borrow_mut().remove(ty);
-                // Its number will be another's. (A function that has failed leaves a note.)
-                self.type_notes.borrow_mut().remove(&ty);
-                self.memory.borrow_mut().retain(|key, _| key.1 != ty);
-            }
-        }
-        if self.ops.borrow().has_freed() {
-            for op in self.ops.borrow_mut().sweep() {
-                self.memory.borrow_mut().retain(|key, _| key.0 != op);
-            }
-        }
-        if self.comms.borrow().has_freed() {
-            let pending = self.pending();
-            let is_used =
-                |it: &Rc<Comm>| Rc::strong_count(it) > 1 || pending.contains(&it.shared.context);
-            let idle = self.comms.borrow_mut().idle(is_used);
-            for comm in idle {
-                let gone = self.comms.borrow_mut().remove(comm);
-                drop(gone);
-            }
-        }
-        outcome
-    }
-
-    /// The numbers of the communicators of messages under way.
-    fn pending(&self) -> Vec<u32> {
-        // Early receives are posted before each call that may ask.
-        let of = |it: &Started| match &it.active {
-            Active::Shared(req) => Some(req.ask.context),
-            Active::Arrived(_, Some(failed)) => failed.context,
-            _ => None,
-        };
-        let requests = self.requests.borrow();
-        let messages = self.messages.borrow();
-        requests.all().filter_map(of).chain(messages.all().map(Message::context)).collect()
     }
 }
 

@@ -58,7 +58,7 @@ impl Collective {
 }
 
 #[derive(Debug, Default)]
-struct Entry {
+struct LogEntry {
     context: AtomicU32,
     number: AtomicU64,
     site: AtomicU64,
@@ -71,7 +71,7 @@ struct Entry {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Log {
-    entries: [Entry; KEPT],
+    entries: [LogEntry; KEPT],
     begun: AtomicU64,
     ended: AtomicU64,
 }

@@ -5,11 +5,14 @@
 //! | `api/` | the functions, a chapter of the standard each file |
 //! | `rank.rs` | a rank's own state: its objects by their handles |
 //! | `handle.rs` | handles: checked numbers, never addresses |
-//! | `held.rs` | objects that calls use longer than the program |
+//! | `held.rs`, `held_by_rank.rs` | objects that calls use longer than the program; a rank's |
 //! | `handlers.rs` | error handlers, as objects have them |
-//! | `world.rs` | what the ranks share; waiting; the verdict that nobody can go on |
+//! | `standings.rs` | what each rank does; waiting; the verdict that nobody can go on |
+//! | `world.rs`, `run.rs` | the ranks' queues and lanes; a run's world and first communicators |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
-//! | `error.rs` | errors by class; the end of a run; a call's place in the source |
+//! | `error.rs` | errors by class; the end of a run |
+//! | `site.rs`, `calls.rs` | a call's place in the source; the functions by their numbers |
+//! | `mutex.rs`, `thread_time.rs` | locks of what ranks share; the time that a thread has worked |
 //! | `fetch.rs` | hints to the caches |
 //! | `lane.rs` | short messages of one rank to another, a line each |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
@@ -18,7 +21,8 @@
 //! | `shape.rs`, `signature.rs` | where a datatype's data lies; its elements in their order |
 //! | `place.rs` | memory that holds elements of a datatype, and copying |
 //! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
-//! | `ops.rs` | operators over memory |
+//! | `ops.rs`, `complex.rs` | operators over memory; complex numbers |
+//! | `operator.rs`, `user_function.rs` | operators on a datatype, folds; those of the program |
 //! | `record.rs` | what a recorded run's events have of its calls |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
@@ -28,26 +32,32 @@
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `parts.rs` | what ranks give each other there, by lanes of parts alone |
 //! | `started/`, `cards.rs` | collectives that complete later; the cards that ranks show |
+//! | `awaits.rs` | whose cards a rank needs there |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
 //! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
-//! | `neighbours.rs` | the edges of a grid or graph |
+//! | `edges.rs`, `neighbours.rs` | the edges of a grid or graph; what goes along them |
 //! | `branch.rs` | communicators that only their members make |
-//! | `window.rs`, `target_lock.rs` | one-sided access: memory, epochs; a target's lock |
+//! | `window.rs`, `window_part.rs` | one-sided access: epochs; a rank's part, its memory |
+//! | `target_lock.rs` | a target's lock |
 //! | `attributes.rs` | what programs hang on communicators, datatypes and windows |
 //! | `codes.rs` | error codes of a program's own |
 
 pub mod api;
 pub mod attributes;
+pub mod awaits;
 pub mod basic;
 pub mod branch;
+pub mod calls;
 pub mod cards;
 pub mod codes;
 pub mod coll;
 pub mod comm;
+pub mod complex;
 pub mod desk;
 pub mod distributed;
 pub mod early;
+pub mod edges;
 pub mod error;
 pub mod external;
 pub mod fetch;
@@ -57,10 +67,13 @@ pub mod graph;
 pub mod handle;
 pub mod handlers;
 pub mod held;
+pub mod held_by_rank;
 pub mod history;
 pub mod lane;
 pub mod log;
+pub mod mutex;
 pub mod neighbours;
+pub mod operator;
 pub mod ops;
 pub mod p2p;
 pub mod parts;
@@ -70,13 +83,19 @@ pub mod rank;
 pub mod record;
 pub mod reduction;
 pub mod route;
+pub mod run;
 pub mod shape;
 pub mod short;
 pub mod signature;
+pub mod site;
+pub mod standings;
 pub mod started;
 pub mod target_lock;
+pub mod thread_time;
 pub mod topo;
 pub mod types;
+pub mod user_function;
 pub mod window;
+pub mod window_part;
 pub mod word;
 pub mod world;

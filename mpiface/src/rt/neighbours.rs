@@ -13,84 +13,12 @@
 //! is completed later.
 
 use super::coll::Call;
-use super::comm::{Comm, Terms};
-use super::desk::Edge;
-use super::error::{Class, Outcome, error};
+use super::comm::Terms;
+use super::edges::{EDGES, Edges};
+use super::error::Outcome;
 use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send, Solid};
 use super::parts::{self, Owed};
-use super::topo::Topology;
 use super::types::{Place, bytes_at};
-use std::collections::HashMap;
-use std::ffi::c_int;
-
-/// A rank's edges in their order, none where a grid ends.
-#[derive(Debug, Default)]
-pub struct Edges {
-    /// From where it takes.
-    pub sources: Vec<Option<Edge>>,
-    /// To where it gives.
-    pub targets: Vec<Option<Edge>>,
-    /// Whether there are more numbers than a tag has room for.
-    are_many: bool,
-}
-
-/// Edges to or from these ranks, none where there is no such rank.
-fn numbered(ranks: impl Iterator<Item = c_int>) -> Vec<Option<Edge>> {
-    let mut before: HashMap<usize, usize> = HashMap::new();
-    let one = |rank| {
-        let rank = usize::try_from(rank).ok()?;
-        let number = before.entry(rank).or_default();
-        *number += 1;
-        Some((rank, *number - 1))
-    };
-    ranks.map(one).collect()
-}
-
-impl Edges {
-    /// Of the calling rank: made once for a communicator.
-    ///
-    /// # Errors
-    /// If the communicator has no grid or graph.
-    pub fn of(comm: &Comm) -> Outcome<&Edges> {
-        match comm.edges.get() {
-            Some(edges) => Ok(edges),
-            None => {
-                let mut made = Edges::made(comm)?;
-                made.are_many = made.targets.iter().flatten().any(|(_, edge)| *edge > EDGES);
-                Ok(comm.edges.get_or_init(|| made))
-            }
-        }
-    }
-
-    fn made(comm: &Comm) -> Outcome<Edges> {
-        match &comm.topology {
-            Some(Topology::Cart(cart)) => {
-                let mut edges = Edges::default();
-                for axis in 0..cart.dims.len() {
-                    for (number, by) in [(2 * axis, -1), (2 * axis + 1, 1)] {
-                        let other = cart.neighbour(comm.rank, axis, by);
-                        edges.sources.push(other.map(|it| (it, number)));
-                        edges.targets.push(other.map(|it| (it, number ^ 1)));
-                    }
-                }
-                Ok(edges)
-            }
-            Some(Topology::Graph(graph)) => {
-                let all = || numbered(graph.neighbours(comm.rank).iter().copied());
-                Ok(Edges { sources: all(), targets: all(), are_many: false })
-            }
-            Some(Topology::Adjacency(own)) => {
-                let all = |list: &[(c_int, c_int)]| numbered(list.iter().map(|it| it.0));
-                let (sources, targets) = (all(&own.sources), all(&own.targets));
-                Ok(Edges { sources, targets, are_many: false })
-            }
-            None => error(Class::Topology, "the communicator has no grid or graph"),
-        }
-    }
-}
-
-/// The numbers of edges that a tag has room for.
-const EDGES: usize = 0xfff;
 
 impl Call<'_> {
     /// Gives these places along the edges to targets, and takes what comes along those from
@@ -171,7 +99,7 @@ impl Call<'_> {
                 }
                 step += 1;
             }
-            world.slots[me].log.end();
+            world.members[me].log.end();
             return Ok(());
         }
         let place = |it: Solid| bytes_at(it.0, it.1);
@@ -225,7 +153,7 @@ impl Call<'_> {
             outcome = outcome.and(taken.map(|_| ()).map_err(|it| *it));
         }
         owed.into_iter().for_each(|it| self.await_part(number, it));
-        world.slots[me].log.end();
+        world.members[me].log.end();
         outcome
     }
 }

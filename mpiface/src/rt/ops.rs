@@ -1,8 +1,8 @@
 //! The predefined operators over memory.
 
 use super::basic::Element;
+use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
-use super::reduction::{Complex, ComplexProduct, ComplexSum};
 use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
 use std::ffi::c_int;
@@ -176,20 +176,20 @@ macro_rules! pair {
 /// The index of a pair of floats (MPI_2REAL): in the order of numbers, -0 before 0, NaNs last.
 #[derive(Clone, Copy, PartialEq)]
 #[repr(transparent)]
-struct Place<T>(T);
+struct PlacedElement<T>(T);
 
 macro_rules! place {
     ($($float:ty)*) => {$(
-        impl Eq for Place<$float> {}
+        impl Eq for PlacedElement<$float> {}
 
-        impl Ord for Place<$float> {
+        impl Ord for PlacedElement<$float> {
             fn cmp(&self, other: &Self) -> Ordering {
                 let is_nan = self.0.is_nan().cmp(&other.0.is_nan());
                 is_nan.then(self.0.total_cmp(&other.0))
             }
         }
 
-        impl PartialOrd for Place<$float> {
+        impl PartialOrd for PlacedElement<$float> {
             fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
                 Some(self.cmp(other))
             }
@@ -247,8 +247,8 @@ pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: u
             PairI64I32 => pair!(i64, i32, op, a, b, n, 8, 16),
             PairI32 => pair!(i32, i32, op, a, b, n, 4, 8),
             PairI16I32 => pair!(i16, i32, op, a, b, n, 4, 8),
-            PairF32 => pair!(f32, Place<f32>, op, a, b, n, 4, 8),
-            PairF64 => pair!(f64, Place<f64>, op, a, b, n, 8, 16),
+            PairF32 => pair!(f32, PlacedElement<f32>, op, a, b, n, 4, 8),
+            PairF64 => pair!(f64, PlacedElement<f64>, op, a, b, n, 8, 16),
             PairLongI32 => by_c(phalanx_long_pair, op, a, b, n),
         }
     }

@@ -14,12 +14,14 @@
 //! rank that goes to a queue takes its own lane's messages there first, and only who holds the lock
 //! takes from lanes. A request's `done`, and a lane's words, are read without the lock.
 
+use super::awaits::Awaits;
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
-use super::started::Awaits;
+use super::mutex::lock;
+use super::standings::Condition;
 use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
-use super::world::{Condition, World, lock};
+use super::world::World;
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
@@ -258,9 +260,15 @@ impl Condition for OneOf {
         }
     }
 
-    fn is_message(&self) -> bool {
-        self.all.iter().any(|it| it.ask.kind == Kind::Receive)
+    fn beside(&self) -> String {
+        let is_message = self.all.iter().any(|it| it.ask.kind == Kind::Receive);
+        if is_message { beside(&self.world, self.me) } else { String::new() }
     }
+}
+
+/// What lies in a rank's queue, in words, if that is free.
+fn beside(world: &World, rank: usize) -> String {
+    world.slots[rank].queue.try_lock().map_or(String::new(), |it| it.describe())
 }
 
 #[derive(Debug)]
@@ -1110,7 +1118,7 @@ impl Condition for Probed {
         format!("a message from {from} to probe, {tag}")
     }
 
-    fn is_message(&self) -> bool {
-        true
+    fn beside(&self) -> String {
+        beside(&self.world, self.me)
     }
 }

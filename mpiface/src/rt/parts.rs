@@ -10,11 +10,12 @@
 //! its lane but is for a later call, or for one that differs, goes to the queue.
 
 use super::error::Site;
+use super::mutex::lock;
 use super::p2p::{
     self, EAGER, Envelope, Lines, ROOM, Received, Req, Send, Short, ShortLane, Solid,
 };
 use super::types::Place;
-use super::world::{World, lock};
+use super::world::World;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 

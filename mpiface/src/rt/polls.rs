@@ -1,13 +1,14 @@
 //! Rows of tests and probes that find nothing: a rank that makes no other calls may do so for ever.
 //!
-//! Such a rank is not blocked as `world.rs` means it: it may give up by itself. So it is judged
+//! Such a rank is not blocked as `standings.rs` means it: it may give up by itself. So it is judged
 //! late. After `LIMIT` of nothing but tests in vain, with next to no work of the program between
 //! them (that it sleeps there is no work), it stands as blocked for a moment, again and again; if
 //! all others are blocked, have left, or do the same, the run ends. PHALANX_MPI_POLLS gives other
 //! seconds than the limit's; 0: never.
 
 use super::error::Site;
-use super::world::{Condition, World};
+use super::standings::{Condition, Standings};
+use super::thread_time::thread_time;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -71,8 +72,8 @@ impl Condition for Polled {
         format!("{} (it has only tested for {seconds} s)", self.awaited.describe())
     }
 
-    fn is_message(&self) -> bool {
-        self.awaited.is_message()
+    fn beside(&self) -> String {
+        self.awaited.beside()
     }
 }
 
@@ -95,7 +96,7 @@ impl Polls {
     #[inline]
     pub fn miss(
         &self,
-        world: &World,
+        world: &Standings,
         (me, site): (usize, Site),
         is_long: bool,
         condition: impl FnOnce() -> Arc<dyn Condition>,
@@ -132,7 +133,7 @@ impl Polls {
     #[cold]
     fn judge(
         &self,
-        world: &World,
+        world: &Standings,
         me: usize,
         site: Site,
         row: &Row,
@@ -158,16 +159,8 @@ fn limit() -> Option<Duration> {
     (!limit.is_zero()).then_some(limit)
 }
 
-/// The time that a processor has spent on this thread.
-pub fn thread_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the structure lives through the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 /// The rank stands as blocked for a moment, and judges.
-fn stand(world: &World, me: usize, site: Site, condition: Arc<dyn Condition>) {
+fn stand(world: &Standings, me: usize, site: Site, condition: Arc<dyn Condition>) {
     let start = Instant::now();
     world.block(me, Arc::clone(&condition), site);
     while start.elapsed() < STANDS && !condition.holds() {

@@ -3,68 +3,29 @@
 
 use super::attributes::{Keys, Note};
 use super::codes::Codes;
-use super::comm::Comm;
+use super::comm::{Comm, Shared};
 use super::early::Early;
 use super::error::{Class, Error, Outcome, Site, end, error};
-use super::handle::{Handle, Kind, Table};
+use super::handle::{Handle, Kind, Table, fixed};
 use super::handlers::{Attached, Handler};
 use super::held::{Held, Hold};
 use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
 use super::polls::Polls;
 use super::record::Recorded;
 use super::reduction::{Memory, MemoryKey};
+use super::run::Run;
+use super::standings::Condition;
 use super::started::{Begin, Open};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
+use super::user_function::UserFunction;
 use super::window::Win;
-use super::world::{Condition, World};
+use super::world::World;
 use crate::load::frame::Barred;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// A user's operator.
-pub type NearFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
-/// One with large counts.
-pub type FarFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut Handle);
-
-/// A user's operator, as it was given.
-#[derive(Clone, Copy, Debug)]
-pub enum UserFunction {
-    /// Takes an `int`.
-    Near(NearFunction),
-    /// Takes an MPI_Count.
-    Far(FarFunction),
-}
-
-impl UserFunction {
-    /// `b = a op b` of `n` elements, each `step` bytes from the last; of a datatype.
-    ///
-    /// # Safety
-    /// Both are addresses of so many elements of this datatype, and `b` may be written.
-    pub unsafe fn call(self, a: usize, b: usize, (n, step): (usize, isize), mut ty: Handle) {
-        // As many at once as their number can say.
-        const MOST: usize = c_int::MAX as usize;
-        let _barred = Barred::new();
-        match self {
-            // SAFETY: the program's own operator, on as many elements as it is told.
-            UserFunction::Near(function) => unsafe {
-                for start in (0..n.max(1)).step_by(MOST) {
-                    let mut count = (n - start).min(MOST) as c_int;
-                    let by = step.wrapping_mul(start.cast_signed());
-                    let at = |it: usize| it.wrapping_add_signed(by) as *mut c_void;
-                    function(at(a), at(b), &raw mut count, &raw mut ty);
-                }
-            },
-            // SAFETY: the same.
-            UserFunction::Far(function) => unsafe {
-                let mut count = n as i64;
-                function(a as *mut c_void, b as *mut c_void, &raw mut count, &raw mut ty);
-            },
-        }
-    }
-}
 
 /// So many ended requests are kept at most.
 const SPARE: usize = 64;
@@ -247,30 +208,6 @@ fn out_of_time(stage: Stage) -> Outcome {
     error(Class::Other, format!("it was called {when}"))
 }
 
-/// The standard's handles that are used by name here.
-pub mod fixed {
-    #![expect(missing_docs, reason = "the standard's names")]
-    use super::Handle;
-    pub const OP_NULL: Handle = 0x20;
-    pub const COMM_NULL: Handle = 0x100;
-    pub const COMM_WORLD: Handle = 0x101;
-    pub const COMM_SELF: Handle = 0x102;
-    pub const GROUP_NULL: Handle = 0x108;
-    pub const GROUP_EMPTY: Handle = 0x109;
-    pub const WIN_NULL: Handle = 0x110;
-    pub const SESSION_NULL: Handle = 0x120;
-    pub const INFO_NULL: Handle = 0x130;
-    pub const INFO_ENV: Handle = 0x131;
-    pub const ERRHANDLER_NULL: Handle = 0x140;
-    pub const ERRORS_ARE_FATAL: Handle = 0x141;
-    pub const ERRORS_RETURN: Handle = 0x142;
-    pub const ERRORS_ABORT: Handle = 0x143;
-    pub const MESSAGE_NULL: Handle = 0x128;
-    pub const MESSAGE_NO_PROC: Handle = 0x129;
-    pub const REQUEST_NULL: Handle = 0x180;
-    pub const DATATYPE_NULL: Handle = 0x200;
-}
-
 /// A group: ranks of the world.
 pub type Group = Rc<Vec<usize>>;
 
@@ -280,6 +217,8 @@ pub type Group = Rc<Vec<usize>>;
 pub struct Rank {
     /// What it shares with the others.
     pub world: Arc<World>,
+    /// The run, which has the world.
+    pub run: Arc<Run>,
     /// Its number.
     pub me: usize,
     /// How far it is.
@@ -351,8 +290,9 @@ pub struct Rank {
 
 impl Rank {
     /// The state of a rank before its main begins.
-    pub fn new(world: Arc<World>, me: usize) -> Rank {
-        let own = world.new_shared(vec![me]);
+    pub fn new(run: Arc<Run>, me: usize) -> Rank {
+        let world = Arc::clone(&run.world);
+        let own = Shared::new(&world, vec![me]);
         let predefined = |handle, shared, rank| {
             let comm = Comm::new(shared, rank, Handler::FATAL, None, None);
             comm.handle.set(handle);
@@ -361,8 +301,9 @@ impl Rank {
         let sent = Req::new(Ask { owner: me, ..Ask::default() });
         sent.complete(&world, me, SENT);
         Rank {
-            whole: predefined(fixed::COMM_WORLD, Arc::clone(&world.whole), me),
+            whole: predefined(fixed::COMM_WORLD, Arc::clone(&run.whole), me),
             alone: predefined(fixed::COMM_SELF, own, 0),
+            run,
             world,
             me,
             stage: Cell::new(Stage::Before),
@@ -400,9 +341,9 @@ impl Rank {
     }
 
     /// The state of a rank in an ordinary program: MPI is there already.
-    pub fn hosted(world: Arc<World>, me: usize) -> Rank {
+    pub fn hosted(run: Arc<Run>, me: usize) -> Rank {
         let stage = Cell::new(Stage::Running);
-        Rank { stage, is_hosted: true, ..Rank::new(world, me) }
+        Rank { stage, is_hosted: true, ..Rank::new(run, me) }
     }
 
     /// MPI_Init.

@@ -5,10 +5,11 @@
 //!
 //! Nothing of this is asked for where no record is wanted: ranks are bound to another table then.
 
-use super::error::place_in_file;
+use super::error::before_end;
 use super::handle::Handle;
-use super::polls::thread_time;
-use super::world::lock;
+use super::mutex::lock;
+use super::site::place_in_file;
+use super::thread_time::thread_time;
 use crate::load::image::origin;
 use phalanx::raw::{CallEvent, InterfaceRecord};
 use std::collections::HashMap;
@@ -25,12 +26,12 @@ pub struct Record {
     pub calls: InterfaceRecord,
     program: OnceLock<String>,
     runs: AtomicU64,
-    starters: Mutex<HashMap<(u64, u64), Starter>>,
+    starters: Mutex<HashMap<(u64, u64), RankStarter>>,
 }
 
 /// Who has come last to a collective that was started.
 #[derive(Debug, Default)]
-struct Starter {
+struct RankStarter {
     last: usize,
     /// Ranks that have waited for it.
     waited: usize,
@@ -56,6 +57,7 @@ impl Record {
     pub fn begin(self: &Arc<Record>) {
         // A counter: nothing is published by it.
         self.runs.fetch_add(1, Ordering::Relaxed);
+        before_end(save_all);
         lock(&UNDER_WAY).push(Arc::downgrade(self));
     }
 
@@ -66,7 +68,7 @@ impl Record {
     }
 
     fn save(&self, outcome: &str) {
-        let mut lines = Lines::default();
+        let mut lines = SourceLines::default();
         // One closure for all ranks: each line is looked up once.
         let lines = Mutex::new(&mut lines);
         let places = |addresses: &[usize]| lock(&lines).of(addresses);
@@ -190,12 +192,12 @@ impl Recorded {
 
 /// The lines of addresses, each of which is looked up once, in whichever copy it lies.
 #[derive(Default)]
-struct Lines(HashMap<(usize, usize), String>);
+struct SourceLines(HashMap<(usize, usize), String>);
 
 /// So many addresses one call of addr2line is asked for.
 const ASKED: usize = 256;
 
-impl Lines {
+impl SourceLines {
     fn of(&mut self, addresses: &[usize]) -> Vec<String> {
         let origins: Vec<_> = addresses.iter().map(|it| origin(it.wrapping_sub(1))).collect();
         // By file: which, how to find it, and what is not known of it.

@@ -7,13 +7,15 @@
 //! the rest by a function over memory ([`UserOperator`]).
 
 use super::basic::Element;
-use super::coll::Operator;
 use super::comm::Terms;
+use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::flat::Flat;
 use super::handle::Handle;
+use super::operator::Operator;
 use super::ops::{self, apply};
-use super::rank::{Rank, UserFunction};
+use super::rank::Rank;
 use super::types::Place;
+use super::user_function::UserFunction;
 use phalanx::op::{self, Operator as LibraryOperator};
 use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::{Comm, Order};
@@ -21,41 +23,6 @@ use std::any::TypeId;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::slice;
-
-/// A complex number.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct Complex<T>(T, T);
-
-/// The sum and the product of complex numbers.
-#[derive(Clone, Copy, Debug)]
-pub struct ComplexSum;
-/// See [`ComplexSum`].
-#[derive(Clone, Copy, Debug)]
-pub struct ComplexProduct;
-
-macro_rules! complex {
-    ($($type:ty),*) => {$(
-        impl LibraryOperator<Complex<$type>> for ComplexSum {
-            const NAME: &'static str = "sum";
-            const COMMUTATIVE: bool = true;
-
-            fn combine(&self, a: Complex<$type>, b: Complex<$type>) -> Complex<$type> {
-                Complex(a.0 + b.0, a.1 + b.1)
-            }
-        }
-
-        impl LibraryOperator<Complex<$type>> for ComplexProduct {
-            const NAME: &'static str = "prod";
-            const COMMUTATIVE: bool = true;
-
-            fn combine(&self, a: Complex<$type>, b: Complex<$type>) -> Complex<$type> {
-                Complex(a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
-            }
-        }
-    )*};
-}
-complex!(f32, f64);
 
 /// A reduction's result: to all, to one, to each of the ranks up to it, or a part to each.
 #[derive(Clone, Copy)]

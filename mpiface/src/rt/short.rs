@@ -4,11 +4,10 @@
 use super::basic::Element;
 use super::coll::Call;
 use super::comm::Terms;
+use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
 use super::ops::Mark;
-use super::reduction::{
-    Complex, ComplexProduct, ComplexSum, MAX, MIN, PROD, Plain, SUM, To, built_in, typed,
-};
+use super::reduction::{MAX, MIN, PROD, Plain, SUM, To, built_in, typed};
 use super::types::move_bytes;
 use phalanx::op::{self, Operator as LibraryOperator};
 use std::slice;

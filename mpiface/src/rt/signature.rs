@@ -13,11 +13,11 @@ pub struct Signature {
     size: usize,
     /// and in the portable format.
     outside: usize,
-    form: Form,
+    form: SignatureForm,
 }
 
 #[derive(Clone, Debug)]
-enum Form {
+enum SignatureForm {
     One(Unit),
     Repeated(Arc<Signature>, usize),
     List(Arc<[Signature]>),
@@ -26,11 +26,16 @@ enum Form {
 impl Signature {
     /// None.
     pub fn nothing() -> Signature {
-        Signature { elements: 0, size: 0, outside: 0, form: Form::List(Arc::new([])) }
+        Signature { elements: 0, size: 0, outside: 0, form: SignatureForm::List(Arc::new([])) }
     }
 
     fn one(unit: Unit) -> Signature {
-        Signature { elements: 1, size: unit.size, outside: unit.outside, form: Form::One(unit) }
+        Signature {
+            elements: 1,
+            size: unit.size,
+            outside: unit.outside,
+            form: SignatureForm::One(unit),
+        }
     }
 
     /// Of some elements, each so many times.
@@ -49,7 +54,7 @@ impl Signature {
             elements: self.elements * times,
             size: self.size * times,
             outside: self.outside * times,
-            form: Form::Repeated(Arc::new(self), times),
+            form: SignatureForm::Repeated(Arc::new(self), times),
         }
     }
 
@@ -73,12 +78,12 @@ impl Signature {
         let (whole, mut rest) = (bytes / self.size, bytes % self.size);
         let mut count = whole * self.elements;
         match &self.form {
-            Form::One(_) => {}
-            Form::Repeated(of, _) => {
+            SignatureForm::One(_) => {}
+            SignatureForm::Repeated(of, _) => {
                 let (more, left) = of.count(rest);
                 (count, rest) = (count + more, left);
             }
-            Form::List(all) => {
+            SignatureForm::List(all) => {
                 for it in &all[..] {
                     if rest < it.size {
                         let (more, left) = it.count(rest);
@@ -101,9 +106,9 @@ impl Signature {
         let bytes = whole * self.size;
         bytes
             + match &self.form {
-                Form::One(_) => 0,
-                Form::Repeated(of, _) => of.bytes_of(rest),
-                Form::List(all) => {
+                SignatureForm::One(_) => 0,
+                SignatureForm::Repeated(of, _) => of.bytes_of(rest),
+                SignatureForm::List(all) => {
                     let mut some = 0;
                     for it in &all[..] {
                         if rest < it.elements {
@@ -120,16 +125,16 @@ impl Signature {
     /// Each element.
     pub fn each(&self, see: &mut impl FnMut(Unit)) {
         match &self.form {
-            Form::One(unit) => see(*unit),
-            Form::Repeated(of, times) => (0..*times).for_each(|_| of.each(see)),
-            Form::List(all) => all.iter().for_each(|it| it.each(see)),
+            SignatureForm::One(unit) => see(*unit),
+            SignatureForm::Repeated(of, times) => (0..*times).for_each(|_| of.each(see)),
+            SignatureForm::List(all) => all.iter().for_each(|it| it.each(see)),
         }
     }
 
     fn is_same(&self, other: &Signature) -> bool {
         match (&self.form, &other.form) {
-            (Form::One(unit), Form::One(other)) => unit == other,
-            (Form::List(all), Form::List(other)) => Arc::ptr_eq(all, other),
+            (SignatureForm::One(unit), SignatureForm::One(other)) => unit == other,
+            (SignatureForm::List(all), SignatureForm::List(other)) => Arc::ptr_eq(all, other),
             _ => false,
         }
     }
@@ -146,7 +151,7 @@ impl Sequence {
             return;
         }
         match (&part.form, self.0.last_mut()) {
-            (Form::Repeated(of, inner), _) => self.push(of, inner * times),
+            (SignatureForm::Repeated(of, inner), _) => self.push(of, inner * times),
             (_, Some(last)) if last.0.is_same(part) => last.1 += times,
             _ => self.0.push((part.clone(), times)),
         }
@@ -163,7 +168,7 @@ impl Sequence {
             elements: sum(|it| it.elements),
             size: sum(|it| it.size),
             outside: sum(|it| it.outside),
-            form: Form::List(all),
+            form: SignatureForm::List(all),
         }
     }
 }

@@ -3,151 +3,32 @@
 //!
 //! What is left is to say when: a fence is a barrier; a lock is a word of the target under its
 //! mutex; post, start, complete and wait are numbers that rise, one word ([`Word`]) for each pair
-//! of ranks and direction. A rank waits for them as for everything else (`world.rs`).
+//! of ranks and direction. A rank waits for them as for everything else (`standings.rs`).
 //! Accumulating calls on one target come one at a time, by the target's gate.
 
 use super::attributes::{Holder, Kind, Values};
 use super::comm::{Comm, Hints};
 use super::error::{Class, Outcome, Site, error};
 use super::handle::Handle;
+use super::handle::fixed;
 use super::handlers::{Attached, Handler};
+use super::mutex::lock;
 use super::ops;
-use super::rank::fixed;
-use super::target_lock::TargetLock;
+use super::standings::Condition;
+use super::standings::Standings;
 use super::types::{AnyType, Place, Type, bytes_at, copy, pack, predefined, unpack};
+use super::window_part::Part;
 use super::word::Word;
-use super::world::{Condition, World, lock};
-use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// MPI_REPLACE.
 const REPLACE: Handle = 0x3c;
 /// MPI_NO_OP.
 const NO_OP: Handle = 0x3d;
-
-/// Memory of a window that the window has made: zeros.
-#[derive(Debug)]
-pub struct Memory {
-    address: usize,
-    layout: Layout,
-}
-
-impl Memory {
-    /// So many bytes; none if there are not as many.
-    pub fn new(bytes: usize) -> Option<Memory> {
-        let layout = Layout::from_size_align(bytes.max(1), 64).ok()?;
-        // SAFETY: the layout is not empty.
-        let address = unsafe { alloc_zeroed(layout) } as usize;
-        (address != 0).then_some(Memory { address, layout })
-    }
-
-    /// Where it begins.
-    pub fn address(&self) -> usize {
-        self.address
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: made by `alloc_zeroed` with this layout.
-        unsafe { dealloc(self.address as *mut u8, self.layout) };
-    }
-}
-
-/// One rank's part of a window, as the others see it.
-#[derive(Debug)]
-pub struct Part {
-    /// The rank of the world.
-    pub owner: usize,
-    /// Its memory: where it begins, bytes, and bytes of a unit of displacement.
-    pub base: usize,
-    /// Bytes.
-    pub size: usize,
-    /// Bytes of a displacement of one.
-    pub unit: usize,
-    /// Memory that the window has made.
-    pub memory: Option<Arc<Memory>>,
-    /// Of a dynamic window: what is attached, address and bytes.
-    attached: Mutex<Vec<(usize, usize)>>,
-    lock: TargetLock,
-    /// Whoever accumulates here holds it.
-    gate: Mutex<()>,
-    /// By the rank to which it posts: how often it has. Told by the owner.
-    posted: Vec<Word>,
-    /// By the rank that accesses it: how often that has completed. Told by that rank.
-    completed: Vec<Word>,
-}
-
-impl Part {
-    /// Of a window of so many ranks.
-    pub fn new(
-        owner: usize,
-        ranks: usize,
-        (base, size, unit): (usize, usize, usize),
-        memory: Option<Arc<Memory>>,
-    ) -> Part {
-        let words = || (0..ranks).map(|_| Word::default()).collect();
-        Part {
-            owner,
-            base,
-            size,
-            unit,
-            memory,
-            attached: Mutex::default(),
-            lock: TargetLock::default(),
-            gate: Mutex::default(),
-            posted: words(),
-            completed: words(),
-        }
-    }
-
-    /// Attaches memory of the program.
-    ///
-    /// # Errors
-    /// If a part of it is attached.
-    pub fn attach(&self, base: usize, size: usize) -> Outcome {
-        let mut all = lock(&self.attached);
-        if all.iter().any(|it| base < it.0 + it.1 && it.0 < base + size) {
-            return error(Class::RmaAttach, "a part of the memory is attached already");
-        }
-        all.push((base, size));
-        Ok(())
-    }
-
-    /// Detaches it.
-    ///
-    /// # Errors
-    /// If it is not attached.
-    pub fn detach(&self, base: usize) -> Outcome {
-        let mut all = lock(&self.attached);
-        let Some(place) = all.iter().position(|it| it.0 == base) else {
-            return error(Class::RmaAttach, "no memory that begins there is attached");
-        };
-        all.remove(place);
-        Ok(())
-    }
-
-    /// Whether all bytes of a range are attached.
-    fn is_attached(&self, low: usize, high: usize) -> bool {
-        let all = lock(&self.attached);
-        let mut at = low;
-        while at < high {
-            match all.iter().find(|it| (it.0..it.0 + it.1).contains(&at)) {
-                Some(found) => at = found.0 + found.1,
-                None => return false,
-            }
-        }
-        true
-    }
-
-    fn unlock(&self, world: &World, me: usize, is_exclusive: bool) {
-        self.lock.give_back(is_exclusive).into_iter().for_each(|it| world.wake(me, it));
-    }
-}
 
 /// A lock that is not free yet.
 #[derive(Debug)]
@@ -318,7 +199,7 @@ impl Win {
     ///
     /// # Errors
     /// If it has posted.
-    pub fn post(&self, world: &World, ranks: Vec<usize>) -> Outcome {
+    pub fn post(&self, world: &Standings, ranks: Vec<usize>) -> Outcome {
         let mut epochs = self.epochs.borrow_mut();
         if epochs.posted.is_some() {
             return sync("MPI_Win_wait is missing");
@@ -338,7 +219,7 @@ impl Win {
     ///
     /// # Errors
     /// In another epoch.
-    pub fn start(&self, world: &World, site: Site, ranks: Vec<usize>) -> Outcome {
+    pub fn start(&self, world: &Standings, site: Site, ranks: Vec<usize>) -> Outcome {
         self.begin()?;
         if self.epochs.borrow().lock_all || !self.epochs.borrow().locks.is_empty() {
             return sync("a target is locked");
@@ -356,7 +237,7 @@ impl Win {
         Ok(())
     }
 
-    fn await_told(&self, world: &World, site: Site, told: Told) {
+    fn await_told(&self, world: &Standings, site: Site, told: Told) {
         let by = if told.is_post { told.part.owner } else { self.parts[told.with].owner };
         let told = Arc::new(told);
         let condition = || Arc::clone(&told) as _;
@@ -367,7 +248,7 @@ impl Win {
     ///
     /// # Errors
     /// If it has not started.
-    pub fn complete(&self, world: &World) -> Outcome {
+    pub fn complete(&self, world: &Standings) -> Outcome {
         let mut epochs = self.epochs.borrow_mut();
         let Some(ranks) = epochs.started.take() else {
             return sync("MPI_Win_start is missing");
@@ -385,7 +266,7 @@ impl Win {
     ///
     /// # Errors
     /// If it has not posted.
-    pub fn wait(&self, world: &World, site: Site) -> Outcome {
+    pub fn wait(&self, world: &Standings, site: Site) -> Outcome {
         for (with, number) in self.exposed()? {
             let part = Arc::clone(self.own());
             self.await_told(world, site, Told { part, with, number, is_post: false });
@@ -416,7 +297,7 @@ impl Win {
         }
     }
 
-    fn acquire(&self, world: &World, site: Site, target: usize, is_exclusive: bool) {
+    fn acquire(&self, world: &Standings, site: Site, target: usize, is_exclusive: bool) {
         let (part, me) = (&self.parts[target], self.me());
         let has = Cell::new(false);
         let take = || {
@@ -433,7 +314,13 @@ impl Win {
     ///
     /// # Errors
     /// In another epoch, or if it has the lock.
-    pub fn lock(&self, world: &World, site: Site, target: usize, is_exclusive: bool) -> Outcome {
+    pub fn lock(
+        &self,
+        world: &Standings,
+        site: Site,
+        target: usize,
+        is_exclusive: bool,
+    ) -> Outcome {
         self.begin()?;
         let epochs = self.epochs.borrow();
         if epochs.lock_all || epochs.locks.contains_key(&target) {
@@ -449,7 +336,7 @@ impl Win {
     ///
     /// # Errors
     /// If it has not the lock.
-    pub fn unlock(&self, world: &World, target: usize) -> Outcome {
+    pub fn unlock(&self, world: &Standings, target: usize) -> Outcome {
         let Some(is_exclusive) = self.epochs.borrow_mut().locks.remove(&target) else {
             return sync("the target is not locked");
         };
@@ -461,7 +348,7 @@ impl Win {
     ///
     /// # Errors
     /// In another epoch.
-    pub fn lock_all(&self, world: &World, site: Site) -> Outcome {
+    pub fn lock_all(&self, world: &Standings, site: Site) -> Outcome {
         self.begin()?;
         if self.epochs.borrow().lock_all || !self.epochs.borrow().locks.is_empty() {
             return sync("a target is locked already");
@@ -475,7 +362,7 @@ impl Win {
     ///
     /// # Errors
     /// If not all are locked.
-    pub fn unlock_all(&self, world: &World) -> Outcome {
+    pub fn unlock_all(&self, world: &Standings) -> Outcome {
         if !std::mem::take(&mut self.epochs.borrow_mut().lock_all) {
             return sync("MPI_Win_lock_all is missing");
         }

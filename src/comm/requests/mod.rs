@@ -12,6 +12,7 @@
 //! | `started_collective.rs` | a started collective |
 //! | `pending.rs` | one with what it gives |
 //! | `memory_call.rs` | collectives on memory, for interfaces of other languages |
+//! | `started_message.rs` | a tagged message that was started, as a scope carries it on |
 //! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
 
 mod forms;
@@ -23,6 +24,7 @@ mod set_up;
 mod start;
 mod start_varied;
 mod started_collective;
+mod started_message;
 mod tagged_request;
 
 pub(crate) use memory_call::Keep;

@@ -1,6 +1,6 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
-use super::tagged_request::{PendingReceive, ReceivedData};
+use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{

@@ -6,16 +6,18 @@
 //! the standard says: they write a result where it may be written, and ask a list for no more
 //! elements than it has.
 
-use super::UNDEFINED;
 use super::counts::{CountSlice, Counts, count_of};
 use crate::rt::basic::solid;
-use crate::rt::coll::{Call, Operator};
+use crate::rt::coll::Call;
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, Site, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::UNDEFINED;
+use crate::rt::handle::fixed;
+use crate::rt::operator::Operator;
 use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL, ROOM, Solid};
-use crate::rt::rank::{Rank, fixed};
+use crate::rt::rank::Rank;
 use crate::rt::reduction::{self, Plain, Reduction};
 use crate::rt::types::{BYTE, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -7,13 +7,14 @@
 use super::arguments::{Blocks, Buffer, Caller, Operands, TypedBlocks};
 use super::counts::{Counts, count_of, counts_of, total_of};
 use super::started::begin;
-use crate::rt::coll::Operator;
+use crate::rt::awaits::Awaits;
 use crate::rt::comm::{Comm, Terms};
 use crate::rt::desk::{self, Exchanged, Way};
 use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::fixed;
+use crate::rt::operator::Operator;
 use crate::rt::p2p::{Ask, Kind, PROC_NULL, Req};
-use crate::rt::rank::fixed;
-use crate::rt::started::{Awaits, Part};
+use crate::rt::started::Part;
 use crate::rt::types::{Place, bytes_at};
 use std::ffi::c_int;
 use std::ops::Range;
@@ -58,8 +59,9 @@ fn exchange(
     let way = |gives: bool| move |(member, place)| Way { edge: (member, 0), gives, place };
     let ways = gives.into_iter().map(way(true)).chain(takes.into_iter().map(way(false)));
     let all = Exchanged { ways: ways.collect(), is_exact: true };
+    let call = comm.next_call(site);
     // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm, site, all, &req) };
+    unsafe { desk::start(&caller.world, comm.shared.desks(), comm.rank, call, all, &req) };
     Ok(req)
 }
 

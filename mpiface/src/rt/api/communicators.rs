@@ -1,6 +1,5 @@
 //! Communicators.
 
-use super::UNDEFINED;
 use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, UNEQUAL, alike};
 use super::infos::set_hints;
@@ -12,9 +11,10 @@ use crate::rt::branch::Key;
 use crate::rt::comm::{Comm, Offer, Shared};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::UNDEFINED;
+use crate::rt::handle::fixed;
 use crate::rt::handlers::Handler;
 use crate::rt::p2p::Req;
-use crate::rt::rank::fixed;
 use crate::rt::started::close;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
@@ -103,16 +103,16 @@ pub(super) fn comm_idup_with_info(
     let key = Key::Duplicate(old.shared.context, old.upcoming());
     let members = || old.shared.members.clone();
     let world = &caller.world;
-    let shared = world.branches.take(key, old.size(), || match old.is_inter() {
-        true => world.new_shared(members()),
-        false => world.new_branch(caller.me, members()),
+    let shared = caller.rank.run.branches.take(key, old.size(), || match old.is_inter() {
+        true => Shared::new(world, members()),
+        false => Shared::branch(world, caller.me, members()),
     });
     let errors = old.errhandler.get();
     let new = match &old.sides {
         Some(sides) => Comm::between(shared, old.rank, errors, sides.clone()),
         None => {
             // SAFETY: the program uses it when the request is complete.
-            let library = unsafe { world.take_seat(caller.me, &shared) };
+            let library = unsafe { shared.take_seat(world, caller.me) };
             Comm::new(shared, old.rank, errors, old.topology.clone(), library)
         }
     };
@@ -171,10 +171,10 @@ pub(super) fn of_group(
     let place = group.iter().position(|it| *it == caller.me)?;
     let key = Key::Group(context, tag, group.to_vec());
     let (world, me) = (&caller.world, caller.me);
-    let make = || world.new_branch(me, group.to_vec());
-    let shared = world.branches.take(key, group.len(), make);
+    let make = || Shared::branch(world, me, group.to_vec());
+    let shared = caller.rank.run.branches.take(key, group.len(), make);
     // SAFETY: all come together before anybody has the communicator.
-    let library = unsafe { world.take_seat(me, &shared) };
+    let library = unsafe { shared.take_seat(world, me) };
     let new = Comm::new(shared, place, errhandler, None, library);
     new.come(world, caller.site);
     Some(new)

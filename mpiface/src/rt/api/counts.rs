@@ -4,9 +4,9 @@
 //! # Safety
 //! As in `arguments.rs`.
 
-use super::UNDEFINED;
 use super::arguments::{List, Out, int};
 use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::UNDEFINED;
 use std::ffi::c_int;
 
 /// A number of things, as C gives it.

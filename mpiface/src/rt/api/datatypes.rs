@@ -6,7 +6,7 @@ use super::keep::Keep as _;
 use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::fixed;
+use crate::rt::handle::fixed;
 use crate::rt::types::{AnyType, Made, Type};
 use std::ffi::c_int;
 

@@ -4,7 +4,8 @@ use super::arguments::{Caller, Out, TextOut};
 use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, end, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::{Stage, fixed};
+use crate::rt::handle::fixed;
+use crate::rt::rank::Stage;
 use crate::rt::started::close;
 use std::ffi::{c_char, c_int, c_void};
 

@@ -4,8 +4,9 @@ use super::arguments::{Caller, Out, TextOut};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::fixed;
 use crate::rt::handlers::Attached;
-use crate::rt::rank::{ErrorFunction, fixed};
+use crate::rt::rank::ErrorFunction;
 use std::ffi::c_int;
 
 pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {

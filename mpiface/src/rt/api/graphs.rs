@@ -2,7 +2,6 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::UNDEFINED;
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::count_of;
@@ -11,6 +10,7 @@ use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::graph::{Adjacency, Graph};
 use crate::rt::handle::Handle;
+use crate::rt::handle::UNDEFINED;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
 use std::rc::Rc;

@@ -1,11 +1,10 @@
 //! Lists of keys and values. Nothing in here reads them: they are the program's.
 
 use super::arguments::{Caller, Out, RawText, int, text};
-use super::windows::HINTS;
 use crate::rt::comm::{Comm, Hints};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::fixed;
+use crate::rt::handle::fixed;
 use std::ffi::{CStr, c_char, c_int};
 
 /// A list of keys and values.
@@ -217,12 +216,24 @@ const OF_COMMUNICATORS: [&str; 4] = [
     "mpi_assert_allow_overtaking",
 ];
 
+/// The standard's hints for windows, and what they are unless the program says so; none of these is
+/// used here.
+pub(super) const OF_WINDOWS: [(&str, &str); 7] = [
+    ("no_locks", "false"),
+    ("accumulate_ordering", "rar,raw,war,waw"),
+    ("accumulate_ops", "same_op_no_op"),
+    ("same_size", "false"),
+    ("same_disp_unit", "false"),
+    ("alloc_shm", "true"),
+    ("alloc_shared_noncontig", ""),
+];
+
 /// Sets a communicator's or window's hints: those of the standard; a key that nobody knows is
 /// ignored.
 pub(super) fn set_hints(caller: Caller<'_>, hints: &Hints, info: Handle) -> Outcome {
     let new = list(caller, info, |it| it.clone())?;
     let mut all = hints.borrow_mut();
-    let of_windows = || HINTS.iter().map(|it| it.0);
+    let of_windows = || OF_WINDOWS.iter().map(|it| it.0);
     let is_known = |key: &str| OF_COMMUNICATORS.into_iter().chain(of_windows()).any(|it| it == key);
     for (key, value) in new.into_iter().filter(|it| is_known(&it.0)) {
         match all.iter_mut().find(|it| it.0 == key) {

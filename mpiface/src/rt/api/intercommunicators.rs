@@ -6,10 +6,10 @@
 
 use super::arguments::{Caller, Out, int, peer_of};
 use super::communicators::{number_of, of_group};
-use crate::rt::comm::{Comm, Offer, Sides};
+use crate::rt::comm::{Comm, Offer, Shared, Sides};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::fixed;
+use crate::rt::handle::fixed;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ pub(super) fn divide_both(
     let is_there = own.contains(&old.rank) && !other.is_empty();
     let both = || if is_first { [own, other].concat() } else { [other, own].concat() };
     let members = if is_there { both() } else { Vec::new() };
-    let shared = caller.on(old).share(&members, |it| caller.world.new_shared(it))?;
+    let shared = caller.on(old).share(&members, |it| Shared::new(&caller.world, it))?;
     let rank = members.iter().position(|it| *it == old.rank)?;
     let (first, second) =
         if is_first { (own.len(), other.len()) } else { (other.len(), own.len()) };
@@ -67,7 +67,8 @@ pub(super) fn intercomm_create(
         let (between, members) = ((peer.shared.context, tag), local.shared.members.clone());
         let (world, ends) = (&caller.world, (caller.me, other));
         if other != caller.me
-            && let Some(both) = world.branches.join(world, caller.site, between, ends, members)
+            && let Some(both) =
+                caller.rank.run.branches.join(world, caller.site, between, ends, members)
         {
             offer = Offer::Comm(both);
         }

@@ -3,11 +3,11 @@
 use super::arguments::Caller;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
+use crate::rt::handle::fixed;
 use crate::rt::p2p::Req;
-use crate::rt::rank::{
-    Active, Begun, Blank, ErrorFunction, Persistent, Rank, Session, Started, UserFunction, fixed,
-};
+use crate::rt::rank::{Active, Begun, Blank, ErrorFunction, Persistent, Rank, Session, Started};
 use crate::rt::types::Type;
+use crate::rt::user_function::UserFunction;
 use crate::rt::window::Win;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -36,7 +36,7 @@ mod topologies;
 mod type_notes;
 mod windows;
 
-pub use table::{CALLS, MARK, TABLE};
+pub use table::TABLE;
 
 use super::rank::Rank;
 use std::sync::OnceLock;
@@ -62,9 +62,6 @@ pub fn recording_table() -> &'static [Entry] {
         all.into()
     })
 }
-
-/// The standard's number for what is not defined.
-const UNDEFINED: std::ffi::c_int = -32766;
 
 /// Where the entries find the functions.
 mod functions {
@@ -106,8 +103,9 @@ mod table {
     use super::{Entry, Rank, functions};
     use crate::rt::error::{Outcome, Site};
     use crate::rt::handle::Handle;
-    use crate::rt::rank::{ErrorFunction, FarFunction, NearFunction, fixed};
-    use phalanx::raw::ForeignCall;
+    use crate::rt::handle::fixed;
+    use crate::rt::rank::ErrorFunction;
+    use crate::rt::user_function::{FarFunction, NearFunction};
     use std::ffi::{c_char, c_int, c_void};
     use std::rc::Rc;
 

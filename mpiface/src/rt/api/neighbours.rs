@@ -6,21 +6,22 @@
 
 use super::arguments::{Blocks, Buffer, Caller, Parts, TypedBlocks};
 use crate::rt::comm::Comm;
-use crate::rt::desk::{self, Edge, Exchanged, Way};
+use crate::rt::desk::{self, Exchanged, Way};
+use crate::rt::edges::Edge;
+use crate::rt::edges::Edges;
 use crate::rt::error::Outcome;
-use crate::rt::neighbours::Edges;
 use crate::rt::p2p::{Ask, Kind, Req, Solid};
 use crate::rt::types::{Place, bytes_at};
 use std::sync::Arc;
 
 /// How many ranks a rank gives to, on a communicator with a grid or graph.
 pub(super) fn targets(comm: &Comm) -> usize {
-    Edges::of(comm).map_or(0, |it| it.targets.len())
+    comm.edges().map_or(0, |it| it.targets.len())
 }
 
 /// How many it takes from.
 pub(super) fn sources(comm: &Comm) -> usize {
-    Edges::of(comm).map_or(0, |it| it.sources.len())
+    comm.edges().map_or(0, |it| it.sources.len())
 }
 
 /// What a rank gives and takes, by its edges.
@@ -40,8 +41,9 @@ fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Arc<Req> {
     let (owner, site) = (caller.me, caller.site);
     let (kind, context) = (Kind::Neighbours, comm.shared.context);
     let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
+    let call = comm.next_call(site);
     // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm, site, all, &req) };
+    unsafe { desk::start(&caller.world, comm.shared.desks(), comm.rank, call, all, &req) };
     req
 }
 
@@ -133,7 +135,7 @@ macro_rules! both {
             room: $room,
             comm: &Comm,
         ) -> Outcome {
-            let edges = Edges::of(comm)?;
+            let edges = comm.edges()?;
             short!($gives, $takes, caller.on(comm), edges, data, room);
             let gives = Along::$gives(caller, data, edges.targets.len())?;
             let takes = Along::$takes(caller, room, edges.sources.len())?;
@@ -147,7 +149,7 @@ macro_rules! both {
             room: $room,
             comm: &Comm,
         ) -> Outcome<Arc<Req>> {
-            let edges = Edges::of(comm)?;
+            let edges = comm.edges()?;
             let gives = Along::$gives(caller, data, edges.targets.len())?;
             let takes = Along::$takes(caller, room, edges.sources.len())?;
             Ok(start(caller, comm, exchanged(edges, &gives, &takes)))

@@ -16,7 +16,8 @@ use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::p2p::Req;
 use crate::rt::types::{AnyType, Place, copy};
-use crate::rt::window::{Accumulation, Part, Win, compare_and_swap as swap};
+use crate::rt::window::{Accumulation, Win, compare_and_swap as swap};
+use crate::rt::window_part::Part;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 

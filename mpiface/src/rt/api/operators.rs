@@ -3,7 +3,8 @@
 use super::arguments::{Caller, Operands, Out};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::{FarFunction, NearFunction, UserFunction, fixed};
+use crate::rt::handle::fixed;
+use crate::rt::user_function::{FarFunction, NearFunction, UserFunction};
 use std::ffi::c_int;
 
 pub(super) fn op_create(

@@ -6,12 +6,14 @@ use super::requests::{finish, wait_one};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::fixed;
+use crate::rt::mutex::lock;
 use crate::rt::p2p::{
     self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, Probed, Req,
 };
-use crate::rt::rank::{Begun, Persistent, fixed};
+use crate::rt::rank::{Begun, Persistent};
+use crate::rt::standings::Condition;
 use crate::rt::types::{self, Place, bytes_at};
-use crate::rt::world::{Condition, lock};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 

@@ -1,15 +1,16 @@
 //! Requests: waiting, testing, freeing.
 
-use super::UNDEFINED;
 use super::arguments::{Caller, Out, Status, StatusOut, int};
 use super::failures::Failures;
 use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::UNDEFINED;
+use crate::rt::handle::fixed;
 use crate::rt::p2p::{self, Ask, Kind, OneOf, Req, SENT};
-use crate::rt::rank::{Active, Rank, Started, fixed};
-use crate::rt::world::Condition;
+use crate::rt::rank::{Active, Rank, Started};
+use crate::rt::standings::Condition;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -6,8 +6,9 @@ use super::errors::{CALLED, given};
 use super::infos::list;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::fixed;
 use crate::rt::handlers::Attached;
-use crate::rt::rank::{ErrorFunction, Session, fixed};
+use crate::rt::rank::{ErrorFunction, Session};
 use std::ffi::c_int;
 use std::rc::Rc;
 

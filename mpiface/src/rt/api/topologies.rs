@@ -1,12 +1,12 @@
 //! Cartesian topologies.
 
-use super::UNDEFINED;
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::{count_of, counts_of};
 use super::intercommunicators::within;
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
+use crate::rt::handle::UNDEFINED;
 use crate::rt::p2p::PROC_NULL;
 use crate::rt::topo::{self, Cart, Topology};
 use std::ffi::c_int;

@@ -5,15 +5,16 @@ use super::attributes::hand_over;
 use super::communicators::split;
 use super::counts::CountOut;
 use super::errors::{CALLED, given};
-use super::infos::{find, get_hints, set_hints};
+use super::infos::{OF_WINDOWS, find, get_hints, set_hints};
 use super::intercommunicators::within;
 use crate::rt::attributes::{self, Kind};
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::handle::fixed;
 use crate::rt::p2p::PROC_NULL;
-use crate::rt::rank::fixed;
-use crate::rt::window::{DYNAMIC, Memory, Part, SHARED, Win};
+use crate::rt::window::{DYNAMIC, SHARED, Win};
+use crate::rt::window_part::{Memory, Part};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,18 +30,6 @@ const UNIFIED: c_int = 321;
 const NO_SUCCEED: c_int = 16384;
 /// MPI_LOCK_EXCLUSIVE, and behind it MPI_LOCK_SHARED.
 const EXCLUSIVE: c_int = 301;
-
-/// The standard's hints for windows, and what they are unless the program says so; none of these is
-/// used here.
-pub(super) const HINTS: [(&str, &str); 7] = [
-    ("no_locks", "false"),
-    ("accumulate_ordering", "rar,raw,war,waw"),
-    ("accumulate_ops", "same_op_no_op"),
-    ("same_size", "false"),
-    ("same_disp_unit", "false"),
-    ("alloc_shm", "true"),
-    ("alloc_shared_noncontig", ""),
-];
 
 fn window(
     caller: Caller<'_>,
@@ -61,7 +50,7 @@ fn window(
         return error(Class::Comm, "the communicator was not made");
     };
     let win = Win::new(own, parts, flavor);
-    let given = HINTS.iter().filter(|it| !it.1.is_empty());
+    let given = OF_WINDOWS.iter().filter(|it| !it.1.is_empty());
     let given = given.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     *win.hints.borrow_mut() = given.collect();
     if info != fixed::INFO_NULL {

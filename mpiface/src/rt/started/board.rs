@@ -1,7 +1,7 @@
 //! What all ranks of a communicator show, and what a rank knows of it.
 
-use super::part::Awaits;
-use super::shelf::Shelf;
+use super::rank_cards::RankCards;
+use crate::rt::awaits::Awaits;
 use crate::rt::cards::is_free;
 use crate::rt::error::end;
 use crate::rt::history::KEPT;
@@ -10,7 +10,7 @@ use crate::rt::log::Collective;
 /// Where the ranks of a communicator show their cards.
 #[derive(Debug)]
 pub struct Board {
-    pub(super) ranks: Vec<Shelf>,
+    pub(super) ranks: Vec<RankCards>,
     /// The ranks in the world.
     members: Vec<usize>,
 }
@@ -18,7 +18,7 @@ pub struct Board {
 impl Board {
     /// For these ranks of the world.
     pub fn new(members: &[usize]) -> Board {
-        let ranks = members.iter().map(|_| Shelf::new()).collect();
+        let ranks = members.iter().map(|_| RankCards::new()).collect();
         Board { ranks, members: members.to_vec() }
     }
 

@@ -1,7 +1,7 @@
 //! Reductions over values of all ranks, wherever they lie.
 
 use super::part::Gives;
-use crate::rt::coll::{Operator, Temporary, fold};
+use crate::rt::operator::{Operator, Temporary, fold};
 use crate::rt::ops::apply;
 use crate::rt::types::{Place, copy};
 use std::ops::Range;

@@ -28,7 +28,7 @@
 //! |---|---|
 //! | `part.rs` | what a rank brings and takes, and whose cards it needs |
 //! | `sheet.rs` | what a card says |
-//! | `shelf.rs` | what one rank shows: cards, how far it is, its latest calls |
+//! | `rank_cards.rs` | what one rank shows: cards, how far it is, its latest calls |
 //! | `board.rs` | what all ranks show, and what a rank knows of it |
 //! | `fold.rs` | reductions over values of all ranks |
 //! | `open.rs` | a collective that a rank has started |
@@ -37,20 +37,21 @@ mod board;
 mod fold;
 mod open;
 mod part;
+mod rank_cards;
 mod sheet;
-mod shelf;
 
 pub use board::{Begun, Board};
 pub use open::Open;
-pub use part::{Awaits, Part, Pieces, Takes};
+pub use part::{Part, Pieces, Takes};
 
+use super::awaits::Awaits;
 use super::cards::{Tray, is_free};
 use super::comm::{Comm, Terms};
 use super::error::{Error, Site};
 use super::log::Collective;
 use super::world::World;
+use rank_cards::AGAIN;
 use sheet::Sheet;
-use shelf::AGAIN;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
@@ -85,7 +86,7 @@ pub unsafe fn start(
     let (rank, size) = (comm.rank, comm.size());
     let me = comm.world_rank(rank);
     let board = comm.shared.board();
-    let shelf = &board.ranks[rank];
+    let cards = &board.ranks[rank];
     let Terms { root, op, bytes } = terms;
     let given = comm.next_started();
     let is_again = given & AGAIN != 0;
@@ -104,9 +105,9 @@ pub unsafe fn start(
     let digest = mixed(before, &call, is_marked);
     // Who reads no cards sees no difference: of those in a list nothing else tells.
     let is_free = !is_again && has_room(world, board, &mut begun, (rank, number));
-    if shelf.has_list() {
+    if cards.has_list() {
         let done = board.ranks.iter().map(|it| it.progress.done.told()).min();
-        shelf.clear(done.unwrap_or(0));
+        cards.clear(done.unwrap_or(0));
     }
     let all = !is_free || (is_fold && !is_stored);
     let awaits = if all { Awaits::All } else { awaits };
@@ -139,16 +140,16 @@ pub unsafe fn start(
     };
     if is_free {
         // SAFETY: the rank's own, and `has_room`.
-        unsafe { shelf.place(number).show(number, fill) };
+        unsafe { cards.place(number).show(number, fill) };
     } else {
         let tray = Tray::default();
         // SAFETY: nobody else knows it.
         unsafe { tray.show(number, fill) };
-        shelf.put(number, tray);
+        cards.put(number, tray);
     }
     if !is_again {
         // Later than the card: another rank looks there now and then, for which writes wait.
-        shelf.note(number, digest, &call);
+        cards.note(number, digest, &call);
     }
     let mut open = Open {
         comm: comm.kept(),

@@ -2,13 +2,15 @@
 
 use super::board::{Board, differ};
 use super::fold::{Stored, fold_part, fold_whole};
-use super::part::{Awaits, Gives, Part};
+use super::part::{Gives, Part};
+use super::rank_cards::{AGAIN, Found};
 use super::sheet::{Data, Sheet};
-use super::shelf::{AGAIN, Found};
-use crate::rt::coll::{Operator, part};
+use crate::rt::awaits::Awaits;
+use crate::rt::coll::part;
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::Error;
 use crate::rt::held::Hold;
+use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use crate::rt::world::World;
 use std::ops::Range;
@@ -132,9 +134,9 @@ impl Open {
             return board.have_shown(number, self.awaits) && may_do();
         }
         let is_over = |at: usize| {
-            let shelf = &board.ranks[at];
-            shelf.has_shown(number) && {
-                let card = shelf.card(number);
+            let cards = &board.ranks[at];
+            cards.has_shown(number) && {
+                let card = cards.card(number);
                 card.is_over(number)
                     || !card.is_claimed(number) && {
                         // SAFETY: it was shown, and this rank is not done.
@@ -214,11 +216,11 @@ impl Open {
         let mut at = others.start + self.over;
         while at < others.end {
             if at != rank {
-                let shelf = &self.board().ranks[at];
-                if !shelf.has_shown(number) {
+                let cards = &self.board().ranks[at];
+                if !cards.has_shown(number) {
                     return false;
                 }
-                if !shelf.card(number).is_over(number) {
+                if !cards.card(number).is_over(number) {
                     // SAFETY: passed on.
                     if !self.is_patient(world) || !unsafe { self.help(at, world) } {
                         return false;
@@ -265,9 +267,9 @@ impl Open {
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
         if number & AGAIN != 0 {
-            for shelf in &board.ranks {
-                if let Some(it) = shelf.listed_card(number) {
-                    shelf.part(&it, board.ranks.len());
+            for cards in &board.ranks {
+                if let Some(it) = cards.listed_card(number) {
+                    cards.part(&it, board.ranks.len());
                 }
             }
         } else {
@@ -279,7 +281,7 @@ impl Open {
 }
 
 /// What a reduction needs to know of a card.
-struct Values<'a> {
+struct FoldedValues<'a> {
     op: Operator,
     gives: Option<&'a Gives>,
 }
@@ -306,7 +308,7 @@ impl Open {
             Some(Part::Fold { op, gives, .. }) => {
                 let gives = gives.as_ref();
                 // SAFETY: as above.
-                unsafe { self.fold(rank, is_lent, Values { op: *op, gives }) };
+                unsafe { self.fold(rank, is_lent, FoldedValues { op: *op, gives }) };
             }
             None => {}
         };
@@ -317,7 +319,7 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline]
-    unsafe fn fold(&self, rank: usize, is_lent: bool, it: Values<'_>) {
+    unsafe fn fold(&self, rank: usize, is_lent: bool, it: FoldedValues<'_>) {
         if !is_lent {
             let Some((target, ranks, start)) = it.gives else { return };
             if ranks.is_empty() {
@@ -345,7 +347,7 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline(never)]
-    unsafe fn fold_any(&self, rank: usize, it: Values<'_>) {
+    unsafe fn fold_any(&self, rank: usize, it: FoldedValues<'_>) {
         let (board, number, size) = (self.board(), self.number, self.comm.size());
         let cards: Vec<Found<'_>> = board.ranks.iter().map(|it| it.card(number)).collect();
         let values = |card: &Found<'_>| {

@@ -1,7 +1,7 @@
 //! What a rank brings to a started collective, what it takes, and whose cards it needs.
 
-use crate::rt::coll::Operator;
 use crate::rt::handle::Handle;
+use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use std::ops::Range;
 
@@ -119,30 +119,5 @@ impl Part {
     pub fn nothing() -> Part {
         let (offer, takes) = (Pieces::Nothing, Takes::Nothing);
         Part::Exchange { offer, takes, is_in_place: false }
-    }
-}
-
-/// Whose cards a rank needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Awaits {
-    /// Nobody's.
-    #[default]
-    Nothing,
-    /// Of one rank.
-    One(u32),
-    /// Of so many, from the first on.
-    First(u32),
-    /// Of all.
-    All,
-}
-
-impl Awaits {
-    pub(super) fn ranks(self, size: usize) -> Range<usize> {
-        match self {
-            Awaits::Nothing => 0..0,
-            Awaits::One(rank) => rank as usize..rank as usize + 1,
-            Awaits::First(count) => 0..count as usize,
-            Awaits::All => 0..size,
-        }
     }
 }

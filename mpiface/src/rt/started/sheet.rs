@@ -1,6 +1,7 @@
 //! What a card says: in two lines all that others read of short data, elsewhere the rest.
 
-use super::part::{Awaits, Part, Pieces};
+use super::part::{Part, Pieces};
+use crate::rt::awaits::Awaits;
 use crate::rt::error::{Error, Site};
 use crate::rt::log::Collective;
 use crate::rt::ops::Mark;
@@ -32,7 +33,7 @@ pub(super) enum Data {
 /// A line of memory.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
+struct SheetLine(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
 
 /// What a card says.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ pub(super) struct Front {
     pub(super) data: Data,
     room: [MaybeUninit<u8>; ROOM],
     /// For more than `ROOM` bytes; kept for the place's next card.
-    lines: Box<[Line]>,
+    lines: Box<[SheetLine]>,
 }
 
 // With the number: two lines, and data from the 32nd byte on, so that it is aligned for each
@@ -115,8 +116,8 @@ impl Front {
 
     #[cold]
     fn widen(&mut self, length: usize) {
-        let lines = length.next_power_of_two().div_ceil(size_of::<Line>());
-        self.lines = vec![Line([0; 64]); lines].into();
+        let lines = length.next_power_of_two().div_ceil(size_of::<SheetLine>());
+        self.lines = vec![SheetLine([0; 64]); lines].into();
     }
 
     /// The piece for a rank of so many, as the address and length of what is stored.

@@ -1,6 +1,6 @@
 //! Masks and cgroups: what the library takes for allowed is what the system allows.
 
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use phalanx::machine::Machine;
 use phalanx::machine::affinity;
 use phalanx::placement::{Placement, PlacementError, assign};

@@ -1,7 +1,7 @@
 //! All back ends describe the same machine: hwloc (where it is there), the system's own files, and
 //! the XML that hwloc writes of it (where there is a program that does).
 
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use phalanx::machine::{Level, Machine, NumaNode};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! Ranks run where the placement says: the mask read back in each rank, and the processor on which
 //! it finds itself in the midst of reductions and after every collective.
 
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use phalanx::machine::affinity;
 use phalanx::op;
 use phalanx::placement::{Placement, assign};

@@ -1,6 +1,6 @@
 //! The machine that the caller expects: for tests, and for those who know what they have bought.
 
-use super::{Kept, Subject};
+use super::subject::{Kept, Subject};
 use phalanx::machine::{Level, Machine};
 use phalanx_bench::source::list;
 use std::collections::BTreeMap;

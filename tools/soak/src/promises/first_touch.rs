@@ -3,7 +3,7 @@
 //! arrays with halos.
 
 use super::page_nodes::{can_keep, fresh_bytes, nodes_of};
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use phalanx::Comm;
 use phalanx::dist::Halo;
 use phalanx::machine::{Level, Machine, NumaNode, affinity};

@@ -1,6 +1,6 @@
 //! `split_by` gives the groups that the machine has: those that the system's own files name.
 
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::Placement;
 use phalanx_bench::source::list;

@@ -12,6 +12,7 @@
 //! | `right_results.rs` | every call is right, with as many ranks as units and with twice as many |
 //! | `expectation.rs` | the machine is the one that the caller says |
 //! | `page_nodes.rs` | in which node a page lies |
+//! | `subject.rs` | what is checked, and what a check gives |
 
 mod allowed_units;
 mod back_ends;
@@ -22,21 +23,15 @@ mod level_groups;
 mod page_nodes;
 mod placement_gain;
 mod right_results;
+mod subject;
 
 pub(crate) use expectation::ExpectedMachine;
+pub(crate) use subject::Kept;
 
+use phalanx::MAX_RANKS;
 use phalanx::machine::Machine;
-use phalanx::{Builder, MAX_RANKS, Team};
 use std::time::{Duration, Instant};
-
-/// What came of a check that found nothing wrong.
-#[derive(Clone, Debug)]
-pub(crate) enum Kept {
-    /// The promise holds; what was looked at.
-    Holds(String),
-    /// There is nothing to check here, and why.
-    NotHere(String),
-}
+use subject::Subject;
 
 /// A promise, and what came of it; `Err` says what is broken.
 #[derive(Clone, Debug)]
@@ -44,15 +39,6 @@ pub(crate) struct Promise {
     pub(crate) name: &'static str,
     pub(crate) result: Result<Kept, String>,
     pub(crate) seconds: f64,
-}
-
-/// What is checked.
-pub(crate) struct Subject<'a> {
-    machine: &'a Machine,
-    expected: &'a ExpectedMachine,
-    /// The most ranks of a team.
-    most: usize,
-    deadline: Duration,
 }
 
 type PromiseCheck = fn(&Subject<'_>) -> Result<Kept, String>;
@@ -88,32 +74,3 @@ pub(crate) fn check_all(
 
 /// The number of promises.
 pub(crate) const COUNT: usize = CHECKS.len();
-
-impl Subject<'_> {
-    /// A team that ends with an error where it would hang.
-    fn builder(&self, ranks: usize) -> Builder {
-        Team::builder().ranks(ranks).deadline(self.deadline)
-    }
-
-    /// As many ranks as usable cores, and as usable units, as far as they may be.
-    fn rank_numbers(&self) -> Vec<usize> {
-        let usable = |pus: &[usize]| pus.iter().any(|&pu| self.machine.is_allowed(pu));
-        let cores = self.machine.cores().iter().filter(|core| usable(&core.pus)).count();
-        let mut numbers = vec![cores, self.machine.allowed_pus().len()];
-        numbers.iter_mut().for_each(|n| *n = (*n).clamp(1, self.most));
-        numbers.dedup();
-        numbers
-    }
-
-    /// The usable units; where they are more than a team may have ranks, some from everywhere.
-    fn spread_units(&self) -> Vec<usize> {
-        let all = self.machine.allowed_pus();
-        let n = all.len().min(self.most);
-        (0..n).map(|i| all[i * all.len() / n]).collect()
-    }
-}
-
-/// An error as one line.
-fn said(error: impl std::fmt::Display) -> String {
-    phalanx_bench::failure::one_line(&error.to_string())
-}

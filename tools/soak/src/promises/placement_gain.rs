@@ -1,7 +1,7 @@
 //! Placements for a pattern cost at most as much as those that know nothing of it, by the library's
 //! own cost.
 
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use phalanx::placement::{Assignment, Placement, PlacementReport, assign};
 use std::collections::BTreeSet;
 

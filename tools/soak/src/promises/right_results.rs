@@ -1,7 +1,7 @@
 //! Every call is right, with as many ranks as units and with twice as many: those of the soak, each
 //! compared with a sequential oracle.
 
-use super::{Kept, Subject, said};
+use super::subject::{Kept, Subject, said};
 use crate::run_script::{judge, play};
 use crate::script::Script;
 

@@ -5,9 +5,9 @@ use crate::rt::cards::{PLACES, Tray};
 use crate::rt::error::Site;
 use crate::rt::history::History;
 use crate::rt::log::Collective;
+use crate::rt::mutex::lock;
 use crate::rt::ops::Mark;
 use crate::rt::word::Word;
-use crate::rt::world::lock;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ const NONE: u64 = u64::MAX;
 
 /// A card in a list.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(super) struct ListedCard {
     number: u64,
     tray: Tray<Sheet>,
     /// Ranks that are done with it.
@@ -41,19 +41,19 @@ pub(super) struct Progress {
 
 /// What a rank shows on a communicator.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct RankCards {
     places: Box<[Tray<Sheet>; PLACES as usize]>,
     pub(super) progress: Progress,
     /// How many cards are in the list.
     listed: AtomicUsize,
-    list: Mutex<Vec<Arc<Apart>>>,
+    list: Mutex<Vec<Arc<ListedCard>>>,
     history: Box<History<WORDS>>,
 }
 
 /// A card that was looked for.
 pub(super) enum Found<'a> {
     Here(&'a Tray<Sheet>),
-    Apart(Arc<Apart>),
+    ListedCard(Arc<ListedCard>),
 }
 
 impl Deref for Found<'_> {
@@ -63,14 +63,14 @@ impl Deref for Found<'_> {
     fn deref(&self) -> &Tray<Sheet> {
         match self {
             Found::Here(tray) => tray,
-            Found::Apart(it) => &it.tray,
+            Found::ListedCard(it) => &it.tray,
         }
     }
 }
 
-impl Shelf {
-    pub(super) fn new() -> Shelf {
-        Shelf {
+impl RankCards {
+    pub(super) fn new() -> RankCards {
+        RankCards {
             places: Box::new(std::array::from_fn(|_| Tray::default())),
             progress: Progress::default(),
             listed: AtomicUsize::new(0),
@@ -105,7 +105,7 @@ impl Shelf {
     }
 
     #[cold]
-    pub(super) fn listed_card(&self, number: u64) -> Option<Arc<Apart>> {
+    pub(super) fn listed_card(&self, number: u64) -> Option<Arc<ListedCard>> {
         lock(&self.list).iter().find(|it| it.number == number).cloned()
     }
 
@@ -116,13 +116,15 @@ impl Shelf {
         if number & AGAIN == 0 && place.shown() == number {
             return Found::Here(place);
         }
-        Found::Apart(self.listed_card(number).expect("it was shown, and the asker is not done"))
+        Found::ListedCard(
+            self.listed_card(number).expect("it was shown, and the asker is not done"),
+        )
     }
 
     /// Puts a card into the list.
     pub(super) fn put(&self, number: u64, tray: Tray<Sheet>) {
         let mut list = lock(&self.list);
-        list.push(Arc::new(Apart { number, tray, parted: AtomicUsize::new(0) }));
+        list.push(Arc::new(ListedCard { number, tray, parted: AtomicUsize::new(0) }));
         self.listed.store(list.len(), Ordering::Relaxed);
     }
 
@@ -135,7 +137,7 @@ impl Shelf {
     }
 
     /// A rank of so many is done with a persistent collective's card: all ranks look for those.
-    pub(super) fn part(&self, it: &Arc<Apart>, size: usize) {
+    pub(super) fn part(&self, it: &Arc<ListedCard>, size: usize) {
         // AcqRel: the last one drops it after all have read it.
         if it.parted.fetch_add(1, Ordering::AcqRel) + 1 == size {
             let mut list = lock(&self.list);

@@ -1,0 +1,5 @@
+//! The functions of MPI by their numbers, as sites and the shim have them: made from functions.txt.
+
+use phalanx::raw::ForeignCall;
+
+include!(concat!(env!("OUT_DIR"), "/calls.rs"));

@@ -1,0 +1,109 @@
+//! A call's place: its function, and its line in the program's source.
+
+use super::calls::CALLS;
+use crate::load::image::whereabouts;
+use phalanx::raw::ForeignCall;
+use std::ffi::{CStr, c_void};
+use std::process::Command;
+
+/// The place in [`CALLS`] of no function, and of `exit`.
+pub const NO_CALL: usize = 0;
+/// See [`NO_CALL`].
+pub const EXIT: usize = 1;
+
+/// A call of MPI: its function, and its return address. One number, so that it goes from function
+/// to function in a register, and to other ranks as one store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Site(u64);
+
+/// Bits of an address. (Linux gives a program larger ones only where it asks for them.)
+const ADDRESS: u32 = 48;
+
+impl Site {
+    /// A call of this function of [`CALLS`] that returns to `address`.
+    #[inline(always)]
+    pub const fn new(function: usize, address: usize) -> Site {
+        Site((function as u64) << ADDRESS | address as u64 & ((1 << ADDRESS) - 1))
+    }
+
+    /// Of its number.
+    pub fn of(number: u64) -> Site {
+        Site(number)
+    }
+
+    /// Itself as a number.
+    #[inline(always)]
+    pub fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The function. (Its line is looked up by the address, where it is asked for.)
+    #[inline]
+    pub fn call(self) -> &'static ForeignCall {
+        CALLS.get(self.function()).unwrap_or(&CALLS[NO_CALL])
+    }
+
+    /// The function's place in [`CALLS`].
+    #[inline]
+    pub fn function(self) -> usize {
+        (self.0 >> ADDRESS) as usize
+    }
+
+    /// The address after the call.
+    #[inline]
+    pub fn address(self) -> usize {
+        (self.0 & ((1 << ADDRESS) - 1)) as usize
+    }
+
+    /// `MPI_Send at ring.c:12 (main)`, as far as debug information says; slow.
+    pub fn describe(&self) -> String {
+        let function = self.call().function;
+        match place(self.address()) {
+            Some(place) => format!("{function} at {place}"),
+            None => function.to_owned(),
+        }
+    }
+}
+
+/// The source's file and line, and the function, of the instruction before an address: by
+/// `addr2line` of the binutils if it is installed, else the function's name and an offset.
+pub fn place(address: usize) -> Option<String> {
+    let (info, file) = whereabouts(address)?;
+    let offset = address.wrapping_sub(info.dli_fbase as usize).wrapping_sub(1);
+    let asked = Command::new("addr2line")
+        .args(["-f", "-C", "-s", "-e"])
+        .arg(&file)
+        .arg(format!("{offset:#x}"))
+        .output();
+    if let Ok(output) = asked {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut lines = text.lines();
+        if let (Some(function), Some(line)) = (lines.next(), lines.next()) {
+            let line = line.split(" (").next().unwrap_or(line);
+            if !line.starts_with('?') && !line.ends_with('?') {
+                return Some(format!("{line} ({function})"));
+            }
+        }
+    }
+    if !info.dli_sname.is_null() {
+        // SAFETY: as `dli_fname`.
+        let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
+        let inside = address.wrapping_sub(info.dli_saddr as usize);
+        return Some(format!("{name}+{inside:#x} (no debug information: compile with -g)"));
+    }
+    Some(format!("{offset:#x} of the program (no debug information: compile with -g)"))
+}
+
+/// The function of an address, and how far in it that lies: of what has no debug information.
+pub fn place_in_file(address: usize) -> String {
+    // SAFETY: a structure of pointers and numbers, for which zeros are valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives through the call; any address may be asked for.
+    let is_found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) } != 0;
+    if !is_found || info.dli_sname.is_null() {
+        return String::new();
+    }
+    // SAFETY: dladdr gave a text that ends in a zero, which lives as long as the library.
+    let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
+    format!("{name}+{:#x}", address.wrapping_sub(info.dli_saddr as usize))
+}

@@ -1,0 +1,188 @@
+//! A tagged message that was started, sent or received, as a scope carries it on.
+
+use super::super::tagged::TaggedCall;
+use super::open::{Failure, Running, Underway, Whose};
+use crate::Status;
+use crate::error::CallSite;
+use crate::exec::board::started::WorkDesk;
+use crate::fabric::{
+    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port, Signature,
+    TaggedRequest, Ticket, UnfitReceive,
+};
+use crate::sync::Arc;
+
+/// See the module documentation. `again`: what it takes to start it once more.
+pub(super) struct StartedMessage<A> {
+    pub(super) call: TaggedCall,
+    pub(super) request: TaggedRequest,
+    pub(super) again: A,
+}
+
+impl<A> StartedMessage<A> {
+    pub(super) fn envelope(&self) -> Envelope {
+        self.request.envelope().expect("a request that is complete")
+    }
+}
+
+/// The message that came for `call` does not fit.
+#[cold]
+fn unfit(call: &TaggedCall, UnfitReceive { peer, there, what }: UnfitReceive) -> Failure {
+    let &TaggedCall { sig, at, len, peer: from, tag } = call;
+    let words = sig.words(len, from) + &Digest::of_tag(tag).tag_in_words(from.is_some());
+    let here = CallSite { call: words, at: at.into() };
+    Failure::Disagrees(Box::new(Disagreement { peer, here, there, what }))
+}
+
+impl<A> Running for StartedMessage<A> {
+    fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
+        match self.request.poll() {
+            Some(why) => Err(unfit(&self.call, *why)),
+            None => Ok(self.request.envelope().is_some()),
+        }
+    }
+
+    /// Whoever comes second does all that is left to do.
+    fn owes(&self) -> bool {
+        false
+    }
+
+    fn place(&self) -> Place {
+        self.request.place()
+    }
+
+    fn awaited(&self) -> usize {
+        self.request.awaited()
+    }
+
+    fn left(&self) -> Option<usize> {
+        self.request.left()
+    }
+
+    fn blame(&self, port: &mut Port) {
+        self.call.begin(port);
+    }
+
+    fn sig(&self) -> &'static Signature {
+        self.call.sig
+    }
+
+    fn source(&self) -> Option<usize> {
+        self.request.source()
+    }
+
+    fn settle(&mut self, state: Result<Envelope, Arc<Ticket>>) {
+        self.request.start_again(state);
+    }
+
+    fn whose(&self) -> Whose {
+        let (fabric, rank, run) = self.request.whose();
+        (fabric.clone(), rank, run)
+    }
+
+    fn give_up(&self) {
+        self.request.give_up();
+    }
+
+    fn quiesce(&self) {
+        self.request.quiesce();
+    }
+}
+
+/// A send under way.
+pub(super) struct PendingSend(pub(super) StartedMessage<()>);
+
+impl Underway for PendingSend {
+    fn running(&self) -> &dyn Running {
+        &self.0
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        &mut self.0
+    }
+
+    unsafe fn give(self: Box<Self>, _: *mut u8) {}
+}
+
+/// Where the message of a receive goes, and what its request gives.
+#[derive(Clone, Copy)]
+pub(super) struct ReceivedData {
+    at: *mut u8,
+    len: usize,
+    give: unsafe fn(Self, Envelope, *mut u8),
+}
+
+impl ReceivedData {
+    /// Of so many elements, borrowed for 'env.
+    #[inline(always)]
+    pub(super) fn of<T>(at: *mut T, len: usize) -> Self {
+        ReceivedData { at: at.cast(), len, give: Self::give_slice::<T> }
+    }
+
+    /// # Safety
+    /// The elements, of a receive that is complete, are the program's again for as long as they
+    /// are borrowed, and there is room for the slice and a status at `to`.
+    unsafe fn give_slice<T>(self, envelope: Envelope, to: *mut u8) {
+        // SAFETY: by the contract; made of a slice (`of`).
+        unsafe {
+            let data = std::slice::from_raw_parts_mut(self.at.cast::<T>(), self.len);
+            to.cast::<(&mut [T], Status)>().write((data, envelope.into()));
+        }
+    }
+
+    /// Hands out what the request gives.
+    ///
+    /// # Safety
+    /// The receive is complete, and there is room for what its kind of request gives at `to`.
+    #[inline(always)]
+    pub(super) unsafe fn give(self, envelope: Envelope, to: *mut u8) {
+        // SAFETY: passed on; the elements were borrowed for longer than the scope.
+        unsafe { (self.give)(self, envelope, to) }
+    }
+}
+
+/// A receive in the queue.
+pub(super) struct PendingReceive {
+    pub(super) message: StartedMessage<()>,
+    pub(super) data: ReceivedData,
+}
+
+impl PendingReceive {
+    /// That was early.
+    pub(super) fn of_early(
+        place: &EarlyPlace,
+        early: &EarlyReceive,
+        ticket: Arc<Ticket>,
+        data: ReceivedData,
+    ) -> Self {
+        let request = TaggedRequest::of_early(place, early.source, ticket);
+        let message = StartedMessage { call: Self::call(early), request, again: () };
+        PendingReceive { message, data }
+    }
+
+    /// The message that came for an early receive does not fit.
+    #[cold]
+    pub(super) fn unfit(early: &EarlyReceive, why: UnfitReceive) -> Failure {
+        unfit(&Self::call(early), why)
+    }
+
+    fn call(early: &EarlyReceive) -> TaggedCall {
+        let &EarlyReceive { ref room, source, tag, .. } = early;
+        let MessageLabel { sig, at, len, .. } = room.label;
+        TaggedCall { sig, at, len, peer: Some(source as usize), tag }
+    }
+}
+
+impl Underway for PendingReceive {
+    fn running(&self) -> &dyn Running {
+        &self.message
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        &mut self.message
+    }
+
+    unsafe fn give(self: Box<Self>, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { self.data.give(self.message.envelope(), to) };
+    }
+}
