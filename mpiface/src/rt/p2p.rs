@@ -20,7 +20,7 @@ use super::started::Awaits;
 use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
-use std::collections::VecDeque;
+use phalanx::raw::{MatchList, MatchPattern, Named};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
@@ -59,6 +59,22 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// What the library's list asks for, of a receive.
+    #[inline(always)]
+    fn pattern(&self) -> MatchPattern {
+        let Envelope { source, tag, .. } = *self;
+        MatchPattern {
+            source: (source != ANY_SOURCE).then_some(source as u32),
+            tag: (tag != ANY_TAG).then_some(tag as u32),
+        }
+    }
+
+    /// What it knows a message by.
+    #[inline(always)]
+    fn label(&self) -> (u32, u32) {
+        (self.source as u32, self.tag as u32)
+    }
+
     /// Whether this pattern takes the message.
     #[inline]
     fn takes(&self, message: &Envelope) -> bool {
@@ -265,9 +281,19 @@ impl Condition for OneOf {
 
 #[derive(Debug)]
 struct Posted {
-    pattern: Envelope,
     place: Place,
     req: Arc<Req>,
+}
+
+/// What its rank knows a message, or a receive, by.
+fn name_of(req: &Arc<Req>) -> u64 {
+    Arc::as_ptr(req).addr() as u64
+}
+
+impl Named for Posted {
+    fn name(&self) -> Option<u64> {
+        Some(name_of(&self.req))
+    }
 }
 
 /// A stored message.
@@ -327,6 +353,15 @@ pub struct Message {
     site: Site,
     sender: usize,
     body: Body,
+}
+
+impl Named for Message {
+    fn name(&self) -> Option<u64> {
+        match &self.body {
+            Body::Buffer(_, req) => Some(name_of(req)),
+            Body::Cell(_) => None,
+        }
+    }
 }
 
 impl Message {
@@ -569,8 +604,7 @@ pub type ShortLane = Lane<Short, Lines>;
 /// A rank's posted receives and unexpected messages, each in the order of their coming.
 #[derive(Debug, Default)]
 pub struct Queue {
-    posted: VecDeque<Posted>,
-    unexpected: VecDeque<Message>,
+    list: MatchList<Message, Posted, u32>,
     /// Messages that others have left here.
     left: u64,
     /// Parts that lie here.
@@ -584,7 +618,7 @@ impl Queue {
             self.parts += 1;
             world.slots[to].set_parts(self.parts);
         }
-        self.unexpected.push_back(message);
+        self.list.push(message.envelope.context, message.envelope.label(), message);
         self.left += 1;
         world.slots[to].left.tell(self.left);
     }
@@ -600,12 +634,11 @@ impl Queue {
     ) {
         let Short { envelope, site, .. } = *short;
         let bytes = short.bytes();
-        let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
+        let Some(posted) = self.take_posted(&envelope) else {
             let body = Body::Cell(Cell::of(short.data(room)));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
-        let posted = self.posted.remove(index).expect("it was found there");
         let failed = too_long(&posted.place, envelope, bytes, sender, site);
         failed.into_iter().for_each(|it| posted.req.fail(*it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
@@ -639,14 +672,27 @@ impl Queue {
     /// Whether no receive is posted, and no message lies here.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.posted.is_empty() && self.unexpected.is_empty()
+        self.list.count() == 0
+    }
+
+    /// Whether a receive is posted.
+    #[inline]
+    fn has_posted(&self) -> bool {
+        self.list.count_posted() > 0
+    }
+
+    /// Takes the first receive out that takes a message.
+    #[inline]
+    fn take_posted(&mut self, message: &Envelope) -> Option<Posted> {
+        let (at, ..) = self.list.find_posted(message.context, message.label())?;
+        self.list.take_posted(at)
     }
 
     /// Messages that have come and that nobody has asked for, in words: the first ones.
     pub fn describe(&self) -> String {
         const NAMED: usize = 3;
         let mut text = String::new();
-        for it in self.unexpected.iter().take(NAMED) {
+        for (.., it) in self.list.messages().take(NAMED) {
             let Message { envelope, bytes, site, sender, .. } = it;
             text.push_str(&format!(
                 "\n    has come, and is not asked for: \
@@ -655,7 +701,7 @@ impl Queue {
                 site.describe()
             ));
         }
-        let more = self.unexpected.len().saturating_sub(NAMED);
+        let more = (self.list.count() - self.list.count_posted()).saturating_sub(NAMED);
         if more > 0 {
             text.push_str(&format!("\n    and {more} more messages"));
         }
@@ -664,14 +710,25 @@ impl Queue {
 
     /// Takes the first message for this pattern out.
     pub fn take(&mut self, pattern: Envelope) -> Option<Message> {
-        let index = self.unexpected.iter().position(|it| pattern.takes(&it.envelope))?;
-        self.unexpected.remove(index)
+        let at = self.list.find(pattern.context, pattern.pattern())?;
+        self.list.take(at)
     }
 
     /// The first message that this pattern takes.
-    pub fn probe(&self, pattern: Envelope) -> Option<Arrived> {
-        let message = self.unexpected.iter().find(|it| pattern.takes(&it.envelope))?;
-        Some(message.arrived())
+    pub fn probe(&mut self, pattern: Envelope) -> Option<Arrived> {
+        let at = self.list.find(pattern.context, pattern.pattern())?;
+        self.list.message(at).map(|(.., message)| message.arrived())
+    }
+
+    /// Takes the receive of a request back, if nobody has met it.
+    fn withdraw_receive(&mut self, req: &Arc<Req>) -> bool {
+        self.list.withdraw_posted(name_of(req)).is_some()
+    }
+
+    /// The same of a message.
+    fn withdraw_message(&mut self, req: &Arc<Req>) -> bool {
+        let at = self.list.find_named(name_of(req));
+        at.and_then(|at| self.list.take(at)).is_some()
     }
 }
 
@@ -836,8 +893,7 @@ pub unsafe fn send_by_queue(
     let mut queue = lock(&world.slots[to].queue);
     // What it sent before comes before.
     queue.take_in(world, me, to, Some(me));
-    if let Some(index) = queue.posted.iter().position(|it| it.pattern.takes(&envelope)) {
-        let posted = queue.posted.remove(index).expect("it was found there");
+    if let Some(posted) = queue.take_posted(&envelope) {
         drop(queue);
         let failed = too_long(&posted.place, envelope, bytes, me, site);
         failed.into_iter().for_each(|it| posted.req.fail(*it));
@@ -872,7 +928,8 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
     // What came before is for the receives before.
     queue.take_in(world, me, me, req.ask.by);
     let Some(message) = queue.take(pattern) else {
-        queue.posted.push_back(Posted { pattern, place, req: Arc::clone(req) });
+        let posted = Posted { place, req: Arc::clone(req) };
+        queue.list.post(pattern.context, pattern.pattern(), posted);
         return;
     };
     if pattern.context & PARTS != 0 {
@@ -974,7 +1031,7 @@ unsafe fn receive_now(
 ) -> Option<Received> {
     let mut queue = lock(&world.slots[me].queue);
     // Receives that were posted before come first.
-    let is_first = queue.posted.is_empty();
+    let is_first = !queue.has_posted();
     if !is_first {
         queue.take_in(world, me, me, Some(by));
     }
@@ -1058,21 +1115,13 @@ unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> 
 /// Takes a request back, if nobody has met it: it is complete then, and cancelled.
 pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
-    let is_ours =
-        |it: &Message| matches!(&it.body, Body::Buffer(_, other) if Arc::ptr_eq(other, req));
     if matches!(req.ask.kind, Kind::Collective | Kind::Neighbours | Kind::General) {
         return;
     }
-    let is_found = if req.ask.kind == Kind::Send {
-        world.slots.iter().any(|slot| {
-            let mut queue = lock(&slot.queue);
-            let found = queue.unexpected.iter().position(is_ours);
-            found.is_some_and(|it| queue.unexpected.remove(it).is_some())
-        })
-    } else {
-        let mut queue = lock(&world.slots[me].queue);
-        let found = queue.posted.iter().position(|it| Arc::ptr_eq(&it.req, req));
-        found.is_some_and(|it| queue.posted.remove(it).is_some())
+    let is_found = match (req.ask.kind, req.ask.by) {
+        (Kind::Send, Some(to)) => lock(&world.slots[to].queue).withdraw_message(req),
+        (Kind::Send, None) => false,
+        _ => lock(&world.slots[me].queue).withdraw_receive(req),
     };
     if is_found {
         // Published by `complete`.

@@ -113,6 +113,12 @@ impl Peer {
     pub(super) fn new(rank: c_int, tag: c_int) -> Peer {
         Peer { rank, tag }
     }
+
+    /// Whether it is MPI_PROC_NULL.
+    #[inline(always)]
+    pub(super) fn is_nobody(self) -> bool {
+        self.rank == PROC_NULL
+    }
 }
 
 /// Where results are written: one, or a list of them. What is read there, the program has written.

@@ -179,6 +179,9 @@ pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     if is_sent_at_once(caller, data, peer, comm) {
         return Ok(Begun::Sent);
     }
+    if peer.is_nobody() && peer.tag >= 0 && data.solid().is_some() {
+        return Ok(Begun::Sent);
+    }
     isend_otherwise(&caller.again(), data, peer, comm)
 }
 
@@ -269,6 +272,9 @@ pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
         let pattern = Envelope { context: comm.shared.context, source: peer.rank, tag: peer.tag };
         rank.receive_early(pattern, Some(by), solid, None, site);
         return Ok(Begun::Early);
+    }
+    if peer.is_nobody() && (peer.tag >= 0 || peer.tag == ANY_TAG) && data.solid().is_some() {
+        return Ok(Begun::Arrived(NOBODY));
     }
     irecv_otherwise(&caller.again(), data, peer, comm)
 }
