@@ -794,6 +794,8 @@ pub struct Send {
     pub site: Site,
 }
 
+/// What a receive from nobody says.
+pub const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
 /// What a complete send says.
 pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
 

@@ -27,8 +27,6 @@ pub(super) const IN_PLACE: usize = 1;
 
 /// What a wait for no request says.
 pub(super) const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
-/// What a receive from nobody says.
-pub(super) const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
 
 /// The rank that makes a call, and the place of the call.
 #[derive(Clone, Copy)]
