@@ -168,7 +168,7 @@ mod mutants {
         pub(super) use crate::fabric::{EarlyPlace, EarlyReceive};
     }
     mod match_list {
-        pub(super) use crate::fabric::{MatchList, MatchPattern, Named};
+        pub(super) use crate::fabric::{MatchList, MatchPattern};
     }
     mod tagged_queue {
         pub(super) use crate::fabric::{

@@ -1,10 +1,12 @@
 //! A list of entries in the order in which they came, of which the first with a key is found
 //! without a look at the others.
 //!
-//! Up to [`FEW`] entries are looked at one after the other: that is quicker than any table. Of more
-//! there is a table, until few are left: it has a chain for each key, of the entries that have it,
-//! in their order. An entry has a key in each of a few families, or in some of them. A family gets
-//! its chains when it is first asked for, so nobody pays for questions that are never asked.
+//! The first [`FEW`] entries are looked at one after the other: that is quicker than any table, and
+//! enough for lists of few, and for long ones whose entries are asked for in their order. Once it
+//! has been in vain, and there are more, there is a table, until few are left: it has a chain for
+//! each key, of the entries that have it, in their order. An entry has a key in each of a few
+//! families, or in some of them. A family gets its chains when it is first asked for, so nobody pays
+//! for questions that are never asked.
 //!
 //! Each call takes a time that does not grow with the number of entries, on the average over all
 //! calls; the memory is in proportion to the entries that are there.
@@ -12,7 +14,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
-/// Entries up to which there is no table.
+/// Entries that are looked at where there is no table.
 const FEW: usize = 16;
 /// Places beyond which memory is given back.
 const KEPT: usize = 64;
@@ -21,12 +23,12 @@ const NONE: u32 = u32::MAX;
 /// Families of keys.
 pub(super) const FAMILIES: usize = 5;
 
-/// An entry that is found by keys.
+/// The head of an entry, by which it is found.
 pub(super) trait Keyed {
     /// A key; those of different families never meet.
     type Key: Copy + Eq + Hash;
 
-    /// Its key in a family, if it has one there, which never changes.
+    /// Its key in a family, if it has one there.
     fn key(&self, family: usize) -> Option<Self::Key>;
 }
 
@@ -49,11 +51,12 @@ struct Links {
 const ALONE: Links = Links { before: NONE, next: NONE };
 
 #[derive(Debug)]
-struct ListPlace<E> {
+struct ListPlace<H, V> {
     /// On the chain of all entries.
     links: Links,
+    head: H,
     /// None: vacant.
-    entry: Option<E>,
+    value: Option<V>,
 }
 
 /// What the table knows of a place.
@@ -107,18 +110,18 @@ struct Table<K> {
 
 /// See the module documentation.
 #[derive(Debug)]
-pub(super) struct KeyedList<E: Keyed> {
-    places: Vec<ListPlace<E>>,
+pub(super) struct KeyedList<H: Keyed, V> {
+    places: Vec<ListPlace<H, V>>,
     vacant: u32,
     count: usize,
     all: ChainEnds,
-    table: Option<Box<Table<E::Key>>>,
+    table: Option<Box<Table<H::Key>>>,
     /// Entries and chains that were looked at.
     #[cfg(all(test, not(loom)))]
     pub(super) looks: std::cell::Cell<usize>,
 }
 
-impl<E: Keyed> Default for KeyedList<E> {
+impl<H: Keyed, V> Default for KeyedList<H, V> {
     fn default() -> Self {
         KeyedList {
             places: Vec::new(),
@@ -139,7 +142,7 @@ impl<K: Copy + Eq + Hash> Table<K> {
     }
 
     /// Takes the entry at a place in, which is later than all others.
-    fn add(&mut self, at: u32, entry: &impl Keyed<Key = K>) {
+    fn add(&mut self, at: u32, head: &impl Keyed<Key = K>) {
         let place = TablePlace { number: self.number, links: [ALONE; FAMILIES] };
         self.number += 1;
         match self.places.get_mut(at as usize) {
@@ -151,14 +154,14 @@ impl<K: Copy + Eq + Hash> Table<K> {
         }
         for family in 0..FAMILIES {
             if self.counts[family].is_some() {
-                self.link(family, at, entry);
+                self.link(family, at, head);
             }
         }
     }
 
     /// Puts the entry at a place at the end of its chain of a family that has chains.
-    fn link(&mut self, family: usize, at: u32, entry: &impl Keyed<Key = K>) {
-        let Some(key) = entry.key(family) else { return };
+    fn link(&mut self, family: usize, at: u32, head: &impl Keyed<Key = K>) {
+        let Some(key) = head.key(family) else { return };
         self.counts[family] = self.counts[family].map(|count| count + 1);
         let ends = self.chains.entry((family, key)).or_insert(EMPTY);
         let before = std::mem::replace(&mut ends.last, at);
@@ -170,9 +173,9 @@ impl<K: Copy + Eq + Hash> Table<K> {
     }
 
     /// Takes the entry at a place off its chains.
-    fn remove(&mut self, at: u32, entry: &impl Keyed<Key = K>) {
+    fn remove(&mut self, at: u32, head: &impl Keyed<Key = K>) {
         for family in 0..FAMILIES {
-            let (Some(count), Some(key)) = (self.counts[family], entry.key(family)) else {
+            let (Some(count), Some(key)) = (self.counts[family], head.key(family)) else {
                 continue;
             };
             self.counts[family] = Some(count - 1);
@@ -208,7 +211,7 @@ impl<K: Copy + Eq + Hash> Table<K> {
     }
 }
 
-impl<E: Keyed> KeyedList<E> {
+impl<H: Keyed + Copy, V> KeyedList<H, V> {
     /// How many entries there are.
     #[inline(always)]
     pub(super) fn count(&self) -> usize {
@@ -223,9 +226,9 @@ impl<E: Keyed> KeyedList<E> {
 
     /// Adds an entry, later than all others.
     #[inline]
-    pub(super) fn push(&mut self, entry: E) {
-        let place =
-            ListPlace { links: Links { before: self.all.last, next: NONE }, entry: Some(entry) };
+    pub(super) fn push(&mut self, head: H, value: V) {
+        let links = Links { before: self.all.last, next: NONE };
+        let place = ListPlace { links, head, value: Some(value) };
         let at = match self.vacant {
             NONE => {
                 self.places.push(place);
@@ -243,82 +246,82 @@ impl<E: Keyed> KeyedList<E> {
             last => self.places[last as usize].links.next = at,
         }
         self.count += 1;
-        if self.count > FEW || self.table.is_some() {
-            self.add_to_table(at);
+        if let Some(table) = &mut self.table {
+            table.add(at, &self.places[at as usize].head);
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn add_to_table(&mut self, at: u32) {
-        if let (Some(table), Some(entry)) = (&mut self.table, &self.places[at as usize].entry) {
-            return table.add(at, entry);
-        }
-        // No family has chains yet: whoever asks first has them made.
-        let mut table = Box::new(Table::new());
-        self.all().for_each(|(at, entry)| table.add(at as u32, entry));
-        self.table = Some(table);
     }
 
     /// The first entry that `fits`: that has one of these keys, each in its family.
     #[inline]
     pub(super) fn find<const N: usize>(
         &mut self,
-        keys: [(usize, E::Key); N],
-        fits: impl Fn(&E) -> bool,
+        keys: impl FnOnce() -> [(usize, H::Key); N],
+        fits: impl Fn(&H) -> bool,
     ) -> Option<usize> {
-        if self.table.is_some() {
-            return self.find_in_table(&keys);
-        }
+        let mut left = if self.table.is_none() { FEW } else { 1 };
         let mut at = self.all.first;
         while at != NONE {
+            if left == 0 {
+                return self.find_in_table(&keys());
+            }
             self.look();
             let place = &self.places[at as usize];
-            if place.entry.as_ref().is_some_and(&fits) {
+            if fits(&place.head) {
                 return Some(at as usize);
             }
             at = place.links.next;
+            left -= 1;
         }
         None
     }
 
     #[cold]
     #[inline(never)]
-    fn find_in_table(&mut self, keys: &[(usize, E::Key)]) -> Option<usize> {
+    fn find_in_table(&mut self, keys: &[(usize, H::Key)]) -> Option<usize> {
+        if self.table.is_none() {
+            let mut table = Box::new(Table::new());
+            self.all().for_each(|(at, head, _)| table.add(at as u32, head));
+            self.table = Some(table);
+        }
         for &(family, _) in keys {
             self.make_chains(family);
         }
         let table = self.table.as_ref()?;
-        let firsts = keys.iter().filter_map(|&(family, key)| {
+        let mut first: Option<(u64, u32)> = None;
+        for &(family, key) in keys {
             self.look();
-            table.first(family, key)
-        });
-        firsts.min_by_key(|&at| table.places[at as usize].number).map(|at| at as usize)
+            if let Some(at) = table.first(family, key) {
+                let it = (table.places[at as usize].number, at);
+                first = Some(first.map_or(it, |first| first.min(it)));
+            }
+        }
+        first.map(|(_, at)| at as usize)
     }
 
     /// Makes the chains of a family, unless it has them.
     fn make_chains(&mut self, family: usize) {
-        let made = |table: &mut Box<Table<E::Key>>| table.counts[family].is_none();
-        let Some(mut table) = self.table.take_if(made) else { return };
+        let is_new = |table: &mut Box<Table<H::Key>>| table.counts[family].is_none();
+        let Some(mut table) = self.table.take_if(is_new) else { return };
         table.counts[family] = Some(0);
-        for (at, entry) in self.all() {
+        for (at, head, _) in self.all() {
             self.look();
-            table.link(family, at as u32, entry);
+            table.link(family, at as u32, head);
         }
         self.table = Some(table);
     }
 
     /// The entry at a place that was found after the last change.
     #[inline(always)]
-    pub(super) fn get(&self, at: usize) -> Option<&E> {
-        self.places.get(at)?.entry.as_ref()
+    pub(super) fn get(&self, at: usize) -> Option<(&H, &V)> {
+        let place = self.places.get(at)?;
+        Some((&place.head, place.value.as_ref()?))
     }
 
     /// Takes the entry at a place that was found after the last change.
     #[inline]
-    pub(super) fn take(&mut self, at: usize) -> Option<E> {
+    pub(super) fn take(&mut self, at: usize) -> Option<V> {
         let place = self.places.get_mut(at)?;
-        let entry = place.entry.take()?;
+        let value = place.value.take()?;
         let Links { before, next } = place.links;
         place.links.next = self.vacant;
         self.vacant = at as u32;
@@ -331,24 +334,24 @@ impl<E: Keyed> KeyedList<E> {
             next => self.places[next as usize].links.before = before,
         }
         self.count -= 1;
-        if self.table.is_some() {
-            self.take_off_table(at, &entry);
+        if self.table.is_some() || self.places.len() > KEPT {
+            self.tidy_up(at);
         }
-        Some(entry)
+        Some(value)
     }
 
+    /// The entry at a place has been taken.
     #[cold]
     #[inline(never)]
-    fn take_off_table(&mut self, at: usize, entry: &E) {
-        // Between half of that and all of it nothing is made and dropped in turns.
+    fn tidy_up(&mut self, at: usize) {
+        // The table is made again for twice as many at least: not in turns.
         if self.count <= FEW / 2 {
             self.table = None;
         }
         if let Some(table) = &mut self.table {
-            table.remove(at as u32, entry);
+            table.remove(at as u32, &self.places[at].head);
         }
-        let room = if self.table.is_some() { self.places.len() / 4 } else { self.places.len() };
-        if self.places.len() > KEPT && self.count < room {
+        if self.places.len() > KEPT && self.count < self.places.len() / 4 {
             self.shrink();
         }
     }
@@ -364,16 +367,19 @@ impl<E: Keyed> KeyedList<E> {
             kept.look();
             let place = &mut self.places[at as usize];
             at = place.links.next;
-            place.entry.take().into_iter().for_each(|entry| kept.push(entry));
+            place.value.take().into_iter().for_each(|value| kept.push(place.head, value));
         }
         *self = kept;
     }
 
     /// All entries and their places, in their order.
-    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &E)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &H, &V)> {
         let at = |at: u32| (at != NONE).then_some(at as usize);
         std::iter::successors(at(self.all.first), move |&it| at(self.places[it].links.next))
-            .filter_map(|it| Some((it, self.places[it].entry.as_ref()?)))
+            .filter_map(|it| {
+                let place = &self.places[it];
+                Some((it, &place.head, place.value.as_ref()?))
+            })
     }
 
     /// Places that there is memory for.

@@ -34,12 +34,6 @@ impl MatchPattern {
     }
 }
 
-/// What is known by a name: a message, or receive, that its rank may take back.
-pub trait Named {
-    /// A number that no other entry has while it lies here; none: it is never taken back.
-    fn name(&self) -> Option<u64>;
-}
-
 /// The family of names; those below are of patterns.
 const NAMES: usize = FAMILIES - 1;
 
@@ -50,6 +44,10 @@ struct MatchKey<C>(Option<C>, u64);
 impl<C> MatchKey<C> {
     fn new(context: C, source: u32, tag: u32) -> Self {
         MatchKey(Some(context), u64::from(source) << 32 | u64::from(tag))
+    }
+
+    fn of_name(name: u64) -> Option<Self> {
+        (name != 0).then_some(MatchKey(None, name))
     }
 
     /// Of a message, in a family of patterns.
@@ -64,38 +62,38 @@ impl<C> MatchKey<C> {
     }
 }
 
-#[derive(Debug)]
-struct ListedMessage<M, C> {
+#[derive(Clone, Copy, Debug)]
+struct MessageHead<C> {
     context: C,
     source: u32,
     tag: u32,
-    message: M,
+    name: u64,
 }
 
-impl<M: Named, C: Copy + Eq + Hash> Keyed for ListedMessage<M, C> {
+impl<C: Copy + Eq + Hash> Keyed for MessageHead<C> {
     type Key = MatchKey<C>;
 
     fn key(&self, family: usize) -> Option<MatchKey<C>> {
         match family {
-            NAMES => self.message.name().map(|name| MatchKey(None, name)),
+            NAMES => MatchKey::of_name(self.name),
             _ => Some(MatchKey::of_message(family, self.context, self.source, self.tag)),
         }
     }
 }
 
-#[derive(Debug)]
-struct ListedReceive<R, C> {
+#[derive(Clone, Copy, Debug)]
+struct ReceiveHead<C> {
     context: C,
     pattern: MatchPattern,
-    receive: R,
+    name: u64,
 }
 
-impl<R: Named, C: Copy + Eq + Hash> Keyed for ListedReceive<R, C> {
+impl<C: Copy + Eq + Hash> Keyed for ReceiveHead<C> {
     type Key = MatchKey<C>;
 
     fn key(&self, family: usize) -> Option<MatchKey<C>> {
         match family {
-            NAMES => self.receive.name().map(|name| MatchKey(None, name)),
+            NAMES => MatchKey::of_name(self.name),
             _ if family == self.pattern.family() => {
                 Some(MatchKey::of_pattern(self.context, self.pattern))
             }
@@ -105,45 +103,44 @@ impl<R: Named, C: Copy + Eq + Hash> Keyed for ListedReceive<R, C> {
 }
 
 /// See the module documentation. `M`: what is kept of a message; `R`: of a receive; `C`: a context.
-/// A place is good until the list changes.
+/// A place is good until the list changes. A name is a number by which a message, or a receive, is
+/// taken back: no other one that lies here has it; 0 stands for none.
 #[derive(Debug)]
-pub struct MatchList<M: Named, R: Named, C: Copy + Eq + Hash = ()> {
-    messages: KeyedList<ListedMessage<M, C>>,
-    receives: KeyedList<ListedReceive<R, C>>,
+pub struct MatchList<M, R, C: Copy + Eq + Hash = ()> {
+    messages: KeyedList<MessageHead<C>, M>,
+    receives: KeyedList<ReceiveHead<C>, R>,
 }
 
-impl<M: Named, R: Named, C: Copy + Eq + Hash> Default for MatchList<M, R, C> {
+impl<M, R, C: Copy + Eq + Hash> Default for MatchList<M, R, C> {
     fn default() -> Self {
         MatchList { messages: KeyedList::default(), receives: KeyedList::default() }
     }
 }
 
-impl<M: Named, R: Named, C: Copy + Eq + Hash> MatchList<M, R, C> {
-    /// Adds a message that no receive is posted for.
+impl<M, R, C: Copy + Eq + Hash> MatchList<M, R, C> {
+    /// Adds a message of a name that no receive is posted for.
     #[inline]
-    pub fn push(&mut self, context: C, (source, tag): (u32, u32), message: M) {
-        self.messages.push(ListedMessage { context, source, tag, message });
+    pub fn push(&mut self, context: C, (source, tag): (u32, u32), name: u64, message: M) {
+        self.messages.push(MessageHead { context, source, tag, name }, message);
     }
 
     /// The place of the first message that `pattern` asks for, if there is one.
     #[inline]
     pub fn find(&mut self, context: C, pattern: MatchPattern) -> Option<usize> {
-        let key = MatchKey::of_pattern(context, pattern);
-        self.messages.find([(pattern.family(), key)], |it| {
-            it.context == context && pattern.fits(it.source, it.tag)
-        })
+        let key = || [(pattern.family(), MatchKey::of_pattern(context, pattern))];
+        self.messages.find(key, |it| it.context == context && pattern.fits(it.source, it.tag))
     }
 
     /// Source, tag and what is kept of the message at a place.
     #[inline]
     pub fn message(&self, at: usize) -> Option<(u32, u32, &M)> {
-        self.messages.get(at).map(|it| (it.source, it.tag, &it.message))
+        self.messages.get(at).map(|(head, message)| (head.source, head.tag, message))
     }
 
     /// Takes the message at a place.
     #[inline]
     pub fn take(&mut self, at: usize) -> Option<M> {
-        self.messages.take(at).map(|it| it.message)
+        self.messages.take(at)
     }
 
     /// How many messages and receives there are.
@@ -160,13 +157,13 @@ impl<M: Named, R: Named, C: Copy + Eq + Hash> MatchList<M, R, C> {
 
     /// Messages that nobody has asked for, in their order: places, sources, and what is kept.
     pub fn messages(&self) -> impl Iterator<Item = (usize, u32, &M)> {
-        self.messages.all().map(|(at, it)| (at, it.source, &it.message))
+        self.messages.all().map(|(at, head, message)| (at, head.source, message))
     }
 
-    /// Adds a receive that no message is there for.
+    /// Adds a receive of a name that no message is there for.
     #[inline]
-    pub fn post(&mut self, context: C, pattern: MatchPattern, receive: R) {
-        self.receives.push(ListedReceive { context, pattern, receive });
+    pub fn post(&mut self, context: C, pattern: MatchPattern, name: u64, receive: R) {
+        self.receives.push(ReceiveHead { context, pattern, name }, receive);
     }
 
     /// The first receive that asks for a message from a source with a tag: its place, what it asks
@@ -182,29 +179,31 @@ impl<M: Named, R: Named, C: Copy + Eq + Hash> MatchList<M, R, C> {
             return None;
         }
         let key = |family| (family, MatchKey::of_message(family, context, source, tag));
-        let at = self.receives.find([key(0), key(1), key(2), key(3)], |it| {
-            it.context == context && it.pattern.fits(source, tag)
-        })?;
-        self.receives.get(at).map(|it| (at, it.pattern, &it.receive))
+        let at = self.receives.find(
+            || [key(0), key(1), key(2), key(3)],
+            |it| it.context == context && it.pattern.fits(source, tag),
+        )?;
+        self.receives.get(at).map(|(head, receive)| (at, head.pattern, receive))
     }
 
     /// Takes the receive at a place.
     #[inline]
     pub fn take_posted(&mut self, at: usize) -> Option<R> {
-        self.receives.take(at).map(|it| it.receive)
+        self.receives.take(at)
     }
 
     /// Takes the receive of this name, if it is still posted.
     pub fn withdraw_posted(&mut self, name: u64) -> Option<R> {
-        let key = (NAMES, MatchKey(None, name));
-        let at = self.receives.find([key], |it| it.receive.name() == Some(name))?;
+        let key = || [(NAMES, MatchKey(None, name))];
+        let at = self.receives.find(key, |it| it.name == name)?;
         self.take_posted(at)
     }
 
-    /// The place of the message of this name, if it is still here.
-    pub fn find_named(&mut self, name: u64) -> Option<usize> {
-        let key = (NAMES, MatchKey(None, name));
-        self.messages.find([key], |it| it.message.name() == Some(name))
+    /// Takes the message of this name, if it is still here.
+    pub fn withdraw(&mut self, name: u64) -> Option<M> {
+        let key = || [(NAMES, MatchKey(None, name))];
+        let at = self.messages.find(key, |it| it.name == name)?;
+        self.take(at)
     }
 }
 
@@ -213,11 +212,9 @@ mod tests {
     use super::*;
     use std::collections::VecDeque;
 
-    impl Named for u64 {
-        /// Odd ones are never taken back.
-        fn name(&self) -> Option<u64> {
-            self.is_multiple_of(2).then_some(*self)
-        }
+    /// Odd ones are never taken back.
+    fn name(n: u64) -> u64 {
+        if n.is_multiple_of(2) { n } else { 0 }
     }
 
     type List = MatchList<u64, u64, u8>;
@@ -252,7 +249,7 @@ mod tests {
             Some((at, _, receive)) => assert_eq!(list.take_posted(at), Some(receive)),
             None => {
                 oracle.messages.push((c, s, t, n));
-                list.push(c, (s, t), n);
+                list.push(c, (s, t), name(n), n);
             }
         }
     }
@@ -267,7 +264,7 @@ mod tests {
             Some((at, seen)) => assert_eq!(list.take(at), Some(seen.3)),
             None => {
                 oracle.posted.push((c, it, n));
-                list.post(c, it, n);
+                list.post(c, it, name(n), n);
             }
         }
     }
@@ -276,19 +273,19 @@ mod tests {
         let of_one = |chance: &mut Chance, count| chance.below(count as u64) as usize;
         if !oracle.posted.is_empty() {
             let at = of_one(chance, oracle.posted.len());
-            if let Some(name) = oracle.posted[at].2.name() {
+            let n = oracle.posted[at].2;
+            if name(n) != 0 {
                 oracle.posted.remove(at);
-                assert_eq!(list.withdraw_posted(name), Some(name));
-                assert_eq!(list.withdraw_posted(name), None);
+                assert_eq!(list.withdraw_posted(n), Some(n));
+                assert_eq!(list.withdraw_posted(n), None);
             }
         }
         if !oracle.messages.is_empty() {
             let at = of_one(chance, oracle.messages.len());
-            if let Some(name) = oracle.messages[at].3.name() {
+            let n = oracle.messages[at].3;
+            if name(n) != 0 {
                 oracle.messages.remove(at);
-                let at = list.find_named(name).expect("it is there");
-                assert_eq!(list.take(at), Some(name));
-                assert_eq!(list.find_named(name), None);
+                assert_eq!((list.withdraw(n), list.withdraw(n)), (Some(n), None));
             }
         }
     }
@@ -367,7 +364,7 @@ mod tests {
                     for n in 0..MANY {
                         let (context, source, tag) = label(n);
                         assert!(list.find_posted(context, (source, tag)).is_none());
-                        list.push(context, (source, tag), n);
+                        list.push(context, (source, tag), 0, n);
                     }
                     for n in (0..MANY).map(order) {
                         let (context, source, tag) = label(n);
@@ -379,7 +376,7 @@ mod tests {
                     for n in 0..MANY {
                         let (context, source, tag) = label(n);
                         assert!(list.find(context, of(source, tag)).is_none());
-                        list.post(context, of(source, tag), n);
+                        list.post(context, of(source, tag), 0, n);
                     }
                     for n in (0..MANY).map(order) {
                         let (context, source, tag) = label(n);
@@ -389,12 +386,11 @@ mod tests {
                 });
                 assert!(receives <= most, "{receives} looks at receives");
                 let names = looks(|list| {
-                    (0..MANY).for_each(|n| list.post(0, ANY, 2 * n));
-                    (0..MANY).for_each(|n| list.push(0, (0, 0), 2 * n));
-                    for name in (0..MANY).map(|n| 2 * order(n)) {
+                    (1..=MANY).for_each(|n| list.post(0, ANY, n, n));
+                    (1..=MANY).for_each(|n| list.push(0, (0, 0), n, n));
+                    for name in (0..MANY).map(|n| 1 + order(n)) {
                         assert_eq!(list.withdraw_posted(name), Some(name));
-                        let at = list.find_named(name).unwrap();
-                        assert_eq!(list.take(at), Some(name));
+                        assert_eq!(list.withdraw(name), Some(name));
                     }
                 });
                 assert!(names <= most, "{names} looks for names");
@@ -402,7 +398,7 @@ mod tests {
         }
         let wildcards = looks(|list| {
             // A message of each, then one of the last by each kind of pattern.
-            (0..MANY).for_each(|n| list.push(0, (n as u32 % 100, n as u32 / 100), n));
+            (0..MANY).for_each(|n| list.push(0, (n as u32 % 100, n as u32 / 100), 0, n));
             let mut left: VecDeque<u64> = (0..MANY).collect();
             while let Some(last) = left.pop_back() {
                 let (source, tag) = (last as u32 % 100, last as u32 / 100);
@@ -416,8 +412,8 @@ mod tests {
         let open = |list: &mut List| {
             // Receives for any tag of each source, and for any source of each tag.
             for n in 0..MANY / 2 {
-                list.post(0, MatchPattern { source: Some(n as u32), tag: None }, 2 * n);
-                list.post(0, MatchPattern { source: None, tag: Some(n as u32) }, 2 * n + 1);
+                list.post(0, MatchPattern { source: Some(n as u32), tag: None }, 0, 2 * n);
+                list.post(0, MatchPattern { source: None, tag: Some(n as u32) }, 0, 2 * n + 1);
             }
             for n in (0..MANY / 2).rev() {
                 for (source, tag) in [(n as u32, u32::MAX), (u32::MAX, n as u32)] {
@@ -434,7 +430,7 @@ mod tests {
     #[test]
     fn memory_of_many_messages_is_given_back() {
         let mut list = List::default();
-        (0..100_000).for_each(|n| list.push(0, (n as u32 % 7, u32::MAX), n));
+        (0..100_000).for_each(|n| list.push(0, (n as u32 % 7, u32::MAX), 0, n));
         for n in 0..100_000 {
             take(&mut list, 0, ANY, n);
             let left = 100_000 - n as usize;

@@ -51,7 +51,7 @@ pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };
 pub(crate) use long_wait::LongWait;
-pub use match_list::{MatchList, MatchPattern, Named};
+pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
 pub(crate) use port::{
     Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,

@@ -8,7 +8,7 @@
 //! once.
 
 use super::early_receive::EarlyReceive;
-use super::match_list::{MatchList, MatchPattern, Named};
+use super::match_list::{MatchList, MatchPattern};
 use super::message_label::MessageLabel;
 use super::tagged_ring::{SHORT, TaggedRing, copy_bytes};
 use super::team_state::discard;
@@ -122,6 +122,16 @@ impl Lists {
         self.kept -= message.cost;
         Some(message)
     }
+
+    /// Takes what has this name; whether it was there.
+    fn withdraw(&mut self, name: u64) -> bool {
+        if self.list.withdraw_posted(name).is_some() {
+            return true;
+        }
+        let message = self.list.withdraw(name);
+        self.kept -= message.as_ref().map_or(0, |it| it.cost);
+        message.is_some()
+    }
 }
 
 /// A ring, once it is needed.
@@ -175,21 +185,6 @@ const fn cost(bytes: usize) -> usize {
 /// What its sender, or its receiver, knows an entry by.
 fn name_of(ticket: &Arc<Ticket>) -> u64 {
     Arc::as_ptr(ticket).addr() as u64
-}
-
-impl Named for TaggedMessage {
-    fn name(&self) -> Option<u64> {
-        match &self.body {
-            MessageBody::Lent(_, ticket) => Some(name_of(ticket)),
-            _ => None,
-        }
-    }
-}
-
-impl Named for PostedReceive {
-    fn name(&self) -> Option<u64> {
-        Some(name_of(&self.ticket))
-    }
 }
 
 /// What a receive has found.
@@ -362,7 +357,11 @@ impl TaggedQueue {
 
     fn push(&self, lists: &mut Lists, source: u32, tag: u32, message: TaggedMessage) {
         lists.kept += message.cost;
-        lists.list.push((), (source, tag), message);
+        let name = match &message.body {
+            MessageBody::Lent(_, ticket) => name_of(ticket),
+            _ => 0,
+        };
+        lists.list.push((), (source, tag), name, message);
         self.note(lists);
         // Relaxed: see `arrivals`. Under the lock, so no update is lost.
         self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
@@ -533,7 +532,8 @@ impl TaggedQueue {
                 return Ok(FoundMessage::Short(envelope));
             }
             let ticket = Arc::new(Ticket::new());
-            lists.list.post((), pattern, PostedReceive { room, ticket: ticket.clone() });
+            let receive = PostedReceive { room, ticket: ticket.clone() };
+            lists.list.post((), pattern, name_of(&ticket), receive);
             self.note(lists);
             Ok(FoundMessage::Nothing(ticket))
         });
@@ -747,13 +747,9 @@ impl TaggedQueue {
 
     fn try_withdraw(&self, ticket: &Arc<Ticket>) -> bool {
         self.with(|lists| {
-            let name = name_of(ticket);
-            if lists.list.withdraw_posted(name).is_some() {
-                self.note(lists);
-                return true;
-            }
-            let at = lists.list.find_named(name);
-            at.and_then(|at| self.take(lists, at)).is_some()
+            let was_there = lists.withdraw(name_of(ticket));
+            self.note(lists);
+            was_there
         })
     }
 

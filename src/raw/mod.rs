@@ -26,7 +26,7 @@ pub use crate::comm::{
     MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
 };
 pub use crate::error::ForeignCall;
-pub use crate::fabric::{MatchList, MatchPattern, Named, RankWait};
+pub use crate::fabric::{MatchList, MatchPattern, RankWait};
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;
 pub use foreign_wait::{Waits, adopt, give_way, leave, take, take_turns, wait, wake};

@@ -12,7 +12,8 @@
 //! probes, tests or waits. So no send ever needs a call of the receiver, but the synchronous and
 //! the long ones, whose receive is such a call. Order is the order of locking, as MPI demands it: a
 //! rank that goes to a queue takes its own lane's messages there first, and only who holds the lock
-//! takes from lanes. A request's `done`, and a lane's words, are read without the lock.
+//! takes from lanes. What fits what is found by the library's list (`MatchList`), of few and of many.
+//! A request's `done`, and a lane's words, are read without the lock.
 
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
@@ -20,7 +21,7 @@ use super::started::Awaits;
 use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::{Condition, World, lock};
-use phalanx::raw::{MatchList, MatchPattern, Named};
+use phalanx::raw::{MatchList, MatchPattern};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
@@ -290,12 +291,6 @@ fn name_of(req: &Arc<Req>) -> u64 {
     Arc::as_ptr(req).addr() as u64
 }
 
-impl Named for Posted {
-    fn name(&self) -> Option<u64> {
-        Some(name_of(&self.req))
-    }
-}
-
 /// A stored message.
 #[derive(Debug)]
 enum Cell {
@@ -355,16 +350,15 @@ pub struct Message {
     body: Body,
 }
 
-impl Named for Message {
-    fn name(&self) -> Option<u64> {
+impl Message {
+    /// What its sender knows it by, if that may take it back.
+    fn name(&self) -> u64 {
         match &self.body {
-            Body::Buffer(_, req) => Some(name_of(req)),
-            Body::Cell(_) => None,
+            Body::Buffer(_, req) => name_of(req),
+            Body::Cell(_) => 0,
         }
     }
-}
 
-impl Message {
     /// The number of its communicator.
     pub fn context(&self) -> u32 {
         self.envelope.context
@@ -618,7 +612,8 @@ impl Queue {
             self.parts += 1;
             world.slots[to].set_parts(self.parts);
         }
-        self.list.push(message.envelope.context, message.envelope.label(), message);
+        let Envelope { context, .. } = message.envelope;
+        self.list.push(context, message.envelope.label(), message.name(), message);
         self.left += 1;
         world.slots[to].left.tell(self.left);
     }
@@ -727,8 +722,7 @@ impl Queue {
 
     /// The same of a message.
     fn withdraw_message(&mut self, req: &Arc<Req>) -> bool {
-        let at = self.list.find_named(name_of(req));
-        at.and_then(|at| self.list.take(at)).is_some()
+        self.list.withdraw(name_of(req)).is_some()
     }
 }
 
@@ -931,7 +925,7 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
     queue.take_in(world, me, me, req.ask.by);
     let Some(message) = queue.take(pattern) else {
         let posted = Posted { place, req: Arc::clone(req) };
-        queue.list.post(pattern.context, pattern.pattern(), posted);
+        queue.list.post(pattern.context, pattern.pattern(), name_of(req), posted);
         return;
     };
     if pattern.context & PARTS != 0 {
