@@ -5,8 +5,8 @@
 //! enough for lists of few, and for long ones whose entries are asked for in their order. Once it
 //! has been in vain, and there are more, there is a table, until few are left: it has a chain for
 //! each key, of the entries that have it, in their order. An entry has a key in each of a few
-//! families, or in some of them. A family gets its chains when it is first asked for, so nobody pays
-//! for questions that are never asked.
+//! families, or in some of them. A family gets its chains when it is first asked for, so nobody
+//! pays for questions that are never asked.
 //!
 //! Each call takes a time that does not grow with the number of entries, on the average over all
 //! calls; the memory is in proportion to the entries that are there.

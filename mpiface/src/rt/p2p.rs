@@ -12,8 +12,8 @@
 //! probes, tests or waits. So no send ever needs a call of the receiver, but the synchronous and
 //! the long ones, whose receive is such a call. Order is the order of locking, as MPI demands it: a
 //! rank that goes to a queue takes its own lane's messages there first, and only who holds the lock
-//! takes from lanes. What fits what is found by the library's list (`MatchList`), of few and of many.
-//! A request's `done`, and a lane's words, are read without the lock.
+//! takes from lanes. What fits what is found by the library's list (`MatchList`), of few and of
+//! many. A request's `done`, and a lane's words, are read without the lock.
 
 use super::error::{Class, Error, Site};
 use super::lane::Lane;
