@@ -346,13 +346,15 @@ mod tests {
         assert_eq!(list.take(at), Some(wanted));
     }
 
+    /// Context, source and tag of an entry of this number.
+    type Label = fn(u64) -> (u8, u32, u32);
+
     /// Of 20 000 entries, taken from either end, or with wildcards between them, each is found by
     /// some looks, not by a walk.
     #[test]
     fn one_of_many_is_found_by_few_looks() {
         let most = 12;
-        // Labels of entry n: tags, sources, contexts.
-        let labels: [fn(u64) -> (u8, u32, u32); 3] = [
+        let labels: [Label; 3] = [
             |n| (0, 0, n as u32),
             |n| (0, n as u32, 7),
             |n| ((n % 250) as u8, (n / 250) as u32, 7),
