@@ -342,13 +342,16 @@ fn is_of_nobody(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
 
 /// Ends a request, if it is a message that needs no more than its status: complete, or soon, and
 /// without an error; no persistent one, and not seen by other ranks. Whether it has.
-#[inline(never)]
+#[inline(always)]
 fn has_retired(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
+    is_of_nobody(rank, handle, status) || has_retired_own(rank, handle, status)
+}
+
+/// The same of a request of its own.
+#[inline(never)]
+fn has_retired_own(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
     if handle.get() == fixed::REQUEST_NULL {
         status.set_empty();
-        return true;
-    }
-    if is_of_nobody(rank, handle, status) {
         return true;
     }
     let mut requests = rank.requests.borrow_mut();
