@@ -367,6 +367,54 @@ fn persistent_messages_10(comms: &mut [Comm], x: &mut [f64]) {
 
 counted!(counted_persistent_messages_10, persistent_messages_10, &mut [Comm]);
 
+/// A thousand messages, with tags of their own, received in the order of their sending or the
+/// other way about; their receives come after them, or before.
+fn messages_1000(comms: &mut [Comm], is_reversed: bool, are_posted: bool) {
+    let [a, b] = comms else { return };
+    let tags = |is_reversed: bool| (0..1000).map(move |i| if is_reversed { 999 - i } else { i });
+    let mut room = [[0u32]; 1000];
+    b.requests(|receiver| {
+        let send = |a: &mut Comm, is_reversed| {
+            tags(is_reversed).for_each(|tag| {
+                a.send_tagged(&[tag], 1, tag);
+            })
+        };
+        if !are_posted {
+            send(a, false);
+        }
+        let receives = tags(is_reversed && !are_posted).zip(&mut room);
+        let open: Vec<_> =
+            receives.map(|(tag, to)| (tag, receiver.recv_tagged(to, 0, tag))).collect();
+        if are_posted {
+            send(a, is_reversed);
+        }
+        for (tag, request) in open {
+            let ([got], _) = receiver.wait(request) else { unreachable!("one element") };
+            assert_eq!(*got, tag);
+        }
+    });
+}
+
+#[inline(never)]
+fn counted_messages_1000(comms: &mut [Comm], _: &mut [f64]) {
+    messages_1000(comms, false, false);
+}
+
+#[inline(never)]
+fn counted_messages_1000_reversed(comms: &mut [Comm], _: &mut [f64]) {
+    messages_1000(comms, true, false);
+}
+
+#[inline(never)]
+fn counted_receives_1000(comms: &mut [Comm], _: &mut [f64]) {
+    messages_1000(comms, false, true);
+}
+
+#[inline(never)]
+fn counted_receives_1000_reversed(comms: &mut [Comm], _: &mut [f64]) {
+    messages_1000(comms, true, true);
+}
+
 #[inline(never)]
 fn counted_broadcasts(comms: &mut [Comm], x: &mut [f64]) {
     comms[0].broadcast(&mut x[..1], 0);
@@ -445,6 +493,10 @@ const PAIRS: &[(&str, Both)] = &[
     ("persistent-10-both", counted_persistent_both_10),
     ("messages-10-both", counted_started_messages_10),
     ("persistent-messages-10", counted_persistent_messages_10),
+    ("messages-1000", counted_messages_1000),
+    ("messages-1000-reversed", counted_messages_1000_reversed),
+    ("receives-1000", counted_receives_1000),
+    ("receives-1000-reversed", counted_receives_1000_reversed),
 ];
 
 /// A loop of a program's, two million instructions and more, in the closure that says it.

@@ -49,6 +49,11 @@ fn messages_are_matched_in_the_order_of_the_standard() {
 }
 
 #[test]
+fn one_of_many_messages_is_found_and_nobody_is_a_peer() {
+    runs("matching.c", &[], &[1, 2, 3], "matching fine\n");
+}
+
+#[test]
 fn parts_of_every_length_and_many_messages_at_once() {
     runs("uneven.c", &[], &[1, 2, 3, 4, 8], "uneven fine\n");
 }

@@ -10,6 +10,7 @@
 //!   So early ones and posted ones are never there at once.
 //! - All are posted before their rank waits for long. So whoever judges whether a rank that waits
 //!   can go on finds its receives posted.
+//! - There are fewer than [`MOST_EARLY`]: then all are posted, where the queue finds one of many.
 //! - What comes by the lock meanwhile shows in the queue ([`is_quiet`]); then they are posted, too.
 //!
 //! Nothing but a short message fits them, which its sender copies, and never waits for; but a
@@ -29,6 +30,9 @@ use super::unfit_receive::UnfitReceive;
 use crate::sync::Arc;
 use crate::wait::Wait;
 use std::ptr::NonNull;
+
+/// So many early receives are posted: they are looked at one after the other.
+pub(crate) const MOST_EARLY: usize = 128;
 
 /// A receive of short messages from one rank.
 pub(crate) struct EarlyReceive {

@@ -25,6 +25,7 @@ mod disagreement;
 mod early_receive;
 mod fingerprint;
 mod foreign_calls;
+mod keyed_list;
 mod long_wait;
 mod match_list;
 mod message_label;
@@ -44,13 +45,13 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
-pub(crate) use early_receive::{EarlyPlace, EarlyReceive};
+pub(crate) use early_receive::{EarlyPlace, EarlyReceive, MOST_EARLY};
 pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };
 pub(crate) use long_wait::LongWait;
-pub(crate) use match_list::MatchPattern;
+pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
 pub(crate) use port::{
     Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
@@ -77,7 +78,6 @@ pub(crate) use {
     comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
-    match_list::MatchList,
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },

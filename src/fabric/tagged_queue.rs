@@ -122,6 +122,16 @@ impl Lists {
         self.kept -= message.cost;
         Some(message)
     }
+
+    /// Takes what has this name; whether it was there.
+    fn withdraw(&mut self, name: u64) -> bool {
+        if self.list.withdraw_posted(name).is_some() {
+            return true;
+        }
+        let message = self.list.withdraw(name);
+        self.kept -= message.as_ref().map_or(0, |it| it.cost);
+        message.is_some()
+    }
 }
 
 /// A ring, once it is needed.
@@ -170,6 +180,11 @@ unsafe fn copied(from: *const u8, bytes: usize) -> QueueWords {
 /// What the queue's account has for a message of so many bytes.
 const fn cost(bytes: usize) -> usize {
     size_of::<TaggedMessage>() + bytes
+}
+
+/// What its sender, or its receiver, knows an entry by.
+fn name_of(ticket: &Arc<Ticket>) -> u64 {
+    Arc::as_ptr(ticket).addr() as u64
 }
 
 /// What a receive has found.
@@ -295,8 +310,8 @@ impl TaggedQueue {
         label: MessageLabel,
     ) {
         let bytes = label.len * label.sig.element_size;
-        let found = lists.list.find_posted(source, tag);
-        let found = found.map(|(at, (_, it))| (at, it.room.label.check(false, &label)));
+        let found = lists.list.find_posted((), (source, tag));
+        let found = found.map(|(at, _, it)| (at, it.room.label.check(false, &label)));
         if let Some((at, fits)) = found
             && let Some(PostedReceive { room, ticket }) = self.take_posted(lists, at)
         {
@@ -342,7 +357,11 @@ impl TaggedQueue {
 
     fn push(&self, lists: &mut Lists, source: u32, tag: u32, message: TaggedMessage) {
         lists.kept += message.cost;
-        lists.list.push(source, tag, message);
+        let name = match &message.body {
+            MessageBody::Lent(_, ticket) => name_of(ticket),
+            _ => 0,
+        };
+        lists.list.push((), (source, tag), name, message);
         self.note(lists);
         // Relaxed: see `arrivals`. Under the lock, so no update is lost.
         self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
@@ -441,10 +460,10 @@ impl TaggedQueue {
                     None if bytes <= SHORT && source != self.owner => lists.wanting = Some(source),
                     None => {}
                 }
-                if let Some((at, (wanted, receive))) = lists.list.find_posted(source, tag) {
+                if let Some((at, wanted, receive)) = lists.list.find_posted((), (source, tag)) {
                     if let Err(what) = label.check(true, &receive.room.label) {
                         let theirs = &receive.room.label;
-                        return Err(UnfitReceive::new(self.owner, theirs, *wanted, what));
+                        return Err(UnfitReceive::new(self.owner, theirs, wanted, what));
                     }
                     if let Some(receive) = self.take_posted(lists, at) {
                         return Ok(Next::Deliver(receive));
@@ -513,7 +532,8 @@ impl TaggedQueue {
                 return Ok(FoundMessage::Short(envelope));
             }
             let ticket = Arc::new(Ticket::new());
-            lists.list.post(pattern, PostedReceive { room, ticket: ticket.clone() });
+            let receive = PostedReceive { room, ticket: ticket.clone() };
+            lists.list.post((), pattern, name_of(&ticket), receive);
             self.note(lists);
             Ok(FoundMessage::Nothing(ticket))
         });
@@ -613,7 +633,7 @@ impl TaggedQueue {
         // SAFETY: the lock is held.
         while let Some((tag, label)) = unsafe { ring.first() } {
             let is_asked = wanted.is_none_or(|it| it == tag);
-            if !is_asked || lists.list.find_posted(source, tag).is_some() {
+            if !is_asked || lists.list.find_posted((), (source, tag)).is_some() {
                 self.set_aside(lists, source, ring, tag, label);
                 continue;
             }
@@ -659,11 +679,11 @@ impl TaggedQueue {
     #[inline]
     fn find(
         &self,
-        lists: &Lists,
+        lists: &mut Lists,
         pattern: MatchPattern,
         room: Option<&MessageLabel>,
     ) -> Fit<Option<usize>> {
-        let Some(at) = lists.list.find(pattern) else { return Ok(None) };
+        let Some(at) = lists.list.find((), pattern) else { return Ok(None) };
         if let Some((source, tag, message)) = lists.list.message(at)
             && let Some(room) = room
             && let Err(what) = room.check(false, &message.label)
@@ -727,17 +747,9 @@ impl TaggedQueue {
 
     fn try_withdraw(&self, ticket: &Arc<Ticket>) -> bool {
         self.with(|lists| {
-            let is_it = |it: &PostedReceive| Arc::ptr_eq(&it.ticket, ticket);
-            if lists.list.withdraw_posted(is_it).is_some() {
-                self.note(lists);
-                return true;
-            }
-            let is_it = |it: &TaggedMessage| match &it.body {
-                MessageBody::Lent(_, it) => Arc::ptr_eq(it, ticket),
-                _ => false,
-            };
-            let at = lists.list.messages().find(|(_, _, it)| is_it(it)).map(|(at, ..)| at);
-            at.and_then(|at| self.take(lists, at)).is_some()
+            let was_there = lists.withdraw(name_of(ticket));
+            self.note(lists);
+            was_there
         })
     }
 

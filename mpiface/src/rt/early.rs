@@ -8,6 +8,7 @@
 //! - Early receives are younger than all that are posted. So a message that has come goes to the
 //!   posted ones first. `look` takes messages from lanes only while nothing is posted and nothing
 //!   lies unexpected; if there is such, the early ones are posted first.
+//! - There are no more than `MOST`: then all are posted.
 //! - A rank posts them all (`publish`) when it begins any call but those that start short messages
 //!   or look for their end, and before it waits for long. Those others post them if another rank
 //!   has left something (`heed_early`). So whoever waits for a rank that is in a
@@ -26,6 +27,10 @@ use super::p2p::{self, Arrived, Ask, Envelope, Kind, Solid};
 use super::rank::{Active, Rank};
 use super::types::{Place, bytes_at};
 use std::cell::{Cell, RefCell};
+
+/// Early receives at most: they are looked at one after the other. Of more all are posted, where
+/// the library's list finds each.
+const MOST: usize = 128;
 
 /// An early receive.
 #[derive(Debug, Default)]
@@ -152,6 +157,10 @@ impl Rank {
         if all.count > 0 {
             let last = all.count - 1;
             all.at(last).handle = handle;
+            if last + 1 == MOST {
+                drop(all);
+                self.publish_all();
+            }
         }
     }
 

@@ -12,7 +12,8 @@
 //! probes, tests or waits. So no send ever needs a call of the receiver, but the synchronous and
 //! the long ones, whose receive is such a call. Order is the order of locking, as MPI demands it: a
 //! rank that goes to a queue takes its own lane's messages there first, and only who holds the lock
-//! takes from lanes. A request's `done`, and a lane's words, are read without the lock.
+//! takes from lanes. What fits what is found by the library's list (`MatchList`), of few and of
+//! many. A request's `done`, and a lane's words, are read without the lock.
 
 use super::awaits::Awaits;
 use super::error::{Class, Error, Site};
@@ -22,7 +23,7 @@ use super::standings::Condition;
 use super::types::{Place, copy, move_bytes, pack, unpack};
 use super::word::Word;
 use super::world::World;
-use std::collections::VecDeque;
+use phalanx::raw::{MatchList, MatchPattern};
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
@@ -61,6 +62,22 @@ pub struct Envelope {
 }
 
 impl Envelope {
+    /// What the library's list asks for, of a receive.
+    #[inline(always)]
+    fn pattern(&self) -> MatchPattern {
+        let Envelope { source, tag, .. } = *self;
+        MatchPattern {
+            source: (source != ANY_SOURCE).then_some(source as u32),
+            tag: (tag != ANY_TAG).then_some(tag as u32),
+        }
+    }
+
+    /// What it knows a message by.
+    #[inline(always)]
+    fn label(&self) -> (u32, u32) {
+        (self.source as u32, self.tag as u32)
+    }
+
     /// Whether this pattern takes the message.
     #[inline]
     fn takes(&self, message: &Envelope) -> bool {
@@ -273,9 +290,13 @@ fn beside(world: &World, rank: usize) -> String {
 
 #[derive(Debug)]
 struct Posted {
-    pattern: Envelope,
     place: Place,
     req: Arc<Req>,
+}
+
+/// What its rank knows a message, or a receive, by.
+fn name_of(req: &Arc<Req>) -> u64 {
+    Arc::as_ptr(req).addr() as u64
 }
 
 /// A stored message.
@@ -338,6 +359,14 @@ pub struct Message {
 }
 
 impl Message {
+    /// What its sender knows it by, if that may take it back.
+    fn name(&self) -> u64 {
+        match &self.body {
+            Body::Buffer(_, req) => name_of(req),
+            Body::Cell(_) => 0,
+        }
+    }
+
     /// The number of its communicator.
     pub fn context(&self) -> u32 {
         self.envelope.context
@@ -577,8 +606,7 @@ pub type ShortLane = Lane<Short, Lines>;
 /// A rank's posted receives and unexpected messages, each in the order of their coming.
 #[derive(Debug, Default)]
 pub struct Queue {
-    posted: VecDeque<Posted>,
-    unexpected: VecDeque<Message>,
+    list: MatchList<Message, Posted, u32>,
     /// Messages that others have left here.
     left: u64,
     /// Parts that lie here.
@@ -592,7 +620,8 @@ impl Queue {
             self.parts += 1;
             world.slots[to].set_parts(self.parts);
         }
-        self.unexpected.push_back(message);
+        let Envelope { context, .. } = message.envelope;
+        self.list.push(context, message.envelope.label(), message.name(), message);
         self.left += 1;
         world.slots[to].left.tell(self.left);
     }
@@ -608,12 +637,11 @@ impl Queue {
     ) {
         let Short { envelope, site, .. } = *short;
         let bytes = short.bytes();
-        let Some(index) = self.posted.iter().position(|it| it.pattern.takes(&envelope)) else {
+        let Some(posted) = self.take_posted(&envelope) else {
             let body = Body::Cell(Cell::of(short.data(room)));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
-        let posted = self.posted.remove(index).expect("it was found there");
         let failed = too_long(&posted.place, envelope, bytes, sender, site);
         failed.into_iter().for_each(|it| posted.req.fail(*it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
@@ -647,14 +675,27 @@ impl Queue {
     /// Whether no receive is posted, and no message lies here.
     #[inline]
     pub fn is_quiet(&self) -> bool {
-        self.posted.is_empty() && self.unexpected.is_empty()
+        self.list.count() == 0
+    }
+
+    /// Whether a receive is posted.
+    #[inline]
+    fn has_posted(&self) -> bool {
+        self.list.count_posted() > 0
+    }
+
+    /// Takes the first receive out that takes a message.
+    #[inline]
+    fn take_posted(&mut self, message: &Envelope) -> Option<Posted> {
+        let (at, ..) = self.list.find_posted(message.context, message.label())?;
+        self.list.take_posted(at)
     }
 
     /// Messages that have come and that nobody has asked for, in words: the first ones.
     pub fn describe(&self) -> String {
         const NAMED: usize = 3;
         let mut text = String::new();
-        for it in self.unexpected.iter().take(NAMED) {
+        for (.., it) in self.list.messages().take(NAMED) {
             let Message { envelope, bytes, site, sender, .. } = it;
             text.push_str(&format!(
                 "\n    has come, and is not asked for: \
@@ -663,7 +704,7 @@ impl Queue {
                 site.describe()
             ));
         }
-        let more = self.unexpected.len().saturating_sub(NAMED);
+        let more = (self.list.count() - self.list.count_posted()).saturating_sub(NAMED);
         if more > 0 {
             text.push_str(&format!("\n    and {more} more messages"));
         }
@@ -672,14 +713,24 @@ impl Queue {
 
     /// Takes the first message for this pattern out.
     pub fn take(&mut self, pattern: Envelope) -> Option<Message> {
-        let index = self.unexpected.iter().position(|it| pattern.takes(&it.envelope))?;
-        self.unexpected.remove(index)
+        let at = self.list.find(pattern.context, pattern.pattern())?;
+        self.list.take(at)
     }
 
     /// The first message that this pattern takes.
-    pub fn probe(&self, pattern: Envelope) -> Option<Arrived> {
-        let message = self.unexpected.iter().find(|it| pattern.takes(&it.envelope))?;
-        Some(message.arrived())
+    pub fn probe(&mut self, pattern: Envelope) -> Option<Arrived> {
+        let at = self.list.find(pattern.context, pattern.pattern())?;
+        self.list.message(at).map(|(.., message)| message.arrived())
+    }
+
+    /// Takes the receive of a request back, if nobody has met it.
+    fn withdraw_receive(&mut self, req: &Arc<Req>) -> bool {
+        self.list.withdraw_posted(name_of(req)).is_some()
+    }
+
+    /// The same of a message.
+    fn withdraw_message(&mut self, req: &Arc<Req>) -> bool {
+        self.list.withdraw(name_of(req)).is_some()
     }
 }
 
@@ -745,6 +796,8 @@ pub struct Send {
     pub site: Site,
 }
 
+/// What a receive from nobody says.
+pub const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
 /// What a complete send says.
 pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
 
@@ -844,8 +897,7 @@ pub unsafe fn send_by_queue(
     let mut queue = lock(&world.slots[to].queue);
     // What it sent before comes before.
     queue.take_in(world, me, to, Some(me));
-    if let Some(index) = queue.posted.iter().position(|it| it.pattern.takes(&envelope)) {
-        let posted = queue.posted.remove(index).expect("it was found there");
+    if let Some(posted) = queue.take_posted(&envelope) {
         drop(queue);
         let failed = too_long(&posted.place, envelope, bytes, me, site);
         failed.into_iter().for_each(|it| posted.req.fail(*it));
@@ -880,7 +932,8 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
     // What came before is for the receives before.
     queue.take_in(world, me, me, req.ask.by);
     let Some(message) = queue.take(pattern) else {
-        queue.posted.push_back(Posted { pattern, place, req: Arc::clone(req) });
+        let posted = Posted { place, req: Arc::clone(req) };
+        queue.list.post(pattern.context, pattern.pattern(), name_of(req), posted);
         return;
     };
     if pattern.context & PARTS != 0 {
@@ -982,7 +1035,7 @@ unsafe fn receive_now(
 ) -> Option<Received> {
     let mut queue = lock(&world.slots[me].queue);
     // Receives that were posted before come first.
-    let is_first = queue.posted.is_empty();
+    let is_first = !queue.has_posted();
     if !is_first {
         queue.take_in(world, me, me, Some(by));
     }
@@ -1066,21 +1119,13 @@ unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> 
 /// Takes a request back, if nobody has met it: it is complete then, and cancelled.
 pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
-    let is_ours =
-        |it: &Message| matches!(&it.body, Body::Buffer(_, other) if Arc::ptr_eq(other, req));
     if matches!(req.ask.kind, Kind::Collective | Kind::Neighbours | Kind::General) {
         return;
     }
-    let is_found = if req.ask.kind == Kind::Send {
-        world.slots.iter().any(|slot| {
-            let mut queue = lock(&slot.queue);
-            let found = queue.unexpected.iter().position(is_ours);
-            found.is_some_and(|it| queue.unexpected.remove(it).is_some())
-        })
-    } else {
-        let mut queue = lock(&world.slots[me].queue);
-        let found = queue.posted.iter().position(|it| Arc::ptr_eq(&it.req, req));
-        found.is_some_and(|it| queue.posted.remove(it).is_some())
+    let is_found = match (req.ask.kind, req.ask.by) {
+        (Kind::Send, Some(to)) => lock(&world.slots[to].queue).withdraw_message(req),
+        (Kind::Send, None) => false,
+        _ => lock(&world.slots[me].queue).withdraw_receive(req),
     };
     if is_found {
         // Published by `complete`.

@@ -9,7 +9,7 @@ use super::error::{Class, Error, Outcome, Site, end, error};
 use super::handle::{Handle, Kind, Table, fixed};
 use super::handlers::{Attached, Handler};
 use super::held::{Held, Hold};
-use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, OpenAsk, Req, SENT};
+use super::p2p::{Arrived, Ask, Kind as Of, Message, Mode, NOBODY, OpenAsk, Req, SENT};
 use super::polls::Polls;
 use super::record::Recorded;
 use super::reduction::{Memory, MemoryKey};
@@ -67,6 +67,8 @@ pub enum Active {
     Shared(Arc<Req>),
     /// A send that was complete at once.
     Sent(Blank),
+    /// A message to nobody, or from there: the one request of all such (`Rank::nobody`).
+    Nobody(Blank),
     /// A receive that only this rank knows of (`early.rs`).
     Early(Blank),
     /// One of those that has ended.
@@ -82,8 +84,8 @@ pub enum Begun {
     Sent,
     /// A receive that only this rank knows of: the one noted last (`receive_early`).
     Early,
-    /// A receive that has ended.
-    Arrived(Arrived),
+    /// A message to nobody, or from there.
+    Nobody,
 }
 
 impl Begun {
@@ -94,7 +96,7 @@ impl Begun {
             Begun::Shared(req) => (Active::Shared(req), false),
             Begun::Sent => (Active::Sent(Blank::default()), false),
             Begun::Early => (Active::Early(Blank::default()), true),
-            Begun::Arrived(arrived) => (Active::Arrived(arrived, None), false),
+            Begun::Nobody => (Active::Arrived(NOBODY, None), false),
         }
     }
 }
@@ -278,6 +280,10 @@ pub struct Rank {
     pub recorded: RefCell<Recorded>,
     /// The request of every send that was complete at once.
     pub sent: Arc<Req>,
+    /// The request of every message to nobody, or from there: it is complete, and stays.
+    pub nobody: Handle,
+    /// What it says.
+    pub from_nobody: Arc<Req>,
     /// Requests that have ended, to be used again.
     spare: RefCell<Vec<Arc<Req>>>,
     /// Collectives that it has started, and carries on.
@@ -300,6 +306,10 @@ impl Rank {
         };
         let sent = Req::new(Ask { owner: me, ..Ask::default() });
         sent.complete(&world, me, SENT);
+        let from_nobody = Req::new(Ask { owner: me, kind: Of::Receive, ..Ask::default() });
+        from_nobody.complete(&world, me, NOBODY);
+        let mut requests = Table::new(Kind::Request);
+        let nobody = requests.insert(Started::of(Active::Nobody(Blank::default())));
         Rank {
             whole: predefined(fixed::COMM_WORLD, Arc::clone(&run.whole), me),
             alone: predefined(fixed::COMM_SELF, own, 0),
@@ -319,7 +329,7 @@ impl Rank {
             types: RefCell::new(Held::new(Kind::Type)),
             ops: RefCell::new(Held::new(Kind::Op)),
             memory: RefCell::default(),
-            requests: RefCell::new(Table::new(Kind::Request)),
+            requests: RefCell::new(requests),
             early: Early::default(),
             messages: RefCell::new(Table::new(Kind::Message)),
             infos: RefCell::new(Table::new(Kind::Info)),
@@ -337,6 +347,8 @@ impl Rank {
             freed: RefCell::default(),
             recorded: RefCell::default(),
             sent,
+            nobody,
+            from_nobody,
         }
     }
 

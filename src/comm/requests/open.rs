@@ -4,8 +4,8 @@ use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Owed, Place, Port,
-    Signature, Thread, ThreadMark, Ticket,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, MOST_EARLY, Owed,
+    Place, Port, Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -298,6 +298,9 @@ impl<'env> Open<'env> {
             port.early_place(place);
         }
         all.push(early(slot));
+        if all.len() == MOST_EARLY {
+            self.publish_in(&mut inner);
+        }
         slot
     }
 

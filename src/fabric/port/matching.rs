@@ -38,7 +38,7 @@ impl Port {
     /// # Safety
     /// As [`TaggedQueue::send`]; [`quiesce`](Port::quiesce) must run before the memory goes in
     /// any other way.
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn send_tagged(
         &mut self,
         to: usize,
@@ -67,7 +67,7 @@ impl Port {
 
     /// # Safety
     /// As [`send_tagged`](Port::send_tagged).
-    #[inline]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn post_tagged(
         &mut self,
         to: usize,

@@ -29,8 +29,6 @@ pub(super) const IN_PLACE: usize = 1;
 
 /// What a wait for no request says.
 pub(super) const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
-/// What a receive from nobody says.
-pub(super) const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
 
 /// The rank that makes a call, and the place of the call.
 #[derive(Clone, Copy)]
@@ -114,6 +112,12 @@ pub(super) struct Peer {
 impl Peer {
     pub(super) fn new(rank: c_int, tag: c_int) -> Peer {
         Peer { rank, tag }
+    }
+
+    /// Whether it is MPI_PROC_NULL.
+    #[inline(always)]
+    pub(super) fn is_nobody(self) -> bool {
+        self.rank == PROC_NULL
     }
 }
 

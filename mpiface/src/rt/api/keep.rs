@@ -4,7 +4,7 @@ use super::arguments::Caller;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::handle::fixed;
-use crate::rt::p2p::Req;
+use crate::rt::p2p::{NOBODY, Req};
 use crate::rt::rank::{Active, Begun, Blank, ErrorFunction, Persistent, Rank, Session, Started};
 use crate::rt::types::Type;
 use crate::rt::user_function::UserFunction;
@@ -79,10 +79,12 @@ impl Keep for Begun {
                 handle
             }
             Begun::Shared(req) => req.keep(caller),
-            Begun::Arrived(arrived) => {
-                let started = Started::of(Active::Arrived(arrived, None));
+            // A record tells requests apart by their handles.
+            Begun::Nobody if caller.world.record.is_some() => {
+                let started = Started::of(Active::Arrived(NOBODY, None));
                 caller.requests.borrow_mut().insert(started)
             }
+            Begun::Nobody => caller.nobody,
         }
     }
 }

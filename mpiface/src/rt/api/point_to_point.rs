@@ -1,6 +1,6 @@
 //! Sends, receives and probes.
 
-use super::arguments::{Buffer, Caller, NOBODY, Out, Peer, StatusOut, int, peer_of};
+use super::arguments::{Buffer, Caller, Out, Peer, StatusOut, int, peer_of};
 use super::counts::CountOut;
 use super::requests::{finish, wait_one};
 use crate::rt::comm::Comm;
@@ -9,7 +9,7 @@ use crate::rt::handle::Handle;
 use crate::rt::handle::fixed;
 use crate::rt::mutex::lock;
 use crate::rt::p2p::{
-    self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, Probed, Req,
+    self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, NOBODY, Probed, Req,
 };
 use crate::rt::rank::{Begun, Persistent};
 use crate::rt::standings::Condition;
@@ -75,7 +75,7 @@ fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
     if place.bytes() > caller.world.lane_bytes() || by == Some(caller.me) {
         return start_receive(caller, place, peer, comm).map(Begun::Shared);
     }
-    let Some(pattern) = pattern(comm, peer)? else { return Ok(Begun::Arrived(NOBODY)) };
+    let Some(pattern) = pattern(comm, peer)? else { return Ok(Begun::Nobody) };
     caller.receive_early(pattern, by, (0, 0), Some(place), caller.site);
     Ok(Begun::Early)
 }
@@ -181,6 +181,9 @@ pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     if is_sent_at_once(caller, data, peer, comm) {
         return Ok(Begun::Sent);
     }
+    if peer.is_nobody() && peer.tag >= 0 && data.solid().is_some() {
+        return Ok(Begun::Nobody);
+    }
     isend_otherwise(&caller.again(), data, peer, comm)
 }
 
@@ -271,6 +274,9 @@ pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
         let pattern = Envelope { context: comm.shared.context, source: peer.rank, tag: peer.tag };
         rank.receive_early(pattern, Some(by), solid, None, site);
         return Ok(Begun::Early);
+    }
+    if peer.is_nobody() && (peer.tag >= 0 || peer.tag == ANY_TAG) && data.solid().is_some() {
+        return Ok(Begun::Nobody);
     }
     irecv_otherwise(&caller.again(), data, peer, comm)
 }

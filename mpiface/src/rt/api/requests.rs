@@ -8,7 +8,7 @@ use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handle::UNDEFINED;
 use crate::rt::handle::fixed;
-use crate::rt::p2p::{self, Ask, Kind, OneOf, Req, SENT};
+use crate::rt::p2p::{self, Ask, Kind, NOBODY, OneOf, Req, SENT};
 use crate::rt::rank::{Active, Rank, Started};
 use crate::rt::standings::Condition;
 use std::ffi::c_int;
@@ -66,6 +66,7 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
         Active::Rest => None,
         Active::Shared(req) => Some(Arc::clone(req)),
         Active::Sent(_) => Some(Arc::clone(&caller.sent)),
+        Active::Nobody(_) => Some(Arc::clone(&caller.from_nobody)),
         Active::Arrived(arrived, failed) => {
             let (owner, site, kind) = (caller.me, caller.site, Kind::Receive);
             let context = failed.as_ref().and_then(|it| it.context).unwrap_or(0);
@@ -186,6 +187,9 @@ impl Requests {
 }
 
 fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
+    if is_of_nobody(caller.rank, handle, status) {
+        return Ok(());
+    }
     let (ended, general) = {
         let mut requests = caller.requests.borrow_mut();
         match requests.get_mut(handle.get()) {
@@ -200,7 +204,7 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
         }
     };
     let outcome = match ended {
-        Active::Rest | Active::Early(_) => Ok(()),
+        Active::Rest | Active::Early(_) | Active::Nobody(_) => Ok(()),
         Active::Sent(_) => {
             status.set(SENT, false);
             Ok(())
@@ -268,7 +272,7 @@ fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
     match requests.get(handle) {
         Some(Started { general: None, active, .. }) => match active {
             Active::Rest => Some(false),
-            Active::Sent(_) | Active::Arrived(..) => Some(true),
+            Active::Sent(_) | Active::Nobody(_) | Active::Arrived(..) => Some(true),
             // What comes may be for an early one.
             Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
                 let is_done = req.is_done();
@@ -326,10 +330,27 @@ fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_in
     });
 }
 
+/// Ends a request, if it is that of messages to and from nobody, which stays for the next ones.
+#[inline(always)]
+fn is_of_nobody(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
+    let is_it = handle.get() == rank.nobody;
+    if is_it {
+        status.set(NOBODY, false);
+        handle.set(fixed::REQUEST_NULL);
+    }
+    is_it
+}
+
 /// Ends a request, if it is a message that needs no more than its status: complete, or soon, and
 /// without an error; no persistent one, and not seen by other ranks. Whether it has.
-#[inline(never)]
+#[inline(always)]
 fn has_retired(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
+    is_of_nobody(rank, handle, status) || has_retired_own(rank, handle, status)
+}
+
+/// The same of a request of its own.
+#[inline(never)]
+fn has_retired_own(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
     if handle.get() == fixed::REQUEST_NULL {
         status.set_empty();
         return true;
@@ -647,6 +668,9 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     request(caller, handle.get())?;
     if general(caller, handle.get()).is_some() {
         return free_later(caller, handle);
+    }
+    if is_of_nobody(caller.rank, handle, StatusOut::IGNORED) {
+        return Ok(());
     }
     let started = caller.requests.borrow_mut().remove(handle.get());
     // What it has held is dropped here.
