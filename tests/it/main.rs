@@ -16,6 +16,7 @@ mod ending;
 mod grid;
 mod huge;
 mod levels;
+mod many_messages;
 mod neighborhood;
 mod operators;
 mod order;

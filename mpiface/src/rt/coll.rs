@@ -11,8 +11,9 @@
 use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Error, Outcome, Site};
 use super::operator::{Operator, Temporary, fold};
-use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send, Solid};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Received, Req, Send};
 use super::parts::{self, Owed};
+use super::short_message::Solid;
 use super::standings::{Condition, Meetings as _};
 use super::types::{Place, bytes_at, copy, move_bytes};
 use super::world::World;

@@ -23,8 +23,9 @@
 use super::error::Site;
 use super::handle::Handle;
 use super::mutex::lock;
-use super::p2p::{self, Arrived, Ask, Envelope, Kind, Solid};
+use super::p2p::{self, Arrived, Ask, Envelope, Kind};
 use super::rank::{Active, Rank};
+use super::short_message::{Lines, Short, Solid};
 use super::types::{Place, bytes_at};
 use std::cell::{Cell, RefCell};
 
@@ -93,7 +94,7 @@ impl Ring {
 
     /// The first one that takes this message.
     #[inline]
-    fn find(&self, short: &p2p::Short) -> Option<usize> {
+    fn find(&self, short: &Short) -> Option<usize> {
         (0..self.count).find(|it| short.is_for(&self.entries[self.place(*it)].pattern))
     }
 
@@ -266,7 +267,7 @@ impl Rank {
             let Some(lane) = self.world.lane(self.me, sender) else { continue };
             // What comes after the last of them stays in its lane: its receive may come.
             while all.count > 0 {
-                let one = |short: &p2p::Short, room: &p2p::Lines| {
+                let one = |short: &Short, room: &Lines| {
                     let Some(index) = all.find(short) else {
                         queue.arrive(&self.world, (self.me, self.me), sender, (short, room));
                         return;

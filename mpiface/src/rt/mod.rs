@@ -15,7 +15,9 @@
 //! | `mutex.rs`, `thread_time.rs` | locks of what ranks share; the time that a thread has worked |
 //! | `fetch.rs` | hints to the caches |
 //! | `lane.rs` | short messages of one rank to another, a line each |
+//! | `begun.rs` | what has become of a message that a call has begun |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
+//! | `short_message.rs` | a short message in a slot of a lane |
 //! | `polls.rs` | tests and probes that find nothing for long |
 //! | `types.rs`, `basic.rs` | datatypes; the predefined ones |
 //! | `shape.rs`, `signature.rs` | where a datatype's data lies; its elements in their order |
@@ -47,6 +49,7 @@ pub mod api;
 pub mod attributes;
 pub mod awaits;
 pub mod basic;
+pub mod begun;
 pub mod branch;
 pub mod calls;
 pub mod cards;
@@ -86,6 +89,7 @@ pub mod route;
 pub mod run;
 pub mod shape;
 pub mod short;
+pub mod short_message;
 pub mod signature;
 pub mod site;
 pub mod standings;

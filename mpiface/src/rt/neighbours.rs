@@ -16,8 +16,9 @@ use super::coll::Call;
 use super::comm::Terms;
 use super::edges::{EDGES, Edges};
 use super::error::Outcome;
-use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send, Solid};
+use super::p2p::{self, Ask, Envelope, Kind, Mode, PARTS, Req, Send};
 use super::parts::{self, Owed};
+use super::short_message::Solid;
 use super::types::{Place, bytes_at};
 
 impl Call<'_> {

@@ -11,9 +11,8 @@
 
 use super::error::Site;
 use super::mutex::lock;
-use super::p2p::{
-    self, EAGER, Envelope, Lines, ROOM, Received, Req, Send, Short, ShortLane, Solid,
-};
+use super::p2p::{self, EAGER, Envelope, Received, Req, Send};
+use super::short_message::{Lines, ROOM, Short, ShortLane, Solid};
 use super::types::Place;
 use super::world::World;
 use std::sync::Arc;

@@ -75,32 +75,6 @@ pub enum Active {
     Arrived(Arrived, Option<Box<Error>>),
 }
 
-/// What a call has started.
-#[derive(Debug)]
-pub enum Begun {
-    /// What other ranks may know of.
-    Shared(Arc<Req>),
-    /// A send that is complete.
-    Sent,
-    /// A receive that only this rank knows of: the one noted last (`receive_early`).
-    Early,
-    /// A message to nobody, or from there.
-    Nobody,
-}
-
-impl Begun {
-    /// What is under way, and whether it is an early receive, which has to be named.
-    #[inline(always)]
-    pub fn active(self) -> (Active, bool) {
-        match self {
-            Begun::Shared(req) => (Active::Shared(req), false),
-            Begun::Sent => (Active::Sent(Blank::default()), false),
-            Begun::Early => (Active::Early(Blank::default()), true),
-            Begun::Nobody => (Active::Arrived(NOBODY, None), false),
-        }
-    }
-}
-
 /// The functions of a request that the program completes, and their argument.
 #[derive(Clone, Copy, Debug)]
 pub struct General {

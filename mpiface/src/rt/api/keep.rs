@@ -1,11 +1,12 @@
 //! Objects that functions give: kept in the rank's tables, named by handles.
 
 use super::arguments::Caller;
+use crate::rt::begun::Begun;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
 use crate::rt::handle::fixed;
 use crate::rt::p2p::{NOBODY, Req};
-use crate::rt::rank::{Active, Begun, Blank, ErrorFunction, Persistent, Rank, Session, Started};
+use crate::rt::rank::{Active, Blank, ErrorFunction, Persistent, Rank, Session, Started};
 use crate::rt::types::Type;
 use crate::rt::user_function::UserFunction;
 use crate::rt::window::Win;

@@ -10,7 +10,8 @@ use crate::rt::desk::{self, Exchanged, Way};
 use crate::rt::edges::Edge;
 use crate::rt::edges::Edges;
 use crate::rt::error::Outcome;
-use crate::rt::p2p::{Ask, Kind, Req, Solid};
+use crate::rt::p2p::{Ask, Kind, Req};
+use crate::rt::short_message::Solid;
 use crate::rt::types::{Place, bytes_at};
 use std::sync::Arc;
 

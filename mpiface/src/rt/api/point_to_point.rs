@@ -3,6 +3,7 @@
 use super::arguments::{Buffer, Caller, Out, Peer, StatusOut, int, peer_of};
 use super::counts::CountOut;
 use super::requests::{finish, wait_one};
+use crate::rt::begun::Begun;
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -11,7 +12,7 @@ use crate::rt::mutex::lock;
 use crate::rt::p2p::{
     self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, NOBODY, Probed, Req,
 };
-use crate::rt::rank::{Begun, Persistent};
+use crate::rt::rank::Persistent;
 use crate::rt::standings::Condition;
 use crate::rt::types::{self, Place, bytes_at};
 use std::ffi::{c_int, c_void};

@@ -1,0 +1,31 @@
+//! What has become of a message that a call has begun.
+
+use super::p2p::{NOBODY, Req};
+use super::rank::{Active, Blank};
+use std::sync::Arc;
+
+/// What a call has started.
+#[derive(Debug)]
+pub enum Begun {
+    /// What other ranks may know of.
+    Shared(Arc<Req>),
+    /// A send that is complete.
+    Sent,
+    /// A receive that only this rank knows of: the one noted last (`receive_early`).
+    Early,
+    /// A message to nobody, or from there.
+    Nobody,
+}
+
+impl Begun {
+    /// What is under way, and whether it is an early receive, which has to be named.
+    #[inline(always)]
+    pub fn active(self) -> (Active, bool) {
+        match self {
+            Begun::Shared(req) => (Active::Shared(req), false),
+            Begun::Sent => (Active::Sent(Blank::default()), false),
+            Begun::Early => (Active::Early(Blank::default()), true),
+            Begun::Nobody => (Active::Arrived(NOBODY, None), false),
+        }
+    }
+}
