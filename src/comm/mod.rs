@@ -337,6 +337,11 @@ impl Comm {
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
         let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
         let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
+        // The thread that is to make the rank's calls is here, perhaps before the first of them.
+        #[cfg(not(loom))]
+        if self.roster.is_none() {
+            self.port.bring_home();
+        }
         let f = std::panic::AssertUnwindSafe(|| f(self));
         let result = here.within(world, run, false, || catch_unwind(f));
         result.map_err(|payload| self.caught((&fabric, run, member), payload))
