@@ -22,10 +22,18 @@ use std::ops::Deref;
 /// assert_eq!(grid.shift(5, 0, 1), (Some(2), None));
 /// # Ok::<(), phalanx::topology::BadGrid>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct Cartesian {
     dims: PerAxis<usize>,
     periodic: PerAxis<bool>,
+}
+
+impl Clone for Cartesian {
+    // By force, as grids are handed out by value: the derived one is a call in some builds.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn clone(&self) -> Self {
+        Cartesian { dims: self.dims.clone(), periodic: self.periodic.clone() }
+    }
 }
 
 /// A value for each dimension. Grids are handed out by value in every time step, so the usual ones
