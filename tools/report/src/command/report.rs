@@ -49,7 +49,8 @@ pub struct ReportArgs {
     #[arg(short = 'p', long, allow_negative_numbers = true, value_parser = parse_ranks)]
     #[arg(conflicts_with = "from")]
     ranks: Option<usize>,
-    /// About 20 seconds of measurements; on a busy machine each has less of them
+    /// At most about 20 seconds of measurements (11 on two quiet cores); on a busy machine each has
+    /// less of them
     #[arg(long, conflicts_with_all = ["seconds", "from"])]
     quick: bool,
     /// At most about so many seconds of measurements
