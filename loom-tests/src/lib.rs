@@ -165,7 +165,13 @@ mod mutants {
         pub(super) use crate::fabric::{ANYBODY, Seen};
     }
     mod early_receive {
-        pub(super) use crate::fabric::{EarlyPlace, EarlyReceive};
+        pub(super) use crate::fabric::EarlyReceive;
+    }
+    mod message_body {
+        pub(super) use crate::fabric::{BRIEF, MessageBody, QueueWords, brief, copied};
+    }
+    mod rank_place {
+        pub(super) use crate::fabric::RankPlace;
     }
     mod match_list {
         pub(super) use crate::fabric::{MatchList, MatchPattern};

@@ -7,13 +7,13 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 
 /// Bytes up to which a message is kept in its entry.
-pub(super) const BRIEF: usize = 64;
+pub(crate) const BRIEF: usize = 64;
 
 /// Words of any content, aligned to 8.
-pub(super) type QueueWords = Box<[MaybeUninit<u64>]>;
+pub(crate) type QueueWords = Box<[MaybeUninit<u64>]>;
 
 /// See the module documentation.
-pub(super) enum MessageBody {
+pub(crate) enum MessageBody {
     Brief([MaybeUninit<u64>; BRIEF / 8]),
     Copied(QueueWords),
     Lent(*const u8, Arc<Ticket>),
@@ -25,7 +25,7 @@ pub(super) enum MessageBody {
 /// # Safety
 /// So many bytes can be read.
 #[inline(always)]
-pub(super) unsafe fn brief(from: *const u8, bytes: usize) -> MessageBody {
+pub(crate) unsafe fn brief(from: *const u8, bytes: usize) -> MessageBody {
     let mut words = [MaybeUninit::uninit(); BRIEF / 8];
     // SAFETY: by the contract; there is room.
     unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
@@ -36,7 +36,7 @@ pub(super) unsafe fn brief(from: *const u8, bytes: usize) -> MessageBody {
 ///
 /// # Safety
 /// As [`brief`].
-pub(super) unsafe fn copied(from: *const u8, bytes: usize) -> QueueWords {
+pub(crate) unsafe fn copied(from: *const u8, bytes: usize) -> QueueWords {
     let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
     // SAFETY: by the contract; there is room.
     unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };

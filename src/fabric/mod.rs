@@ -31,6 +31,7 @@ mod match_list;
 mod message_body;
 mod message_label;
 mod port;
+mod rank_place;
 mod record_file;
 mod recorder;
 mod tagged_queue;
@@ -46,7 +47,7 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
-pub(crate) use early_receive::{EarlyPlace, EarlyReceive, MOST_EARLY};
+pub(crate) use early_receive::{EarlyReceive, MOST_EARLY};
 pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
@@ -55,9 +56,10 @@ pub(crate) use long_wait::LongWait;
 pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
 pub(crate) use port::{
-    Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
-    ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
+    Disagreement, Guard, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks,
+    Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
+pub(crate) use rank_place::RankPlace;
 #[cfg(not(loom))]
 pub(crate) use recorder::InterfaceCall;
 pub(crate) use recorder::Recorder;
@@ -79,6 +81,7 @@ pub(crate) use {
     comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
+    message_body::{BRIEF, MessageBody, QueueWords, brief, copied},
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },
