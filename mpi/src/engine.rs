@@ -10,7 +10,7 @@
 
 use crate::raw::{self, Handle, Request, check};
 use mpi::ffi;
-use phalanx::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
+use phalanx_nodes::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};

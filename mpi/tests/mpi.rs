@@ -6,10 +6,11 @@
 //! `cargo test --test mpi [WORD]` runs those whose name has the word. Without a
 //! launcher it skips, and says so.
 
-#[path = "../../tests/across/battery.rs"]
+#[path = "../../nodes/tests/across/battery.rs"]
 mod battery;
 
-use phalanx::{Comm, op};
+use phalanx::op;
+use phalanx_nodes::NodeComm;
 use std::io::Read;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -97,7 +98,7 @@ fn builder() -> phalanx_mpi::Builder {
     phalanx_mpi::builder().threads(threads())
 }
 
-fn on(builder: phalanx_mpi::Builder, f: impl Fn(&mut Comm) + Sync) {
+fn on(builder: phalanx_mpi::Builder, f: impl Fn(&mut NodeComm) + Sync) {
     let cluster = builder.build().unwrap();
     cluster.run(f).unwrap();
     println!("ok node {}", cluster.node());

@@ -31,7 +31,7 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let operation = call.operation();
-        if self.order == Order::Fixed && operation.has_order() && !self.spans_nodes() {
+        if self.order == Order::Fixed && operation.has_order() {
             return self.carry_out_in_order(call);
         }
         if self.numbers_counts() {
@@ -253,7 +253,7 @@ impl Comm {
 
     #[cold]
     fn goes_by_levels(&self) -> bool {
-        matches!(self.choice, Choice::Levels(_)) && !self.spans_nodes()
+        matches!(self.choice, Choice::Levels(_))
     }
 
     /// Whether the counts of a call are its own, and there is no mesh: what

@@ -254,11 +254,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
         len: usize,
         fill: impl FnMut(usize) -> E,
     ) -> Self {
-        let part = match comm.spans_nodes() {
-            true => Err("ranks on several nodes share no memory".to_string()),
-            false => WindowPart::new(len, fill),
-        };
-        let part = part.unwrap_or_else(|what| {
+        let part = WindowPart::new(len, fill).unwrap_or_else(|what| {
             comm.wrong(sig, at, len, what);
             comm.nothing_to_return()
         });
@@ -330,7 +326,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
         f: impl FnOnce(usize, &[Span]) -> R,
     ) -> R {
         let is_its = comm.fabric_id() == self.fabric && comm.port.rank() == self.rank;
-        if !is_its || comm.spans_nodes() {
+        if !is_its {
             let (number, rank) = (self.number, self.rank);
             let what = format!(
                 "window {number} of rank {rank} belongs to the communicator that has made it, and \

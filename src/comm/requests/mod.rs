@@ -186,11 +186,6 @@ impl Comm {
         let at = Location::caller();
         // Whether the run still goes on is for the calls to find: they go on record first, so that
         // of ranks that disagree the odd one can be told.
-        if self.spans_nodes() {
-            let what = "calls between nodes cannot be started".to_string();
-            self.wrong(&SIG, at, 0, what);
-            self.nothing_to_return();
-        }
         let desk = self.work.desk.take().unwrap_or_default();
         let thread = Thread::here();
         let open = Open::new(desk, self.port.is_recorded(), thread.mark());

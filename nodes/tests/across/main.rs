@@ -5,7 +5,8 @@ mod battery;
 mod memory;
 mod misuse;
 
-use phalanx::{Comm, Error, Team, op};
+use phalanx::{Error, Team, op};
+use phalanx_nodes::NodeComm;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ fn run_on<R: Send>(
     threads: &[usize],
     lanes: bool,
     deadline: Option<Duration>,
-    f: impl Fn(&mut Comm) -> R + Sync,
+    f: impl Fn(&mut NodeComm) -> R + Sync,
 ) -> Vec<Result<Vec<R>, Error>> {
     let nets = memory::nodes(threads.len(), lanes);
     let results = Mutex::new((0..threads.len()).map(|_| None).collect::<Vec<_>>());
@@ -26,7 +27,7 @@ fn run_on<R: Send>(
                 if let Some(deadline) = deadline {
                     builder = builder.deadline(deadline);
                 }
-                let result = builder.build().unwrap().run_across(net, f);
+                let result = phalanx_nodes::run_across(&builder.build().unwrap(), net, f);
                 results.lock().unwrap()[node] = Some(result);
             });
         }
@@ -53,14 +54,14 @@ fn everything_on_many_layouts() {
     for threads in [&[1, 1][..], &[2, 2], &[1, 3], &[3, 1, 2], &[1, 1, 1]] {
         let digests = good(run_on(threads, false, None, battery::all));
         let p: usize = threads.iter().sum();
-        let alone = phalanx::run(p, battery::all).unwrap();
+        let alone = phalanx_nodes::run(p, battery::all).unwrap();
         assert_eq!(digests, alone, "{threads:?}: the same bits as on one node");
     }
 }
 
 #[test]
 fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
-    let alone = phalanx::run(4, battery::all).unwrap();
+    let alone = phalanx_nodes::run(4, battery::all).unwrap();
     for threads in [&[4][..], &[2, 2], &[1, 3], &[1, 1, 1, 1]] {
         assert_eq!(good(run_on(threads, false, None, battery::all)), alone, "{threads:?}");
     }
@@ -68,10 +69,10 @@ fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
 
 #[test]
 fn lanes_give_the_same() {
-    let alone = phalanx::run(4, battery::all).unwrap();
+    let alone = phalanx_nodes::run(4, battery::all).unwrap();
     assert_eq!(good(run_on(&[2, 2], true, None, battery::all)), alone);
     let uneven = run_on(&[2, 1], true, None, |_| ());
-    let Err(Error::Network { what, .. }) = &uneven[0] else { panic!("{uneven:?}") };
+    let Err(Error::Outside { what, .. }) = &uneven[0] else { panic!("{uneven:?}") };
     assert!(what.contains("1 to 2"), "{what}");
 }
 
@@ -81,7 +82,7 @@ fn lanes_give_the_same() {
 fn a_wait_for_another_node_moves_what_was_started() {
     for n in [1, 3000] {
         let sums = good(run_on(&[2, 1], false, Some(Duration::from_secs(60)), |comm| {
-            let (rank, mut part) = (comm.rank(), comm.split(comm.node(), 0));
+            let (rank, mut part) = (comm.rank(), comm.split_by_node());
             let (mut x, mut word) = (vec![1u64; n], [rank]);
             part.requests(|scope| {
                 let sum = scope.all_reduce(&mut x, op::Sum);
@@ -140,7 +141,7 @@ fn nodes_in_different_calls_are_told_so() {
 
 #[test]
 fn lengths_roots_types_and_early_returns_are_compared_between_nodes() {
-    type Case = (&'static str, fn(&mut Comm));
+    type Case = (&'static str, fn(&mut NodeComm));
     let cases: [Case; 6] = [
         ("length", |comm| {
             let mut x = vec![1u8; 4 + comm.node()];
@@ -208,14 +209,26 @@ fn counts_of_pairs_and_messages_are_compared() {
     assert!(errors.iter().any(|e| e.contains("element type")), "{errors:?}");
 }
 
+/// Forced algorithms, windows, tagged messages and started calls are there on the ranks of a node.
 #[test]
-fn forced_algorithms_are_refused_between_nodes() {
-    let errors = causes(run_on(&[1, 1], false, None, |comm| {
-        comm.ring().barrier();
+fn what_needs_shared_memory_is_there_on_a_node() {
+    let seen = good(run_on(&[2, 1], false, None, |comm| {
+        let rank = comm.rank();
+        let mut of_node = comm.split_by_node();
+        of_node.ring().barrier();
+        let mut window = of_node.shared_from(&[rank]);
+        window.update(&mut of_node, |mine| mine[0] += 10);
+        let (r, p) = (of_node.rank(), of_node.size());
+        of_node.send_tagged(&[rank], (r + 1) % p, 3);
+        let (from, _) = of_node.recv_vec::<usize>((r + p - 1) % p, 3);
+        let mut sum = [1];
+        of_node.requests(|scope| {
+            let request = scope.all_reduce(&mut sum, op::Sum);
+            scope.wait(request);
+        });
+        (window.global().iter().copied().collect::<Vec<_>>(), from[0], sum[0])
     }));
-    assert!(errors.iter().any(|e| e.contains("cannot be forced")), "{errors:?}");
-    // On one node's ranks they are not.
-    good(run_on(&[2, 2], false, None, |comm| comm.split_by_node().ring().barrier()));
+    assert_eq!(seen, [(vec![10, 11], 1, 2), (vec![10, 11], 0, 2), (vec![12], 2, 1)]);
 }
 
 #[test]
@@ -238,7 +251,7 @@ fn a_deadline_covers_waits_for_other_nodes() {
 
 #[test]
 fn one_thread_beside_five() {
-    let alone = phalanx::run(6, battery::all).unwrap();
+    let alone = phalanx_nodes::run(6, battery::all).unwrap();
     assert_eq!(good(run_on(&[1, 5], false, None, battery::all)), alone);
 }
 
@@ -299,7 +312,7 @@ fn elements_without_a_size() {
 
 #[test]
 fn large_calls_that_differ_are_told_with_lanes_too() {
-    type Case = (&'static str, fn(&mut Comm));
+    type Case = (&'static str, fn(&mut NodeComm));
     const N: usize = 20_000;
     let cases: [Case; 4] = [
         ("calls", |comm| {
@@ -379,7 +392,7 @@ fn a_panic_while_the_leader_waits_for_other_nodes() {
 
 #[test]
 fn ranks_that_there_are_not() {
-    let cases: [fn(&mut Comm); 4] = [
+    let cases: [fn(&mut NodeComm); 4] = [
         |comm| comm.broadcast(&mut [0u8], 3),
         |comm| comm.with_root(&[0u8], 3, |_| ()),
         |comm| comm.send(&[0u8], 3),
