@@ -193,7 +193,7 @@ impl NodeComm<'_> {
         T: Element + Mul<Output = T>,
         Sum: Operator<T>,
     {
-        let [dot] = self.fixed_dots([(x, y)], offset);
+        let [dot] = self.dots("fixed_dot", [(x, y)], offset);
         dot
     }
 
@@ -215,7 +215,22 @@ impl NodeComm<'_> {
         T: Element + Mul<Output = T>,
         Sum: Operator<T>,
     {
-        let call = NodeCall::of::<T>("fixed_dots", N).by::<T, Sum>().with("number of pairs", N);
+        self.dots("fixed_dots", pairs, offset)
+    }
+
+    #[track_caller]
+    fn dots<T, const N: usize>(
+        &mut self,
+        name: &'static str,
+        pairs: [(&[T], &[T]); N],
+        offset: usize,
+    ) -> [T; N]
+    where
+        T: Element + Mul<Output = T>,
+        Sum: Operator<T>,
+    {
+        let call = NodeCall::of::<T>(name, N).meets("fixed_dots").by::<T, Sum>();
+        let call = call.with("number of pairs", N);
         if let Some(mut steps) = self.steps(call) {
             let n = pairs.first().map_or(0, |(x, _)| x.len());
             for other in pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]) {

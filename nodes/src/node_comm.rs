@@ -263,8 +263,8 @@ impl<'a> NodeComm<'a> {
     /// ```
     pub fn cancel(&self) {
         self.local().cancel();
-        if let (Some(job), Some(cause)) = (&self.job, raw::cause(self.local())) {
-            job.fail(&cause);
+        if let (Some(job), Some(_)) = (&self.job, raw::cause(self.local())) {
+            job.fail(&format!("rank {} cancelled the run", self.rank()));
         }
     }
 

@@ -422,3 +422,78 @@ fn counts_across_a_cartesian_grid_of_uneven_nodes() {
         }));
     }
 }
+
+/// Ranks 0 and 1 on one node, rank 2 on another: each pair of neighbours is told, however near.
+#[test]
+fn faces_of_neighbours_that_differ() {
+    for odd in 0..3 {
+        let errors = causes(run_on(&[2, 1], false, None, |comm| {
+            let n = 3 + usize::from(comm.rank() == odd);
+            let halo = phalanx::dist::Halo::new(&[2, n], 1);
+            comm.cart(&[3, 1], &[false; 2]).exchange_halo(&mut vec![1.0; halo.len()], &halo);
+        }));
+        let is_told = |e: &String| e.contains("message") || e.contains("face across dimension 0");
+        assert!(errors.iter().any(is_told), "{odd}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_field_on_a_grid_of_several_nodes() {
+    use phalanx::dist::{Block, Halo};
+    let fields = good(run_on(&[1, 3], false, None, |comm| {
+        let mut grid = comm.cart(&[2, 2], &[false; 2]);
+        let at = grid.coordinates();
+        let (i, j) = (Block::new(3, 2).range(at[0]), Block::new(5, 2).range(at[1]));
+        let halo = Halo::new(&[i.len(), j.len()], 1);
+        let mut u = vec![-1; halo.len()];
+        for (row, i) in halo.rows().zip(i) {
+            u[row].iter_mut().zip(j.clone()).for_each(|(cell, j)| *cell = (i * 5 + j) as i32);
+        }
+        let mut v = u.clone();
+        grid.exchange_halos(&mut [&mut u, &mut v], &halo);
+        assert_eq!(u, v);
+        grid.gather_grid(&v, &halo, 2)
+    }));
+    assert_eq!(fields[2], Some((0..15).collect()));
+    assert!([0, 1, 3].iter().all(|&rank| fields[rank].is_none()));
+}
+
+#[test]
+fn a_rank_that_cancels_ends_the_run_on_all_nodes() {
+    let errors = causes(run_on(&[2, 1], false, None, |comm| {
+        if comm.rank() == 1 {
+            comm.cancel();
+        }
+        comm.phase("after", |comm| comm.barrier());
+    }));
+    assert!(errors[0].contains("cancelled"), "{errors:?}");
+}
+
+#[test]
+fn threads_of_the_callers_own() {
+    let nets = memory::nodes(2, false);
+    std::thread::scope(|s| {
+        for (net, threads) in nets.iter().zip([2, 1]) {
+            s.spawn(move || {
+                let team = Team::builder().ranks(threads).wait(phalanx::Wait::Yield);
+                let comms = phalanx_nodes::external_across(team, net).unwrap();
+                std::thread::scope(|s| {
+                    for mut comm in comms {
+                        s.spawn(move || {
+                            assert_eq!(comm.sum([comm.rank()]), [3]);
+                            let result = comm.protect(|comm| {
+                                comm.barrier();
+                                assert!(comm.rank() != 1, "out of luck");
+                                comm.barrier();
+                            });
+                            let error = result.unwrap_err().to_string();
+                            let is_told =
+                                ["out of luck", "has failed before", "another node has failed"];
+                            assert!(is_told.iter().any(|it| error.contains(it)), "{error}");
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
