@@ -47,7 +47,7 @@ mod raw;
 use engine::{Calls, Engine};
 use mpi::Threading;
 use phalanx::{Error, Team, Wait};
-use phalanx_nodes::NodeComm;
+pub use phalanx_nodes::NodeComm;
 use phalanx_nodes::net::Net;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

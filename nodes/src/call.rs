@@ -58,9 +58,10 @@ impl<'c> NodeCall<'c> {
 
     /// What ranks of a node compare in each step.
     pub(crate) fn fields(&self) -> Vec<usize> {
-        let [digest, _] = self.digest(());
+        let mut h = DefaultHasher::new();
+        (self.meets, self.element.0, self.operator).hash(&mut h);
         let parameter = self.parameter.map_or(usize::MAX, |(_, it)| it);
-        [&[parameter, self.len], self.counts.unwrap_or(&[]), &[digest as usize]].concat()
+        [&[parameter, self.len], self.counts.unwrap_or(&[]), &[h.finish() as usize]].concat()
     }
 
     /// All of it, and `more`, in 128 bits. Nodes run the same program (that is compared when a job

@@ -161,6 +161,9 @@ impl Steps<'_> {
         let to = send.map(|(data, peer)| (data, peer, self.place_here(peer)));
         let from = recv.map(|(data, peer)| (peer, self.place_here(peer), data));
         let (mut posted, mut taking) = (Vec::new(), None);
+        if matches!(to, Some((_, _, None))) || matches!(from, Some((_, None, _))) {
+            self.comm.check(); // What goes to the node's ranks is checked there.
+        }
         if let Some((data, peer, None)) = to {
             // SAFETY: borrowed for the call, which waits for it or drops it.
             posted = unsafe { self.post(peer, data, label) };
@@ -231,7 +234,6 @@ impl NodeComm<'_> {
     pub fn send<T: Element>(&mut self, data: &[T], to: usize) {
         let call = NodeCall::of::<T>("send", data.len()).with("to rank", to);
         if let Some(mut steps) = self.aside(call) {
-            steps.comm.check();
             steps.check_peer(to);
             let label = steps.message_label();
             return steps.exchange(Some((data, to)), None, label);
@@ -252,7 +254,6 @@ impl NodeComm<'_> {
     pub fn recv<T: Element>(&mut self, data: &mut [T], from: usize) {
         let call = NodeCall::of::<T>("recv", data.len()).with("from rank", from);
         if let Some(mut steps) = self.aside(call) {
-            steps.comm.check();
             steps.check_peer(from);
             let label = steps.message_label();
             return steps.exchange(None, Some((data, from)), label);
@@ -275,7 +276,6 @@ impl NodeComm<'_> {
     pub fn exchange<T: Element>(&mut self, send: &[T], to: usize, recv: &mut [T], from: usize) {
         let call = NodeCall::of::<T>("exchange", send.len()).with("to rank", to);
         if let Some(mut steps) = self.aside(call) {
-            steps.comm.check();
             if to == steps.group.rank && from == to {
                 steps.check_len("the output", recv.len(), Some(send.len()));
                 return recv.copy_from_slice(send);

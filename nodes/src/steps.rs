@@ -94,6 +94,7 @@ impl<'s> Steps<'s> {
     /// Ends the run: an argument is wrong.
     #[cold]
     pub(crate) fn refuse(&mut self, what: String) -> ! {
+        self.comm.check(); // Whether it may make calls at all.
         let (rank, site) = (self.group.rank, self.call.site());
         self.end(Error::Argument { rank, site, what })
     }

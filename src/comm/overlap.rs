@@ -75,7 +75,7 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
     /// operator's type.
     ///
-    /// **Order.** That of [`Order::Fixed`], always. (Through
+    /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always. (Through
     /// a view with a forced algorithm the work is done first, and then the
     /// all-reduce by that algorithm.)
     ///
