@@ -7,6 +7,8 @@ mod misuse;
 
 use phalanx::{Error, Team, op};
 use phalanx_nodes::NodeComm;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -496,4 +498,65 @@ fn threads_of_the_callers_own() {
             });
         }
     });
+}
+
+/// The public methods of `owner` in the sources of `folder`.
+fn methods(folder: &str, owner: &str) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let mut found = BTreeSet::new();
+    for file in files.filter(|file| file.extension().is_some_and(|it| it == "rs")) {
+        let (mut inside, text) = (false, std::fs::read_to_string(file).unwrap());
+        for line in text.lines() {
+            if line.starts_with("impl") || line == "}" {
+                let of = line.split([' ', '<']).find(|&word| word == owner);
+                inside = of.is_some() && !line.contains(" for ");
+            }
+            if let Some(rest) = line.strip_prefix("    pub fn ").filter(|_| inside) {
+                found.insert(rest.split(['(', '<']).next().unwrap_or_default().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// A method of a communicator is one of several nodes' too, or needs the memory of one.
+#[test]
+fn every_method_is_there_or_needs_shared_memory() {
+    const OF_ONE_NODE: [&str; 24] = [
+        "cheapest",
+        "ghosts",
+        "ghosts_of_columns",
+        "groups",
+        "hypercube",
+        "mesh",
+        "mesh_of",
+        "neighborhood",
+        "own_memory",
+        "probe",
+        "recv_owned",
+        "recv_tagged",
+        "recv_vec",
+        "requests",
+        "ring",
+        "send_owned",
+        "send_tagged",
+        "shared",
+        "shared_atomic",
+        "shared_from",
+        "tree",
+        "try_probe",
+        "with",
+        "with_mesh",
+    ];
+    let mut of_one = methods("../src/comm", "Comm");
+    of_one.extend(methods("../src/comm/neighborhood", "Comm"));
+    of_one.extend(methods("../src/comm/requests", "Comm"));
+    assert!(of_one.len() > 60, "{of_one:?}");
+    let of_several = methods("src", "NodeComm");
+    let lacks: Vec<_> = of_one.difference(&of_several).map(String::as_str).collect();
+    assert_eq!(lacks, OF_ONE_NODE);
+    let (of_one, of_several) = (methods("../src/comm", "Cart"), methods("src", "NodeCart"));
+    assert!(of_one.len() > 8, "{of_one:?}");
+    assert_eq!(of_one.difference(&of_several).collect::<Vec<_>>(), [""; 0]);
 }
