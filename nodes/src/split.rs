@@ -21,9 +21,8 @@ impl Steps<'_> {
     fn make_groups(&mut self, groups: &[Vec<usize>]) -> Nets {
         let (net, since) = (&*self.group.net, Instant::now());
         let limit = raw::deadline(self.comm);
-        let comm = &mut *self.comm;
         let mut pause = || {
-            comm.check();
+            self.heard(|steps| steps.comm.check());
             match limit.filter(|&limit| since.elapsed() > limit) {
                 Some(limit) => Err(NetError::new(format!("has waited {limit:?} for other nodes"))),
                 None => Ok(()),

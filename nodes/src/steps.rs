@@ -12,7 +12,9 @@ use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
 use phalanx::{Comm, Element, Error, Order, raw};
 use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// Bytes of a call in words that are shown to other nodes.
 const WORDS: usize = 256;
@@ -143,13 +145,31 @@ impl<'s> Steps<'s> {
         }
     }
 
+    /// Makes a wait. Before a panic leaves it, it says why the run has ended: a transfer that is
+    /// dropped then may end the job without a word.
+    pub(crate) fn heard<R>(&mut self, wait: impl FnOnce(&mut Self) -> R) -> R {
+        catch_unwind(AssertUnwindSafe(|| wait(self))).unwrap_or_else(|payload| {
+            // Whoever has failed is about to say why.
+            let since = Instant::now();
+            let mut cause = raw::cause(self.comm);
+            while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
+                std::thread::yield_now();
+                cause = raw::cause(self.comm);
+            }
+            self.job.fail(&cause.unwrap_or_else(|| "a rank has failed".to_string()));
+            resume_unwind(payload)
+        })
+    }
+
     /// Waits for a transfer, or ends the run.
     pub(crate) fn wait(&mut self, mut pending: Box<dyn Pending>) {
         let mut error = None;
-        let waited = raw::wait_outside(self.comm, "other nodes", &mut || {
-            pending.test().unwrap_or_else(|e| {
-                error = Some(e);
-                true
+        let waited = self.heard(|steps| {
+            raw::wait_outside(steps.comm, "other nodes", &mut || {
+                pending.test().unwrap_or_else(|e| {
+                    error = Some(e);
+                    true
+                })
             })
         });
         if let Some(e) = error {
@@ -284,7 +304,7 @@ impl<'s> Steps<'s> {
 
     /// Ends the job: the nodes are in different calls. All of them come here.
     #[cold]
-    fn disagree(&mut self, second: Option<Box<dyn Pending>>) -> ! {
+    fn disagree(&mut self, _second: Option<Box<dyn Pending>>) -> ! {
         let (nodes, node) = (self.nodes(), self.node());
         let said = self.call.site().to_string();
         let mut mine = vec![0u8; WORDS];
@@ -317,8 +337,7 @@ impl<'s> Steps<'s> {
             }
             None => "the nodes' calls differ (in counts, order, or how many came before)".into(),
         };
-        // Not dropped: it may write until the job has ended.
-        std::mem::forget(second);
+        // (The other transfer is dropped behind that: it may write until the job has ended.)
         self.fail(&what)
     }
 
