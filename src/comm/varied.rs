@@ -218,9 +218,8 @@ impl Comm {
         }
     }
 
-    /// The same on several nodes, or by a forced topology: the lengths travel first. `way` sends
-    /// the elements, as `Some`, once it is known how many each rank has for this one; none, if it
-    /// takes nothing.
+    /// The same by a forced topology: the lengths travel first. `way` sends the elements, as
+    /// `Some`, once it is known how many each rank has for this one; none, if it takes nothing.
     #[cold]
     pub(super) fn collect_in_two<T: Element>(
         &mut self,
@@ -244,8 +243,8 @@ impl Comm {
         }
     }
 
-    /// Whether blocks of different lengths go by the library's rules, on one node: no model of a
-    /// machine's levels knows them.
+    /// Whether blocks of different lengths go by the library's rules: no model of a machine's
+    /// levels knows them.
     #[inline(always)]
     pub(super) fn goes_by_rules(&self) -> bool {
         self.is_auto() || self.goes_by_levels()

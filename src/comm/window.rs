@@ -66,8 +66,7 @@ impl Comm {
     /// **Cost** as [`with_peers`](Comm::with_peers), and the memory: once.
     ///
     /// # Errors
-    /// These end the run: more elements than there is memory for; ranks on several nodes, which
-    /// share no memory.
+    /// More elements than there is memory for end the run.
     ///
     /// # Examples
     /// A vector in blocks, read by global index:

@@ -117,8 +117,7 @@ impl Comm {
     ///
     /// # Errors
     /// An index that is no element's, or a distribution among another number of ranks, ends the
-    /// run, as do distributions by which an owner has fewer elements than a reader believes. On
-    /// several nodes there are no plans: it is an error.
+    /// run, as do distributions by which an owner has fewer elements than a reader believes.
     ///
     /// # Examples
     /// Any distribution will do:

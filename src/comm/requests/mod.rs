@@ -133,9 +133,6 @@ impl Comm {
     /// **If `f` panics** while a request is open the run ends, with that panic; the rank unwinds
     /// when no other reaches its buffers any more.
     ///
-    /// # Errors
-    /// On several nodes it ends the run: calls between nodes are not started.
-    ///
     /// # Examples
     /// ```
     /// use phalanx::op;
