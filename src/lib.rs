@@ -80,7 +80,6 @@ pub mod machine;
 mod mailbox;
 mod mix;
 
-pub mod net;
 pub mod op;
 mod order;
 pub mod placement;

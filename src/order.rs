@@ -48,7 +48,7 @@ pub enum Order {
 /// That is the tree of [`Order::Fixed`]: pairs of neighbours level by level,
 /// what is left over moves up.
 #[inline(always)]
-pub(crate) const fn left_half(n: usize) -> usize {
+pub const fn left_half(n: usize) -> usize {
     debug_assert!(n > 1);
     1 << (n - 1).ilog2()
 }

@@ -25,7 +25,7 @@ mod outcome;
 #[path = "../peers/program.rs"]
 pub(crate) mod program;
 mod random;
-mod spmd;
+pub(crate) mod spmd;
 pub(crate) mod threads;
 
 pub(crate) use self::class::Class;

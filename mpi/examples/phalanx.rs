@@ -6,9 +6,10 @@
 //! PHALANX_THREADS ranks on each node, or `-p` on all together; PHALANX_LANES=1: lanes.
 //! Exit codes as of the tool: 1 a result is wrong, 2 wrong arguments.
 
-use phalanx::{Builder, Comm, Error, Team};
+use phalanx::{Builder, Error, Team};
 use phalanx_bench::{Launch, Measure, Nodes};
 use phalanx_mpi::Cluster;
+use phalanx_nodes::NodeComm;
 use std::process::ExitCode;
 
 /// By MPI's launcher.
@@ -39,7 +40,7 @@ impl Nodes for Joined {
         self.0.nodes()
     }
 
-    fn run(&self, f: &(dyn Fn(&mut Comm) + Sync)) -> Result<(), Error> {
+    fn run(&self, f: &(dyn Fn(&mut NodeComm<'_>) + Sync)) -> Result<(), Error> {
         self.0.run(f).map(|_| ())
     }
 }

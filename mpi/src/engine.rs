@@ -10,7 +10,7 @@
 
 use crate::raw::{self, Handle, Request, check};
 use mpi::ffi;
-use phalanx::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
+use phalanx_nodes::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -266,7 +266,9 @@ unsafe impl Net for Engine {
                 }
                 Transfer::AllGather { all, counts } => {
                     let (begins, total) = (starts(counts), counts.iter().sum::<usize>());
-                    if total <= self.calls.piece {
+                    if total == 0 {
+                        // Where nothing is may be the address that Open MPI takes for "in place".
+                    } else if total <= self.calls.piece {
                         let ints = |x: &[usize]| x.iter().map(|&n| n as c_int).collect();
                         let (mut lens, places): (Vec<c_int>, Vec<c_int>) =
                             (ints(counts), ints(&begins));

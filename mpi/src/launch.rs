@@ -3,7 +3,7 @@
 use crate::engine::{Calls, FAILED};
 use crate::raw;
 use phalanx::machine::Machine;
-use phalanx::net::{Net, NetError, Transfer};
+use phalanx_nodes::net::{Net, NetError, Transfer};
 use std::env;
 use std::fs::File;
 use std::io::Read;

@@ -2,7 +2,7 @@
 //!
 //! A process is a *node*: its ranks are threads, which exchange as ever, in place
 //! and through mailboxes. Between processes goes MPI, whichever the cluster has.
-//! The closure sees one [`Comm`] of all ranks of all nodes, numbered by node, then
+//! The closure sees one [`NodeComm`] of all ranks of all nodes, numbered by node, then
 //! by thread.
 //!
 //! ```no_run
@@ -46,8 +46,9 @@ mod raw;
 
 use engine::{Calls, Engine};
 use mpi::Threading;
-use phalanx::net::Net;
-use phalanx::{Comm, Error, Team, Wait};
+use phalanx::{Error, Team, Wait};
+pub use phalanx_nodes::NodeComm;
+use phalanx_nodes::net::Net;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -66,7 +67,7 @@ use std::time::{Duration, Instant};
 /// assert_eq!(sizes[0], (1, sizes.len()));
 /// # Ok::<(), phalanx::Error>(())
 /// ```
-pub fn run<R: Send>(f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+pub fn run<R: Send>(f: impl Fn(&mut NodeComm<'_>) -> R + Sync) -> Result<Vec<R>, Error> {
     builder().build()?.run(f)
 }
 
@@ -189,7 +190,7 @@ impl Builder {
     /// message.
     ///
     /// # Errors
-    /// [`Error::Network`] if MPI cannot do what is asked; else as
+    /// [`Error::Outside`] if MPI cannot do what is asked; else as
     /// [`phalanx::Builder::build`].
     ///
     /// ```
@@ -218,16 +219,16 @@ impl Builder {
     /// });
     /// # Ok::<(), phalanx::Error>(())
     /// ```
-    pub fn external(self) -> Result<Vec<Comm>, Error> {
+    pub fn external(self) -> Result<Vec<NodeComm<'static>>, Error> {
         let (net, team) = self.prepare()?;
-        team.external_across(&net)
+        phalanx_nodes::external_across(team, &net)
     }
 
     fn prepare(self) -> Result<(Arc<dyn Net>, phalanx::Builder), Error> {
         let variable = || std::env::var("PHALANX_LANES").is_ok_and(|lanes| lanes == "1");
         let lanes_asked = self.lanes.unwrap_or_else(variable);
         let start = start(lanes_asked);
-        let wrong = |e: phalanx::net::NetError| wrong(e.to_string());
+        let wrong = |e: phalanx_nodes::net::NetError| wrong(e.to_string());
         if !start.serialized {
             return Err(wrong_text("MPI was initialised with less than MPI_THREAD_SERIALIZED"));
         }
@@ -281,7 +282,7 @@ impl Builder {
         Ok((net, team))
     }
 
-    fn share(&self, net: &Engine) -> Result<launch::Share, phalanx::net::NetError> {
+    fn share(&self, net: &Engine) -> Result<launch::Share, phalanx_nodes::net::NetError> {
         let variable = std::env::var("PHALANX_THREADS").ok().and_then(|n| n.parse().ok());
         let (nodes, node) = (net.nodes(), net.node());
         let of_all = self.ranks.map(|all| all * (node + 1) / nodes - all * node / nodes);
@@ -294,7 +295,7 @@ impl Builder {
 }
 
 fn wrong(what: String) -> Error {
-    Error::Network { rank: 0, site: None, what }
+    Error::Outside { rank: 0, site: None, what }
 }
 
 fn wrong_text(what: &str) -> Error {
@@ -359,7 +360,7 @@ impl Cluster {
     }
 
     /// Runs `f` on all ranks of all nodes, which all call this; returns what this
-    /// node's ranks returned. See [`Team::run_across`].
+    /// node's ranks returned. See [`phalanx_nodes::run_across`].
     ///
     /// # Errors
     /// On one node as [`Team::run`]. On several it does not return then: the job
@@ -371,9 +372,9 @@ impl Cluster {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
-    pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+    pub fn run<R: Send>(&self, f: impl Fn(&mut NodeComm<'_>) -> R + Sync) -> Result<Vec<R>, Error> {
         let outer = IN_A_RUN.swap(true, SeqCst);
-        let result = self.team.run_across(&self.net, f);
+        let result = phalanx_nodes::run_across(&self.team, &self.net, f);
         IN_A_RUN.store(outer, SeqCst);
         result
     }
@@ -443,7 +444,7 @@ fn at_exit(code: Option<std::ffi::c_int>) {
         }
         let since = Instant::now();
         let mut limit = || match PANICKED.load(SeqCst) && since.elapsed() > GRACE {
-            true => Err(phalanx::net::NetError::new("a panic outside of a run")),
+            true => Err(phalanx_nodes::net::NetError::new("a panic outside of a run")),
             false => {
                 std::thread::sleep(Duration::from_micros(100));
                 Ok(())

@@ -3,7 +3,7 @@
 //! All `unsafe` of this package but the start of transfers is here.
 
 use mpi::ffi::{self, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request};
-use phalanx::net::{NetError, NetFold, NetNumber};
+use phalanx_nodes::net::{NetError, NetFold, NetNumber};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 

@@ -6,10 +6,11 @@
 //! `cargo test --test mpi [WORD]` runs those whose name has the word. Without a
 //! launcher it skips, and says so.
 
-#[path = "../../tests/across/battery.rs"]
+#[path = "../../nodes/tests/across/battery.rs"]
 mod battery;
 
-use phalanx::{Comm, op};
+use phalanx::op;
+use phalanx_nodes::NodeComm;
 use std::io::Read;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -69,6 +70,7 @@ const CASES: &[Case] = &[
     Case { name: "exit", threads: &[1, 2], run: exits, expect: Bad("ended inside of a run") },
     Case { name: "killed", threads: &[1, 2], run: killed, expect: Bad("") },
     Case { name: "differ", threads: &[1, 2], run: differ, expect: Bad("between nodes") },
+    Case { name: "on-a-node", threads: &[2, 1], run: on_a_node, expect: Bad("root 7 is no rank") },
     Case { name: "returns", threads: &[1, 1], run: returns, expect: Bad("the end of the closure") },
     Case { name: "deadline", threads: &[1, 2], run: late, expect: Bad("the team's deadline") },
     Case {
@@ -97,7 +99,7 @@ fn builder() -> phalanx_mpi::Builder {
     phalanx_mpi::builder().threads(threads())
 }
 
-fn on(builder: phalanx_mpi::Builder, f: impl Fn(&mut Comm) + Sync) {
+fn on(builder: phalanx_mpi::Builder, f: impl Fn(&mut NodeComm) + Sync) {
     let cluster = builder.build().unwrap();
     cluster.run(f).unwrap();
     println!("ok node {}", cluster.node());
@@ -203,6 +205,21 @@ fn differ() {
         match comm.node() {
             0 => comm.all_reduce(&mut x, op::Sum),
             _ => comm.broadcast(&mut x, 0),
+        }
+    });
+}
+
+/// A call of one node's ranks fails while another of them waits for the network.
+fn on_a_node() {
+    on(builder(), |comm| {
+        let mut of_node = comm.split_by_node();
+        match comm.rank() {
+            0 => comm.recv(&mut [0u8], 2),
+            1 => {
+                std::thread::sleep(Duration::from_millis(300));
+                of_node.broadcast(&mut [0u8], 7);
+            }
+            _ => std::thread::sleep(Duration::from_secs(20)),
         }
     });
 }

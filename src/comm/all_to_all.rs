@@ -139,7 +139,7 @@ impl Comm {
     /// **Must agree on all ranks:** the element type.
     ///
     /// **Cost** as there, in one step, for the counts travel with the data; and the memory of the
-    /// result. On several nodes, or on a forced topology: an all-to-all of the counts before.
+    /// result. On a forced topology: an all-to-all of the counts before.
     ///
     /// # Errors
     /// Counts that do not sum to `send.len()`, or are not one per rank, end the run.

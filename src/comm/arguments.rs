@@ -17,8 +17,7 @@ impl Comm {
         at: &'static Location<'static>,
         len: usize,
     ) -> bool {
-        // There are at least as many ranks on all nodes as on this one.
-        let is_rank = rank < self.port.size() || rank < self.size();
+        let is_rank = rank < self.port.size();
         if !is_rank {
             self.refuse_rank(what, rank, sig, at, len);
         }

@@ -125,9 +125,7 @@ impl Comm {
         if self.roster.is_some() && !Thread::here().is_in(world, run) {
             return;
         }
-        let rank = if self.spans_nodes() { self.rank() } else { member };
-        let error = Error::Cancelled { rank: Some(rank) };
-        self.end_job(Some(&error.to_string()));
+        let error = Error::Cancelled { rank: Some(member) };
         discard(world.poison(run, member, Some(error)));
     }
 

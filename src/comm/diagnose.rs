@@ -142,8 +142,7 @@ impl Comm {
         let foreign = ForeignCall::of(at).or_else(noted);
         let call = sig.words_as(foreign.map_or(sig.call, |it| it.function), len, None);
         let site = CallSite { call, at: foreign.map_or(at.into(), Into::into) };
-        let rank = if self.spans_nodes() { self.rank() } else { member };
-        self.end_run(Error::Argument { rank, site, what }, None);
+        self.end_run(Error::Argument { rank: member, site, what }, None);
     }
 
     /// Ends the run after a wait that ended badly.
@@ -172,7 +171,6 @@ impl Comm {
         match first.or_else(|| self.explain(stop)) {
             Some(error) => self.end_run(error, Some(comm)),
             None => {
-                self.end_job(None);
                 self.port.quiesce();
                 let (world, run) = (self.port.fabric().world(), self.port.run());
                 // A rank that fails makes its memory safe, and so ends the run, before it says
@@ -195,7 +193,6 @@ impl Comm {
     pub(super) fn go_out(&mut self, of: (u64, u64)) {
         let what = "another run that its thread is in has ended with an error";
         let text = Error::Stale { what }.to_string();
-        self.end_job(Some(&text));
         let fabric = self.port.fabric();
         let member = fabric.member(self.port.rank());
         drop(fabric.world().poison(self.port.run(), member, Some(Error::Stale { what })));
@@ -209,7 +206,6 @@ impl Comm {
     /// ranks of that communicator disagree.
     pub(super) fn end_run(&mut self, error: Error, comm: Option<u64>) {
         let message = error.to_string();
-        self.end_job(Some(&message));
         let world = self.port.fabric().world();
         let me = self.port.fabric().member(self.port.rank());
         let late = world.poison(self.port.run(), me, Some(error));
@@ -240,7 +236,6 @@ impl Comm {
         let (fabric, run) = (self.port.fabric(), self.port.run());
         let world = fabric.world();
         if self.roster.is_some() || here.catches(world, run) {
-            self.end_job(Some(text));
             // The run that it belongs to must not end well without this call. (If
             // it is over, this does nothing.)
             let member = fabric.member(self.port.rank());

@@ -217,7 +217,7 @@ impl Comm {
             self.nothing_to_return();
         }
         let values = values.map(Vectorised);
-        if N > 0 && self.size() == 2 && !self.spans_nodes() {
+        if N > 0 && self.size() == 2 {
             let cut = if self.rank() == 0 { len } else { offset };
             if cut.is_multiple_of(BLOCK) {
                 return self.whole_of_halves(sig, at, &values, op, offset);
@@ -227,9 +227,6 @@ impl Comm {
             }
         }
         let parts = values.map(|x| Partial::new(&x, offset, op));
-        if self.spans_nodes() {
-            return self.whole_wide(sig, at, parts.into(), op);
-        }
         let params = params_of(N, len);
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
@@ -253,7 +250,7 @@ where
 
 /// Values whose lanes are combined with the vectors of the processor at hand. The same bits: the
 /// lanes are part of the definition, and Rust never contracts a multiplication and an addition.
-struct Vectorised<V>(V);
+pub(crate) struct Vectorised<V>(pub(crate) V);
 
 impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
     fn len(&self) -> usize {

@@ -7,7 +7,6 @@ use crate::element::Element;
 use crate::error::{Error, ForeignCall};
 use crate::exec::{Call, ForeignOperator, Kernel, Partition};
 use crate::fabric::{CatchScope, CommState, Entered, Signature, Thread};
-use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
@@ -340,7 +339,7 @@ impl Comm {
             Operation::Shift => 10,
             other => unreachable!("{other} has a way of its own"),
         }];
-        let combined = (Kernel::mover::<T>(), true, None);
+        let combined = (Kernel::mover::<T>(), true, false);
         // SAFETY: passed on.
         unsafe { self.reduction_by(operation, sig, cut, parameter, memory, combined) }
     }
@@ -362,7 +361,7 @@ impl Comm {
             Operation::ExclusiveScan => ReductionMemory { input: std::ptr::null(), ..memory },
             _ => memory,
         };
-        let combined = (Kernel::foreign(op), op.commutative, None);
+        let combined = (Kernel::foreign(op), op.commutative, false);
         // SAFETY: passed on.
         unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
     }
@@ -378,7 +377,7 @@ impl Comm {
         cut: ReductionCut<'_>,
         root: usize,
         ReductionMemory { input, output }: ReductionMemory,
-        (kernel, commutative, built_in): (Kernel<'_>, bool, Option<(NetNumber, NetFold)>),
+        (kernel, commutative, built_in): (Kernel<'_>, bool, bool),
     ) {
         let at = Location::caller();
         let partition = match cut {

@@ -291,9 +291,8 @@ impl Comm {
     ///
     /// **Cost** up to 1000 bytes of a rank one step, everybody to everybody (gates); more stays
     /// where it is, and every rank copies it from there. The lengths travel with the data; and
-    /// there is the memory of the result. On several nodes, or on a forced topology: an all-gather
-    /// of the lengths before. To look at the other ranks' data without any copy:
-    /// [`with_peers`](Comm::with_peers).
+    /// there is the memory of the result. On a forced topology: an all-gather of the lengths
+    /// before. To look at the other ranks' data without any copy: [`with_peers`](Comm::with_peers).
     ///
     /// # Errors
     /// None but those of any call.

@@ -1,6 +1,6 @@
 //! The whole of a distributed array, at one rank.
 
-use super::{Cart, Peers};
+use super::Cart;
 use crate::dist::{Halo, MAX_DIMENSIONS};
 use crate::element::Element;
 use crate::fabric::Signature;
@@ -8,11 +8,20 @@ use crate::topology::{Cartesian, DisplayExtents};
 use std::panic::Location;
 
 /// What a rank says of its part.
-#[derive(Clone, Copy)]
-struct FieldPart {
+#[derive(Clone, Copy, Debug)]
+pub struct FieldPart {
     halo: Halo,
     grid: [usize; MAX_DIMENSIONS],
     root: usize,
+}
+
+impl FieldPart {
+    /// A part of this shape, of an array on `grid` that `root` gets.
+    pub fn new(halo: Halo, grid: &Cartesian, root: usize) -> Self {
+        let mut dims = [1; MAX_DIMENSIONS];
+        dims[..grid.dims().len()].copy_from_slice(grid.dims());
+        FieldPart { halo, grid: dims, root }
+    }
 }
 
 impl Cart<'_> {
@@ -28,8 +37,7 @@ impl Cart<'_> {
     /// **Must agree on all ranks:** the element type, `root`, the grid.
     ///
     /// **Cost** two views ([`with_peers`](crate::Comm::with_peers)); the root copies each cell
-    /// once, out of the owner's array, while the others wait. On several nodes each node gets a
-    /// copy of all parts.
+    /// once, out of the owner's array, while the others wait.
     ///
     /// # Errors
     /// These end the run: a `root` that is no rank, a field that is not of the halo's length, a
@@ -86,9 +94,10 @@ impl Cart<'_> {
         if !comm.check_len("the field", field.len(), Some(halo.len()), sig, at, field.len()) {
             return None;
         }
-        let mut own = FieldPart { halo: *halo, grid: [1; MAX_DIMENSIONS], root };
-        own.grid[..dims].copy_from_slice(grid.dims());
-        let parts = comm.show_all(&SHAPE, at, &[own], |all| fitting(grid, &own, &all));
+        let own = FieldPart::new(*halo, grid, root);
+        let parts = comm.show_all(&SHAPE, at, &[own], |all| {
+            fitting_fields(grid, &own, &all.iter().flatten().copied().collect::<Vec<_>>())
+        });
         let halos = match parts {
             Ok(halos) => halos,
             Err(what) => {
@@ -97,17 +106,18 @@ impl Cart<'_> {
             }
         };
         let is_root = comm.rank() == root;
-        comm.show_all(sig, at, field, |fields| is_root.then(|| whole(grid, &halos, &fields)))
+        comm.show_all(sig, at, field, |fields| {
+            is_root.then(|| whole_field(grid, &halos, |rank| &fields[rank]))
+        })
     }
 }
 
 /// Every rank's shape, if the parts make up one array; or what is wrong.
-fn fitting(
+pub fn fitting_fields(
     grid: &Cartesian,
     own: &FieldPart,
-    all: &Peers<'_, FieldPart>,
+    parts: &[FieldPart],
 ) -> Result<Vec<Halo>, String> {
-    let parts: Vec<FieldPart> = all.iter().flatten().copied().collect();
     let coordinates: Vec<Vec<usize>> = (0..parts.len()).map(|r| grid.coordinates(r)).collect();
     for (rank, part) in parts.iter().enumerate() {
         if part.root != own.root {
@@ -137,7 +147,11 @@ fn fitting(
 }
 
 /// The own cells of parts that fit, one row of the whole array after the other.
-fn whole<T: Element>(grid: &Cartesian, halos: &[Halo], fields: &Peers<'_, T>) -> Vec<T> {
+pub fn whole_field<'f, T: Element>(
+    grid: &Cartesian,
+    halos: &[Halo],
+    field: impl Fn(usize) -> &'f [T],
+) -> Vec<T> {
     let dims = grid.dims();
     let last = dims.len() - 1;
     let rank_at = |at: &[usize]| at.iter().zip(dims).fold(0, |rank, (c, n)| rank * n + c);
@@ -169,7 +183,7 @@ fn whole<T: Element>(grid: &Cartesian, halos: &[Halo], fields: &Peers<'_, T>) ->
             let n = halos[rank].extents()[last];
             if n > 0 {
                 let from = halos[rank].index(&cell);
-                all.extend_from_slice(&fields[rank][from..from + n]);
+                all.extend_from_slice(&field(rank)[from..from + n]);
             }
         }
     }

@@ -22,6 +22,13 @@ impl<'a, T> Global<'a, T> {
         Global { peers, starts }
     }
 
+    /// Calls `f` with the vector that these slices are, one after the other.
+    #[doc(hidden)]
+    pub fn of<R>(peers: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>) -> R) -> R {
+        let starts = starts(peers.iter().map(<[T]>::len));
+        f(Global::new(peers, &starts))
+    }
+
     /// Elements in all.
     ///
     /// ```
@@ -124,6 +131,21 @@ pub struct Spread<'a, T, D> {
     distribution: &'a D,
 }
 
+impl<'a, T, D: Distribution> Spread<'a, T, D> {
+    /// Of slices that are as long as `distribution` says; else it panics.
+    #[doc(hidden)]
+    pub fn of(peers: Peers<'a, T>, distribution: &'a D) -> Self {
+        for (rank, part) in peers.iter().enumerate() {
+            let (n, wanted) = (part.len(), distribution.count(rank));
+            assert!(
+                n == wanted,
+                "rank {rank} shows {n} elements; by this rank's distribution it has {wanted}"
+            );
+        }
+        Spread { peers, distribution }
+    }
+}
+
 impl<T: Element, D: Distribution> Index<usize> for Spread<'_, T, D> {
     type Output = T;
 
@@ -173,10 +195,7 @@ impl Comm {
         f: impl for<'a> FnOnce(Global<'a, T>) -> R,
     ) -> R {
         let sig = const { &Signature::of::<T>("with_global", "") };
-        self.show_all(sig, Location::caller(), mine, |peers| {
-            let starts = starts(peers.iter().map(<[T]>::len));
-            f(Global::new(peers, &starts))
-        })
+        self.show_all(sig, Location::caller(), mine, |peers| Global::of(peers, f))
     }
 
     /// [`with_peers`](Comm::with_peers) under the global indices of a
@@ -224,15 +243,6 @@ impl Comm {
         if !good {
             self.nothing_to_return();
         }
-        self.show_all(sig, at, mine, |peers| {
-            for (rank, part) in peers.iter().enumerate() {
-                let (n, wanted) = (part.len(), distribution.count(rank));
-                assert!(
-                    n == wanted,
-                    "rank {rank} shows {n} elements; by this rank's distribution it has {wanted}"
-                );
-            }
-            f(Spread { peers, distribution })
-        })
+        self.show_all(sig, at, mine, |peers| f(Spread::of(peers, distribution)))
     }
 }

@@ -12,8 +12,7 @@
 //! posted, and are not written again in the call. So no cell is written while
 //! it is read.
 
-use super::halo_plan::{Face, HaloPlan, HaloShape, digest_of};
-use super::nodes::Wire;
+use super::halo_plan::{Face, HaloPlan, HaloShape};
 use super::{Cart, Comm};
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::element::Element;
@@ -22,7 +21,6 @@ use crate::fabric::{
     WordBytes,
 };
 use crate::topology::Cartesian;
-use std::mem::MaybeUninit;
 use std::panic::Location;
 
 /// What a message of the exchange describes.
@@ -155,9 +153,6 @@ impl Cart<'_> {
             return None;
         }
         let Cart { comm, grid, number, .. } = self;
-        if comm.spans_nodes() {
-            return swap_across(comm, sig, at, grid, fields, halo, work);
-        }
         let (fields_count, element) = (fields.len(), size_of::<T>());
         let shape = HaloShape { grid: *number, fields: fields_count, element, halo };
         let fits = |plan: &HaloPlan| fields.iter().all(|field| field.len() == plan.len);
@@ -211,107 +206,6 @@ fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<Stri
         return Some(format!("a field has {len} elements; {halo:?} has {wanted}"));
     }
     halo.problem()
-}
-
-/// [`Cart::swap`] on several nodes.
-#[cold]
-fn swap_across<T: Element, R>(
-    comm: &mut Comm,
-    sig: &'static Signature,
-    at: &'static Location<'static>,
-    grid: &Cartesian,
-    fields: &mut [&mut [T]],
-    halo: &Halo,
-    work: impl FnOnce(&[T]) -> R,
-) -> Option<R> {
-    if let Some(what) = problem(fields, halo, grid) {
-        comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
-        return None;
-    }
-    let params = params_of(fields.len(), halo.len(), digest_of(grid));
-    comm.enter(sig, at, params).then(|| across(comm, sig, at, grid, fields, halo, work))
-}
-
-/// The exchange on several nodes: faces are packed into messages, those to ranks of
-/// this node too.
-fn across<T: Element, R>(
-    comm: &mut Comm,
-    sig: &'static Signature,
-    at: &'static Location<'static>,
-    grid: &Cartesian,
-    fields: &mut [&mut [T]],
-    halo: &Halo,
-    work: impl FnOnce(&[T]) -> R,
-) -> R {
-    let (rank, count) = (comm.rank(), fields.len());
-    let addresses: Vec<*mut u8> = fields.iter_mut().map(|f| f.as_mut_ptr().cast()).collect();
-    let shown = Shown { fields: addresses.as_ptr(), halo };
-    let len_of = |dim: usize, sides: [bool; 2]| {
-        let faces = usize::from(sides[0]) + usize::from(sides[1]);
-        size_of::<u64>() + halo.face_cells(dim) * faces * count * size_of::<T>()
-    };
-    let post = |wire: &mut Wire<'_, '_>, sent: &mut Vec<_>, dim: usize| {
-        let (before, after) = grid.shift(rank, dim, 1);
-        let both = before == after;
-        for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
-            let Some(peer) = peer.filter(|&peer| sides != [false; 2] && peer != rank) else {
-                continue;
-            };
-            let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
-            // SAFETY: fields of the halo's shape, borrowed for the call; there is
-            // room for digest and faces, which `sent` keeps until the wire has
-            // finished, or is dropped.
-            unsafe {
-                pack::<T>(&shown, count, dim, sides, body.as_mut_ptr().cast());
-                let (at, bytes) = (body.as_ptr().cast(), body.len());
-                sent.push(body);
-                wire.post(peer, at, bytes, 1);
-            }
-        }
-    };
-    let take = |wire: &mut Wire<'_, '_>, dim: usize| {
-        let (before, after) = grid.shift(rank, dim, 1);
-        let both = before == after;
-        for (peer, sides) in [(before, [true, both]), (after, [false, !both])] {
-            let Some(peer) = peer.filter(|_| sides != [false; 2]) else { continue };
-            if peer == rank {
-                // SAFETY: as above; own cells and halo are disjoint.
-                unsafe { fill::<T>(&shown, &shown, count, dim, sides) };
-                continue;
-            }
-            let mut body = vec![MaybeUninit::<u8>::uninit(); len_of(dim, sides)];
-            // SAFETY: as many bytes, of faces of T, packed by the neighbour.
-            let fits = unsafe {
-                wire.take(peer, body.as_mut_ptr().cast(), body.len(), 1);
-                unpack::<T>(&shown, count, dim, sides, body.as_ptr().cast())
-            };
-            if !fits {
-                wire.differs(peer, &halo.misfit_with_unknown(dim));
-            }
-        }
-    };
-    let mut work = Some(|| match &addresses[..] {
-        [] => work(&[]),
-        // SAFETY: the field; until `work` is over nobody writes.
-        [first, ..] => work(unsafe { std::slice::from_raw_parts(first.cast::<T>(), halo.len()) }),
-    });
-    let dims: Vec<usize> = (0..halo.dimensions()).filter(|&d| halo.widths()[d] > 0).collect();
-    let mut result = None;
-    comm.messages_wide(sig, at, count, |wire, sent| {
-        if !halo.corners() {
-            dims.iter().for_each(|&dim| post(wire, sent, dim));
-            result = work.take().map(|work| work());
-        }
-        for &dim in &dims {
-            if halo.corners() {
-                post(wire, sent, dim);
-                result = result.take().or_else(|| work.take().map(|work| work()));
-            }
-            take(wire, dim);
-        }
-    });
-    let result = result.or_else(|| work.take().map(|work| work()));
-    result.expect("the work is done once")
 }
 
 /// The exchange.
@@ -592,68 +486,6 @@ unsafe fn fill<T: Element>(
             unsafe { boxes.copy(a.cast::<T>(), b.cast::<T>()) };
         }
     }
-}
-
-/// Writes the digest to `body`, and behind it the faces that the neighbour has
-/// in its halo before and after (as `sides` says) along `dim`.
-///
-/// # Safety
-/// - As [`fill`]'s for the own side.
-/// - There is room for them.
-unsafe fn pack<T: Element>(own: &Shown, count: usize, dim: usize, sides: [bool; 2], body: *mut u8) {
-    // SAFETY: by the contract.
-    let halo = unsafe { &*own.halo };
-    // SAFETY: as above.
-    unsafe { body.cast::<u64>().write_unaligned(halo.digest(dim)) };
-    let mut to = body.wrapping_add(size_of::<u64>());
-    for field in 0..count {
-        // SAFETY: one of `count` addresses.
-        let at = unsafe { *own.fields.add(field) }.cast::<T>();
-        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
-            let face = halo.face(dim, !after);
-            Boxes::new(halo, face, halo, face).each_row(|start, _, run| {
-                let bytes = run * size_of::<T>();
-                // SAFETY: a row of the array, and room by the contract.
-                unsafe { std::ptr::copy_nonoverlapping(at.add(start).cast(), to, bytes) };
-                to = to.wrapping_add(bytes);
-            });
-        }
-    }
-}
-
-/// Copies what a neighbour has [`pack`]ed into the halo. Returns whether it has
-/// the same shape; if not, nothing is copied.
-///
-/// # Safety
-/// As [`fill`]'s for the own side; `body` holds as many cells of type T.
-unsafe fn unpack<T: Element>(
-    own: &Shown,
-    count: usize,
-    dim: usize,
-    sides: [bool; 2],
-    body: *const u8,
-) -> bool {
-    // SAFETY: by the contract.
-    let halo = unsafe { &*own.halo };
-    // SAFETY: the message begins with a digest.
-    if unsafe { body.cast::<u64>().read_unaligned() } != halo.digest(dim) {
-        return false;
-    }
-    let mut from = body.wrapping_add(size_of::<u64>());
-    for field in 0..count {
-        // SAFETY: one of `count` addresses.
-        let at = unsafe { *own.fields.add(field) }.cast::<T>();
-        for after in [false, true].into_iter().filter(|&after| sides[usize::from(after)]) {
-            let ghost = halo.ghost(dim, after);
-            Boxes::new(halo, ghost, halo, ghost).each_row(|start, _, run| {
-                let bytes = run * size_of::<T>();
-                // SAFETY: a row of the array, and cells by the contract.
-                unsafe { std::ptr::copy_nonoverlapping(from, at.add(start).cast(), bytes) };
-                from = from.wrapping_add(bytes);
-            });
-        }
-    }
-    true
 }
 
 /// Two boxes of one shape in two arrays: what is copied where.

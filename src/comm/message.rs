@@ -8,14 +8,6 @@ use crate::fabric::{CallParams, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::mailbox::EAGER;
 use std::panic::Location;
 
-/// What a call with messages is, and what its messages are.
-#[derive(Clone, Copy)]
-pub(super) struct SendCall {
-    pub(super) sig: &'static Signature,
-    pub(super) wire: &'static Signature,
-    pub(super) at: &'static Location<'static>,
-}
-
 impl Comm {
     /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
     /// between two ranks arrive in the order in which they were sent.
@@ -59,10 +51,6 @@ impl Comm {
             return;
         }
         let begun = self.port.begin_p2p(sig, wire, at, params);
-        if self.spans_nodes() {
-            self.port.log_call(begun);
-            return self.exchange_between_nodes(SendCall { sig, wire, at }, Some((data, to)), None);
-        }
         if size_of_val(data) <= EAGER && self.port.has_room(to) {
             self.port.post_copy_in_room(to, data.len(), size_of::<T>(), |body| {
                 // SAFETY: there is room for `data`, which are not ours.
@@ -111,13 +99,6 @@ impl Comm {
         if self.check_peer(from, sig, at, data.len())
             && self.enter_p2p(sig, wire, at, data.len(), from)
         {
-            if self.spans_nodes() {
-                return self.exchange_between_nodes(
-                    SendCall { sig, wire, at },
-                    None,
-                    Some((data, from)),
-                );
-            }
             let result = take(&mut self.port, data, from);
             self.conclude(result);
         }
@@ -164,10 +145,6 @@ impl Comm {
             && self.check_peer(from, sig, at, recv.len())
             && self.enter_p2p(sig, wire, at, send.len(), to)
         {
-            if self.spans_nodes() {
-                let caller = SendCall { sig, wire, at };
-                return self.exchange_between_nodes(caller, Some((send, to)), Some((recv, from)));
-            }
             let result = post(&mut self.port, send, to)
                 .and_then(|()| take(&mut self.port, recv, from))
                 .and_then(|()| self.port.wait_all_acked());

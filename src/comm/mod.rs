@@ -27,7 +27,7 @@ mod holder;
 mod member_seats;
 mod message;
 mod neighborhood;
-mod nodes;
+mod outside;
 mod overlap;
 mod own_memory;
 mod phase;
@@ -55,6 +55,7 @@ pub use canceller::Canceller;
 pub use cart::Cart;
 pub use forced::{Choice, Forced};
 pub use foreign::{ReductionCut, ReductionMemory};
+pub use gather_grid::{FieldPart, fitting_fields, whole_field};
 pub use global::{Global, Spread};
 pub use member_seats::MemberSeats;
 pub use neighborhood::Neighborhood;
@@ -67,7 +68,7 @@ pub use views::Peers;
 pub use window::Window;
 
 pub(crate) use audit::{Tally, compare, final_cause};
-pub(crate) use nodes::{LANES_FROM, NodeJob};
+pub(crate) use fixed_sum::Vectorised;
 pub(crate) use roster::Roster;
 pub(crate) use route::explain_team;
 
@@ -82,7 +83,6 @@ use audit::Audit;
 use cart::Grids;
 use halo_plan::HaloPlans;
 use holder::Claim;
-use nodes::NodeGroup;
 use route::Decisions;
 use std::any::Any;
 use std::fmt;
@@ -132,7 +132,7 @@ pub struct Comm {
     order: Order,
     /// The choice outside of views.
     default_choice: Choice,
-    /// Whether `choice` is another than `Auto`, or the ranks are on several nodes.
+    /// Whether `choice` is another than `Auto`, or the calls are steps of another.
     slow_path: bool,
     decisions: Decisions,
     work: Workspace,
@@ -147,14 +147,9 @@ pub struct Comm {
     _crowd: Option<RankCount>,
     /// A sub-communicator's end, which its ranks share.
     audit: Option<Arc<Audit>>,
-    /// For ranks on several nodes: who is where. The port then is that of this
-    /// node's ranks. Only ever looked at where `slow_path` is true.
-    node_group: Option<Box<NodeGroup>>,
-    /// Fingerprint of the enclosing call (of all nodes, or with counts of its own), mixed into
+    /// Fingerprint of the enclosing call (a layer's, or one with counts of its own), mixed into
     /// each of its steps.
     step_fingerprint: Option<Digest>,
-    /// The job on several nodes that a failure ends.
-    job: Option<Arc<NodeJob>>,
 }
 
 // SAFETY: the raw pointers in `work` are left over from calls that have ended, and are never used
@@ -189,9 +184,7 @@ impl Comm {
             rules,
             _crowd: crowd,
             audit: None,
-            node_group: None,
             step_fingerprint: None,
-            job: None,
         }
     }
 
@@ -223,9 +216,7 @@ impl Comm {
             rules: self.rules.clone(),
             _crowd: None,
             audit: Some(audit),
-            node_group: None,
             step_fingerprint: None,
-            job: self.job.clone(),
         }
     }
 
@@ -237,7 +228,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn rank(&self) -> usize {
-        if self.spans_nodes() { self.rank_on_nodes() } else { self.port.rank() }
+        self.port.rank()
     }
 
     /// The number of ranks.
@@ -248,7 +239,7 @@ impl Comm {
     /// ```
     #[inline(always)]
     pub fn size(&self) -> usize {
-        if self.spans_nodes() { self.size_on_nodes() } else { self.port.size() }
+        self.port.size()
     }
 
     /// Takes part in run `run`, on the calling thread, which is `thread`.
@@ -261,8 +252,6 @@ impl Comm {
         line.hold(thread.mark());
         line.begin_comms(run);
         if self.slow_path {
-            self.node_group = None;
-            self.job = None;
             let default_choice = self.default_choice.clone();
             self.replace_choice(default_choice);
         }
@@ -271,7 +260,7 @@ impl Comm {
 
     /// Replaces the algorithm choice, and returns the previous one.
     fn replace_choice(&mut self, choice: Choice) -> Choice {
-        self.slow_path = self.node_group.is_some() || !matches!(choice, Choice::Auto);
+        self.slow_path = !matches!(choice, Choice::Auto);
         std::mem::replace(&mut self.choice, choice)
     }
 
@@ -412,8 +401,6 @@ impl Drop for Comm {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. If it is not yet, or this rank has ended
             // it and not said why, that is the cause.
-            let what = "a thread that owns its communicator has panicked";
-            self.end_job(Some(what));
             let (fabric, run) = (self.port.fabric(), self.port.run());
             let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
             let is_its = !world.is_poisoned(run) || world.ended_by(run) == Some(member);

@@ -12,7 +12,6 @@ use crate::exec::board::ordered;
 use crate::exec::{Buffers, Call, Partition, Slices, flat};
 use crate::fabric::{CallTransport, Digest, PayloadKind, Signature, reduction};
 use crate::op::{Operator, Sum};
-use crate::order::Order;
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
 
@@ -76,9 +75,9 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `buf.len()`, the
     /// operator's type.
     ///
-    /// **Order.** That of [`Order::Fixed`], always. (Through
+    /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always. (Through
     /// a view with a forced algorithm the work is done first, and then the
-    /// all-reduce by that algorithm; on several nodes, too, in the fixed order.)
+    /// all-reduce by that algorithm.)
     ///
     /// **Cost** up to 40 bytes on up to 64 ranks: `p - 1` messages in the
     /// mailboxes' lines, all at once; else as `AR-FUSED`.
@@ -135,11 +134,10 @@ impl Comm {
         work: impl FnOnce() -> R,
     ) -> R {
         let at = Location::caller();
-        if self.spans_nodes() || self.choice != Choice::Auto {
+        if self.choice != Choice::Auto {
             let sig = reduction!("all_reduce_while" meets "all_reduce", T, O, "");
             let r = work();
-            let order = if self.spans_nodes() { Order::Fixed } else { self.order };
-            self.with_order(order).all_reduce_as(sig, buf, op, at);
+            self.all_reduce_as(sig, buf, op, at);
             return r;
         }
         let sig = const { &Signature::combining::<T, O>("all_reduce_while", O::NAME, "") };
@@ -215,7 +213,7 @@ impl Comm {
     #[inline]
     pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
         static SIG: Signature = Signature::of::<()>("barrier_while", "");
-        if self.choice != Choice::Auto || self.spans_nodes() {
+        if self.choice != Choice::Auto {
             static CARRIED: Signature = Signature::of::<()>("barrier_while", "").meets("barrier");
             let r = work();
             self.barrier_as(&CARRIED, Location::caller());

@@ -7,7 +7,6 @@
 //! | eager | the same with more ranks; a broadcast; two ranks: all but what all get |
 //! | board | by size ([`Tuning`]), by the model of the levels, or forced |
 //! | plan | any other algorithm |
-//! | nodes | ranks on several nodes |
 //!
 //! Blocks of different lengths begin in `varied.rs`: their ways at the gates, and plans for counts
 //! that a rank has given before. What has neither comes back here.
@@ -42,7 +41,7 @@ pub(super) enum Short {
     Eager,
 }
 
-/// The routes of all other calls on one node.
+/// The routes of all other calls.
 enum Route {
     Alone,
     Board,
@@ -127,14 +126,11 @@ impl Comm {
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
-        if self.order == Order::Fixed && call.operation().has_order() && !self.spans_nodes() {
+        if self.order == Order::Fixed && call.operation().has_order() {
             return self.carry_out_in_order(call);
         }
         let Some(route) = self.short_route(&call) else {
-            let (rank, size) = match self.spans_nodes() {
-                true => (self.rank_on_nodes(), self.size_on_nodes()),
-                false => (self.port.rank(), self.port.size()),
-            };
+            let (rank, size) = (self.port.rank(), self.port.size());
             return self.carry_on(&call.on_bytes(rank, size));
         };
         // The fingerprint is made in each arm, where most of it is known to the compiler.
@@ -249,13 +245,7 @@ impl Comm {
         self.port.line().mark().is_here_and_owes_nothing() && self.port.is_open()
     }
 
-    /// Whether the ranks are on several nodes.
-    #[inline(always)]
-    pub(super) fn spans_nodes(&self) -> bool {
-        self.slow_path && self.node_group.is_some()
-    }
-
-    /// Whether the library chooses the algorithms, by its rules, on one node.
+    /// Whether the library chooses the algorithms, by its rules, of a call that is no step.
     #[inline(always)]
     pub(super) fn is_auto(&self) -> bool {
         !self.slow_path
@@ -298,16 +288,13 @@ impl Comm {
     /// (the ring's does).
     #[cold]
     fn is_usual(&mut self, call: &Call<'_>) -> bool {
-        !self.spans_nodes()
+        self.step_fingerprint.is_none()
             && self.dims().is_none()
             && self.algorithm(call, 1) == Algorithm::BAR_ANY
     }
 
     /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
     pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
-        if self.spans_nodes() {
-            return self.carry_out_between_nodes(call);
-        }
         let Some((route, params)) = self.route(call) else { return };
         let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
         if let Route::NewPlan(unbound) = &route {
@@ -330,7 +317,7 @@ impl Comm {
         }
     }
 
-    /// The route of a call on one node. None if the choice cannot be followed, and
+    /// The route of a call. None if the choice cannot be followed, and
     /// the run has ended (or a panic unwinds).
     #[inline(always)]
     fn route(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Option<(Route, CallParams)> {

@@ -58,9 +58,6 @@ impl Comm {
                 .moving(Buffers::Apart(&[(color, key)], &mut all))
                 .on_bytes(self.rank(), self.size()),
         );
-        if self.spans_nodes() {
-            return self.split_wide(sig, at, &all, color);
-        }
         if !self.enter(sig, at, CallParams::of(1)) {
             self.nothing_to_return();
         }
@@ -103,9 +100,7 @@ impl Comm {
             let pu = roster.pus.get(me).copied().flatten()?;
             roster.machine.group_of(pu, level)
         });
-        // Of several nodes nothing is shared.
-        let node = self.node() << 32;
-        let color = node | group.map_or(0, |g| g + 1);
+        let color = group.map_or(0, |g| g + 1);
         self.split_as(&SIG, Location::caller(), color, self.rank())
     }
 }

@@ -72,8 +72,7 @@ impl Comm {
     /// 16 KiB, else two.
     ///
     /// # Errors
-    /// A rank that does not exist ends the run, and so does a communicator of several nodes
-    /// ([`Team::run_across`](crate::Team::run_across)): there are plain messages only.
+    /// A rank that does not exist ends the run.
     ///
     /// # Examples
     /// ```
@@ -470,7 +469,6 @@ impl Comm {
         let &TaggedCall { sig, at, len, peer, .. } = call;
         peer.is_none_or(|peer| self.check_rank("rank", peer, sig, at, len))
             && self.check_message(sig, at, call.params())
-            && (!self.spans_nodes() || self.refuse_nodes(call))
     }
 
     /// Begins the call, and puts it on record.
@@ -481,14 +479,5 @@ impl Comm {
         }
         call.begin(&mut self.port);
         true
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse_nodes(&mut self, call: &TaggedCall) -> bool {
-        let what = "tagged messages stay on one node, and this communicator is of several: \
-                    between nodes there are send, recv and exchange";
-        self.wrong(call.sig, call.at, call.len, what.to_string());
-        false
     }
 }

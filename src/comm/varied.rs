@@ -31,7 +31,7 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let operation = call.operation();
-        if self.order == Order::Fixed && operation.has_order() && !self.spans_nodes() {
+        if self.order == Order::Fixed && operation.has_order() {
             return self.carry_out_in_order(call);
         }
         if self.numbers_counts() {
@@ -218,9 +218,8 @@ impl Comm {
         }
     }
 
-    /// The same on several nodes, or by a forced topology: the lengths travel first. `way` sends
-    /// the elements, as `Some`, once it is known how many each rank has for this one; none, if it
-    /// takes nothing.
+    /// The same by a forced topology: the lengths travel first. `way` sends the elements, as
+    /// `Some`, once it is known how many each rank has for this one; none, if it takes nothing.
     #[cold]
     pub(super) fn collect_in_two<T: Element>(
         &mut self,
@@ -244,8 +243,8 @@ impl Comm {
         }
     }
 
-    /// Whether blocks of different lengths go by the library's rules, on one node: no model of a
-    /// machine's levels knows them.
+    /// Whether blocks of different lengths go by the library's rules: no model of a machine's
+    /// levels knows them.
     #[inline(always)]
     pub(super) fn goes_by_rules(&self) -> bool {
         self.is_auto() || self.goes_by_levels()
@@ -253,7 +252,7 @@ impl Comm {
 
     #[cold]
     fn goes_by_levels(&self) -> bool {
-        matches!(self.choice, Choice::Levels(_)) && !self.spans_nodes()
+        matches!(self.choice, Choice::Levels(_))
     }
 
     /// Whether the counts of a call are its own, and there is no mesh: what

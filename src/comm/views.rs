@@ -37,6 +37,12 @@ impl<'a, T> Peers<'a, T> {
         Peers { spans, _slices: PhantomData }
     }
 
+    /// Calls `f` with these slices as those of the ranks.
+    pub(crate) fn of_parts<R>(parts: &[&[T]], f: impl for<'p> FnOnce(Peers<'p, T>) -> R) -> R {
+        let span = |part: &&[T]| Span { at: part.as_ptr().cast(), len: part.len() };
+        f(Peers::new(&parts.iter().map(span).collect::<Vec<_>>()))
+    }
+
     /// The number of ranks.
     ///
     /// ```
@@ -103,8 +109,7 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type. Lengths may differ.
     ///
-    /// **Cost** two flags to and from every rank, `2 (p-1)` looks. On several nodes
-    /// an all-gather: every node then has one copy, for all of its ranks.
+    /// **Cost** two flags to and from every rank, `2 (p-1)` looks.
     ///
     /// If `f` panics, the rank unwinds once no other looks at its slice.
     ///
@@ -146,9 +151,6 @@ impl Comm {
         mine: &[T],
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
-        if self.spans_nodes() {
-            return self.with_peers_wide(sig, at, mine, f);
-        }
         self.show_all_here(sig, at, mine, mine.len(), f)
     }
 
@@ -238,9 +240,6 @@ impl Comm {
         let at = Location::caller();
         if !self.check_rank("root", root, sig, at, data.len()) {
             self.nothing_to_return();
-        }
-        if self.spans_nodes() {
-            return self.with_root_wide(sig, at, data, root, f);
         }
         self.with_root_here(sig, at, data, root, f)
     }

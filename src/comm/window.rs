@@ -66,8 +66,7 @@ impl Comm {
     /// **Cost** as [`with_peers`](Comm::with_peers), and the memory: once.
     ///
     /// # Errors
-    /// These end the run: more elements than there is memory for; ranks on several nodes, which
-    /// share no memory.
+    /// More elements than there is memory for end the run.
     ///
     /// # Examples
     /// A vector in blocks, read by global index:
@@ -254,11 +253,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
         len: usize,
         fill: impl FnMut(usize) -> E,
     ) -> Self {
-        let part = match comm.spans_nodes() {
-            true => Err("ranks on several nodes share no memory".to_string()),
-            false => WindowPart::new(len, fill),
-        };
-        let part = part.unwrap_or_else(|what| {
+        let part = WindowPart::new(len, fill).unwrap_or_else(|what| {
             comm.wrong(sig, at, len, what);
             comm.nothing_to_return()
         });
@@ -330,7 +325,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
         f: impl FnOnce(usize, &[Span]) -> R,
     ) -> R {
         let is_its = comm.fabric_id() == self.fabric && comm.port.rank() == self.rank;
-        if !is_its || comm.spans_nodes() {
+        if !is_its {
             let (number, rank) = (self.number, self.rank);
             let what = format!(
                 "window {number} of rank {rank} belongs to the communicator that has made it, and \

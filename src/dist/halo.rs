@@ -199,7 +199,13 @@ impl Halo {
     /// What an exchange asks for: in each dimension with a halo, as many own
     /// cells as it is wide; and distances between cells that can be counted,
     /// which those of an array without any cells need not be.
-    pub(crate) fn problem(&self) -> Option<String> {
+    ///
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// assert_eq!(Halo::new(&[3, 4], 1).problem(), None);
+    /// assert!(Halo::new(&[1], 2).problem().unwrap().contains("only 1 own cells"));
+    /// ```
+    pub fn problem(&self) -> Option<String> {
         let cells = (0..self.dims).try_fold(1, |n: usize, d| {
             let total = self.widths[d].checked_mul(2)?.checked_add(self.extents[d])?;
             n.checked_mul(total.max(1))
@@ -212,6 +218,53 @@ impl Halo {
         (0..self.dims).find(|&d| self.widths[d] > self.extents[d]).map(|d| {
             let (w, n) = (self.widths[d], self.extents[d]);
             format!("a halo of width {w} along dimension {d}, where there are only {n} own cells")
+        })
+    }
+
+    /// Where the own cells lie in the array that the neighbour before this rank along dimension
+    /// `dim` copies into its halo; that after it, if `last`. Ranges of cells that follow one
+    /// another, in the order of [`ghost_rows`](Halo::ghost_rows).
+    ///
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// let halo = Halo::new(&[2, 3], 1); // an array of 4 x 5
+    /// assert!(halo.face_rows(0, false).eq([6..9]));
+    /// assert!(halo.face_rows(1, true).eq([8..9, 13..14]));
+    /// ```
+    pub fn face_rows(&self, dim: usize, last: bool) -> impl Iterator<Item = Range<usize>> + use<> {
+        self.rows_of(self.face(dim, last))
+    }
+
+    /// Where the halo's cells lie that come from the neighbour before this rank along dimension
+    /// `dim`; from that after it, if `after`.
+    ///
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// let halo = Halo::new(&[2, 3], 1);
+    /// assert!(halo.ghost_rows(0, true).eq([16..19]));
+    /// ```
+    pub fn ghost_rows(
+        &self,
+        dim: usize,
+        after: bool,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        self.rows_of(self.ghost(dim, after))
+    }
+
+    fn rows_of(
+        &self,
+        Region { start, shape }: Region,
+    ) -> impl Iterator<Item = Range<usize>> + use<> {
+        let (halo, last) = (*self, self.dims - 1);
+        let rows = if shape[last] == 0 { 0 } else { shape[..last].iter().product() };
+        (0..rows).map(move |mut row| {
+            let (mut at, mut stride) = (start[last], halo.total(last));
+            for d in (0..last).rev() {
+                at += (start[d] + row % shape[d]) * stride;
+                row /= shape[d];
+                stride *= halo.total(d);
+            }
+            at..at + shape[last]
         })
     }
 

@@ -11,7 +11,7 @@ mod cut_vector;
 mod half_vector;
 mod halo;
 mod open_block;
-mod partial;
+pub(crate) mod partial;
 
 pub use block::{Block, BlockCyclic, Distribution};
 pub use halo::{Halo, MAX_DIMENSIONS};

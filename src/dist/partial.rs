@@ -261,7 +261,7 @@ pub(super) fn total<T: Element>(
 
 /// What elements `start..end` contribute. See the module documentation.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Partial<T> {
+pub struct Partial<T> {
     start: usize,
     end: usize,
     /// Elements before the first beginning of a block.
@@ -288,7 +288,7 @@ impl<T: Element> Partial<T> {
     ///
     /// # Errors
     /// Where `right` should begin and where it does.
-    pub(crate) fn join(&self, right: &Self, op: &impl Operator<T>) -> Result<Self, (usize, usize)> {
+    pub fn join(&self, right: &Self, op: &impl Operator<T>) -> Result<Self, (usize, usize)> {
         if self.end != right.start {
             return Err((self.end, right.start));
         }
@@ -344,7 +344,7 @@ impl<T: Element> Partial<T> {
     }
 
     /// Where it begins and ends.
-    pub(crate) fn bounds(&self) -> (usize, usize) {
+    pub fn bounds(&self) -> (usize, usize) {
         (self.start, self.end)
     }
 
@@ -357,19 +357,19 @@ impl<T: Element> Partial<T> {
     }
 
     /// How many numbers a contribution with these bounds is.
-    pub(crate) fn len_between(bounds: (usize, usize)) -> usize {
+    pub fn len_between(bounds: (usize, usize)) -> usize {
         Self::lens(bounds).iter().sum()
     }
 
     /// All of it but the bounds: [`len_between`](Partial::len_between) numbers.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = T> {
+    pub fn numbers(&self) -> impl Iterator<Item = T> {
         let (head, tail) = (self.head.iter().copied(), self.tail.iter().copied());
         head.chain(self.roots.iter().map(|root| root.value)).chain(tail)
     }
 
     /// The contribution that [`bounds`](Partial::bounds) and
     /// [`numbers`](Partial::numbers) describe; `numbers` are as many as there must be.
-    pub(crate) fn from_numbers(bounds: (usize, usize), numbers: &[T]) -> Self {
+    pub fn from_numbers(bounds: (usize, usize), numbers: &[T]) -> Self {
         let (start, end) = bounds;
         let [head, roots, _] = Self::lens(bounds);
         let (head, rest) = numbers.split_at(head);
@@ -382,7 +382,7 @@ impl<T: Element> Partial<T> {
 
     /// The result, if this is the contribution of a whole vector; none if that
     /// is empty.
-    pub(crate) fn result(&self, op: &impl Operator<T>) -> Option<T> {
+    pub fn result(&self, op: &impl Operator<T>) -> Option<T> {
         debug_assert_eq!(self.start, 0);
         let last = (!self.tail.is_empty()).then(|| leaf(&&self.tail[..], 0, self.tail.len(), op));
         total(&self.roots, last, op)

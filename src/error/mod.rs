@@ -214,10 +214,10 @@ pub enum Error {
         /// The error that the peer's closure returned, if it was one.
         returned: Option<Box<ReturnedError>>,
     },
-    /// What ranks do between nodes has failed
-    /// ([`Team::run_across`](crate::Team::run_across)): nodes are in different
-    /// calls, the network has failed, or a deadline has passed.
-    Network {
+    /// What a layer above the library waits for outside of the process, or is told from there, has
+    /// ended the run (as of the package `phalanx-nodes`: nodes are in different calls, the network
+    /// has failed, or a deadline has passed).
+    Outside {
         /// The rank that noticed.
         rank: usize,
         /// The call.
@@ -284,14 +284,6 @@ impl Error {
         ranks: Vec<RankReport>,
     ) -> Self {
         Error::Deadline { rank, peer, limit, ranks }
-    }
-
-    /// What a panic says; none for what a rank throws to leave a run that is over.
-    pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
-        if payload.is::<Quit>() {
-            return None;
-        }
-        Some(message_of(payload))
     }
 
     /// With what the closure of a rank has returned that the others have missed; `returned` knows
@@ -423,11 +415,11 @@ impl fmt::Display for Error {
                 last_call(f, *peer, last)?;
                 returned.iter().try_for_each(|it| write!(f, "; {it}"))
             }
-            Error::Network { rank, site: Some(site), what } => {
-                write!(f, "rank {rank}, {site}: between nodes: {what}")
+            Error::Outside { rank, site: Some(site), what } => {
+                write!(f, "rank {rank}, {site}: {what}")
             }
-            Error::Network { rank, site: None, what } => {
-                write!(f, "rank {rank}: between nodes: {what}")
+            Error::Outside { rank, site: None, what } => {
+                write!(f, "rank {rank}: {what}")
             }
             Error::Cancelled { rank: Some(rank) } => write!(f, "rank {rank} cancelled the run"),
             Error::Cancelled { rank: None } => {

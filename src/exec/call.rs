@@ -3,7 +3,6 @@
 use super::kernel::Kernel;
 use crate::element::Element;
 use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
-use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Operation, Share};
 use std::marker::PhantomData;
@@ -49,7 +48,7 @@ pub(crate) struct Call<'a, D = ()> {
     len: usize,
     commutative: bool,
     /// The operator, if it is one of the library's on numbers.
-    built_in: Option<(NetNumber, NetFold)>,
+    built_in: bool,
     data: D,
 }
 
@@ -111,7 +110,7 @@ impl<'a> Call<'a> {
             cut,
             len,
             commutative: true,
-            built_in: None,
+            built_in: false,
             data: (),
         }
     }
@@ -154,11 +153,7 @@ impl<'a> Call<'a> {
     }
 
     /// That combines, on memory.
-    pub(crate) fn combining_memory(
-        self,
-        commutative: bool,
-        built_in: Option<(NetNumber, NetFold)>,
-    ) -> Self {
+    pub(crate) fn combining_memory(self, commutative: bool, built_in: bool) -> Self {
         Call { commutative, built_in, ..self }
     }
 
@@ -174,12 +169,6 @@ impl<'a> Call<'a> {
         output: *mut u8,
     ) -> Call<'a, RawBuffers<'a>> {
         self.with(RawBuffers { kernel, input, output, _buffers: PhantomData })
-    }
-
-    /// Another operation, on data that are cut otherwise, as a part of this call.
-    pub(crate) fn part(self, operation: Operation, cut: Partition<'a>) -> Self {
-        let Call { commutative, built_in, .. } = self;
-        Call { commutative, built_in, ..Call::new(operation, self.sig, self.at, cut) }
     }
 }
 
@@ -255,7 +244,7 @@ impl<'a, D> Call<'a, D> {
     }
 
     #[inline(always)]
-    pub(crate) fn built_in(&self) -> Option<(NetNumber, NetFold)> {
+    pub(crate) fn is_built_in(&self) -> bool {
         self.built_in
     }
 
@@ -383,11 +372,6 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     pub(crate) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
         self.data.input = input.unwrap_or(self.data.input);
         self.data.output = output;
-    }
-
-    /// What a call between nodes hands to its steps, and to the network.
-    pub(crate) fn parts(&self) -> (&Kernel<'a>, *const u8, *mut u8) {
-        (&self.data.kernel, self.data.input, self.data.output)
     }
 }
 

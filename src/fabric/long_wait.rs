@@ -13,8 +13,8 @@ use std::time::Duration;
 pub(crate) enum LongWait<'a> {
     /// Something of a rank; of any, if that is the waiting rank itself.
     ForRank { rank: usize, peer: usize },
-    /// Other nodes.
-    ForNodes { rank: usize },
+    /// Something outside of the process.
+    Outside { rank: usize, what: &'a str },
     /// That a rank leaves a run that has failed.
     ToLeave { rank: usize, peer: usize },
     /// That a test in a loop, this call, finds something.
@@ -26,7 +26,7 @@ pub(crate) enum LongWait<'a> {
 impl LongWait<'_> {
     /// Whether a deadline ends it.
     fn has_deadline(self) -> bool {
-        matches!(self, LongWait::ForRank { .. } | LongWait::ForNodes { .. })
+        matches!(self, LongWait::ForRank { .. } | LongWait::Outside { .. })
     }
 
     /// The wait in words, after it has lasted for `time`.
@@ -38,8 +38,8 @@ impl LongWait<'_> {
             LongWait::ForRank { rank, peer } => {
                 format!("rank {rank} has waited {time:?} for rank {peer}")
             }
-            LongWait::ForNodes { rank } => {
-                format!("rank {rank} has waited {time:?} for other nodes")
+            LongWait::Outside { rank, what } => {
+                format!("rank {rank} has waited {time:?} for {what}")
             }
             LongWait::ToLeave { rank, peer } => {
                 format!("rank {rank} has waited {time:?} for rank {peer} to leave the failed run")

@@ -37,11 +37,9 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
-pub(crate) mod built_in;
 mod extremes;
 
 use crate::element::Element;
-use built_in::{NetFold, NetNumber, built_in};
 use extremes::Extremes;
 
 /// An associative combination of two elements.
@@ -95,9 +93,9 @@ pub trait Operator<T: Element> {
     /// Whether `combine(a, b)` always equals `combine(b, a)`.
     const COMMUTATIVE: bool;
 
-    /// What the network between nodes knows it as; only for the library's own.
+    /// Whether `combine` is the library's own, which neither fails nor makes calls.
     #[doc(hidden)]
-    const BUILT_IN: Option<(NetNumber, NetFold)> = None;
+    const BUILT_IN: bool = false;
 
     /// Combines `left` and `right`, in this order.
     fn combine(&self, left: T, right: T) -> T;
@@ -113,7 +111,7 @@ pub trait Operator<T: Element> {
 impl<T: Element, O: Operator<T>> Operator<T> for &O {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const BUILT_IN: Option<(NetNumber, NetFold)> = O::BUILT_IN;
+    const BUILT_IN: bool = O::BUILT_IN;
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {
@@ -256,7 +254,7 @@ macro_rules! implement {
         impl Operator<$t> for $op {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = true;
-            const BUILT_IN: Option<(NetNumber, NetFold)> = built_in(stringify!($t), $text);
+            const BUILT_IN: bool = true;
 
             #[inline(always)]
             fn combine(&self, $a: $t, $b: $t) -> $t {
@@ -475,7 +473,7 @@ pub const fn with_identity<O, T>(op: O, identity: T) -> WithIdentity<O, T> {
 impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const BUILT_IN: Option<(NetNumber, NetFold)> = O::BUILT_IN;
+    const BUILT_IN: bool = O::BUILT_IN;
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {

@@ -13,6 +13,10 @@
 //! - [`MatchList`]: messages and receives that match by source and tag, of few and of many.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
+//! - [`begin_steps`], [`wait_outside`], [`end_run`], [`cause`], [`deadline`]: for a layer that
+//!   joins teams of several processes (package `phalanx-nodes`); and what its calls have in common
+//!   with ours: [`Partial`] and [`left_half`] of the fixed order, [`with_parts`] of views,
+//!   [`fitting_fields`] and [`whole_field`] of grids.
 //! - [`barrier`], [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined, with a
 //!   location of another language's call; [`attempt_located`] catches what they throw.
 //!
@@ -20,17 +24,23 @@
 
 mod foreign_wait;
 mod interface_record;
+mod layer;
 mod user_operator;
 
+pub use crate::comm::{FieldPart, fitting_fields, whole_field};
 pub use crate::comm::{
     MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
 };
+pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
 pub use crate::fabric::{MatchList, MatchPattern, RankWait};
+pub use crate::order::left_half;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;
 pub use foreign_wait::{Waits, adopt, give_way, leave, take, take_turns, wait, wake};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
+pub use layer::{begin_steps, cause, deadline, deadline_of_team, end_run, end_steps};
+pub use layer::{partial, partial_of_products, wait_outside, with_parts};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 
 use crate::error::Error;

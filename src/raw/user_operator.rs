@@ -185,7 +185,7 @@ impl UserOperator {
             keep.keep(operator(combine, element, self.commutative))
         };
         let (kernel, commutative) = (Kernel::foreign(op), self.commutative);
-        PreparedCall { call, sig, kernel, commutative, built_in: None, keep }
+        PreparedCall { call, sig, kernel, commutative, built_in: false, keep }
     }
 
     /// # Safety

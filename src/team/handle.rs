@@ -274,7 +274,7 @@ impl Team {
     }
 
     /// How long a rank may wait in one call.
-    pub(super) fn deadline(&self) -> Option<Duration> {
+    pub(crate) fn deadline(&self) -> Option<Duration> {
         self.shared.world.deadline()
     }
 

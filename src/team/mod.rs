@@ -5,7 +5,6 @@ mod builder;
 mod dispatch;
 mod external;
 mod handle;
-mod nodes;
 mod per_rank;
 mod record;
 mod run_body;

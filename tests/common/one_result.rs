@@ -185,21 +185,17 @@ fn every_way<T: Bits, O: Operator<T> + Copy + 'static>(
         }
         same(operation, &x, way);
     };
-    let one_node = comm.nodes() == 1;
     for operation in operations {
         blocking(comm, operation, "blocking");
         blocking(&mut comm.with_order(Order::Fixed), operation, "in fixed order");
         let request = Request::new(operation, p).root(root);
         // What a catalogue's tree gives does not depend on the length.
         let forced = Algorithm::for_operation(operation);
-        for algorithm in forced.filter(|_| one_node && (2..40).contains(&n)) {
+        for algorithm in forced.filter(|_| (2..40).contains(&n)) {
             if algorithm.schedule(&request).is_ok() {
                 blocking(&mut comm.with(algorithm), operation, algorithm.id());
             }
         }
-    }
-    if !one_node {
-        return; // Calls between nodes cannot be started.
     }
     let [mut a, mut b, mut c, mut d, mut e] = [0; 5].map(|_| mine.clone());
     comm.requests(|scope| {

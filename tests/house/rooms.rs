@@ -17,13 +17,13 @@ struct House {
 }
 
 #[rustfmt::skip]
-const HOUSES: [House; 10] = [
+const HOUSES: [House; 11] = [
     House {
         sources: "src",
         below: "",
         order: &[
             "mix", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
-            "schedule", "machine", "placement", "mailbox", "tuning", "error", "net", "dist",
+            "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
             "fabric", "exec", "comm", "team", "raw", "guide", "lib",
         ],
         up: &[],
@@ -38,6 +38,16 @@ const HOUSES: [House; 10] = [
         up: &[
             ("call", "plan"), ("call", "requests"), ("call", "window"),
         ],
+    },
+    House {
+        sources: "nodes/src",
+        below: "",
+        order: &[
+            "number", "net", "layout", "call", "node_job", "node_group", "steps", "node_comm",
+            "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums", "views",
+            "split", "cart", "run", "lib",
+        ],
+        up: &[],
     },
     House {
         sources: "mpi/src",
@@ -93,9 +103,9 @@ const HOUSES: [House; 10] = [
         sources: "tools/bench/src",
         below: "",
         order: &[
-            "byte_size", "failure", "interrupt", "launch", "progress", "suggest", "matrix",
-            "output", "paper", "prose", "source", "bench", "place", "measure", "programs", "pair",
-            "command", "cli", "main", "lib",
+            "byte_size", "failure", "interrupt", "rank_comm", "launch", "progress", "suggest",
+            "matrix", "output", "paper", "prose", "source", "bench", "place", "measure",
+            "programs", "pair", "command", "cli", "main", "lib",
         ],
         up: &[
             ("bench", "measure"), ("command", "cli"), ("matrix", "lib"),

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
-const LONG_RUST: [(&str, usize); 9] = [
+const LONG_RUST: [(&str, usize); 10] = [
     ("src", 0),
     ("tools", 0),
     ("tests", 0),
     ("benches", 0),
     ("examples", 0),
     ("loom-tests", 0),
+    ("nodes", 0),
     ("mpi", 0),
     ("mpiface", 0),
     ("capi", 0),
@@ -24,9 +25,10 @@ const LONG_RUST: [(&str, usize); 9] = [
 const LONG_MARKDOWN: [(&str, usize); 0] = [];
 
 /// For each crate: file names and type names that stand for two things.
-const DOUBLES: [(&str, usize, usize); 9] = [
+const DOUBLES: [(&str, usize, usize); 10] = [
     ("src", 0, 0),
     ("capi/src", 0, 0),
+    ("nodes/src", 0, 0),
     ("mpi/src", 0, 0),
     ("mpiface/src", 0, 10),
     ("tools/model/src", 0, 0),
@@ -72,13 +74,12 @@ const BANNED: [&str; 12] = [
 const LINES: usize = 700;
 
 /// Sources that are longer, and their lines. They may only shrink.
-const LONG_FILES: [(&str, usize); 14] = [
+const LONG_FILES: [(&str, usize); 13] = [
     ("capi/src/call.rs", 729),
     ("loom-tests/shuttle/tests/models/failed.rs", 705),
     ("mpiface/src/rt/p2p.rs", 955),
     ("mpiface/tests/traps.rs", 1105),
-    ("src/comm/halo_exchange.rs", 752),
-    ("src/comm/route.rs", 834),
+    ("src/comm/route.rs", 821),
     ("src/exec/plan/bind.rs", 729),
     ("src/fabric/port/mod.rs", 704),
     ("src/fabric/recorder.rs", 837),

@@ -127,7 +127,6 @@ fn all() -> Vec<Named> {
             |comm| comm.with_distributed(&[1.0], &BlockCyclic::new(2, 1, 2), |_| ());
         "split", |comm| comm.split(0, 0);
         "split_by", |comm| comm.split_by(Level::Package);
-        "split_by_node", |comm| comm.split_by_node();
         "sub", |comm| comm.cart(&[2], &[true]).sub(&[true]);
         // Nothing is sent by these: an argument is wrong.
         "sub", |comm| comm.cart(&[2], &[true]).sub(&[true, true]);
@@ -264,7 +263,7 @@ fn methods_that_carry_each_other_out_meet() {
         let mut x = [1.0];
         let child = match odd {
             true => comm.split(0, 1),
-            false => comm.split_by_node(),
+            false => comm.cart(&[2], &[true]).sub(&[true]),
         };
         for fixed in [false, true] {
             let mut view = comm.with_order(if fixed { Order::Fixed } else { Order::Ranked });

@@ -117,8 +117,7 @@ impl Comm {
     ///
     /// # Errors
     /// An index that is no element's, or a distribution among another number of ranks, ends the
-    /// run, as do distributions by which an owner has fewer elements than a reader believes. On
-    /// several nodes there are no plans: it is an error.
+    /// run, as do distributions by which an owner has fewer elements than a reader believes.
     ///
     /// # Examples
     /// Any distribution will do:
@@ -294,12 +293,6 @@ impl Comm {
         offer: &Offer,
         ghosts: usize,
     ) -> Neighborhood {
-        if self.spans_nodes() {
-            let what = "neighbourhoods are for ranks of one node; between nodes use `split_by` \
-                        node, and `all_to_all_varied_into`";
-            self.wrong(sig, at, 1, what.to_string());
-            self.nothing_to_return();
-        }
         let (rank, p) = (self.rank(), self.size());
         // A distribution of the user's own may say anything.
         if let Some(&bad) = offer.wants.keys().find(|&&owner| owner >= p) {

@@ -10,7 +10,6 @@ use crate::comm::ReductionMemory;
 use crate::element::Element;
 use crate::exec::{Call, Kernel, Partition};
 use crate::fabric::{Signature, Stop};
-use crate::net::{NetFold, NetNumber};
 use crate::op::Operator;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -73,7 +72,7 @@ pub struct PreparedCall {
     pub(crate) sig: &'static Signature,
     pub(crate) kernel: Kernel<'static>,
     pub(crate) commutative: bool,
-    pub(crate) built_in: Option<(NetNumber, NetFold)>,
+    pub(crate) built_in: bool,
     pub(crate) keep: Keep,
 }
 
@@ -111,7 +110,7 @@ impl PreparedCall {
             other => unreachable!("{other} moves nothing, or is not started"),
         }];
         let (kernel, keep) = (Kernel::mover::<T>(), Keep::default());
-        PreparedCall { call, sig, kernel, commutative: true, built_in: None, keep }
+        PreparedCall { call, sig, kernel, commutative: true, built_in: false, keep }
     }
 
     /// A call that combines elements `T`.

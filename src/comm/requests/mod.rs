@@ -134,9 +134,6 @@ impl Comm {
     /// **If `f` panics** while a request is open the run ends, with that panic; the rank unwinds
     /// when no other reaches its buffers any more.
     ///
-    /// # Errors
-    /// On several nodes it ends the run: calls between nodes are not started.
-    ///
     /// # Examples
     /// ```
     /// use phalanx::op;
@@ -187,11 +184,6 @@ impl Comm {
         let at = Location::caller();
         // Whether the run still goes on is for the calls to find: they go on record first, so that
         // of ranks that disagree the odd one can be told.
-        if self.spans_nodes() {
-            let what = "calls between nodes cannot be started".to_string();
-            self.wrong(&SIG, at, 0, what);
-            self.nothing_to_return();
-        }
         let desk = match self.work.desk.take() {
             Some(desk) if self.port.is_at(&desk.place) => desk,
             _ => Box::new(WorkDesk::new(self.port.rank_place())),

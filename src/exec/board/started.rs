@@ -107,7 +107,7 @@ impl<'a> Job<'a> {
     #[inline(always)]
     pub(crate) fn is_direct(&self) -> bool {
         let combines = self.call.operation().combines();
-        self.is_brief && self.p <= FEW && (!combines || self.call.built_in().is_some())
+        self.is_brief && self.p <= FEW && (!combines || self.call.is_built_in())
     }
 
     #[inline(always)]

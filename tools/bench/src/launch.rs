@@ -1,6 +1,8 @@
 //! Starts the ranks: as a team on this machine, or on several nodes, of which this process is one.
 
-use phalanx::{Builder, Comm, Error, Team};
+use crate::rank_comm::RankComm;
+use phalanx::{Builder, Error, Team};
+use phalanx_nodes::NodeComm;
 use std::sync::Mutex;
 
 /// Starts ranks on several nodes.
@@ -28,7 +30,7 @@ pub trait Nodes {
     ///
     /// # Errors
     /// If a rank failed, and the job has not ended by that.
-    fn run(&self, f: &(dyn Fn(&mut Comm) + Sync)) -> Result<(), Error>;
+    fn run(&self, f: &(dyn Fn(&mut NodeComm<'_>) + Sync)) -> Result<(), Error>;
 }
 
 /// A team, or one node's part of a team on several.
@@ -75,7 +77,7 @@ impl Ground {
             comm.all_gather_into(&mine, &mut all);
             // Whether all ranks of this host have a unit each; of any host.
             let here = all.chunks(3).filter(|rank| rank[1] == own).count();
-            let [few] = comm.sum([u64::from(here > pus || crowded)]);
+            let few = comm.sum(u64::from(here > pus || crowded));
             (all, few > 0)
         })?;
         let Some((all, few)) = all.into_iter().next() else { return Ok(ground) };
@@ -127,14 +129,17 @@ impl Ground {
     }
 
     /// Runs `f` on all ranks; what those of this node returned.
-    pub(crate) fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
+    pub(crate) fn run<R: Send>(
+        &self,
+        f: impl Fn(&mut RankComm<'_, '_>) -> R + Sync,
+    ) -> Result<Vec<R>, Error> {
         let nodes = match &self.place {
-            NodePlace::Here(team) => return team.run(f),
+            NodePlace::Here(team) => return team.run(|comm| f(&mut RankComm::Here(comm))),
             NodePlace::Nodes(nodes) => nodes,
         };
         let results = Mutex::new(Vec::new());
         nodes.run(&|comm| {
-            let result = f(comm);
+            let result = f(&mut RankComm::Wide(comm));
             results.lock().unwrap_or_else(|e| e.into_inner()).push((comm.rank(), result));
         })?;
         let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());

@@ -26,6 +26,7 @@ pub mod place;
 pub mod programs;
 pub mod progress;
 pub mod prose;
+mod rank_comm;
 pub mod source;
 pub mod suggest;
 

@@ -10,6 +10,7 @@ use super::element::Sample;
 use super::operator::Redop;
 use super::ring;
 use crate::measure::caches::{CacheState, throw_out, touch};
+use crate::rank_comm::RankComm;
 use phalanx::op::Operator;
 use phalanx::schedule::{Operation, Share};
 use phalanx::{Comm, Neighborhood};
@@ -116,7 +117,7 @@ pub struct CallBuffers<T> {
     oracle: Oracle<T>,
     input: Lanes<T>,
     output: Lanes<T>,
-    call: fn(&mut Comm, TimedCall<'_, T>),
+    call: fn(RankComm<'_, '_>, TimedCall<'_, T>),
 }
 
 impl<T: Sample> CallBuffers<T> {
@@ -155,9 +156,9 @@ impl<T: Sample> CallBuffers<T> {
     }
 
     /// Agrees with the other ranks on what the calls of this run need. Untimed; all ranks call it.
-    pub(crate) fn make_ready(&mut self, comm: &mut Comm) {
-        self.plan =
-            (self.shape.form == CallForm::Neighbors).then(|| ring::plan(comm, self.shape.count));
+    pub(crate) fn make_ready(&mut self, comm: &mut RankComm<'_, '_>) {
+        self.plan = (self.shape.form == CallForm::Neighbors)
+            .then(|| ring::plan(comm.here(), self.shape.count));
     }
 
     fn round(&self, sample: u64, lane: usize) -> u64 {
@@ -212,6 +213,12 @@ impl<T: Sample> CallBuffers<T> {
     /// Makes the calls. This is what is timed.
     #[inline(always)]
     pub fn call(&mut self, comm: &mut Comm, root: usize) {
+        self.call_on(RankComm::Here(comm), root);
+    }
+
+    /// The same on one node or on several.
+    #[inline(always)]
+    pub(crate) fn call_on(&mut self, comm: RankComm<'_, '_>, root: usize) {
         let (shape, mut input, mut output) = (&self.shape, &mut self.input, &mut self.output);
         if shape.apart {
             for (input, output) in input.iter().zip(output.iter_mut()) {
@@ -286,76 +293,85 @@ impl<T: Sample> CallBuffers<T> {
 
 /// Calls an operation that combines with `O`.
 pub(crate) fn combine<T: Sample, O: Operator<T> + Copy + Default>(
-    comm: &mut Comm,
+    comm: RankComm<'_, '_>,
     call: TimedCall<'_, T>,
 ) {
     let op = O::default();
-    if call.started {
-        return start_combining(comm, call, op);
+    macro_rules! combine_on {
+        ($comm:ident) => {{
+            let lanes = call.input.iter_mut();
+            match call.operation {
+                Operation::Reduce => lanes.for_each(|x| $comm.reduce(x, op, call.root)),
+                Operation::AllReduce => lanes.for_each(|x| $comm.all_reduce(x, op)),
+                Operation::Scan => lanes.for_each(|x| $comm.scan(x, op)),
+                Operation::ExclusiveScan => lanes.for_each(|x| $comm.exclusive_scan(x, op)),
+                Operation::ReduceScatter => {
+                    lanes.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
+                        None => $comm.reduce_scatter_into(all, mine, op),
+                        Some(counts) => $comm.reduce_scatter_varied_into(all, mine, counts, op),
+                    });
+                }
+                other => unreachable!("{other} does not combine"),
+            }
+        }};
     }
-    let lanes = call.input.iter_mut();
-    match call.operation {
-        Operation::Reduce => lanes.for_each(|x| comm.reduce(x, op, call.root)),
-        Operation::AllReduce => lanes.for_each(|x| comm.all_reduce(x, op)),
-        Operation::Scan => lanes.for_each(|x| comm.scan(x, op)),
-        Operation::ExclusiveScan => lanes.for_each(|x| comm.exclusive_scan(x, op)),
-        Operation::ReduceScatter => {
-            lanes.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
-                None => comm.reduce_scatter_into(all, mine, op),
-                Some(counts) => comm.reduce_scatter_varied_into(all, mine, counts, op),
-            });
-        }
-        other => unreachable!("{other} does not combine"),
+    match comm {
+        RankComm::Here(comm) if call.started => start_combining(comm, call, op),
+        RankComm::Here(comm) => combine_on!(comm),
+        RankComm::Wide(comm) => combine_on!(comm),
     }
 }
 
 /// Calls an operation that only moves.
-fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+fn transport<T: Sample>(comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
     let root = call.root;
-    if let Some(counts) = call.counts {
-        return transport_varied(comm, call, counts);
+    macro_rules! move_on {
+        ($comm:ident) => {{
+            if let Some(counts) = call.counts {
+                for (x, y) in call.input.iter_mut().zip(call.output.iter_mut()) {
+                    match call.operation {
+                        Operation::AllGather => $comm.all_gather_varied_into(x, y, counts),
+                        Operation::Gather => $comm.gather_varied_into(x, y, counts, root),
+                        Operation::Scatter => $comm.scatter_varied_into(x, y, counts, root),
+                        Operation::AllToAll => $comm.all_to_all_varied_into(x, counts, y, counts),
+                        other => unreachable!("{other} has no such form"),
+                    }
+                }
+                return;
+            }
+            let lanes = call.input.iter_mut();
+            let outputs = call.output.iter_mut();
+            match call.operation {
+                Operation::Barrier => lanes.for_each(|_| $comm.barrier()),
+                Operation::Broadcast => lanes.for_each(|x| $comm.broadcast(x, root)),
+                Operation::Shift => lanes.for_each(|x| $comm.shift(x, call.shift)),
+                Operation::AllToAllInPlace => lanes.for_each(|x| $comm.all_to_all_in_place(x)),
+                Operation::AllGather => {
+                    lanes.zip(outputs).for_each(|(x, y)| $comm.all_gather_into(x, y));
+                }
+                Operation::Gather => {
+                    lanes.zip(outputs).for_each(|(x, y)| $comm.gather_into(x, y, root));
+                }
+                Operation::Scatter => {
+                    lanes.zip(outputs).for_each(|(x, y)| $comm.scatter_into(x, y, root));
+                }
+                Operation::AllToAll => {
+                    lanes.zip(outputs).for_each(|(x, y)| $comm.all_to_all_into(x, y));
+                }
+                other => unreachable!("{other} needs an operator"),
+            }
+        }};
     }
-    if call.started {
-        return start_transport(comm, call);
-    }
-    let lanes = call.input.iter_mut();
-    match call.operation {
-        Operation::Barrier => lanes.for_each(|_| comm.barrier()),
-        Operation::Broadcast => lanes.for_each(|x| comm.broadcast(x, root)),
-        Operation::Shift => lanes.for_each(|x| comm.shift(x, call.shift)),
-        Operation::AllToAllInPlace => lanes.for_each(|x| comm.all_to_all_in_place(x)),
-        Operation::AllGather => {
-            lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.all_gather_into(x, y));
-        }
-        Operation::Gather => {
-            lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.gather_into(x, y, root));
-        }
-        Operation::Scatter => {
-            lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.scatter_into(x, y, root));
-        }
-        Operation::AllToAll => {
-            lanes.zip(call.output.iter_mut()).for_each(|(x, y)| comm.all_to_all_into(x, y));
-        }
-        other => unreachable!("{other} needs an operator"),
-    }
-}
-
-/// The same in the form for blocks of different lengths.
-fn transport_varied<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>, counts: &[usize]) {
-    let root = call.root;
-    for (x, y) in call.input.iter_mut().zip(call.output.iter_mut()) {
-        match call.operation {
-            Operation::AllGather => comm.all_gather_varied_into(x, y, counts),
-            Operation::Gather => comm.gather_varied_into(x, y, counts, root),
-            Operation::Scatter => comm.scatter_varied_into(x, y, counts, root),
-            Operation::AllToAll => comm.all_to_all_varied_into(x, counts, y, counts),
-            other => unreachable!("{other} has no such form"),
-        }
+    match comm {
+        RankComm::Here(comm) if call.started => start_transport(comm, call),
+        RankComm::Here(comm) => move_on!(comm),
+        RankComm::Wide(comm) => move_on!(comm),
     }
 }
 
 /// The all-to-all among neighbours: what each has for this rank, by the plan.
-fn gather_from_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+fn gather_from_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
+    let comm = comm.here();
     let Some(plan) = call.plan else { unreachable!("the buffers are made ready before a call") };
     for (x, y) in call.input.iter().zip(call.output.iter_mut()) {
         plan.gather(comm, x, y);
@@ -364,7 +380,8 @@ fn gather_from_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
 
 /// The same by messages: every receive and send is started, then all are waited for. As in
 /// `tools/report/peers/mpi.c`, who the neighbours are is not what is timed.
-fn message_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+fn message_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
+    let comm = comm.here();
     const TAG: u32 = 7;
     let (peers, part) = call.neighbors;
     for (mut from, mut to) in call.input.iter().zip(call.output.iter_mut()) {

@@ -1,7 +1,7 @@
 //! What the ranks' calls of a row come to, where they are recorded: `Comm::statistics` of all ranks
 //! together.
 
-use phalanx::Comm;
+use crate::rank_comm::RankComm;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct CallTally(BTreeMap<&'static str, MethodTally>);
 
 impl CallTally {
     /// Of this rank's calls in the current run; none if it is not recorded.
-    pub(crate) fn of(comm: &Comm) -> Option<CallTally> {
+    pub(crate) fn of(comm: &RankComm<'_, '_>) -> Option<CallTally> {
         let tally = |row: &phalanx::CallStatistics| MethodTally {
             calls: row.calls,
             bytes: row.bytes,

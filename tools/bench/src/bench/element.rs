@@ -2,9 +2,10 @@
 
 use super::call_buffers::{TimedCall, combine};
 use super::operator::Redop;
+use crate::rank_comm::RankComm;
 use crate::suggest;
+use phalanx::Element;
 use phalanx::op::{self, Operator};
-use phalanx::{Comm, Element};
 use std::fmt;
 use std::str::FromStr;
 
@@ -119,7 +120,7 @@ impl Pattern {
 /// The calls and the oracle's step for one operator.
 pub struct Combining<T> {
     /// Calls the operation on all lanes of a rank's buffers.
-    pub(crate) call: fn(&mut Comm, TimedCall<'_, T>),
+    pub(crate) call: fn(RankComm<'_, '_>, TimedCall<'_, T>),
     /// Combines `right` into `left`, element by element.
     pub(crate) fold: fn(left: &mut [T], right: &[T]),
     /// The operator's identity.

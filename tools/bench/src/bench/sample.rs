@@ -20,9 +20,10 @@ use crate::measure::proximity::ProximityLimits;
 use crate::measure::record::Record;
 use crate::measure::start_gate::{Seat, StartGate};
 use crate::measure::steal::Steal;
+use crate::rank_comm::RankComm;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Error};
+use phalanx::{Algorithm, Error};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -276,7 +277,7 @@ impl SampleStart<'_> {
     /// Waits for all and starts with them; returns rank 0's word, none if a rank has
     /// failed.
     #[inline(always)]
-    fn start(&mut self, comm: &mut Comm, word: u64) -> Option<u64> {
+    fn start(&mut self, comm: &mut RankComm<'_, '_>, word: u64) -> Option<u64> {
         match self {
             SampleStart::Gate(seat) => seat.start(word),
             SampleStart::Barrier => {
@@ -288,7 +289,7 @@ impl SampleStart<'_> {
         }
     }
 
-    fn meet(&mut self, comm: &mut Comm) -> Option<()> {
+    fn meet(&mut self, comm: &mut RankComm<'_, '_>) -> Option<()> {
         match self {
             SampleStart::Gate(seat) => seat.meet(0).map(|_| ()),
             SampleStart::Barrier => {
@@ -334,7 +335,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         tools: &'a Tools,
         arrivals: &'a [Arrival],
         meeting: SampleStart<'a>,
-        comm: &mut Comm,
+        comm: &mut RankComm<'_, '_>,
     ) -> Self {
         let mut work = CallBuffers::new(case.shape, comm.rank(), comm.size());
         work.make_ready(comm);
@@ -354,7 +355,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         }
     }
 
-    fn run(&mut self, comm: &mut Comm) {
+    fn run(&mut self, comm: &mut RankComm<'_, '_>) {
         let p = comm.size();
         // No two rounds have the same data.
         let first = (self.round.number as u64) << 32;
@@ -378,10 +379,12 @@ impl<'a, T: Sample> SamplePart<'a, T> {
                 }
             };
             let time = match &self.case.force {
-                Force::Auto => self.timed(comm, root),
-                Force::Algorithm(algorithm) => self.timed(&mut comm.with(*algorithm), root),
+                Force::Auto => self.timed(comm.again(), root),
+                Force::Algorithm(algorithm) => {
+                    self.timed(RankComm::Here(&mut comm.here().with(*algorithm)), root)
+                }
                 Force::On(algorithm, dims) => {
-                    self.timed(&mut comm.with_mesh(*algorithm, dims), root)
+                    self.timed(RankComm::Here(&mut comm.here().with_mesh(*algorithm, dims)), root)
                 }
             };
             if word == GO {
@@ -404,9 +407,9 @@ impl<'a, T: Sample> SamplePart<'a, T> {
     }
 
     #[inline(always)]
-    fn timed(&mut self, comm: &mut Comm, root: usize) -> Duration {
+    fn timed(&mut self, comm: RankComm<'_, '_>, root: usize) -> Duration {
         let start = Instant::now();
-        self.work.call(comm, root);
+        self.work.call_on(comm, root);
         start.elapsed()
     }
 
@@ -454,7 +457,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
 
     /// One more barrier, to which the ranks come at different times. Returns
     /// how many ranks had not come when this one left.
-    fn check_barrier(&self, comm: &mut Comm, sample: u64) -> u64 {
+    fn check_barrier(&self, comm: &mut RankComm<'_, '_>, sample: u64) -> u64 {
         let (rank, p) = (comm.rank(), comm.size());
         let number = sample + 1;
         let late = Duration::from_micros(2 * ((sample as usize + rank) % p.min(4)) as u64);
@@ -467,8 +470,8 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         self.arrivals[rank].0.store(number, Ordering::Relaxed);
         match &self.case.force {
             Force::Auto => comm.barrier(),
-            Force::Algorithm(algorithm) => comm.with(*algorithm).barrier(),
-            Force::On(algorithm, dims) => comm.with_mesh(*algorithm, dims).barrier(),
+            Force::Algorithm(algorithm) => comm.here().with(*algorithm).barrier(),
+            Force::On(algorithm, dims) => comm.here().with_mesh(*algorithm, dims).barrier(),
         }
         // Ordering: as above.
         let seen = self.arrivals.iter().map(|arrival| arrival.0.load(Ordering::Relaxed));
@@ -483,7 +486,7 @@ const LATE: Duration = Duration::from_micros(100);
 /// One rank comes late: when it has heard of all others it waits a while. All others
 /// began to count before they were heard of, so less than that while says that the
 /// barrier has let this rank go early. Returns 1 then.
-fn check_barrier_between_nodes(comm: &mut Comm, sample: usize) -> u64 {
+fn check_barrier_between_nodes(comm: &mut RankComm<'_, '_>, sample: usize) -> u64 {
     let late = sample % comm.size();
     let is_late = comm.rank() == late;
     let mut heard = vec![0u8; if is_late { comm.size() } else { 0 }];

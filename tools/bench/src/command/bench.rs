@@ -541,7 +541,7 @@ fn agreed<T>(ground: &Ground, found: Result<T, Failure>) -> Result<T, Failure> {
         return found;
     }
     let bad = u64::from(found.is_err());
-    let sums = ground.run(|comm| comm.sum([bad])[0])?;
+    let sums = ground.run(|comm| comm.sum(bad))?;
     match found {
         Ok(_) if sums.first() != Some(&0) => {
             Err(Failure::Run("another node has refused".to_string()))

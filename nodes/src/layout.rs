@@ -1,6 +1,6 @@
 //! The map of ranks to nodes.
 
-use crate::order::left_half;
+use phalanx::raw::left_half;
 use std::ops::Range;
 
 /// Where the ranks of a communicator are.
@@ -48,13 +48,23 @@ impl NodeLayout {
         &self.members[node]
     }
 
+    /// All ranks, one node after the other.
+    pub(crate) fn by_node(&self) -> impl Iterator<Item = &usize> {
+        self.members.iter().flatten()
+    }
+
+    /// The number of ranks on each node.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = usize> {
+        self.members.iter().map(Vec::len)
+    }
+
     pub(crate) fn is_contiguous(&self) -> bool {
         self.contiguous
     }
 
     /// The most ranks on any node.
     pub(crate) fn most(&self) -> usize {
-        self.members.iter().map(Vec::len).max().unwrap_or(0)
+        self.sizes().max().unwrap_or(0)
     }
 
     /// The largest subtrees of the tree of `Order::Fixed` whose leaves are all on
@@ -75,6 +85,41 @@ impl NodeLayout {
             self.descend(node, half..range.end, found);
         }
     }
+}
+
+/// Elements of each rank's block.
+pub(crate) enum Lengths<'a> {
+    Equal(usize),
+    Varied(&'a [usize]),
+}
+
+impl Lengths<'_> {
+    pub(crate) fn of(&self, rank: usize) -> usize {
+        match self {
+            Lengths::Equal(n) => *n,
+            Lengths::Varied(counts) => counts[rank],
+        }
+    }
+
+    /// Elements of each node's blocks.
+    pub(crate) fn by_node(&self, layout: &NodeLayout) -> Vec<usize> {
+        layout.members.iter().map(|ranks| ranks.iter().map(|&r| self.of(r)).sum()).collect()
+    }
+
+    /// Where each rank's block begins; at the end, where the last one ends.
+    pub(crate) fn starts(&self, layout: &NodeLayout) -> Vec<usize> {
+        starts((0..layout.ranks()).map(|rank| self.of(rank)))
+    }
+}
+
+/// Where blocks of these lengths begin, one after the other; at the end, where the last one ends.
+pub(crate) fn starts(lens: impl Iterator<Item = usize>) -> Vec<usize> {
+    std::iter::once(0)
+        .chain(lens.scan(0, |end, n| {
+            *end += n;
+            Some(*end)
+        }))
+        .collect()
 }
 
 #[cfg(test)]

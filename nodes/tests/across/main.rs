@@ -5,7 +5,10 @@ mod battery;
 mod memory;
 mod misuse;
 
-use phalanx::{Comm, Error, Team, op};
+use phalanx::{Error, Team, op};
+use phalanx_nodes::NodeComm;
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -14,7 +17,7 @@ fn run_on<R: Send>(
     threads: &[usize],
     lanes: bool,
     deadline: Option<Duration>,
-    f: impl Fn(&mut Comm) -> R + Sync,
+    f: impl Fn(&mut NodeComm) -> R + Sync,
 ) -> Vec<Result<Vec<R>, Error>> {
     let nets = memory::nodes(threads.len(), lanes);
     let results = Mutex::new((0..threads.len()).map(|_| None).collect::<Vec<_>>());
@@ -26,7 +29,7 @@ fn run_on<R: Send>(
                 if let Some(deadline) = deadline {
                     builder = builder.deadline(deadline);
                 }
-                let result = builder.build().unwrap().run_across(net, f);
+                let result = phalanx_nodes::run_across(&builder.build().unwrap(), net, f);
                 results.lock().unwrap()[node] = Some(result);
             });
         }
@@ -53,14 +56,14 @@ fn everything_on_many_layouts() {
     for threads in [&[1, 1][..], &[2, 2], &[1, 3], &[3, 1, 2], &[1, 1, 1]] {
         let digests = good(run_on(threads, false, None, battery::all));
         let p: usize = threads.iter().sum();
-        let alone = phalanx::run(p, battery::all).unwrap();
+        let alone = phalanx_nodes::run(p, battery::all).unwrap();
         assert_eq!(digests, alone, "{threads:?}: the same bits as on one node");
     }
 }
 
 #[test]
 fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
-    let alone = phalanx::run(4, battery::all).unwrap();
+    let alone = phalanx_nodes::run(4, battery::all).unwrap();
     for threads in [&[4][..], &[2, 2], &[1, 3], &[1, 1, 1, 1]] {
         assert_eq!(good(run_on(threads, false, None, battery::all)), alone, "{threads:?}");
     }
@@ -68,10 +71,10 @@ fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
 
 #[test]
 fn lanes_give_the_same() {
-    let alone = phalanx::run(4, battery::all).unwrap();
+    let alone = phalanx_nodes::run(4, battery::all).unwrap();
     assert_eq!(good(run_on(&[2, 2], true, None, battery::all)), alone);
     let uneven = run_on(&[2, 1], true, None, |_| ());
-    let Err(Error::Network { what, .. }) = &uneven[0] else { panic!("{uneven:?}") };
+    let Err(Error::Outside { what, .. }) = &uneven[0] else { panic!("{uneven:?}") };
     assert!(what.contains("1 to 2"), "{what}");
 }
 
@@ -81,7 +84,7 @@ fn lanes_give_the_same() {
 fn a_wait_for_another_node_moves_what_was_started() {
     for n in [1, 3000] {
         let sums = good(run_on(&[2, 1], false, Some(Duration::from_secs(60)), |comm| {
-            let (rank, mut part) = (comm.rank(), comm.split(comm.node(), 0));
+            let (rank, mut part) = (comm.rank(), comm.split_by_node());
             let (mut x, mut word) = (vec![1u64; n], [rank]);
             part.requests(|scope| {
                 let sum = scope.all_reduce(&mut x, op::Sum);
@@ -140,7 +143,7 @@ fn nodes_in_different_calls_are_told_so() {
 
 #[test]
 fn lengths_roots_types_and_early_returns_are_compared_between_nodes() {
-    type Case = (&'static str, fn(&mut Comm));
+    type Case = (&'static str, fn(&mut NodeComm));
     let cases: [Case; 6] = [
         ("length", |comm| {
             let mut x = vec![1u8; 4 + comm.node()];
@@ -208,14 +211,26 @@ fn counts_of_pairs_and_messages_are_compared() {
     assert!(errors.iter().any(|e| e.contains("element type")), "{errors:?}");
 }
 
+/// Forced algorithms, windows, tagged messages and started calls are there on the ranks of a node.
 #[test]
-fn forced_algorithms_are_refused_between_nodes() {
-    let errors = causes(run_on(&[1, 1], false, None, |comm| {
-        comm.ring().barrier();
+fn what_needs_shared_memory_is_there_on_a_node() {
+    let seen = good(run_on(&[2, 1], false, None, |comm| {
+        let rank = comm.rank();
+        let mut of_node = comm.split_by_node();
+        of_node.ring().barrier();
+        let mut window = of_node.shared_from(&[rank]);
+        window.update(&mut of_node, |mine| mine[0] += 10);
+        let (r, p) = (of_node.rank(), of_node.size());
+        of_node.send_tagged(&[rank], (r + 1) % p, 3);
+        let (from, _) = of_node.recv_vec::<usize>((r + p - 1) % p, 3);
+        let mut sum = [1];
+        of_node.requests(|scope| {
+            let request = scope.all_reduce(&mut sum, op::Sum);
+            scope.wait(request);
+        });
+        (window.global().iter().copied().collect::<Vec<_>>(), from[0], sum[0])
     }));
-    assert!(errors.iter().any(|e| e.contains("cannot be forced")), "{errors:?}");
-    // On one node's ranks they are not.
-    good(run_on(&[2, 2], false, None, |comm| comm.split_by_node().ring().barrier()));
+    assert_eq!(seen, [(vec![10, 11], 1, 2), (vec![10, 11], 0, 2), (vec![12], 2, 1)]);
 }
 
 #[test]
@@ -238,7 +253,7 @@ fn a_deadline_covers_waits_for_other_nodes() {
 
 #[test]
 fn one_thread_beside_five() {
-    let alone = phalanx::run(6, battery::all).unwrap();
+    let alone = phalanx_nodes::run(6, battery::all).unwrap();
     assert_eq!(good(run_on(&[1, 5], false, None, battery::all)), alone);
 }
 
@@ -299,7 +314,7 @@ fn elements_without_a_size() {
 
 #[test]
 fn large_calls_that_differ_are_told_with_lanes_too() {
-    type Case = (&'static str, fn(&mut Comm));
+    type Case = (&'static str, fn(&mut NodeComm));
     const N: usize = 20_000;
     let cases: [Case; 4] = [
         ("calls", |comm| {
@@ -379,7 +394,7 @@ fn a_panic_while_the_leader_waits_for_other_nodes() {
 
 #[test]
 fn ranks_that_there_are_not() {
-    let cases: [fn(&mut Comm); 4] = [
+    let cases: [fn(&mut NodeComm); 4] = [
         |comm| comm.broadcast(&mut [0u8], 3),
         |comm| comm.with_root(&[0u8], 3, |_| ()),
         |comm| comm.send(&[0u8], 3),
@@ -408,4 +423,140 @@ fn counts_across_a_cartesian_grid_of_uneven_nodes() {
             assert_eq!(order[0], 1000 * (10 + at[1] as u64) + 13 + at[1] as u64);
         }));
     }
+}
+
+/// Ranks 0 and 1 on one node, rank 2 on another: each pair of neighbours is told, however near.
+#[test]
+fn faces_of_neighbours_that_differ() {
+    for odd in 0..3 {
+        let errors = causes(run_on(&[2, 1], false, None, |comm| {
+            let n = 3 + usize::from(comm.rank() == odd);
+            let halo = phalanx::dist::Halo::new(&[2, n], 1);
+            comm.cart(&[3, 1], &[false; 2]).exchange_halo(&mut vec![1.0; halo.len()], &halo);
+        }));
+        let is_told = |e: &String| e.contains("message") || e.contains("face across dimension 0");
+        assert!(errors.iter().any(is_told), "{odd}: {errors:?}");
+    }
+}
+
+#[test]
+fn a_field_on_a_grid_of_several_nodes() {
+    use phalanx::dist::{Block, Halo};
+    let fields = good(run_on(&[1, 3], false, None, |comm| {
+        let mut grid = comm.cart(&[2, 2], &[false; 2]);
+        let at = grid.coordinates();
+        let (i, j) = (Block::new(3, 2).range(at[0]), Block::new(5, 2).range(at[1]));
+        let halo = Halo::new(&[i.len(), j.len()], 1);
+        let mut u = vec![-1; halo.len()];
+        for (row, i) in halo.rows().zip(i) {
+            u[row].iter_mut().zip(j.clone()).for_each(|(cell, j)| *cell = (i * 5 + j) as i32);
+        }
+        let mut v = u.clone();
+        grid.exchange_halos(&mut [&mut u, &mut v], &halo);
+        assert_eq!(u, v);
+        grid.gather_grid(&v, &halo, 2)
+    }));
+    assert_eq!(fields[2], Some((0..15).collect()));
+    assert!([0, 1, 3].iter().all(|&rank| fields[rank].is_none()));
+}
+
+#[test]
+fn a_rank_that_cancels_ends_the_run_on_all_nodes() {
+    let errors = causes(run_on(&[2, 1], false, None, |comm| {
+        if comm.rank() == 1 {
+            comm.cancel();
+        }
+        comm.phase("after", |comm| comm.barrier());
+    }));
+    assert!(errors[0].contains("cancelled"), "{errors:?}");
+}
+
+#[test]
+fn threads_of_the_callers_own() {
+    let nets = memory::nodes(2, false);
+    std::thread::scope(|s| {
+        for (net, threads) in nets.iter().zip([2, 1]) {
+            s.spawn(move || {
+                let team = Team::builder().ranks(threads).wait(phalanx::Wait::Yield);
+                let comms = phalanx_nodes::external_across(team, net).unwrap();
+                std::thread::scope(|s| {
+                    for mut comm in comms {
+                        s.spawn(move || {
+                            assert_eq!(comm.sum([comm.rank()]), [3]);
+                            let result = comm.protect(|comm| {
+                                comm.barrier();
+                                assert!(comm.rank() != 1, "out of luck");
+                                comm.barrier();
+                            });
+                            let error = result.unwrap_err().to_string();
+                            let is_told =
+                                ["out of luck", "has failed before", "another node has failed"];
+                            assert!(is_told.iter().any(|it| error.contains(it)), "{error}");
+                        });
+                    }
+                });
+            });
+        }
+    });
+}
+
+/// The public methods of `owner` in the sources of `folder`.
+fn methods(folder: &str, owner: &str) -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let files = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let mut found = BTreeSet::new();
+    for file in files.filter(|file| file.extension().is_some_and(|it| it == "rs")) {
+        let (mut inside, text) = (false, std::fs::read_to_string(file).unwrap());
+        for line in text.lines() {
+            if line.starts_with("impl") || line == "}" {
+                let of = line.split([' ', '<']).find(|&word| word == owner);
+                inside = of.is_some() && !line.contains(" for ");
+            }
+            if let Some(rest) = line.strip_prefix("    pub fn ").filter(|_| inside) {
+                found.insert(rest.split(['(', '<']).next().unwrap_or_default().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// A method of a communicator is one of several nodes' too, or needs the memory of one.
+#[test]
+fn every_method_is_there_or_needs_shared_memory() {
+    const OF_ONE_NODE: [&str; 24] = [
+        "cheapest",
+        "ghosts",
+        "ghosts_of_columns",
+        "groups",
+        "hypercube",
+        "mesh",
+        "mesh_of",
+        "neighborhood",
+        "own_memory",
+        "probe",
+        "recv_owned",
+        "recv_tagged",
+        "recv_vec",
+        "requests",
+        "ring",
+        "send_owned",
+        "send_tagged",
+        "shared",
+        "shared_atomic",
+        "shared_from",
+        "tree",
+        "try_probe",
+        "with",
+        "with_mesh",
+    ];
+    let mut of_one = methods("../src/comm", "Comm");
+    of_one.extend(methods("../src/comm/neighborhood", "Comm"));
+    of_one.extend(methods("../src/comm/requests", "Comm"));
+    assert!(of_one.len() > 60, "{of_one:?}");
+    let of_several = methods("src", "NodeComm");
+    let lacks: Vec<_> = of_one.difference(&of_several).map(String::as_str).collect();
+    assert_eq!(lacks, OF_ONE_NODE);
+    let (of_one, of_several) = (methods("../src/comm", "Cart"), methods("src", "NodeCart"));
+    assert!(of_one.len() > 8, "{of_one:?}");
+    assert_eq!(of_one.difference(&of_several).collect::<Vec<_>>(), [""; 0]);
 }

@@ -1,7 +1,7 @@
 //! A network inside one process: nodes are teams on threads, and messages are copies behind a lock.
 //! It has all features of a real network, so that tests of calls between nodes run without one.
 
-use phalanx::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
+use phalanx_nodes::net::{Net, NetError, NetFold, NetNumber, Pending, Transfer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};

@@ -8,23 +8,19 @@
 //! node, in rank order; but for built-in operators on numbers, which the network
 //! may combine itself ([`Transfer::AllReduce`]).
 //!
-//! `phalanx-mpi` is the engine for clusters. [`Team::run_across`](crate::Team::run_across)
-//! runs a closure on all nodes' ranks.
+//! `phalanx-mpi` is the engine for clusters. [`run_across`](crate::run_across) runs a closure on
+//! all nodes' ranks.
 
-mod layout;
+pub use crate::number::{NetFold, NetNumber};
 
-pub use crate::op::built_in::{NetFold, NetNumber};
-
-pub(crate) use layout::NodeLayout;
-
-use crate::sync::Arc;
 use std::fmt;
+use std::sync::Arc;
 
 /// A transfer could not be made.
 ///
 /// # Examples
 /// ```
-/// let e = phalanx::net::NetError::new("the cable is cut");
+/// let e = phalanx_nodes::net::NetError::new("the cable is cut");
 /// assert_eq!(e.to_string(), "the cable is cut");
 /// ```
 #[derive(Clone, Debug)]
@@ -36,7 +32,7 @@ impl NetError {
     /// With this text.
     ///
     /// ```
-    /// # use phalanx::net::NetError;
+    /// # use phalanx_nodes::net::NetError;
     /// assert_eq!(NetError::new("no route").to_string(), "no route");
     /// ```
     pub fn new(what: impl Into<String>) -> Self {
@@ -61,7 +57,7 @@ impl std::error::Error for NetError {}
 ///
 /// # Examples
 /// ```
-/// use phalanx::net::Transfer;
+/// use phalanx_nodes::net::Transfer;
 /// let mut x = [1u8, 2];
 /// let t = Transfer::Broadcast { root: 0, at: x.as_mut_ptr(), bytes: 2 };
 /// assert!(matches!(t, Transfer::Broadcast { bytes: 2, .. }));

@@ -1,13 +1,10 @@
 //! Checks every collective on any number of ranks and nodes. The same file runs on one node, on
 //! nodes inside one process, and over MPI.
 
-#[path = "../common/one_result.rs"]
-#[allow(dead_code)] // Floats only.
-mod one_result;
-
-use one_result::one_result_of_floats;
 use phalanx::dist::{Block, BlockCyclic, Distribution, Halo};
-use phalanx::{Comm, Order, op};
+use phalanx::op::{self, Operator};
+use phalanx::{Element, Order};
+use phalanx_nodes::NodeComm;
 
 /// A number that depends on all its arguments.
 fn x(rank: usize, i: usize, seed: usize) -> u64 {
@@ -48,10 +45,15 @@ const FEWER: [usize; 2] = [1, 290];
 
 /// Runs everything; returns a digest of all results that must not depend on
 /// how ranks are spread over nodes.
-pub(crate) fn all(comm: &mut Comm) -> u64 {
+pub(crate) fn all(comm: &mut NodeComm) -> u64 {
     let digest = one(comm, &LENGTHS);
     // Operators whose bits are not MPI's.
-    [1, 300].into_iter().for_each(|n| one_result_of_floats(comm, n));
+    for n in [1, 300] {
+        one_result(comm, n, op::Min, float, |x| vec![x.to_bits()]);
+        one_result(comm, n, op::Max, float, |x| vec![x.to_bits()]);
+        let place = |x, i| (float(x, i), (x >> 16) as u32 % 3);
+        one_result(comm, n, op::MaxLoc, place, |(x, at)| vec![x.to_bits(), u64::from(at)]);
+    }
     // The same in communicators: halves, reversed, interleaved.
     let (r, p) = (comm.rank(), comm.size());
     one(&mut comm.split(r % 2, r), &FEWER);
@@ -59,7 +61,7 @@ pub(crate) fn all(comm: &mut Comm) -> u64 {
     one(&mut comm.split(2 * r / p, r), &FEWER);
     // Even ranks before odd ones: nodes and ranks are not in one order.
     one(&mut comm.split(7, r % 2 * p + r), &FEWER);
-    let mut node = comm.split_by_node();
+    let mut node = NodeComm::from(comm.split_by_node());
     assert_eq!(node.nodes(), 1);
     one(&mut node, &FEWER);
     drop(node);
@@ -69,9 +71,59 @@ pub(crate) fn all(comm: &mut Comm) -> u64 {
     digest
 }
 
+/// A zero of either sign, a number, an infinity or a NaN, of several payloads.
+fn float(x: usize, i: usize) -> f64 {
+    const FLOATS: [u64; 12] = {
+        let (nan, sign) = (f64::NAN.to_bits(), 1 << 63);
+        let (one, most, all) = (1.5f64.to_bits(), f64::MAX.to_bits(), f64::INFINITY.to_bits());
+        [0, sign, one, one | sign, 1, most, all, all | sign, nan, nan | sign, nan | 77, u64::MAX]
+    };
+    // Of zeros only, of numbers, with NaNs, of NaNs only.
+    let pick = [x % 2, x % 8, x % 12, 8 + x % 4][i % 4];
+    f64::from_bits(FLOATS[pick])
+}
+
+/// An operator that does not round has the bits of the fold in rank order, in every call and order.
+fn one_result<T: Element, O: Operator<T> + Copy>(
+    comm: &mut NodeComm,
+    n: usize,
+    op: O,
+    make: fn(usize, usize) -> T,
+    bits: fn(T) -> Vec<u64>,
+) {
+    let (r, p) = (comm.rank(), comm.size());
+    let value = |q: usize, i: usize| make(x(q, i, 5) as usize, i);
+    let fold =
+        |i: usize, upto: usize| (1..upto).fold(value(0, i), |x, q| op.combine(x, value(q, i)));
+    let of = |values: &[T]| values.iter().flat_map(|&x| bits(x)).collect::<Vec<_>>();
+    let list = |at: &dyn Fn(usize) -> T| of(&(0..n).map(at).collect::<Vec<_>>());
+    let mine: Vec<T> = (0..n).map(|i| value(r, i)).collect();
+    let all: Vec<T> = (0..n * p).map(|i| value(r, i)).collect();
+    for order in [Order::Ranked, Order::Fixed] {
+        let mut comm = comm.with_order(order);
+        let mut got = mine.clone();
+        comm.all_reduce(&mut got, op);
+        assert_eq!(of(&got), list(&|i| fold(i, p)), "all-reduce, {order:?}");
+        got.copy_from_slice(&mine);
+        comm.reduce(&mut got, op, n % p);
+        let want = |i| if r == n % p { fold(i, p) } else { mine[i] };
+        assert_eq!(of(&got), list(&want), "reduce, {order:?}");
+        got.copy_from_slice(&mine);
+        comm.scan(&mut got, op);
+        assert_eq!(of(&got), list(&|i| fold(i, r + 1)), "scan, {order:?}");
+        got.copy_from_slice(&mine);
+        comm.exclusive_scan(&mut got, op);
+        let first = op.identity();
+        let want = |i| if r > 0 { fold(i, r) } else { first.unwrap_or(mine[i]) };
+        assert_eq!(of(&got), list(&want), "exclusive scan, {order:?}");
+        comm.reduce_scatter_into(&all, &mut got, op);
+        assert_eq!(of(&got), list(&|i| fold(r * n + i, p)), "reduce-scatter, {order:?}");
+    }
+}
+
 /// Calls with blocks, from the length on where lanes take part; even blocks, and such
 /// of different lengths, some empty.
-fn large(comm: &mut Comm) {
+fn large(comm: &mut NodeComm) {
     let (r, p) = (comm.rank(), comm.size());
     let n = 1500;
     let all: Vec<Matrix> = (0..n * p).map(|i| matrix(r, i)).collect();
@@ -93,7 +145,7 @@ fn large(comm: &mut Comm) {
     assert!(whole.iter().copied().eq(want), "varied all-gather of {total}");
 }
 
-fn one(comm: &mut Comm, lengths: &[usize]) -> u64 {
+fn one(comm: &mut NodeComm, lengths: &[usize]) -> u64 {
     let (r, p) = (comm.rank(), comm.size());
     comm.barrier();
     for &n in lengths {
@@ -110,7 +162,7 @@ fn one(comm: &mut Comm, lengths: &[usize]) -> u64 {
     digest
 }
 
-fn moves(comm: &mut Comm, n: usize) {
+fn moves(comm: &mut NodeComm, n: usize) {
     let (r, p) = (comm.rank(), comm.size());
     let mine: Vec<u64> = (0..n).map(|i| x(r, i, n)).collect();
     let of = |rank: usize| (0..n).map(move |i| x(rank, i, n));
@@ -159,7 +211,7 @@ fn moves(comm: &mut Comm, n: usize) {
 }
 
 /// Blocks of different lengths; elements with padding.
-fn varied(comm: &mut Comm, n: usize) {
+fn varied(comm: &mut NodeComm, n: usize) {
     let (r, p) = (comm.rank(), comm.size());
     type E = (u64, u8);
     let e = |rank: usize, i: usize| -> E { (x(rank, i, 3), rank as u8) };
@@ -191,7 +243,7 @@ fn varied(comm: &mut Comm, n: usize) {
     assert_eq!(comm.gather_vec(&mine, root), (r == root).then_some((want, counts)));
 }
 
-fn reductions(comm: &mut Comm, n: usize) {
+fn reductions(comm: &mut NodeComm, n: usize) {
     let (r, p) = (comm.rank(), comm.size());
     let mine: Vec<u64> = (0..n).map(|i| x(r, i, n)).collect();
     let total = |i: usize| (0..p).map(|q| x(q, i, n)).sum::<u64>();
@@ -256,7 +308,7 @@ fn reductions(comm: &mut Comm, n: usize) {
     assert!(mine.into_iter().eq(want));
 }
 
-fn messages(comm: &mut Comm) {
+fn messages(comm: &mut NodeComm) {
     let (r, p) = (comm.rank(), comm.size());
     for n in [0, 1, 128, 129, 50_000] {
         let mine: Vec<u64> = (0..n).map(|i| x(r, i, 4)).collect();
@@ -290,7 +342,7 @@ fn messages(comm: &mut Comm) {
     }
 }
 
-fn views(comm: &mut Comm) {
+fn views(comm: &mut NodeComm) {
     let (r, p) = (comm.rank(), comm.size());
     let mine = vec![r as u16; 3 * r];
     comm.with_peers(&mine, |all| {
@@ -309,7 +361,7 @@ fn views(comm: &mut Comm) {
     comm.with_distributed(&own, &cyclic, |x| assert!((0..n).all(|i| x[i] == i)));
 }
 
-fn grid(comm: &mut Comm) {
+fn grid(comm: &mut NodeComm) {
     let p = comm.size();
     let me = comm.rank();
     let mut cart = comm.cart(&[0, 0], &[true, false]);
@@ -356,7 +408,7 @@ fn grid(comm: &mut Comm) {
 }
 
 /// What must have the same bits for the same ranks on any nodes.
-fn fixed(comm: &mut Comm) -> u64 {
+fn fixed(comm: &mut NodeComm) -> u64 {
     let (r, p) = (comm.rank(), comm.size());
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;
     let mut note = |x: f64| digest = (digest ^ x.to_bits()).wrapping_mul(0x0100_0000_01b3);

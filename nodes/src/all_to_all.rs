@@ -1,0 +1,203 @@
+//! Total exchange.
+
+use crate::call::NodeCall;
+use crate::layout::starts;
+use crate::moves::Collected;
+use crate::node_comm::NodeComm;
+use crate::steps::{Move, Steps, all_set, room, room_mut, unset};
+use phalanx::Element;
+use std::mem::MaybeUninit;
+
+impl Steps<'_> {
+    /// `counts`: elements to, and from, each rank; none if all are equally many.
+    #[track_caller]
+    fn all_to_all<T: Element>(
+        &mut self,
+        send: &[MaybeUninit<T>],
+        recv: &mut [MaybeUninit<T>],
+        counts: Option<(&[usize], &[usize])>,
+    ) {
+        let (layout, leader) = (self.layout(), self.is_leader());
+        let (p, t, nodes) = (layout.ranks(), self.comm.size(), layout.nodes());
+        // What each of this node's ranks sends to all, and receives from all.
+        let [sends, recvs] = match counts {
+            None => [vec![send.len() / p; t * p], vec![send.len() / p; t * p]],
+            Some((send, recv)) => [send, recv].map(|counts| {
+                let mut all = vec![0usize; t * p];
+                self.comm.all_gather_into(counts, &mut all);
+                all
+            }),
+        };
+        let rows = |table: &[usize]| table.chunks(p).map(|row| row.iter().sum()).collect();
+        let (sent, received): (Vec<usize>, Vec<usize>) = (rows(&sends), rows(&recvs));
+        let mut gathered = unset(if leader { sent.iter().sum() } else { 0 });
+        self.comm.gather_varied_into(send, &mut gathered, &sent, 0);
+        let mut sorted = Vec::new();
+        if leader {
+            // Where the block of a local rank and a rank begins.
+            let begins = |table: &[usize]| starts(table.iter().copied());
+            // The pairs of a local rank and a rank, as they travel.
+            let there = |j: usize| {
+                (0..t).flat_map(move |l| layout.members(j).iter().map(move |&r| l * p + r))
+            };
+            let back = |j: usize| {
+                layout.members(j).iter().flat_map(move |&r| (0..t).map(move |l| l * p + r))
+            };
+            let total = |table: &[usize], j: usize| there(j).map(|at| table[at]).sum();
+            let by_node = |table: &[usize]| (0..nodes).map(|j| total(table, j)).collect();
+            let (to, from): (Vec<usize>, Vec<usize>) = (by_node(&sends), by_node(&recvs));
+            // [rank here][rank] becomes [node][rank here][rank there].
+            let begin = begins(&sends);
+            let pairs = (0..nodes).flat_map(there);
+            let out: Vec<_> =
+                pairs.flat_map(|at| &gathered[begin[at]..][..sends[at]]).copied().collect();
+            let mut came = unset(from.iter().sum());
+            let it = Move::AllToAll { send: &out, sends: &to, recv: &mut came, recvs: &from };
+            if counts.is_some() {
+                self.agree();
+                self.compare_tables(&there, &back, &sends, &recvs);
+                self.carry(None, it);
+            } else {
+                self.agree_and(it);
+            }
+            // [node][rank there][rank here] becomes [rank here][rank].
+            let (begin, mut rest) = (begins(&recvs), &came[..]);
+            sorted = unset(came.len());
+            for at in (0..nodes).flat_map(back) {
+                let (block, behind) = rest.split_at(recvs[at]);
+                sorted[begin[at]..][..recvs[at]].copy_from_slice(block);
+                rest = behind;
+            }
+        }
+        self.comm.scatter_varied_into(&sorted, recv, &received, 0);
+    }
+
+    /// Whether what ranks on other nodes send to ours is what ours expect.
+    fn compare_tables<A: Iterator<Item = usize>, B: Iterator<Item = usize>>(
+        &mut self,
+        there: &impl Fn(usize) -> A,
+        back: &impl Fn(usize) -> B,
+        sends: &[usize],
+        recvs: &[usize],
+    ) {
+        let (layout, p, nodes) = (self.layout(), self.layout().ranks(), self.nodes());
+        let pairs: Vec<usize> = layout.sizes().map(|there| there * self.comm.size()).collect();
+        let told: Vec<usize> = (0..nodes).flat_map(there).map(|at| sends[at]).collect();
+        let mut heard = vec![0usize; told.len()];
+        let recv = &mut heard;
+        self.carry(None, Move::AllToAll { send: &told, sends: &pairs, recv, recvs: &pairs });
+        for (at, sent) in (0..nodes).flat_map(back).zip(heard) {
+            let (from, here) = (at % p, layout.members(self.node())[at / p]);
+            if sent != recvs[at] {
+                let expected = recvs[at];
+                self.fail(&format!(
+                    "rank {from} sends {sent} elements to rank {here}, which expects {expected}"
+                ));
+            }
+        }
+    }
+}
+
+impl NodeComm<'_> {
+    /// [`Comm::all_to_all_into`](phalanx::Comm::all_to_all_into) of all nodes' ranks.
+    ///
+    /// **Cost** a gather on each node, an all-to-all between leaders, a scatter on each node.
+    ///
+    /// ```
+    /// let out = phalanx_nodes::run(2, |comm| {
+    ///     let mut recv = [0; 2];
+    ///     comm.all_to_all_into(&[comm.rank(), 7], &mut recv);
+    ///     recv
+    /// })?;
+    /// assert_eq!(out, [[0, 1], [7, 7]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_into<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
+        let call = NodeCall::of::<T>("all_to_all_into", send.len() / self.size());
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_blocks("the input has", send.len());
+            steps.check_len("the output", recv.len(), Some(send.len()));
+            // SAFETY: all blocks are received.
+            return steps.all_to_all(room(send), unsafe { room_mut(recv) }, None);
+        }
+        self.here().all_to_all_into(send, recv);
+    }
+
+    /// [`Comm::all_to_all_in_place`](phalanx::Comm::all_to_all_in_place) of all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(2, |comm| comm.all_to_all_in_place(&mut [1; 4]))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_in_place<T: Element>(&mut self, data: &mut [T]) {
+        let call = NodeCall::of::<T>("all_to_all_in_place", data.len() / self.size());
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_blocks("the data have", data.len());
+            let send = data.to_vec();
+            // SAFETY: all blocks are received.
+            return steps.all_to_all(room(&send), unsafe { room_mut(data) }, None);
+        }
+        self.here().all_to_all_in_place(data);
+    }
+
+    /// [`Comm::all_to_all_varied_into`](phalanx::Comm::all_to_all_varied_into) of all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(1, |comm| {
+    ///     comm.all_to_all_varied_into(&[1, 2], &[2], &mut [0; 2], &[2]);
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_varied_into<T: Element>(
+        &mut self,
+        send: &[T],
+        send_counts: &[usize],
+        recv: &mut [T],
+        recv_counts: &[usize],
+    ) {
+        let rank = self.rank();
+        if let Some(mut steps) = self.steps(NodeCall::of::<T>("all_to_all_varied_into", 0)) {
+            let own = send_counts.get(rank).copied().unwrap_or(0);
+            let total = steps.check_counts::<T>(send_counts, own);
+            steps.check_len("the input", send.len(), Some(total));
+            // The own block: what is sent is what is received.
+            let total = steps.check_counts::<T>(recv_counts, own);
+            steps.check_len("the output", recv.len(), Some(total));
+            let counts = Some((send_counts, recv_counts));
+            // SAFETY: all blocks are received.
+            return steps.all_to_all(room(send), unsafe { room_mut(recv) }, counts);
+        }
+        self.here().all_to_all_varied_into(send, send_counts, recv, recv_counts);
+    }
+
+    /// [`Comm::all_to_all_vec`](phalanx::Comm::all_to_all_vec) of all nodes' ranks.
+    ///
+    /// ```
+    /// let out = phalanx_nodes::run(2, |comm| comm.all_to_all_vec(&[3, 4], &[1, 1]))?;
+    /// assert_eq!(out[1], (vec![4, 4], vec![1, 1]));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_to_all_vec<T: Element>(&mut self, send: &[T], counts: &[usize]) -> Collected<T> {
+        if self.group.is_none() {
+            return self.here().all_to_all_vec(send, counts);
+        }
+        let own = counts.get(self.rank()).copied().unwrap_or(0);
+        let mut lens = vec![0; self.size()];
+        if let Some(mut steps) = self.steps(NodeCall::of::<T>("all_to_all_vec", 0)) {
+            let total = steps.check_counts::<T>(counts, own);
+            steps.check_len("the input", send.len(), Some(total));
+            // SAFETY: all counts are received.
+            steps.all_to_all(room(counts), unsafe { room_mut(&mut lens) }, None);
+        }
+        let mut recv = unset(lens.iter().sum());
+        if let Some(mut steps) = self.steps(NodeCall::of::<T>("all_to_all_vec", 1)) {
+            steps.all_to_all(room(send), &mut recv, Some((counts, &lens)));
+        }
+        // SAFETY: all blocks have been received.
+        (unsafe { all_set(&recv) }, lens)
+    }
+}

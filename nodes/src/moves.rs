@@ -1,0 +1,551 @@
+//! Calls that move blocks: broadcast, gather, scatter.
+
+use crate::call::NodeCall;
+use crate::layout::{Lengths, NodeLayout};
+use crate::node_comm::{NodeComm, between};
+use crate::steps::{Move, Steps, all_set, filled, room, room_mut, unset};
+use phalanx::Element;
+
+impl Steps<'_> {
+    /// Elements of this node's ranks.
+    pub(crate) fn own_counts(&self, lens: &Lengths<'_>) -> Vec<usize> {
+        self.layout().members(self.node()).iter().map(|&rank| lens.of(rank)).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
+        self.check_rank("root", root);
+        let (home, root) = self.layout().place(root);
+        if home == self.node() {
+            self.comm.broadcast(buf, root);
+        }
+        if self.lanes(size_of_val(buf)) {
+            return self.broadcast_by_lanes(home, buf);
+        }
+        if self.is_leader() {
+            self.agree_and(Move::Broadcast { root: home, data: buf });
+        }
+        if home != self.node() {
+            self.comm.broadcast(buf, 0);
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn all_gather<T: Element>(&mut self, mine: &[T], all: &mut [T], lens: &Lengths<'_>) {
+        if self.lanes(size_of_val(all)) {
+            return self.all_gather_by_lanes(lens, mine, all);
+        }
+        self.assemble(mine, all, lens);
+        self.comm.broadcast(all, 0);
+    }
+
+    /// All ranks' blocks, in rank order, in the leaders' `all`.
+    #[track_caller]
+    pub(crate) fn assemble<T: Element>(&mut self, mine: &[T], all: &mut [T], lens: &Lengths<'_>) {
+        let layout = self.layout();
+        let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
+        if !self.is_leader() {
+            return self.gather_here(mine, &mut [], lens, &own);
+        }
+        let begin: usize = counts[..self.node()].iter().sum();
+        let section = begin..begin + counts[self.node()];
+        if layout.is_contiguous() {
+            self.gather_here(mine, &mut all[section], lens, &own);
+            return self.agree_and(Move::AllGather { all, counts: &counts });
+        }
+        let mut by_node = filled(all, all.len());
+        self.gather_here(mine, &mut by_node[section], lens, &own);
+        self.agree_and(Move::AllGather { all: &mut by_node, counts: &counts });
+        to_ranks(layout, lens, &by_node, all);
+    }
+
+    /// This node's blocks at the leader.
+    #[track_caller]
+    fn gather_here<T: Element>(
+        &mut self,
+        mine: &[T],
+        section: &mut [T],
+        lens: &Lengths<'_>,
+        own: &[usize],
+    ) {
+        match lens {
+            Lengths::Equal(_) => self.comm.gather_into(mine, section, 0),
+            Lengths::Varied(_) => self.comm.gather_varied_into(mine, section, own, 0),
+        }
+    }
+
+    #[track_caller]
+    fn gather<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize, lens: &Lengths<'_>) {
+        let (layout, node, leader) = (self.layout(), self.node(), self.is_leader());
+        let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
+        let (home, root) = layout.place(root);
+        let total = counts.iter().sum();
+        let (begin, n) = match home == node {
+            true => (counts[..node].iter().sum(), total),
+            false => (0, counts[node]),
+        };
+        let mut memory = unset::<T>(if leader { n } else { 0 });
+        let section = if leader { &mut memory[begin..][..counts[node]] } else { &mut [] };
+        self.gather_here(room(mine), section, lens, &own);
+        if leader {
+            let (mine, all): (&[_], &mut [_]) = match home == node {
+                true => (&[], &mut memory),
+                false => (&memory, &mut []),
+            };
+            self.agree_and(Move::Gather { root: home, mine, all, counts: &counts });
+        }
+        if home != node {
+            return;
+        }
+        if leader && !layout.is_contiguous() {
+            let mut sorted = unset(total);
+            to_ranks(layout, lens, &memory, &mut sorted);
+            memory = sorted;
+        }
+        // SAFETY: all blocks have been received.
+        unsafe { self.deliver(root, total, &memory, room_mut(all)) };
+    }
+
+    /// Copies `n` elements of the leader's to local rank `to`'s `output`.
+    #[track_caller]
+    pub(crate) fn deliver<T: Element>(
+        &mut self,
+        to: usize,
+        n: usize,
+        from: &[T],
+        output: &mut [T],
+    ) {
+        if to == 0 {
+            if self.is_leader() {
+                output.copy_from_slice(from);
+            }
+            return;
+        }
+        let mut counts = vec![0; self.comm.size()];
+        counts[to] = n;
+        let output = if self.comm.rank() == to { output } else { &mut [] };
+        self.comm.scatter_varied_into(from, output, &counts, 0);
+    }
+
+    /// Copies `n` elements at local rank `from`'s `input` to the leader's `output`.
+    #[track_caller]
+    pub(crate) fn fetch<T: Element>(
+        &mut self,
+        from: usize,
+        n: usize,
+        input: &[T],
+        output: &mut [T],
+    ) {
+        if from == 0 {
+            if self.is_leader() {
+                output.copy_from_slice(input);
+            }
+            return;
+        }
+        let mut counts = vec![0; self.comm.size()];
+        counts[from] = n;
+        let input = if self.comm.rank() == from { input } else { &[] };
+        self.comm.gather_varied_into(input, output, &counts, 0);
+    }
+
+    #[track_caller]
+    fn scatter<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize, lens: &Lengths<'_>) {
+        let (layout, node, leader) = (self.layout(), self.node(), self.is_leader());
+        let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
+        let (home, root) = layout.place(root);
+        let total = counts.iter().sum();
+        let (begin, n) = match home == node {
+            true => (counts[..node].iter().sum(), total),
+            false => (0, counts[node]),
+        };
+        let mut memory = unset::<T>(if leader { n } else { 0 });
+        if home == node {
+            self.fetch(root, total, room(all), &mut memory);
+            if leader && !layout.is_contiguous() {
+                let mut sorted = unset(total);
+                to_nodes(layout, lens, &memory, &mut sorted);
+                memory = sorted;
+            }
+        }
+        if leader {
+            let (all, mine): (&[_], &mut [_]) = match home == node {
+                true => (&memory, &mut []),
+                false => (&[], &mut memory),
+            };
+            self.agree_and(Move::Scatter { root: home, all, mine, counts: &counts });
+        }
+        let section = if leader { &memory[begin..][..counts[node]] } else { &[] };
+        // SAFETY: what is scattered has been received.
+        let mine = unsafe { room_mut(mine) };
+        self.scatter_here(section, mine, lens, &own);
+    }
+
+    /// The leader's blocks to this node's ranks.
+    #[track_caller]
+    pub(crate) fn scatter_here<T: Element>(
+        &mut self,
+        section: &[T],
+        mine: &mut [T],
+        lens: &Lengths<'_>,
+        own: &[usize],
+    ) {
+        match lens {
+            Lengths::Equal(_) => self.comm.scatter_into(section, mine, 0),
+            Lengths::Varied(_) => self.comm.scatter_varied_into(section, mine, own, 0),
+        }
+    }
+
+    /// Checks that `len` elements are a block for each rank; the elements of one.
+    pub(crate) fn check_blocks(&mut self, what: &str, len: usize) -> usize {
+        let p = self.layout().ranks();
+        if !len.is_multiple_of(p) {
+            self.refuse(format!("{what} {len} elements, no multiple of {p} ranks"));
+        }
+        len / p
+    }
+
+    fn check_whole<T>(&mut self, what: &str, all: &[T], n: usize) {
+        self.check_len(what, all.len(), n.checked_mul(self.layout().ranks()));
+    }
+}
+
+/// Blocks that lie node by node, put in the order of ranks.
+fn to_ranks<T: Element>(layout: &NodeLayout, lens: &Lengths<'_>, from: &[T], to: &mut [T]) {
+    let begins = lens.starts(layout);
+    let mut rest = from;
+    for &r in layout.by_node() {
+        let (block, behind) = rest.split_at(lens.of(r));
+        to[begins[r]..][..block.len()].copy_from_slice(block);
+        rest = behind;
+    }
+}
+
+/// The other way.
+pub(crate) fn to_nodes<T: Element>(
+    layout: &NodeLayout,
+    lens: &Lengths<'_>,
+    from: &[T],
+    to: &mut [T],
+) {
+    let begins = lens.starts(layout);
+    let mut rest = to;
+    for &r in layout.by_node() {
+        let (block, behind) = rest.split_at_mut(lens.of(r));
+        block.copy_from_slice(&from[begins[r]..][..block.len()]);
+        rest = behind;
+    }
+}
+
+/// Elements of every rank, one rank after the other, and how many each gave.
+pub(crate) type Collected<T> = (Vec<T>, Vec<usize>);
+
+impl NodeComm<'_> {
+    /// [`Comm::barrier`](phalanx::Comm::barrier) of all nodes' ranks.
+    ///
+    /// **Cost** two barriers of the node, and an all-reduce of 32 bytes between leaders.
+    ///
+    /// ```
+    /// phalanx_nodes::run(2, |comm| comm.barrier())?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn barrier(&mut self) {
+        let call = NodeCall::of::<()>("barrier", 0);
+        between!(self, call, |steps| steps.barrier(), barrier())
+    }
+
+    /// [`Comm::barrier_while`](phalanx::Comm::barrier_while); between nodes the work is done first.
+    ///
+    /// ```
+    /// assert_eq!(phalanx_nodes::run(2, |comm| comm.barrier_while(|| 7))?, [7, 7]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        if self.group.is_none() {
+            return self.here().barrier_while(work);
+        }
+        let result = work();
+        let call = NodeCall::of::<()>("barrier_while", 0).meets("barrier");
+        if let Some(mut steps) = self.steps(call) {
+            steps.barrier();
+        }
+        result
+    }
+
+    /// [`Comm::broadcast`](phalanx::Comm::broadcast) to all nodes' ranks.
+    ///
+    /// **Cost** a broadcast on the root's node, one between leaders, one on the other nodes.
+    ///
+    /// ```
+    /// let out = phalanx_nodes::run(3, |comm| {
+    ///     let mut x = [comm.rank()];
+    ///     comm.broadcast(&mut x, 2);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [2; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
+        let call = NodeCall::of::<T>("broadcast", buf.len()).with("from root", root);
+        between!(self, call, |steps| steps.broadcast(buf, root), broadcast(buf, root))
+    }
+
+    /// [`Comm::all_gather_into`](phalanx::Comm::all_gather_into) of all nodes' ranks.
+    ///
+    /// **Cost** a gather on each node, an all-gather between leaders, a broadcast on each node.
+    ///
+    /// ```
+    /// let all = phalanx_nodes::run(3, |comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather_into(&[comm.rank()], &mut all);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[1], [0, 1, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
+        let (n, call) = (mine.len(), NodeCall::of::<T>("all_gather_into", mine.len()));
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_whole("the output", all, n);
+            return steps.all_gather(mine, all, &Lengths::Equal(n));
+        }
+        self.here().all_gather_into(mine, all);
+    }
+
+    /// [`Comm::all_gather_in_place`](phalanx::Comm::all_gather_in_place) of all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(2, |comm| comm.all_gather_in_place(&mut [0; 4]))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_in_place<T: Element>(&mut self, all: &mut [T]) {
+        let (rank, n) = (self.rank(), all.len() / self.size());
+        if let Some(mut steps) = self.steps(NodeCall::of::<T>("all_gather_in_place", n)) {
+            let n = steps.check_blocks("the buffer has", all.len());
+            let mine = all[rank * n..][..n].to_vec();
+            return steps.all_gather(&mine, all, &Lengths::Equal(n));
+        }
+        self.here().all_gather_in_place(all);
+    }
+
+    /// [`Comm::all_gather_varied_into`](phalanx::Comm::all_gather_varied_into) of all nodes' ranks.
+    ///
+    /// ```
+    /// let all = phalanx_nodes::run(2, |comm| {
+    ///     let mut all = [0; 3];
+    ///     comm.all_gather_varied_into(&vec![7; comm.rank() + 1], &mut all, &[1, 2]);
+    ///     all
+    /// })?;
+    /// assert_eq!(all, [[7; 3]; 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_varied_into<T: Element>(
+        &mut self,
+        mine: &[T],
+        all: &mut [T],
+        counts: &[usize],
+    ) {
+        let call = NodeCall::of::<T>("all_gather_varied_into", all.len()).counts(counts);
+        if let Some(mut steps) = self.steps(call) {
+            let total = steps.check_counts::<T>(counts, mine.len());
+            steps.check_len("the output", all.len(), Some(total));
+            return steps.all_gather(mine, all, &Lengths::Varied(counts));
+        }
+        self.here().all_gather_varied_into(mine, all, counts);
+    }
+
+    /// [`Comm::all_gather_vec`](phalanx::Comm::all_gather_vec) of all nodes' ranks.
+    ///
+    /// ```
+    /// let all = phalanx_nodes::run(2, |comm| comm.all_gather_vec(&vec![7; comm.rank()]))?;
+    /// assert_eq!(all[0], (vec![7], vec![0, 1]));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_gather_vec<T: Element>(&mut self, mine: &[T]) -> Collected<T> {
+        if self.group.is_none() {
+            return self.here().all_gather_vec(mine);
+        }
+        let lens = self.lengths("all_gather_vec", mine.len());
+        let call = NodeCall::of::<T>("all_gather_vec", lens.iter().sum()).counts(&lens);
+        let mut all = unset(lens.iter().sum());
+        if let Some(mut steps) = self.steps(call) {
+            steps.all_gather(room(mine), &mut all, &Lengths::Varied(&lens));
+        }
+        // SAFETY: every rank's have been received.
+        (unsafe { all_set(&all) }, lens)
+    }
+
+    /// How many elements each rank gives.
+    #[track_caller]
+    pub(crate) fn lengths(&mut self, name: &'static str, own: usize) -> Vec<usize> {
+        let mut lens = vec![0; self.size()];
+        if let Some(mut steps) = self.steps(NodeCall::of::<()>(name, 1)) {
+            steps.all_gather(&[own], &mut lens, &Lengths::Equal(1));
+        }
+        lens
+    }
+
+    /// [`Comm::gather_into`](phalanx::Comm::gather_into) of all nodes' ranks.
+    ///
+    /// **Cost** a gather on each node, one between leaders, and a copy if the root is no leader.
+    ///
+    /// ```
+    /// let all = phalanx_nodes::run(2, |comm| {
+    ///     let mut all = vec![0; if comm.rank() == 1 { 2 } else { 0 }];
+    ///     comm.gather_into(&[comm.rank()], &mut all, 1);
+    ///     all
+    /// })?;
+    /// assert_eq!(all[1], [0, 1]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
+        let (rank, n) = (self.rank(), mine.len());
+        let call = NodeCall::of::<T>("gather_into", n).with("to root", root);
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_rank("root", root);
+            if rank == root {
+                steps.check_whole("the output", all, n);
+            }
+            return steps.gather(mine, all, root, &Lengths::Equal(n));
+        }
+        self.here().gather_into(mine, all, root);
+    }
+
+    /// [`Comm::gather_in_place`](phalanx::Comm::gather_in_place) of all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(1, |comm| comm.gather_in_place(&mut [0; 4], 0))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_in_place<T: Element>(&mut self, data: &mut [T], root: usize) {
+        let (rank, p) = (self.rank(), self.size());
+        let n = if rank == root { data.len() / p } else { data.len() };
+        let call = NodeCall::of::<T>("gather_in_place", n).with("to root", root);
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_rank("root", root);
+            if rank != root {
+                return steps.gather(data, &mut [], root, &Lengths::Equal(n));
+            }
+            steps.check_blocks("the buffer has", data.len());
+            let mine = data[rank * n..][..n].to_vec();
+            return steps.gather(&mine, data, root, &Lengths::Equal(n));
+        }
+        self.here().gather_in_place(data, root);
+    }
+
+    /// [`Comm::gather_varied_into`](phalanx::Comm::gather_varied_into) of all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(1, |comm| comm.gather_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_varied_into<T: Element>(
+        &mut self,
+        mine: &[T],
+        all: &mut [T],
+        counts: &[usize],
+        root: usize,
+    ) {
+        let (rank, total) =
+            (self.rank(), counts.iter().fold(0, |n: usize, &it| n.wrapping_add(it)));
+        let call = NodeCall::of::<T>("gather_varied_into", total).with("to root", root);
+        if let Some(mut steps) = self.steps(call.counts(counts)) {
+            let total = steps.check_counts::<T>(counts, mine.len());
+            steps.check_rank("root", root);
+            if rank == root {
+                steps.check_len("the output", all.len(), Some(total));
+            }
+            return steps.gather(mine, all, root, &Lengths::Varied(counts));
+        }
+        self.here().gather_varied_into(mine, all, counts, root);
+    }
+
+    /// [`Comm::gather_vec`](phalanx::Comm::gather_vec) of all nodes' ranks.
+    ///
+    /// ```
+    /// let all = phalanx_nodes::run(2, |comm| comm.gather_vec(&[comm.rank()], 0))?;
+    /// assert_eq!(all[0], Some((vec![0, 1], vec![1, 1])));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn gather_vec<T: Element>(&mut self, mine: &[T], root: usize) -> Option<Collected<T>> {
+        if self.group.is_none() {
+            return self.here().gather_vec(mine, root);
+        }
+        let is_root = self.rank() == root;
+        let lens = self.lengths("gather_vec", mine.len());
+        let total = lens.iter().sum();
+        let mut all = unset(if is_root { total } else { 0 });
+        let call = NodeCall::of::<T>("gather_vec", total).with("to root", root).counts(&lens);
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_rank("root", root);
+            steps.gather(room(mine), &mut all, root, &Lengths::Varied(&lens));
+        }
+        // SAFETY: every rank's have been received, on the root.
+        is_root.then(|| (unsafe { all_set(&all) }, lens))
+    }
+
+    /// [`Comm::scatter_into`](phalanx::Comm::scatter_into) to all nodes' ranks.
+    ///
+    /// **Cost** a copy if the root is no leader, a scatter between leaders, and one on each node.
+    ///
+    /// ```
+    /// let out = phalanx_nodes::run(2, |comm| {
+    ///     let (all, mut mine) = ([5, 6], [0]);
+    ///     comm.scatter_into(if comm.rank() == 0 { &all } else { &[] }, &mut mine, 0);
+    ///     mine[0]
+    /// })?;
+    /// assert_eq!(out, [5, 6]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_into<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
+        let (rank, n) = (self.rank(), mine.len());
+        let call = NodeCall::of::<T>("scatter_into", n).with("from root", root);
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_rank("root", root);
+            if rank == root {
+                steps.check_whole("the input", all, n);
+            }
+            return steps.scatter(all, mine, root, &Lengths::Equal(n));
+        }
+        self.here().scatter_into(all, mine, root);
+    }
+
+    /// [`Comm::scatter_varied_into`](phalanx::Comm::scatter_varied_into) to all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(1, |comm| comm.scatter_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scatter_varied_into<T: Element>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        counts: &[usize],
+        root: usize,
+    ) {
+        let (rank, total) =
+            (self.rank(), counts.iter().fold(0, |n: usize, &it| n.wrapping_add(it)));
+        let call = NodeCall::of::<T>("scatter_varied_into", total).with("from root", root);
+        if let Some(mut steps) = self.steps(call.counts(counts)) {
+            let total = steps.check_counts::<T>(counts, mine.len());
+            steps.check_rank("root", root);
+            if rank == root {
+                steps.check_len("the input", all.len(), Some(total));
+            }
+            return steps.scatter(all, mine, root, &Lengths::Varied(counts));
+        }
+        self.here().scatter_varied_into(all, mine, counts, root);
+    }
+}

@@ -1,0 +1,17 @@
+//! The nodes of a communicator.
+
+use crate::layout::NodeLayout;
+use crate::net::Net;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// Who is where, and the network between them.
+pub(crate) struct NodeGroup {
+    pub(crate) rank: usize,
+    pub(crate) layout: Arc<NodeLayout>,
+    pub(crate) net: Arc<dyn Net>,
+    /// The own thread's network, with lanes.
+    pub(crate) lane: Option<Arc<dyn Net>>,
+    /// Calls so far.
+    pub(crate) calls: AtomicU64,
+}

@@ -1,0 +1,539 @@
+//! Calls that combine.
+//!
+//! On a node ranks combine to the leader, by the node's own algorithms. Between leaders: what the
+//! network can do itself, it does; a few bytes go to everybody; else each leader gets a part of
+//! every node's vector, combines these in the order of nodes, and hands its part of the result on,
+//! so that each vector travels twice, whatever the number of nodes.
+//!
+//! By the tree of [`Order::Fixed`], the leader has its ranks' contributions, and makes the results
+//! of the largest subtrees that are all its own; these travel, and the rest of the tree is made of
+//! them. So is an operator that is not commutative, where ranks and nodes are not in one order.
+
+use crate::call::NodeCall;
+use crate::layout::{Lengths, starts};
+use crate::moves::to_nodes;
+use crate::net::Net;
+use crate::node_comm::{NodeComm, between};
+use crate::number::built_in;
+use crate::steps::{Move, Steps, filled};
+use phalanx::dist::Block;
+use phalanx::op::{Operator, Sum};
+use phalanx::raw::left_half;
+use phalanx::{Element, Order};
+
+/// Bytes of a node's contribution up to which every node gets all of them.
+const WHOLE: usize = 2 << 10;
+
+/// Elements of each of `parts` parts of a vector of `n`, as even as can be.
+pub(crate) fn even(n: usize, parts: usize) -> Vec<usize> {
+    let block = Block::new(n, parts);
+    (0..parts).map(|part| block.range(part).len()).collect()
+}
+
+/// Combines vectors of `n` elements that lie one after the other; the result is the first.
+pub(crate) fn fold<T: Element>(all: &mut [T], n: usize, op: &impl Operator<T>) {
+    let (sum, rest) = all.split_at_mut(n);
+    rest.chunks(n.max(1)).for_each(|next| join(sum, next, op));
+}
+
+/// `left = left op right`, element by element.
+fn join<T: Element>(left: &mut [T], right: &[T], op: &impl Operator<T>) {
+    left.iter_mut().zip(right).for_each(|(a, &b)| *a = op.combine(*a, b));
+}
+
+/// Combines the vectors of operands `first..first + len` by the tree, into that of the first, whose
+/// place it returns; `known` says where results of subtrees are.
+fn combine<T: Element>(
+    data: &mut [T],
+    op: &impl Operator<T>,
+    (first, len, n): (usize, usize, usize),
+    known: &dyn Fn(usize, usize) -> Option<usize>,
+) -> usize {
+    if let Some(at) = known(first, len) {
+        return at;
+    }
+    let half = left_half(len);
+    let left = combine(data, op, (first, half, n), known);
+    let right = combine(data, op, (first + half, len - half, n), known);
+    let (low, high) = data.split_at_mut(left.max(right));
+    match left < right {
+        true => join(&mut low[left..][..n], &high[..n], op),
+        false => join(&mut high[..n], &low[right..][..n], op),
+    }
+    left
+}
+
+impl Steps<'_> {
+    /// Whether operands are combined by the tree.
+    fn goes_by_tree<T: Element, O: Operator<T>>(&self) -> bool {
+        self.order == Order::Fixed || (!O::COMMUTATIVE && !self.layout().is_contiguous())
+    }
+
+    #[track_caller]
+    fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: &O) {
+        if self.goes_by_tree::<T, O>() {
+            let counts = even(buf.len(), self.nodes());
+            if let Some(part) = self.tree(buf, op, &counts) {
+                self.hand_on(&part, buf, &counts);
+            }
+        } else if self.lanes(size_of_val(buf)) {
+            return self.all_reduce_by_lanes(buf, op);
+        } else {
+            self.comm.reduce(buf, op, 0);
+            if self.is_leader() {
+                self.combine_all(None, buf, op);
+            }
+        }
+        self.comm.broadcast(buf, 0);
+    }
+
+    /// Combines the nodes' vectors, in place on all of them.
+    pub(crate) fn combine_all<T: Element, O: Operator<T>>(
+        &mut self,
+        lane: Option<&dyn Net>,
+        buf: &mut [T],
+        op: &O,
+    ) {
+        let (n, node, nodes) = (buf.len(), self.node(), self.nodes());
+        if let Some((number, fold)) = built_in::<T, O>() {
+            return self.go(lane, Move::AllReduce { data: buf, number, fold });
+        }
+        if size_of_val(buf) <= WHOLE {
+            let mut all = filled(buf, nodes * n);
+            all[node * n..][..n].copy_from_slice(buf);
+            self.go(lane, Move::AllGather { all: &mut all, counts: &vec![n; nodes] });
+            fold(&mut all, n, op);
+            return buf.copy_from_slice(&all[..n]);
+        }
+        let counts = even(n, nodes);
+        let part = self.combine_own(lane, buf, op, &counts);
+        let begin: usize = counts[..node].iter().sum();
+        buf[begin..][..part.len()].copy_from_slice(&part);
+        self.carry(lane, Move::AllGather { all: buf, counts: &counts });
+    }
+
+    /// A call's first transfer: the leader agrees with the others about the call meanwhile, unless
+    /// that is done (lanes).
+    fn go<T: Element>(&mut self, lane: Option<&dyn Net>, it: Move<'_, T>) {
+        match lane {
+            None => self.agree_and(it),
+            Some(_) => self.carry(lane, it),
+        }
+    }
+
+    /// The nodes' combined elements of the own part of their vectors.
+    fn combine_own<T: Element>(
+        &mut self,
+        lane: Option<&dyn Net>,
+        from: &[T],
+        op: &impl Operator<T>,
+        counts: &[usize],
+    ) -> Vec<T> {
+        let (m, nodes) = (counts[self.node()], self.nodes());
+        let mut recv = filled(from, nodes * m);
+        let recvs = &vec![m; nodes];
+        self.go(lane, Move::AllToAll { send: from, sends: counts, recv: &mut recv, recvs });
+        fold(&mut recv, m, op);
+        recv.truncate(m);
+        recv
+    }
+
+    /// The parts of the result on all leaders become the whole.
+    fn hand_on<T: Element>(&mut self, part: &[T], all: &mut [T], counts: &[usize]) {
+        let begin: usize = counts[..self.node()].iter().sum();
+        all[begin..][..part.len()].copy_from_slice(part);
+        self.carry(None, Move::AllGather { all, counts });
+    }
+
+    /// On leaders: this node's vectors combined, and of all nodes' results the own part.
+    #[track_caller]
+    fn combine_parts<T: Element, O: Operator<T>>(
+        &mut self,
+        input: &[T],
+        op: &O,
+        counts: &[usize],
+        sorted: impl FnOnce(Vec<T>) -> Vec<T>,
+    ) -> Option<Vec<T>> {
+        let mut copy = input.to_vec(); // All ranks' vectors stay as they are.
+        self.comm.reduce(&mut copy, op, 0);
+        self.is_leader().then(|| self.combine_own(None, &sorted(copy), op, counts))
+    }
+
+    #[track_caller]
+    fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: &O, root: usize) {
+        let (n, node) = (buf.len(), self.node());
+        let (home, root) = self.layout().place(root);
+        let counts = even(n, self.nodes());
+        let part = match self.goes_by_tree::<T, O>() {
+            true => self.tree(buf, op, &counts),
+            false => self.combine_parts(buf, op, &counts, |it| it),
+        };
+        let mut all = Vec::new();
+        if let Some(part) = part {
+            let mut mine = &part[..];
+            if home == node {
+                all = filled(buf, n);
+                let begin: usize = counts[..node].iter().sum();
+                all[begin..][..part.len()].copy_from_slice(&part);
+                mine = &[];
+            }
+            self.carry(None, Move::Gather { root: home, mine, all: &mut all, counts: &counts });
+        }
+        if home == node {
+            self.deliver(root, n, &all, buf);
+        }
+    }
+
+    #[track_caller]
+    fn reduce_scatter<T: Element, O: Operator<T>>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        op: &O,
+        lens: &Lengths<'_>,
+    ) {
+        let layout = self.layout();
+        let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
+        let by_node = |all: &[T]| {
+            let mut sorted = all.to_vec();
+            if !layout.is_contiguous() {
+                to_nodes(layout, lens, all, &mut sorted);
+            }
+            sorted
+        };
+        let part = if self.goes_by_tree::<T, O>() {
+            // Every rank's: the steps on the node then need no order.
+            self.tree(&by_node(all), op, &counts)
+        } else if self.lanes(size_of_val(all)) {
+            return self.reduce_scatter_by_lanes(all, mine, op, lens);
+        } else {
+            self.combine_parts(all, op, &counts, |it| by_node(&it))
+        };
+        self.scatter_here(&part.unwrap_or_default(), mine, lens, &own);
+    }
+
+    /// On leaders, the own part of the vectors' combination by the tree of [`Order::Fixed`].
+    #[track_caller]
+    fn tree<T: Element>(
+        &mut self,
+        input: &[T],
+        op: &impl Operator<T>,
+        counts: &[usize],
+    ) -> Option<Vec<T>> {
+        let (layout, n, node) = (self.layout(), input.len(), self.node());
+        let (nodes, t) = (layout.nodes(), self.comm.size());
+        let mut gathered = filled(input, if self.is_leader() { t * n } else { 0 });
+        self.comm.gather_into(input, &mut gathered, 0);
+        if !self.is_leader() {
+            return None;
+        }
+        let trees: Vec<_> = (0..nodes).map(|j| layout.subtrees(j)).collect();
+        let place = |rank: usize| layout.place(rank).1 * n;
+        for &(first, len) in &trees[node] {
+            let known = |first: usize, len: usize| (len == 1).then(|| place(first));
+            combine(&mut gathered, op, (first, len, n), &known);
+        }
+        // To each node its part of the results of all own subtrees.
+        let (m, begins) = (counts[node], starts(trees.iter().map(Vec::len)));
+        let parts = starts(counts.iter().copied());
+        let mut send = Vec::with_capacity(trees[node].len() * n);
+        for part in parts.windows(2) {
+            for &(first, _) in &trees[node] {
+                send.extend_from_slice(&gathered[place(first)..][part[0]..part[1]]);
+            }
+        }
+        let mut recv = filled(input, begins[nodes] * m);
+        let sends: Vec<usize> = counts.iter().map(|n| n * trees[node].len()).collect();
+        let recvs: Vec<usize> = trees.iter().map(|trees| trees.len() * m).collect();
+        let (send, sends, recvs) = (&send[..], &sends[..], &recvs[..]);
+        self.agree_and(Move::AllToAll { send, sends, recv: &mut recv, recvs });
+        let known = |first: usize, len: usize| {
+            let (j, _) = layout.place(first);
+            let i = trees[j].iter().position(|&tree| tree == (first, len))?;
+            Some((begins[j] + i) * m)
+        };
+        let at = combine(&mut recv, op, (0, layout.ranks(), m), &known);
+        Some(recv[at..][..m].to_vec())
+    }
+
+    #[track_caller]
+    fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: &O, exclusive: bool) {
+        if !self.layout().is_contiguous() {
+            return self.scan_apart(buf, op, exclusive);
+        }
+        let (n, node, nodes) = (buf.len(), self.node(), self.nodes());
+        let (t, local) = (self.comm.size(), self.comm.rank());
+        let own = buf.to_vec();
+        match exclusive {
+            true => self.comm.exclusive_scan(buf, op),
+            false => self.comm.scan(buf, op),
+        }
+        let is_first = exclusive && local == 0;
+        if is_first {
+            buf.copy_from_slice(&own);
+        }
+        // All of this node's, at the last rank: to the leader.
+        let mut total = buf.to_vec();
+        if exclusive && local > 0 {
+            join(&mut total, &own, op);
+        }
+        let mut last = filled(buf, if local == 0 { n } else { 0 });
+        self.fetch(t - 1, n, &total, &mut last);
+        let mut before = total;
+        if self.is_leader() {
+            let counts = even(n, nodes);
+            let m = counts[node];
+            let (here, mut recv) = (vec![m; nodes], filled(buf, nodes * m));
+            let (recvs, sends) = (&here[..], &counts[..]);
+            self.agree_and(Move::AllToAll { send: &last, sends, recv: &mut recv, recvs });
+            // Of every node, what comes before it.
+            let mut sum = recv[..m].to_vec();
+            for next in recv[m..].chunks_mut(m.max(1)) {
+                for (sum, next) in sum.iter_mut().zip(next) {
+                    (*sum, *next) = (op.combine(*sum, *next), *sum);
+                }
+            }
+            let recv = &recv[..];
+            self.carry(
+                None,
+                Move::AllToAll { send: recv, sends: &here, recv: &mut before, recvs: &counts },
+            );
+        }
+        self.comm.broadcast(&mut before, 0);
+        match (node, is_first) {
+            (0, true) => op.identity().into_iter().for_each(|identity| buf.fill(identity)),
+            (0, false) => (),
+            (_, true) => buf.copy_from_slice(&before),
+            (_, false) => {
+                join(&mut before, buf, op);
+                buf.copy_from_slice(&before);
+            }
+        }
+    }
+
+    /// A prefix on ranks that are not in the order of nodes: everybody gets everything.
+    #[track_caller]
+    fn scan_apart<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: &O, exclusive: bool) {
+        let (n, rank) = (buf.len(), self.group.rank);
+        let mut all = filled(buf, self.layout().ranks() * n);
+        self.all_gather(buf, &mut all, &Lengths::Equal(n));
+        match (exclusive, rank) {
+            (true, 0) => op.identity().into_iter().for_each(|identity| buf.fill(identity)),
+            _ => {
+                fold(&mut all[..(rank + usize::from(!exclusive)) * n], n, op);
+                buf.copy_from_slice(&all[..n]);
+            }
+        }
+    }
+}
+
+impl NodeComm<'_> {
+    /// [`Comm::reduce`](phalanx::Comm::reduce) of all nodes' ranks.
+    ///
+    /// **Cost** a reduction on each node; between leaders each vector travels twice.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(2, |comm| {
+    ///     let mut x = [comm.rank() + 1];
+    ///     comm.reduce(&mut x, op::Sum, 0);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [3, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
+        let call = NodeCall::of::<T>("reduce", buf.len()).by::<T, O>().with("to root", root);
+        if let Some(mut steps) = self.steps(call) {
+            steps.check_rank("root", root);
+            return steps.reduce(buf, &op, root);
+        }
+        self.here().reduce(buf, op, root);
+    }
+
+    /// [`Comm::all_reduce`](phalanx::Comm::all_reduce) of all nodes' ranks.
+    ///
+    /// **Cost** a reduction on each node, one between leaders (by the network itself, if it knows
+    /// type and operator), a broadcast on each node.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(2, |comm| {
+    ///     let mut x = [comm.rank()];
+    ///     comm.all_reduce(&mut x, op::Max);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [1, 1]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        let call = NodeCall::of::<T>("all_reduce", buf.len()).by::<T, O>();
+        between!(self, call, |steps| steps.all_reduce(buf, &op), all_reduce(buf, op))
+    }
+
+    /// [`Comm::all_reduce_values`](phalanx::Comm::all_reduce_values) of all nodes' ranks.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(2, |comm| comm.all_reduce_values([comm.rank(), 5], op::Max))?;
+    /// assert_eq!(out, [[1, 5]; 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_reduce_values<T: Element, const N: usize, O: Operator<T>>(
+        &mut self,
+        mut values: [T; N],
+        op: O,
+    ) -> [T; N] {
+        let call = NodeCall::of::<T>("all_reduce_values", N).meets("all_reduce").by::<T, O>();
+        if let Some(mut steps) = self.steps(call) {
+            steps.all_reduce(&mut values, &op);
+            return values;
+        }
+        self.here().all_reduce_values(values, op)
+    }
+
+    /// [`Comm::sum`](phalanx::Comm::sum) of all nodes' ranks.
+    ///
+    /// ```
+    /// assert_eq!(phalanx_nodes::run(2, |comm| comm.sum([1, comm.rank()]))?, [[2, 1]; 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn sum<T: Element, const N: usize>(&mut self, mut values: [T; N]) -> [T; N]
+    where
+        Sum: Operator<T>,
+    {
+        let call = NodeCall::of::<T>("sum", N).meets("all_reduce").by::<T, Sum>();
+        if let Some(mut steps) = self.steps(call) {
+            steps.all_reduce(&mut values, &Sum);
+            return values;
+        }
+        self.here().sum(values)
+    }
+
+    /// [`Comm::all_reduce_while`](phalanx::Comm::all_reduce_while); between nodes the work is done
+    /// first. The order is fixed there, too.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// phalanx_nodes::run(2, |comm| comm.all_reduce_while(&mut [1.0], op::Sum, || 7))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_reduce_while<T: Element, O: Operator<T>, R>(
+        &mut self,
+        buf: &mut [T],
+        op: O,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        if self.group.is_none() {
+            return self.here().all_reduce_while(buf, op, work);
+        }
+        let result = work();
+        let call = NodeCall::of::<T>("all_reduce_while", buf.len()).meets("all_reduce");
+        if let Some(mut steps) = self.steps(call.by::<T, O>()) {
+            steps.order = Order::Fixed;
+            steps.all_reduce(buf, &op);
+        }
+        result
+    }
+
+    /// [`Comm::reduce_scatter_into`](phalanx::Comm::reduce_scatter_into) of all nodes' ranks.
+    ///
+    /// **Cost** a reduction on each node, a transfer of each vector, a scatter on each node.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(2, |comm| {
+    ///     let mut mine = [0];
+    ///     comm.reduce_scatter_into(&[1, 2], &mut mine, op::Sum);
+    ///     mine[0]
+    /// })?;
+    /// assert_eq!(out, [2, 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_scatter_into<T: Element, O: Operator<T>>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        op: O,
+    ) {
+        let n = mine.len();
+        let call = NodeCall::of::<T>("reduce_scatter_into", n).by::<T, O>();
+        if let Some(mut steps) = self.steps(call) {
+            let wanted = n.checked_mul(steps.layout().ranks());
+            steps.check_len("the input", all.len(), wanted);
+            return steps.reduce_scatter(all, mine, &op, &Lengths::Equal(n));
+        }
+        self.here().reduce_scatter_into(all, mine, op);
+    }
+
+    /// [`Comm::reduce_scatter_varied_into`](phalanx::Comm::reduce_scatter_varied_into) of all
+    /// nodes' ranks.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// phalanx_nodes::run(1, |comm| {
+    ///     comm.reduce_scatter_varied_into(&[1, 2], &mut [0; 2], &[2], op::Sum);
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn reduce_scatter_varied_into<T: Element, O: Operator<T>>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        counts: &[usize],
+        op: O,
+    ) {
+        let call = NodeCall::of::<T>("reduce_scatter_varied_into", all.len()).by::<T, O>();
+        if let Some(mut steps) = self.steps(call.counts(counts)) {
+            let total = steps.check_counts::<T>(counts, mine.len());
+            steps.check_len("the input", all.len(), Some(total));
+            return steps.reduce_scatter(all, mine, &op, &Lengths::Varied(counts));
+        }
+        self.here().reduce_scatter_varied_into(all, mine, counts, op);
+    }
+
+    /// [`Comm::scan`](phalanx::Comm::scan) of all nodes' ranks.
+    ///
+    /// **Cost** a scan on each node, and two turns of an all-to-all between leaders.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(3, |comm| {
+    ///     let mut x = [1];
+    ///     comm.scan(&mut x, op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [1, 2, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        let call = NodeCall::of::<T>("scan", buf.len()).by::<T, O>();
+        between!(self, call, |steps| steps.scan(buf, &op, false), scan(buf, op))
+    }
+
+    /// [`Comm::exclusive_scan`](phalanx::Comm::exclusive_scan) of all nodes' ranks.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(3, |comm| {
+    ///     let mut x = [1];
+    ///     comm.exclusive_scan(&mut x, op::Sum);
+    ///     x[0]
+    /// })?;
+    /// assert_eq!(out, [0, 1, 2]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
+        let call = NodeCall::of::<T>("exclusive_scan", buf.len()).by::<T, O>();
+        between!(self, call, |steps| steps.scan(buf, &op, true), exclusive_scan(buf, op))
+    }
+}

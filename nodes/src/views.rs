@@ -1,0 +1,145 @@
+//! Views on several nodes: slices of other nodes are copied to this node first, once for all of its
+//! ranks.
+
+use crate::call::NodeCall;
+use crate::layout::{Lengths, starts};
+use crate::node_comm::NodeComm;
+use crate::steps::{Move, room, set, unset};
+use phalanx::dist::Distribution;
+use phalanx::{Element, Global, Peers, Spread, raw};
+
+impl NodeComm<'_> {
+    /// Calls `f` with the slices of all nodes' ranks.
+    #[track_caller]
+    pub(crate) fn show_all<T: Element, R>(
+        &mut self,
+        name: &'static str,
+        mine: &[T],
+        f: impl for<'p> FnOnce(Peers<'p, T>) -> R,
+    ) -> R {
+        let lens = self.lengths(name, mine.len());
+        let total = lens.iter().sum();
+        let call = NodeCall::of::<T>(name, total).counts(&lens);
+        let mut steps = self.steps(call).expect("a call between nodes");
+        let mut all = unset(if steps.is_leader() { total } else { 0 });
+        steps.assemble(room(mine), &mut all, &Lengths::Varied(&lens));
+        let starts = starts(lens.iter().copied());
+        steps.comm.with_root(&all, 0, |all| {
+            // SAFETY: the leader has received all of them.
+            let all = unsafe { set(all) };
+            let parts: Vec<&[T]> = starts.windows(2).map(|at| &all[at[0]..at[1]]).collect();
+            raw::with_parts(&parts, f)
+        })
+    }
+
+    /// [`Comm::with_peers`](phalanx::Comm::with_peers) of all nodes' ranks: every node has one copy
+    /// of the other nodes' slices, for all of its ranks.
+    ///
+    /// **Cost** two all-gathers between leaders, of lengths and slices.
+    ///
+    /// ```
+    /// let sums = phalanx_nodes::run(3, |comm| {
+    ///     comm.with_peers(&[comm.rank()], |all| all.iter().flatten().sum::<usize>())
+    /// })?;
+    /// assert_eq!(sums, [3; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_peers<T: Element, R>(
+        &mut self,
+        mine: &[T],
+        f: impl for<'p> FnOnce(Peers<'p, T>) -> R,
+    ) -> R {
+        match self.group {
+            Some(_) => self.show_all("with_peers", mine, f),
+            None => self.here().with_peers(mine, f),
+        }
+    }
+
+    /// [`Comm::with_global`](phalanx::Comm::with_global) of all nodes' ranks.
+    ///
+    /// ```
+    /// phalanx_nodes::run(2, |comm| comm.with_global(&[comm.rank()], |x| assert_eq!(x[1], 1)))?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_global<T: Element, R>(
+        &mut self,
+        mine: &[T],
+        f: impl for<'g> FnOnce(Global<'g, T>) -> R,
+    ) -> R {
+        match self.group {
+            Some(_) => self.show_all("with_global", mine, |peers| Global::of(peers, f)),
+            None => self.here().with_global(mine, f),
+        }
+    }
+
+    /// [`Comm::with_distributed`](phalanx::Comm::with_distributed) of all nodes' ranks.
+    ///
+    /// ```
+    /// use phalanx::dist::{Block, Distribution};
+    /// phalanx_nodes::run(2, |comm| {
+    ///     let rows = Block::new(5, 2);
+    ///     let mine: Vec<usize> = rows.indices(comm.rank()).collect();
+    ///     comm.with_distributed(&mine, &rows, |x| assert_eq!(x[4], 4));
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_distributed<T: Element, D: Distribution, R>(
+        &mut self,
+        mine: &[T],
+        distribution: &D,
+        f: impl for<'d> FnOnce(Spread<'d, T, D>) -> R,
+    ) -> R {
+        let (rank, p, ranks) = (self.rank(), self.size(), distribution.ranks());
+        let Some(mut steps) = self.aside(NodeCall::of::<T>("with_distributed", mine.len())) else {
+            return self.here().with_distributed(mine, distribution, f);
+        };
+        if ranks != p {
+            let what = format!("a distribution among {ranks} ranks on a communicator of {p}");
+            steps.refuse(what);
+        }
+        steps.check_len("a slice of the distribution", mine.len(), Some(distribution.count(rank)));
+        drop(steps);
+        self.show_all("with_distributed", mine, |peers| f(Spread::of(peers, distribution)))
+    }
+
+    /// [`Comm::with_root`](phalanx::Comm::with_root) of all nodes' ranks: every node has one copy.
+    ///
+    /// **Cost** two broadcasts between leaders, of the length and of the data.
+    ///
+    /// ```
+    /// let sums = phalanx_nodes::run(2, |comm| comm.with_root(&[1, 2], 0, |x| x[0] + x[1]))?;
+    /// assert_eq!(sums, [3, 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn with_root<T: Element, R>(
+        &mut self,
+        data: &[T],
+        root: usize,
+        f: impl for<'d> FnOnce(&'d [T]) -> R,
+    ) -> R {
+        let mut n = [data.len()];
+        let call = NodeCall::of::<()>("with_root", 1).with("from root", root);
+        let Some(mut steps) = self.steps(call) else {
+            return self.here().with_root(data, root, f);
+        };
+        steps.broadcast(&mut n, root);
+        drop(steps);
+        let [n] = n;
+        let call = NodeCall::of::<T>("with_root", n).with("from root", root);
+        let mut steps = self.steps(call).expect("a call between nodes");
+        let (home, local) = steps.layout().place(root);
+        let mut copy = unset(if steps.is_leader() { n } else { 0 });
+        if home == steps.node() {
+            steps.fetch(local, n, room(data), &mut copy);
+        }
+        if steps.is_leader() {
+            steps.agree_and(Move::Broadcast { root: home, data: &mut copy });
+        }
+        // SAFETY: the leader has received all of them.
+        steps.comm.with_root(&copy, 0, |all| f(unsafe { set(all) }))
+    }
+}
