@@ -299,14 +299,17 @@ mod mutants {
     pub(crate) mod tagged_queue_not_draining {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_not_draining/mod.rs"));
     }
-    pub(crate) mod tagged_ring_overrunning {
-        include!(concat!(env!("OUT_DIR"), "/tagged_ring_overrunning/mod.rs"));
+    pub(crate) mod message_ring_overrunning {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_overrunning/mod.rs"));
     }
-    pub(crate) mod tagged_ring_boasting {
-        include!(concat!(env!("OUT_DIR"), "/tagged_ring_boasting/mod.rs"));
+    pub(crate) mod message_ring_with_a_room_for_two {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_with_a_room_for_two/mod.rs"));
     }
-    pub(crate) mod tagged_ring_heard_too_weakly {
-        include!(concat!(env!("OUT_DIR"), "/tagged_ring_heard_too_weakly/mod.rs"));
+    pub(crate) mod message_ring_passing_early {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_passing_early/mod.rs"));
+    }
+    pub(crate) mod message_ring_passing_what_stays {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_passing_what_stays/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

@@ -29,6 +29,7 @@ mod keyed_list;
 mod long_wait;
 mod match_list;
 mod message_label;
+mod message_ring;
 mod port;
 mod record_file;
 mod recorder;
@@ -53,6 +54,7 @@ pub(crate) use fingerprint::{
 pub(crate) use long_wait::LongWait;
 pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
+pub use message_ring::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
 pub(crate) use port::{
     Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
     ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
@@ -81,6 +83,6 @@ pub(crate) use {
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },
-    tagged_ring::{RING, SHORT, TaggedRing, copy_bytes},
+    tagged_ring::{SHORT, TaggedRing, copy_bytes},
     thread::ANYBODY,
 };

@@ -227,7 +227,8 @@ impl TaggedQueue {
     #[cold]
     pub(crate) fn make_ring(&self, source: u32) {
         let none = || (0..self.ranks).map(|_| OnceLock::new()).collect();
-        self.rings.get_or_init(none)[source as usize].get_or_init(|| Box::new(TaggedRing::new()));
+        let ring = &self.rings.get_or_init(none)[source as usize];
+        ring.get_or_init(|| TaggedRing::among(self.ranks));
     }
 
     /// The rings of the senders that are asked for.
@@ -319,12 +320,12 @@ impl TaggedQueue {
                 Ok(()) => {
                     // SAFETY: the lock is held. Of the same type, no longer than the room
                     // (checked), which its owner leaves alone until the ticket is done.
-                    unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                    unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
                     ticket.complete(Envelope { source, tag, len: label.len });
                 }
                 Err(what) => {
                     // SAFETY: the lock is held.
-                    unsafe { ring.take(bytes, |_| ()) };
+                    unsafe { ring.take_first(bytes, |_| ()) };
                     ticket.fail(self.unfit(source, tag, &label, what));
                 }
             }
@@ -333,7 +334,7 @@ impl TaggedQueue {
         }
         // SAFETY: the lock is held; the payload has so many bytes.
         let body = unsafe {
-            ring.take(bytes, |from| match bytes {
+            ring.take_first(bytes, |from| match bytes {
                 ..=BRIEF => brief(from, bytes),
                 _ => MessageBody::Copied(copied(from, bytes)),
             })
@@ -413,7 +414,7 @@ impl TaggedQueue {
                 }
                 let bytes = label.len * label.sig.element_size;
                 // SAFETY: the lock is held; of the same type, and no longer than the room.
-                unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
                 self.settle();
                 taken(&early[at], Envelope { source, tag, len: label.len });
                 // As a rule it is the only one, and nothing is moved.
@@ -642,7 +643,7 @@ impl TaggedQueue {
             }
             let bytes = label.len * label.sig.element_size;
             // SAFETY: the lock is held; of the same type, and no longer than the room.
-            unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+            unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
             return Ok(Some(Envelope { source, tag, len: label.len }));
         }
         Ok(None)

@@ -25,7 +25,7 @@ use super::handle::Handle;
 use super::mutex::lock;
 use super::p2p::{self, Arrived, Ask, Envelope, Kind};
 use super::rank::{Active, Rank};
-use super::short_message::{Lines, Short, Solid};
+use super::short_message::{Short, ShortMemory, Solid};
 use super::types::{Place, bytes_at};
 use std::cell::{Cell, RefCell};
 
@@ -267,16 +267,16 @@ impl Rank {
             let Some(lane) = self.world.lane(self.me, sender) else { continue };
             // What comes after the last of them stays in its lane: its receive may come.
             while all.count > 0 {
-                let one = |short: &Short, room: &Lines| {
+                let one = |short: &Short, memory: ShortMemory<'_>| {
                     let Some(index) = all.find(short) else {
-                        queue.arrive(&self.world, (self.me, self.me), sender, (short, room));
+                        queue.arrive(&self.world, (self.me, self.me), sender, (short, memory));
                         return;
                     };
                     let EarlyReceive { solid, place, handle, .. } = all.at(index);
                     let (handle, bytes) = (*handle, bytes_at(solid.0, solid.1));
                     let place = place.as_ref().unwrap_or(&bytes);
                     // SAFETY: as in `publish_all`.
-                    let (arrived, failed) = unsafe { short.deliver(room, place, sender) };
+                    let (arrived, failed) = unsafe { short.deliver(memory, place, sender) };
                     all.remove(index);
                     self.set_active(handle, Active::Arrived(arrived, failed));
                 };

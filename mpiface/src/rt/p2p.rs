@@ -18,7 +18,7 @@
 use super::awaits::Awaits;
 use super::error::{Class, Error, Site};
 use super::mutex::lock;
-use super::short_message::{Lines, MIDDLE, ROOM, Short, ShortLane, Solid};
+use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortLane, ShortMemory, Solid};
 use super::standings::Condition;
 use super::types::{Place, copy, pack, unpack};
 use super::word::Word;
@@ -419,12 +419,12 @@ impl Queue {
         world: &World,
         (by, to): (usize, usize),
         sender: usize,
-        (short, room): (&Short, &Lines),
+        (short, memory): (&Short, ShortMemory<'_>),
     ) {
         let Short { envelope, site, .. } = *short;
         let bytes = short.bytes();
         let Some(posted) = self.take_posted(&envelope) else {
-            let body = Body::Cell(Cell::of(short.data(room)));
+            let body = Body::Cell(Cell::of(short.data(memory)));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
@@ -432,7 +432,7 @@ impl Queue {
         failed.into_iter().for_each(|it| posted.req.fail(*it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
         // yet, and only this rank took it from the queue.
-        let copied = unsafe { posted.place.write(short.data(room)) };
+        let copied = unsafe { posted.place.write(short.data(memory)) };
         let Envelope { source, tag, .. } = envelope;
         posted.req.complete(world, by, Arrived { source, tag, bytes: copied });
     }
@@ -442,7 +442,7 @@ impl Queue {
         let mut from_one = |from| {
             let Some(lane) = world.lane(to, from) else { return };
             // SAFETY: the queue is locked, and who holds the lock is alone here.
-            while unsafe { lane.take(|it, room| self.arrive(world, (by, to), from, (it, room))) }
+            while unsafe { lane.take(|it, at| self.arrive(world, (by, to), from, (it, at))) }
                 .is_some()
             {}
         };
@@ -648,9 +648,9 @@ unsafe fn send_otherwise(
     let (me, to, bytes) = (send.me, send.to, send.place.bytes());
     if bytes <= world.lane_bytes() && send.mode != Mode::Synchronous && to != me {
         let lane = world.new_lane(to, me);
-        let long = |it: &mut Short, room: Option<&mut Lines>| {
+        let long = |it: &mut Short, memory: NewMemory| {
             // SAFETY: as in `send`.
-            unsafe { it.write_long(room, &send, bytes) }
+            unsafe { it.write_long(memory, &send, bytes) }
         };
         let is_there = match bytes <= ROOM {
             // SAFETY: as in `send`.
@@ -759,7 +759,7 @@ pub unsafe fn receive_soon(
     let look = || {
         let left = slot.left.told();
         lane = lane.or_else(|| world.lane(me, by));
-        if seen == Some(left) && lane.is_none_or(ShortLane::is_empty) {
+        if seen == Some(left) && !lane.is_some_and(ShortLane::has_news) {
             return None;
         }
         seen = Some(left);
@@ -789,9 +789,9 @@ pub unsafe fn receive_solid(
 ) -> Option<Came> {
     let lane = world.lane(me, by)?;
     let slot = &world.slots[me];
-    let (word, number) = lane.awaited();
+    let awaited = lane.awaited();
     for _ in 0..world.eager_looks() {
-        if word.has_told(number) {
+        if awaited.has_come() {
             let queue = lock(&slot.queue);
             // Receives that were posted before come first.
             if !queue.is_quiet() {
@@ -799,7 +799,7 @@ pub unsafe fn receive_solid(
             }
             // SAFETY: the queue is locked; the rest is the caller's promise.
             let taken =
-                unsafe { lane.take_if(|it, lines| it.deliver_solid(lines, &pattern, solid)) };
+                unsafe { lane.take_if(|it, memory| it.deliver_solid(memory, &pattern, solid)) };
             return taken.flatten();
         }
         if slot.left.told() != left {
@@ -836,13 +836,13 @@ unsafe fn receive_now(
     let lane = world.lane(me, by)?;
     loop {
         let queue = &mut *queue;
-        let one = |short: &Short, room: &Lines| {
+        let one = |short: &Short, memory: ShortMemory<'_>| {
             if !short.is_for(&pattern) {
-                queue.arrive(world, (me, me), by, (short, room));
+                queue.arrive(world, (me, me), by, (short, memory));
                 return None;
             }
             // SAFETY: the caller's promise.
-            Some(unsafe { short.deliver(room, place, by) })
+            Some(unsafe { short.deliver(memory, place, by) })
         };
         // SAFETY: the queue is locked.
         if let Some(received) = unsafe { lane.take(one) }? {

@@ -77,9 +77,9 @@ impl Port {
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
         if let Data::Elements(from, bytes) = data
-            && let (Some(ring), back) = self.tagged_rings(to)
+            && let Some(ring) = self.ring_to(to)
             // SAFETY: by the contract; this is the source's only port.
-            && unsafe { ring.send(tag, &label, from, bytes, back) }
+            && unsafe { ring.send(tag, &label, from, bytes) }
         {
             self.count_tagged(1, 0);
             self.peers[to].wake_for_any();
@@ -111,23 +111,19 @@ impl Port {
         Ok(ticket)
     }
 
-    /// The rings for short messages to `to` and from there, as far as they have been made.
+    /// The ring for short messages to `to`, if it has been made.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tagged_rings(&mut self, to: usize) -> (Option<&TaggedRing>, Option<&TaggedRing>) {
+    fn ring_to(&mut self, to: usize) -> Option<&TaggedRing> {
         let peer = &mut self.peers[to];
-        // The ring to the peer is in the peer's queue, whose words share a line that its owner
-        // writes: so what was found is kept.
-        if peer.ring_out.is_none() {
+        // The ring is in the peer's queue, whose words share a line that its owner writes: so what
+        // was found is kept.
+        if peer.ring.is_none() {
             let ring = self.fabric.tagged(to).ring(self.rank as u32);
-            peer.ring_out = ring.map(NonNull::from);
-        }
-        if peer.ring_back.is_none() {
-            let ring = self.fabric.tagged(self.rank).ring(to as u32);
-            peer.ring_back = ring.map(NonNull::from);
+            peer.ring = ring.map(NonNull::from);
         }
         // SAFETY: a ring that was made is never unmade (a `OnceLock` of the fabric), and the port
         // keeps the fabric.
-        unsafe { (peer.ring_out.map(|it| it.as_ref()), peer.ring_back.map(|it| it.as_ref())) }
+        peer.ring.map(|it| unsafe { it.as_ref() })
     }
 
     /// Counts messages that were left in a queue, and taken from one. In the counters of a channel
@@ -150,12 +146,11 @@ impl Port {
         (at, bytes): (*const u8, usize),
         scope: usize,
     ) -> Option<NonNull<TaggedRing>> {
-        let is_quiet = self.fabric.tagged(self.rank).is_quiet();
-        if bytes > SHORT || !is_quiet || self.state != PortState::Plain {
+        let own = self.fabric.tagged(self.rank);
+        if bytes > SHORT || !own.is_quiet() || self.state != PortState::Plain {
             return None;
         }
-        let (_, ring) = self.tagged_rings(source);
-        let ring = NonNull::from(ring?);
+        let ring = NonNull::from(own.ring(source as u32)?);
         if self.early != scope {
             self.publish();
             self.early = scope;

@@ -127,7 +127,7 @@ pub(super) fn short_and_long_messages() {
             let memory = ((&raw const value).cast(), 8);
             // The second one goes through the lock.
             // SAFETY: eight bytes are there.
-            if value == 1 && unsafe { ring.send(7, &label(), memory.0, memory.1, None) } {
+            if value == 1 && unsafe { ring.send(7, &label(), memory.0, memory.1) } {
                 reached("by the ring");
                 continue;
             }
@@ -177,7 +177,7 @@ pub(super) fn early_receives() {
         let mut lent = None;
         for (i, (from, bytes)) in values.iter().map(memory).enumerate() {
             // SAFETY: eight bytes are there.
-            if i != 1 && unsafe { ring.send(7, &label(), from, bytes, None) } {
+            if i != 1 && unsafe { ring.send(7, &label(), from, bytes) } {
                 continue;
             }
             let out = OutgoingMessage {
