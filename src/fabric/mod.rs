@@ -28,6 +28,7 @@ mod foreign_calls;
 mod keyed_list;
 mod long_wait;
 mod match_list;
+mod message_body;
 mod message_label;
 mod message_ring;
 mod port;

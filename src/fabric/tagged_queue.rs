@@ -9,6 +9,7 @@
 
 use super::early_receive::EarlyReceive;
 use super::match_list::{MatchList, MatchPattern};
+use super::message_body::{BRIEF, MessageBody, QueueWords, brief, copied};
 use super::message_label::MessageLabel;
 use super::tagged_ring::{SHORT, TaggedRing, copy_bytes};
 use super::team_state::discard;
@@ -18,11 +19,8 @@ use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
 use crate::wait::{Backoff, Lock, Wait};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
-use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-/// Bytes up to which a message is kept in its entry.
-const BRIEF: usize = 64;
 /// Bytes up to which a message is copied, so that its sender goes on at once. (Beyond it a copy
 /// less counts for more than the wait: MPI libraries change over at 4 to 64 KiB.)
 pub(crate) const KEPT_UP_TO: usize = if cfg!(loom) { 0 } else { 16 << 10 };
@@ -67,16 +65,7 @@ pub(crate) enum Received {
     Posted(Arc<Ticket>),
 }
 
-/// Words of any content, aligned to 8.
-type QueueWords = Box<[MaybeUninit<u64>]>;
 type Fit<T> = Result<T, Box<UnfitReceive>>;
-
-enum MessageBody {
-    Brief([MaybeUninit<u64>; BRIEF / 8]),
-    Copied(QueueWords),
-    Lent(*const u8, Arc<Ticket>),
-    Owned(Box<dyn Any + Send>),
-}
 
 struct TaggedMessage {
     label: MessageLabel,
@@ -154,29 +143,6 @@ pub(crate) struct TaggedQueue {
     ranks: u32,
 }
 
-/// A copy of a message of up to [`BRIEF`] bytes.
-///
-/// # Safety
-/// So many bytes can be read.
-#[inline(always)]
-unsafe fn brief(from: *const u8, bytes: usize) -> MessageBody {
-    let mut words = [MaybeUninit::uninit(); BRIEF / 8];
-    // SAFETY: by the contract; there is room.
-    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
-    MessageBody::Brief(words)
-}
-
-/// A copy of a longer one.
-///
-/// # Safety
-/// As [`brief`].
-unsafe fn copied(from: *const u8, bytes: usize) -> QueueWords {
-    let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
-    // SAFETY: by the contract; there is room.
-    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
-    words
-}
-
 /// What the queue's account has for a message of so many bytes.
 const fn cost(bytes: usize) -> usize {
     size_of::<TaggedMessage>() + bytes
@@ -233,7 +199,11 @@ impl TaggedQueue {
 
     /// The rings of the senders that are asked for.
     #[inline]
-    fn rings(&self, source: Option<u32>, turn: usize) -> impl Iterator<Item = (u32, &TaggedRing)> {
+    pub(crate) fn rings(
+        &self,
+        source: Option<u32>,
+        turn: usize,
+    ) -> impl Iterator<Item = (u32, &TaggedRing)> {
         let all = self.rings.get().map_or(&[][..], |all| all);
         let (start, count) = match source {
             Some(source) => (source as usize, all.len().min(1)),

@@ -197,6 +197,26 @@ impl Port {
         Thread::here().publish();
     }
 
+    /// Looks for a message, for a receive of so many bytes that waits, as long as any wait looks
+    /// before it is announced. Most come meanwhile, and are taken from their ring: to post the
+    /// receive, where the sender finds it, takes longer than the message does. It is as if the
+    /// receive were called later; a longer message, which lies in the queue, ends it, too.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn look_for_tagged(&mut self, source: Option<usize>, bytes: usize) {
+        if bytes > SHORT {
+            return;
+        }
+        self.publish();
+        let own = self.fabric.tagged(self.rank);
+        let source = source.map(|it| it as u32);
+        let mut looks = self.looks;
+        let has_news = || own.rings(source, 0).any(|(_, ring)| ring.has_news());
+        while looks > 0 && own.is_quiet() && !has_news() {
+            looks -= 1;
+        }
+    }
+
     /// Receives a tagged message of elements that is there; or posts the room for it, and returns
     /// the ticket, which is to be [awaited](Port::await_ticket).
     ///
