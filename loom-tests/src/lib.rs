@@ -167,6 +167,12 @@ mod mutants {
     mod early_receive {
         pub(super) use crate::fabric::{EarlyPlace, EarlyReceive};
     }
+    mod early_receives {
+        pub(super) use crate::fabric::EarlyReceives;
+    }
+    mod message_body {
+        pub(super) use crate::fabric::{BRIEF, MessageBody};
+    }
     mod match_list {
         pub(super) use crate::fabric::{MatchList, MatchPattern};
     }
@@ -183,7 +189,7 @@ mod mutants {
         pub(super) use crate::fabric::UnfitReceive;
     }
     mod tagged_ring {
-        pub(super) use crate::fabric::{SHORT, TaggedRing, copy_bytes};
+        pub(super) use crate::fabric::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
     }
     mod ticket {
         pub(super) use crate::fabric::{Envelope, Ticket};

@@ -7,38 +7,48 @@ use std::any::Any;
 use std::mem::MaybeUninit;
 
 /// Bytes up to which a message is kept in its entry.
-pub(super) const BRIEF: usize = 64;
+pub(crate) const BRIEF: usize = 64;
 
 /// Words of any content, aligned to 8.
-pub(super) type QueueWords = Box<[MaybeUninit<u64>]>;
+type QueueWords = Box<[MaybeUninit<u64>]>;
 
 /// See the module documentation.
-pub(super) enum MessageBody {
+pub(crate) enum MessageBody {
     Brief([MaybeUninit<u64>; BRIEF / 8]),
     Copied(QueueWords),
     Lent(*const u8, Arc<Ticket>),
     Owned(Box<dyn Any + Send>),
 }
 
-/// A copy of a message of up to [`BRIEF`] bytes.
-///
-/// # Safety
-/// So many bytes can be read.
-#[inline(always)]
-pub(super) unsafe fn brief(from: *const u8, bytes: usize) -> MessageBody {
-    let mut words = [MaybeUninit::uninit(); BRIEF / 8];
-    // SAFETY: by the contract; there is room.
-    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
-    MessageBody::Brief(words)
-}
+impl MessageBody {
+    /// Room for a copy of so many bytes.
+    #[inline(always)]
+    pub(crate) fn for_copy(bytes: usize) -> Self {
+        match bytes {
+            ..=BRIEF => MessageBody::Brief([MaybeUninit::uninit(); BRIEF / 8]),
+            _ => MessageBody::Copied(Box::new_uninit_slice(bytes.div_ceil(8))),
+        }
+    }
 
-/// A copy of a longer one.
-///
-/// # Safety
-/// As [`brief`].
-pub(super) unsafe fn copied(from: *const u8, bytes: usize) -> QueueWords {
-    let mut words: QueueWords = Box::new_uninit_slice(bytes.div_ceil(8));
-    // SAFETY: by the contract; there is room.
-    unsafe { copy_bytes(words.as_mut_ptr().cast(), from, bytes) };
-    words
+    /// Where the copy is.
+    #[inline(always)]
+    pub(crate) fn copy_room(&mut self) -> *mut u8 {
+        match self {
+            MessageBody::Brief(words) => words.as_mut_ptr().cast(),
+            MessageBody::Copied(words) => words.as_mut_ptr().cast(),
+            MessageBody::Lent(..) | MessageBody::Owned(_) => std::ptr::null_mut(),
+        }
+    }
+
+    /// A copy of a message.
+    ///
+    /// # Safety
+    /// So many bytes can be read.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_of(from: *const u8, bytes: usize) -> Self {
+        let mut body = MessageBody::for_copy(bytes);
+        // SAFETY: by the contract; there is room.
+        unsafe { copy_bytes(body.copy_room(), from, bytes) };
+        body
+    }
 }

@@ -23,6 +23,7 @@ mod counts;
 mod digest;
 mod disagreement;
 mod early_receive;
+mod early_receives;
 mod fingerprint;
 mod foreign_calls;
 mod keyed_list;
@@ -47,7 +48,8 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
-pub(crate) use early_receive::{EarlyPlace, EarlyReceive, MOST_EARLY};
+pub(crate) use early_receive::{EarlyPlace, EarlyReceive};
+pub use early_receives::EarlyReceives;
 pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
@@ -81,9 +83,10 @@ pub(crate) use {
     comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
+    message_body::{BRIEF, MessageBody},
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },
-    tagged_ring::{SHORT, TaggedRing, copy_bytes},
+    tagged_ring::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes},
     thread::ANYBODY,
 };

@@ -8,10 +8,11 @@
 //! once.
 
 use super::early_receive::EarlyReceive;
+use super::early_receives::EarlyReceives;
 use super::match_list::{MatchList, MatchPattern};
-use super::message_body::{BRIEF, MessageBody, QueueWords, brief, copied};
+use super::message_body::{BRIEF, MessageBody};
 use super::message_label::MessageLabel;
-use super::tagged_ring::{SHORT, TaggedRing, copy_bytes};
+use super::tagged_ring::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
 use super::team_state::discard;
 use super::ticket::{Envelope, Ticket};
 use super::unfit_receive::UnfitReceive;
@@ -83,6 +84,13 @@ unsafe impl Send for TaggedMessage {}
 pub(crate) struct ReceiveRoom {
     pub(crate) label: MessageLabel,
     pub(crate) at: *mut u8,
+}
+
+impl Default for ReceiveRoom {
+    /// For nothing.
+    fn default() -> Self {
+        ReceiveRoom { label: MessageLabel::default(), at: std::ptr::null_mut() }
+    }
 }
 
 struct PostedReceive {
@@ -302,13 +310,9 @@ impl TaggedQueue {
             self.settle();
             return;
         }
-        // SAFETY: the lock is held; the payload has so many bytes.
-        let body = unsafe {
-            ring.take_first(bytes, |from| match bytes {
-                ..=BRIEF => brief(from, bytes),
-                _ => MessageBody::Copied(copied(from, bytes)),
-            })
-        };
+        let mut body = MessageBody::for_copy(bytes);
+        // SAFETY: the lock is held; the payload has so many bytes, for which there is room.
+        unsafe { ring.take_first(bytes, |from| copy_bytes(body.copy_room(), from, bytes)) };
         self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
     }
 
@@ -358,47 +362,37 @@ impl TaggedQueue {
     #[inline]
     pub(crate) unsafe fn take_early(
         &self,
-        (source, ring): (u32, &TaggedRing),
-        early: &mut Vec<EarlyReceive>,
+        source: u32,
+        early: &mut EarlyReceives<EarlyReceive>,
         mut taken: impl FnMut(&EarlyReceive, Envelope),
     ) -> Result<bool, (usize, Box<UnfitReceive>)> {
         if !self.is_quiet() {
             return Ok(true);
         }
-        if !ring.has_news() {
-            return Ok(false);
-        }
+        let Some(ring) = self.ring(source).filter(|it| it.has_news()) else { return Ok(false) };
+        let asks = |it: &EarlyReceive, message: &ShortMessage| {
+            // SAFETY: a message of the ring.
+            it.is_for(source, unsafe { message.label() }.0)
+        };
+        let give = |it: &mut EarlyReceive, message: &ShortMessage, memory: ShortMemory<'_>| {
+            // SAFETY: as above.
+            let (tag, label) = unsafe { message.label() };
+            let fits = it.room.label.check(false, &label);
+            fits.map_err(|what| self.unfit(source, tag, &label, what))?;
+            let (to, bytes) = (it.room.at, label.len * label.sig.element_size);
+            // SAFETY: of the same type, and no longer than the room.
+            unsafe { message.read(memory, bytes, |from| copy_bytes(to, from, bytes)) };
+            self.settle();
+            taken(it, Envelope { source, tag, len: label.len });
+            Ok(())
+        };
         self.with(|lists| {
             // What lies here came first.
             if lists.list.count() > 0 {
                 return Ok(true);
             }
             // SAFETY: the lock is held.
-            while let Some((tag, label)) = unsafe { ring.first() } {
-                let Some(at) = early.iter().position(|it| it.is_for(source, tag)) else {
-                    return Ok(true);
-                };
-                let room = &early[at].room;
-                if let Err(what) = room.label.check(false, &label) {
-                    return Err((at, self.unfit(source, tag, &label, what)));
-                }
-                let bytes = label.len * label.sig.element_size;
-                // SAFETY: the lock is held; of the same type, and no longer than the room.
-                unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
-                self.settle();
-                taken(&early[at], Envelope { source, tag, len: label.len });
-                // As a rule it is the only one, and nothing is moved.
-                match early.len() {
-                    1 => early.clear(),
-                    _ => {
-                        early.remove(at);
-                    }
-                }
-                if !early.iter().any(|it| it.source == source) {
-                    break;
-                }
-            }
-            Ok(false)
+            unsafe { early.take_from(ring, |it| it.source == source, asks, give) }
         })
     }
 
@@ -417,7 +411,7 @@ impl TaggedQueue {
     #[inline]
     pub(crate) unsafe fn send(&self, out: OutgoingMessage, copy: Copier) -> Fit<SentMessage> {
         let OutgoingMessage { source, tag, label, data } = out;
-        let mut copy_made: Option<QueueWords> = None;
+        let mut copy_made = None;
         let mut data = Some(data);
         let (from, bytes) = match data {
             Some(Data::Elements(from, bytes)) => (from, bytes),
@@ -449,9 +443,11 @@ impl TaggedQueue {
                         (MessageBody::Lent(from, ticket.clone()), SentMessage::Lent(ticket))
                     }
                     // SAFETY: valid for reads by the contract.
-                    _ if bytes <= BRIEF => (unsafe { brief(from, bytes) }, SentMessage::Kept),
+                    _ if bytes <= BRIEF => {
+                        (unsafe { MessageBody::copy_of(from, bytes) }, SentMessage::Kept)
+                    }
                     _ => match copy_made.take() {
-                        Some(words) => (MessageBody::Copied(words), SentMessage::Kept),
+                        Some(body) => (body, SentMessage::Kept),
                         None => return Ok(Next::Copy),
                     },
                 };
@@ -471,7 +467,7 @@ impl TaggedQueue {
                 }
                 Next::Copy => {
                     // SAFETY: valid for reads by the contract.
-                    copy_made = Some(unsafe { copied(from, bytes) });
+                    copy_made = Some(unsafe { MessageBody::copy_of(from, bytes) });
                 }
             }
         }
@@ -494,8 +490,9 @@ impl TaggedQueue {
         let found = self.with(|lists| -> Fit<FoundMessage> {
             wanting = lists.wanting.take();
             if let Some(at) = self.find(lists, pattern, Some(&room.label))? {
-                let found = Self::envelope(lists, at).zip(self.take(lists, at));
-                let (envelope, message) = found.expect("a message that was found is there");
+                let envelope =
+                    Self::envelope(lists, at).expect("a message that was found is there");
+                let message = self.take(lists, at).expect("what was found is there");
                 return Ok(FoundMessage::Listed(envelope, message));
             }
             // SAFETY: by the contract.

@@ -62,6 +62,9 @@ impl Default for ShortMessage {
 #[repr(C, align(1024))]
 pub(crate) struct ShortRoom([MaybeUninit<u8>; SHORT]);
 
+/// The room of a message.
+pub(crate) type ShortMemory<'a> = MessageMemory<'a, ShortRoom, ()>;
+
 /// The ring of short tagged messages from one rank to another.
 pub(crate) type TaggedRing = MessageRing<ShortMessage, ShortRoom>;
 
@@ -147,10 +150,12 @@ impl ShortMessage {
         self.head.write(head);
     }
 
+    /// Its tag and label.
+    ///
     /// # Safety
     /// A message was written.
     #[inline(always)]
-    unsafe fn label(&self) -> (u32, MessageLabel) {
+    pub(crate) unsafe fn label(&self) -> (u32, MessageLabel) {
         // SAFETY: by the contract.
         let Head { tag, len, sig, at, element } = unsafe { self.head.assume_init() };
         (tag, MessageLabel { sig, at, len: len as usize, element, owned: false })
@@ -161,9 +166,9 @@ impl ShortMessage {
     /// # Safety
     /// A message of so many bytes was written.
     #[inline(always)]
-    unsafe fn read<R>(
+    pub(crate) unsafe fn read<R>(
         &self,
-        memory: MessageMemory<'_, ShortRoom, ()>,
+        memory: ShortMemory<'_>,
         bytes: usize,
         f: impl FnOnce(*const u8) -> R,
     ) -> R {

@@ -11,7 +11,7 @@
 //! - [`external`], [`InterfaceRecord`]: records of calls that the interface carries out by itself.
 //! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`MatchList`]: messages and receives that match by source and tag, of few and of many;
-//!   [`MessageRing`]: short messages from one rank to another.
+//!   [`MessageRing`]: short messages from one rank to another; [`EarlyReceives`] of them.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
 //! - [`barrier`], [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined, with a
@@ -27,7 +27,7 @@ pub use crate::comm::{
     MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
 };
 pub use crate::error::ForeignCall;
-pub use crate::fabric::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
+pub use crate::fabric::{AwaitedMessage, EarlyReceives, LongRoom, MessageMemory, MessageRing};
 pub use crate::fabric::{MatchList, MatchPattern, RankWait};
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;

@@ -15,7 +15,7 @@ macro_rules! bodies {
     ($name:ident, $($queue:ident)::+) => {
         mod $name {
             use super::*;
-            use crate::fabric::{EarlyReceive, MessageLabel, Ticket};
+            use crate::fabric::{EarlyReceive, EarlyReceives, MessageLabel, Ticket};
             use $($queue)::+::{Data, OutgoingMessage, Received};
             use $($queue)::+::{ReceiveRoom, SentMessage, TaggedQueue};
 

@@ -4,8 +4,8 @@ use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, MOST_EARLY, Owed,
-    Place, Port, Signature, Thread, ThreadMark, Ticket,
+    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Owed, Place, Port,
+    Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -294,11 +294,11 @@ impl<'env> Open<'env> {
         let mut inner = self.inner.borrow_mut();
         let slot = self.add_in(&mut inner, request, (true, Owed::Nothing));
         let WorkDesk { early: all, place, .. } = &mut *inner.desk;
-        if all.is_empty() {
+        if all.count() == 0 {
             port.early_place(place);
         }
-        all.push(early(slot));
-        if all.len() == MOST_EARLY {
+        *all.add(None) = early(slot);
+        if all.is_full() {
             self.publish_in(&mut inner);
         }
         slot
@@ -400,13 +400,14 @@ impl<'env> Open<'env> {
     fn look_early(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
         let Inner { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return Progress::Open };
-        let Some(at) = early.iter().position(|it| it.slot == slot) else { return Progress::Open };
+        let Some(own) = early.iter().find(|it| it.slot == slot) else { return Progress::Open };
+        let source = own.source;
         let taken = |early: &EarlyReceive, came| {
             slots[early.slot].settle(early, place, Ok(came));
             self.open.set(self.open.get() - 1);
         };
         // SAFETY: the rooms are the requests' (`add_early`), which are not complete.
-        match unsafe { place.look(early, at, taken) } {
+        match unsafe { place.look(early, source, taken) } {
             Ok(false) if slots[slot].is_open => Progress::Open,
             Ok(false) => Progress::Done,
             Ok(true) => {
@@ -414,7 +415,7 @@ impl<'env> Open<'env> {
                 self.look_in(inner, slot)
             }
             Err((at, why)) => {
-                let (why, whose) = (PendingReceive::unfit(&early[at], *why), place.whose());
+                let (why, whose) = (PendingReceive::unfit(early.at(at), *why), place.whose());
                 let whose = (whose.0.clone(), whose.1, whose.2);
                 self.fail_in(inner, why, whose)
             }
@@ -431,7 +432,7 @@ impl<'env> Open<'env> {
         let Inner { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return };
         let mut failed = None;
-        for early in &*early {
+        for early in early.iter() {
             if !slots[early.slot].is_early {
                 continue;
             }
@@ -460,7 +461,7 @@ impl<'env> Open<'env> {
     /// The same, if there are some.
     #[inline]
     fn publish_all(&self, inner: &mut Inner<'env>) {
-        if !inner.desk.early.is_empty() {
+        if inner.desk.early.count() > 0 {
             self.publish_in(inner);
         }
     }
@@ -598,7 +599,7 @@ impl<'env> Open<'env> {
         }
         let inner = self.inner.borrow();
         // Early receives no other rank knows of: nobody touches their memory.
-        if let (false, Some(place)) = (inner.desk.early.is_empty(), &inner.desk.place) {
+        if let (false, Some(place)) = (inner.desk.early.count() == 0, &inner.desk.place) {
             place.give_up();
         }
         let open = || inner.slots.iter().filter_map(OpenSlot::open);

@@ -8,7 +8,7 @@
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
-use crate::fabric::{EarlyPlace, EarlyReceive};
+use crate::fabric::{EarlyPlace, EarlyReceive, EarlyReceives};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
 
@@ -22,7 +22,7 @@ pub(crate) struct WorkDesk {
     /// What everybody has shown.
     pub(crate) all: Vec<*mut u8>,
     /// Receives that only this rank knows of, in the order of their calls; and their place.
-    pub(crate) early: Vec<EarlyReceive>,
+    pub(crate) early: EarlyReceives<EarlyReceive>,
     pub(crate) place: Option<EarlyPlace>,
 }
 

@@ -136,8 +136,8 @@ impl Port {
         cursor.rx = cursor.rx.wrapping_add(taken);
     }
 
-    /// The ring for a receive that is [early](super::super::early_receive), if it can be one, of
-    /// the scope at that address. The scope is told when it has to be posted.
+    /// Whether a receive of this memory can begin as an [early](super::super::early_receive) one,
+    /// of the scope at that address. The scope is told when it has to be posted.
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begin_early(
@@ -145,18 +145,20 @@ impl Port {
         source: usize,
         (at, bytes): (*const u8, usize),
         scope: usize,
-    ) -> Option<NonNull<TaggedRing>> {
+    ) -> bool {
         let own = self.fabric.tagged(self.rank);
-        if bytes > SHORT || !own.is_quiet() || self.state != PortState::Plain {
-            return None;
+        let is_early = bytes <= SHORT
+            && own.is_quiet()
+            && self.state == PortState::Plain
+            && own.ring(source as u32).is_some();
+        if is_early {
+            if self.early != scope {
+                self.publish();
+                self.early = scope;
+            }
+            fetch_to_write(at, bytes);
         }
-        let ring = NonNull::from(own.ring(source as u32)?);
-        if self.early != scope {
-            self.publish();
-            self.early = scope;
-        }
-        fetch_to_write(at, bytes);
-        Some(ring)
+        is_early
     }
 
     /// Where early receives of this port are to be posted: as `latest`, if that is of this port.
@@ -197,28 +199,25 @@ impl Port {
         Thread::here().publish();
     }
 
-    /// Looks for a message, for a receive of so many bytes that waits, as long as any wait looks
-    /// before it is announced. Most come meanwhile, and are taken from their ring: to post the
-    /// receive, where the sender finds it, takes longer than the message does. It is as if the
-    /// receive were called later; a longer message, which lies in the queue, ends it, too.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn look_for_tagged(&mut self, source: Option<usize>, bytes: usize) {
-        if bytes > SHORT {
-            return;
-        }
-        self.publish();
-        let own = self.fabric.tagged(self.rank);
-        let source = source.map(|it| it as u32);
+    /// Looks for a message, for a receive that waits, as long as any wait looks before it is
+    /// announced. Most come meanwhile, and are taken from their ring: to post the receive, where
+    /// the sender finds it, takes longer than the message does. It is as if the receive were called
+    /// later; a longer message, which lies in the queue, ends it, too.
+    #[inline(always)]
+    fn look_for_tagged(&self, own: &TaggedQueue, source: Option<u32>) {
+        let named = source.map(|it| own.ring(it).map(TaggedRing::awaited));
+        let has_news = || match named {
+            Some(awaited) => awaited.is_some_and(|it| it.has_come()),
+            None => own.rings(None, 0).any(|(_, ring)| ring.has_news()),
+        };
         let mut looks = self.looks;
-        let has_news = || own.rings(source, 0).any(|(_, ring)| ring.has_news());
         while looks > 0 && own.is_quiet() && !has_news() {
             looks -= 1;
         }
     }
 
     /// Receives a tagged message of elements that is there; or posts the room for it, and returns
-    /// the ticket, which is to be [awaited](Port::await_ticket).
+    /// the ticket, which is to be [awaited](Port::await_ticket). `waits`: it will be at once.
     ///
     /// # Safety
     /// As [`TaggedQueue::receive`]; [`quiesce`](Port::quiesce) must run before the memory goes in
@@ -229,9 +228,14 @@ impl Port {
         pattern: MatchPattern,
         room: ReceiveRoom,
         copy: Copier,
+        waits: bool,
     ) -> Result<Result<Envelope, Arc<Ticket>>, Stop> {
         self.publish();
         let own = self.fabric.tagged(self.rank);
+        let is_short = || room.label.len.saturating_mul(room.label.sig.element_size) <= SHORT;
+        if waits && is_short() {
+            self.look_for_tagged(own, pattern.source);
+        }
         // SAFETY: by the contract.
         match unsafe { own.receive(pattern, room, copy) }.map_err(Stop::Unfit)? {
             Received::Message { envelope, was_lent } => {
