@@ -170,8 +170,8 @@ mod mutants {
     mod early_receives {
         pub(super) use crate::fabric::EarlyReceives;
     }
-    mod message_body {
-        pub(super) use crate::fabric::{BRIEF, MessageBody};
+    mod kept_bytes {
+        pub(super) use crate::fabric::KeptBytes;
     }
     mod match_list {
         pub(super) use crate::fabric::{MatchList, MatchPattern};
@@ -299,6 +299,7 @@ mod mutants {
     pub(crate) mod tagged_queue_taking_by_sight {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_by_sight/mod.rs"));
     }
+    #[allow(unused_variables)]
     pub(crate) mod tagged_queue_taking_early_blindly {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_early_blindly/mod.rs"));
     }

@@ -25,7 +25,6 @@
 
 use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, fetch, fetch_to_write, publish};
 use crossbeam_utils::CachePadded;
-use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -34,6 +33,7 @@ use std::ptr::NonNull;
 const ROOMS: usize = if cfg!(loom) { 1 } else { 8 };
 
 /// One message, and its number.
+#[derive(Debug)]
 #[repr(C, align(128))]
 pub struct RingSlot<T> {
     number: AtomicU64,
@@ -42,6 +42,7 @@ pub struct RingSlot<T> {
 
 /// What only the sender knows: messages sent, those that it knows to be taken, and how many will be
 /// sent before it looks again whether a room is free.
+#[derive(Debug)]
 struct SenderSide {
     sent: u64,
     taken: u64,
@@ -57,6 +58,7 @@ impl SenderSide {
 }
 
 /// Memory for what does not fit the slots.
+#[derive(Debug)]
 struct LongMemory<R, O> {
     rooms: Unwritten<R>,
     /// Of the slots' own.
@@ -85,6 +87,7 @@ pub enum LongRoom<R, O> {
 }
 
 /// See the module documentation: a message is a `T`, a room an `R`, a slot's own memory an `O`.
+#[derive(Debug)]
 pub struct MessageRing<T, R, O = (), S: ?Sized = [RingSlot<T>]> {
     sender: CachePadded<UnsafeCell<SenderSide>>,
     /// The number of the message that was taken last.
@@ -96,12 +99,6 @@ pub struct MessageRing<T, R, O = (), S: ?Sized = [RingSlot<T>]> {
     slots: S,
 }
 
-impl<T> fmt::Debug for RingSlot<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RingSlot").finish_non_exhaustive()
-    }
-}
-
 // SAFETY: cells are used as the functions ask of their callers: the sender alone writes a slot, and
 // the memory beside it, before it publishes the slot's number and after `taken` says that the
 // message before has been taken; who takes reads between the two. The contents go from thread to
@@ -110,31 +107,13 @@ unsafe impl<T: Send, R: Send, O: Send> Sync for MessageRing<T, R, O> {}
 // SAFETY: nothing in a ring is tied to a thread, if its contents are not.
 unsafe impl<T: Send, R: Send, O: Send> Send for MessageRing<T, R, O> {}
 
-impl<T, R, O> fmt::Debug for MessageRing<T, R, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MessageRing").finish_non_exhaustive()
-    }
-}
-
 /// The memory of a message beside its slot.
+#[derive(Debug)]
 pub struct MessageMemory<'a, R, O> {
     memory: &'a UnsafeCell<Option<Box<LongMemory<R, O>>>>,
     room: usize,
     slot: usize,
 }
-
-impl<R, O> fmt::Debug for MessageMemory<'_, R, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MessageMemory").finish_non_exhaustive()
-    }
-}
-
-impl<R, O> Clone for MessageMemory<'_, R, O> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<R, O> Copy for MessageMemory<'_, R, O> {}
 
 impl<R, O> MessageMemory<'_, R, O> {
     /// What was written to its [`Room`](LongRoom::Room).
@@ -381,25 +360,11 @@ impl<T, R, O> MessageRing<T, R, O> {
         awaited.has_come().then(|| unsafe { self.read(awaited.number - 1, run) })
     }
 
-    /// Takes the first message, which [`look`](MessageRing::look) has found.
-    ///
-    /// # Safety
-    /// As there, which has found it.
-    #[inline(always)]
-    pub unsafe fn take_found<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> U {
-        let before = self.taken();
-        self.fetch_next(before);
-        // SAFETY: it is there, and nobody else takes.
-        let result = unsafe { self.read(before, run) };
-        self.pass(before);
-        result
-    }
-
     /// Takes the first message.
     ///
     /// # Safety
     /// As [`look`](MessageRing::look).
-    #[inline]
+    #[inline(always)]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
         // SAFETY: passed on.
         unsafe { self.take_if(|it, memory| Some(run(it, memory))) }?
@@ -419,7 +384,9 @@ impl<T, R, O> MessageRing<T, R, O> {
             return None;
         }
         let before = awaited.number - 1;
-        self.fetch_next(before);
+        // In a stream the next message is there already, and comes while this one is taken. If it
+        // is not, its slot is in this core's cache still: nothing moves.
+        fetch(std::ptr::from_ref(self.slot(before + 1)).cast());
         // SAFETY: it is there, and nobody else takes.
         let result = unsafe { self.read(before, run) };
         if result.is_some() {
@@ -427,26 +394,13 @@ impl<T, R, O> MessageRing<T, R, O> {
         }
         Some(result)
     }
-
-    /// In a stream the next message is there already, and comes while this one is taken. If it is
-    /// not, its slot is in this core's cache still: nothing moves.
-    #[inline(always)]
-    fn fetch_next(&self, before: u64) {
-        fetch(std::ptr::from_ref(self.slot(before + 1)).cast());
-    }
 }
 
 /// A message that is to be taken next.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct AwaitedMessage<'a> {
     word: &'a AtomicU64,
     number: u64,
-}
-
-impl fmt::Debug for AwaitedMessage<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AwaitedMessage").field("number", &self.number).finish_non_exhaustive()
-    }
 }
 
 impl AwaitedMessage<'_> {

@@ -26,10 +26,10 @@ mod early_receive;
 mod early_receives;
 mod fingerprint;
 mod foreign_calls;
+mod kept_bytes;
 mod keyed_list;
 mod long_wait;
 mod match_list;
-mod message_body;
 mod message_label;
 mod message_ring;
 mod port;
@@ -54,6 +54,7 @@ pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };
+pub use kept_bytes::KeptBytes;
 pub(crate) use long_wait::LongWait;
 pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
@@ -83,7 +84,6 @@ pub(crate) use {
     comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
-    message_body::{BRIEF, MessageBody},
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },

@@ -9,8 +9,8 @@
 
 use super::early_receive::EarlyReceive;
 use super::early_receives::EarlyReceives;
+use super::kept_bytes::KeptBytes;
 use super::match_list::{MatchList, MatchPattern};
-use super::message_body::{BRIEF, MessageBody};
 use super::message_label::MessageLabel;
 use super::tagged_ring::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
 use super::team_state::discard;
@@ -67,6 +67,13 @@ pub(crate) enum Received {
 }
 
 type Fit<T> = Result<T, Box<UnfitReceive>>;
+
+/// What a queue has of a message.
+enum MessageBody {
+    Kept(KeptBytes),
+    Lent(*const u8, Arc<Ticket>),
+    Owned(Box<dyn Any + Send>),
+}
 
 struct TaggedMessage {
     label: MessageLabel,
@@ -310,9 +317,9 @@ impl TaggedQueue {
             self.settle();
             return;
         }
-        let mut body = MessageBody::for_copy(bytes);
         // SAFETY: the lock is held; the payload has so many bytes, for which there is room.
-        unsafe { ring.take_first(bytes, |from| copy_bytes(body.copy_room(), from, bytes)) };
+        let take = |to| unsafe { ring.take_first(bytes, |from| copy_bytes(to, from, bytes)) };
+        let body = MessageBody::Kept(KeptBytes::new(bytes, take));
         self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
     }
 
@@ -417,6 +424,8 @@ impl TaggedQueue {
             Some(Data::Elements(from, bytes)) => (from, bytes),
             _ => (std::ptr::null(), 0),
         };
+        // SAFETY: valid for reads by the contract, and there is room.
+        let copied = || KeptBytes::new(bytes, |to| unsafe { copy_bytes(to, from, bytes) });
         loop {
             let next = self.with(|lists| -> Fit<Next> {
                 // What it has sent before comes first.
@@ -442,12 +451,11 @@ impl TaggedQueue {
                         let ticket = Arc::new(Ticket::new());
                         (MessageBody::Lent(from, ticket.clone()), SentMessage::Lent(ticket))
                     }
-                    // SAFETY: valid for reads by the contract.
-                    _ if bytes <= BRIEF => {
-                        (unsafe { MessageBody::copy_of(from, bytes) }, SentMessage::Kept)
+                    _ if KeptBytes::are_brief(bytes) => {
+                        (MessageBody::Kept(copied()), SentMessage::Kept)
                     }
                     _ => match copy_made.take() {
-                        Some(body) => (body, SentMessage::Kept),
+                        Some(kept) => (MessageBody::Kept(kept), SentMessage::Kept),
                         None => return Ok(Next::Copy),
                     },
                 };
@@ -465,10 +473,7 @@ impl TaggedQueue {
                     ticket.complete(Envelope { source, tag, len: label.len });
                     return Ok(SentMessage::Delivered);
                 }
-                Next::Copy => {
-                    // SAFETY: valid for reads by the contract.
-                    copy_made = Some(unsafe { MessageBody::copy_of(from, bytes) });
-                }
+                Next::Copy => copy_made = Some(copied()),
             }
         }
     }
@@ -535,14 +540,9 @@ impl TaggedQueue {
     ) -> bool {
         let (to, bytes) = (room.at, envelope.len * room.label.sig.element_size);
         match message.body {
-            MessageBody::Brief(words) => {
+            MessageBody::Kept(kept) => {
                 // SAFETY: the sender's elements, as many bytes, which fit the room.
-                unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
-                false
-            }
-            MessageBody::Copied(words) => {
-                // SAFETY: as above.
-                unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
+                unsafe { copy_bytes(to, kept.at(), bytes) };
                 false
             }
             MessageBody::Lent(from, ticket) => {

@@ -120,9 +120,9 @@ impl TaggedRing {
     /// # Safety
     /// As [`first`](TaggedRing::first), which has found it.
     #[inline]
-    pub(crate) unsafe fn take_first<R>(&self, bytes: usize, f: impl FnOnce(*const u8) -> R) -> R {
+    pub(crate) unsafe fn take_first(&self, bytes: usize, f: impl FnOnce(*const u8)) {
         // SAFETY: by the contract.
-        unsafe { self.take_found(|it, memory| it.read(memory, bytes, f)) }
+        unsafe { self.take(|it, memory| it.read(memory, bytes, f)) };
     }
 }
 
@@ -166,12 +166,12 @@ impl ShortMessage {
     /// # Safety
     /// A message of so many bytes was written.
     #[inline(always)]
-    pub(crate) unsafe fn read<R>(
+    pub(crate) unsafe fn read(
         &self,
         memory: ShortMemory<'_>,
         bytes: usize,
-        f: impl FnOnce(*const u8) -> R,
-    ) -> R {
+        f: impl FnOnce(*const u8),
+    ) {
         match offset(bytes) {
             Some(offset) => f(self.bytes[offset..].as_ptr().cast()),
             // SAFETY: by the contract.

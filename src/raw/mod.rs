@@ -11,7 +11,8 @@
 //! - [`external`], [`InterfaceRecord`]: records of calls that the interface carries out by itself.
 //! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`MatchList`]: messages and receives that match by source and tag, of few and of many;
-//!   [`MessageRing`]: short messages from one rank to another; [`EarlyReceives`] of them.
+//!   [`MessageRing`]: short messages from one rank to another; [`EarlyReceives`] of them;
+//!   [`KeptBytes`]: a message that a queue keeps.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
 //! - [`barrier`], [`broadcast`], [`all_gather_into`], [`all_reduce`]: the methods, inlined, with a
@@ -27,8 +28,8 @@ pub use crate::comm::{
     MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
 };
 pub use crate::error::ForeignCall;
-pub use crate::fabric::{AwaitedMessage, EarlyReceives, LongRoom, MessageMemory, MessageRing};
-pub use crate::fabric::{MatchList, MatchPattern, RankWait};
+pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
+pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;
 pub use foreign_wait::{Waits, adopt, give_way, leave, take, take_turns, wait, wake};

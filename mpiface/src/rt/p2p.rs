@@ -4,7 +4,7 @@
 //! | first | second | copies |
 //! |---|---|---|
 //! | send, up to `EAGER` bytes | receive, or a look of a waiting rank | both, by a lane |
-//! | the same, the lane being full | receive | the sender into a cell, the receiver from it |
+//! | the same, the lane being full | receive | the sender into the queue, the receiver from it |
 //! | receive | longer send, or a synchronous one | the sender, from buffer to buffer |
 //! | longer send, or a synchronous one | receive | the receiver, from the sender's buffer |
 //!
@@ -20,11 +20,12 @@ use super::error::{Class, Error, Site};
 use super::mutex::lock;
 use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortLane, ShortMemory, Solid};
 use super::standings::Condition;
-use super::types::{Place, copy, pack, unpack};
+use super::types::{Place, copy, move_bytes};
 use super::word::Word;
 use super::world::World;
-use phalanx::raw::{MatchList, MatchPattern};
+use phalanx::raw::{KeptBytes, MatchList, MatchPattern};
 use std::fmt::Display;
+use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
@@ -290,52 +291,10 @@ fn name_of(req: &Arc<Req>) -> u64 {
     Arc::as_ptr(req).addr() as u64
 }
 
-/// A stored message.
-#[derive(Debug)]
-enum Cell {
-    Short(usize, [u8; ROOM]),
-    Long(Vec<u8>),
-}
-
-impl Cell {
-    /// Of these bytes.
-    fn of(data: &[u8]) -> Cell {
-        if data.len() > ROOM {
-            return Cell::Long(data.to_vec());
-        }
-        let mut bytes = [0; ROOM];
-        bytes[..data.len()].copy_from_slice(data);
-        Cell::Short(data.len(), bytes)
-    }
-
-    /// The data of a place.
-    ///
-    /// # Safety
-    /// As `pack`.
-    unsafe fn at(place: &Place) -> Cell {
-        // SAFETY: passed on; there is room for so many bytes.
-        unsafe {
-            let bytes = place.bytes();
-            if bytes > ROOM {
-                return Cell::Long(pack(place));
-            }
-            let mut room = [0; ROOM];
-            place.read(room.as_mut_ptr());
-            Cell::Short(bytes, room)
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Cell::Short(length, bytes) => &bytes[..*length],
-            Cell::Long(bytes) => bytes,
-        }
-    }
-}
-
+/// What is stored of a message.
 #[derive(Debug)]
 enum Body {
-    Cell(Cell),
+    Kept(KeptBytes),
     Buffer(Place, Arc<Req>),
 }
 
@@ -354,7 +313,7 @@ impl Message {
     fn name(&self) -> u64 {
         match &self.body {
             Body::Buffer(_, req) => name_of(req),
-            Body::Cell(_) => 0,
+            Body::Kept(_) => 0,
         }
     }
 
@@ -424,7 +383,10 @@ impl Queue {
         let Short { envelope, site, .. } = *short;
         let bytes = short.bytes();
         let Some(posted) = self.take_posted(&envelope) else {
-            let body = Body::Cell(Cell::of(short.data(memory)));
+            let data = short.data(memory);
+            // SAFETY: there is room for as many.
+            let copy = |to| unsafe { move_bytes(data.as_ptr() as usize, to as usize, bytes) };
+            let body = Body::Kept(KeptBytes::new(bytes, copy));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
@@ -696,8 +658,8 @@ pub unsafe fn send_by_queue(
     }
     let is_stored = mode == Mode::Buffered || (bytes <= EAGER && mode == Mode::Standard);
     let (body, req) = if is_stored {
-        // SAFETY: the caller's promise.
-        (Body::Cell(unsafe { Cell::at(&place) }), None)
+        // SAFETY: the caller's promise; there is room for so many bytes.
+        (Body::Kept(KeptBytes::new(bytes, |to| unsafe { place.read(to) })), None)
     } else {
         let req = make();
         (Body::Buffer(place, Arc::clone(&req)), Some(req))
@@ -888,8 +850,8 @@ unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> 
     let Message { envelope, bytes, site, sender, body } = message;
     let failed = too_long(place, envelope, bytes, sender, site);
     let copied = match body {
-        // SAFETY: the caller's promise.
-        Body::Cell(cell) => unsafe { unpack(cell.bytes(), place) },
+        // SAFETY: so many were written there; the caller's promise.
+        Body::Kept(kept) => unsafe { place.write(slice::from_raw_parts(kept.at(), bytes)) },
         Body::Buffer(from, theirs) => {
             // SAFETY: the target is the caller's promise; the source that of `send`'s caller, whose
             // request is not complete yet.

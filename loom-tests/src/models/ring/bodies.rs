@@ -108,8 +108,7 @@ pub(super) fn slots_are_used_again() {
         while unsafe { ring.look(number) }.is_none() {
             yield_now();
         }
-        // SAFETY: as above; it was found.
-        assert_eq!(unsafe { ring.take_found(number) }, wanted, "messages in another order");
+        assert_eq!(take(&ring), Some(wanted), "messages in another order");
     }
     sender.join().unwrap();
 }
