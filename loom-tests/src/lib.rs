@@ -165,7 +165,10 @@ mod mutants {
         pub(super) use crate::fabric::{ANYBODY, Seen};
     }
     mod early_receive {
-        pub(super) use crate::fabric::{EarlyPlace, EarlyReceive};
+        pub(super) use crate::fabric::EarlyReceive;
+    }
+    mod rank_place {
+        pub(super) use crate::fabric::RankPlace;
     }
     mod early_receives {
         pub(super) use crate::fabric::EarlyReceives;

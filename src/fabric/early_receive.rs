@@ -7,16 +7,13 @@
 //!
 //! [`KEPT_IN_ALL`]: super::tagged_queue::KEPT_IN_ALL
 
-use super::comm_hold::CommHold;
-use super::comm_state::CommState;
 use super::early_receives::EarlyReceives;
 use super::match_list::MatchPattern;
-use super::port::{give_up, wake};
+use super::rank_place::RankPlace;
 use super::tagged_queue::{Copier, ReceiveRoom, Received};
 use super::ticket::{Envelope, Ticket};
 use super::unfit_receive::UnfitReceive;
 use crate::sync::Arc;
-use crate::wait::Wait;
 
 /// A receive of short messages from one rank.
 #[derive(Default)]
@@ -41,18 +38,9 @@ impl EarlyReceive {
     }
 }
 
-/// Where a rank's early receives are to be posted.
+/// The early receives of a rank.
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-pub(crate) struct EarlyPlace {
-    pub(crate) hold: CommHold,
-    pub(crate) rank: usize,
-    pub(crate) run: u64,
-    pub(crate) wait: Wait,
-    pub(crate) crowded: bool,
-}
-
-#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-impl EarlyPlace {
+impl RankPlace {
     /// Gives messages that have come from `source` to the receives that ask for them, as
     /// `TaggedQueue::take_early`.
     ///
@@ -84,7 +72,7 @@ impl EarlyPlace {
             Received::Message { envelope, was_lent } => {
                 own.count_settled();
                 if was_lent {
-                    wake(&self.hold, (self.rank, envelope.source as usize), self.crowded);
+                    self.wake(envelope.source as usize);
                 }
                 Ok(Ok(envelope))
             }
@@ -96,14 +84,5 @@ impl EarlyPlace {
     pub(crate) fn left(&self, peer: u32) -> Option<usize> {
         let peer = peer as usize;
         self.hold.has_left(peer, self.run).then_some(peer)
-    }
-
-    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
-        (&self.hold, self.rank, self.run)
-    }
-
-    /// As [`LaneCall::give_up`](super::port::LaneCall::give_up).
-    pub(crate) fn give_up(&self) {
-        give_up(&self.hold, self.rank, self.run, self.crowded);
     }
 }

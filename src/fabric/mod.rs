@@ -33,6 +33,7 @@ mod match_list;
 mod message_label;
 mod message_ring;
 mod port;
+mod rank_place;
 mod record_file;
 mod recorder;
 mod tagged_queue;
@@ -48,7 +49,7 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
-pub(crate) use early_receive::{EarlyPlace, EarlyReceive};
+pub(crate) use early_receive::EarlyReceive;
 pub use early_receives::EarlyReceives;
 pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
@@ -60,9 +61,10 @@ pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
 pub use message_ring::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
 pub(crate) use port::{
-    Disagreement, Guard, LaneCall, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port,
-    ShownBlocks, Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
+    Disagreement, Guard, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks,
+    Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
+pub(crate) use rank_place::RankPlace;
 #[cfg(not(loom))]
 pub(crate) use recorder::InterfaceCall;
 pub(crate) use recorder::Recorder;

@@ -91,6 +91,19 @@ impl Lanes {
         let word = |row: &Row| row.finished[number as usize % LANES].load(consume(Site::Finished));
         self.row(rank).is_some_and(|row| word(row) >= number)
     }
+
+    /// The last of the requests from `number` on, with which `rank` is done, up to which it is done
+    /// with all, as far as their words are in the same line.
+    pub(crate) fn finished_from(&self, rank: usize, number: u64) -> u64 {
+        /// Words in a line.
+        const TOGETHER: u64 = 8;
+        let Some(row) = self.row(rank) else { return number };
+        let word = |next: u64| &row.finished[next as usize % LANES];
+        // Ordering: pairs with the store in `finish`.
+        let is_done = |next: u64| word(next).load(consume(Site::Finished)) >= next;
+        let is_next = |next: &u64| !next.is_multiple_of(TOGETHER) && is_done(*next);
+        (number + 1..).take_while(is_next).last().unwrap_or(number)
+    }
 }
 
 impl Drop for Row {

@@ -17,7 +17,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{LaneCall, NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{LaneProgress, NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }

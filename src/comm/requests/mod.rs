@@ -34,6 +34,7 @@ pub use persistent::Persistent;
 use super::Comm;
 use super::diagnose::{disagree, disagree_with_waiting};
 use crate::error::Error;
+use crate::exec::board::started::WorkDesk;
 use crate::fabric::{Disagreement, Signature, Stop, Thread};
 use crate::sync::{catch_unwind, panicking, resume_unwind};
 use open::{Failure, Open, Progress, Whose};
@@ -191,7 +192,10 @@ impl Comm {
             self.wrong(&SIG, at, 0, what);
             self.nothing_to_return();
         }
-        let desk = self.work.desk.take().unwrap_or_default();
+        let desk = match self.work.desk.take() {
+            Some(desk) if self.port.is_at(&desk.place) => desk,
+            _ => Box::new(WorkDesk::new(self.port.rank_place())),
+        };
         let thread = Thread::here();
         let open = Open::new(desk, self.port.is_recorded(), thread.mark());
         let opened = self.open_scope(thread, &SIG, at);

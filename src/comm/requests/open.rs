@@ -4,7 +4,7 @@ use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyPlace, EarlyReceive, Envelope, Owed, Place, Port,
+    Background, CommState, Disagreement, EarlyReceive, Envelope, Owed, Place, Port, RankPlace,
     Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
@@ -25,6 +25,7 @@ pub(crate) enum Failure {
 pub(crate) type Whose = (Arc<CommState>, usize, u64);
 
 /// A call that was started: it goes on wherever its rank waits, and owes its peers that it does.
+/// `at` is the rank's place in the communicator.
 pub(crate) trait Running {
     /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
     /// is, or has failed.
@@ -39,13 +40,13 @@ pub(crate) trait Running {
     fn owes(&self) -> bool;
 
     /// Where the rank can wait until this may go on.
-    fn place(&self) -> Place;
+    fn place(&self, at: &RankPlace) -> Place;
 
     /// The rank that is awaited there.
-    fn awaited(&self) -> usize;
+    fn awaited(&self, at: &RankPlace) -> usize;
 
     /// That rank, if it has left: it never comes.
-    fn left(&self) -> Option<usize>;
+    fn left(&self, at: &RankPlace) -> Option<usize>;
 
     /// Makes this the call in progress of its port, for errors.
     fn blame(&self, port: &mut Port);
@@ -54,21 +55,15 @@ pub(crate) trait Running {
     fn sig(&self) -> &'static Signature;
 
     /// The rank that has completed it, if that was not known before.
-    fn source(&self) -> Option<usize> {
+    fn source(&self, _at: &RankPlace) -> Option<usize> {
         None
     }
 
     /// Of an early receive that is set up: what has come, or the ticket that it is posted with.
     fn settle(&mut self, _: Result<Envelope, Arc<Ticket>>) {}
 
-    /// Its communicator, this rank there, and the run.
-    fn whose(&self) -> Whose;
-
-    /// Ends the run, whose cause is to follow: the rank touches no memory of others any more.
-    fn give_up(&self);
-
-    /// Waits, after that, until nobody touches this rank's.
-    fn quiesce(&self);
+    /// Waits, after the rank has [given up](RankPlace::give_up), until nobody touches its memory.
+    fn quiesce(&self, at: &RankPlace);
 }
 
 /// A running call, and what its request gives.
@@ -123,9 +118,10 @@ impl<'env> OpenSlot<'env> {
         }
     }
 
-    /// An early receive is over: it has this message, or is posted with this ticket at `place`.
+    /// An early receive is over: it has this message, or is posted with this ticket at
+    /// `place`.
     #[inline(always)]
-    fn settle(&mut self, early: &EarlyReceive, place: &EarlyPlace, state: EarlyEnd) {
+    fn settle(&mut self, place: &RankPlace, early: &EarlyReceive, state: EarlyEnd) {
         self.is_early = false;
         self.is_open = state.is_err();
         match (&mut self.request, state) {
@@ -254,7 +250,7 @@ impl<'env> Open<'env> {
         self.add(request, owed)
     }
 
-    /// Takes an early receive of `port` in, which `early` makes of its slot; returns that.
+    /// Takes an early receive in, which `early` makes of its slot; returns that.
     ///
     /// # Safety
     /// There is room for what its label names where it says, which nobody else uses until the
@@ -262,12 +258,11 @@ impl<'env> Open<'env> {
     #[inline(always)]
     pub(super) unsafe fn add_early(
         &self,
-        port: &Port,
         data: ReceivedData,
         early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
         let nothing = Envelope { source: 0, tag: 0, len: 0 };
-        self.note_early(port, SlotRequest::Early(data, nothing), early)
+        self.note_early(SlotRequest::Early(data, nothing), early)
     }
 
     /// The same of one that is set up, and begins again.
@@ -276,27 +271,22 @@ impl<'env> Open<'env> {
     /// As there.
     pub(super) unsafe fn add_early_again(
         &self,
-        port: &Port,
         request: Box<dyn Underway + 'env>,
         early: EarlyReceive,
     ) -> usize {
         let early = |slot| EarlyReceive { slot, ..early };
-        self.note_early(port, SlotRequest::Underway(request), early)
+        self.note_early(SlotRequest::Underway(request), early)
     }
 
     #[inline(always)]
     fn note_early(
         &self,
-        port: &Port,
         request: SlotRequest<'env>,
         early: impl FnOnce(usize) -> EarlyReceive,
     ) -> usize {
         let mut inner = self.inner.borrow_mut();
         let slot = self.add_in(&mut inner, request, (true, Owed::Nothing));
-        let WorkDesk { early: all, place, .. } = &mut *inner.desk;
-        if all.count() == 0 {
-            port.early_place(place);
-        }
+        let all = &mut inner.desk.early;
         *all.add(None) = early(slot);
         if all.is_full() {
             self.publish_in(&mut inner);
@@ -342,7 +332,7 @@ impl<'env> Open<'env> {
         match running.advance(&mut inner.desk) {
             Ok(false) => Progress::Open,
             Ok(true) => Progress::Done,
-            Err(why) => self.fail_in(&mut inner, why, running.whose()),
+            Err(why) => self.fail_in(&mut inner, why),
         }
     }
 
@@ -388,10 +378,7 @@ impl<'env> Open<'env> {
                 self.mark.end(at.owed);
                 Progress::Done
             }
-            Err(why) => {
-                let whose = request.running().whose();
-                self.fail_in(inner, why, whose)
-            }
+            Err(why) => self.fail_in(inner, why),
         }
     }
 
@@ -399,11 +386,11 @@ impl<'env> Open<'env> {
     #[inline]
     fn look_early(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
         let Inner { slots, desk, .. } = &mut *inner;
-        let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return Progress::Open };
+        let WorkDesk { early, place, .. } = &mut **desk;
         let Some(own) = early.iter().find(|it| it.slot == slot) else { return Progress::Open };
         let source = own.source;
         let taken = |early: &EarlyReceive, came| {
-            slots[early.slot].settle(early, place, Ok(came));
+            slots[early.slot].settle(place, early, Ok(came));
             self.open.set(self.open.get() - 1);
         };
         // SAFETY: the rooms are the requests' (`add_early`), which are not complete.
@@ -415,9 +402,8 @@ impl<'env> Open<'env> {
                 self.look_in(inner, slot)
             }
             Err((at, why)) => {
-                let (why, whose) = (PendingReceive::unfit(early.at(at), *why), place.whose());
-                let whose = (whose.0.clone(), whose.1, whose.2);
-                self.fail_in(inner, why, whose)
+                let why = PendingReceive::unfit(early.at(at), *why);
+                self.fail_in(inner, why)
             }
         }
     }
@@ -430,7 +416,7 @@ impl<'env> Open<'env> {
             return;
         }
         let Inner { slots, desk, .. } = &mut *inner;
-        let WorkDesk { early, place: Some(place), .. } = &mut **desk else { return };
+        let WorkDesk { early, place, .. } = &mut **desk;
         let mut failed = None;
         for early in early.iter() {
             if !slots[early.slot].is_early {
@@ -441,20 +427,17 @@ impl<'env> Open<'env> {
             match unsafe { place.post(early, copy) } {
                 Ok(state) => {
                     self.open.set(self.open.get() - usize::from(state.is_ok()));
-                    slots[early.slot].settle(early, place, state);
+                    slots[early.slot].settle(place, early, state);
                 }
                 Err(why) => {
-                    failed = Some((PendingReceive::unfit(early, *why), place.whose()));
+                    failed = Some(PendingReceive::unfit(early, *why));
                     break;
                 }
             }
         }
         match failed {
             None => early.clear(),
-            Some((why, (fabric, rank, run))) => {
-                let whose = (fabric.clone(), rank, run);
-                self.fail_in(inner, why, whose);
-            }
+            Some(why) => _ = self.fail_in(inner, why),
         }
     }
 
@@ -467,21 +450,17 @@ impl<'env> Open<'env> {
     }
 
     /// A call that has no slot cannot be completed.
-    pub(crate) fn fail(&self, why: Failure, whose: Whose) {
-        self.fail_in(&mut self.inner.borrow_mut(), why, whose);
+    pub(crate) fn fail(&self, why: Failure) {
+        self.fail_in(&mut self.inner.borrow_mut(), why);
     }
 
     #[cold]
-    fn fail_in(
-        &self,
-        inner: &mut Inner<'env>,
-        why: Failure,
-        (fabric, rank, run): Whose,
-    ) -> Progress {
+    fn fail_in(&self, inner: &mut Inner<'env>, why: Failure) -> Progress {
         self.pace.set(Pace::Dead);
+        let (fabric, rank, run) = inner.desk.place.whose();
         // Whatever call is under way ends; the cause follows when it has.
         drop(fabric.world().poison(run, fabric.member(rank), None));
-        inner.failure = Some((why, (fabric, rank, run)));
+        inner.failure = Some((why, (fabric.clone(), rank, run)));
         Progress::Failed
     }
 
@@ -499,20 +478,24 @@ impl<'env> Open<'env> {
 
     /// What `get` finds of the request of a slot, if that is not complete. An early receive is
     /// posted before.
-    fn of_open<R>(&self, slot: usize, get: impl FnOnce(&dyn Running) -> R) -> Option<R> {
+    fn of_open<R>(
+        &self,
+        slot: usize,
+        get: impl FnOnce(&dyn Running, &RankPlace) -> R,
+    ) -> Option<R> {
         let inner = &mut *self.inner.borrow_mut();
         self.publish_all(inner);
-        inner.slots[slot].open().map(|request| get(request.running()))
+        inner.slots[slot].open().map(|request| get(request.running(), &inner.desk.place))
     }
 
     /// Where to wait for the request of a slot, and whether peers may wait for it.
     pub(crate) fn place(&self, slot: usize) -> Option<(Place, bool)> {
-        self.of_open(slot, |running| (running.place(), running.owes()))
+        self.of_open(slot, |running, at| (running.place(at), running.owes()))
     }
 
     /// The rank that the request of a slot waits for.
     pub(crate) fn awaited(&self, slot: usize) -> Option<usize> {
-        self.of_open(slot, |running| running.awaited())
+        self.of_open(slot, |running, at| running.awaited(at))
     }
 
     /// The rank that the request of a slot waits for, if that has left.
@@ -520,26 +503,29 @@ impl<'env> Open<'env> {
         let inner = self.inner.borrow();
         let WorkDesk { early, place, .. } = &*inner.desk;
         match early.iter().find(|it| it.slot == slot) {
-            Some(early) => place.as_ref()?.left(early.source),
-            None => inner.slots[slot].open()?.running().left(),
+            Some(early) => place.left(early.source),
+            None => inner.slots[slot].open()?.running().left(place),
         }
     }
 
     /// Makes the request of a slot the call in progress of its port, for errors.
     pub(crate) fn blame(&self, slot: usize, port: &mut Port) {
-        self.of_open(slot, |running| running.blame(port));
+        self.of_open(slot, |running, _| running.blame(port));
     }
 
     /// What was called, of an open request.
     pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
-        self.of_open(slot, |running| running.sig())
+        self.of_open(slot, |running, _| running.sig())
     }
 
     /// The rank that has completed the request of a slot, if that was not known before.
     pub(crate) fn source(&self, slot: usize) -> Option<usize> {
-        let slot = &self.inner.borrow().slots[slot];
+        let inner = &*self.inner.borrow();
+        let slot = &inner.slots[slot];
         match &slot.request {
-            SlotRequest::Underway(request) if !slot.is_open => request.running().source(),
+            SlotRequest::Underway(request) if !slot.is_open => {
+                request.running().source(&inner.desk.place)
+            }
             _ => None,
         }
     }
@@ -598,13 +584,13 @@ impl<'env> Open<'env> {
             self.mark.end(if slot.is_open { owed } else { Owed::Nothing });
         }
         let inner = self.inner.borrow();
-        // Early receives no other rank knows of: nobody touches their memory.
-        if let (false, Some(place)) = (inner.desk.early.count() == 0, &inner.desk.place) {
+        let place = &inner.desk.place;
+        let open = || inner.slots.iter().filter_map(OpenSlot::open);
+        // Of early receives no other rank knows: nobody touches their memory.
+        if inner.desk.early.count() > 0 || open().next().is_some() {
             place.give_up();
         }
-        let open = || inner.slots.iter().filter_map(OpenSlot::open);
-        open().for_each(|request| request.running().give_up());
-        open().for_each(|request| request.running().quiesce());
+        open().for_each(|request| request.running().quiesce(place));
     }
 }
 

@@ -221,10 +221,9 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             Restarted::Over => OpenRequest::over(persistent),
             Restarted::Open => OpenRequest::open(self.open.add_again(persistent.again)),
             Restarted::Early(early) => {
-                let (open, port) = (self.open, &self.comm.port);
                 // SAFETY: the buffer is borrowed for longer than the scope, which does not end
                 // before the request is complete or withdrawn; nobody uses it before that.
-                OpenRequest::open(unsafe { open.add_early_again(port, persistent.again, early) })
+                OpenRequest::open(unsafe { self.open.add_early_again(persistent.again, early) })
             }
         }
     }

@@ -493,7 +493,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             // SAFETY: it is over.
             None => OpenRequest::over(unsafe { yields.output() }),
             Some(progress) => {
-                let call = Collective::of(&self.comm.port, job.same(), progress);
+                let call = Collective::of(job.same(), progress);
                 self.open(Box::new(PendingCollective::new(call, kept, yields)), Owed::Look)
             }
         }
@@ -507,7 +507,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         kept: K,
         yields: Y,
     ) -> OpenRequest<'scope, Y::Output> {
-        let call = Collective::new(&self.comm.port, job.streaming_as(&self.comm.work));
+        let call = Collective::new(job.streaming_as(&self.comm.work));
         let mut pending = PendingCollective::new(call, kept, yields);
         // SAFETY: the scope completes the call, or waits until nobody has its memory.
         if unsafe { self.launch(pending.call(), begun) } {
@@ -531,7 +531,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     pub(super) fn collective(&self, call: Call<'env, RawBuffers<'env>>) -> Collective<'env> {
         let comm = &*self.comm;
         let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
-        Collective::new(&comm.port, job)
+        Collective::new(job)
     }
 
     /// Starts the call `begun`, which is not under way. Whether it is over already: that of one
@@ -587,7 +587,9 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             Err(stop) => self.fail(None, stop),
         };
         let port = &self.comm.port;
-        let result = match self.open.is_held() {
+        // A look at a notice that is not there yet takes its line from the peer that is about to
+        // write it. Of several calls that are started together the first says whether to look.
+        let result = match self.open.is_held() || self.open.has_open() {
             true => Ok(false),
             // SAFETY: shown just now.
             false => unsafe { take(job, &mut progress, port.lane_end()) },
@@ -604,9 +606,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// Ends the run: a call that was started just now differs from another rank's.
     #[cold]
     fn disagrees(&mut self, found: Box<Disagreement>) -> ! {
-        let port = &self.comm.port;
-        let whose = (port.fabric().clone(), port.rank(), port.run());
-        self.open.fail(Failure::Disagrees(found), whose);
+        self.open.fail(Failure::Disagrees(found));
         self.fail(None, Stop::Poisoned)
     }
 

@@ -1,9 +1,9 @@
 //! A started collective.
 
-use super::open::{Failure, Running, Whose};
+use super::open::{Failure, Running};
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneCall, LaneEnd, LaneProgress, Owed, Place, Port, Signature, StartedCall, Stop,
+    Disagreement, LaneEnd, LaneProgress, Owed, Place, Port, RankPlace, Signature, StartedCall, Stop,
 };
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
@@ -19,7 +19,7 @@ enum Stage {
 
 /// See the module documentation.
 pub(super) struct Collective<'env> {
-    lane: LaneCall,
+    progress: LaneProgress,
     job: Job<'env>,
     stage: Stage,
 }
@@ -93,15 +93,14 @@ pub(super) unsafe fn take(
 
 impl<'env> Collective<'env> {
     /// One that is still to be started.
-    pub(super) fn new(port: &Port, job: Job<'env>) -> Self {
-        let lane = LaneCall::new(port, job.call().sig(), job.call().at());
-        Collective { lane, job, stage: Stage::Done }
+    pub(super) fn new(job: Job<'env>) -> Self {
+        Collective { progress: LaneProgress::NONE, job, stage: Stage::Done }
     }
 
     /// One of `port` that was [shown](show), and is not over.
     #[inline(always)]
-    pub(super) fn of(port: &Port, job: Job<'env>, progress: LaneProgress) -> Self {
-        Collective { lane: LaneCall::of(port, progress), job, stage: Stage::Begun }
+    pub(super) fn of(job: Job<'env>, progress: LaneProgress) -> Self {
+        Collective { progress, job, stage: Stage::Begun }
     }
 
     #[inline(always)]
@@ -122,50 +121,51 @@ impl<'env> Collective<'env> {
     /// It was [shown](show), by the port that it was made with.
     #[inline(always)]
     pub(super) fn start(&mut self, progress: LaneProgress) {
-        self.lane.start(progress);
+        self.progress = progress;
         self.stage = Stage::Begun;
     }
 }
 
 impl Running for Collective<'_> {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
-        let Collective { lane, job, stage } = self;
+        let Collective { progress, job, stage } = self;
+        let WorkDesk { place, scratch, all, .. } = desk;
+        let own = LaneEnd::of(place);
         if *stage == Stage::Begun && job.is_direct() {
             // SAFETY: shown, and not finished.
-            let is_over = unsafe { lane.go_on(|progress, own| take(job, progress, own)) };
-            if is_over.map_err(Failure::Disagrees)? {
-                lane.tell();
+            if unsafe { take(job, progress, own) }.map_err(Failure::Disagrees)? {
+                place.tell();
                 *stage = Stage::Done;
             }
             return Ok(*stage == Stage::Done);
         }
         if *stage == Stage::Begun {
-            if !lane.have_all_begun().map_err(Failure::Disagrees)? {
+            if !progress.have_all_begun(own).map_err(Failure::Disagrees)? {
                 return Ok(false);
             }
-            if lane.has_left() {
+            if place.has_left() {
                 return Err(Failure::Over);
             }
-            let WorkDesk { scratch, all, .. } = desk;
             // SAFETY: they have, and agree; this rank has neither finished nor left, so everybody
             // keeps what it shows.
             unsafe {
-                lane.addresses(job.is_beside(), all);
+                progress.addresses(own, job.is_beside(), all);
                 if job.counts_shown().is_some() {
-                    lane.add_rooms(all);
+                    progress.add_addresses(own, true, all);
                     if let Some(unequal) = job.unequal(all) {
-                        return Err(Failure::Disagrees(lane.unequal(unequal)));
+                        return Err(Failure::Disagrees(progress.unequal(own, unequal)));
                     }
                 }
             }
             // SAFETY: as above; and this rank's peers touch nothing but their parts of it.
             let work = || unsafe { job.work(all, scratch) };
-            catch_unwind(AssertUnwindSafe(|| lane.in_user_code(work)))
+            catch_unwind(AssertUnwindSafe(|| place.in_user_code(work)))
                 .map_err(Failure::Panicked)?;
-            lane.finish();
+            progress.finish(own);
+            place.tell();
             *stage = if job.is_brief() { Stage::Done } else { Stage::Finished };
         }
-        if *stage == Stage::Finished && lane.have_all_finished() {
+        if *stage == Stage::Finished && progress.have_all_finished(own) {
             // SAFETY: they have.
             unsafe { job.end() };
             *stage = Stage::Done;
@@ -181,37 +181,29 @@ impl Running for Collective<'_> {
         self.stage == Stage::Begun && !self.job.is_brief()
     }
 
-    fn place(&self) -> Place {
-        self.lane.place()
+    fn place(&self, at: &RankPlace) -> Place {
+        self.progress.place(at)
     }
 
-    fn awaited(&self) -> usize {
-        self.lane.awaited()
+    fn awaited(&self, at: &RankPlace) -> usize {
+        self.progress.awaited(LaneEnd::of(at))
     }
 
-    fn left(&self) -> Option<usize> {
-        self.lane.left()
+    fn left(&self, at: &RankPlace) -> Option<usize> {
+        self.progress.left(at)
     }
 
     fn blame(&self, port: &mut Port) {
-        self.lane.blame(port);
+        self.progress.blame(port);
     }
 
     fn sig(&self) -> &'static Signature {
-        self.lane.sig()
+        self.job.call().sig()
     }
 
-    fn whose(&self) -> Whose {
-        (self.lane.fabric().clone(), self.lane.rank(), self.lane.run())
-    }
-
-    fn give_up(&self) {
-        self.lane.give_up();
-    }
-
-    fn quiesce(&self) {
+    fn quiesce(&self, at: &RankPlace) {
         if !self.job.is_brief() {
-            self.lane.quiesce();
+            self.progress.quiesce(at);
         }
     }
 }

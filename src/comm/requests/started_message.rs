@@ -1,12 +1,12 @@
 //! A tagged message that was started, sent or received, as a scope carries it on.
 
 use super::super::tagged::TaggedCall;
-use super::open::{Failure, Running, Underway, Whose};
+use super::open::{Failure, Running, Underway};
 use crate::Status;
 use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
 use crate::fabric::{
-    Digest, Disagreement, EarlyPlace, EarlyReceive, Envelope, MessageLabel, Place, Port, Signature,
+    Digest, Disagreement, EarlyReceive, Envelope, MessageLabel, Place, Port, RankPlace, Signature,
     TaggedRequest, Ticket, UnfitReceive,
 };
 use crate::sync::Arc;
@@ -34,8 +34,8 @@ fn unfit(call: &TaggedCall, UnfitReceive { peer, there, what }: UnfitReceive) ->
 }
 
 impl<A> Running for StartedMessage<A> {
-    fn advance(&mut self, _: &mut WorkDesk) -> Result<bool, Failure> {
-        match self.request.poll() {
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        match self.request.poll(&desk.place) {
             Some(why) => Err(unfit(&self.call, *why)),
             None => Ok(self.request.envelope().is_some()),
         }
@@ -46,16 +46,16 @@ impl<A> Running for StartedMessage<A> {
         false
     }
 
-    fn place(&self) -> Place {
-        self.request.place()
+    fn place(&self, at: &RankPlace) -> Place {
+        self.request.place(at)
     }
 
-    fn awaited(&self) -> usize {
-        self.request.awaited()
+    fn awaited(&self, at: &RankPlace) -> usize {
+        self.request.awaited(at)
     }
 
-    fn left(&self) -> Option<usize> {
-        self.request.left()
+    fn left(&self, at: &RankPlace) -> Option<usize> {
+        self.request.left(at)
     }
 
     fn blame(&self, port: &mut Port) {
@@ -66,25 +66,16 @@ impl<A> Running for StartedMessage<A> {
         self.call.sig
     }
 
-    fn source(&self) -> Option<usize> {
-        self.request.source()
+    fn source(&self, at: &RankPlace) -> Option<usize> {
+        self.request.source(at)
     }
 
     fn settle(&mut self, state: Result<Envelope, Arc<Ticket>>) {
         self.request.start_again(state);
     }
 
-    fn whose(&self) -> Whose {
-        let (fabric, rank, run) = self.request.whose();
-        (fabric.clone(), rank, run)
-    }
-
-    fn give_up(&self) {
-        self.request.give_up();
-    }
-
-    fn quiesce(&self) {
-        self.request.quiesce();
+    fn quiesce(&self, at: &RankPlace) {
+        self.request.quiesce(at);
     }
 }
 
@@ -149,12 +140,12 @@ pub(super) struct PendingReceive {
 impl PendingReceive {
     /// That was early.
     pub(super) fn of_early(
-        place: &EarlyPlace,
+        place: &RankPlace,
         early: &EarlyReceive,
         ticket: Arc<Ticket>,
         data: ReceivedData,
     ) -> Self {
-        let request = TaggedRequest::of_early(place, early.source, ticket);
+        let request = TaggedRequest::new(place.rank, Some(early.source as usize), Err(ticket));
         let message = StartedMessage { call: Self::call(early), request, again: () };
         PendingReceive { message, data }
     }

@@ -104,7 +104,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         if state.is_ok() {
             return OpenRequest::over(());
         }
-        let request = TaggedRequest::new(&self.comm.port, to, call.peer, state);
+        let request = TaggedRequest::new(to, call.peer, state);
         self.open(Box::new(PendingSend(StartedMessage { call, request, again: () })), Owed::Nothing)
     }
 
@@ -165,7 +165,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         if let Some(early) = self.begin_early::<T>(&call, to) {
             // SAFETY: `data` is borrowed for longer than the scope, which does not end before the
             // request is complete or withdrawn; nobody uses it before that.
-            return OpenRequest::open(unsafe { self.open.add_early(&self.comm.port, data, early) });
+            return OpenRequest::open(unsafe { self.open.add_early(data, early) });
         }
         // SAFETY: as above.
         match unsafe { self.post_receive::<T>(&call, to) } {
@@ -176,7 +176,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             }
             state => {
                 let port = &self.comm.port;
-                let request = TaggedRequest::new(port, port.rank(), call.peer, state);
+                let request = TaggedRequest::new(port.rank(), call.peer, state);
                 let message = StartedMessage { call, request, again: () };
                 self.open(Box::new(PendingReceive { message, data }), Owed::Nothing)
             }
@@ -291,7 +291,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         // It is nothing's before the first start.
         let nothing = Envelope { source: 0, tag: 0, len: 0 };
         let owner = to.unwrap_or(port.rank());
-        let request = TaggedRequest::new(port, owner, call.peer, Ok(nothing));
+        let request = TaggedRequest::new(owner, call.peer, Ok(nothing));
         let message =
             StartedMessage { call, request, again: Replay { data, to, has_started: false } };
         Persistent::of(Box::new(Repeated::new(message, (), data, data)))

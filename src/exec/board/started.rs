@@ -8,22 +8,28 @@
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
-use crate::fabric::{EarlyPlace, EarlyReceive, EarlyReceives};
+use crate::fabric::{EarlyReceive, EarlyReceives, RankPlace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
 
 /// Ranks up to which the addresses of their copies are on the stack.
 const FEW: usize = 8;
 
-/// What started calls work with: one at a time.
-#[derive(Default)]
+/// What the started calls of a rank work with: one at a time.
 pub(crate) struct WorkDesk {
+    pub(crate) place: RankPlace,
     pub(crate) scratch: Scratch,
     /// What everybody has shown.
     pub(crate) all: Vec<*mut u8>,
-    /// Receives that only this rank knows of, in the order of their calls; and their place.
+    /// Receives that only this rank knows of, in the order of their calls.
     pub(crate) early: EarlyReceives<EarlyReceive>,
-    pub(crate) place: Option<EarlyPlace>,
+}
+
+impl WorkDesk {
+    pub(crate) fn new(place: RankPlace) -> Self {
+        let early = EarlyReceives::default();
+        WorkDesk { place, scratch: Scratch::new(), all: Vec::new(), early }
+    }
 }
 
 /// A started call's operation and memory.

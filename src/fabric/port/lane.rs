@@ -1,30 +1,27 @@
 //! Started calls: what a rank shows on a lane, and what it sees of its peers there. Nothing here
-//! waits but for a lane that is still in use, and where [`LaneCall::wait`] says so. The protocol is
+//! waits but for a lane that is still in use, and where [`Place::wait`] says so. The protocol is
 //! in `src/mailbox/README.md`, "Lanes".
 
 use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::fingerprint::{Fingerprint, PayloadKind, Signature};
+use super::super::rank_place::RankPlace;
 #[cfg(not(loom))]
 use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
-use super::{Peer, Port, StartedCall, Stop, has_woken_neighbour};
+use super::{Peer, Port, StartedCall, Stop};
 use crate::error::CallSite;
-use crate::mailbox::{Board, Header, LANES, Notice};
-use crate::sync::Arc;
-use crate::sync::diagnostic::Ordering::Relaxed;
+use crate::mailbox::{Board, LANES, Notice};
+use crate::sync::fetch;
 use crate::wait::Wait;
 use std::panic::Location;
 
-/// How far this rank is with a call that it has started on a lane.
+/// How far this rank is with a call that it has started on a lane. What was called stands in its
+/// notice there.
 #[derive(Clone, Copy)]
 pub(crate) struct LaneProgress {
     /// The number of the request in its communicator, equal on all ranks.
     number: u64,
-    header: Header,
-    sig: &'static Signature,
-    at: &'static Location<'static>,
-    len: usize,
     /// So many ranks, from this one on, have started the call, too.
     begun: usize,
     /// So many have finished it.
@@ -38,16 +35,6 @@ pub(crate) struct LaneProgress {
 pub(crate) struct LaneEnd<'a> {
     fabric: &'a CommState,
     rank: usize,
-}
-
-/// A call that this rank has started, with what it takes to go on with it anywhere.
-pub(crate) struct LaneCall {
-    fabric: CommHold,
-    rank: usize,
-    run: u64,
-    wait: Wait,
-    crowded: bool,
-    progress: LaneProgress,
 }
 
 /// Where a rank can wait for what a peer is to publish for a request.
@@ -113,8 +100,6 @@ impl Port {
     /// ones, too, as their words are in the same lines.
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
-        /// Words in a line.
-        const TOGETHER: u64 = 8;
         const ALL: u64 = LANES as u64;
         self.fabric.lanes().make(self.rank);
         #[cfg(not(loom))]
@@ -127,13 +112,9 @@ impl Port {
             return Ok(());
         }
         self.await_lane(self.requests - ALL)?;
-        let has_finished = |rank, before| self.fabric.lanes().has_finished(rank, before);
-        let are_done = |before| (0..self.size()).all(|rank| has_finished(rank, before));
-        let mut free = self.requests;
-        while !(free + 1).is_multiple_of(TOGETHER) && are_done(free + 1 - ALL) {
-            free += 1;
-        }
-        self.free_lanes = free;
+        let lanes = self.fabric.lanes();
+        let last = (0..self.size()).map(|rank| lanes.finished_from(rank, self.requests - ALL));
+        self.free_lanes = ALL + last.min().unwrap_or(0);
         Ok(())
     }
 
@@ -177,9 +158,7 @@ impl Port {
             board.show(number, notice);
         }
         self.log_call(begun);
-        let StartedCall { sig, at, .. } = begun;
-        let (begun, finished, has_finished) = (1, 1, false);
-        LaneProgress { number, header, sig, at, len, begun, finished, has_finished }
+        LaneProgress { number, ..LaneProgress::NONE }
     }
 
     /// Where this rank may copy the input of the call that starts on the lane that was claimed.
@@ -202,6 +181,11 @@ impl Port {
 }
 
 impl<'a> LaneEnd<'a> {
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn of(at: &'a RankPlace) -> Self {
+        LaneEnd { fabric: &at.hold, rank: at.rank }
+    }
+
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn board(self, rank: usize, number: u64) -> Option<&'a Board> {
         self.fabric.lanes().board(rank, number)
@@ -227,44 +211,34 @@ impl LaneProgress {
             }
             // SAFETY: this rank is in the request, has seen its number, and has not finished it.
             // (No peer shows a later one there before that.)
-            let notice = unsafe { board.notice() };
-            let agrees = notice.len == self.len
-                && Fingerprint(self.header.check).agrees(Fingerprint(notice.header.check))
-                && self.sig.agrees(notice.header.sig);
+            let there = unsafe { board.notice() };
+            let here = self.own_notice(own);
+            let agrees = there.len == here.len
+                && Fingerprint(here.header.check).agrees(Fingerprint(there.header.check))
+                && signature(&here).agrees(there.header.sig);
             if !agrees {
-                // Of a copy: what this is stays in registers.
-                return Err({ *self }.disagreement(peer, notice));
+                return Err(disagreement(here, (peer, there)));
             }
             self.begun += 1;
+            // Where this rank has shown the next call the peer has, too, as a rule.
+            let next = self.number + 1;
+            if cfg!(not(loom))
+                && let (Some(mine), Some(theirs)) =
+                    (own.board(own.rank, next), own.board(peer, next))
+                && mine.look() == next
+            {
+                fetch(std::ptr::from_ref(theirs).cast());
+            }
         }
         Ok(true)
     }
 
-    #[cold]
-    fn disagreement(&self, peer: usize, there: Notice) -> Box<Disagreement> {
-        let (own, other) = (Fingerprint(self.header.check), Fingerprint(there.header.check));
-        let name = |_| "none".to_string();
-        let what = match self.sig.difference(there.header.sig) {
-            Some(differs) => differs,
-            None if self.len != there.len => {
-                format!("length: expected {}, got {}", self.len, there.len)
-            }
-            None => own.difference(other, self.sig.element_size, name),
-        };
-        self.differs(peer, there, what)
-    }
-
-    #[cold]
-    fn differs(&self, peer: usize, there: Notice, what: String) -> Box<Disagreement> {
-        // SAFETY: `start` has made them of a `&'static` each.
-        let (sig, at) = unsafe {
-            (&*there.header.sig.cast::<Signature>(), &*there.b.cast::<Location<'static>>())
-        };
-        let parameter = Fingerprint(there.header.check).parameter();
-        let there = CallSite { call: sig.words(there.len, parameter), at: at.into() };
-        let parameter = Fingerprint(self.header.check).parameter();
-        let here = CallSite { call: self.sig.words(self.len, parameter), at: self.at.into() };
-        Box::new(Disagreement { peer, here, there, what })
+    /// What this rank has shown.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn own_notice(&self, own: LaneEnd<'_>) -> Notice {
+        let board = own.board(own.rank, self.number).expect("it has begun");
+        // SAFETY: this rank alone writes it, and nothing else before the call is complete.
+        unsafe { board.notice() }
     }
 
     /// What `rank` has shown: what its notice says, or, `beside` it, the copy there.
@@ -287,235 +261,139 @@ impl LaneProgress {
     }
 }
 
-impl LaneCall {
-    /// One that is still to be started, by `sig` and at the line `at`.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn new(
-        port: &Port,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) -> Self {
-        let (number, header, len) = (0, port.header(PayloadKind::SLICE), 0);
-        let (begun, finished, has_finished) = (1, 1, false);
-        let none = LaneProgress { number, header, sig, at, len, begun, finished, has_finished };
-        LaneCall::of(port, none)
-    }
-
-    /// One of `port` that has come so far.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn of(port: &Port, progress: LaneProgress) -> Self {
-        let &Port { ref hold, rank, run, wait, crowded, .. } = port;
-        LaneCall { fabric: hold.clone(), rank, run, wait, crowded, progress }
-    }
-
-    /// It was started again.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn start(&mut self, progress: LaneProgress) {
-        self.progress = progress;
-    }
-
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn end(&self) -> LaneEnd<'_> {
-        LaneEnd { fabric: &self.fabric, rank: self.rank }
-    }
-
-    /// As [`Port::tell`].
-    pub(crate) fn tell(&self) {
-        for peer in (0..self.fabric.size()).filter(|&peer| peer != self.rank) {
-            wake(&self.fabric, (self.rank, peer), self.crowded);
-        }
-    }
-
-    /// Calls `f` with how far this is.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn go_on<R>(&mut self, f: impl FnOnce(&mut LaneProgress, LaneEnd<'_>) -> R) -> R {
-        f(&mut self.progress, LaneEnd { fabric: &self.fabric, rank: self.rank })
-    }
-
-    /// As [`LaneProgress::have_all_begun`].
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn have_all_begun(&mut self) -> Result<bool, Box<Disagreement>> {
-        self.go_on(LaneProgress::have_all_begun)
-    }
+// Of communicators; `at` is the rank's place in one.
+impl LaneProgress {
+    /// Of a call that is still to be started.
+    pub(crate) const NONE: Self =
+        LaneProgress { number: 0, begun: 1, finished: 1, has_finished: false };
 
     /// The peer, which is in the same call, gives `got` elements where `expected` are expected.
     ///
     /// # Safety
-    /// As [`addresses`](LaneCall::addresses).
+    /// As [`addresses`](LaneProgress::addresses).
     #[cold]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) unsafe fn unequal(
         &self,
+        own: LaneEnd<'_>,
         (peer, expected, got): (usize, usize, usize),
     ) -> Box<Disagreement> {
-        let board = self.end().board(peer, self.progress.number).expect("it has begun");
+        let board = own.board(peer, self.number).expect("it has begun");
         // SAFETY: passed on.
         let there = unsafe { board.notice() };
         let what = format!("message length: expected {expected}, got {got}");
-        self.progress.differs(peer, there, what)
+        differs(self.own_notice(own), (peer, there), what)
     }
 
     /// Makes this the call in progress of `port`, for errors.
     pub(crate) fn blame(&self, port: &mut Port) {
-        port.sig = self.progress.sig;
-        port.check = Fingerprint(self.progress.header.check);
-    }
-
-    /// What was called.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn sig(&self) -> &'static Signature {
-        self.progress.sig
+        let here = self.own_notice(port.lane_end());
+        port.sig = signature(&here);
+        port.check = Fingerprint(here.header.check);
     }
 
     /// What every rank has shown, in rank order: what its notice says, or the copy beside it.
     ///
     /// # Safety
     /// As [`LaneProgress::address`].
-    pub(crate) unsafe fn addresses(&self, beside: bool, all: &mut Vec<*mut u8>) {
-        let own = self.end();
+    pub(crate) unsafe fn addresses(&self, own: LaneEnd<'_>, beside: bool, all: &mut Vec<*mut u8>) {
         all.clear();
-        all.extend((0..self.fabric.size()).map(|rank| {
-            // SAFETY: passed on.
-            unsafe { self.progress.address(own, beside, rank) }
-        }));
+        // SAFETY: passed on.
+        unsafe { self.add_addresses(own, beside, all) };
     }
 
-    /// The rooms beside the notices, which follow in `all`.
+    /// The same, behind those that are in `all`.
     ///
     /// # Safety
-    /// As [`addresses`](LaneCall::addresses).
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) unsafe fn add_rooms(&self, all: &mut Vec<*mut u8>) {
-        all.extend((0..self.fabric.size()).map(|rank| {
-            // SAFETY: passed on.
-            unsafe { self.progress.address(self.end(), true, rank) }
-        }));
-    }
-
-    /// Declares this rank done with everybody's memory in this call.
-    pub(crate) fn finish(&mut self) {
-        self.go_on(LaneProgress::finish);
-        self.tell();
+    /// As [`LaneProgress::address`].
+    pub(crate) unsafe fn add_addresses(
+        &self,
+        own: LaneEnd<'_>,
+        beside: bool,
+        all: &mut Vec<*mut u8>,
+    ) {
+        // SAFETY: passed on.
+        all.extend((0..own.fabric.size()).map(|rank| unsafe { self.address(own, beside, rank) }));
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn has_peer_finished(&self, peer: usize) -> bool {
-        self.fabric.lanes().has_finished(peer, self.progress.number)
+    fn has_peer_finished(&self, own: LaneEnd<'_>, peer: usize) -> bool {
+        own.fabric.lanes().has_finished(peer, self.number)
     }
 
-    /// Whether all ranks are.
+    /// Whether all ranks are done with everybody's memory.
     #[inline]
-    pub(crate) fn have_all_finished(&mut self) -> bool {
-        while self.progress.finished < self.fabric.size() {
-            if !self.has_peer_finished(self.end().peer(self.progress.finished)) {
+    pub(crate) fn have_all_finished(&mut self, own: LaneEnd<'_>) -> bool {
+        while self.finished < own.fabric.size() {
+            if !self.has_peer_finished(own, own.peer(self.finished)) {
                 return false;
             }
-            self.progress.finished += 1;
+            self.finished += 1;
         }
         true
     }
 
     /// The first rank that is missing.
-    pub(crate) fn awaited(&self) -> usize {
-        let LaneProgress { begun, finished, has_finished, .. } = self.progress;
-        self.end().peer(if has_finished { finished } else { begun })
+    pub(crate) fn awaited(&self, own: LaneEnd<'_>) -> usize {
+        own.peer(if self.has_finished { self.finished } else { self.begun })
     }
 
     /// Where to wait for that rank.
-    pub(crate) fn place(&self) -> Place {
-        let &LaneCall { ref fabric, rank, run, wait, crowded, .. } = self;
-        Place {
-            fabric: fabric.clone(),
-            rank,
-            run,
-            wait,
-            crowded,
-            peer: self.awaited(),
-            by_any: false,
-        }
+    pub(crate) fn place(&self, at: &RankPlace) -> Place {
+        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
+        let peer = self.awaited(LaneEnd::of(at));
+        Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
     }
 
     /// The rank that is awaited, if it has left: it never comes.
-    pub(crate) fn left(&self) -> Option<usize> {
-        let peer = self.awaited();
-        self.fabric.has_left(peer, self.run).then_some(peer)
+    pub(crate) fn left(&self, at: &RankPlace) -> Option<usize> {
+        let peer = self.awaited(LaneEnd::of(at));
+        at.hold.has_left(peer, at.run).then_some(peer)
     }
 
-    fn waiter(&self) -> Waiter<'_> {
-        let &LaneCall { ref fabric, rank, run, wait, crowded, .. } = self;
-        Waiter { fabric, rank, run, wait, crowded }
-    }
-
-    pub(crate) fn fabric(&self) -> &Arc<CommState> {
-        &self.fabric
-    }
-
-    pub(crate) fn rank(&self) -> usize {
-        self.rank
-    }
-
-    pub(crate) fn run(&self) -> u64 {
-        self.run
-    }
-
-    /// Whether this rank has declared that it touches nobody's memory any more.
-    pub(crate) fn has_left(&self) -> bool {
-        self.fabric.is_gone(self.rank, self.run)
-    }
-
-    /// Calls `f`, which may run an operator of the user's: if that fails in a call on another
-    /// communicator, the rank is not done yet.
-    pub(crate) fn in_user_code<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Out<'a>(&'a LaneCall);
-        impl Drop for Out<'_> {
-            fn drop(&mut self) {
-                let fabric = &self.0.fabric;
-                fabric.world().line(fabric.member(self.0.rank)).leave_user_code();
-            }
-        }
-        self.fabric.world().line(self.fabric.member(self.rank)).enter_user_code();
-        let _out = Out(self);
-        f()
-    }
-
-    /// Ends the run, whose cause is to follow, and declares that this rank touches nobody's memory
-    /// in the communicator any more: it never goes on with the call.
-    pub(crate) fn give_up(&self) {
-        give_up(&self.fabric, self.rank, self.run, self.crowded);
-    }
-
-    /// Waits until no rank touches what this one has shown, after [`give_up`](LaneCall::give_up).
-    pub(crate) fn quiesce(&self) {
-        for peer in (1..self.fabric.size()).map(|d| self.end().peer(d)) {
-            self.waiter().wait_to_the_end(peer, &mut || {
+    /// Waits until no rank touches what this one has shown, after [`RankPlace::give_up`].
+    pub(crate) fn quiesce(&self, at: &RankPlace) {
+        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
+        let waiter = Waiter { fabric: hold, rank, run, wait, crowded };
+        let own = LaneEnd::of(at);
+        for peer in (1..hold.size()).map(|d| own.peer(d)) {
+            waiter.wait_to_the_end(peer, &mut || {
                 // Left is looked at first: what was finished before leaving counts as well.
-                let left = self.fabric.is_gone(peer, self.run);
-                left || self.has_peer_finished(peer)
+                let left = hold.is_gone(peer, run);
+                left || self.has_peer_finished(own, peer)
             });
         }
     }
 }
 
-/// Rank `rank` has published something for `peer`, which may sleep until any rank does.
-pub(crate) fn wake(fabric: &CommState, (rank, peer): (usize, usize), crowded: bool) {
-    let seat = fabric.seat(peer);
-    // Relaxed: a hint (`wait/berth.rs`).
-    let may_sleep = crowded || seat.hint().load(Relaxed) != 0;
-    let is_near = || fabric.group(peer) == fabric.group(rank);
-    if may_sleep && seat.berth().call(rank, || true) && is_near() {
-        has_woken_neighbour();
-    }
+/// What was called, by a notice.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn signature(notice: &Notice) -> &'static Signature {
+    // SAFETY: `Port::start` has made it of a `&'static`.
+    unsafe { &*notice.header.sig.cast() }
 }
 
-/// See [`LaneCall::give_up`].
-pub(crate) fn give_up(fabric: &CommState, rank: usize, run: u64, crowded: bool) {
-    let member = fabric.member(rank);
-    drop(fabric.world().poison(run, member, None));
-    fabric.leave(rank);
-    // As in `Port::quiesce`.
-    let is_inside = fabric.world().is_inside(member);
-    if !is_inside {
-        fabric.world().leave(member, run);
-    }
-    fabric.wake_everybody(crowded);
+#[cold]
+fn disagreement(here: Notice, (peer, there): (usize, Notice)) -> Box<Disagreement> {
+    let (own, other) = (Fingerprint(here.header.check), Fingerprint(there.header.check));
+    let sig = signature(&here);
+    let what = match sig.difference(there.header.sig) {
+        Some(differs) => differs,
+        None if here.len != there.len => {
+            format!("length: expected {}, got {}", here.len, there.len)
+        }
+        None => own.difference(other, sig.element_size, |_| "none".to_string()),
+    };
+    differs(here, (peer, there), what)
+}
+
+#[cold]
+fn differs(here: Notice, (peer, there): (usize, Notice), what: String) -> Box<Disagreement> {
+    let site = |notice: Notice| {
+        let parameter = Fingerprint(notice.header.check).parameter();
+        // SAFETY: `Port::start` has made it of a `&'static`.
+        let at = unsafe { &*notice.b.cast::<Location<'static>>() };
+        CallSite { call: signature(&notice).words(notice.len, parameter), at: at.into() }
+    };
+    Box::new(Disagreement { peer, here: site(here), there: site(there), what })
 }

@@ -1,11 +1,9 @@
 //! Tagged messages: what a rank does with its own queue and those of its peers. See `README.md`,
 //! "Tagged messages".
 
-use super::super::comm_hold::CommHold;
-use super::super::comm_state::CommState;
-use super::super::early_receive::EarlyPlace;
 use super::super::match_list::MatchPattern;
 use super::super::message_label::MessageLabel;
+use super::super::rank_place::RankPlace;
 use super::super::tagged_queue::{
     Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage, TaggedQueue,
 };
@@ -14,7 +12,7 @@ use super::super::tagged_ring::{SHORT, TaggedRing};
 use super::super::thread::Thread;
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
-use super::lane::{Place, give_up};
+use super::lane::Place;
 use super::waiting::For;
 use super::{Peer, Port, PortState, Stop};
 use crate::sync::{Arc, fetch_to_write};
@@ -161,15 +159,17 @@ impl Port {
         is_early
     }
 
-    /// Where early receives of this port are to be posted: as `latest`, if that is of this port.
-    #[cfg_attr(not(debug_assertions), inline(always))]
+    /// This rank's place in the communicator.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn early_place(&self, latest: &mut Option<EarlyPlace>) {
-        let is_same = |it: &EarlyPlace| it.run == self.run && it.hold.id() == self.id;
-        if !latest.as_ref().is_some_and(is_same) {
-            let &Port { ref hold, rank, run, wait, crowded, .. } = self;
-            *latest = Some(EarlyPlace { hold: hold.clone(), rank, run, wait, crowded });
-        }
+    pub(crate) fn rank_place(&self) -> RankPlace {
+        let &Port { ref hold, rank, run, wait, crowded, .. } = self;
+        RankPlace { hold: hold.clone(), rank, run, wait, crowded }
+    }
+
+    /// Whether `latest` is that place.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn is_at(&self, latest: &RankPlace) -> bool {
+        latest.run == self.run && latest.hold.id() == self.id
     }
 
     /// The scope at that address has ended: it has no early receives any more.
@@ -396,14 +396,10 @@ impl Port {
     }
 }
 
-/// A tagged message that this rank has started to send, or to receive, and waits for later.
+/// A tagged message that this rank has started to send, or to receive, and waits for later; `at` is
+/// the rank's place in the communicator.
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct TaggedRequest {
-    fabric: CommHold,
-    rank: usize,
-    run: u64,
-    wait: Wait,
-    crowded: bool,
     /// Whose queue has it.
     owner: usize,
     /// From, or to, this rank; none: from any.
@@ -415,20 +411,11 @@ pub(crate) struct TaggedRequest {
 impl TaggedRequest {
     /// Of a message that has been copied, or of a ticket in the queue of `owner`.
     pub(crate) fn new(
-        port: &Port,
         owner: usize,
         peer: Option<usize>,
         state: Result<Envelope, Arc<Ticket>>,
     ) -> Self {
-        let &Port { ref hold, rank, run, wait, crowded, .. } = port;
-        TaggedRequest { fabric: hold.clone(), rank, run, wait, crowded, owner, peer, state }
-    }
-
-    /// Of an early receive that has been posted.
-    pub(crate) fn of_early(place: &EarlyPlace, source: u32, ticket: Arc<Ticket>) -> Self {
-        let &EarlyPlace { ref hold, rank, run, wait, crowded } = place;
-        let (fabric, owner, peer) = (hold.clone(), rank, Some(source as usize));
-        TaggedRequest { fabric, rank, run, wait, crowded, owner, peer, state: Err(ticket) }
+        TaggedRequest { owner, peer, state }
     }
 
     /// The same message, sent or received once more, after the one before.
@@ -438,10 +425,10 @@ impl TaggedRequest {
 
     /// Looks for the message, if it may have come by itself: why it does not fit, if so.
     #[inline]
-    pub(crate) fn poll(&self) -> Option<Box<UnfitReceive>> {
+    pub(crate) fn poll(&self, at: &RankPlace) -> Option<Box<UnfitReceive>> {
         let Err(ticket) = &self.state else { return None };
-        if self.owner == self.rank {
-            self.fabric.tagged(self.rank).poll(self.peer.map(|it| it as u32));
+        if self.owner == at.rank {
+            at.hold.tagged(at.rank).poll(self.peer.map(|it| it as u32));
         }
         ticket.failure()
     }
@@ -456,54 +443,50 @@ impl TaggedRequest {
     }
 
     /// Where to wait for it.
-    pub(crate) fn place(&self) -> Place {
-        let &TaggedRequest { ref fabric, rank, run, wait, crowded, peer, .. } = self;
-        let other = match fabric.size() {
+    pub(crate) fn place(&self, at: &RankPlace) -> Place {
+        let &RankPlace { ref hold, rank, run, wait, crowded } = at;
+        let (peer, by_any) = self.waits_for(at);
+        Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any }
+    }
+
+    /// The rank that is awaited there, and whether it stands for any.
+    fn waits_for(&self, at: &RankPlace) -> (usize, bool) {
+        let other = match at.hold.size() {
             // Of two ranks it is the other one; alone a rank waits for itself, which is a circle.
-            2 => Some(1 - rank),
-            1 => Some(rank),
+            2 => Some(1 - at.rank),
+            1 => Some(at.rank),
             _ => None,
         };
-        let known = peer.or(other);
-        let (peer, by_any) = (known.unwrap_or(rank), known.is_none());
-        Place { fabric: fabric.clone(), rank, run, wait, crowded, peer, by_any }
+        let known = self.peer.or(other);
+        (known.unwrap_or(at.rank), known.is_none())
     }
 
     /// The rank that is awaited there.
-    pub(crate) fn awaited(&self) -> usize {
-        self.place().peer
+    pub(crate) fn awaited(&self, at: &RankPlace) -> usize {
+        self.waits_for(at).0
     }
 
     /// Where the message of a receive has come from, if that was not known before.
-    pub(crate) fn source(&self) -> Option<usize> {
-        let envelope = self.envelope().filter(|_| self.place().by_any)?;
+    pub(crate) fn source(&self, at: &RankPlace) -> Option<usize> {
+        let envelope = self.envelope().filter(|_| self.waits_for(at).1)?;
         Some(envelope.source as usize)
     }
 
     /// The rank that is awaited, if it has left (of any source: if all others have): it never
     /// comes.
-    pub(crate) fn left(&self) -> Option<usize> {
-        let Place { peer, by_any, .. } = self.place();
+    pub(crate) fn left(&self, at: &RankPlace) -> Option<usize> {
+        let (peer, by_any) = self.waits_for(at);
         let gone = match by_any {
-            true => self.fabric.have_others_left(self.rank, self.run),
-            false => peer != self.rank && self.fabric.has_left(peer, self.run),
+            true => at.hold.have_others_left(at.rank, at.run),
+            false => peer != at.rank && at.hold.has_left(peer, at.run),
         };
         gone.then_some(peer)
     }
 
-    pub(crate) fn whose(&self) -> (&Arc<CommState>, usize, u64) {
-        (&self.fabric, self.rank, self.run)
-    }
-
-    /// As [`LaneCall::give_up`](super::LaneCall::give_up).
-    pub(crate) fn give_up(&self) {
-        give_up(&self.fabric, self.rank, self.run, self.crowded);
-    }
-
     /// When this returns nobody touches the request's memory.
-    pub(crate) fn quiesce(&self) {
+    pub(crate) fn quiesce(&self, at: &RankPlace) {
         if let Err(ticket) = &self.state {
-            self.fabric.tagged(self.owner).withdraw(ticket);
+            at.hold.tagged(self.owner).withdraw(ticket);
         }
     }
 }

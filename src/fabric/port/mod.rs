@@ -30,7 +30,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneCall, LaneEnd, LaneProgress, Place, give_up, wake};
+pub(crate) use lane::{Disagreement, LaneEnd, LaneProgress, Place};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub(crate) use neighbors::NeighborGuard;

@@ -498,7 +498,7 @@ pub(super) fn circle(port: &mut Port) {
 }
 
 /// Starts a call that shows `cell`, and `value` beside its notice.
-fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneCall {
+fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneProgress {
     let begun = port.begin(&SIG, Location::caller(), CallParams::of(1));
     fine(port.claim_lane());
     let at = std::ptr::from_ref(cell).cast_mut().cast();
@@ -508,26 +508,28 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneCall {
     // reports it.
     let progress = unsafe { port.start(begun, 1, at, fill) };
     port.tell();
-    LaneCall::of(port, progress)
+    progress
 }
 
 /// Completes call `n`: takes the peer's copy; or what is in its cell, and waits until it has taken
 /// what is in this rank's.
-fn complete(mut call: LaneCall, me: usize, n: u64, by_copies: bool) {
-    while !call.have_all_begun().expect("one call") {
+fn complete(port: &Port, mut call: LaneProgress, n: u64, by_copies: bool) {
+    let (own, me) = (port.lane_end(), port.rank());
+    while !call.have_all_begun(own).expect("one call") {
         crate::sync::yield_now();
     }
     let mut all = Vec::new();
     // SAFETY: all have begun, and this rank finishes below. The peer's cell is there until then.
     unsafe {
-        call.addresses(by_copies, &mut all);
+        call.addresses(own, by_copies, &mut all);
         match by_copies {
             true => assert_eq!(all[1 - me].cast::<u64>().read(), n * 10 + 1 - me as u64),
             false => assert_eq!(read(&*all[1 - me].cast::<Cell>()), n * 10),
         }
     }
-    call.finish();
-    while !by_copies && !call.have_all_finished() {
+    call.finish(own);
+    port.tell();
+    while !by_copies && !call.have_all_finished(own) {
         crate::sync::yield_now();
     }
 }
@@ -544,11 +546,11 @@ pub(super) fn started(port: &mut Port, calls: u64, by_copies: bool) {
         }
         let call = start(port, cell, n * 10 + me as u64);
         if let Some((call, n)) = open.replace((call, n)) {
-            complete(call, me, n, by_copies);
+            complete(port, call, n, by_copies);
         }
     }
     let (call, n) = open.expect("the last");
-    complete(call, me, n, by_copies);
+    complete(port, call, n, by_copies);
     if !by_copies {
         cells.iter().for_each(|cell| write(cell, 0));
     }
@@ -561,7 +563,7 @@ pub(super) fn started_in_pairs(port: &mut Port) {
     for n in [1, 3] {
         let first = start(port, &cell, n * 10 + me as u64);
         let second = start(port, &cell, (n + 1) * 10 + me as u64);
-        complete(first, me, n, true);
-        complete(second, me, n + 1, true);
+        complete(port, first, n, true);
+        complete(port, second, n + 1, true);
     }
 }
