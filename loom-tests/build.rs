@@ -255,19 +255,25 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "../src/fabric/tagged_queue.rs",
         &[("Some(ring) => self.drain(lists, source, ring),", "Some(_) => {}")],
     ),
-    ("tagged_ring_overrunning", "../src/fabric/tagged_ring.rs", &[("> RING;", "> RING + 1;")]),
     (
-        "tagged_ring_boasting",
-        "../src/fabric/tagged_ring.rs",
-        &[("element, heard };", "element, heard: heard + 1 };")],
+        "message_ring_overrunning",
+        "../src/fabric/message_ring.rs",
+        &[("let slots = self.slots.len();", "let slots = self.slots.len() + 1;")],
     ),
     (
-        "tagged_ring_heard_too_weakly",
-        "../src/fabric/tagged_ring.rs",
-        &[(
-            "self.taker.heard.store(heard, publish(Site::Ack));",
-            "self.taker.heard.store(heard, Ordering::Relaxed);",
-        )],
+        "message_ring_with_a_room_for_two",
+        "../src/fabric/message_ring.rs",
+        &[("let is_free = sender.has_room(ROOMS)", "let is_free = sender.has_room(2 * ROOMS)")],
+    ),
+    (
+        "message_ring_passing_early",
+        "../src/fabric/message_ring.rs",
+        &[("fetch(std::ptr::from_ref(self.slot(before + 1)).cast());", "self.pass(before);")],
+    ),
+    (
+        "message_ring_passing_what_stays",
+        "../src/fabric/message_ring.rs",
+        &[("if result.is_some() {", "if result.is_some() || before < 9 {")],
     ),
     (
         "port_claiming_early",

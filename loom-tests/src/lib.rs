@@ -167,11 +167,14 @@ mod mutants {
     mod early_receive {
         pub(super) use crate::fabric::EarlyReceive;
     }
-    mod message_body {
-        pub(super) use crate::fabric::{BRIEF, MessageBody, QueueWords, brief, copied};
-    }
     mod rank_place {
         pub(super) use crate::fabric::RankPlace;
+    }
+    mod early_receives {
+        pub(super) use crate::fabric::EarlyReceives;
+    }
+    mod kept_bytes {
+        pub(super) use crate::fabric::KeptBytes;
     }
     mod match_list {
         pub(super) use crate::fabric::{MatchList, MatchPattern};
@@ -189,7 +192,7 @@ mod mutants {
         pub(super) use crate::fabric::UnfitReceive;
     }
     mod tagged_ring {
-        pub(super) use crate::fabric::{SHORT, TaggedRing, copy_bytes};
+        pub(super) use crate::fabric::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
     }
     mod ticket {
         pub(super) use crate::fabric::{Envelope, Ticket};
@@ -299,20 +302,24 @@ mod mutants {
     pub(crate) mod tagged_queue_taking_by_sight {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_by_sight/mod.rs"));
     }
+    #[allow(unused_variables)]
     pub(crate) mod tagged_queue_taking_early_blindly {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_taking_early_blindly/mod.rs"));
     }
     pub(crate) mod tagged_queue_not_draining {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_not_draining/mod.rs"));
     }
-    pub(crate) mod tagged_ring_overrunning {
-        include!(concat!(env!("OUT_DIR"), "/tagged_ring_overrunning/mod.rs"));
+    pub(crate) mod message_ring_overrunning {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_overrunning/mod.rs"));
     }
-    pub(crate) mod tagged_ring_boasting {
-        include!(concat!(env!("OUT_DIR"), "/tagged_ring_boasting/mod.rs"));
+    pub(crate) mod message_ring_with_a_room_for_two {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_with_a_room_for_two/mod.rs"));
     }
-    pub(crate) mod tagged_ring_heard_too_weakly {
-        include!(concat!(env!("OUT_DIR"), "/tagged_ring_heard_too_weakly/mod.rs"));
+    pub(crate) mod message_ring_passing_early {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_passing_early/mod.rs"));
+    }
+    pub(crate) mod message_ring_passing_what_stays {
+        include!(concat!(env!("OUT_DIR"), "/message_ring_passing_what_stays/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

@@ -5,6 +5,7 @@ mod dispatch;
 mod gate;
 mod mailbox;
 mod port;
+mod ring;
 mod tagged;
 mod waiting;
 

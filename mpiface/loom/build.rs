@@ -12,7 +12,6 @@ fn items(source: &str) -> String {
 fn main() {
     const CARDS: &str = "../src/rt/cards.rs";
     const HISTORY: &str = "../src/rt/history.rs";
-    const LANE: &str = "../src/rt/lane.rs";
     const SOURCE: &str = "../src/rt/word.rs";
     const LOCK: &str = "../src/rt/target_lock.rs";
     println!("cargo:rerun-if-changed={SOURCE}");
@@ -24,28 +23,6 @@ fn main() {
         assert_eq!(source.matches(&whole).count(), 1, "{SOURCE}: {whole} occurs once");
         let weak = source.replace(&whole, "Ordering::Relaxed");
         fs::write(out.join(name), items(&weak)).expect("OUT_DIR can be written");
-    }
-    // Lanes of weakened words, and ones whose slots or rooms are free before they
-    // are, or that tell so before a message is read, or of one that stays.
-    println!("cargo:rerun-if-changed={LANE}");
-    let lane = fs::read_to_string(LANE).expect("the package's source");
-    let replaced = |from: &str, to: &str| {
-        assert_eq!(lane.matches(from).count(), 1, "{LANE}: {from} occurs once");
-        items(&lane.replace(from, to))
-    };
-    for (name, from, to) in [
-        ("lane_weak_store.rs", "super::word::Word", "super::weak_store::Word"),
-        ("lane_weak_load.rs", "super::word::Word", "super::weak_load::Word"),
-        ("lane_never_full.rs", "self.sent - self.taken < most as u64", "most > 0"),
-        (
-            "lane_told_early.rs",
-            "fetch::to_read(self.slot(taken + 1));",
-            "fetch::to_read(self.slot(taken + 1)); self.taken.0.tell(taken + 1);",
-        ),
-        ("lane_of_what_stays.rs", "if result.is_some() {", "if result.is_some() || taken < 9 {"),
-        ("lane_room_for_two.rs", "let is_free = sender.has_room(ROOMS)", "let is_free = true"),
-    ] {
-        fs::write(out.join(name), replaced(from, to)).expect("OUT_DIR can be written");
     }
     // Cards of weakened words, cards whose places are free before they are, and parts that two do.
     println!("cargo:rerun-if-changed={CARDS}");

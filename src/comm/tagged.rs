@@ -180,10 +180,9 @@ impl Comm {
     #[inline]
     unsafe fn take_tagged<T: Element>(&mut self, call: &TaggedCall, to: *mut T) -> Status {
         let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
-        self.port.look_for_tagged(call.peer, call.len.saturating_mul(size_of::<T>()));
         // SAFETY: by the contract; until this function ends the ticket is done, or the port has
         // quiesced.
-        let received = unsafe { self.port.recv_tagged(call.pattern(), room, copy) };
+        let received = unsafe { self.port.recv_tagged(call.pattern(), room, copy, true) };
         let envelope = match received {
             Ok(Ok(envelope)) => Ok(envelope),
             Ok(Err(ticket)) if self.is_own_matter(call) => {

@@ -16,6 +16,16 @@ pub(crate) struct MessageLabel {
     pub(crate) owned: bool,
 }
 
+impl Default for MessageLabel {
+    /// Of nothing.
+    #[track_caller]
+    fn default() -> Self {
+        static NOTHING: Signature = Signature::of::<()>("", "");
+        let (at, element) = (Location::caller(), TypeId::of::<()>());
+        MessageLabel { sig: &NOTHING, at, len: 0, element, owned: false }
+    }
+}
+
 impl MessageLabel {
     /// What keeps this message, or this room (`is_message`), from the other one.
     #[inline(always)]

@@ -23,13 +23,15 @@ mod counts;
 mod digest;
 mod disagreement;
 mod early_receive;
+mod early_receives;
 mod fingerprint;
 mod foreign_calls;
+mod kept_bytes;
 mod keyed_list;
 mod long_wait;
 mod match_list;
-mod message_body;
 mod message_label;
+mod message_ring;
 mod port;
 mod rank_place;
 mod record_file;
@@ -47,14 +49,17 @@ pub(crate) use comm_state::CommState;
 pub(crate) use counts::CountFacts;
 pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
-pub(crate) use early_receive::{EarlyReceive, MOST_EARLY};
+pub(crate) use early_receive::EarlyReceive;
+pub use early_receives::EarlyReceives;
 pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };
+pub use kept_bytes::KeptBytes;
 pub(crate) use long_wait::LongWait;
 pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
+pub use message_ring::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
 pub(crate) use port::{
     Disagreement, Guard, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks,
     Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
@@ -81,10 +86,9 @@ pub(crate) use {
     comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
-    message_body::{BRIEF, MessageBody, QueueWords, brief, copied},
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },
-    tagged_ring::{RING, SHORT, TaggedRing, copy_bytes},
+    tagged_ring::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes},
     thread::ANYBODY,
 };

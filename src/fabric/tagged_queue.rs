@@ -8,10 +8,11 @@
 //! once.
 
 use super::early_receive::EarlyReceive;
+use super::early_receives::EarlyReceives;
+use super::kept_bytes::KeptBytes;
 use super::match_list::{MatchList, MatchPattern};
-use super::message_body::{BRIEF, MessageBody, QueueWords, brief, copied};
 use super::message_label::MessageLabel;
-use super::tagged_ring::{SHORT, TaggedRing, copy_bytes};
+use super::tagged_ring::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
 use super::team_state::discard;
 use super::ticket::{Envelope, Ticket};
 use super::unfit_receive::UnfitReceive;
@@ -67,6 +68,13 @@ pub(crate) enum Received {
 
 type Fit<T> = Result<T, Box<UnfitReceive>>;
 
+/// What a queue has of a message.
+enum MessageBody {
+    Kept(KeptBytes),
+    Lent(*const u8, Arc<Ticket>),
+    Owned(Box<dyn Any + Send>),
+}
+
 struct TaggedMessage {
     label: MessageLabel,
     /// What the queue's account has for it.
@@ -83,6 +91,13 @@ unsafe impl Send for TaggedMessage {}
 pub(crate) struct ReceiveRoom {
     pub(crate) label: MessageLabel,
     pub(crate) at: *mut u8,
+}
+
+impl Default for ReceiveRoom {
+    /// For nothing.
+    fn default() -> Self {
+        ReceiveRoom { label: MessageLabel::default(), at: std::ptr::null_mut() }
+    }
 }
 
 struct PostedReceive {
@@ -193,7 +208,8 @@ impl TaggedQueue {
     #[cold]
     pub(crate) fn make_ring(&self, source: u32) {
         let none = || (0..self.ranks).map(|_| OnceLock::new()).collect();
-        self.rings.get_or_init(none)[source as usize].get_or_init(|| Box::new(TaggedRing::new()));
+        let ring = &self.rings.get_or_init(none)[source as usize];
+        ring.get_or_init(|| TaggedRing::among(self.ranks));
     }
 
     /// The rings of the senders that are asked for.
@@ -289,25 +305,21 @@ impl TaggedQueue {
                 Ok(()) => {
                     // SAFETY: the lock is held. Of the same type, no longer than the room
                     // (checked), which its owner leaves alone until the ticket is done.
-                    unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                    unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
                     ticket.complete(Envelope { source, tag, len: label.len });
                 }
                 Err(what) => {
                     // SAFETY: the lock is held.
-                    unsafe { ring.take(bytes, |_| ()) };
+                    unsafe { ring.take_first(bytes, |_| ()) };
                     ticket.fail(self.unfit(source, tag, &label, what));
                 }
             }
             self.settle();
             return;
         }
-        // SAFETY: the lock is held; the payload has so many bytes.
-        let body = unsafe {
-            ring.take(bytes, |from| match bytes {
-                ..=BRIEF => brief(from, bytes),
-                _ => MessageBody::Copied(copied(from, bytes)),
-            })
-        };
+        // SAFETY: the lock is held; the payload has so many bytes, for which there is room.
+        let take = |to| unsafe { ring.take_first(bytes, |from| copy_bytes(to, from, bytes)) };
+        let body = MessageBody::Kept(KeptBytes::new(bytes, take));
         self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
     }
 
@@ -357,47 +369,37 @@ impl TaggedQueue {
     #[inline]
     pub(crate) unsafe fn take_early(
         &self,
-        (source, ring): (u32, &TaggedRing),
-        early: &mut Vec<EarlyReceive>,
+        source: u32,
+        early: &mut EarlyReceives<EarlyReceive>,
         mut taken: impl FnMut(&EarlyReceive, Envelope),
     ) -> Result<bool, (usize, Box<UnfitReceive>)> {
         if !self.is_quiet() {
             return Ok(true);
         }
-        if !ring.has_news() {
-            return Ok(false);
-        }
+        let Some(ring) = self.ring(source).filter(|it| it.has_news()) else { return Ok(false) };
+        let asks = |it: &EarlyReceive, message: &ShortMessage| {
+            // SAFETY: a message of the ring.
+            it.is_for(source, unsafe { message.label() }.0)
+        };
+        let give = |it: &mut EarlyReceive, message: &ShortMessage, memory: ShortMemory<'_>| {
+            // SAFETY: as above.
+            let (tag, label) = unsafe { message.label() };
+            let fits = it.room.label.check(false, &label);
+            fits.map_err(|what| self.unfit(source, tag, &label, what))?;
+            let (to, bytes) = (it.room.at, label.len * label.sig.element_size);
+            // SAFETY: of the same type, and no longer than the room.
+            unsafe { message.read(memory, bytes, |from| copy_bytes(to, from, bytes)) };
+            self.settle();
+            taken(it, Envelope { source, tag, len: label.len });
+            Ok(())
+        };
         self.with(|lists| {
             // What lies here came first.
             if lists.list.count() > 0 {
                 return Ok(true);
             }
             // SAFETY: the lock is held.
-            while let Some((tag, label)) = unsafe { ring.first() } {
-                let Some(at) = early.iter().position(|it| it.is_for(source, tag)) else {
-                    return Ok(true);
-                };
-                let room = &early[at].room;
-                if let Err(what) = room.label.check(false, &label) {
-                    return Err((at, self.unfit(source, tag, &label, what)));
-                }
-                let bytes = label.len * label.sig.element_size;
-                // SAFETY: the lock is held; of the same type, and no longer than the room.
-                unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
-                self.settle();
-                taken(&early[at], Envelope { source, tag, len: label.len });
-                // As a rule it is the only one, and nothing is moved.
-                match early.len() {
-                    1 => early.clear(),
-                    _ => {
-                        early.remove(at);
-                    }
-                }
-                if !early.iter().any(|it| it.source == source) {
-                    break;
-                }
-            }
-            Ok(false)
+            unsafe { early.take_from(ring, |it| it.source == source, asks, give) }
         })
     }
 
@@ -416,12 +418,14 @@ impl TaggedQueue {
     #[inline]
     pub(crate) unsafe fn send(&self, out: OutgoingMessage, copy: Copier) -> Fit<SentMessage> {
         let OutgoingMessage { source, tag, label, data } = out;
-        let mut copy_made: Option<QueueWords> = None;
+        let mut copy_made = None;
         let mut data = Some(data);
         let (from, bytes) = match data {
             Some(Data::Elements(from, bytes)) => (from, bytes),
             _ => (std::ptr::null(), 0),
         };
+        // SAFETY: valid for reads by the contract, and there is room.
+        let copied = || KeptBytes::new(bytes, |to| unsafe { copy_bytes(to, from, bytes) });
         loop {
             let next = self.with(|lists| -> Fit<Next> {
                 // What it has sent before comes first.
@@ -447,10 +451,11 @@ impl TaggedQueue {
                         let ticket = Arc::new(Ticket::new());
                         (MessageBody::Lent(from, ticket.clone()), SentMessage::Lent(ticket))
                     }
-                    // SAFETY: valid for reads by the contract.
-                    _ if bytes <= BRIEF => (unsafe { brief(from, bytes) }, SentMessage::Kept),
+                    _ if KeptBytes::are_brief(bytes) => {
+                        (MessageBody::Kept(copied()), SentMessage::Kept)
+                    }
                     _ => match copy_made.take() {
-                        Some(words) => (MessageBody::Copied(words), SentMessage::Kept),
+                        Some(kept) => (MessageBody::Kept(kept), SentMessage::Kept),
                         None => return Ok(Next::Copy),
                     },
                 };
@@ -468,10 +473,7 @@ impl TaggedQueue {
                     ticket.complete(Envelope { source, tag, len: label.len });
                     return Ok(SentMessage::Delivered);
                 }
-                Next::Copy => {
-                    // SAFETY: valid for reads by the contract.
-                    copy_made = Some(unsafe { copied(from, bytes) });
-                }
+                Next::Copy => copy_made = Some(copied()),
             }
         }
     }
@@ -493,8 +495,9 @@ impl TaggedQueue {
         let found = self.with(|lists| -> Fit<FoundMessage> {
             wanting = lists.wanting.take();
             if let Some(at) = self.find(lists, pattern, Some(&room.label))? {
-                let found = Self::envelope(lists, at).zip(self.take(lists, at));
-                let (envelope, message) = found.expect("a message that was found is there");
+                let envelope =
+                    Self::envelope(lists, at).expect("a message that was found is there");
+                let message = self.take(lists, at).expect("what was found is there");
                 return Ok(FoundMessage::Listed(envelope, message));
             }
             // SAFETY: by the contract.
@@ -537,14 +540,9 @@ impl TaggedQueue {
     ) -> bool {
         let (to, bytes) = (room.at, envelope.len * room.label.sig.element_size);
         match message.body {
-            MessageBody::Brief(words) => {
+            MessageBody::Kept(kept) => {
                 // SAFETY: the sender's elements, as many bytes, which fit the room.
-                unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
-                false
-            }
-            MessageBody::Copied(words) => {
-                // SAFETY: as above.
-                unsafe { copy_bytes(to, words.as_ptr().cast(), bytes) };
+                unsafe { copy_bytes(to, kept.at(), bytes) };
                 false
             }
             MessageBody::Lent(from, ticket) => {
@@ -612,7 +610,7 @@ impl TaggedQueue {
             }
             let bytes = label.len * label.sig.element_size;
             // SAFETY: the lock is held; of the same type, and no longer than the room.
-            unsafe { ring.take(bytes, |from| copy_bytes(room.at, from, bytes)) };
+            unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
             return Ok(Some(Envelope { source, tag, len: label.len }));
         }
         Ok(None)

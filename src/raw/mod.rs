@@ -10,7 +10,9 @@
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
 //! - [`external`], [`InterfaceRecord`]: records of calls that the interface carries out by itself.
 //! - [`MemberSeats`]: a communicator that only its members make.
-//! - [`MatchList`]: messages and receives that match by source and tag, of few and of many.
+//! - [`MatchList`]: messages and receives that match by source and tag, of few and of many;
+//!   [`MessageRing`]: short messages from one rank to another; [`EarlyReceives`] of them;
+//!   [`KeptBytes`]: a message that a queue keeps.
 //! - [`Lock`], for what an interface shares between threads: ThreadSanitizer sees it, and does not
 //!   see std's `Mutex` where two threads want that at once.
 //! - [`begin_steps`], [`wait_outside`], [`end_run`], [`cause`], [`deadline`]: for a layer that
@@ -33,7 +35,8 @@ pub use crate::comm::{
 };
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
-pub use crate::fabric::{MatchList, MatchPattern, RankWait};
+pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
+pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
 pub use crate::order::left_half;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;

@@ -72,9 +72,9 @@ const HOUSES: [House; 11] = [
         sources: "mpiface/src",
         below: "rt",
         order: &[
-            "awaits", "calls", "complex", "error", "fetch", "handle", "mutex", "shape",
+            "awaits", "calls", "complex", "error", "handle", "mutex", "shape",
             "signature", "target_lock", "thread_time", "word", "basic", "cards", "codes", "graph",
-            "held", "history", "lane", "place", "site", "user_function", "external", "flat",
+            "held", "history", "place", "site", "user_function", "external", "flat",
             "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
             "operator", "standings", "polls", "window_part", "short_message", "world", "p2p",
             "desk", "early", "parts", "comm", "attributes", "branch", "coll", "reduction",

@@ -15,7 +15,7 @@ macro_rules! bodies {
     ($name:ident, $($queue:ident)::+) => {
         mod $name {
             use super::*;
-            use crate::fabric::{EarlyReceive, MessageLabel, Ticket};
+            use crate::fabric::{EarlyReceive, EarlyReceives, MessageLabel, Ticket};
             use $($queue)::+::{Data, OutgoingMessage, Received};
             use $($queue)::+::{ReceiveRoom, SentMessage, TaggedQueue};
 
@@ -30,24 +30,6 @@ bodies!(completing_early, crate::mutants::tagged_queue_completing_early);
 bodies!(taking_by_sight, crate::mutants::tagged_queue_taking_by_sight);
 bodies!(taking_early_blindly, crate::mutants::tagged_queue_taking_early_blindly);
 bodies!(not_draining, crate::mutants::tagged_queue_not_draining);
-
-/// The same for the ring of short messages.
-macro_rules! ring_bodies {
-    ($name:ident, $($ring:ident)::+) => {
-        mod $name {
-            use super::*;
-            use crate::fabric::MessageLabel;
-            use $($ring)::+::{RING, TaggedRing};
-
-            include!("tagged/ring.rs");
-        }
-    };
-}
-
-ring_bodies!(real_ring, crate::fabric);
-ring_bodies!(overrunning, crate::mutants::tagged_ring_overrunning);
-ring_bodies!(boasting, crate::mutants::tagged_ring_boasting);
-ring_bodies!(heard_too_weakly, crate::mutants::tagged_ring_heard_too_weakly);
 
 #[test]
 fn second_comer_copies() {
@@ -100,60 +82,6 @@ fn any_source() {
     .check();
     must_fail("tagged: two senders take one receive", Some(1), "violation", || {
         taking_by_sight::any_source();
-    });
-}
-
-#[test]
-fn slots_are_used_again() {
-    Model {
-        name: "tagged: a ring of short messages, slots used again",
-        ranks: 2,
-        bound: Some(3),
-        floor: 250,
-        reaches: &["full"],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: real_ring::slots_are_used_again,
-    }
-    .check();
-    must_fail("tagged: a slot is used again before its time", Some(3), "violation", || {
-        overrunning::slots_are_used_again();
-    });
-}
-
-#[test]
-fn messages_back_acknowledge() {
-    Model {
-        name: "tagged: two rings, acknowledged by a message back",
-        ranks: 2,
-        bound: Some(2),
-        floor: 269,
-        reaches: &["full"],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: real_ring::messages_back_acknowledge,
-    }
-    .check();
-    must_fail("tagged: a message says that more were taken", Some(3), "violation", || {
-        boasting::messages_back_acknowledge();
-    });
-}
-
-#[test]
-fn acknowledged_by_the_sender() {
-    Model {
-        name: "tagged: two rings, the message back is taken by its sender",
-        ranks: 2,
-        bound: Some(2),
-        floor: 748,
-        reaches: &["by its sender", "by its receiver"],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: real_ring::acknowledged_by_the_sender,
-    }
-    .check();
-    must_fail("tagged: what a message says is passed on relaxed", Some(2), "violation", || {
-        heard_too_weakly::acknowledged_by_the_sender();
     });
 }
 

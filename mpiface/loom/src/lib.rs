@@ -1,6 +1,6 @@
 //! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting,
-//! the lanes of short messages, the cards of started collectives, the history of a rank's calls,
-//! and the lock of a window's target. (Waiting, sleeping and waking are the library's:
+//! the cards of started collectives, the history of a rank's calls, and the lock of a window's
+//! target. (Waiting, sleeping and waking, and the rings of short messages, are the library's:
 //! `loom-tests/`. Queues are mutexes.)
 #![cfg(test)]
 #![allow(dead_code)]
@@ -8,9 +8,6 @@
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-
-#[path = "../../src/rt/fetch.rs"]
-mod fetch;
 
 #[path = "../../src/rt/word.rs"]
 mod word;
@@ -21,33 +18,6 @@ mod weak_store {
 
 mod weak_load {
     include!(concat!(env!("OUT_DIR"), "/weak_load.rs"));
-}
-
-#[path = "../../src/rt/lane.rs"]
-mod lane;
-
-mod lane_weak_store {
-    include!(concat!(env!("OUT_DIR"), "/lane_weak_store.rs"));
-}
-
-mod lane_weak_load {
-    include!(concat!(env!("OUT_DIR"), "/lane_weak_load.rs"));
-}
-
-mod lane_never_full {
-    include!(concat!(env!("OUT_DIR"), "/lane_never_full.rs"));
-}
-
-mod lane_told_early {
-    include!(concat!(env!("OUT_DIR"), "/lane_told_early.rs"));
-}
-
-mod lane_of_what_stays {
-    include!(concat!(env!("OUT_DIR"), "/lane_of_what_stays.rs"));
-}
-
-mod lane_room_for_two {
-    include!(concat!(env!("OUT_DIR"), "/lane_room_for_two.rs"));
 }
 
 #[path = "../../src/rt/cards.rs"]
@@ -201,197 +171,6 @@ fn a_meeting_with_a_relaxed_store_is_detected() {
 #[should_panic(expected = "Causality violation")]
 fn a_meeting_with_a_relaxed_load_is_detected() {
     a_meeting::<weak_load::Word>();
-}
-
-/// Three messages by a lane of two slots and one room: in their order, and each whole, whoever
-/// takes them. They go to the room if it is free, else to the slot. The sender takes, too, when the
-/// lane is full; a lock says who may.
-macro_rules! a_lane {
-    ($room:ident) => {
-        loom::model(|| {
-            type Queue = loom::sync::Mutex<Vec<u64>>;
-            type Lane = $room::Lane<Option<u64>, u64>;
-            let shared = Arc::new((Lane::new(2), Queue::default()));
-            let other = Arc::clone(&shared);
-            fn send(lane: &Lane, number: u64) -> bool {
-                let fill = |it: &mut Option<u64>, room: Option<&mut u64>| match room {
-                    Some(room) => (*it, *room) = (None, number),
-                    None => *it = Some(number),
-                };
-                // SAFETY: one thread alone sends.
-                unsafe { lane.push_long(false, fill) }
-            }
-            fn take(lane: &Lane) -> Option<u64> {
-                // SAFETY: the lock.
-                unsafe { lane.take(|it, room| it.unwrap_or(*room)) }
-            }
-            let sender = thread::spawn(move || {
-                let (lane, queue) = &*other;
-                for number in 1..=3 {
-                    if !send(lane, number) {
-                        let mut queue = queue.lock().expect("nobody panics");
-                        queue.extend(std::iter::from_fn(|| take(lane)));
-                        queue.push(number);
-                    }
-                }
-            });
-            let (lane, queue) = &*shared;
-            for _ in 0..2 {
-                if !lane.is_empty() {
-                    let mut queue = queue.lock().expect("nobody panics");
-                    queue.extend(take(lane));
-                }
-            }
-            sender.join().expect("it ends");
-            let mut queue = queue.lock().expect("nobody panics");
-            queue.extend(std::iter::from_fn(|| take(lane)));
-            assert_eq!(*queue, [1, 2, 3]);
-        });
-    };
-}
-
-/// Of three messages by a lane of two slots the first, once told, is looked at and stays; then all
-/// that were sent are taken.
-macro_rules! a_message_that_stays {
-    ($room:ident) => {
-        loom::model(|| {
-            let shared = Arc::new($room::Lane::<u64, ()>::new(2));
-            let other = Arc::clone(&shared);
-            let sender = thread::spawn(move || {
-                // SAFETY: one thread alone sends.
-                (1..=3).take_while(|it| unsafe { other.push(|to| *to = *it) }).count()
-            });
-            let (word, number) = shared.awaited();
-            if word.has_told(number) {
-                let look = |it: &u64, (): &()| {
-                    assert_eq!(*it, 1);
-                    None::<()>
-                };
-                // SAFETY: one thread alone takes.
-                assert_eq!(unsafe { shared.take_if(look) }, Some(None));
-            }
-            let sent = sender.join().expect("it ends") as u64;
-            // SAFETY: as above.
-            let taken = std::iter::from_fn(|| unsafe { shared.take(|it, ()| *it) });
-            assert!(taken.eq(1..=sent) && sent == 2);
-        });
-    };
-}
-
-/// A part is lent by a lane: its receiver reads it where it lies, and its giver has it back then:
-/// not when the receiver has looked at it, and left it there.
-macro_rules! a_lent_part {
-    ($room:ident) => {
-        loom::model(|| {
-            let shared = Arc::new(($room::Lane::<u64, u64>::new(2), Memory::new(0)));
-            let other = Arc::clone(&shared);
-            let giver = thread::spawn(move || {
-                let (lane, memory) = &*other;
-                for value in 1..=2 {
-                    write(memory, value);
-                    // SAFETY: this thread alone sends.
-                    let number = unsafe {
-                        assert!(lane.push(|it| *it = value));
-                        lane.sent()
-                    };
-                    while !lane.has_taken(number) {
-                        thread::yield_now();
-                    }
-                }
-                write(memory, 3);
-            });
-            let (lane, memory) = &*shared;
-            for value in 1..=2 {
-                // SAFETY: this thread alone takes.
-                while unsafe { lane.take_if(|_, _| None::<()>) }.is_none() {
-                    thread::yield_now();
-                }
-                // SAFETY: as above.
-                while unsafe { lane.take(|it, _| assert_eq!((*it, read(memory)), (value, value))) }
-                    .is_none()
-                {
-                    thread::yield_now();
-                }
-                assert!(lane.has_taken(value));
-            }
-            giver.join().expect("it ends");
-        });
-    };
-}
-
-#[test]
-fn a_lane_keeps_messages_whole_and_in_order() {
-    a_lane!(lane);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_lane_with_relaxed_stores_is_detected() {
-    a_lane!(lane_weak_store);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_lane_with_relaxed_loads_is_detected() {
-    a_lane!(lane_weak_load);
-}
-
-#[test]
-#[should_panic]
-fn a_lane_that_is_never_full_is_detected() {
-    a_lane!(lane_never_full);
-}
-
-#[test]
-#[should_panic]
-fn a_room_of_a_lane_for_two_messages_is_detected() {
-    a_lane!(lane_room_for_two);
-}
-
-#[test]
-fn a_message_that_was_looked_at_stays() {
-    a_message_that_stays!(lane);
-}
-
-#[test]
-#[should_panic]
-fn a_message_that_is_told_as_taken_and_stays_is_detected() {
-    a_message_that_stays!(lane_told_early);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_message_that_stays_with_relaxed_loads_is_detected() {
-    a_message_that_stays!(lane_weak_load);
-}
-
-#[test]
-fn a_lent_part_is_read_before_it_is_written_again() {
-    a_lent_part!(lane);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_lent_part_with_relaxed_stores_is_detected() {
-    a_lent_part!(lane_weak_store);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_lent_part_with_relaxed_loads_is_detected() {
-    a_lent_part!(lane_weak_load);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_lent_part_that_is_told_before_it_is_read_is_detected() {
-    a_lent_part!(lane_told_early);
-}
-
-#[test]
-#[should_panic]
-fn a_part_that_is_told_as_taken_while_it_stays_is_detected() {
-    a_lent_part!(lane_of_what_stays);
 }
 
 /// A rank shows three cards in two places, and the other reads them, as far behind as it may be.

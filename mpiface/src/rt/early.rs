@@ -1,20 +1,10 @@
-//! Early receives: short ones that only their rank knows of yet.
+//! Early receives of MPI_Irecv: short ones that only their rank knows of yet (the library's
+//! `EarlyReceives`, whose rules hold here).
 //!
-//! Most started receives are waited for next, and their message comes by a lane. To post such a
-//! receive under the queue's lock, where other ranks find it, would cost more than the message. So
-//! MPI_Irecv only notes it here, in the rank's own memory. It is as if the receive were posted at
-//! the last moment at which it makes no difference:
-//!
-//! - Early receives are younger than all that are posted. So a message that has come goes to the
-//!   posted ones first. `look` takes messages from lanes only while nothing is posted and nothing
-//!   lies unexpected; if there is such, the early ones are posted first.
-//! - There are no more than `MOST`: then all are posted.
-//! - A rank posts them all (`publish`) when it begins any call but those that start short messages
-//!   or look for their end, and before it waits for long. Those others post them if another rank
-//!   has left something (`heed_early`). So whoever waits for a rank that is in a
-//!   call, and judges whether it can go on, finds its receives posted.
-//! - What another rank leaves in the queue meanwhile (a long or a synchronous message, or one for
-//!   which the lane had no room) shows in the queue's number `left`.
+//! A rank posts them all (`publish`) when it begins any call but those that start short messages or
+//! look for their end, and before it waits for long. Those others post them if another rank has
+//! left something in the queue meanwhile (`heed_early`): a long or a synchronous message, or one
+//! for which the lane had no room. That shows in the queue's number `left`.
 //!
 //! What is lost: a short synchronous send whose receive is early ends at the receiver's next call,
 //! not before. Receives of more than fits a lane are posted at once: the sender copies into them
@@ -25,13 +15,11 @@ use super::handle::Handle;
 use super::mutex::lock;
 use super::p2p::{self, Arrived, Ask, Envelope, Kind};
 use super::rank::{Active, Rank};
-use super::short_message::{Lines, Short, Solid};
+use super::short_message::{Short, ShortMemory, Solid};
 use super::types::{Place, bytes_at};
+use phalanx::raw::EarlyReceives;
 use std::cell::{Cell, RefCell};
-
-/// Early receives at most: they are looked at one after the other. Of more all are posted, where
-/// the library's list finds each.
-const MOST: usize = 128;
+use std::convert::Infallible;
 
 /// An early receive.
 #[derive(Debug, Default)]
@@ -50,77 +38,12 @@ pub struct EarlyReceive {
     pub handle: Handle,
 }
 
-/// Early receives, in the order of their calls: a ring, whose entries are written word by word. (A
-/// whole one that is moved right after its words were written waits until all that the rank has
-/// stored before is in the cache: a message that is on its way, too.)
-#[derive(Debug, Default)]
-struct Ring {
-    /// None, or a power of two.
-    entries: Vec<EarlyReceive>,
-    first: usize,
-    count: usize,
-}
-
-impl Ring {
-    #[inline]
-    fn place(&self, index: usize) -> usize {
-        (self.first + index) & (self.entries.len() - 1)
-    }
-
-    /// One more: an old one, to be written.
-    #[inline(always)]
-    fn add(&mut self) -> &mut EarlyReceive {
-        if self.count == self.entries.len() {
-            self.widen();
-        }
-        let place = self.place(self.count);
-        self.count += 1;
-        &mut self.entries[place]
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn widen(&mut self) {
-        self.entries.rotate_left(self.first);
-        self.first = 0;
-        let length = (2 * self.entries.len()).max(8);
-        self.entries.resize_with(length, EarlyReceive::default);
-    }
-
-    fn at(&mut self, index: usize) -> &mut EarlyReceive {
-        let place = self.place(index);
-        &mut self.entries[place]
-    }
-
-    /// The first one that takes this message.
-    #[inline]
-    fn find(&self, short: &Short) -> Option<usize> {
-        (0..self.count).find(|it| short.is_for(&self.entries[self.place(*it)].pattern))
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, index: usize) {
-        for later in (1..=index).rev() {
-            let (one, other) = (self.place(later - 1), self.place(later));
-            self.entries.swap(one, other);
-        }
-        let first = self.place(0);
-        if self.entries[first].place.is_some() {
-            self.entries[first].place = None;
-        }
-        self.first = self.place(1);
-        self.count -= 1;
-    }
-}
-
 /// A rank's early receives.
 #[derive(Debug, Default)]
 pub struct Early {
-    all: RefCell<Ring>,
+    all: RefCell<EarlyReceives<EarlyReceive>>,
     /// How many there are.
     count: Cell<usize>,
-    /// The only rank from which any of them can take, if it is one.
-    from: Cell<Option<usize>>,
     /// The queue's number `left` when nothing was seen to lie there.
     seen: Cell<Option<u64>>,
 }
@@ -138,27 +61,21 @@ impl Rank {
         site: Site,
     ) {
         let mut all = self.early.all.borrow_mut();
-        if all.count == 0 {
-            self.early.from.set(by);
-        } else if self.early.from.get() != by {
-            self.early.from.set(None);
-        }
-        let it = all.add();
+        let it = all.add(by);
         (it.pattern, it.by, it.solid, it.site) = (pattern, by, solid, site);
         if place.is_some() {
             it.place = place;
         }
-        self.early.count.set(all.count);
+        self.early.count.set(all.count());
     }
 
     /// Names the request of the early receive that was noted last.
     #[inline(always)]
     pub fn name_early(&self, handle: Handle) {
         let mut all = self.early.all.borrow_mut();
-        if all.count > 0 {
-            let last = all.count - 1;
+        if let Some(last) = all.count().checked_sub(1) {
             all.at(last).handle = handle;
-            if last + 1 == MOST {
+            if all.is_full() {
                 drop(all);
                 self.publish_all();
             }
@@ -194,7 +111,7 @@ impl Rank {
         self.early.count.set(0);
         let owner = self.me;
         let mut all = self.early.all.take();
-        for index in 0..all.count {
+        for index in 0..all.count() {
             let EarlyReceive { pattern, by, solid, site, handle, .. } = *all.at(index);
             let place = all.at(index).place.take();
             let place = place.unwrap_or_else(|| bytes_at(solid.0, solid.1));
@@ -206,7 +123,7 @@ impl Rank {
             unsafe { p2p::receive(&self.world, owner, pattern, place, &req) };
             self.set_active(handle, Active::Shared(req));
         }
-        (all.first, all.count) = (0, 0);
+        all.clear();
         *self.early.all.borrow_mut() = all;
     }
 
@@ -238,7 +155,7 @@ impl Rank {
         if !self.has_early() {
             return false;
         }
-        let from = self.early.from.get();
+        let from = self.early.all.borrow().from();
         let left = self.world.slots[self.me].left.told();
         if self.early.seen.get() == Some(left) && !self.world.has_arrivals(self.me, from) {
             return false;
@@ -250,7 +167,7 @@ impl Rank {
     /// Takes what has come from this rank, or from any.
     fn take_early(&self, from: Option<usize>) {
         let slot = &self.world.slots[self.me];
-        let mut queue = lock(&slot.queue);
+        let queue = lock(&slot.queue);
         if !queue.is_quiet() {
             drop(queue);
             self.publish();
@@ -263,30 +180,25 @@ impl Rank {
             Some(from) => from..from + 1,
             None => 0..self.world.slots.len(),
         };
+        let mut has_others = false;
         for sender in senders {
             let Some(lane) = self.world.lane(self.me, sender) else { continue };
-            // What comes after the last of them stays in its lane: its receive may come.
-            while all.count > 0 {
-                let one = |short: &Short, room: &Lines| {
-                    let Some(index) = all.find(short) else {
-                        queue.arrive(&self.world, (self.me, self.me), sender, (short, room));
-                        return;
-                    };
-                    let EarlyReceive { solid, place, handle, .. } = all.at(index);
-                    let (handle, bytes) = (*handle, bytes_at(solid.0, solid.1));
-                    let place = place.as_ref().unwrap_or(&bytes);
-                    // SAFETY: as in `publish_all`.
-                    let (arrived, failed) = unsafe { short.deliver(room, place, sender) };
-                    all.remove(index);
-                    self.set_active(handle, Active::Arrived(arrived, failed));
-                };
-                // SAFETY: the queue is locked, and who holds the lock is alone here.
-                if unsafe { lane.take(one) }.is_none() {
-                    break;
-                }
-            }
+            let asks = |it: &EarlyReceive, short: &Short| short.is_for(&it.pattern);
+            let give = |it: &mut EarlyReceive, short: &Short, memory: ShortMemory<'_>| {
+                let place = it.place.take().unwrap_or_else(|| bytes_at(it.solid.0, it.solid.1));
+                // SAFETY: as in `publish_all`.
+                let (arrived, failed) = unsafe { short.deliver(memory, &place, sender) };
+                self.set_active(it.handle, Active::Arrived(arrived, failed));
+                Ok::<(), Infallible>(())
+            };
+            // SAFETY: the queue is locked, and who holds the lock is alone here.
+            has_others |= unsafe { all.take_from(lane, |_| true, asks, give) } == Ok(true);
         }
-        self.early.count.set(all.count);
+        self.early.count.set(all.count());
+        drop((queue, all));
+        if has_others {
+            self.publish();
+        }
     }
 
     /// The message of an early receive, if it comes soon, is short, and this receive is the oldest
@@ -294,7 +206,7 @@ impl Rank {
     #[inline(always)]
     pub fn has_arrived_early(&self, handle: Handle, say: impl FnOnce(Arrived)) -> bool {
         let mut all = self.early.all.borrow_mut();
-        if all.count == 0 {
+        if all.count() == 0 {
             return false;
         }
         let it = all.at(0);
@@ -309,7 +221,7 @@ impl Rank {
         let Some(came) = came else { return false };
         say(came.from(pattern.source));
         all.remove(0);
-        self.early.count.set(all.count);
+        self.early.count.set(all.count());
         true
     }
 

@@ -69,8 +69,8 @@ impl<T> Table<T> {
             None => self.another(),
         };
         let entry = &mut self.places[place];
-        // It is none already: said for the compiler, which has nothing to drop then.
-        entry.1 = None;
+        // Asked for the compiler, which has nothing to drop then.
+        assert!(entry.1.is_none(), "a free place has no object");
         entry.1 = Some(make());
         OURS | (self.kind as usize) << KIND_AT | usize::from(entry.0) << PLACE_BITS | place
     }

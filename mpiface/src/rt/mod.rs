@@ -13,8 +13,6 @@
 //! | `error.rs` | errors by class; the end of a run |
 //! | `site.rs`, `calls.rs` | a call's place in the source; the functions by their numbers |
 //! | `mutex.rs`, `thread_time.rs` | locks of what ranks share; the time that a thread has worked |
-//! | `fetch.rs` | hints to the caches |
-//! | `lane.rs` | short messages of one rank to another, a line each |
 //! | `begun.rs` | what has become of a message that a call has begun |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `short_message.rs` | a short message in a slot of a lane |
@@ -63,7 +61,6 @@ pub mod early;
 pub mod edges;
 pub mod error;
 pub mod external;
-pub mod fetch;
 pub mod flat;
 pub mod forked;
 pub mod graph;
@@ -72,7 +69,6 @@ pub mod handlers;
 pub mod held;
 pub mod held_by_rank;
 pub mod history;
-pub mod lane;
 pub mod log;
 pub mod mutex;
 pub mod neighbours;

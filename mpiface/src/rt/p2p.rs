@@ -4,7 +4,7 @@
 //! | first | second | copies |
 //! |---|---|---|
 //! | send, up to `EAGER` bytes | receive, or a look of a waiting rank | both, by a lane |
-//! | the same, the lane being full | receive | the sender into a cell, the receiver from it |
+//! | the same, the lane being full | receive | the sender into the queue, the receiver from it |
 //! | receive | longer send, or a synchronous one | the sender, from buffer to buffer |
 //! | longer send, or a synchronous one | receive | the receiver, from the sender's buffer |
 //!
@@ -18,13 +18,14 @@
 use super::awaits::Awaits;
 use super::error::{Class, Error, Site};
 use super::mutex::lock;
-use super::short_message::{Lines, MIDDLE, ROOM, Short, ShortLane, Solid};
+use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortLane, ShortMemory, Solid};
 use super::standings::Condition;
-use super::types::{Place, copy, pack, unpack};
+use super::types::{Place, copy, move_bytes};
 use super::word::Word;
 use super::world::World;
-use phalanx::raw::{MatchList, MatchPattern};
+use phalanx::raw::{KeptBytes, MatchList, MatchPattern};
 use std::fmt::Display;
+use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
@@ -290,52 +291,10 @@ fn name_of(req: &Arc<Req>) -> u64 {
     Arc::as_ptr(req).addr() as u64
 }
 
-/// A stored message.
-#[derive(Debug)]
-enum Cell {
-    Short(usize, [u8; ROOM]),
-    Long(Vec<u8>),
-}
-
-impl Cell {
-    /// Of these bytes.
-    fn of(data: &[u8]) -> Cell {
-        if data.len() > ROOM {
-            return Cell::Long(data.to_vec());
-        }
-        let mut bytes = [0; ROOM];
-        bytes[..data.len()].copy_from_slice(data);
-        Cell::Short(data.len(), bytes)
-    }
-
-    /// The data of a place.
-    ///
-    /// # Safety
-    /// As `pack`.
-    unsafe fn at(place: &Place) -> Cell {
-        // SAFETY: passed on; there is room for so many bytes.
-        unsafe {
-            let bytes = place.bytes();
-            if bytes > ROOM {
-                return Cell::Long(pack(place));
-            }
-            let mut room = [0; ROOM];
-            place.read(room.as_mut_ptr());
-            Cell::Short(bytes, room)
-        }
-    }
-
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Cell::Short(length, bytes) => &bytes[..*length],
-            Cell::Long(bytes) => bytes,
-        }
-    }
-}
-
+/// What is stored of a message.
 #[derive(Debug)]
 enum Body {
-    Cell(Cell),
+    Kept(KeptBytes),
     Buffer(Place, Arc<Req>),
 }
 
@@ -354,7 +313,7 @@ impl Message {
     fn name(&self) -> u64 {
         match &self.body {
             Body::Buffer(_, req) => name_of(req),
-            Body::Cell(_) => 0,
+            Body::Kept(_) => 0,
         }
     }
 
@@ -419,12 +378,15 @@ impl Queue {
         world: &World,
         (by, to): (usize, usize),
         sender: usize,
-        (short, room): (&Short, &Lines),
+        (short, memory): (&Short, ShortMemory<'_>),
     ) {
         let Short { envelope, site, .. } = *short;
         let bytes = short.bytes();
         let Some(posted) = self.take_posted(&envelope) else {
-            let body = Body::Cell(Cell::of(short.data(room)));
+            let data = short.data(memory);
+            // SAFETY: there is room for as many.
+            let copy = |to| unsafe { move_bytes(data.as_ptr() as usize, to as usize, bytes) };
+            let body = Body::Kept(KeptBytes::new(bytes, copy));
             self.leave(world, to, Message { envelope, bytes, site, sender, body });
             return;
         };
@@ -432,7 +394,7 @@ impl Queue {
         failed.into_iter().for_each(|it| posted.req.fail(*it));
         // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
         // yet, and only this rank took it from the queue.
-        let copied = unsafe { posted.place.write(short.data(room)) };
+        let copied = unsafe { posted.place.write(short.data(memory)) };
         let Envelope { source, tag, .. } = envelope;
         posted.req.complete(world, by, Arrived { source, tag, bytes: copied });
     }
@@ -442,7 +404,7 @@ impl Queue {
         let mut from_one = |from| {
             let Some(lane) = world.lane(to, from) else { return };
             // SAFETY: the queue is locked, and who holds the lock is alone here.
-            while unsafe { lane.take(|it, room| self.arrive(world, (by, to), from, (it, room))) }
+            while unsafe { lane.take(|it, at| self.arrive(world, (by, to), from, (it, at))) }
                 .is_some()
             {}
         };
@@ -648,9 +610,9 @@ unsafe fn send_otherwise(
     let (me, to, bytes) = (send.me, send.to, send.place.bytes());
     if bytes <= world.lane_bytes() && send.mode != Mode::Synchronous && to != me {
         let lane = world.new_lane(to, me);
-        let long = |it: &mut Short, room: Option<&mut Lines>| {
+        let long = |it: &mut Short, memory: NewMemory| {
             // SAFETY: as in `send`.
-            unsafe { it.write_long(room, &send, bytes) }
+            unsafe { it.write_long(memory, &send, bytes) }
         };
         let is_there = match bytes <= ROOM {
             // SAFETY: as in `send`.
@@ -696,8 +658,8 @@ pub unsafe fn send_by_queue(
     }
     let is_stored = mode == Mode::Buffered || (bytes <= EAGER && mode == Mode::Standard);
     let (body, req) = if is_stored {
-        // SAFETY: the caller's promise.
-        (Body::Cell(unsafe { Cell::at(&place) }), None)
+        // SAFETY: the caller's promise; there is room for so many bytes.
+        (Body::Kept(KeptBytes::new(bytes, |to| unsafe { place.read(to) })), None)
     } else {
         let req = make();
         (Body::Buffer(place, Arc::clone(&req)), Some(req))
@@ -759,7 +721,7 @@ pub unsafe fn receive_soon(
     let look = || {
         let left = slot.left.told();
         lane = lane.or_else(|| world.lane(me, by));
-        if seen == Some(left) && lane.is_none_or(ShortLane::is_empty) {
+        if seen == Some(left) && !lane.is_some_and(ShortLane::has_news) {
             return None;
         }
         seen = Some(left);
@@ -789,9 +751,9 @@ pub unsafe fn receive_solid(
 ) -> Option<Came> {
     let lane = world.lane(me, by)?;
     let slot = &world.slots[me];
-    let (word, number) = lane.awaited();
+    let awaited = lane.awaited();
     for _ in 0..world.eager_looks() {
-        if word.has_told(number) {
+        if awaited.has_come() {
             let queue = lock(&slot.queue);
             // Receives that were posted before come first.
             if !queue.is_quiet() {
@@ -799,7 +761,7 @@ pub unsafe fn receive_solid(
             }
             // SAFETY: the queue is locked; the rest is the caller's promise.
             let taken =
-                unsafe { lane.take_if(|it, lines| it.deliver_solid(lines, &pattern, solid)) };
+                unsafe { lane.take_if(|it, memory| it.deliver_solid(memory, &pattern, solid)) };
             return taken.flatten();
         }
         if slot.left.told() != left {
@@ -836,13 +798,13 @@ unsafe fn receive_now(
     let lane = world.lane(me, by)?;
     loop {
         let queue = &mut *queue;
-        let one = |short: &Short, room: &Lines| {
+        let one = |short: &Short, memory: ShortMemory<'_>| {
             if !short.is_for(&pattern) {
-                queue.arrive(world, (me, me), by, (short, room));
+                queue.arrive(world, (me, me), by, (short, memory));
                 return None;
             }
             // SAFETY: the caller's promise.
-            Some(unsafe { short.deliver(room, place, by) })
+            Some(unsafe { short.deliver(memory, place, by) })
         };
         // SAFETY: the queue is locked.
         if let Some(received) = unsafe { lane.take(one) }? {
@@ -888,8 +850,8 @@ unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> 
     let Message { envelope, bytes, site, sender, body } = message;
     let failed = too_long(place, envelope, bytes, sender, site);
     let copied = match body {
-        // SAFETY: the caller's promise.
-        Body::Cell(cell) => unsafe { unpack(cell.bytes(), place) },
+        // SAFETY: so many were written there; the caller's promise.
+        Body::Kept(kept) => unsafe { place.write(slice::from_raw_parts(kept.at(), bytes)) },
         Body::Buffer(from, theirs) => {
             // SAFETY: the target is the caller's promise; the source that of `send`'s caller, whose
             // request is not complete yet.

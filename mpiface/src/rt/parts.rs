@@ -12,7 +12,7 @@
 use super::error::Site;
 use super::mutex::lock;
 use super::p2p::{self, EAGER, Envelope, Received, Req, Send};
-use super::short_message::{Lines, ROOM, Short, ShortLane, Solid};
+use super::short_message::{NewMemory, ROOM, Short, ShortLane, ShortMemory, Solid};
 use super::types::Place;
 use super::world::World;
 use std::sync::Arc;
@@ -127,9 +127,9 @@ unsafe fn give_otherwise(
                 return Some(Owed::Lent(to, number));
             }
         } else if bytes <= EAGER.min(world.lane_bytes()) {
-            let fill = |it: &mut Short, room: Option<&mut Lines>| {
+            let fill = |it: &mut Short, memory: NewMemory| {
                 // SAFETY: the caller's promise.
-                unsafe { it.write_long(room, &part, bytes) }
+                unsafe { it.write_long(memory, &part, bytes) }
             };
             // SAFETY: a rank's calls come one at a time.
             if unsafe { lane.push_long(true, fill) } {
@@ -181,14 +181,14 @@ pub unsafe fn take_now(
     let lane = world.part_lane(me, by)?;
     loop {
         let mut is_lent = false;
-        let one = |short: &Short, room: &Lines| {
+        let one = |short: &Short, memory: ShortMemory<'_>| {
             is_lent = short.is_lent();
             if !short.is_for(&pattern) {
-                lock(&world.slots[me].queue).arrive(world, (me, me), by, (short, room));
+                lock(&world.slots[me].queue).arrive(world, (me, me), by, (short, memory));
                 return None;
             }
             // SAFETY: the caller's promise; what is lent is its giver's promise.
-            Some(unsafe { short.deliver(room, place, by) })
+            Some(unsafe { short.deliver(memory, place, by) })
         };
         // SAFETY: this rank alone takes, in one call at a time.
         let taken = unsafe { lane.take(one) }?;
@@ -206,7 +206,7 @@ pub unsafe fn take_now(
 /// Whether a part from this rank has come by its lane.
 #[inline]
 pub fn has_come(world: &World, me: usize, by: usize) -> bool {
-    world.part_lane(me, by).is_some_and(|it| !it.is_empty())
+    world.part_lane(me, by).is_some_and(ShortLane::has_news)
 }
 
 /// Whether a lent part has been taken: its memory is the giver's again.

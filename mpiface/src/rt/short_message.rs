@@ -1,12 +1,14 @@
-//! A short message, as it lies in a slot of a lane: two lines of the cache.
+//! A short message, as it lies in a slot of a lane, which is one of the library's rings: two lines
+//! of the cache.
 
 use super::error::Site;
-use super::lane::Lane;
-use super::p2p::{Arrived, Came, Envelope, Received, Send, too_long};
+use super::p2p::{Arrived, Came, EAGER, Envelope, Received, Send, too_long};
 use super::types::{Place, move_bytes};
+use phalanx::raw::{LongRoom, MessageMemory, MessageRing};
 
-/// Up to so many bytes lie in a slot of a lane, or in the queue itself: a slot is two lines.
-pub const ROOM: usize = 80;
+/// Up to so many bytes lie in a slot of a lane, or in the queue itself: a slot is two lines, of
+/// which the first has 32.
+pub const ROOM: usize = 96;
 /// Up to so many in memory of the slot's own, if none of the lane's few rooms is free; longer ones
 /// in such a room only.
 pub const MIDDLE: usize = 1 << 10;
@@ -15,41 +17,22 @@ const IN_ROOM: u32 = 1 << 31;
 /// or it is lent: where it lies stands in the slot.
 const LENT: u32 = 1 << 30;
 
-/// A line of memory.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-struct Line(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
+/// Memory of whole lines.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Lines<const BYTES: usize>([u8; BYTES]);
 
-/// Memory for a message, as much as it needed so far.
-#[derive(Debug, Default)]
-pub struct Lines(Box<[Line]>);
-
-impl Lines {
-    /// Where so many bytes go.
-    #[inline]
-    pub fn room(&mut self, length: usize) -> *mut u8 {
-        if size_of_val(&*self.0) < length {
-            self.widen(length);
-        }
-        self.0.as_mut_ptr().cast()
-    }
-
-    #[cold]
-    fn widen(&mut self, length: usize) {
-        let lines = length.next_power_of_two() / size_of::<Line>();
-        self.0 = vec![Line([0; 64]); lines].into();
-    }
-
-    /// What lies there.
-    ///
-    /// # Safety
-    /// So many bytes were written to `room`.
-    #[inline]
-    pub unsafe fn bytes(&self, length: usize) -> &[u8] {
-        // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), length) }
-    }
-}
+/// A room of a lane: longer than any message there, so that rooms begin in different sets of a
+/// cache.
+pub type LaneRoom = Lines<{ EAGER + MIDDLE }>;
+/// The memory of a lane's slot.
+pub type SlotRoom = Lines<MIDDLE>;
+/// Where a message lies that is longer than its slot.
+pub type ShortMemory<'a> = MessageMemory<'a, LaneRoom, SlotRoom>;
+/// The same, to be written.
+pub type NewMemory = LongRoom<LaneRoom, SlotRoom>;
+/// A lane of short messages.
+pub type ShortLane = MessageRing<Short, LaneRoom, SlotRoom>;
 
 /// Memory that lies without gaps: an address, and how many bytes.
 pub type Solid = (usize, usize);
@@ -64,8 +47,6 @@ pub struct Short {
     length: u32,
     /// Where it was sent.
     pub site: Site,
-    /// For more than `ROOM` bytes, up to `MIDDLE`; kept for the slot's next message.
-    lines: Lines,
     bytes: [u8; ROOM],
 }
 
@@ -74,21 +55,14 @@ const _: () = assert!(size_of::<Short>() == 120);
 
 impl Default for Short {
     fn default() -> Short {
-        let envelope = Envelope { context: 0, source: 0, tag: 0 };
-        Short {
-            envelope,
-            length: 0,
-            site: Site::default(),
-            lines: Lines::default(),
-            bytes: [0; ROOM],
-        }
+        Short { envelope: Envelope::default(), length: 0, site: Site::default(), bytes: [0; ROOM] }
     }
 }
 
 impl Short {
-    /// The message; `room`: the lane's of it.
+    /// The message; `memory`: the lane's of it.
     #[inline]
-    pub fn data<'a>(&'a self, room: &'a Lines) -> &'a [u8] {
+    pub fn data<'a>(&'a self, memory: ShortMemory<'a>) -> &'a [u8] {
         let length = self.length as usize;
         if length <= ROOM {
             return &self.bytes[..length];
@@ -98,9 +72,14 @@ impl Short {
             // SAFETY: its giver leaves so many bytes alone until this message is taken.
             return unsafe { std::slice::from_raw_parts(address as *const u8, length) };
         }
-        let lines = if self.length & IN_ROOM != 0 { room } else { &self.lines };
         // SAFETY: `write_long` wrote as many there.
-        unsafe { lines.bytes(self.bytes()) }
+        unsafe {
+            let at: *const u8 = match self.length & IN_ROOM != 0 {
+                true => memory.room(|it| it.cast()),
+                false => memory.own(|it| it.cast()),
+            };
+            std::slice::from_raw_parts(at, self.bytes())
+        }
     }
 
     /// Its length.
@@ -172,10 +151,15 @@ impl Short {
     /// # Safety
     /// The place is as `receive` asks for.
     #[inline]
-    pub unsafe fn deliver(&self, room: &Lines, place: &Place, sender: usize) -> Received {
+    pub unsafe fn deliver(
+        &self,
+        memory: ShortMemory<'_>,
+        place: &Place,
+        sender: usize,
+    ) -> Received {
         let Envelope { source, tag, .. } = self.envelope;
         // SAFETY: passed on.
-        let bytes = unsafe { place.write(self.data(room)) };
+        let bytes = unsafe { place.write(self.data(memory)) };
         let failed = too_long(place, self.envelope, self.bytes(), sender, self.site);
         (Arrived { source, tag, bytes }, failed)
     }
@@ -191,19 +175,19 @@ impl Short {
         unsafe { place.read(self.bytes.as_mut_ptr()) };
     }
 
-    /// Copies it to bytes without gaps, if it is for this receive, and fits them. `lines`: the
-    /// lane's room of it.
+    /// Copies it to bytes without gaps, if it is for this receive, and fits them. `memory`:
+    /// the lane's of it.
     ///
     /// # Safety
     /// The bytes are as `receive` asks for.
     #[inline(always)]
     pub unsafe fn deliver_solid(
         &self,
-        lines: &Lines,
+        memory: ShortMemory<'_>,
         pattern: &Envelope,
         (at, room): Solid,
     ) -> Option<Came> {
-        let data = self.data(lines);
+        let data = self.data(memory);
         if !self.is_for(pattern) || data.len() > room {
             return None;
         }
@@ -212,18 +196,18 @@ impl Short {
         Some(Came::of(data.len(), self.envelope.tag))
     }
 
-    /// Writes a longer one: to the lane's room, if it is given.
+    /// Writes a longer one, to that memory.
     ///
     /// # Safety
-    /// As `write`.
-    pub unsafe fn write_long(&mut self, room: Option<&mut Lines>, send: &Send, bytes: usize) {
+    /// As `write`; there is room for so many bytes.
+    pub unsafe fn write_long(&mut self, memory: NewMemory, send: &Send, bytes: usize) {
         (self.envelope, self.site) = (send.envelope, send.site);
-        let flag = if room.is_some() { IN_ROOM } else { 0 };
+        let (flag, to) = match memory {
+            NewMemory::Room(room) => (IN_ROOM, room.cast()),
+            NewMemory::Own(own) => (0, own.cast()),
+        };
         self.length = bytes as u32 | flag;
-        // SAFETY: the source is the caller's promise; there is room for so many bytes.
-        unsafe { send.place.read(room.unwrap_or(&mut self.lines).room(bytes)) };
+        // SAFETY: the source is the caller's promise, as the room.
+        unsafe { send.place.read(to) };
     }
 }
-
-/// A lane of short messages.
-pub type ShortLane = Lane<Short, Lines>;

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 256 MiB at most, and 32 of
-/// shorter ones.
+/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 288 MiB at most, of which a
+/// page a room is touched where messages are shorter.
 const ROOMY: usize = 64;
 /// Slots of a lane: a program may start so many messages at once, and none waits for its receiver.
 const SLOTS: usize = 64;
-/// Up to so many ranks: with their memory for shorter messages, 18 MiB then.
+/// Up to so many ranks: with the memory of the slots, 18 MiB then.
 const MANY_SLOTS: usize = 16;
 /// Slots of a lane of parts: a root may run ahead, or be late, by so many calls.
 const PARTS: usize = 32;
@@ -122,7 +122,7 @@ impl World {
         let lane = &self.lanes[to * self.slots.len() + from];
         match lane.get() {
             Some(lane) => lane,
-            None => Self::make(lane, if self.slots.len() <= MANY_SLOTS { SLOTS } else { FEW }),
+            None => self.make::<SLOTS>(lane),
         }
     }
 
@@ -138,14 +138,15 @@ impl World {
         let lane = &self.part_lanes[to * self.slots.len() + from];
         match lane.get() {
             Some(lane) => lane,
-            None => Self::make(lane, if self.slots.len() <= MANY_SLOTS { PARTS } else { FEW }),
+            None => self.make::<PARTS>(lane),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make(lane: &OnceLock<Box<ShortLane>>, slots: usize) -> &ShortLane {
-        lane.get_or_init(|| Box::new(ShortLane::new(slots)))
+    fn make<'a, const SLOTS: usize>(&self, lane: &'a OnceLock<Box<ShortLane>>) -> &'a ShortLane {
+        let is_small = self.slots.len() <= MANY_SLOTS;
+        lane.get_or_init(if is_small { ShortLane::new::<SLOTS> } else { ShortLane::new::<FEW> })
     }
 
     /// Whether `push` finds room in a lane that was full, soon.
@@ -161,7 +162,7 @@ impl World {
     /// Whether messages for a rank lie in the lane of this one, or of any.
     #[inline]
     pub fn has_arrivals(&self, to: usize, from: Option<usize>) -> bool {
-        let has = |from| self.lane(to, from).is_some_and(|it| !it.is_empty());
+        let has = |from| self.lane(to, from).is_some_and(ShortLane::has_news);
         match from {
             Some(from) => has(from),
             None => (0..self.slots.len()).any(has),

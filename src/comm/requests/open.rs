@@ -4,8 +4,8 @@ use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyReceive, Envelope, MOST_EARLY, Owed, Place, Port,
-    RankPlace, Signature, Thread, ThreadMark, Ticket,
+    Background, CommState, Disagreement, EarlyReceive, Envelope, Owed, Place, Port, RankPlace,
+    Signature, Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
 use std::any::Any;
@@ -287,8 +287,8 @@ impl<'env> Open<'env> {
         let mut inner = self.inner.borrow_mut();
         let slot = self.add_in(&mut inner, request, (true, Owed::Nothing));
         let all = &mut inner.desk.early;
-        all.push(early(slot));
-        if all.len() == MOST_EARLY {
+        *all.add(None) = early(slot);
+        if all.is_full() {
             self.publish_in(&mut inner);
         }
         slot
@@ -387,13 +387,14 @@ impl<'env> Open<'env> {
     fn look_early(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
         let Inner { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place, .. } = &mut **desk;
-        let Some(at) = early.iter().position(|it| it.slot == slot) else { return Progress::Open };
+        let Some(own) = early.iter().find(|it| it.slot == slot) else { return Progress::Open };
+        let source = own.source;
         let taken = |early: &EarlyReceive, came| {
             slots[early.slot].settle(place, early, Ok(came));
             self.open.set(self.open.get() - 1);
         };
         // SAFETY: the rooms are the requests' (`add_early`), which are not complete.
-        match unsafe { place.look(early, at, taken) } {
+        match unsafe { place.look(early, source, taken) } {
             Ok(false) if slots[slot].is_open => Progress::Open,
             Ok(false) => Progress::Done,
             Ok(true) => {
@@ -401,7 +402,7 @@ impl<'env> Open<'env> {
                 self.look_in(inner, slot)
             }
             Err((at, why)) => {
-                let why = PendingReceive::unfit(&early[at], *why);
+                let why = PendingReceive::unfit(early.at(at), *why);
                 self.fail_in(inner, why)
             }
         }
@@ -417,7 +418,7 @@ impl<'env> Open<'env> {
         let Inner { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place, .. } = &mut **desk;
         let mut failed = None;
-        for early in &*early {
+        for early in early.iter() {
             if !slots[early.slot].is_early {
                 continue;
             }
@@ -443,7 +444,7 @@ impl<'env> Open<'env> {
     /// The same, if there are some.
     #[inline]
     fn publish_all(&self, inner: &mut Inner<'env>) {
-        if !inner.desk.early.is_empty() {
+        if inner.desk.early.count() > 0 {
             self.publish_in(inner);
         }
     }
@@ -586,7 +587,7 @@ impl<'env> Open<'env> {
         let place = &inner.desk.place;
         let open = || inner.slots.iter().filter_map(OpenSlot::open);
         // Of early receives no other rank knows: nobody touches their memory.
-        if !inner.desk.early.is_empty() || open().next().is_some() {
+        if inner.desk.early.count() > 0 || open().next().is_some() {
             place.give_up();
         }
         open().for_each(|request| request.running().quiesce(place));

@@ -325,10 +325,12 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> Option<impl FnOnce(usize) -> EarlyReceive + use<T>> {
         let source = call.peer?;
         let memory = (to.cast_const().cast(), call.len * size_of::<T>());
-        let ring = self.comm.port.begin_early(source, memory, self.open.address())?;
+        if !self.comm.port.begin_early(source, memory, self.open.address()) {
+            return None;
+        }
         let room = ReceiveRoom { label: call.label::<T>(false), at: to.cast() };
         let (source, tag) = (source as u32, call.tag);
-        Some(move |slot| EarlyReceive { room, source, tag, ring, slot })
+        Some(move |slot| EarlyReceive { room, source, tag, slot })
     }
 
     /// Sends the elements of `call`, which is on record, at `data`.
@@ -365,7 +367,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> Result<Envelope, Arc<Ticket>> {
         let room = ReceiveRoom { label: call.label::<T>(false), at: data.cast() };
         // SAFETY: by the contract.
-        match unsafe { self.comm.port.recv_tagged(call.pattern(), room, copy) } {
+        match unsafe { self.comm.port.recv_tagged(call.pattern(), room, copy, false) } {
             Ok(state) => state,
             Err(stop) => self.comm.stop_for_good(stop),
         }

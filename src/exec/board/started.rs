@@ -8,7 +8,7 @@
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Scratch, Workspace};
-use crate::fabric::{EarlyReceive, RankPlace};
+use crate::fabric::{EarlyReceive, EarlyReceives, RankPlace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
 
@@ -22,12 +22,13 @@ pub(crate) struct WorkDesk {
     /// What everybody has shown.
     pub(crate) all: Vec<*mut u8>,
     /// Receives that only this rank knows of, in the order of their calls.
-    pub(crate) early: Vec<EarlyReceive>,
+    pub(crate) early: EarlyReceives<EarlyReceive>,
 }
 
 impl WorkDesk {
     pub(crate) fn new(place: RankPlace) -> Self {
-        WorkDesk { place, scratch: Scratch::new(), all: Vec::new(), early: Vec::new() }
+        let early = EarlyReceives::default();
+        WorkDesk { place, scratch: Scratch::new(), all: Vec::new(), early }
     }
 }
 

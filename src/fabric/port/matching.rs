@@ -75,9 +75,9 @@ impl Port {
         copy: Copier,
     ) -> Result<Option<Arc<Ticket>>, Stop> {
         if let Data::Elements(from, bytes) = data
-            && let (Some(ring), back) = self.tagged_rings(to)
+            && let Some(ring) = self.ring_to(to)
             // SAFETY: by the contract; this is the source's only port.
-            && unsafe { ring.send(tag, &label, from, bytes, back) }
+            && unsafe { ring.send(tag, &label, from, bytes) }
         {
             self.count_tagged(1, 0);
             self.peers[to].wake_for_any();
@@ -109,23 +109,19 @@ impl Port {
         Ok(ticket)
     }
 
-    /// The rings for short messages to `to` and from there, as far as they have been made.
+    /// The ring for short messages to `to`, if it has been made.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn tagged_rings(&mut self, to: usize) -> (Option<&TaggedRing>, Option<&TaggedRing>) {
+    fn ring_to(&mut self, to: usize) -> Option<&TaggedRing> {
         let peer = &mut self.peers[to];
-        // The ring to the peer is in the peer's queue, whose words share a line that its owner
-        // writes: so what was found is kept.
-        if peer.ring_out.is_none() {
+        // The ring is in the peer's queue, whose words share a line that its owner writes: so what
+        // was found is kept.
+        if peer.ring.is_none() {
             let ring = self.fabric.tagged(to).ring(self.rank as u32);
-            peer.ring_out = ring.map(NonNull::from);
-        }
-        if peer.ring_back.is_none() {
-            let ring = self.fabric.tagged(self.rank).ring(to as u32);
-            peer.ring_back = ring.map(NonNull::from);
+            peer.ring = ring.map(NonNull::from);
         }
         // SAFETY: a ring that was made is never unmade (a `OnceLock` of the fabric), and the port
         // keeps the fabric.
-        unsafe { (peer.ring_out.map(|it| it.as_ref()), peer.ring_back.map(|it| it.as_ref())) }
+        peer.ring.map(|it| unsafe { it.as_ref() })
     }
 
     /// Counts messages that were left in a queue, and taken from one. In the counters of a channel
@@ -138,8 +134,8 @@ impl Port {
         cursor.rx = cursor.rx.wrapping_add(taken);
     }
 
-    /// The ring for a receive that is [early](super::super::early_receive), if it can be one, of
-    /// the scope at that address. The scope is told when it has to be posted.
+    /// Whether a receive of this memory can begin as an [early](super::super::early_receive) one,
+    /// of the scope at that address. The scope is told when it has to be posted.
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begin_early(
@@ -147,19 +143,20 @@ impl Port {
         source: usize,
         (at, bytes): (*const u8, usize),
         scope: usize,
-    ) -> Option<NonNull<TaggedRing>> {
-        let is_quiet = self.fabric.tagged(self.rank).is_quiet();
-        if bytes > SHORT || !is_quiet || self.state != PortState::Plain {
-            return None;
+    ) -> bool {
+        let own = self.fabric.tagged(self.rank);
+        let is_early = bytes <= SHORT
+            && own.is_quiet()
+            && self.state == PortState::Plain
+            && own.ring(source as u32).is_some();
+        if is_early {
+            if self.early != scope {
+                self.publish();
+                self.early = scope;
+            }
+            fetch_to_write(at, bytes);
         }
-        let (_, ring) = self.tagged_rings(source);
-        let ring = NonNull::from(ring?);
-        if self.early != scope {
-            self.publish();
-            self.early = scope;
-        }
-        fetch_to_write(at, bytes);
-        Some(ring)
+        is_early
     }
 
     /// This rank's place in the communicator.
@@ -202,28 +199,25 @@ impl Port {
         Thread::here().publish();
     }
 
-    /// Looks for a message, for a receive of so many bytes that waits, as long as any wait looks
-    /// before it is announced. Most come meanwhile, and are taken from their ring: to post the
-    /// receive, where the sender finds it, takes longer than the message does. It is as if the
-    /// receive were called later; a longer message, which lies in the queue, ends it, too.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-    pub(crate) fn look_for_tagged(&mut self, source: Option<usize>, bytes: usize) {
-        if bytes > SHORT {
-            return;
-        }
-        self.publish();
-        let own = self.fabric.tagged(self.rank);
-        let source = source.map(|it| it as u32);
+    /// Looks for a message, for a receive that waits, as long as any wait looks before it is
+    /// announced. Most come meanwhile, and are taken from their ring: to post the receive, where
+    /// the sender finds it, takes longer than the message does. It is as if the receive were called
+    /// later; a longer message, which lies in the queue, ends it, too.
+    #[inline(always)]
+    fn look_for_tagged(&self, own: &TaggedQueue, source: Option<u32>) {
+        let named = source.map(|it| own.ring(it).map(TaggedRing::awaited));
+        let has_news = || match named {
+            Some(awaited) => awaited.is_some_and(|it| it.has_come()),
+            None => own.rings(None, 0).any(|(_, ring)| ring.has_news()),
+        };
         let mut looks = self.looks;
-        let has_news = || own.rings(source, 0).any(|(_, ring)| ring.has_news());
         while looks > 0 && own.is_quiet() && !has_news() {
             looks -= 1;
         }
     }
 
     /// Receives a tagged message of elements that is there; or posts the room for it, and returns
-    /// the ticket, which is to be [awaited](Port::await_ticket).
+    /// the ticket, which is to be [awaited](Port::await_ticket). `waits`: it will be at once.
     ///
     /// # Safety
     /// As [`TaggedQueue::receive`]; [`quiesce`](Port::quiesce) must run before the memory goes in
@@ -234,9 +228,14 @@ impl Port {
         pattern: MatchPattern,
         room: ReceiveRoom,
         copy: Copier,
+        waits: bool,
     ) -> Result<Result<Envelope, Arc<Ticket>>, Stop> {
         self.publish();
         let own = self.fabric.tagged(self.rank);
+        let is_short = || room.label.len.saturating_mul(room.label.sig.element_size) <= SHORT;
+        if waits && is_short() {
+            self.look_for_tagged(own, pattern.source);
+        }
         // SAFETY: by the contract.
         match unsafe { own.receive(pattern, room, copy) }.map_err(Stop::Unfit)? {
             Received::Message { envelope, was_lent } => {

@@ -80,9 +80,8 @@ struct Peer {
     me: u32,
     /// For messages to the peer; none until the first that needs it.
     eager_buffer: Option<NonNull<EagerBuffer>>,
-    /// For short tagged messages to the peer and from it; none as far as is known.
-    ring_out: Option<NonNull<TaggedRing>>,
-    ring_back: Option<NonNull<TaggedRing>>,
+    /// For short tagged messages to the peer; none as far as is known.
+    ring: Option<NonNull<TaggedRing>>,
 }
 /// See the module documentation.
 pub(crate) struct Port {
@@ -173,8 +172,7 @@ impl Port {
             near: fabric.group(peer) == fabric.group(rank),
             me: rank as u32,
             eager_buffer: None,
-            ring_out: None,
-            ring_back: None,
+            ring: None,
         };
         let peers = collect(fabric.size(), peer)?;
         let member = fabric.member(rank);

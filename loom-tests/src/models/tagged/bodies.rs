@@ -127,7 +127,7 @@ pub(super) fn short_and_long_messages() {
             let memory = ((&raw const value).cast(), 8);
             // The second one goes through the lock.
             // SAFETY: eight bytes are there.
-            if value == 1 && unsafe { ring.send(7, &label(), memory.0, memory.1, None) } {
+            if value == 1 && unsafe { ring.send(7, &label(), memory.0, memory.1) } {
                 reached("by the ring");
                 continue;
             }
@@ -177,7 +177,7 @@ pub(super) fn early_receives() {
         let mut lent = None;
         for (i, (from, bytes)) in values.iter().map(memory).enumerate() {
             // SAFETY: eight bytes are there.
-            if i != 1 && unsafe { ring.send(7, &label(), from, bytes, None) } {
+            if i != 1 && unsafe { ring.send(7, &label(), from, bytes) } {
                 continue;
             }
             let out = OutgoingMessage {
@@ -196,22 +196,19 @@ pub(super) fn early_receives() {
         }
     });
     let mut values = [0_u64; 3];
-    let ring = queue.ring(1).unwrap();
-    let receive = |(slot, value): (usize, &mut u64)| EarlyReceive {
-        room: crate::fabric::ReceiveRoom { label: label(), at: std::ptr::from_mut(value).cast() },
-        source: 1,
-        tag: Some(7),
-        ring: ring.into(),
-        slot,
-    };
-    let mut early: Vec<_> = values.iter_mut().enumerate().map(receive).collect();
+    let mut early = EarlyReceives::default();
+    for (slot, value) in values.iter_mut().enumerate() {
+        let at = std::ptr::from_mut(value).cast();
+        let room = crate::fabric::ReceiveRoom { label: label(), at };
+        *early.add(Some(1)) = EarlyReceive { room, source: 1, tag: Some(7), slot };
+    }
     let mut tickets = Vec::new();
-    while !early.is_empty() {
+    while early.count() > 0 {
         // SAFETY: nobody else uses the values.
-        match unsafe { queue.take_early((1, ring), &mut early, |_, _| reached("early")) } {
+        match unsafe { queue.take_early(1, &mut early, |_, _| reached("early")) } {
             Ok(false) => yield_now(),
             Ok(true) => {
-                for it in early.drain(..) {
+                for it in early.iter() {
                     let room = ReceiveRoom { label: it.room.label, at: it.room.at };
                     // SAFETY: it waits for the ticket.
                     match unsafe { queue.receive(it.pattern(), room, copy) }.expect("it fits") {
@@ -219,6 +216,7 @@ pub(super) fn early_receives() {
                         Received::Posted(ticket) => tickets.push(ticket),
                     }
                 }
+                early.clear();
             }
             Err(_) => panic!("it fits"),
         }

@@ -1,0 +1,413 @@
+//! A ring of messages from one rank to another: the sender writes a slot and goes on; the receiver
+//! looks there. Tagged messages, started ones, and those of C and MPI go by such rings.
+//!
+//! A queue costs a message many lines that both ranks write: its lock, its list, the request. In a
+//! ring the sender writes one line (two for longer messages), which the receiver reads: number,
+//! head and data. If the ring is full the sender goes another way.
+//!
+//! ```text
+//!  slots     | number, content | number, content | ..          whose slots are 128 bytes or more
+//!  words     | the sender's |  | taken |                       on lines of their own
+//!  memory    | room | .. | room |  | of slot 0 | of slot 1 | ..     made with its first message
+//! ```
+//!
+//! Data that does not fit the content lies in a *room*: message `n` has room `n % ROOMS`; or, where
+//! the users want that and none is free, in memory of the slot's own. (Rooms are few, so that they
+//! stay in the near caches: who sends many at once needs slots, who sends a long one after another
+//! needs rooms.) A slot does not say where in memory its data is: that follows from the message's
+//! number.
+//!
+//! One rank sends. One rank at a time takes: whoever holds the lock of the receiver's queue, which
+//! may be the sender; or, of rings that have no queue, the receiver. Messages are told by numbers,
+//! from 1 on: message `n` is complete once the slot's number is `n`. A slot is free again once
+//! `taken` is the number of the message that lay in it, and a room once all messages are taken that
+//! could have lain in it. Numbers have 64 bits and do not wrap.
+
+use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, fetch, fetch_to_write, publish};
+use crossbeam_utils::CachePadded;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// Rooms of a ring.
+const ROOMS: usize = if cfg!(loom) { 1 } else { 8 };
+
+/// One message, and its number.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub struct RingSlot<T> {
+    number: AtomicU64,
+    content: UnsafeCell<T>,
+}
+
+/// What only the sender knows: messages sent, those that it knows to be taken, and how many will be
+/// sent before it looks again whether a room is free.
+#[derive(Debug)]
+struct SenderSide {
+    sent: u64,
+    taken: u64,
+    patient: u64,
+}
+
+impl SenderSide {
+    /// Whether fewer than `most` messages are under way, as far as is known.
+    #[inline(always)]
+    fn has_room(&self, most: usize) -> bool {
+        self.sent - self.taken < most as u64
+    }
+}
+
+/// Memory for what does not fit the slots.
+#[derive(Debug)]
+struct LongMemory<R, O> {
+    rooms: Unwritten<R>,
+    /// Of the slots' own.
+    own: Unwritten<O>,
+}
+
+/// Memory that nobody has touched so far.
+type Unwritten<M> = Box<[UnsafeCell<MaybeUninit<M>>]>;
+
+fn unwritten<M>(count: usize) -> Unwritten<M> {
+    let mut all = Box::new_uninit_slice(count);
+    for it in &mut all {
+        it.write(UnsafeCell::new(MaybeUninit::uninit()));
+    }
+    // SAFETY: each was written.
+    unsafe { all.assume_init() }
+}
+
+/// Where the data of a message is to be written.
+#[derive(Debug)]
+pub enum LongRoom<R, O> {
+    /// To its room, which holds anything.
+    Room(*mut R),
+    /// To the memory of its slot.
+    Own(*mut O),
+}
+
+/// See the module documentation: a message is a `T`, a room an `R`, a slot's own memory an `O`.
+#[derive(Debug)]
+pub struct MessageRing<T, R, O = (), S: ?Sized = [RingSlot<T>]> {
+    sender: CachePadded<UnsafeCell<SenderSide>>,
+    /// The number of the message that was taken last.
+    taken: CachePadded<AtomicU64>,
+    /// Made by the sender, before the first message that lies there.
+    memory: UnsafeCell<Option<Box<LongMemory<R, O>>>>,
+    of: PhantomData<T>,
+    /// A power of two.
+    slots: S,
+}
+
+// SAFETY: cells are used as the functions ask of their callers: the sender alone writes a slot, and
+// the memory beside it, before it publishes the slot's number and after `taken` says that the
+// message before has been taken; who takes reads between the two. The contents go from thread to
+// thread.
+unsafe impl<T: Send, R: Send, O: Send> Sync for MessageRing<T, R, O> {}
+// SAFETY: nothing in a ring is tied to a thread, if its contents are not.
+unsafe impl<T: Send, R: Send, O: Send> Send for MessageRing<T, R, O> {}
+
+/// The memory of a message beside its slot.
+#[derive(Debug)]
+pub struct MessageMemory<'a, R, O> {
+    memory: &'a UnsafeCell<Option<Box<LongMemory<R, O>>>>,
+    room: usize,
+    slot: usize,
+}
+
+impl<R, O> MessageMemory<'_, R, O> {
+    /// What was written to its [`Room`](LongRoom::Room).
+    ///
+    /// # Safety
+    /// The message was written there.
+    #[inline(always)]
+    pub unsafe fn room<U>(self, read: impl FnOnce(*const R) -> U) -> U {
+        // SAFETY: its sender made the memory before it wrote there.
+        let memory = self.memory.with(|it| unsafe { (*it).as_ref().unwrap_unchecked() });
+        memory.rooms[self.room].with(|it| read(it.cast()))
+    }
+
+    /// What was written to its slot's [`Own`](LongRoom::Own).
+    ///
+    /// # Safety
+    /// The message was written there.
+    #[inline(always)]
+    pub unsafe fn own<U>(self, read: impl FnOnce(*const O) -> U) -> U {
+        // SAFETY: as in `room`.
+        let memory = self.memory.with(|it| unsafe { (*it).as_ref().unwrap_unchecked() });
+        memory.own[self.slot].with(|it| read(it.cast()))
+    }
+}
+
+impl<T: Default, R, O> MessageRing<T, R, O> {
+    /// An empty one of so many slots: a power of two.
+    pub fn new<const SLOTS: usize>() -> Box<Self> {
+        const { assert!(SLOTS.is_power_of_two()) }
+        let slot =
+            |_| RingSlot { number: AtomicU64::new(0), content: UnsafeCell::new(T::default()) };
+        Box::new(MessageRing {
+            sender: CachePadded::new(UnsafeCell::new(SenderSide { sent: 0, taken: 0, patient: 0 })),
+            taken: CachePadded::new(AtomicU64::new(0)),
+            memory: UnsafeCell::new(None),
+            of: PhantomData,
+            slots: std::array::from_fn::<RingSlot<T>, SLOTS, _>(slot),
+        })
+    }
+}
+
+impl<T, R, O> MessageRing<T, R, O> {
+    /// Where the message after so many lies.
+    #[inline(always)]
+    fn place(&self, before: u64) -> usize {
+        before as usize & (self.slots.len() - 1)
+    }
+
+    #[inline(always)]
+    fn slot(&self, before: u64) -> &RingSlot<T> {
+        &self.slots[self.place(before)]
+    }
+
+    /// Sends what `fill` writes, if there is a free slot.
+    ///
+    /// # Safety
+    /// One rank calls it, one call at a time.
+    #[inline(always)]
+    pub unsafe fn push(&self, fill: impl FnOnce(&mut T)) -> bool {
+        self.sender.with_mut(|it| {
+            // SAFETY: the sender's alone.
+            let sender = unsafe { &mut *it };
+            let has_slot = self.has_slot(sender);
+            if has_slot {
+                self.write_next(sender, fill);
+            }
+            has_slot
+        })
+    }
+
+    /// Sends a longer one, whose data `fill` writes to its room; if that is not free, to the slot's
+    /// own memory, or not at all (`needs_room`).
+    ///
+    /// # Safety
+    /// As [`push`](MessageRing::push).
+    #[inline]
+    pub unsafe fn push_long(
+        &self,
+        needs_room: bool,
+        fill: impl FnOnce(&mut T, LongRoom<R, O>),
+    ) -> bool {
+        self.sender.with_mut(|it| {
+            // SAFETY: the sender's alone.
+            let sender = unsafe { &mut *it };
+            let is_free = sender.has_room(ROOMS)
+                || ((needs_room || sender.sent >= sender.patient)
+                    && self.finds_room(sender, ROOMS));
+            if !is_free {
+                sender.patient = sender.sent + ROOMS as u64;
+                if needs_room || !self.has_slot(sender) {
+                    return false;
+                }
+            }
+            let memory = self.memory.with(|it| {
+                // SAFETY: the sender alone writes it, before the first message that lies there.
+                unsafe { (*it).as_deref().map(NonNull::from) }
+            });
+            let memory = memory.unwrap_or_else(|| self.make_memory());
+            // SAFETY: it stays as long as the ring.
+            let LongMemory { rooms, own } = unsafe { memory.as_ref() };
+            match is_free {
+                // The messages before that had the room are taken, as fewer than `ROOMS` are not;
+                // so nobody reads it.
+                true => rooms[sender.sent as usize % ROOMS].with_mut(|room| {
+                    self.write_next(sender, |it| fill(it, LongRoom::Room(room.cast())));
+                }),
+                // The slot is free, so its memory is.
+                false => own[self.place(sender.sent)].with_mut(|own| {
+                    self.write_next(sender, |it| fill(it, LongRoom::Own(own.cast())));
+                }),
+            }
+            true
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_memory(&self) -> NonNull<LongMemory<R, O>> {
+        self.memory.with_mut(|it| {
+            let memory = LongMemory { rooms: unwritten(ROOMS), own: unwritten(self.slots.len()) };
+            // SAFETY: as in `push_long`: nobody reads it before the first message that lies there.
+            NonNull::from(&mut **unsafe { (*it).insert(Box::new(memory)) })
+        })
+    }
+
+    /// Whether a slot is free.
+    #[inline(always)]
+    fn has_slot(&self, sender: &mut SenderSide) -> bool {
+        let slots = self.slots.len();
+        sender.has_room(slots) || self.finds_room(sender, slots)
+    }
+
+    /// Looks how many messages are taken: whether fewer than `most` are under way.
+    #[inline]
+    fn finds_room(&self, sender: &mut SenderSide, most: usize) -> bool {
+        // Ordering: pairs with the store in `pass`: what was taken has been read.
+        sender.taken = self.taken.load(consume(Site::Ack));
+        sender.has_room(most)
+    }
+
+    /// Sends one: there is a free slot.
+    #[inline(always)]
+    fn write_next(&self, sender: &mut SenderSide, fill: impl FnOnce(&mut T)) {
+        let slot = self.slot(sender.sent);
+        // SAFETY: what lay there has been taken, so nobody reads it.
+        slot.content.with_mut(|it| fill(unsafe { &mut *it }));
+        sender.sent += 1;
+        // Ordering: pairs with the load in `has_come`: the message is complete.
+        slot.number.store(sender.sent, publish(Site::Word));
+    }
+
+    /// In a stream: the slot of a message to come is fetched to be written. So many messages on,
+    /// its receiver does not look at it yet. (Where messages go to and fro, the receiver looks at
+    /// each slot before it is written, and takes the line back.)
+    ///
+    /// # Safety
+    /// As [`push`](MessageRing::push).
+    #[inline(always)]
+    pub unsafe fn fetch_ahead(&self) {
+        const AHEAD: u64 = 3;
+        // SAFETY: the sender's alone.
+        let sent = unsafe { self.sent() };
+        fetch_to_write(std::ptr::from_ref(self.slot(sent + AHEAD)).cast(), 1);
+    }
+
+    /// The number of messages sent: the last one's.
+    ///
+    /// # Safety
+    /// As [`push`](MessageRing::push).
+    #[inline]
+    pub unsafe fn sent(&self) -> u64 {
+        // SAFETY: the sender's alone.
+        self.sender.with(|it| unsafe { (*it).sent })
+    }
+
+    /// Whether the message of this number has been taken: what it told of is no longer in use.
+    #[inline]
+    pub fn has_taken(&self, number: u64) -> bool {
+        // Ordering: pairs with the store in `pass`.
+        self.taken.load(consume(Site::Ack)) >= number
+    }
+
+    /// Whether the sender, which knows of no free slot, finds none, or not for half of a ring.
+    ///
+    /// # Safety
+    /// As [`push`](MessageRing::push).
+    #[inline]
+    pub unsafe fn is_crowded(&self) -> bool {
+        let slots = self.slots.len() as u64;
+        self.sender.with(|it| {
+            // SAFETY: the sender's alone.
+            let SenderSide { sent, taken, .. } = unsafe { &*it };
+            sent - taken == slots && !self.has_taken(sent - slots / 2)
+        })
+    }
+
+    /// Messages that were taken.
+    #[inline(always)]
+    fn taken(&self) -> u64 {
+        // Relaxed: written by who takes, one at a time; a hint for all others.
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is a message. A hint to who may not take it.
+    #[inline(always)]
+    pub fn has_news(&self) -> bool {
+        self.awaited().has_come()
+    }
+
+    /// The next message to be taken, once it has come.
+    #[inline(always)]
+    pub fn awaited(&self) -> AwaitedMessage<'_> {
+        let before = self.taken();
+        AwaitedMessage { word: &self.slot(before).number, number: before + 1 }
+    }
+
+    /// Looks at the message after so many, which is there.
+    ///
+    /// # Safety
+    /// It has been published, and is not taken before this returns.
+    #[inline(always)]
+    unsafe fn read<U>(&self, before: u64, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> U {
+        let (slot, room) = (self.place(before), before as usize % ROOMS);
+        let memory = MessageMemory { memory: &self.memory, room, slot };
+        // SAFETY: published, and not taken: the sender leaves it alone.
+        self.slots[slot].content.with(|it| run(unsafe { &*it }, memory))
+    }
+
+    /// The message after so many has been read.
+    #[inline(always)]
+    fn pass(&self, before: u64) {
+        // Ordering: pairs with the loads in `finds_room` and `has_taken`: it has been read.
+        self.taken.store(before + 1, publish(Site::Ack));
+    }
+
+    /// Looks at the first message, which stays.
+    ///
+    /// # Safety
+    /// Of those that may take, one at a time; each sees what the one before did.
+    #[inline(always)]
+    pub unsafe fn look<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
+        let awaited = self.awaited();
+        // SAFETY: it is there, and nobody else takes.
+        awaited.has_come().then(|| unsafe { self.read(awaited.number - 1, run) })
+    }
+
+    /// Takes the first message.
+    ///
+    /// # Safety
+    /// As [`look`](MessageRing::look).
+    #[inline(always)]
+    pub unsafe fn take<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
+        // SAFETY: passed on.
+        unsafe { self.take_if(|it, memory| Some(run(it, memory))) }?
+    }
+
+    /// The same, unless `run` gives nothing: then the message stays.
+    ///
+    /// # Safety
+    /// As [`look`](MessageRing::look).
+    #[inline(always)]
+    pub unsafe fn take_if<U>(
+        &self,
+        run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> Option<U>,
+    ) -> Option<Option<U>> {
+        let awaited = self.awaited();
+        if !awaited.has_come() {
+            return None;
+        }
+        let before = awaited.number - 1;
+        // In a stream the next message is there already, and comes while this one is taken. If it
+        // is not, its slot is in this core's cache still: nothing moves.
+        fetch(std::ptr::from_ref(self.slot(before + 1)).cast());
+        // SAFETY: it is there, and nobody else takes.
+        let result = unsafe { self.read(before, run) };
+        if result.is_some() {
+            self.pass(before);
+        }
+        Some(result)
+    }
+}
+
+/// A message that is to be taken next.
+#[derive(Clone, Copy, Debug)]
+pub struct AwaitedMessage<'a> {
+    word: &'a AtomicU64,
+    number: u64,
+}
+
+impl AwaitedMessage<'_> {
+    /// Whether it is there; or has been taken already, by another one that may.
+    #[inline(always)]
+    pub fn has_come(&self) -> bool {
+        // Ordering: pairs with the store in `write_next`.
+        self.word.load(consume(Site::Word)) >= self.number
+    }
+}
