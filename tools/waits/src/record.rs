@@ -273,6 +273,7 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
     };
     let (outcome, program) = (known(outcome)?, known(program)?);
     let mut all = Vec::with_capacity(ranks);
+    let mut lasted = 0_u64;
     for rank in 0..ranks {
         let began = bytes.u64("the beginning of a rank")?;
         let ended = bytes.u64("the end of a rank")?;
@@ -289,8 +290,15 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
         let last = events.iter().map(|event| event.end.unwrap_or(event.begin)).max();
         // A rank that has lost its communicator does not say when it ended.
         let ended = ended.max(last.unwrap_or(0));
-        if began > ended {
-            return Err(format!("rank {rank} ends at {ended} ns, before it begins at {began}"));
+        if began > ended || ended > LATEST {
+            return Err(format!("rank {rank} begins at {began} ns and ends at {ended} ns"));
+        }
+        // All that is summed up over events and ranks fits, then: see `LATEST`.
+        let lengths = events.iter().map(|event| event.end.unwrap_or(ended) - event.begin);
+        let sum = lengths.fold(ended - began, u64::saturating_add);
+        lasted = lasted.saturating_add(sum);
+        if lasted > LONGEST {
+            return Err(format!("rank {rank}: all events last {lasted} ns in sum"));
         }
         all.push(RankEvents { began, ended, lost, events });
     }
@@ -300,8 +308,10 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
     Ok(Run { team, run: number, unix, outcome, program, texts, ranks: all })
 }
 
-/// Times beyond this (146 years) are no times.
-const LATEST: u64 = 1 << 62;
+/// Times beyond this (104 days) are no times: a number of JavaScript holds no later one exactly.
+const LATEST: u64 = 1 << 53;
+/// Events of all ranks that last longer than this (146 years) in sum are none.
+const LONGEST: u64 = 1 << 62;
 
 fn event(bytes: &mut Bytes<'_>, texts: usize, ranks: usize) -> Result<Event, String> {
     let begin = bytes.u64("its beginning")?;

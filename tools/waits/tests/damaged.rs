@@ -102,8 +102,9 @@ fn bytes_that_have_changed_do_no_harm() {
 fn huge_numbers_do_no_harm() {
     let whole = whole("huge");
     let mut refused = 0;
-    for at in (0..whole.len() - 8).step_by(4) {
-        for number in [u64::MAX, 1 << 62, (1 << 62) - 1, u64::from(u32::MAX), 0xffff_ff00, 0] {
+    // At each byte: where a number begins depends on the length of the texts before it.
+    for at in 0..whole.len() - 8 {
+        for number in [u64::MAX, 1 << 62, (1 << 62) - 1, 1 << 53, u64::from(u32::MAX), 0] {
             let mut bytes = whole.clone();
             bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
             refused += usize::from(read(&bytes).is_err());
