@@ -44,6 +44,7 @@ mod split;
 mod statistics;
 mod tag;
 mod tagged;
+mod tagged_call;
 mod varied;
 mod views;
 mod window;
@@ -136,6 +137,8 @@ pub struct Comm {
     slow_path: bool,
     decisions: Decisions,
     work: Workspace,
+    /// What the latest scope of requests had.
+    scope: Option<Box<requests::Inner<'static>>>,
     grids: Grids,
     halo_plans: HaloPlans,
     roster: Option<Arc<Roster>>,
@@ -177,6 +180,7 @@ impl Comm {
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
+            scope: None,
             grids: Grids::default(),
             halo_plans: HaloPlans::default(),
             roster,
@@ -209,6 +213,7 @@ impl Comm {
             order: Order::default(),
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
+            scope: None,
             grids: Grids::default(),
             halo_plans: HaloPlans::default(),
             roster: self.roster.clone(),

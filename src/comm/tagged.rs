@@ -1,50 +1,11 @@
 //! Tagged messages: send and receive by source and tag, probe, owned values.
 
+use super::tagged_call::TaggedCall;
 use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
 use crate::exec::copy;
-use crate::fabric::{
-    CallParams, Digest, Fingerprint, KEPT_UP_TO, MatchPattern, MessageLabel, Port, ReceiveRoom,
-    Signature,
-};
-use std::any::TypeId;
+use crate::fabric::{KEPT_UP_TO, MessageLabel, ReceiveRoom, Signature};
 use std::panic::Location;
-
-/// A call with tagged messages.
-#[derive(Clone, Copy)]
-pub(super) struct TaggedCall {
-    pub(super) sig: &'static Signature,
-    pub(super) at: &'static Location<'static>,
-    pub(super) len: usize,
-    /// The rank on the other end; none for any.
-    pub(super) peer: Option<usize>,
-    pub(super) tag: Option<u32>,
-}
-
-impl TaggedCall {
-    pub(super) fn label<T: 'static>(&self, owned: bool) -> MessageLabel {
-        let &TaggedCall { sig, at, len, .. } = self;
-        MessageLabel { sig, at, len, element: TypeId::of::<T>(), owned }
-    }
-
-    pub(super) fn pattern(&self) -> MatchPattern {
-        MatchPattern { source: self.peer.map(|rank| rank as u32), tag: self.tag }
-    }
-
-    #[inline(always)]
-    fn params(&self) -> CallParams {
-        let parameter = self.peer.unwrap_or(Fingerprint::NO_PARAMETER);
-        let digest = Digest::of_tag(self.tag);
-        CallParams { parameter, digest, ..CallParams::of(self.len) }
-    }
-
-    /// Makes it the call in progress of `port`, on record.
-    pub(super) fn begin(&self, port: &mut Port) {
-        let &TaggedCall { sig, at, .. } = self;
-        let begun = port.begin_p2p(sig, sig, at, self.params());
-        port.log_call(begun);
-    }
-}
 
 impl Comm {
     /// Sends `data` to rank `to`, with a tag by which it is asked for:

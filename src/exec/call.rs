@@ -71,7 +71,19 @@ pub(crate) struct RawBuffers<'a> {
     pub(super) kernel: Kernel<'a>,
     pub(super) input: *const u8,
     pub(super) output: *mut u8,
-    _buffers: PhantomData<&'a mut [u8]>,
+    pub(super) _buffers: PhantomData<&'a mut [u8]>,
+}
+
+impl RawBuffers<'_> {
+    /// As [`Call::place`].
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
+        self.input = input.unwrap_or(self.input);
+        self.output = output;
+    }
 }
 
 /// The operator of a call that only moves.
@@ -350,14 +362,6 @@ impl<'a> Call<'a, RawBuffers<'a>> {
         &self.data
     }
 
-    /// The same call, for a way that needs it in memory: the other way has it in registers. One
-    /// of both is used.
-    #[inline(always)]
-    pub(super) fn same(&self) -> Self {
-        let RawBuffers { kernel, input, output, .. } = self.data;
-        self.bare().with(RawBuffers { kernel, input, output, _buffers: PhantomData })
-    }
-
     /// Bytes of an element.
     #[inline(always)]
     pub(crate) fn element_size(&self) -> usize {
@@ -370,8 +374,8 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     /// What [`RawBuffers`] promises.
     #[inline(always)]
     pub(crate) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
-        self.data.input = input.unwrap_or(self.data.input);
-        self.data.output = output;
+        // SAFETY: passed on.
+        unsafe { self.data.place(input, output) };
     }
 }
 

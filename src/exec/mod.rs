@@ -33,7 +33,6 @@ pub(crate) use call::{Buffers, Call, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy, copy_way};
 
 use crate::fabric::Span;
-use board::started::WorkDesk;
 use plan::PlanCache;
 
 /// What a communicator's calls leave to the next one: memory, and plans.
@@ -43,8 +42,6 @@ pub(crate) struct Workspace {
     pub(crate) addresses: Vec<*mut u8>,
     pub(crate) scratch: Scratch,
     pub(crate) plans: PlanCache,
-    /// For started calls, while no scope has it. None before the first scope.
-    pub(crate) desk: Option<Box<WorkDesk>>,
     /// Bytes that a call touches from which results that are not written in place
     /// are too large for any cache, and so go round them.
     stream_from: usize,
@@ -53,7 +50,6 @@ pub(crate) struct Workspace {
 impl Workspace {
     pub(crate) fn new(stream_from: usize) -> Self {
         let (spans, addresses, plans) = (Vec::new(), Vec::new(), PlanCache::default());
-        let (scratch, desk) = (Scratch::new(), None);
-        Workspace { spans, addresses, scratch, plans, desk, stream_from }
+        Workspace { spans, addresses, scratch: Scratch::new(), plans, stream_from }
     }
 }

@@ -20,7 +20,7 @@ struct CopyRoom([MaybeUninit<u8>; COPY_ROOM]);
 const _: () = assert!(align_of::<CopyRoom>() >= BRIEF_ALIGN);
 
 /// What one rank writes.
-struct Row {
+pub(crate) struct LaneRow {
     boards: [Board; LANES],
     /// By lane: used by address only, as a user's memory that is shown is. Of a box of so many.
     rooms: *mut CopyRoom,
@@ -30,9 +30,17 @@ struct Row {
     finished: [AtomicU64; LANES],
 }
 
+impl LaneRow {
+    /// The board for request `number`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn board(&self, number: u64) -> &Board {
+        &self.boards[number as usize % LANES]
+    }
+}
+
 /// See the module documentation. A rank's boards are made by that rank, when it starts its first
 /// call: on its core, and not before a program needs them.
-pub(crate) struct Lanes(Box<[AtomicPtr<Row>]>);
+pub(crate) struct Lanes(Box<[AtomicPtr<LaneRow>]>);
 
 impl Lanes {
     pub(crate) fn new(ranks: usize) -> Self {
@@ -47,24 +55,19 @@ impl Lanes {
             let finished = std::array::from_fn(|_| AtomicU64::new(0));
             let rooms: Box<[MaybeUninit<CopyRoom>]> = Box::new_uninit_slice(LANES);
             let rooms = Box::into_raw(rooms).cast();
-            let row = Box::new(Row { boards, rooms, finished });
+            let row = Box::new(LaneRow { boards, rooms, finished });
             // Release: one that finds the boards finds them made. Pairs with the load in `row`.
             self.0[rank].store(Box::into_raw(row), Ordering::Release);
         }
     }
 
+    /// What `rank` writes; none if it has never started a call.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row(&self, rank: usize) -> Option<&Row> {
+    pub(crate) fn row(&self, rank: usize) -> Option<&LaneRow> {
         // Acquire: pairs with the store in `make`.
         let row = self.0[rank].load(Ordering::Acquire);
         // SAFETY: null, or made of a box that lives as long as this (`make`, `drop`).
         unsafe { row.as_ref() }
-    }
-
-    /// The board of `rank` for request `number`; none if the rank has never started a call.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn board(&self, rank: usize, number: u64) -> Option<&Board> {
-        self.row(rank).map(|row| &row.boards[number as usize % LANES])
     }
 
     /// Where `rank` has [`COPY_ROOM`] bytes for request `number`, once it has started a call. The
@@ -88,7 +91,8 @@ impl Lanes {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_finished(&self, rank: usize, number: u64) -> bool {
         // Ordering: pairs with the store in `finish`.
-        let word = |row: &Row| row.finished[number as usize % LANES].load(consume(Site::Finished));
+        let word =
+            |row: &LaneRow| row.finished[number as usize % LANES].load(consume(Site::Finished));
         self.row(rank).is_some_and(|row| word(row) >= number)
     }
 
@@ -106,7 +110,7 @@ impl Lanes {
     }
 }
 
-impl Drop for Row {
+impl Drop for LaneRow {
     fn drop(&mut self) {
         let rooms = std::ptr::slice_from_raw_parts_mut(self.rooms, LANES);
         // SAFETY: made by `Box::into_raw`, of as many (`make`); of any bytes it is one.

@@ -25,7 +25,7 @@ pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG,
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
-pub(crate) use lane_boards::{COPY_ROOM, LANES, Lanes};
+pub(crate) use lane_boards::{COPY_ROOM, LANES, LaneRow, Lanes};
 #[cfg(not(loom))]
 pub(crate) use memory::check_room;
 pub(crate) use memory::{RefusedMemory, collect};

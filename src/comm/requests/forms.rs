@@ -10,14 +10,11 @@ use crate::schedule::Operation;
 use std::panic::Location;
 
 /// A call that can be started, with what it uses (`kept`: its operator), and its result's buffer.
-pub(super) struct Form<'env, T, K> {
+pub(super) struct Form<'env, T> {
     pub(super) call: Call<'env, RawBuffers<'env>>,
-    pub(super) kept: K,
+    pub(super) kept: Kept<'env>,
     pub(super) result: Lent<'env, T>,
 }
-
-/// That of a call that combines.
-pub(super) type CombiningForm<'env, T, O> = Form<'env, T, Kept<O>>;
 
 /// The signature of a call that is started, or set up by `persistent_..`; the two meet.
 macro_rules! started {
@@ -38,7 +35,7 @@ pub(super) use started;
 
 impl<'env> Requests<'_, 'env> {
     #[track_caller]
-    pub(super) fn barrier_form<const PERSISTENT: bool>(&mut self) -> Form<'env, (), ()> {
+    pub(super) fn barrier_form<const PERSISTENT: bool>(&mut self) -> Form<'env, ()> {
         let sig = started!("barrier", PERSISTENT, of::<()>, "");
         let cut = Partition::Vector(0);
         let call = Call::new(Operation::Barrier, sig, Location::caller(), cut);
@@ -50,7 +47,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         root: usize,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("broadcast", PERSISTENT, of::<T>, "from root");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Broadcast, sig, Location::caller(), cut);
@@ -64,7 +61,7 @@ impl<'env> Requests<'_, 'env> {
         buf: &'env mut [T],
         op: O,
         root: usize,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let sig = started!("reduce", PERSISTENT, combining::<T, O>, O::NAME, "to root");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Reduce, sig, Location::caller(), cut);
@@ -77,7 +74,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         op: O,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let sig = started!("all_reduce", PERSISTENT, combining::<T, O>, O::NAME, "");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::AllReduce, sig, Location::caller(), cut);
@@ -89,7 +86,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         op: O,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let sig = started!("scan", PERSISTENT, combining::<T, O>, O::NAME, "");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::Scan, sig, Location::caller(), cut);
@@ -101,15 +98,15 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         op: O,
-    ) -> CombiningForm<'env, T, (O, Option<T>)> {
+    ) -> Form<'env, T> {
         let sig = started!("exclusive_scan", PERSISTENT, combining::<T, O>, O::NAME, "");
         let cut = Partition::Vector(buf.len());
         let call = Call::new(Operation::ExclusiveScan, sig, Location::caller(), cut);
         let (result, buf) = Lent::new(buf);
         let identity = op.identity();
-        let kept = Kept::new((op, identity));
+        let (kept, at) = Kept::new((op, identity));
         // SAFETY: kept until the call is dropped.
-        let (op, identity) = unsafe { &*kept.at().as_ptr() };
+        let (op, identity) = unsafe { &*at.as_ptr() };
         let call = call.combining(Buffers::InPlace(buf), op).or(identity.as_ref());
         let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
         Form { call, kept, result }
@@ -121,7 +118,7 @@ impl<'env> Requests<'_, 'env> {
         all: &'env [T],
         mine: &'env mut [T],
         op: O,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let sig = started!("reduce_scatter_into", PERSISTENT, combining::<T, O>, O::NAME, "");
         let at = Location::caller();
         self.check_blocks("the input", all.len(), mine.len(), sig, at);
@@ -134,7 +131,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         mine: &'env [T],
         all: &'env mut [T],
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("all_gather_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         self.check_blocks("the output", all.len(), mine.len(), sig, at);
@@ -147,7 +144,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         send: &'env [T],
         recv: &'env mut [T],
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("all_to_all_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         let block = send.len() / self.comm.port.size();
@@ -163,7 +160,7 @@ impl<'env> Requests<'_, 'env> {
         mine: &'env [T],
         all: &'env mut [T],
         root: usize,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("gather_into", PERSISTENT, of::<T>, "to root");
         let at = Location::caller();
         let call = Call::new(Operation::Gather, sig, at, Partition::Equal(mine.len()));
@@ -180,7 +177,7 @@ impl<'env> Requests<'_, 'env> {
         all: &'env [T],
         mine: &'env mut [T],
         root: usize,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("scatter_into", PERSISTENT, of::<T>, "from root");
         let at = Location::caller();
         let call = Call::new(Operation::Scatter, sig, at, Partition::Equal(mine.len()));
@@ -196,7 +193,7 @@ impl<'env> Requests<'_, 'env> {
         &mut self,
         buf: &'env mut [T],
         distance: isize,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("shift", PERSISTENT, of::<T>, "by");
         let by = distance.rem_euclid(self.comm.port.size() as isize) as usize;
         let cut = Partition::Vector(buf.len());
@@ -210,7 +207,7 @@ impl<'env> Requests<'_, 'env> {
         mine: &'env [T],
         all: &'env mut [T],
         counts: &'env [usize],
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("all_gather_varied_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::AllGather, sig, at, (counts, mine.len()));
@@ -225,7 +222,7 @@ impl<'env> Requests<'_, 'env> {
         all: &'env mut [T],
         counts: &'env [usize],
         root: usize,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("gather_varied_into", PERSISTENT, of::<T>, "to root");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::Gather, sig, at, (counts, mine.len()));
@@ -243,7 +240,7 @@ impl<'env> Requests<'_, 'env> {
         mine: &'env mut [T],
         counts: &'env [usize],
         root: usize,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("scatter_varied_into", PERSISTENT, of::<T>, "from root");
         let at = Location::caller();
         let call = self.counted::<T>(Operation::Scatter, sig, at, (counts, mine.len()));
@@ -265,7 +262,7 @@ impl<'env> Requests<'_, 'env> {
         mine: &'env mut [T],
         counts: &'env [usize],
         op: O,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let sig =
             started!("reduce_scatter_varied_into", PERSISTENT, combining::<T, O>, O::NAME, "");
         let at = Location::caller();
@@ -281,7 +278,7 @@ impl<'env> Requests<'_, 'env> {
         send_counts: &'env [usize],
         recv: &'env mut [T],
         recv_counts: &'env [usize],
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let sig = started!("all_to_all_varied_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
         if !self.comm.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
@@ -292,11 +289,7 @@ impl<'env> Requests<'_, 'env> {
         self.moving_apart(call, send, recv)
     }
 
-    fn moving_in_place<T: Element>(
-        &self,
-        call: Call<'env>,
-        buf: &'env mut [T],
-    ) -> Form<'env, T, ()> {
+    fn moving_in_place<T: Element>(&self, call: Call<'env>, buf: &'env mut [T]) -> Form<'env, T> {
         let (result, buf) = Lent::new(buf);
         self.moving(call, Buffers::InPlace(buf), result)
     }
@@ -307,7 +300,7 @@ impl<'env> Requests<'_, 'env> {
         call: Call<'env>,
         from: &'env [T],
         to: &'env mut [T],
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let (result, to) = Lent::new(to);
         self.moving(call, Buffers::Apart(from, to), result)
     }
@@ -318,7 +311,7 @@ impl<'env> Requests<'_, 'env> {
         call: Call<'env>,
         buf: &'env mut [T],
         op: O,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let (result, buf) = Lent::new(buf);
         self.combining(call, Buffers::InPlace(buf), op, result)
     }
@@ -330,7 +323,7 @@ impl<'env> Requests<'_, 'env> {
         from: &'env [T],
         to: &'env mut [T],
         op: O,
-    ) -> CombiningForm<'env, T, O> {
+    ) -> Form<'env, T> {
         let (result, to) = Lent::new(to);
         self.combining(call, Buffers::Apart(from, to), op, result)
     }
@@ -341,10 +334,10 @@ impl<'env> Requests<'_, 'env> {
         call: Call<'env>,
         buffers: Buffers<'env, T>,
         result: Lent<'env, T>,
-    ) -> Form<'env, T, ()> {
+    ) -> Form<'env, T> {
         let call = call.moving(buffers);
         let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
-        Form { call, kept: (), result }
+        Form { call, kept: Kept::NOTHING, result }
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -354,10 +347,10 @@ impl<'env> Requests<'_, 'env> {
         buffers: Buffers<'env, T>,
         op: O,
         result: Lent<'env, T>,
-    ) -> CombiningForm<'env, T, O> {
-        let kept = Kept::new(op);
+    ) -> Form<'env, T> {
+        let (kept, at) = Kept::new(op);
         // SAFETY: kept until the call is dropped.
-        let op: &'env O = unsafe { &*kept.at().as_ptr() };
+        let op: &'env O = unsafe { &*at.as_ptr() };
         let call = call.combining(buffers, op);
         let call = call.on_bytes(self.comm.port.rank(), self.comm.port.size());
         Form { call, kept, result }

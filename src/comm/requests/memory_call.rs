@@ -46,23 +46,18 @@ impl MemoryCall {
     }
 }
 
-trait Anything {}
-
-impl<V> Anything for V {}
-
 /// What a call uses, until it is dropped.
 #[derive(Default)]
-pub(crate) struct Keep(Vec<Box<dyn Anything>>);
+pub(crate) struct Keep(Vec<Kept<'static>>);
 
 impl Keep {
     /// # Safety
     /// It is not used when this is dropped.
     pub(crate) unsafe fn keep<V: 'static>(&mut self, value: V) -> &'static V {
-        let kept = Kept::new(value);
+        let (kept, at) = Kept::new(value);
+        self.0.push(kept);
         // SAFETY: in its place until it is dropped, and not used then.
-        let value = unsafe { &*kept.at().as_ptr() };
-        self.0.push(Box::new(kept));
-        value
+        unsafe { &*at.as_ptr() }
     }
 }
 
@@ -165,8 +160,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         at: &'static Location<'static>,
     ) -> OpenRequest<'scope, &'env mut [()]> {
         // SAFETY: passed on.
-        let Form { call, kept, result } = unsafe { self.memory_form(call, at) };
-        self.start_one(call, kept, result)
+        let form = unsafe { self.memory_form(call, at) };
+        self.start_form(form)
     }
 
     /// Sets a call up to be started many times.
@@ -191,7 +186,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         &mut self,
         prepared: PreparedCall,
         at: &'static Location<'static>,
-    ) -> Form<'env, (), Keep> {
+    ) -> Form<'env, ()> {
         let PreparedCall { call, sig, kernel, commutative, built_in, mut keep } = prepared;
         let MemoryCall { operation, cut, parameter, memory } = call;
         let made = match cut {
@@ -235,7 +230,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         // SAFETY: passed on; what the kernel refers to is kept.
         let call = unsafe { made.on_memory(kernel, memory.input, memory.output) };
         let (result, _) = Lent::new(&mut []);
-        Form { call, kept: keep, result }
+        let kept = if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 };
+        Form { call, kept, result }
     }
 
     /// [`wait_any`](Requests::wait_any) for requests by their slots; none for one that is over.

@@ -8,9 +8,10 @@
 //! | `start.rs`, `start_varied.rs` | what starts them |
 //! | `set_up.rs` | what sets them up, to be started many times |
 //! | `persistent.rs` | what was set up |
-//! | `open.rs` | the requests of a scope, and [`Running`](open::Running): what any of them does |
+//! | `running.rs` | what any started call does |
+//! | `open.rs` | the requests of a scope |
 //! | `started_collective.rs` | a started collective |
-//! | `pending.rs` | one with what it gives |
+//! | `pending.rs` | one with what it gives, and what a call keeps |
 //! | `memory_call.rs` | collectives on memory, for interfaces of other languages |
 //! | `started_message.rs` | a tagged message that was started, as a scope carries it on |
 //! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
@@ -20,6 +21,7 @@ mod memory_call;
 mod open;
 mod pending;
 mod persistent;
+mod running;
 mod set_up;
 mod start;
 mod start_varied;
@@ -29,15 +31,16 @@ mod tagged_request;
 
 pub(crate) use memory_call::Keep;
 pub use memory_call::{MemoryCall, MemoryCut, PreparedCall};
+pub(crate) use open::Inner;
 pub use persistent::Persistent;
 
 use super::Comm;
 use super::diagnose::{disagree, disagree_with_waiting};
 use crate::error::Error;
-use crate::exec::board::started::WorkDesk;
 use crate::fabric::{Disagreement, Signature, Stop, Thread};
 use crate::sync::{catch_unwind, panicking, resume_unwind};
-use open::{Failure, Open, Progress, Whose};
+use open::{Open, Progress};
+use running::{Failure, Whose};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -184,12 +187,12 @@ impl Comm {
         let at = Location::caller();
         // Whether the run still goes on is for the calls to find: they go on record first, so that
         // of ranks that disagree the odd one can be told.
-        let desk = match self.work.desk.take() {
-            Some(desk) if self.port.is_at(&desk.place) => desk,
-            _ => Box::new(WorkDesk::new(self.port.rank_place())),
+        let inner = match self.scope.take() {
+            Some(inner) if self.port.is_at(inner.place()) => inner,
+            _ => Inner::new(self.port.rank_place()),
         };
         let thread = Thread::here();
-        let open = Open::new(desk, self.port.is_recorded(), thread.mark());
+        let open = Open::new(inner, self.port.is_recorded(), thread.mark());
         let opened = self.open_scope(thread, &SIG, at);
         let id = self.port.id();
         let within = || {
@@ -204,7 +207,7 @@ impl Comm {
             Ok(result) => {
                 self.port.end_early(open.address());
                 self.close_scope(thread, opened);
-                self.work.desk = Some(open.into_desk());
+                self.scope = Some(open.into_inner());
                 return result;
             }
             Err(payload) => payload,
@@ -282,16 +285,27 @@ impl<'scope> Requests<'scope, '_> {
             RequestState::Over(gives) => return gives,
             RequestState::Open(slot) => slot,
         };
-        if self.open.advance(slot) != Progress::Done {
-            self.wait_for(&[slot], at);
-        }
         let mut given = MaybeUninit::<B>::uninit();
-        // SAFETY: complete. A slot's only request (of this scope, by its brand) is of the type that
-        // what is in the slot gives (`Requests::open`).
+        // SAFETY: a slot's only request (of this scope, by its brand) is of the type that what is
+        // in the slot gives (`Requests::open`).
         unsafe {
-            let is_given = self.open.give(slot, given.as_mut_ptr().cast());
-            assert!(is_given, "complete, and taken once");
+            self.wait_to(slot, given.as_mut_ptr().cast(), at);
             given.assume_init()
+        }
+    }
+
+    /// Waits for the request of a slot, and hands its result out.
+    ///
+    /// # Safety
+    /// As [`Open::complete`].
+    unsafe fn wait_to(&mut self, slot: usize, to: *mut u8, at: &'static Location<'static>) {
+        // SAFETY: passed on.
+        unsafe {
+            if !self.open.complete(slot, to) {
+                self.wait_for(&[slot], at);
+                let is_given = self.open.complete(slot, to);
+                assert!(is_given, "complete, and taken once");
+            }
         }
     }
 

@@ -1,88 +1,16 @@
 //! The requests of a scope: a slot each, from its start until it was waited for.
 
+use super::pending::{Kept, PendingCollective};
+use super::running::{Failure, Running, Underway, Whose};
 use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
 use crate::fabric::{
-    Background, CommState, Disagreement, EarlyReceive, Envelope, Owed, Place, Port, RankPlace,
-    Signature, Thread, ThreadMark, Ticket,
+    Background, EarlyReceive, Envelope, Owed, Place, Port, RankPlace, Signature, StartedCall, Stop,
+    Thread, ThreadMark, Ticket,
 };
 use crate::sync::Arc;
-use std::any::Any;
 use std::cell::{Cell, RefCell};
-
-/// Why a request cannot be completed.
-pub(crate) enum Failure {
-    /// A peer has started another call than this rank of the communicator, in the run.
-    Disagrees(Box<Disagreement>),
-    /// An operator has panicked.
-    Panicked(Box<dyn Any + Send>),
-    /// The run is over.
-    Over,
-}
-
-/// A communicator, a rank there, and a run.
-pub(crate) type Whose = (Arc<CommState>, usize, u64);
-
-/// A call that was started: it goes on wherever its rank waits, and owes its peers that it does.
-/// `at` is the rank's place in the communicator.
-pub(crate) trait Running {
-    /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
-    /// is, or has failed.
-    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
-
-    /// What peers may wait for of it, from its start on.
-    fn owed(&self) -> Owed {
-        Owed::Nothing
-    }
-
-    /// Whether peers may still wait that this rank publishes something for it.
-    fn owes(&self) -> bool;
-
-    /// Where the rank can wait until this may go on.
-    fn place(&self, at: &RankPlace) -> Place;
-
-    /// The rank that is awaited there.
-    fn awaited(&self, at: &RankPlace) -> usize;
-
-    /// That rank, if it has left: it never comes.
-    fn left(&self, at: &RankPlace) -> Option<usize>;
-
-    /// Makes this the call in progress of its port, for errors.
-    fn blame(&self, port: &mut Port);
-
-    /// What was called.
-    fn sig(&self) -> &'static Signature;
-
-    /// The rank that has completed it, if that was not known before.
-    fn source(&self, _at: &RankPlace) -> Option<usize> {
-        None
-    }
-
-    /// Of an early receive that is set up: what has come, or the ticket that it is posted with.
-    fn settle(&mut self, _: Result<Envelope, Arc<Ticket>>) {}
-
-    /// Waits, after the rank has [given up](RankPlace::give_up), until nobody touches its memory.
-    fn quiesce(&self, at: &RankPlace);
-}
-
-/// A running call, and what its request gives.
-pub(crate) trait Underway {
-    fn running(&self) -> &dyn Running;
-
-    fn running_mut(&mut self) -> &mut dyn Running;
-
-    /// As [`Running::advance`].
-    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
-        self.running_mut().advance(desk)
-    }
-
-    /// Hands its result out.
-    ///
-    /// # Safety
-    /// It is complete, and there is room for what its kind of request gives at `to`.
-    unsafe fn give(self: Box<Self>, to: *mut u8);
-}
 
 type EarlyEnd = Result<Envelope, Arc<Ticket>>;
 
@@ -90,6 +18,8 @@ type EarlyEnd = Result<Envelope, Arc<Ticket>>;
 enum SlotRequest<'env> {
     /// Nothing. The next slot that is free; [`NONE`] if this is the last.
     Free(usize),
+    /// A collective, and what it uses: see [`Inner::collectives`].
+    Collective(#[expect(dead_code, reason = "kept until it is dropped")] Kept<'env>),
     Underway(Box<dyn Underway + 'env>),
     /// A receive that began as an early one; what has come, if it is complete.
     Early(ReceivedData, Envelope),
@@ -108,16 +38,7 @@ struct OpenSlot<'env> {
 
 const NONE: usize = usize::MAX;
 
-impl<'env> OpenSlot<'env> {
-    /// What is in it, if that is not complete; not of an early receive.
-    #[inline(always)]
-    fn open(&self) -> Option<&(dyn Underway + 'env)> {
-        match &self.request {
-            SlotRequest::Underway(request) if self.is_open => Some(&**request),
-            _ => None,
-        }
-    }
-
+impl OpenSlot<'_> {
     /// An early receive is over: it has this message, or is posted with this ticket at
     /// `place`.
     #[inline(always)]
@@ -131,19 +52,91 @@ impl<'env> OpenSlot<'env> {
                 self.request = SlotRequest::Underway(Box::new(posted));
             }
             (SlotRequest::Underway(request), state) => request.running_mut().settle(state),
-            (SlotRequest::Free(_), _) => {}
+            // No collective is an early receive.
+            (SlotRequest::Free(_) | SlotRequest::Collective(_), _) => {}
         }
     }
 }
 
-struct Inner<'env> {
+/// What a scope has, and hands to the next one of the communicator.
+pub(crate) struct Inner<'env> {
     slots: Vec<OpenSlot<'env>>,
+    /// By slot: that of a started collective lies here, and is made where it lies. An allocation
+    /// for each, and a copy, would be felt where calls are started by the dozen.
+    collectives: Vec<Option<PendingCollective<'env>>>,
     first_free: usize,
     /// No slot before this one is open.
     first_open: usize,
-    desk: Box<WorkDesk>,
+    desk: WorkDesk,
     /// With the communicator, the rank and the run.
     failure: Option<(Failure, Whose)>,
+}
+
+impl Inner<'static> {
+    /// Of a rank at this place.
+    pub(crate) fn new(place: RankPlace) -> Box<Self> {
+        let (slots, collectives, desk) = (Vec::new(), Vec::new(), WorkDesk::new(place));
+        let (first_free, first_open, failure) = (NONE, 0, None);
+        Box::new(Inner { slots, collectives, first_free, first_open, desk, failure })
+    }
+
+    pub(crate) fn place(&self) -> &RankPlace {
+        &self.desk.place
+    }
+}
+
+impl Inner<'_> {
+    /// The same for another scope: without what was started.
+    #[inline]
+    fn emptied<'env>(mut self: Box<Self>) -> Box<Inner<'env>> {
+        if !self.slots.is_empty() {
+            self.slots.clear();
+            (self.first_free, self.first_open) = (NONE, 0);
+        }
+        self.collectives.clear();
+        self.desk.early.clear();
+        // SAFETY: the types differ in a lifetime only, and nothing in it has that.
+        unsafe { std::mem::transmute::<Box<Inner<'_>>, Box<Inner<'env>>>(self) }
+    }
+}
+
+impl<'env> Inner<'env> {
+    /// What is in a slot, if that is not complete; not of an early receive.
+    #[inline(always)]
+    fn open(&self, slot: usize) -> Option<&dyn Running> {
+        let at = &self.slots[slot];
+        match &at.request {
+            _ if !at.is_open => None,
+            SlotRequest::Collective(_) => Some(self.collectives[slot].as_ref()?.running()),
+            SlotRequest::Underway(request) => Some(request.running()),
+            _ => None,
+        }
+    }
+
+    /// The slot of the next request.
+    #[inline(always)]
+    fn next_slot(&self) -> usize {
+        self.first_free.min(self.slots.len())
+    }
+
+    /// That slot has a request.
+    #[inline(always)]
+    fn take_slot(&mut self, slot: usize, taken: OpenSlot<'env>) {
+        let Inner { slots, first_free, first_open, .. } = self;
+        match slots.get_mut(slot) {
+            Some(free) => {
+                *first_free = if let SlotRequest::Free(next) = free.request { next } else { NONE };
+                *free = taken;
+            }
+            None => {
+                if slots.is_empty() {
+                    slots.reserve(8);
+                }
+                slots.push(taken);
+            }
+        }
+        *first_open = slot.min(*first_open);
+    }
 }
 
 /// How the requests of a scope go on.
@@ -160,7 +153,7 @@ enum Pace {
 /// See the module documentation. What borrows it does so for a moment, but while an operator runs:
 /// the calls that this makes find it borrowed, and leave it alone.
 pub(crate) struct Open<'env> {
-    inner: RefCell<Inner<'env>>,
+    inner: RefCell<Box<Inner<'env>>>,
     /// Requests that are open.
     open: Cell<usize>,
     pace: Cell<Pace>,
@@ -178,20 +171,20 @@ pub(crate) enum Progress {
 
 impl<'env> Open<'env> {
     #[inline]
-    pub(crate) fn new(desk: Box<WorkDesk>, is_recorded: bool, mark: &'static ThreadMark) -> Self {
-        let (slots, failure) = (Vec::new(), None);
-        let (first_free, first_open) = (NONE, 0);
+    pub(crate) fn new(
+        inner: Box<Inner<'static>>,
+        is_recorded: bool,
+        mark: &'static ThreadMark,
+    ) -> Self {
         let pace = Cell::new(if is_recorded { Pace::Held } else { Pace::Free });
-        let inner = RefCell::new(Inner { slots, first_free, first_open, desk, failure });
+        let inner = RefCell::new(inner.emptied());
         Open { inner, open: Cell::new(0), pace, mark }
     }
 
-    /// What the requests have worked with.
+    /// What it has, for the next scope.
     #[inline]
-    pub(crate) fn into_desk(self) -> Box<WorkDesk> {
-        let mut desk = self.inner.into_inner().desk;
-        desk.early.clear();
-        desk
+    pub(crate) fn into_inner(self) -> Box<Inner<'static>> {
+        self.inner.into_inner().emptied()
     }
 
     /// What its early receives know it by.
@@ -242,6 +235,56 @@ impl<'env> Open<'env> {
         self.mark.begin(owed);
         let inner = &mut self.inner.borrow_mut();
         self.add_in(inner, SlotRequest::Underway(request), (false, owed))
+    }
+
+    /// The same of a collective, which is shown as `begun` where it is to stay, and takes what is
+    /// `kept`; no slot if it is over. A brief one is looked at, if no other is open: a look at a
+    /// notice that is not there yet takes its line from the peer that is about to write it, and of
+    /// several calls that are started together the first says whether to look.
+    ///
+    /// # Safety
+    /// As [`Collective::show`](super::started_collective::Collective::show).
+    #[inline(always)]
+    pub(super) unsafe fn add_collective(
+        &self,
+        make: impl FnOnce() -> PendingCollective<'env>,
+        kept: &mut Kept<'env>,
+        (port, begun): (&mut Port, StartedCall),
+    ) -> Result<Option<usize>, Stop> {
+        let is_first = !self.has_open() && !self.is_held();
+        let mut inner = self.inner.borrow_mut();
+        let slot = inner.next_slot();
+        let collectives = &mut inner.collectives;
+        if collectives.len() <= slot {
+            collectives.resize_with(slot + 1, || None);
+        }
+        let collective = collectives[slot].insert(make());
+        // SAFETY: passed on.
+        let (owed, is_direct) = unsafe { collective.show(port, begun) };
+        // SAFETY: shown just now.
+        let looked = match is_first && is_direct {
+            true => unsafe { collective.take(port.lane_end()) },
+            false => Ok(false),
+        };
+        port.tell();
+        match looked {
+            Ok(false) => {}
+            Ok(true) => return Ok(None),
+            Err(found) => {
+                self.fail_in(&mut inner, Failure::Disagrees(found));
+                return Err(Stop::Poisoned);
+            }
+        }
+        let request = SlotRequest::Collective(std::mem::replace(kept, Kept::NOTHING));
+        inner.take_slot(slot, OpenSlot { request, is_open: true, is_early: false, owed });
+        self.open.set(self.open.get() + 1);
+        self.mark.begin(owed);
+        // What is brief, but not looked at above: it has code of the user's, or many ranks.
+        let is_to_look = is_first && owed == Owed::Look && !is_direct;
+        match if is_to_look { self.go_on(&mut inner, slot) } else { self.stopped() } {
+            Progress::Failed => Err(Stop::Poisoned),
+            Progress::Open | Progress::Done => Ok(Some(slot)),
+        }
     }
 
     /// The same of one that was set up.
@@ -301,24 +344,9 @@ impl<'env> Open<'env> {
         request: SlotRequest<'env>,
         (is_early, owed): (bool, Owed),
     ) -> usize {
-        let Inner { slots, first_free, first_open, .. } = inner;
+        let slot = inner.next_slot();
         self.open.set(self.open.get() + 1);
-        let new = OpenSlot { request, is_open: true, is_early, owed };
-        let slot = match slots.get_mut(*first_free) {
-            Some(free) => {
-                let next = if let SlotRequest::Free(next) = free.request { next } else { NONE };
-                *free = new;
-                std::mem::replace(first_free, next)
-            }
-            None => {
-                if slots.is_empty() {
-                    slots.reserve(8);
-                }
-                slots.push(new);
-                slots.len() - 1
-            }
-        };
-        *first_open = slot.min(*first_open);
+        inner.take_slot(slot, OpenSlot { request, is_open: true, is_early, owed });
         slot
     }
 
@@ -361,7 +389,7 @@ impl<'env> Open<'env> {
 
     #[inline(always)]
     fn go_on(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
-        let Inner { slots, desk, .. } = inner;
+        let Inner { slots, collectives, desk, .. } = inner;
         let at = &mut slots[slot];
         if !at.is_open {
             return Progress::Done;
@@ -369,8 +397,15 @@ impl<'env> Open<'env> {
         if at.is_early {
             return self.look_early(inner, slot);
         }
-        let SlotRequest::Underway(request) = &mut at.request else { return Progress::Done };
-        match request.advance(desk) {
+        let advanced = match &mut at.request {
+            SlotRequest::Collective(_) => match &mut collectives[slot] {
+                Some(collective) => collective.advance(desk),
+                None => return Progress::Done,
+            },
+            SlotRequest::Underway(request) => request.advance(desk),
+            SlotRequest::Free(_) | SlotRequest::Early(..) => return Progress::Done,
+        };
+        match advanced {
             Ok(false) => Progress::Open,
             Ok(true) => {
                 self.open.set(self.open.get() - 1);
@@ -386,7 +421,7 @@ impl<'env> Open<'env> {
     #[inline]
     fn look_early(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
         let Inner { slots, desk, .. } = &mut *inner;
-        let WorkDesk { early, place, .. } = &mut **desk;
+        let WorkDesk { early, place, .. } = desk;
         let Some(own) = early.iter().find(|it| it.slot == slot) else { return Progress::Open };
         let source = own.source;
         let taken = |early: &EarlyReceive, came| {
@@ -416,7 +451,7 @@ impl<'env> Open<'env> {
             return;
         }
         let Inner { slots, desk, .. } = &mut *inner;
-        let WorkDesk { early, place, .. } = &mut **desk;
+        let WorkDesk { early, place, .. } = desk;
         let mut failed = None;
         for early in early.iter() {
             if !slots[early.slot].is_early {
@@ -447,11 +482,6 @@ impl<'env> Open<'env> {
         if inner.desk.early.count() > 0 {
             self.publish_in(inner);
         }
-    }
-
-    /// A call that has no slot cannot be completed.
-    pub(crate) fn fail(&self, why: Failure) {
-        self.fail_in(&mut self.inner.borrow_mut(), why);
     }
 
     #[cold]
@@ -485,7 +515,7 @@ impl<'env> Open<'env> {
     ) -> Option<R> {
         let inner = &mut *self.inner.borrow_mut();
         self.publish_all(inner);
-        inner.slots[slot].open().map(|request| get(request.running(), &inner.desk.place))
+        inner.open(slot).map(|request| get(request, &inner.desk.place))
     }
 
     /// Where to wait for the request of a slot, and whether peers may wait for it.
@@ -501,10 +531,10 @@ impl<'env> Open<'env> {
     /// The rank that the request of a slot waits for, if that has left.
     pub(crate) fn left(&self, slot: usize) -> Option<usize> {
         let inner = self.inner.borrow();
-        let WorkDesk { early, place, .. } = &*inner.desk;
+        let WorkDesk { early, place, .. } = &inner.desk;
         match early.iter().find(|it| it.slot == slot) {
             Some(early) => place.left(early.source),
-            None => inner.slots[slot].open()?.running().left(place),
+            None => inner.open(slot)?.left(place),
         }
     }
 
@@ -515,7 +545,7 @@ impl<'env> Open<'env> {
 
     /// What was called, of an open request.
     pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
-        self.of_open(slot, |running, _| running.sig())
+        self.of_open(slot, |running, at| running.sig(at))
     }
 
     /// The rank that has completed the request of a slot, if that was not known before.
@@ -535,21 +565,33 @@ impl<'env> Open<'env> {
         self.inner.borrow_mut().failure.take()
     }
 
-    /// Takes a request out, and hands its result out; whether it was complete.
+    /// Goes on with a request, as [`advance`](Open::advance) does. If it is complete takes it out,
+    /// and hands its result out; whether it is.
     ///
     /// # Safety
     /// As [`Underway::give`].
     #[inline(always)]
-    pub(super) unsafe fn give(&self, slot: usize, to: *mut u8) -> bool {
+    pub(super) unsafe fn complete(&self, slot: usize, to: *mut u8) -> bool {
         let mut inner = self.inner.borrow_mut();
-        let Inner { slots, first_free, .. } = &mut *inner;
-        let at = &mut slots[slot];
-        if at.is_open {
+        let is_held = self.is_held() && inner.slots[slot].is_open;
+        if is_held || self.go_on(&mut inner, slot) != Progress::Done {
             return false;
         }
+        let Inner { slots, collectives, first_free, .. } = &mut **inner;
+        let at = &mut slots[slot];
         let free = SlotRequest::Free(*first_free);
-        match &at.request {
-            &SlotRequest::Early(data, envelope) => {
+        match &mut at.request {
+            SlotRequest::Collective(_) => {
+                let Some(collective) = &mut collectives[slot] else { return false };
+                // SAFETY: passed on.
+                unsafe { collective.give(to) };
+                let kept = std::mem::replace(&mut at.request, free);
+                *first_free = slot;
+                // An operator is the program's: what it does when it is dropped may go on here.
+                drop(inner);
+                drop(kept);
+            }
+            &mut SlotRequest::Early(data, envelope) => {
                 (*first_free, at.request) = (slot, free);
                 // SAFETY: passed on.
                 unsafe { data.give(envelope, to) };
@@ -585,12 +627,12 @@ impl<'env> Open<'env> {
         }
         let inner = self.inner.borrow();
         let place = &inner.desk.place;
-        let open = || inner.slots.iter().filter_map(OpenSlot::open);
+        let open = || (0..inner.slots.len()).filter_map(|slot| inner.open(slot));
         // Of early receives no other rank knows: nobody touches their memory.
         if inner.desk.early.count() > 0 || open().next().is_some() {
             place.give_up();
         }
-        open().for_each(|request| request.running().quiesce(place));
+        open().for_each(|request| request.quiesce(place));
     }
 }
 
@@ -612,8 +654,8 @@ impl Background for Open<'_> {
             open -= usize::from(is_open);
             if is_open && !is_early {
                 let is_open = self.look_in(&mut inner, slot) == Progress::Open;
-                let request = inner.slots[slot].open();
-                owing += usize::from(is_open && request.is_some_and(|it| it.running().owes()));
+                let request = inner.open(slot);
+                owing += usize::from(is_open && request.is_some_and(|it| it.owes()));
             }
             slot += 1;
         }

@@ -1,151 +1,180 @@
-//! A collective under way, with what it uses, and what its request gives.
+//! A collective under way, and what its request gives. Nothing here knows the
+//! elements' type but [`Gives`]'s functions, and what is kept.
 
-use super::open::{Running, Underway};
+use super::running::{Failure, Running};
 use super::started_collective::Collective;
+use crate::exec::board::started::WorkDesk;
+use crate::fabric::{Disagreement, LaneEnd, Owed, Port, StartedCall};
+use crate::mailbox::BRIEF_ROOM;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
+use std::mem::MaybeUninit;
+use std::ptr::{NonNull, null_mut};
 
-/// A value on the heap that others have the address of (a `Box` would assert unique access).
-pub(super) struct Kept<V>(NonNull<V>);
+trait Anything {}
 
-impl<V> Kept<V> {
-    pub(super) fn new(value: V) -> Self {
-        Kept(NonNull::from(Box::leak(Box::new(value))))
-    }
+impl<V> Anything for V {}
 
-    pub(super) fn at(&self) -> NonNull<V> {
-        self.0
-    }
-}
+/// A value of any type that a call uses, until this is dropped.
+pub(crate) struct Kept<'env>(Option<NonNull<dyn Anything + 'env>>);
 
-impl<V> Drop for Kept<V> {
-    fn drop(&mut self) {
-        // SAFETY: made by `Box::leak` (`new`), and dropped only here.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
-    }
-}
+impl<'env> Kept<'env> {
+    /// There is none.
+    pub(crate) const NOTHING: Self = Kept(None);
 
-/// What the request of a collective gives.
-pub(super) trait Yield {
-    type Output;
-
-    /// Where the call works in place, if that is in this, which may move.
+    /// With its address, which stays. (Others have it, so it is no `Box`, which would assert unique
+    /// access.)
     #[inline(always)]
-    fn place(&mut self) -> Option<*mut u8> {
-        None
+    pub(crate) fn new<V: 'env>(value: V) -> (Self, NonNull<V>) {
+        let at = NonNull::from(Box::leak(Box::new(value)));
+        // A value of no size lies anywhere, and most operators are one.
+        let is_something = size_of::<V>() > 0 || std::mem::needs_drop::<V>();
+        (Kept(is_something.then_some(at as NonNull<dyn Anything + 'env>)), at)
     }
+}
 
-    /// # Safety
-    /// The call is over.
-    unsafe fn output(self) -> Self::Output;
+impl Drop for Kept<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(at) = self.0 {
+            // SAFETY: made by `Box::leak` (`new`), and dropped only here.
+            drop(unsafe { Box::from_raw(at.as_ptr()) });
+        }
+    }
 }
 
 /// A borrowed slice that a call works on.
 pub(super) struct Lent<'env, T>(*mut [T], PhantomData<&'env mut [T]>);
 
 impl<'env, T> Lent<'env, T> {
+    /// The slice to be given back, and that for the call.
+    #[inline(always)]
+    pub(super) fn new(slice: &'env mut [T]) -> (Self, &'env mut [T]) {
+        let at = std::ptr::from_mut(slice);
+        // SAFETY: the same slice; what is kept is not used before the call is over (`back`).
+        (Lent(at, PhantomData), unsafe { &mut *at })
+    }
+
     pub(super) fn at(&self) -> *mut [T] {
         self.0
     }
 
-    /// The slice to be given back, and that for the call.
-    pub(super) fn new(slice: &'env mut [T]) -> (Self, &'env mut [T]) {
-        let at = std::ptr::from_mut(slice);
-        // SAFETY: the same slice; what is kept is not used before the call is over (`output`).
-        (Lent(at, PhantomData), unsafe { &mut *at })
+    /// What the request of the call gives.
+    #[inline(always)]
+    pub(super) fn gives(&self) -> Gives<'env> {
+        /// # Safety
+        /// The slice is borrowed for as long as `to` says, and no call has it.
+        unsafe fn make<T>(at: *mut u8, len: usize, to: *mut u8) {
+            // SAFETY: by the contract.
+            unsafe { to.cast::<&mut [T]>().write(std::slice::from_raw_parts_mut(at.cast(), len)) };
+        }
+        Gives { at: self.0.cast(), len: self.0.len(), make: make::<T>, _buf: PhantomData }
     }
-}
 
-impl<'env, T> Yield for Lent<'env, T> {
-    type Output = &'env mut [T];
-
-    unsafe fn output(self) -> &'env mut [T] {
+    /// # Safety
+    /// The call is over, and its request gives nothing.
+    #[inline(always)]
+    pub(super) unsafe fn back(self) -> &'env mut [T] {
         // SAFETY: borrowed for 'env; the call, which had it, is over.
         unsafe { &mut *self.0 }
     }
 }
 
-/// Values that the call works on here: so few that a rank copies them when it starts.
-pub(super) struct FewValues<V>(pub(super) V);
+/// What the request of a collective gives when its call is over.
+#[derive(Clone, Copy)]
+pub(super) struct Gives<'env> {
+    /// Of few values null: they lie beside the call.
+    at: *mut u8,
+    len: usize,
+    /// Makes it of what lies there, or of so many elements there, at the last address.
+    make: unsafe fn(*mut u8, usize, *mut u8),
+    _buf: PhantomData<&'env mut [u8]>,
+}
 
-impl<V> Yield for FewValues<V> {
-    type Output = V;
-
+impl<'env> Gives<'env> {
+    /// The values at an address, or beside the call.
     #[inline(always)]
-    fn place(&mut self) -> Option<*mut u8> {
-        Some((&raw mut self.0).cast())
-    }
-
-    unsafe fn output(self) -> V {
-        self.0
-    }
-}
-
-/// Values that other ranks have the address of.
-pub(super) struct ManyValues<V>(pub(super) Kept<V>);
-
-impl<V: Copy> Yield for ManyValues<V> {
-    type Output = V;
-
-    unsafe fn output(self) -> V {
-        // SAFETY: the call, which had them, is over.
-        unsafe { self.0.at().as_ptr().read() }
+    pub(super) fn values<V: Copy>(at: Option<NonNull<V>>) -> Self {
+        /// # Safety
+        /// They are there.
+        unsafe fn make<V: Copy>(at: *mut u8, _: usize, to: *mut u8) {
+            // SAFETY: by the contract.
+            unsafe { to.cast::<V>().write(at.cast::<V>().read()) };
+        }
+        let at = at.map_or(null_mut(), |at| at.as_ptr().cast());
+        Gives { at, len: 0, make: make::<V>, _buf: PhantomData }
     }
 }
 
-impl Yield for () {
-    type Output = ();
-
-    unsafe fn output(self) {}
-}
+/// Room for values that are so few that a rank copies them when it starts.
+#[repr(align(16))]
+struct FewValues(MaybeUninit<[u8; BRIEF_ROOM]>);
 
 /// See the module documentation.
-pub(super) struct PendingCollective<'env, K, Y> {
+pub(super) struct PendingCollective<'env> {
     call: Collective<'env>,
-    yields: Y,
-    /// The operator.
-    _kept: K,
+    gives: Gives<'env>,
+    few: FewValues,
 }
 
-impl<'env, K, Y: Yield> PendingCollective<'env, K, Y> {
-    /// Of a call that is not started yet.
-    pub(super) fn new(call: Collective<'env>, kept: K, yields: Y) -> Self {
-        PendingCollective { call, yields, _kept: kept }
-    }
-
-    /// The call, which may go on before this moves.
+impl<'env> PendingCollective<'env> {
     #[inline(always)]
-    pub(super) fn call(&mut self) -> &mut Collective<'env> {
-        if let Some(at) = self.yields.place() {
-            // SAFETY: the values, as many as the call was made for; they are so few that it is
-            // brief.
-            unsafe { self.call.place_at(at) };
-        }
-        &mut self.call
+    pub(super) fn new(call: Collective<'env>, gives: &Gives<'env>) -> Self {
+        let &Gives { at, len, make, _buf } = gives;
+        let gives = Gives { at, len, make, _buf };
+        PendingCollective { call, gives, few: FewValues(MaybeUninit::uninit()) }
     }
 
+    /// As [`Collective::show`]; whether it is direct, too.
+    ///
     /// # Safety
-    /// The call is over.
+    /// As there.
     #[inline(always)]
-    pub(super) unsafe fn output(self) -> Y::Output {
+    pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) -> (Owed, bool) {
         // SAFETY: passed on.
-        unsafe { self.yields.output() }
+        unsafe { self.call.show(port, begun) };
+        (self.call.owed(), self.call.job().is_direct())
     }
-}
 
-impl<K, Y: Yield> Underway for PendingCollective<'_, K, Y> {
-    fn running(&self) -> &dyn Running {
+    /// As [`Collective::take`]; few values stay where the call was made.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
+        // SAFETY: passed on.
+        unsafe { self.call.take(own) }
+    }
+
+    /// As [`Running::advance`].
+    #[inline(always)]
+    pub(super) fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        if self.gives.at.is_null() {
+            // SAFETY: there is room for them; they are so few that the call is brief, and nobody
+            // reads them before it is over.
+            unsafe { self.call.place_at(self.few.0.as_mut_ptr().cast()) };
+        }
+        match self.call.advance_direct(&desk.place) {
+            Some(advanced) => advanced,
+            None => self.call.advance(desk),
+        }
+    }
+
+    pub(super) fn running(&self) -> &dyn Running {
         &self.call
     }
 
-    fn running_mut(&mut self) -> &mut dyn Running {
-        self.call()
-    }
-
-    unsafe fn give(self: Box<Self>, to: *mut u8) {
-        // No move of all of it.
-        let PendingCollective { yields, .. } = *self;
-        // SAFETY: the call is over, and there is room for its output (`Underway::give`).
-        unsafe { to.cast::<Y::Output>().write(yields.output()) };
+    /// Hands out what the request gives.
+    ///
+    /// # Safety
+    /// The call is over, and has worked where this is; there is room for what its request gives at
+    /// `to`.
+    #[inline(always)]
+    pub(super) unsafe fn give(&mut self, to: *mut u8) {
+        let Gives { mut at, len, make, .. } = self.gives;
+        if at.is_null() {
+            at = self.few.0.as_mut_ptr().cast();
+        }
+        // SAFETY: passed on.
+        unsafe { make(at, len, to) };
     }
 }

@@ -1,11 +1,13 @@
 //! Persistent requests: set up once, started many times. `set_up.rs` has the calls.
 
 use super::forms::Form;
-use super::open::{Running, Underway};
-use super::pending::Lent;
+use super::pending::{Kept, Lent};
+use super::running::{Running, Underway};
 use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
 use crate::Status;
+use crate::exec::board::started::Job;
+use crate::exec::{Call, RawBuffers};
 use crate::fabric::EarlyReceive;
 use std::fmt;
 use std::marker::PhantomData;
@@ -45,7 +47,7 @@ pub struct Persistent<'scope, 'env, T> {
 }
 
 impl<'env, T> Persistent<'_, 'env, T> {
-    pub(super) fn of<R: Restart<'env> + 'env, K: 'env>(again: Box<Repeated<'env, T, R, K>>) -> Self
+    pub(super) fn of<R: Restart<'env> + 'env>(again: Box<Repeated<'env, T, R>>) -> Self
     where
         T: 'env,
     {
@@ -112,14 +114,14 @@ pub(super) enum Restarted {
     Early(EarlyReceive),
 }
 
-impl Restarted {
-    pub(super) fn of(is_over: bool) -> Self {
-        if is_over { Restarted::Over } else { Restarted::Open }
-    }
-}
-
 /// A call that can be started when it is not under way.
-pub(super) trait Restart<'env>: Running {
+pub(super) trait Restart<'env> {
+    /// The call, once it was started.
+    fn running(&self) -> &dyn Running;
+
+    /// As [`running`](Restart::running).
+    fn running_mut(&mut self) -> &mut dyn Running;
+
     /// Starts it, at the line `at`. It was made in this scope, or in one of the same communicator.
     fn restart(
         &mut self,
@@ -133,30 +135,51 @@ pub(super) trait Restart<'env>: Running {
     }
 }
 
-impl<'env> Restart<'env> for Collective<'env> {
+/// A collective that is set up.
+struct SetUpCollective<'env> {
+    call: Call<'env, RawBuffers<'env>>,
+    started: Collective<'env>,
+}
+
+impl<'env> Restart<'env> for SetUpCollective<'env> {
+    fn running(&self) -> &dyn Running {
+        &self.started
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        &mut self.started
+    }
+
     fn restart(
         &mut self,
         scope: &mut Requests<'_, 'env>,
         at: &'static Location<'static>,
     ) -> Restarted {
-        let begun = scope.begin(self.job().call(), at);
+        let begun = scope.begin(&self.call, at);
+        if scope.is_alone() {
+            scope.run_alone(begun, &self.call);
+            return Restarted::Over;
+        }
         // SAFETY: made with this port (`set_up`), which `begin` has compared; the scope completes
         // the call, or waits until nobody has its memory.
-        Restarted::of(unsafe { scope.launch(self, begun) })
+        match unsafe { scope.launch(&mut self.started, begun) } {
+            true => Restarted::Over,
+            false => Restarted::Open,
+        }
     }
 }
 
 /// What a [`Persistent`] has: the call, what that uses, and its buffers.
-pub(super) struct Repeated<'env, T, R, K> {
+pub(super) struct Repeated<'env, T, R> {
     call: R,
-    _kept: K,
+    _kept: Kept<'env>,
     input: *mut [T],
     buf: *mut [T],
     _buf: PhantomData<&'env mut [T]>,
 }
 
-impl<'env, T, R, K> Repeated<'env, T, R, K> {
-    pub(super) fn new(call: R, kept: K, input: *mut [T], buf: *mut [T]) -> Self {
+impl<'env, T, R> Repeated<'env, T, R> {
+    pub(super) fn new(call: R, kept: Kept<'env>, input: *mut [T], buf: *mut [T]) -> Self {
         Repeated { call, _kept: kept, input, buf, _buf: PhantomData }
     }
 }
@@ -173,7 +196,7 @@ trait Repeatable<'env>: Underway + 'env {
     fn status(&self) -> Option<Status>;
 }
 
-impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Repeatable<'env> for Repeated<'env, T, R, K> {
+impl<'env, T: 'env, R: Restart<'env> + 'env> Repeatable<'env> for Repeated<'env, T, R> {
     fn start(
         &mut self,
         scope: &mut Requests<'_, 'env>,
@@ -187,13 +210,13 @@ impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Repeatable<'env> for Repea
     }
 }
 
-impl<'env, T: 'env, R: Restart<'env> + 'env, K: 'env> Underway for Repeated<'env, T, R, K> {
+impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
     fn running(&self) -> &dyn Running {
-        &self.call
+        self.call.running()
     }
 
     fn running_mut(&mut self) -> &mut dyn Running {
-        &mut self.call
+        self.call.running_mut()
     }
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
@@ -228,10 +251,20 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
+    /// `call`, not started yet.
+    pub(super) fn collective(
+        &self,
+        call: Call<'env, RawBuffers<'env>>,
+    ) -> impl Restart<'env> + use<'env> {
+        let comm = &*self.comm;
+        let job = Job::new(&call, (comm.port.rank(), comm.port.size()), &comm.work);
+        SetUpCollective { call, started: Collective::new(job) }
+    }
+
     /// `form` as a call that is not started yet; its input, if that is not its result's buffer.
-    pub(super) fn set_up<T: 'env, K: 'env>(
+    pub(super) fn set_up<T: 'env>(
         &mut self,
-        form: Form<'env, T, K>,
+        form: Form<'env, T>,
         input: Option<Lent<'env, T>>,
     ) -> Persistent<'scope, 'env, T> {
         self.check_place();

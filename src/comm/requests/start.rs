@@ -1,21 +1,20 @@
 //! The calls that can be started.
 
 use super::forms::Form;
-use super::open::{Failure, Progress, Running as _, Underway};
-use super::pending::{FewValues, Kept, ManyValues, PendingCollective, Yield};
-use super::started_collective::{Collective, show, take};
+use super::open::Progress;
+use super::pending::{Gives, Kept, PendingCollective};
+use super::running::Underway;
+use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
 use crate::element::Element;
 use crate::exec::board::started::Job;
 use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
-use crate::fabric::{
-    CallParams, CallTransport, Digest, Disagreement, LaneProgress, Owed, Signature, StartedCall,
-    Stop,
-};
+use crate::fabric::{CallParams, CallTransport, Digest, Owed, Signature, StartedCall, Stop};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::{Operator, Sum};
 use crate::schedule::Operation;
 use std::panic::Location;
+use std::ptr::NonNull;
 
 /// What carries out an all-reduce of values.
 const STARTED: &str = "started all_reduce";
@@ -39,8 +38,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// ```
     #[track_caller]
     pub fn barrier(&mut self) -> OpenRequest<'scope, ()> {
-        let Form { call, kept, .. } = self.barrier_form::<false>();
-        self.start_one(call, kept, ())
+        let Form { call, mut kept, .. } = self.barrier_form::<false>();
+        match self.start_call(&call, &mut kept, &Gives::values::<()>(None)) {
+            Some(slot) => OpenRequest::open(slot),
+            None => OpenRequest::over(()),
+        }
     }
 
     /// Starts a [`broadcast`](crate::Comm::broadcast). The root's call, too, is complete only when
@@ -66,8 +68,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.broadcast_form::<false, _>(buf, root);
-        self.start_one(call, kept, result)
+        let form = self.broadcast_form::<false, _>(buf, root);
+        self.start_form(form)
     }
 
     /// Starts a [`reduce`](crate::Comm::reduce).
@@ -96,8 +98,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.reduce_form::<false, _, _>(buf, op, root);
-        self.start_one(call, kept, result)
+        let form = self.reduce_form::<false, _, _>(buf, op, root);
+        self.start_form(form)
     }
 
     /// Starts an [`all_reduce`](crate::Comm::all_reduce).
@@ -127,8 +129,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_reduce_form::<false, _, _>(buf, op);
-        self.start_one(call, kept, result)
+        let form = self.all_reduce_form::<false, _, _>(buf, op);
+        self.start_form(form)
     }
 
     /// Starts an [`all_reduce`](Requests::all_reduce) of a few values, which need no buffer.
@@ -167,23 +169,30 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         op: O,
     ) -> OpenRequest<'scope, [T; N]> {
         let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(N));
-        let op = Kept::new(op);
-        // SAFETY: kept until the call is dropped.
-        let by: &'env O = unsafe { &*op.at().as_ptr() };
         let (rank, p) = (self.comm.port.rank(), self.comm.port.size());
-        if size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ALIGN {
-            let mut few = FewValues(values);
-            let at = &raw mut few.0;
-            // SAFETY: not used there: the call goes where they go (`PendingCollective::call`).
-            let at: &'env mut [T; N] = unsafe { &mut *at };
-            let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
-            return self.start_one(call, op, few);
-        }
-        let many = Kept::new(values);
-        // SAFETY: kept until the call is dropped, which has the values alone until it is over.
-        let at: &'env mut [T; N] = unsafe { &mut *many.at().as_ptr() };
+        let is_few = size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ALIGN;
+        let mut few = values;
+        let few = &raw mut few;
+        // Others have the address of more.
+        let (mut kept, (values, op), gives) = if is_few {
+            let (kept, op) = Kept::new(op);
+            (kept, (few, op.as_ptr()), Gives::values::<[T; N]>(None))
+        } else {
+            let (kept, all) = Kept::new((values, op));
+            // SAFETY: just made.
+            let (values, op) = unsafe { (&raw mut (*all.as_ptr()).0, &raw mut (*all.as_ptr()).1) };
+            (kept, (values, op), Gives::values(NonNull::new(values)))
+        };
+        // SAFETY: the operator is kept until the call is dropped. So are more than a few values,
+        // which the call has alone until it is over; it goes from a few to where their result is
+        // to be if it is not over when this returns (`PendingCollective::call`).
+        let (by, at): (&'env O, &'env mut [T; N]) = unsafe { (&*op, &mut *values) };
         let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
-        self.start_one(call, op, ManyValues(many))
+        match self.start_call(&call, &mut kept, &gives) {
+            Some(slot) => OpenRequest::open(slot),
+            // SAFETY: it is over, and what it has worked on is there.
+            None => OpenRequest::over(unsafe { values.read() }),
+        }
     }
 
     /// Starts the [`sum`](crate::Comm::sum) of a few values.
@@ -235,8 +244,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.scan_form::<false, _, _>(buf, op);
-        self.start_one(call, kept, result)
+        let form = self.scan_form::<false, _, _>(buf, op);
+        self.start_form(form)
     }
 
     /// Starts an [`exclusive_scan`](crate::Comm::exclusive_scan).
@@ -262,8 +271,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.exclusive_scan_form::<false, _, _>(buf, op);
-        self.start_one(call, kept, result)
+        let form = self.exclusive_scan_form::<false, _, _>(buf, op);
+        self.start_form(form)
     }
 
     /// Starts a [`reduce_scatter_into`](crate::Comm::reduce_scatter_into).
@@ -293,8 +302,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env mut [T],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.reduce_scatter_form::<false, _, _>(all, mine, op);
-        self.start_one(call, kept, result)
+        let form = self.reduce_scatter_form::<false, _, _>(all, mine, op);
+        self.start_form(form)
     }
 
     /// Starts an [`all_gather_into`](crate::Comm::all_gather_into).
@@ -319,8 +328,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env [T],
         all: &'env mut [T],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_gather_form::<false, _>(mine, all);
-        self.start_one(call, kept, result)
+        let form = self.all_gather_form::<false, _>(mine, all);
+        self.start_form(form)
     }
 
     /// Starts an [`all_to_all_into`](crate::Comm::all_to_all_into).
@@ -345,8 +354,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         send: &'env [T],
         recv: &'env mut [T],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.all_to_all_form::<false, _>(send, recv);
-        self.start_one(call, kept, result)
+        let form = self.all_to_all_form::<false, _>(send, recv);
+        self.start_form(form)
     }
 
     /// Starts a [`gather_into`](crate::Comm::gather_into).
@@ -372,8 +381,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         all: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.gather_form::<false, _>(mine, all, root);
-        self.start_one(call, kept, result)
+        let form = self.gather_form::<false, _>(mine, all, root);
+        self.start_form(form)
     }
 
     /// Starts a [`scatter_into`](crate::Comm::scatter_into).
@@ -399,8 +408,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         mine: &'env mut [T],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.scatter_form::<false, _>(all, mine, root);
-        self.start_one(call, kept, result)
+        let form = self.scatter_form::<false, _>(all, mine, root);
+        self.start_form(form)
     }
 
     /// Starts a [`shift`](crate::Comm::shift).
@@ -425,8 +434,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         buf: &'env mut [T],
         distance: isize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } = self.shift_form::<false, _>(buf, distance);
-        self.start_one(call, kept, result)
+        let form = self.shift_form::<false, _>(buf, distance);
+        self.start_form(form)
     }
 
     /// Another communicator must not stand where the scope's was.
@@ -465,149 +474,96 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Starts `call`, whose arguments are checked. What is `kept` is used by it.
+    /// Starts the call of `form`.
     #[inline(always)]
-    pub(super) fn start_one<K: 'env, Y: Yield + 'env>(
+    pub(super) fn start_form<T>(
         &mut self,
-        call: Call<'env, RawBuffers<'env>>,
-        kept: K,
-        mut yields: Y,
-    ) -> OpenRequest<'scope, Y::Output> {
-        let begun = self.begin(&call, call.at());
-        let (rank, p) = (self.comm.port.rank(), self.comm.port.size());
-        let mut job = Job::new(call, rank, p);
-        if p == 1 {
-            self.run_alone(begun, job.same().call());
+        form: Form<'env, T>,
+    ) -> OpenRequest<'scope, &'env mut [T]> {
+        let Form { call, mut kept, result } = form;
+        match self.start_call(&call, &mut kept, &result.gives()) {
+            Some(slot) => OpenRequest::open(slot),
             // SAFETY: it is over.
-            return OpenRequest::over(unsafe { yields.output() });
-        }
-        if !job.is_direct() {
-            return self.start_long(begun, job.same(), kept, yields);
-        }
-        if let Some(at) = yields.place() {
-            // SAFETY: the values, as many as the call was made for.
-            unsafe { job.place(at) };
-        }
-        // SAFETY: it is brief: nobody reaches its memory but this rank.
-        match unsafe { self.start_direct(begun, &job) } {
-            // SAFETY: it is over.
-            None => OpenRequest::over(unsafe { yields.output() }),
-            Some(progress) => {
-                let call = Collective::of(job.same(), progress);
-                self.open(Box::new(PendingCollective::new(call, kept, yields)), Owed::Look)
-            }
+            None => OpenRequest::over(unsafe { result.back() }),
         }
     }
 
-    /// The same, of a call that is not direct.
-    fn start_long<K: 'env, Y: Yield + 'env>(
+    /// Starts `call`, whose arguments are checked; its slot, if it is not over when this returns:
+    /// then it takes what is `kept` for it. One body for all types: to start a call of another one
+    /// costs a program the few lines before this.
+    #[inline(never)]
+    fn start_call(
         &mut self,
-        begun: StartedCall,
-        job: Job<'env>,
-        kept: K,
-        yields: Y,
-    ) -> OpenRequest<'scope, Y::Output> {
-        let call = Collective::new(job.streaming_as(&self.comm.work));
-        let mut pending = PendingCollective::new(call, kept, yields);
-        // SAFETY: the scope completes the call, or waits until nobody has its memory.
-        if unsafe { self.launch(pending.call(), begun) } {
-            // SAFETY: it is over.
-            return OpenRequest::over(unsafe { pending.output() });
+        call: &Call<'env, RawBuffers<'env>>,
+        kept: &mut Kept<'env>,
+        gives: &Gives<'env>,
+    ) -> Option<usize> {
+        let begun = self.begin(call, call.at());
+        if self.comm.port.size() == 1 {
+            self.run_alone(begun, call);
+            return None;
         }
-        let owed = pending.call().owed();
-        self.open(Box::new(pending), owed)
+        self.claim_lane(begun);
+        let comm = &mut *self.comm;
+        let (port, work) = (&mut comm.port, &comm.work);
+        let (at, progress) = ((port.rank(), port.size()), port.lane_progress());
+        let make =
+            || PendingCollective::new(Collective::of(Job::new(call, at, work), progress), gives);
+        // SAFETY: claimed just now; the scope completes the call, or waits until nobody has its
+        // memory.
+        match unsafe { self.open.add_collective(make, kept, (port, begun)) } {
+            Ok(slot) => slot,
+            Err(stop) => self.fail(None, stop),
+        }
+    }
+
+    /// Waits until there is a lane for the call `begun`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn claim_lane(&mut self, begun: StartedCall) {
+        if let Err(stop) = self.comm.port.claim_lane() {
+            self.comm.port.log_call(begun);
+            self.fail(None, stop);
+        }
     }
 
     /// The call `begun` of one rank.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
+    pub(super) fn run_alone(&mut self, begun: StartedCall, call: &Call<'_, RawBuffers<'_>>) {
         let comm = &mut *self.comm;
         if let Err(stop) = alone::run(&mut comm.port, &mut comm.work, begun, call) {
             self.fail(None, stop);
         }
     }
 
-    /// `call`, not started yet.
-    pub(super) fn collective(&self, call: Call<'env, RawBuffers<'env>>) -> Collective<'env> {
-        let comm = &*self.comm;
-        let job = Job::new(call, comm.port.rank(), comm.port.size()).streaming_as(&comm.work);
-        Collective::new(job)
+    /// Whether the communicator has one rank.
+    pub(super) fn is_alone(&self) -> bool {
+        self.comm.port.size() == 1
     }
 
-    /// Starts the call `begun`, which is not under way. Whether it is over already: that of one
-    /// rank, and a brief one that all others have started before.
+    /// Starts the call `begun` of several ranks, which is not under way. Whether it is over, as a
+    /// brief one is that all others have started before.
     ///
     /// # Safety
     /// - It was made with this communicator's port.
     /// - Its memory stays the call's until it is over, or was quiesced.
-    #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) unsafe fn launch(
         &mut self,
         call: &mut Collective<'env>,
         begun: StartedCall,
     ) -> bool {
-        let port = &mut self.comm.port;
-        if port.size() == 1 {
-            self.run_alone(begun, call.job().call());
-            return true;
-        }
-        if call.job().is_direct() {
-            // SAFETY: by the contract.
-            let progress = unsafe { self.start_direct(begun, call.job()) };
-            progress.into_iter().for_each(|progress| call.start(progress));
-            return progress.is_none();
-        }
-        // SAFETY: by the contract.
-        match unsafe { show(port, begun, call.job()) } {
-            Ok(progress) => call.start(progress),
-            Err(stop) => self.fail(None, stop),
-        }
+        self.claim_lane(begun);
+        let is_first = !self.open.has_open();
+        call.renew(self.comm.port.lane_progress());
+        // SAFETY: claimed just now; passed on.
+        unsafe { call.show(&mut self.comm.port, begun) };
         self.comm.port.tell();
-        if !call.job().is_brief() {
-            return false;
-        }
-        match self.open.look_at_new(call) {
+        // As in `Open::add_collective`.
+        let is_to_look = is_first && call.job().is_brief() || self.open.is_dead();
+        match if is_to_look { self.open.look_at_new(call) } else { Progress::Open } {
             Progress::Done => true,
             Progress::Open => false,
             Progress::Failed => self.fail(None, Stop::Poisoned),
         }
-    }
-
-    /// Starts the call `begun`, which is `job`, a [direct](Job::is_direct) one of several ranks. If
-    /// all others have started it before it is over; else returns how far it is.
-    ///
-    /// # Safety
-    /// Its memory stays the call's until it is over.
-    #[inline(always)]
-    unsafe fn start_direct(&mut self, begun: StartedCall, job: &Job<'_>) -> Option<LaneProgress> {
-        let port = &mut self.comm.port;
-        // SAFETY: by the contract; it is brief.
-        let mut progress = match unsafe { show(port, begun, job) } {
-            Ok(progress) => progress,
-            Err(stop) => self.fail(None, stop),
-        };
-        let port = &self.comm.port;
-        // A look at a notice that is not there yet takes its line from the peer that is about to
-        // write it. Of several calls that are started together the first says whether to look.
-        let result = match self.open.is_held() || self.open.has_open() {
-            true => Ok(false),
-            // SAFETY: shown just now.
-            false => unsafe { take(job, &mut progress, port.lane_end()) },
-        };
-        port.tell();
-        match result {
-            Ok(true) => None,
-            Ok(false) if self.open.is_dead() => self.fail(None, Stop::Poisoned),
-            Ok(false) => Some(progress),
-            Err(found) => self.disagrees(found),
-        }
-    }
-
-    /// Ends the run: a call that was started just now differs from another rank's.
-    #[cold]
-    fn disagrees(&mut self, found: Box<Disagreement>) -> ! {
-        self.open.fail(Failure::Disagrees(found));
-        self.fail(None, Stop::Poisoned)
     }
 
     /// The request for what is under way, of which peers may wait for `owed`. It gives a `B`.

@@ -1,6 +1,5 @@
 //! The calls of blocks of different lengths that can be started.
 
-use super::forms::Form;
 use super::{OpenRequest, Requests};
 use crate::element::Element;
 use crate::op::Operator;
@@ -30,9 +29,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         all: &'env mut [T],
         counts: &'env [usize],
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } =
-            self.all_gather_varied_form::<false, _>(mine, all, counts);
-        self.start_one(call, kept, result)
+        let form = self.all_gather_varied_form::<false, _>(mine, all, counts);
+        self.start_form(form)
     }
 
     /// Starts a [`gather_varied_into`](crate::Comm::gather_varied_into).
@@ -60,9 +58,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } =
-            self.gather_varied_form::<false, _>(mine, all, counts, root);
-        self.start_one(call, kept, result)
+        let form = self.gather_varied_form::<false, _>(mine, all, counts, root);
+        self.start_form(form)
     }
 
     /// Starts a [`scatter_varied_into`](crate::Comm::scatter_varied_into).
@@ -90,9 +87,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
         root: usize,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } =
-            self.scatter_varied_form::<false, _>(all, mine, counts, root);
-        self.start_one(call, kept, result)
+        let form = self.scatter_varied_form::<false, _>(all, mine, counts, root);
+        self.start_form(form)
     }
 
     /// Starts a [`reduce_scatter_varied_into`](crate::Comm::reduce_scatter_varied_into).
@@ -124,9 +120,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         counts: &'env [usize],
         op: O,
     ) -> OpenRequest<'scope, &'env mut [T]> {
-        let Form { call, kept, result } =
-            self.reduce_scatter_varied_form::<false, _, _>(all, mine, counts, op);
-        self.start_one(call, kept, result)
+        let form = self.reduce_scatter_varied_form::<false, _, _>(all, mine, counts, op);
+        self.start_form(form)
     }
 
     /// Starts an [`all_to_all_varied_into`](crate::Comm::all_to_all_varied_into). What is sent
@@ -157,7 +152,6 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         recv_counts: &'env [usize],
     ) -> OpenRequest<'scope, &'env mut [T]> {
         let form = self.all_to_all_varied_form::<false, _>(send, send_counts, recv, recv_counts);
-        let Form { call, kept, result } = form;
-        self.start_one(call, kept, result)
+        self.start_form(form)
     }
 }

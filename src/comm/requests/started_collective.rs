@@ -1,9 +1,9 @@
 //! A started collective.
 
-use super::open::{Failure, Running};
+use super::running::{Failure, Running};
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneEnd, LaneProgress, Owed, Place, Port, RankPlace, Signature, StartedCall, Stop,
+    Disagreement, LaneEnd, LaneProgress, Owed, Place, Port, RankPlace, Signature, StartedCall,
 };
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
@@ -24,83 +24,21 @@ pub(super) struct Collective<'env> {
     stage: Stage,
 }
 
-/// Starts the call `begun`, which is `job`: claims a lane, and shows what the others need.
-///
-/// # Safety
-/// The memory stays the call's until it is over, or was [quiesced](Running::quiesce).
-#[inline(always)]
-pub(super) unsafe fn show(
-    port: &mut Port,
-    begun: StartedCall,
-    job: &Job<'_>,
-) -> Result<LaneProgress, Stop> {
-    if let Err(stop) = port.claim_lane() {
-        port.log_call(begun);
-        return Err(stop);
-    }
-    let (counts, is_beside) = (job.counts_shown(), job.is_beside());
-    let fill = |room: *mut u8| {
-        // SAFETY: there is as much room as the job may need.
-        unsafe {
-            match counts {
-                _ if is_beside => job.copy_input(room),
-                Some(counts) => room.cast::<*const usize>().write(counts),
-                None => {}
-            }
-        }
-    };
-    let at = match job.is_brief() {
-        _ if is_beside => std::ptr::null_mut(),
-        true => {
-            let room = port.copy_room();
-            // SAFETY: there is as much room as the job needs; the lane was claimed just now, so
-            // nobody reads it until this call is shown.
-            unsafe { job.copy_input(room) };
-            room
-        }
-        false => job.shown(),
-    };
-    // SAFETY: it was claimed just now. For the memory: by the contract.
-    Ok(unsafe { port.start(begun, job.len(), at, fill) })
-}
-
-/// Completes `job`, which is [direct](Job::is_direct), if all have started it; whether they have.
-/// Who sleeps until then is to be told.
-///
-/// # Safety
-/// The rank has [shown](show) it, and not finished it. (It may have left the communicator: copies
-/// stay until it has finished.)
-#[inline(always)]
-pub(super) unsafe fn take(
-    job: &Job<'_>,
-    progress: &mut LaneProgress,
-    own: LaneEnd<'_>,
-) -> Result<bool, Box<Disagreement>> {
-    if !progress.have_all_begun(own)? {
-        return Ok(false);
-    }
-    // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
-    unsafe {
-        // Asked once, and not for each rank: most calls are of a few bytes.
-        match job.is_beside() {
-            true => job.take_few(|rank| progress.address(own, true, rank)),
-            false => job.take_few(|rank| progress.address(own, false, rank)),
-        }
-    }
-    progress.finish(own);
-    Ok(true)
-}
-
 impl<'env> Collective<'env> {
     /// One that is still to be started.
     pub(super) fn new(job: Job<'env>) -> Self {
         Collective { progress: LaneProgress::NONE, job, stage: Stage::Done }
     }
 
-    /// One of `port` that was [shown](show), and is not over.
+    /// One that is [shown](Collective::show) next.
     #[inline(always)]
     pub(super) fn of(job: Job<'env>, progress: LaneProgress) -> Self {
         Collective { progress, job, stage: Stage::Begun }
+    }
+
+    /// The same, which has ended, once more.
+    pub(super) fn renew(&mut self, progress: LaneProgress) {
+        (self.progress, self.stage) = (progress, Stage::Begun);
     }
 
     #[inline(always)]
@@ -118,27 +56,92 @@ impl<'env> Collective<'env> {
         unsafe { self.job.place(at) };
     }
 
-    /// It was [shown](show), by the port that it was made with.
+    /// Starts it, as the call `begun`: shows what the others need, on the lane that was claimed.
+    ///
+    /// # Safety
+    /// - A lane was [claimed](Port::claim_lane) of the port that this was made with, and no call
+    ///   started on it.
+    /// - The memory stays the call's until it is over, or was [quiesced](Running::quiesce).
     #[inline(always)]
-    pub(super) fn start(&mut self, progress: LaneProgress) {
-        self.progress = progress;
-        self.stage = Stage::Begun;
+    pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) {
+        let job = &self.job;
+        let (counts, is_beside) = (job.counts_shown(), job.is_beside());
+        let fill = |room: *mut u8| {
+            // SAFETY: there is as much room as the job may need.
+            unsafe {
+                match counts {
+                    _ if is_beside => job.copy_input(room),
+                    Some(counts) => room.cast::<*const usize>().write(counts),
+                    None => {}
+                }
+            }
+        };
+        let at = match job.is_brief() {
+            _ if is_beside => std::ptr::null_mut(),
+            true => {
+                let room = port.copy_room();
+                // SAFETY: there is as much room as the job needs; by the contract nobody reads it
+                // before this call is shown.
+                unsafe { job.copy_input(room) };
+                room
+            }
+            false => job.shown(),
+        };
+        // SAFETY: by the contract.
+        unsafe { port.start(begun, at, fill) };
+    }
+
+    /// As [`advance`](Running::advance), if it is a [direct](Job::is_direct) call.
+    #[inline(always)]
+    pub(super) fn advance_direct(&mut self, place: &RankPlace) -> Option<Result<bool, Failure>> {
+        if self.stage != Stage::Begun || !self.job.is_direct() {
+            return None;
+        }
+        // SAFETY: shown, and not finished.
+        Some(match unsafe { self.take(LaneEnd::of(place)) } {
+            Ok(true) => {
+                place.tell();
+                self.stage = Stage::Done;
+                Ok(true)
+            }
+            Ok(false) => Ok(false),
+            Err(found) => Err(Failure::Disagrees(found)),
+        })
+    }
+
+    /// Completes it, which is [direct](Job::is_direct), if all have started it; whether they have.
+    /// Who sleeps until then is to be told.
+    ///
+    /// # Safety
+    /// It was [shown](Collective::show), and is not over. (The rank may have left the communicator:
+    /// copies stay until it has finished.)
+    #[inline(always)]
+    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
+        let Collective { progress, job, .. } = self;
+        if !progress.have_all_begun(own)? {
+            return Ok(false);
+        }
+        // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
+        unsafe {
+            // Asked once, and not for each rank: most calls are of a few bytes.
+            match job.is_beside() {
+                true => job.take_few(|rank| progress.address(own, true, rank)),
+                false => job.take_few(|rank| progress.address(own, false, rank)),
+            }
+        }
+        progress.finish(own);
+        Ok(true)
     }
 }
 
 impl Running for Collective<'_> {
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
-        let Collective { progress, job, stage } = self;
         let WorkDesk { place, scratch, all, .. } = desk;
-        let own = LaneEnd::of(place);
-        if *stage == Stage::Begun && job.is_direct() {
-            // SAFETY: shown, and not finished.
-            if unsafe { take(job, progress, own) }.map_err(Failure::Disagrees)? {
-                place.tell();
-                *stage = Stage::Done;
-            }
-            return Ok(*stage == Stage::Done);
+        if let Some(advanced) = self.advance_direct(place) {
+            return advanced;
         }
+        let own = LaneEnd::of(place);
+        let Collective { progress, job, stage } = self;
         if *stage == Stage::Begun {
             if !progress.have_all_begun(own).map_err(Failure::Disagrees)? {
                 return Ok(false);
@@ -197,8 +200,8 @@ impl Running for Collective<'_> {
         self.progress.blame(port);
     }
 
-    fn sig(&self) -> &'static Signature {
-        self.job.call().sig()
+    fn sig(&self, at: &RankPlace) -> &'static Signature {
+        self.progress.sig(at)
     }
 
     fn quiesce(&self, at: &RankPlace) {

@@ -1,7 +1,7 @@
 //! A tagged message that was started, sent or received, as a scope carries it on.
 
-use super::super::tagged::TaggedCall;
-use super::open::{Failure, Running, Underway};
+use super::super::tagged_call::TaggedCall;
+use super::running::{Failure, Running, Underway};
 use crate::Status;
 use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
@@ -62,7 +62,7 @@ impl<A> Running for StartedMessage<A> {
         self.call.begin(port);
     }
 
-    fn sig(&self) -> &'static Signature {
+    fn sig(&self, _: &RankPlace) -> &'static Signature {
         self.call.sig
     }
 

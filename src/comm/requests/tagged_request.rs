@@ -1,8 +1,10 @@
 //! Started sends and receives of tagged messages.
 
-use super::super::tagged::TaggedCall;
+use super::super::tagged_call::TaggedCall;
 use super::forms::started;
+use super::pending::Kept;
 use super::persistent::{Repeated, Restart, Restarted};
+use super::running::Running;
 use super::started_message::{PendingReceive, PendingSend, ReceivedData, StartedMessage};
 use super::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
@@ -21,6 +23,14 @@ struct Replay<T> {
 }
 
 impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
+    fn running(&self) -> &dyn Running {
+        self
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        self
+    }
+
     fn restart(
         &mut self,
         scope: &mut Requests<'_, 'env>,
@@ -45,7 +55,7 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
         };
         let is_over = state.is_ok();
         request.start_again(state);
-        Restarted::of(is_over)
+        if is_over { Restarted::Over } else { Restarted::Open }
     }
 
     fn status(&self) -> Option<Status> {
@@ -294,7 +304,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         let request = TaggedRequest::new(owner, call.peer, Ok(nothing));
         let message =
             StartedMessage { call, request, again: Replay { data, to, has_started: false } };
-        Persistent::of(Box::new(Repeated::new(message, (), data, data)))
+        Persistent::of(Box::new(Repeated::new(message, Kept::NOTHING, data, data)))
     }
 
     fn send_of<const PERSISTENT: bool, T: Element>(

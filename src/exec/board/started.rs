@@ -32,21 +32,33 @@ impl WorkDesk {
     }
 }
 
-/// A started call's operation and memory.
+/// What a rank does in a started call: no more than that, as many are made at once.
 pub(crate) struct Job<'a> {
-    call: Call<'a, RawBuffers<'a>>,
+    memory: RawBuffers<'a>,
+    cut: Partition<'a>,
+    /// Elements of the vector or of a block; of varied blocks, of the longest.
+    unit: usize,
+    /// The root or the distance.
+    parameter: usize,
+    operation: Operation,
     rank: usize,
     p: usize,
     is_brief: bool,
     /// Whether it is, and its inputs fit beside the notices.
     is_beside: bool,
+    is_direct: bool,
     stream: bool,
 }
 
 impl<'a> Job<'a> {
-    /// Of rank `rank` of `p`.
+    /// Of rank `rank` of `p`. A long one may go round the caches as the communicator of `work`
+    /// does.
     #[inline(always)]
-    pub(crate) fn new(call: Call<'a, RawBuffers<'a>>, rank: usize, p: usize) -> Self {
+    pub(crate) fn new(
+        call: &Call<'a, RawBuffers<'a>>,
+        (rank, p): (usize, usize),
+        work: &Workspace,
+    ) -> Self {
         // The most that a rank gives, if all ranks know it.
         let most = match (call.operation(), call.cut()) {
             (_, Partition::Pairs { .. }) => None,
@@ -74,21 +86,29 @@ impl<'a> Job<'a> {
             _ => COPY_ROOM,
         };
         let is_brief = is_beside || is_aligned && bytes <= COPY_ROOM && bytes <= room();
-        Job { is_brief, is_beside, call, rank, p, stream: false }
-    }
-
-    /// The same, which may go round the caches as the communicator of `work` does.
-    #[inline(always)]
-    pub(crate) fn streaming_as(mut self, work: &Workspace) -> Self {
-        self.stream = !self.is_brief && touched(&self.call, self.p) >= work.stream_from;
-        self
-    }
-
-    /// The same, for a way that needs it in memory: of both one is used.
-    #[inline(always)]
-    pub(crate) fn same(&self) -> Self {
-        let &Job { ref call, rank, p, is_brief, is_beside, stream } = self;
-        Job { call: call.same(), rank, p, is_brief, is_beside, stream }
+        let is_direct =
+            is_brief && p <= FEW && (!call.operation().combines() || call.is_built_in());
+        let stream = !is_brief && touched(call, p) >= work.stream_from;
+        let (operation, unit, cut) = (call.operation(), call.unit(), call.cut());
+        let parameter = match operation {
+            Operation::Shift => call.distance(),
+            _ => call.root_rank(),
+        };
+        let RawBuffers { kernel, input, output, _buffers } = *call.memory();
+        let memory = RawBuffers { kernel, input, output, _buffers };
+        Job {
+            memory,
+            cut,
+            unit,
+            parameter,
+            operation,
+            rank,
+            p,
+            is_brief,
+            is_beside,
+            is_direct,
+            stream,
+        }
     }
 
     /// Whether the inputs are copied, so that no rank reaches another's memory.
@@ -107,28 +127,15 @@ impl<'a> Job<'a> {
     /// [taken](Job::take_few) with nothing around.
     #[inline(always)]
     pub(crate) fn is_direct(&self) -> bool {
-        let combines = self.call.operation().combines();
-        self.is_brief && self.p <= FEW && (!combines || self.call.is_built_in())
-    }
-
-    #[inline(always)]
-    pub(crate) fn call(&self) -> &Call<'a, RawBuffers<'a>> {
-        &self.call
-    }
-
-    /// Elements of the vector, of a block, or of all blocks of different lengths: which must be the
-    /// same on all ranks.
-    #[inline(always)]
-    pub(crate) fn len(&self) -> usize {
-        self.call.len()
+        self.is_direct
     }
 
     /// The vector, or the blocks.
     #[inline(always)]
     fn parts(&self) -> DirectParts<'a> {
-        match self.call.cut() {
+        match self.cut {
             Partition::Varied(counts) => DirectParts::Varied(counts),
-            _ => DirectParts::Equal(self.call.unit()),
+            _ => DirectParts::Equal(self.unit),
         }
     }
 
@@ -139,13 +146,13 @@ impl<'a> Job<'a> {
     #[inline(always)]
     pub(crate) unsafe fn place(&mut self, at: *mut u8) {
         // SAFETY: passed on.
-        unsafe { self.call.place(None, at) };
+        unsafe { self.memory.place(None, at) };
     }
 
     /// What is shown beside the memory: how many elements go to each rank, if no other rank knows.
     #[inline(always)]
     pub(crate) fn counts_shown(&self) -> Option<*const usize> {
-        match self.call.cut() {
+        match self.cut {
             Partition::Pairs { send, .. } => Some(send.as_ptr()),
             _ => None,
         }
@@ -157,7 +164,7 @@ impl<'a> Job<'a> {
     /// # Safety
     /// As [`work`](Job::work).
     pub(crate) unsafe fn unequal(&self, all: &[*mut u8]) -> Option<(usize, usize, usize)> {
-        let Partition::Pairs { recv, .. } = self.call.cut() else { return None };
+        let Partition::Pairs { recv, .. } = self.cut else { return None };
         let wrong = |peer: usize| {
             // SAFETY: passed on.
             let sent = unsafe { self.counts_of(all, peer) }[self.rank];
@@ -181,9 +188,9 @@ impl<'a> Job<'a> {
 
     /// What this rank shows if the call is not brief.
     pub(crate) fn shown(&self) -> *mut u8 {
-        let RawBuffers { input, output, .. } = *self.call.memory();
-        match self.call.operation() {
-            Operation::Gather if self.rank == self.call.root_rank() => output,
+        let RawBuffers { input, output, .. } = self.memory;
+        match self.operation {
+            Operation::Gather if self.rank == self.parameter => output,
             Operation::Scatter | Operation::Gather => input.cast_mut(),
             operation if operation.is_in_place() => output,
             _ => input.cast_mut(),
@@ -197,15 +204,15 @@ impl<'a> Job<'a> {
     /// [beside](Job::is_beside) the notices, aligned to [`BRIEF_ALIGN`].
     #[inline(always)]
     pub(crate) unsafe fn copy_input(&self, room: *mut u8) {
-        let (parts, is_root) = (self.parts(), self.rank == self.call.root_rank());
-        let RawBuffers { kernel, input, output, .. } = *self.call.memory();
-        let (from, n) = match self.call.operation() {
+        let (parts, is_root) = (self.parts(), self.rank == self.parameter);
+        let RawBuffers { kernel, input, output, .. } = self.memory;
+        let (from, n) = match self.operation {
             Operation::Barrier => return,
             Operation::Broadcast | Operation::Scatter if !is_root => return,
             Operation::Scatter | Operation::AllToAll | Operation::ReduceScatter => {
                 (input, parts.total(self.p))
             }
-            operation if operation.is_in_place() => (output.cast_const(), self.call.unit()),
+            operation if operation.is_in_place() => (output.cast_const(), self.unit),
             _ => (input, parts.range(self.rank).len()),
         };
         // SAFETY: the call's input (`RawBuffers`), which fits (`new`).
@@ -220,10 +227,10 @@ impl<'a> Job<'a> {
     /// - The ranks are in one call, of one operation, root or distance, type and length.
     /// - Their memory stays theirs, and untouched but by this, until this rank has finished.
     pub(crate) unsafe fn work(&self, all: &[*mut u8], scratch: &mut Scratch) {
-        if self.call.operation() == Operation::Barrier {
+        if self.operation == Operation::Barrier {
             return;
         }
-        let kernel = &self.call.memory().kernel;
+        let kernel = &self.memory.kernel;
         let Job { rank, p, stream, .. } = *self;
         if self.is_brief {
             // SAFETY: passed on.
@@ -254,16 +261,16 @@ impl<'a> Job<'a> {
     /// As [`work`](Job::work).
     #[inline(always)]
     unsafe fn take(&self, all: &[*mut u8]) {
-        let (n, root) = (self.call.unit(), self.call.root_rank());
+        let (n, root) = (self.unit, self.parameter);
         let Job { rank, p, .. } = *self;
-        let RawBuffers { kernel, input, output, .. } = *self.call.memory();
+        let RawBuffers { kernel, input, output, .. } = self.memory;
         let parts = self.parts();
         let block = |at: *mut u8, r: usize| at.wrapping_add(parts.range(r).start * kernel.size());
         // SAFETY: the inputs are copies that nobody writes before all ranks have finished; the
         // output is this rank's, has the elements that the operation says (`RawBuffers`), and
         // is no copy.
         unsafe {
-            match self.call.operation() {
+            match self.operation {
                 Operation::Barrier => {}
                 Operation::Broadcast if rank == root => {}
                 Operation::Broadcast => kernel.copy(output, all[root], n),
@@ -289,7 +296,7 @@ impl<'a> Job<'a> {
                     kernel.copy(output, block(all[root], rank), parts.range(rank).len());
                 }
                 Operation::Shift => {
-                    kernel.copy(output, all[(rank + p - self.call.distance()) % p], n);
+                    kernel.copy(output, all[(rank + p - self.parameter) % p], n);
                 }
                 Operation::AllToAllInPlace => unreachable!("not among the started calls"),
             }
@@ -302,8 +309,8 @@ impl<'a> Job<'a> {
     /// As [`work`](Job::work).
     #[inline(always)]
     unsafe fn prefix(&self, all: &[*mut u8]) {
-        let RawBuffers { kernel, output, .. } = *self.call.memory();
-        let n = self.call.unit();
+        let RawBuffers { kernel, output, .. } = self.memory;
+        let n = self.unit;
         // SAFETY: as in `take`.
         unsafe {
             kernel.copy(output, all[0], n);
@@ -316,15 +323,15 @@ impl<'a> Job<'a> {
     /// # Safety
     /// As [`work`](Job::work).
     unsafe fn share(&self, work: &Work<'_>, all: &[*mut u8]) {
-        let (n, root, kernel) = (self.call.unit(), self.call.root_rank(), work.kernel);
+        let (n, root, kernel) = (self.unit, self.parameter, work.kernel);
         let Job { rank, p, .. } = *self;
-        let RawBuffers { input, output, .. } = *self.call.memory();
+        let RawBuffers { input, output, .. } = self.memory;
         let parts = self.parts();
         let block = |at: *mut u8, r: usize| work.at(at, parts.range(r).start);
         // SAFETY: as each part says; what a rank shows is its input, or what it has in place, of
         // as many elements as the operation says.
         unsafe {
-            match self.call.operation() {
+            match self.operation {
                 Operation::Broadcast => direct_move::broadcast_part(work, all, root, n),
                 Operation::Reduce => {
                     let part = crate::dist::chunk(n, rank, p);
@@ -362,8 +369,8 @@ impl<'a> Job<'a> {
                 Operation::Gather => {
                     work.deliver(block(all[root], rank), input, parts.range(rank).len());
                 }
-                Operation::Shift if self.call.distance() == 0 => {}
-                Operation::Shift => direct_move::shift_part(work, all, self.call.distance(), n),
+                Operation::Shift if self.parameter == 0 => {}
+                Operation::Shift => direct_move::shift_part(work, all, self.parameter, n),
                 Operation::Barrier | Operation::AllToAllInPlace => {
                     unreachable!("brief, or not among the started calls")
                 }
@@ -376,7 +383,7 @@ impl<'a> Job<'a> {
     /// # Safety
     /// As [`work`](Job::work), and no block is [unequal](Job::unequal).
     unsafe fn take_pairs(&self, work: &Work<'_>, all: &[*mut u8]) {
-        let Partition::Pairs { recv, .. } = self.call.cut() else { return };
+        let Partition::Pairs { recv, .. } = self.cut else { return };
         let Job { rank, p, .. } = *self;
         for peer in (0..p).map(|d| (rank + d) % p) {
             // SAFETY: passed on. A rank's counts sum to what it shows, and this one's to its
@@ -384,7 +391,7 @@ impl<'a> Job<'a> {
             unsafe {
                 let counts = self.counts_of(all, peer);
                 let from = work.at(all[peer], counts[..rank].iter().sum());
-                let to = work.at(self.call.memory().output, recv[..peer].iter().sum());
+                let to = work.at(self.memory.output, recv[..peer].iter().sum());
                 work.deliver(to, from, counts[rank]);
             }
         }
@@ -395,11 +402,11 @@ impl<'a> Job<'a> {
     /// # Safety
     /// They have, so the memory is this rank's again.
     pub(crate) unsafe fn end(&self) {
-        let RawBuffers { ref kernel, input, output, .. } = *self.call.memory();
-        let is_first = self.call.operation() == Operation::ExclusiveScan && self.rank == 0;
+        let RawBuffers { ref kernel, input, output, .. } = self.memory;
+        let is_first = self.operation == Operation::ExclusiveScan && self.rank == 0;
         if is_first && !self.is_brief && !input.is_null() {
             // SAFETY: the identity, and the vector (`RawBuffers`).
-            unsafe { kernel.fill(output, input, self.call.unit()) };
+            unsafe { kernel.fill(output, input, self.unit) };
         }
     }
 }

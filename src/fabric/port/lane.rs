@@ -9,10 +9,10 @@ use super::super::rank_place::RankPlace;
 #[cfg(not(loom))]
 use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
-use super::{Peer, Port, StartedCall, Stop};
+use super::{Port, StartedCall, Stop};
 use crate::error::CallSite;
-use crate::mailbox::{Board, LANES, Notice};
-use crate::sync::fetch;
+use crate::mailbox::{Board, LANES, LaneRow, Notice};
+use crate::sync::{fetch, fetch_to_write};
 use crate::wait::Wait;
 use std::panic::Location;
 
@@ -134,7 +134,7 @@ impl Port {
         Ok(())
     }
 
-    /// Starts the call `begun`, of `len` elements, on the lane that was claimed: shows the memory
+    /// Starts the call `begun` on the lane that was claimed: shows the memory
     /// `at`, and what `fill` writes to the room beside the notice. Who sleeps until then is to be
     /// [told](Port::tell).
     ///
@@ -144,21 +144,30 @@ impl Port {
     pub(crate) unsafe fn start(
         &mut self,
         begun: StartedCall,
-        len: usize,
         at: *mut u8,
         fill: impl FnOnce(*mut u8),
-    ) -> LaneProgress {
+    ) {
         let (number, header) = (self.requests, self.header(PayloadKind::SLICE));
         let line = std::ptr::from_ref(begun.at).cast_mut().cast();
-        let notice = Notice { header, a: at, b: line, len };
-        let board = self.lane_end().board(self.rank, number).expect("made when it was claimed");
+        let notice = Notice { header, a: at, b: line, len: begun.params.len };
+        let board = self.lane_end().board(self.rank, number);
         // SAFETY: this is the owner, and by the contract nobody reads the board now.
         unsafe {
             board.write_brief(fill);
             board.show(number, notice);
         }
+        // The lines that are written two calls on, from the peers that have read there.
+        if cfg!(not(loom)) {
+            let next = self.lane_end().board(self.rank, number + 2);
+            fetch_to_write(std::ptr::from_ref(next).cast(), 1);
+        }
         self.log_call(begun);
-        LaneProgress { number, ..LaneProgress::NONE }
+    }
+
+    /// Of the call that starts on the lane that was claimed.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn lane_progress(&self) -> LaneProgress {
+        LaneProgress { number: self.requests, ..LaneProgress::NONE }
     }
 
     /// Where this rank may copy the input of the call that starts on the lane that was claimed.
@@ -170,8 +179,11 @@ impl Port {
     /// Wakes all who sleep until this rank, or any, publishes something for a request.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn tell(&self) {
-        let (before, rest) = self.peers.split_at(self.rank);
-        before.iter().chain(&rest[1..]).for_each(Peer::wake_for_any);
+        for (rank, peer) in self.peers.iter().enumerate() {
+            if rank != self.rank {
+                peer.wake_for_any();
+            }
+        }
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -187,8 +199,14 @@ impl<'a> LaneEnd<'a> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn board(self, rank: usize, number: u64) -> Option<&'a Board> {
-        self.fabric.lanes().board(rank, number)
+    fn row(self, rank: usize) -> Option<&'a LaneRow> {
+        self.fabric.lanes().row(rank)
+    }
+
+    /// The board of a rank that has started request `number`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn board(self, rank: usize, number: u64) -> &'a Board {
+        self.row(rank).expect("it has begun").board(number)
     }
 
     /// The rank `distance` places further.
@@ -203,16 +221,18 @@ impl LaneProgress {
     /// Whether all ranks have started the call.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn have_all_begun(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
+        let Some(mine) = own.row(own.rank) else { return Ok(false) };
         while self.begun < own.fabric.size() {
             let peer = own.peer(self.begun);
-            let Some(board) = own.board(peer, self.number) else { return Ok(false) };
+            let Some(theirs) = own.row(peer) else { return Ok(false) };
+            let board = theirs.board(self.number);
             if board.look() < self.number {
                 return Ok(false);
             }
-            // SAFETY: this rank is in the request, has seen its number, and has not finished it.
-            // (No peer shows a later one there before that.)
-            let there = unsafe { board.notice() };
-            let here = self.own_notice(own);
+            // SAFETY: this rank alone writes the one, and nothing else before the call is complete.
+            // It is in the request, has seen the number of the other, and has not finished it. (No
+            // peer shows a later one there before that.)
+            let (here, there) = unsafe { (mine.board(self.number).notice(), board.notice()) };
             let agrees = there.len == here.len
                 && Fingerprint(here.header.check).agrees(Fingerprint(there.header.check))
                 && signature(&here).agrees(there.header.sig);
@@ -222,12 +242,8 @@ impl LaneProgress {
             self.begun += 1;
             // Where this rank has shown the next call the peer has, too, as a rule.
             let next = self.number + 1;
-            if cfg!(not(loom))
-                && let (Some(mine), Some(theirs)) =
-                    (own.board(own.rank, next), own.board(peer, next))
-                && mine.look() == next
-            {
-                fetch(std::ptr::from_ref(theirs).cast());
+            if cfg!(not(loom)) && mine.board(next).look() == next {
+                fetch(std::ptr::from_ref(theirs.board(next)).cast());
             }
         }
         Ok(true)
@@ -236,7 +252,7 @@ impl LaneProgress {
     /// What this rank has shown.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn own_notice(&self, own: LaneEnd<'_>) -> Notice {
-        let board = own.board(own.rank, self.number).expect("it has begun");
+        let board = own.board(own.rank, self.number);
         // SAFETY: this rank alone writes it, and nothing else before the call is complete.
         unsafe { board.notice() }
     }
@@ -247,7 +263,7 @@ impl LaneProgress {
     /// [All have begun](LaneProgress::have_all_begun), and this rank has not finished.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, beside: bool, rank: usize) -> *mut u8 {
-        let board = own.board(rank, self.number).expect("it has begun");
+        let board = own.board(rank, self.number);
         // SAFETY: passed on.
         unsafe { if beside { board.brief() } else { board.notice().a } }
     }
@@ -278,11 +294,16 @@ impl LaneProgress {
         own: LaneEnd<'_>,
         (peer, expected, got): (usize, usize, usize),
     ) -> Box<Disagreement> {
-        let board = own.board(peer, self.number).expect("it has begun");
+        let board = own.board(peer, self.number);
         // SAFETY: passed on.
         let there = unsafe { board.notice() };
         let what = format!("message length: expected {expected}, got {got}");
         differs(self.own_notice(own), (peer, there), what)
+    }
+
+    /// What was called, which has begun.
+    pub(crate) fn sig(&self, at: &RankPlace) -> &'static Signature {
+        signature(&self.own_notice(LaneEnd::of(at)))
     }
 
     /// Makes this the call in progress of `port`, for errors.

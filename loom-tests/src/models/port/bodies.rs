@@ -506,9 +506,9 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneProgress {
     let fill = |room: *mut u8| unsafe { room.cast::<u64>().write(value) };
     // SAFETY: the lane was claimed just now; the cell is there until all have finished, or loom
     // reports it.
-    let progress = unsafe { port.start(begun, 1, at, fill) };
+    unsafe { port.start(begun, at, fill) };
     port.tell();
-    progress
+    port.lane_progress()
 }
 
 /// Completes call `n`: takes the peer's copy; or what is in its cell, and waits until it has taken

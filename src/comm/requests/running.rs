@@ -1,0 +1,81 @@
+//! What any started call does, whichever call of its thread goes on with it.
+
+use crate::exec::board::started::WorkDesk;
+use crate::fabric::{
+    CommState, Disagreement, Envelope, Owed, Place, Port, RankPlace, Signature, Ticket,
+};
+use crate::sync::Arc;
+use std::any::Any;
+
+/// Why a request cannot be completed.
+pub(crate) enum Failure {
+    /// A peer has started another call than this rank of the communicator, in the run.
+    Disagrees(Box<Disagreement>),
+    /// An operator has panicked.
+    Panicked(Box<dyn Any + Send>),
+    /// The run is over.
+    Over,
+}
+
+/// A communicator, a rank there, and a run.
+pub(crate) type Whose = (Arc<CommState>, usize, u64);
+
+/// A call that was started: it goes on wherever its rank waits, and owes its peers that it does.
+/// `at` is the rank's place in the communicator.
+pub(crate) trait Running {
+    /// Goes on as far as it can without waiting; whether it is complete. Not called again once it
+    /// is, or has failed.
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
+
+    /// What peers may wait for of it, from its start on.
+    fn owed(&self) -> Owed {
+        Owed::Nothing
+    }
+
+    /// Whether peers may still wait that this rank publishes something for it.
+    fn owes(&self) -> bool;
+
+    /// Where the rank can wait until this may go on.
+    fn place(&self, at: &RankPlace) -> Place;
+
+    /// The rank that is awaited there.
+    fn awaited(&self, at: &RankPlace) -> usize;
+
+    /// That rank, if it has left: it never comes.
+    fn left(&self, at: &RankPlace) -> Option<usize>;
+
+    /// Makes this the call in progress of its port, for errors.
+    fn blame(&self, port: &mut Port);
+
+    /// What was called.
+    fn sig(&self, at: &RankPlace) -> &'static Signature;
+
+    /// The rank that has completed it, if that was not known before.
+    fn source(&self, _at: &RankPlace) -> Option<usize> {
+        None
+    }
+
+    /// Of an early receive that is set up: what has come, or the ticket that it is posted with.
+    fn settle(&mut self, _: Result<Envelope, Arc<Ticket>>) {}
+
+    /// Waits, after the rank has [given up](RankPlace::give_up), until nobody touches its memory.
+    fn quiesce(&self, at: &RankPlace);
+}
+
+/// A running call, and what its request gives.
+pub(crate) trait Underway {
+    fn running(&self) -> &dyn Running;
+
+    fn running_mut(&mut self) -> &mut dyn Running;
+
+    /// As [`Running::advance`].
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        self.running_mut().advance(desk)
+    }
+
+    /// Hands its result out.
+    ///
+    /// # Safety
+    /// It is complete, and there is room for what its kind of request gives at `to`.
+    unsafe fn give(self: Box<Self>, to: *mut u8);
+}
