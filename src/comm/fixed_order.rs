@@ -103,7 +103,10 @@ impl Comm {
             _ => None,
         };
         match way {
-            Some(Way::Direct) => drop(self.carry_out_around(call, || ())),
+            Some(Way::Direct) => {
+                let call = call.on_bytes(self.rank(), self.size());
+                let _: Option<()> = self.carry_out_around(&call, || ());
+            }
             Some(Way::Moved) => self.carry_out_moved(call),
             None => (),
         }
@@ -186,7 +189,7 @@ impl Comm {
         buf.copy_from_slice(&parts[..buf.len()]);
     }
 
-    /// An all-gather or all-to-all of blocks of `m` elements.
+    /// An all-gather or all-to-all of blocks of `m` elements, by the topology.
     fn carry<T: Element>(
         &mut self,
         call: &Call<'_>,
@@ -196,7 +199,9 @@ impl Comm {
         to: &mut [T],
     ) {
         let call = Call::new(operation, call.sig(), call.at(), Partition::Equal(m));
-        self.carry_out(call.moving(Buffers::Apart(from, to)));
+        let call = call.moving(Buffers::Apart(from, to));
+        // A topology is forced, so no call of a few bytes has a route of its own.
+        self.carry_on(&call.on_bytes(self.port.rank(), self.port.size()));
     }
 }
 

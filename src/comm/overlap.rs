@@ -9,8 +9,8 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::board::ordered;
-use crate::exec::{Buffers, Call, Partition, Slices, flat};
-use crate::fabric::{CallTransport, Digest, PayloadKind, Signature, reduction};
+use crate::exec::{Buffers, Call, Partition, RawBuffers, flat};
+use crate::fabric::{CallTransport, Digest, Signature, reduction};
 use crate::op::{Operator, Sum};
 use crate::schedule::{Algorithm, Operation};
 use std::panic::Location;
@@ -142,7 +142,8 @@ impl Comm {
         }
         let sig = const { &Signature::combining::<T, O>("all_reduce_while", O::NAME, "") };
         let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(buf.len()));
-        match self.carry_out_around(call.combining(Buffers::InPlace(buf), &op), work) {
+        let call = call.combining(Buffers::InPlace(buf), &op).on_bytes(self.rank(), self.size());
+        match self.carry_out_around(&call, work) {
             Some(r) => r,
             None => self.nothing_to_return(),
         }
@@ -150,15 +151,12 @@ impl Comm {
 
     /// A reduction in the order of the tree, with work in between. None if the call
     /// was refused while a panic unwinds.
-    #[inline]
-    pub(super) fn carry_out_around<'a, T: Element, O: Operator<T>, R>(
+    pub(super) fn carry_out_around<R>(
         &mut self,
-        call: Call<'a, Slices<'a, T, O>>,
+        call: &Call<'_, RawBuffers<'_>>,
         work: impl FnOnce() -> R,
     ) -> Option<R> {
-        let flat = call.operation() == Operation::AllReduce
-            && call.input_bytes() <= PayloadKind::BRIEF
-            && self.size() <= flat::RANKS;
+        let flat = call.operation() == Operation::AllReduce && flat::fits(call, self.size());
         let (algorithm, transport) = match call.operation() {
             _ if flat => (Algorithm::AR_ANY, CallTransport::Messages),
             Operation::AllReduce => (Algorithm::AR_FUSED, CallTransport::Boards),
@@ -168,10 +166,9 @@ impl Comm {
             call.params(algorithm, transport, self.step_fingerprint.unwrap_or(Digest::NONE));
         let begun = self.begin_compared(call.sig(), call.at(), params)?;
         let result = if flat {
-            flat::run(&mut self.port, &mut self.work, begun, call, work)
+            flat::run(&mut self.port, begun, call, work)
         } else {
-            let call = call.on_bytes(self.rank(), self.size());
-            let result = ordered::run(&mut self.port, &mut self.work, begun, &call, work);
+            let result = ordered::run(&mut self.port, &mut self.work, begun, call, work);
             self.port.record_end();
             result
         };
@@ -221,7 +218,9 @@ impl Comm {
         }
         // Nothing is combined, but everybody hears of everybody.
         let call = Call::new(Operation::AllReduce, &SIG, Location::caller(), Partition::Vector(1));
-        match self.carry_out_around(call.combining(Buffers::InPlace(&mut [()]), &Nothing), work) {
+        let mut nothing = [()];
+        let call = call.combining(Buffers::InPlace(&mut nothing), &Nothing);
+        match self.carry_out_around(&call.on_bytes(self.rank(), self.size()), work) {
             Some(r) => r,
             None => self.nothing_to_return(),
         }

@@ -1,12 +1,10 @@
 //! Every rank sends a few bytes to every other, and combines all of them by the tree of
 //! `Order::Fixed`. Peers need nothing else from this rank, so it may work after it has sent.
 
-use super::Workspace;
-use super::call::{Buffers, Call, Slices};
-use crate::element::Element;
+use super::board::ordered::reduce_brief;
+use super::call::{Call, RawBuffers};
 use crate::fabric::{Guard, PayloadKind, Port, StartedCall, Stop};
-use crate::op::Operator;
-use crate::order::by_tree;
+use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use std::mem::MaybeUninit;
 
 /// Ranks up to which everybody posts to everybody what fits the mailbox's line:
@@ -16,38 +14,45 @@ use std::mem::MaybeUninit;
 /// microseconds).
 pub(crate) const RANKS: usize = 64;
 
-/// What a peer has sent.
+/// A rank's elements.
 #[derive(Clone, Copy)]
-struct InlineBuffer([MaybeUninit<u8>; PayloadKind::BRIEF]);
+#[repr(align(16))]
+struct Line([MaybeUninit<u8>; PayloadKind::BRIEF]);
 
-/// All-reduce of a value that fits the mailbox's line, among at most [`RANKS`]
-/// ranks: everybody sends its own to all, and combines all by the tree.
-#[inline]
-pub(crate) fn run<'a, T: Element, O: Operator<T>, R>(
+const _: () = assert!(align_of::<Line>() == BRIEF_ALIGN && PayloadKind::BRIEF <= BRIEF_ROOM);
+
+/// Whether the elements of a call fit the lines, on a communicator of so many ranks.
+pub(crate) fn fits(call: &Call<'_, RawBuffers<'_>>, ranks: usize) -> bool {
+    let kernel = call.memory().kernel;
+    let bytes = call.unit().saturating_mul(kernel.size());
+    bytes <= PayloadKind::BRIEF && kernel.align() <= BRIEF_ALIGN && ranks <= RANKS
+}
+
+/// All-reduce of what [fits](fits): everybody sends its own to all, and combines all by the tree.
+pub(crate) fn run<R>(
     port: &mut Port,
-    _: &mut Workspace,
     begun: StartedCall,
-    call: Call<'a, Slices<'a, T, O>>,
+    call: &Call<'_, RawBuffers<'_>>,
     work: impl FnOnce() -> R,
 ) -> Result<R, Stop> {
     port.log_call(begun);
-    let (Buffers::InPlace(buf), op) = call.into_buffers() else {
-        unreachable!("an all-reduce is in place")
-    };
-    let (rank, p) = (port.rank(), port.size());
-    let bytes = size_of_val(buf);
+    let RawBuffers { kernel, output, .. } = *call.memory();
+    let (rank, p, n) = (port.rank(), port.size(), call.unit());
+    let bytes = n * kernel.size();
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     // Each begins with its successor, so that not all write to one rank.
     let peers = (1..p).map(|d| if rank + d < p { rank + d } else { rank + d - p });
     for peer in peers.clone() {
         port.post_copy(peer, bytes, 1, |body| {
-            // SAFETY: there is room for `bytes` bytes.
-            unsafe { std::ptr::copy_nonoverlapping(buf.as_ptr().cast(), body, bytes) }
+            // SAFETY: there is room for `bytes` bytes; the vector is the call's (`RawBuffers`).
+            unsafe { std::ptr::copy_nonoverlapping(output.cast_const(), body, bytes) }
         })?;
     }
     let result = work();
-    let mut lines = [InlineBuffer([const { MaybeUninit::uninit() }; PayloadKind::BRIEF]); RANKS];
+    let mut lines = [Line([const { MaybeUninit::uninit() }; PayloadKind::BRIEF]); RANKS];
+    // SAFETY: the vector is the call's, and fits a line.
+    unsafe { std::ptr::copy_nonoverlapping(output, lines[rank].0.as_mut_ptr().cast(), bytes) };
     for peer in peers {
         let line = &mut lines[peer];
         port.take_copy(peer, bytes, 1, |body| {
@@ -55,16 +60,10 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>, R>(
             unsafe { std::ptr::copy_nonoverlapping(body, line.0.as_mut_ptr().cast(), bytes) }
         })?;
     }
-    for (i, own) in buf.iter_mut().enumerate() {
-        let mine = *own;
-        let operand = |r: usize| match r {
-            r if r == rank => mine,
-            // SAFETY: rank r sent as many elements of the same type
-            // (fingerprint and kind agree); a line is not aligned for them.
-            r => unsafe { lines[r].0.as_ptr().cast::<T>().add(i).read_unaligned() },
-        };
-        *own = by_tree(0, p, &mut { operand }, &mut |a, b| op.combine(a, b));
-    }
+    let all = lines.each_mut().map(|line| line.0.as_mut_ptr().cast::<u8>());
+    // SAFETY: each rank has sent as many elements of the same type (fingerprint and kind agree),
+    // which fit a line; the vector is none of the lines.
+    unsafe { reduce_brief(kernel, &all[..p], 0..n, output) };
     guard.disarm();
     Ok(result)
 }

@@ -219,7 +219,7 @@ pub(super) unsafe fn reduce_part(
 ///   [`BRIEF_ROOM`] bytes and the alignment [`BRIEF_ALIGN`] at most, and nobody writes them.
 /// - `to` is valid for writes of these elements, and overlaps no input.
 #[inline(always)]
-pub(super) unsafe fn reduce_brief(
+pub(in crate::exec) unsafe fn reduce_brief(
     kernel: Kernel<'_>,
     all: &[*mut u8],
     part: Range<usize>,
