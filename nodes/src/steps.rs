@@ -109,8 +109,22 @@ impl<'s> Steps<'s> {
     }
 
     fn end(&mut self, error: Error) -> ! {
-        self.job.fail(&error.to_string());
+        if !self.job.fails_first(&error.to_string()) {
+            // That may follow from the failure of another rank here, which is the one to be told.
+            self.await_cause();
+        }
         raw::end_run(self.comm, error)
+    }
+
+    /// Why the run has ended, once the rank that has failed has said so: it is about to.
+    fn await_cause(&mut self) -> Option<String> {
+        let since = Instant::now();
+        let mut cause = raw::cause(self.comm);
+        while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
+            std::thread::yield_now();
+            cause = raw::cause(self.comm);
+        }
+        cause
     }
 
     pub(crate) fn check_rank(&mut self, what: &str, rank: usize) {
@@ -149,13 +163,7 @@ impl<'s> Steps<'s> {
     /// dropped then may end the job without a word.
     pub(crate) fn heard<R>(&mut self, wait: impl FnOnce(&mut Self) -> R) -> R {
         catch_unwind(AssertUnwindSafe(|| wait(self))).unwrap_or_else(|payload| {
-            // Whoever has failed is about to say why.
-            let since = Instant::now();
-            let mut cause = raw::cause(self.comm);
-            while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
-                std::thread::yield_now();
-                cause = raw::cause(self.comm);
-            }
+            let cause = self.await_cause();
             self.job.fail(&cause.unwrap_or_else(|| "a rank has failed".to_string()));
             resume_unwind(payload)
         })

@@ -4,6 +4,7 @@
 mod battery;
 mod memory;
 mod misuse;
+mod random;
 
 use phalanx::{Error, Team, op};
 use phalanx_nodes::NodeComm;
@@ -436,6 +437,25 @@ fn faces_of_neighbours_that_differ() {
         }));
         let is_told = |e: &String| e.contains("message") || e.contains("face across dimension 0");
         assert!(errors.iter().any(is_told), "{odd}: {errors:?}");
+    }
+}
+
+/// Ranks that exchange different numbers of fields.
+#[test]
+fn numbers_of_fields_that_differ() {
+    for (threads, odd) in [([2, 1], 0), ([2, 1], 1), ([2, 1], 2), ([1, 2], 1)] {
+        for more in [false, true] {
+            let errors = causes(run_on(&threads, false, Some(Duration::from_secs(20)), |comm| {
+                let halo = phalanx::dist::Halo::new(&[2], 1);
+                let fields = 2 + usize::from((comm.rank() == odd) == more);
+                let mut fields = vec![vec![comm.rank(); halo.len()]; fields];
+                let mut fields: Vec<_> = fields.iter_mut().map(|it| &mut it[..]).collect();
+                comm.cart(&[3], &[false]).exchange_halos(&mut fields, &halo);
+            }));
+            let line = "exchange_halos at nodes/tests/across/main.rs:";
+            let is_told = |e: &String| e.contains("length of rank") && e.contains(line);
+            assert!(errors.iter().any(is_told), "{threads:?}, {odd}, {more}: {errors:?}");
+        }
     }
 }
 

@@ -38,13 +38,12 @@ fn an_operator_that_is_not_what_it_says() {
 
 /// Cells of a face: more bytes than are copied by the sender.
 const WIDTH: usize = 400;
-/// Bytes of the message that a face is packed into; nothing else here is as long.
-const MESSAGE: usize = 8 + WIDTH * size_of::<u64>();
+/// Bytes that a face is packed into; nothing else here is as long.
+const MESSAGE: usize = WIDTH * size_of::<u64>();
 /// What is in such a message when it has been freed.
 const FOREIGN: u64 = 0xdead_dead_dead_dead;
 
-/// Overwrites the messages of faces as they are freed, but for their first word, which tells shapes
-/// apart: whoever reads one after that does not go unnoticed.
+/// Overwrites packed faces as they are freed: whoever reads one after that does not go unnoticed.
 struct Canaries;
 
 // SAFETY: the system's, but for what is never given back.
@@ -59,7 +58,7 @@ unsafe impl GlobalAlloc for Canaries {
             // SAFETY: the caller's promise.
             return unsafe { System.dealloc(at, layout) };
         }
-        for i in 1..=WIDTH {
+        for i in 0..WIDTH {
             // SAFETY: within the memory, which is not the owner's any more, and stays.
             unsafe { at.cast::<u64>().add(i).write_volatile(FOREIGN) };
         }
