@@ -10,7 +10,7 @@ use crate::layout::NodeLayout;
 use crate::net::{Net, NetFold, NetNumber, Pending, Transfer};
 use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
-use phalanx::{Comm, Element, Error, Order, raw};
+use phalanx::{CallSite, Comm, Element, Error, Order, raw};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -314,10 +314,8 @@ impl<'s> Steps<'s> {
     #[cold]
     fn disagree(&mut self, _second: Option<Box<dyn Pending>>) -> ! {
         let (nodes, node) = (self.nodes(), self.node());
-        let said = self.call.site().to_string();
-        let mut mine = vec![0u8; WORDS];
-        let n = said.len().min(WORDS);
-        mine[..n].copy_from_slice(&said.as_bytes()[..n]);
+        let mut mine = self.words().into_bytes();
+        mine.resize(WORDS, 0);
         let mut all = vec![mine.clone(); nodes];
         // By messages: a node whose call has a transfer has started that already, and
         // collective transfers would meet it on the others.
@@ -347,6 +345,19 @@ impl<'s> Steps<'s> {
         };
         // (The other transfer is dropped behind that: it may write until the job has ended.)
         self.fail(&what)
+    }
+
+    /// The call in words, no more than [`WORDS`]: of a type with a long name less of that, as the
+    /// line is what is looked for.
+    fn words(&self) -> String {
+        let CallSite { mut call, at } = self.call.site();
+        let at = format!(" at {at}");
+        let mut end = call.len().min(WORDS.saturating_sub(at.len()));
+        while !call.is_char_boundary(end) {
+            end -= 1;
+        }
+        call.truncate(end);
+        call + &at
     }
 
     #[track_caller]

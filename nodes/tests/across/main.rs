@@ -142,6 +142,35 @@ fn nodes_in_different_calls_are_told_so() {
     assert!(errors.iter().any(|e| e.contains("broadcast of 8 u32, from root 0")), "{told}");
 }
 
+/// The line is told however long the element's name is.
+#[test]
+fn elements_with_long_names_in_different_calls() {
+    type Word = std::num::NonZero<u64>;
+    type Long = [(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word); 2];
+    assert!(std::any::type_name::<Long>().len() > 256);
+    let errors = causes(run_on(&[1, 1], false, None, |comm| {
+        let mut x = [[(
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+        ); 2]; 3];
+        let same: Long = x[0];
+        match comm.node() {
+            0 => comm.all_reduce(&mut x, op::commutative(move |_, _| same)),
+            _ => comm.broadcast(&mut x, 0),
+        }
+    }));
+    let lines = |e: &String| e.matches("main.rs:").count() == 3;
+    assert!(errors.iter().all(lines), "{errors:?}");
+}
+
 #[test]
 fn lengths_roots_types_and_early_returns_are_compared_between_nodes() {
     type Case = (&'static str, fn(&mut NodeComm));
