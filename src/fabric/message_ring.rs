@@ -350,21 +350,10 @@ impl<T, R, O> MessageRing<T, R, O> {
         self.taken.store(before + 1, publish(Site::Ack));
     }
 
-    /// Looks at the first message, which stays.
-    ///
-    /// # Safety
-    /// Of those that may take, one at a time; each sees what the one before did.
-    #[inline(always)]
-    pub unsafe fn look<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
-        let awaited = self.awaited();
-        // SAFETY: it is there, and nobody else takes.
-        awaited.has_come().then(|| unsafe { self.read(awaited.number - 1, run) })
-    }
-
     /// Takes the first message.
     ///
     /// # Safety
-    /// As [`look`](MessageRing::look).
+    /// Of those that may take, one at a time; each sees what the one before did.
     #[inline(always)]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
         // SAFETY: passed on.
@@ -374,7 +363,7 @@ impl<T, R, O> MessageRing<T, R, O> {
     /// The same, unless `run` gives nothing: then the message stays.
     ///
     /// # Safety
-    /// As [`look`](MessageRing::look).
+    /// As [`take`](MessageRing::take).
     #[inline(always)]
     pub unsafe fn take_if<U>(
         &self,
