@@ -328,7 +328,8 @@ struct Swap<'s, 'g, T> {
 impl<T: Element> Swap<'_, '_, T> {
     /// What a face's ends agree about.
     fn label(&self, dim: usize) -> Label {
-        let (halo, mut h) = (self.halo, DefaultHasher::new());
+        let (grid, halo, mut h) = (self.grid, self.halo, DefaultHasher::new());
+        (grid.dims(), grid.periodic()).hash(&mut h);
         let cells = (0..halo.dimensions()).filter(|&d| d != dim).map(|d| halo.extents()[d]);
         (cells.collect::<Vec<_>>(), halo.widths(), halo.corners(), dim).hash(&mut h);
         Label { digest: self.steps.call.message_digest("face", 0), word: h.finish() }
@@ -405,10 +406,10 @@ impl<T: Element> Swap<'_, '_, T> {
                 }
             };
             if let Err(origin) = fits {
-                let halo = self.halo;
+                let (halo, grid) = (self.halo, self.grid);
                 self.steps.fail(&format!(
-                    "rank {peer}: face across dimension {dim}: expected that of {halo:?}, got \
-                     another of {origin}"
+                    "rank {peer}: face across dimension {dim}: expected that of {halo:?} on \
+                     {grid}, got another of {origin}"
                 ));
             }
             self.unpack(fields, dim, sides, &cells);
