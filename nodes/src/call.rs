@@ -64,9 +64,8 @@ impl<'c> NodeCall<'c> {
         [&[parameter, self.len], self.counts.unwrap_or(&[]), &[h.finish() as usize]].concat()
     }
 
-    /// All of it, and `more`, in 128 bits. Nodes run the same program (that is compared when a job
-    /// begins), so the `TypeId`s of element and operator, themselves such hashes, are the same on
-    /// all.
+    /// All of it, and `more`, in 128 bits. Nodes run the same program (`Net`), so the `TypeId`s of
+    /// element and operator, themselves such hashes, are the same on all.
     pub(crate) fn digest(&self, more: impl Hash) -> [u64; 2] {
         [0u64, 1].map(|seed| {
             // SipHash with constant keys.
@@ -99,6 +98,10 @@ impl<'c> NodeCall<'c> {
             words += &format!(", {what} {parameter}");
         }
         words
+    }
+
+    pub(crate) fn at(&self) -> &'static Location<'static> {
+        self.at
     }
 
     pub(crate) fn site(&self) -> CallSite {

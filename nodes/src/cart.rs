@@ -5,6 +5,7 @@ use crate::call::NodeCall;
 use crate::layout::Lengths;
 use crate::messages::{Label, Underway};
 use crate::node_comm::NodeComm;
+use crate::origin::Origin;
 use crate::steps::Steps;
 use phalanx::dist::Halo;
 use phalanx::raw::{FieldPart, fitting_fields, whole_field};
@@ -327,7 +328,8 @@ struct Swap<'s, 'g, T> {
 impl<T: Element> Swap<'_, '_, T> {
     /// What a face's ends agree about.
     fn label(&self, dim: usize) -> Label {
-        let (halo, mut h) = (self.halo, DefaultHasher::new());
+        let (grid, halo, mut h) = (self.grid, self.halo, DefaultHasher::new());
+        (grid.dims(), grid.periodic()).hash(&mut h);
         let cells = (0..halo.dimensions()).filter(|&d| d != dim).map(|d| halo.extents()[d]);
         (cells.collect::<Vec<_>>(), halo.widths(), halo.corners(), dim).hash(&mut h);
         Label { digest: self.steps.call.message_digest("face", 0), word: h.finish() }
@@ -374,7 +376,10 @@ impl<T: Element> Swap<'_, '_, T> {
             let Some(peer) = peer.filter(is_other) else { continue };
             let cells = self.pack(fields, dim, sides);
             match self.steps.place_here(peer) {
-                Some(to) => self.steps.comm.send_owned((label.word, cells), to, FACES),
+                Some(to) => {
+                    let origin = Origin::of(&self.steps.call);
+                    self.steps.comm.send_owned((label.word, origin, cells), to, FACES);
+                }
                 None => {
                     // SAFETY: kept beside what reads it, which is dropped first.
                     let underway = unsafe { self.steps.post(peer, &cells, label) };
@@ -393,26 +398,43 @@ impl<T: Element> Swap<'_, '_, T> {
             let mut cells = self.pack(fields, dim, sides);
             let fits = match self.steps.place_here(peer) {
                 // The own outermost cells.
-                _ if peer == rank => true,
-                Some(from) => {
-                    let word;
-                    ((word, cells), _) = self.steps.comm.recv_owned::<(u64, Vec<T>)>(from, FACES);
-                    word == label.word
-                }
+                _ if peer == rank => Ok(()),
+                Some(from) => self.take_here(from, peer, &mut cells, label),
                 None => {
                     let underway = self.steps.begin_take(peer);
                     self.steps.take(underway, peer, &mut cells, label)
                 }
             };
-            if !fits {
-                let halo = self.halo;
+            if let Err(origin) = fits {
+                let (halo, grid) = (self.halo, self.grid);
                 self.steps.fail(&format!(
-                    "rank {peer}: face across dimension {dim}: expected that of {halo:?}, got \
-                     another"
+                    "rank {peer}: face across dimension {dim}: expected that of {halo:?} on \
+                     {grid}, got another of {origin}"
                 ));
             }
             self.unpack(fields, dim, sides, &cells);
         }
+    }
+
+    /// Receives what a rank of this node has packed, as [`Steps::take`].
+    #[track_caller]
+    fn take_here(
+        &mut self,
+        from: usize,
+        peer: usize,
+        cells: &mut Vec<T>,
+        label: Label,
+    ) -> Result<(), Origin> {
+        let comm = &mut self.steps.comm;
+        let ((word, origin, came), _) = comm.recv_owned::<(u64, Origin, Vec<T>)>(from, FACES);
+        if word != label.word {
+            return Err(origin);
+        }
+        if came.len() != cells.len() {
+            self.steps.fail_for_length(peer, (cells.len(), came.len() as u64), origin);
+        }
+        *cells = came;
+        Ok(())
     }
 
     fn finish(mut self) {

@@ -40,6 +40,7 @@ mod node_comm;
 mod node_group;
 mod node_job;
 mod number;
+mod origin;
 mod reductions;
 mod run;
 mod split;

@@ -1,9 +1,9 @@
 //! Messages between ranks of several nodes: on one node by its communicator, between nodes by the
 //! network, in the thread of the sender or receiver.
 //!
-//! A message to another node begins with a header (digest, length); up to [`EAGER`] bytes travel
-//! with it, more follow under the same tag, into the receiver's buffer. A tag names both threads,
-//! so that each pair has its order.
+//! A message to another node begins with a header (digest, length, line); up to [`EAGER`] bytes
+//! travel with it, more follow under the same tag, into the receiver's buffer. A tag names both
+//! threads, so that each pair has its order.
 //!
 //! What goes by the network is started first and waited for last. So a rank that waits for one of
 //! its own node, which is in such a call, too, never waits for the network by that.
@@ -11,6 +11,7 @@
 use crate::call::NodeCall;
 use crate::net::{Pending, Transfer};
 use crate::node_comm::NodeComm;
+use crate::origin::Origin;
 use crate::steps::Steps;
 use phalanx::Element;
 use std::mem::MaybeUninit;
@@ -27,12 +28,13 @@ struct First {
     size: u64,
     /// What the receiver compares by itself.
     word: u64,
-    _rest: u64,
+    /// For errors.
+    origin: Origin,
     body: [MaybeUninit<u8>; EAGER],
 }
 
 /// Bytes before the body.
-const HEADER: usize = 48;
+const HEADER: usize = 144;
 const _: () = assert!(size_of::<First>() == HEADER + EAGER);
 
 /// What a message's ends agree about but for its length.
@@ -75,7 +77,8 @@ impl Steps<'_> {
         let ((to, _), tag) = (self.layout().place(peer), self.tag(self.group.rank, peer));
         let (elements, bytes) = (data.len() as u64, size_of_val(data));
         let (size, body) = (size_of::<T>() as u64, [MaybeUninit::uninit(); EAGER]);
-        let mut first = Box::new(First { digest, elements, size, word, _rest: 0, body });
+        let origin = Origin::of(&self.call);
+        let mut first = Box::new(First { digest, elements, size, word, origin, body });
         let inline = if bytes <= EAGER { bytes } else { 0 };
         // SAFETY: there is room for so many bytes.
         unsafe {
@@ -100,7 +103,8 @@ impl Steps<'_> {
     pub(crate) fn begin_take(&mut self, peer: usize) -> Underway {
         let ((from, _), tag) = (self.layout().place(peer), self.tag(peer, self.group.rank));
         let (digest, body) = ([0; 2], [MaybeUninit::uninit(); EAGER]);
-        let mut first = Box::new(First { digest, elements: 0, size: 0, word: 0, _rest: 0, body });
+        let origin = Origin::NONE;
+        let mut first = Box::new(First { digest, elements: 0, size: 0, word: 0, origin, body });
         let at = std::ptr::from_mut(&mut *first).cast();
         // SAFETY: kept beside the transfer.
         let pending = unsafe {
@@ -109,24 +113,25 @@ impl Steps<'_> {
         Underway { pending, first: Some(first) }
     }
 
-    /// Receives what `post` sends; whether its word is the label's.
+    /// Receives what `post` sends; where it comes from, if its word is not the label's.
     pub(crate) fn take<T: Element>(
         &mut self,
         underway: Underway,
         peer: usize,
         data: &mut [T],
         label: Label,
-    ) -> bool {
+    ) -> Result<(), Origin> {
         let Underway { pending, first } = underway;
         self.wait(pending);
         let first = first.expect("a message begins with a header");
+        let origin = first.origin;
         if first.digest != label.digest {
-            self.fail(&format!("rank {peer} has sent another element type, or in another call"));
+            let what = "has sent another element type, or in another call";
+            self.fail(&format!("rank {peer} {what}: {origin}"));
         }
         let n = data.len();
         if (first.elements, first.size) != (n as u64, size_of::<T>() as u64) {
-            let got = first.elements;
-            self.fail(&format!("length of rank {peer}'s message: expected {n}, got {got}"));
+            self.fail_for_length(peer, (n, first.elements), origin);
         }
         let (bytes, at) = (size_of_val(data), data.as_mut_ptr().cast());
         if bytes <= EAGER {
@@ -139,7 +144,19 @@ impl Steps<'_> {
             self.wait(pending);
         }
         self.job.balance.fetch_sub(1, Relaxed);
-        first.word == label.word
+        if first.word == label.word { Ok(()) } else { Err(origin) }
+    }
+
+    /// Ends the run: a message has another length than is expected.
+    #[cold]
+    pub(crate) fn fail_for_length(
+        &mut self,
+        peer: usize,
+        (expected, got): (usize, u64),
+        from: Origin,
+    ) -> ! {
+        let what = format!("expected {expected}, got {got}, of {from}");
+        self.fail(&format!("length of rank {peer}'s message: {what}"))
     }
 
     /// Waits until what was posted is on its way.
@@ -181,7 +198,8 @@ impl Steps<'_> {
                 }
                 match (from, taking) {
                     (Some((peer, _, room)), Some(taking)) => {
-                        self.take(taking, peer, room, label);
+                        // (Its word is in all of them.)
+                        let _ = self.take(taking, peer, room, label);
                     }
                     (Some((_, Some(from), room)), _) => self.comm.recv(room, from),
                     _ => (),

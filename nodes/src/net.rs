@@ -169,6 +169,7 @@ pub trait Pending {
 /// - A transfer writes what it says, nothing else, and its memory is touched by
 ///   nobody after [`Pending::test`] has returned true or the [`Pending`] is dropped.
 /// - What a transfer delivers are the bytes that the other nodes gave it.
+/// - All nodes run the same build of the same program: types and their layouts are the same on all.
 pub unsafe trait Net: Send + Sync {
     /// How many nodes there are.
     fn nodes(&self) -> usize;

@@ -17,12 +17,20 @@ impl NodeJob {
         NodeJob { net, failed: AtomicBool::new(false), balance: AtomicU64::new(0) }
     }
 
-    /// Says why, and ends the job on all nodes, if nobody has yet.
+    /// Says why, and ends the job on all nodes, if no rank of this one has yet.
     #[cold]
     pub(crate) fn fail(&self, why: &str) {
-        if !self.failed.swap(true, Relaxed) {
+        self.fails_first(why);
+    }
+
+    /// The same; whether no rank had.
+    #[cold]
+    pub(crate) fn fails_first(&self, why: &str) -> bool {
+        let is_first = !self.failed.swap(true, Relaxed);
+        if is_first {
             eprintln!("phalanx: {}: {why}", self.net.name());
             self.net.abort();
         }
+        is_first
     }
 }

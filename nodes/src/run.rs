@@ -78,8 +78,7 @@ pub fn run_across<R: Send>(
 ) -> Result<Vec<R>, Error> {
     let end = NodeCall::of::<()>("the end of the closure", 0);
     let job = Arc::new(NodeJob::new(net.clone()));
-    let layout = layout(&**net, team.size(), raw::deadline_of_team(team));
-    let layout = Arc::new(layout.inspect_err(|error| job.fail(&error.to_string()))?);
+    let layout = Arc::new(layout(&job, net, team.size(), raw::deadline_of_team(team))?);
     let result = team.run(|comm| {
         let group = group(comm, net, &layout);
         let mut comm = NodeComm::lent(comm, group, Some(job.clone()));
@@ -113,7 +112,7 @@ pub fn run_across<R: Send>(
 /// A thread that panics with its communicator ends the job on all nodes.
 ///
 /// # Errors
-/// [`Error::Ranks`], and [`Error::Outside`] if nodes do not fit together.
+/// [`Error::Ranks`], and [`Error::Outside`] if nodes do not fit together, which ends the job.
 ///
 /// # Examples
 /// ```no_run
@@ -130,8 +129,8 @@ pub fn run_across<R: Send>(
 pub fn external_across(team: Builder, net: &Arc<dyn Net>) -> Result<Vec<NodeComm<'static>>, Error> {
     let comms = team.external()?;
     let limit = comms.first().and_then(raw::deadline);
-    let layout = Arc::new(layout(&**net, comms.len(), limit)?);
     let job = Arc::new(NodeJob::new(net.clone()));
+    let layout = Arc::new(layout(&job, net, comms.len(), limit)?);
     let wide = |comm: Comm| {
         let group = group(&comm, net, &layout);
         NodeComm::new(comm, group, Some(job.clone()))
@@ -167,11 +166,17 @@ impl Steps<'_> {
     }
 }
 
-/// Asks the other nodes how many ranks they have.
-fn layout(net: &dyn Net, threads: usize, limit: Option<Duration>) -> Result<NodeLayout, Error> {
+/// Asks the other nodes how many ranks they have; ends the job if that fails.
+fn layout(
+    job: &NodeJob,
+    net: &Arc<dyn Net>,
+    threads: usize,
+    limit: Option<Duration>,
+) -> Result<NodeLayout, Error> {
     let what =
         |e: NetError| Error::Outside { rank: 0, site: None, what: format!("between nodes: {e}") };
-    sizes(net, threads, limit).and_then(|sizes| fitting(net, &sizes)).map_err(what)
+    let layout = sizes(&**net, threads, limit).and_then(|sizes| fitting(&**net, &sizes));
+    layout.map_err(what).inspect_err(|error| job.fail(&error.to_string()))
 }
 
 /// Of each node how many threads it has, and whether they have lanes.

@@ -10,7 +10,7 @@ use crate::layout::NodeLayout;
 use crate::net::{Net, NetFold, NetNumber, Pending, Transfer};
 use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
-use phalanx::{Comm, Element, Error, Order, raw};
+use phalanx::{CallSite, Comm, Element, Error, Order, raw};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -109,8 +109,22 @@ impl<'s> Steps<'s> {
     }
 
     fn end(&mut self, error: Error) -> ! {
-        self.job.fail(&error.to_string());
+        if !self.job.fails_first(&error.to_string()) {
+            // That may follow from the failure of another rank here, which is the one to be told.
+            self.await_cause();
+        }
         raw::end_run(self.comm, error)
+    }
+
+    /// Why the run has ended, once the rank that has failed has said so: it is about to.
+    fn await_cause(&mut self) -> Option<String> {
+        let since = Instant::now();
+        let mut cause = raw::cause(self.comm);
+        while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
+            std::thread::yield_now();
+            cause = raw::cause(self.comm);
+        }
+        cause
     }
 
     pub(crate) fn check_rank(&mut self, what: &str, rank: usize) {
@@ -149,13 +163,7 @@ impl<'s> Steps<'s> {
     /// dropped then may end the job without a word.
     pub(crate) fn heard<R>(&mut self, wait: impl FnOnce(&mut Self) -> R) -> R {
         catch_unwind(AssertUnwindSafe(|| wait(self))).unwrap_or_else(|payload| {
-            // Whoever has failed is about to say why.
-            let since = Instant::now();
-            let mut cause = raw::cause(self.comm);
-            while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
-                std::thread::yield_now();
-                cause = raw::cause(self.comm);
-            }
+            let cause = self.await_cause();
             self.job.fail(&cause.unwrap_or_else(|| "a rank has failed".to_string()));
             resume_unwind(payload)
         })
@@ -306,10 +314,8 @@ impl<'s> Steps<'s> {
     #[cold]
     fn disagree(&mut self, _second: Option<Box<dyn Pending>>) -> ! {
         let (nodes, node) = (self.nodes(), self.node());
-        let said = self.call.site().to_string();
-        let mut mine = vec![0u8; WORDS];
-        let n = said.len().min(WORDS);
-        mine[..n].copy_from_slice(&said.as_bytes()[..n]);
+        let mut mine = self.words().into_bytes();
+        mine.resize(WORDS, 0);
         let mut all = vec![mine.clone(); nodes];
         // By messages: a node whose call has a transfer has started that already, and
         // collective transfers would meet it on the others.
@@ -339,6 +345,19 @@ impl<'s> Steps<'s> {
         };
         // (The other transfer is dropped behind that: it may write until the job has ended.)
         self.fail(&what)
+    }
+
+    /// The call in words, no more than [`WORDS`]: of a type with a long name less of that, as the
+    /// line is what is looked for.
+    fn words(&self) -> String {
+        let CallSite { mut call, at } = self.call.site();
+        let at = format!(" at {at}");
+        let mut end = call.len().min(WORDS.saturating_sub(at.len()));
+        while !call.is_char_boundary(end) {
+            end -= 1;
+        }
+        call.truncate(end);
+        call + &at
     }
 
     #[track_caller]

@@ -127,7 +127,7 @@ impl<E: Default> EarlyReceives<E> {
     /// The receive whose message was refused, and why.
     ///
     /// # Safety
-    /// This rank may take from the ring ([`MessageRing::look`]), and nothing lies in its queue.
+    /// This rank may take from the ring ([`MessageRing::take`]), and nothing lies in its queue.
     #[inline]
     pub unsafe fn take_from<T, R, O, X>(
         &mut self,

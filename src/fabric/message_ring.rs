@@ -40,8 +40,8 @@ pub struct RingSlot<T> {
     content: UnsafeCell<T>,
 }
 
-/// What only the sender knows: messages sent, those that it knows to be taken, and how many will be
-/// sent before it looks again whether a room is free.
+/// What only the sender knows: messages sent, those that it knows to be taken, and from how many
+/// sent ones on it looks again whether a room is free.
 #[derive(Debug)]
 struct SenderSide {
     sent: u64,
@@ -140,9 +140,10 @@ impl<R, O> MessageMemory<'_, R, O> {
 }
 
 impl<T: Default, R, O> MessageRing<T, R, O> {
-    /// An empty one of so many slots: a power of two.
+    /// An empty one of so many slots: a power of two, and no fewer than rooms, as who finds a free
+    /// room looks for no slot.
     pub fn new<const SLOTS: usize>() -> Box<Self> {
-        const { assert!(SLOTS.is_power_of_two()) }
+        const { assert!(SLOTS.is_power_of_two() && SLOTS >= ROOMS) }
         let slot =
             |_| RingSlot { number: AtomicU64::new(0), content: UnsafeCell::new(T::default()) };
         Box::new(MessageRing {
@@ -349,21 +350,10 @@ impl<T, R, O> MessageRing<T, R, O> {
         self.taken.store(before + 1, publish(Site::Ack));
     }
 
-    /// Looks at the first message, which stays.
-    ///
-    /// # Safety
-    /// Of those that may take, one at a time; each sees what the one before did.
-    #[inline(always)]
-    pub unsafe fn look<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
-        let awaited = self.awaited();
-        // SAFETY: it is there, and nobody else takes.
-        awaited.has_come().then(|| unsafe { self.read(awaited.number - 1, run) })
-    }
-
     /// Takes the first message.
     ///
     /// # Safety
-    /// As [`look`](MessageRing::look).
+    /// Of those that may take, one at a time; each sees what the one before did.
     #[inline(always)]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
         // SAFETY: passed on.
@@ -373,7 +363,7 @@ impl<T, R, O> MessageRing<T, R, O> {
     /// The same, unless `run` gives nothing: then the message stays.
     ///
     /// # Safety
-    /// As [`look`](MessageRing::look).
+    /// As [`take`](MessageRing::take).
     #[inline(always)]
     pub unsafe fn take_if<U>(
         &self,

@@ -1,5 +1,5 @@
-//! A rank's place in a communicator, with what it takes to go on there with what it has started,
-//! whichever call of its thread does so.
+//! A rank's place in a communicator: all that a call of its thread, on whichever communicator,
+//! needs to go on with what the rank has started there.
 
 use super::comm_hold::CommHold;
 use super::comm_state::CommState;
@@ -7,9 +7,9 @@ use crate::sync::Arc;
 use crate::sync::diagnostic::Ordering::Relaxed;
 use crate::wait::{Wait, has_woken_neighbour};
 
-/// See the module documentation. A scope has one, and not each of its requests: to count the holds
-/// of a communicator, even on a line of the rank's own, waits for all that the rank has stored
-/// before, among it the notices that its peers look at.
+/// See the module documentation. The requests of a scope share one. (If each had its own, each
+/// would count a hold of the communicator: an atomic instruction, which waits until all that the
+/// rank has stored before is in the cache, the notices that its peers look for, too.)
 pub(crate) struct RankPlace {
     pub(crate) hold: CommHold,
     pub(crate) rank: usize,

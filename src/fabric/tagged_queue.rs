@@ -279,23 +279,31 @@ impl TaggedQueue {
     /// Gives the messages of a ring to the receives that are posted for them, and the others to
     /// the list. Under the lock.
     fn drain(&self, lists: &mut Lists, source: u32, ring: &TaggedRing) {
+        let mut one = |it: &ShortMessage, memory: ShortMemory<'_>| {
+            // SAFETY: a message of the ring.
+            unsafe { self.accept(lists, source, it, memory) }
+        };
         // SAFETY: the lock is held.
-        while let Some((tag, label)) = unsafe { ring.first() } {
-            self.accept(lists, source, ring, tag, label);
-        }
+        while unsafe { ring.take(&mut one) }.is_some() {}
     }
 
-    /// The same with the first message of a ring, which has this tag and label.
-    #[inline]
-    fn accept(
+    /// The same with one message of a ring, out of the way of a receive that asks for another one.
+    ///
+    /// # Safety
+    /// It is one, with its memory.
+    #[inline(never)]
+    unsafe fn accept(
         &self,
         lists: &mut Lists,
         source: u32,
-        ring: &TaggedRing,
-        tag: u32,
-        label: MessageLabel,
+        message: &ShortMessage,
+        memory: ShortMemory<'_>,
     ) {
+        // SAFETY: by the contract.
+        let (tag, label) = unsafe { message.label() };
         let bytes = label.len * label.sig.element_size;
+        // SAFETY: by the contract; there is room for so many bytes.
+        let copy = |to| unsafe { message.read(memory, bytes, |from| copy_bytes(to, from, bytes)) };
         let found = lists.list.find_posted((), (source, tag));
         let found = found.map(|(at, _, it)| (at, it.room.label.check(false, &label)));
         if let Some((at, fits)) = found
@@ -303,23 +311,17 @@ impl TaggedQueue {
         {
             match fits {
                 Ok(()) => {
-                    // SAFETY: the lock is held. Of the same type, no longer than the room
-                    // (checked), which its owner leaves alone until the ticket is done.
-                    unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
+                    // Of the same type, no longer than the room (checked), which its owner leaves
+                    // alone until the ticket is done.
+                    copy(room.at);
                     ticket.complete(Envelope { source, tag, len: label.len });
                 }
-                Err(what) => {
-                    // SAFETY: the lock is held.
-                    unsafe { ring.take_first(bytes, |_| ()) };
-                    ticket.fail(self.unfit(source, tag, &label, what));
-                }
+                Err(what) => ticket.fail(self.unfit(source, tag, &label, what)),
             }
             self.settle();
             return;
         }
-        // SAFETY: the lock is held; the payload has so many bytes, for which there is room.
-        let take = |to| unsafe { ring.take_first(bytes, |from| copy_bytes(to, from, bytes)) };
-        let body = MessageBody::Kept(KeptBytes::new(bytes, take));
+        let body = MessageBody::Kept(KeptBytes::new(bytes, copy));
         self.push(lists, source, tag, TaggedMessage { label, cost: cost(bytes), body });
     }
 
@@ -598,36 +600,33 @@ impl TaggedQueue {
         wanted: Option<u32>,
         room: &ReceiveRoom,
     ) -> Fit<Option<Envelope>> {
-        // SAFETY: the lock is held.
-        while let Some((tag, label)) = unsafe { ring.first() } {
-            let is_asked = wanted.is_none_or(|it| it == tag);
-            if !is_asked || lists.list.find_posted((), (source, tag)).is_some() {
-                self.set_aside(lists, source, ring, tag, label);
-                continue;
+        loop {
+            let mut found = Ok(None);
+            let one = |it: &ShortMessage, memory: ShortMemory<'_>| {
+                // SAFETY: a message of the ring.
+                let (tag, label) = unsafe { it.label() };
+                let is_asked = wanted.is_none_or(|it| it == tag);
+                if !is_asked || lists.list.find_posted((), (source, tag)).is_some() {
+                    // SAFETY: as above.
+                    unsafe { self.accept(lists, source, it, memory) };
+                    return Some(true);
+                }
+                if let Err(what) = room.label.check(false, &label) {
+                    found = Err(self.unfit(source, tag, &label, what));
+                    return None;
+                }
+                let bytes = label.len * label.sig.element_size;
+                // SAFETY: as above; of the same type, and no longer than the room.
+                unsafe { it.read(memory, bytes, |from| copy_bytes(room.at, from, bytes)) };
+                found = Ok(Some(Envelope { source, tag, len: label.len }));
+                Some(false)
+            };
+            // SAFETY: the lock is held.
+            let goes_on = unsafe { ring.take_if(one) }.flatten();
+            if goes_on != Some(true) {
+                return found;
             }
-            if let Err(what) = room.label.check(false, &label) {
-                return Err(self.unfit(source, tag, &label, what));
-            }
-            let bytes = label.len * label.sig.element_size;
-            // SAFETY: the lock is held; of the same type, and no longer than the room.
-            unsafe { ring.take_first(bytes, |from| copy_bytes(room.at, from, bytes)) };
-            return Ok(Some(Envelope { source, tag, len: label.len }));
         }
-        Ok(None)
-    }
-
-    /// As [`accept`](TaggedQueue::accept), out of the way of a receive that asks for another one.
-    #[cold]
-    #[inline(never)]
-    fn set_aside(
-        &self,
-        lists: &mut Lists,
-        source: u32,
-        ring: &TaggedRing,
-        tag: u32,
-        label: MessageLabel,
-    ) {
-        self.accept(lists, source, ring, tag, label);
     }
 
     /// A message of `source` that does not fit a receive.

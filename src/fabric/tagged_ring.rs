@@ -104,26 +104,6 @@ impl TaggedRing {
                 })
         }
     }
-
-    /// Tag and label of the next message.
-    ///
-    /// # Safety
-    /// The lock of the receiver's queue is held.
-    #[inline]
-    pub(crate) unsafe fn first(&self) -> Option<(u32, MessageLabel)> {
-        // SAFETY: by the contract; a message has a head.
-        unsafe { self.look(|it, _| it.label()) }
-    }
-
-    /// Takes the next message, of so many bytes, which is there: gives its payload to `f`.
-    ///
-    /// # Safety
-    /// As [`first`](TaggedRing::first), which has found it.
-    #[inline]
-    pub(crate) unsafe fn take_first(&self, bytes: usize, f: impl FnOnce(*const u8)) {
-        // SAFETY: by the contract.
-        unsafe { self.take(|it, memory| it.read(memory, bytes, f)) };
-    }
 }
 
 impl ShortMessage {

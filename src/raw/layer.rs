@@ -11,7 +11,9 @@ use std::time::Duration;
 
 /// Until [`end_steps`] the communicator's collective calls are steps of one call of the layer's,
 /// which `words` describe: ranks whose words differ are told so in the first step, before memory is
-/// touched. (Messages and views compare what they always do.) Throws where no call can be made.
+/// touched. (Messages and views compare what they always do. Counts of a step are not compared:
+/// they have to follow from the words, or from what all ranks got in an earlier step.) Throws where
+/// no call can be made.
 #[track_caller]
 pub fn begin_steps(comm: &mut Comm, words: &[usize]) {
     comm.begin_steps(words);

@@ -43,9 +43,9 @@ const HOUSES: [House; 11] = [
         sources: "nodes/src",
         below: "",
         order: &[
-            "number", "net", "layout", "call", "node_job", "node_group", "steps", "node_comm",
-            "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums", "views",
-            "split", "cart", "run", "lib",
+            "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
+            "node_comm", "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums",
+            "views", "split", "cart", "run", "lib",
         ],
         up: &[],
     },

@@ -4,6 +4,7 @@
 mod battery;
 mod memory;
 mod misuse;
+mod random;
 
 use phalanx::{Error, Team, op};
 use phalanx_nodes::NodeComm;
@@ -139,6 +140,35 @@ fn nodes_in_different_calls_are_told_so() {
     let told = errors.iter().find(|e| e.contains("between nodes")).expect("a cause");
     assert!(errors.iter().any(|e| e.contains("all_reduce of 8 u32 with sum")), "{errors:?}");
     assert!(errors.iter().any(|e| e.contains("broadcast of 8 u32, from root 0")), "{told}");
+}
+
+/// The line is told however long the element's name is.
+#[test]
+fn elements_with_long_names_in_different_calls() {
+    type Word = std::num::NonZero<u64>;
+    type Long = [(Word, Word, Word, Word, Word, Word, Word, Word, Word, Word); 2];
+    assert!(std::any::type_name::<Long>().len() > 256);
+    let errors = causes(run_on(&[1, 1], false, None, |comm| {
+        let mut x = [[(
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+            Word::MIN,
+        ); 2]; 3];
+        let same: Long = x[0];
+        match comm.node() {
+            0 => comm.all_reduce(&mut x, op::commutative(move |_, _| same)),
+            _ => comm.broadcast(&mut x, 0),
+        }
+    }));
+    let lines = |e: &String| e.matches("main.rs:").count() == 3;
+    assert!(errors.iter().any(lines), "{errors:?}");
 }
 
 #[test]
@@ -436,6 +466,52 @@ fn faces_of_neighbours_that_differ() {
         }));
         let is_told = |e: &String| e.contains("message") || e.contains("face across dimension 0");
         assert!(errors.iter().any(is_told), "{odd}: {errors:?}");
+    }
+}
+
+/// Ranks with grids of their own, which are told at the first face.
+#[test]
+fn grids_that_differ() {
+    for threads in [&[2, 1][..], &[1, 1, 1]] {
+        for odd in 0..3 {
+            for dims in [[3, 1], [1, 3]] {
+                let errors =
+                    causes(run_on(threads, false, Some(Duration::from_secs(20)), |comm| {
+                        let is_odd = comm.rank() == odd;
+                        let halo = phalanx::dist::Halo::new(&[2, 2], 1);
+                        let dims = if is_odd { dims } else { [3, 1] };
+                        let mut grid = comm.cart(&dims, &[dims[0] == 1 || !is_odd, true]);
+                        grid.exchange_halo(&mut vec![1; halo.len()], &halo);
+                        grid.barrier();
+                    }));
+                let is_told = |e: &String| {
+                    let lines = e.matches("main.rs:").count();
+                    e.contains("face across dimension") && lines == 2
+                };
+                let is_late = errors.iter().any(|e| e.contains("deadline"));
+                let is_told = errors.iter().any(is_told);
+                assert!(is_told && !is_late, "{threads:?}, {odd}, {dims:?}: {errors:?}");
+            }
+        }
+    }
+}
+
+/// Ranks that exchange different numbers of fields.
+#[test]
+fn numbers_of_fields_that_differ() {
+    for (threads, odd) in [([2, 1], 0), ([2, 1], 1), ([2, 1], 2), ([1, 2], 1)] {
+        for more in [false, true] {
+            let errors = causes(run_on(&threads, false, Some(Duration::from_secs(20)), |comm| {
+                let halo = phalanx::dist::Halo::new(&[2], 1);
+                let fields = 2 + usize::from((comm.rank() == odd) == more);
+                let mut fields = vec![vec![comm.rank(); halo.len()]; fields];
+                let mut fields: Vec<_> = fields.iter_mut().map(|it| &mut it[..]).collect();
+                comm.cart(&[3], &[false]).exchange_halos(&mut fields, &halo);
+            }));
+            let line = "exchange_halos at nodes/tests/across/main.rs:";
+            let is_told = |e: &String| e.contains("length of rank") && e.contains(line);
+            assert!(errors.iter().any(is_told), "{threads:?}, {odd}, {more}: {errors:?}");
+        }
     }
 }
 

@@ -1,8 +1,10 @@
-//! Attempts to access another rank's memory by calls between nodes.
+//! Attempts to access another rank's memory by calls between nodes, and user code that fails in
+//! them.
 
 use super::{causes, good, run_on};
-use phalanx::dist::Halo;
-use phalanx::op::{And, Operator, Sum};
+use phalanx::dist::{Block, Distribution, Halo};
+use phalanx::op::{self, And, Operator, Sum};
+use phalanx_nodes::NodeComm;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -38,13 +40,12 @@ fn an_operator_that_is_not_what_it_says() {
 
 /// Cells of a face: more bytes than are copied by the sender.
 const WIDTH: usize = 400;
-/// Bytes of the message that a face is packed into; nothing else here is as long.
-const MESSAGE: usize = 8 + WIDTH * size_of::<u64>();
+/// Bytes that a face is packed into; nothing else here is as long.
+const MESSAGE: usize = WIDTH * size_of::<u64>();
 /// What is in such a message when it has been freed.
 const FOREIGN: u64 = 0xdead_dead_dead_dead;
 
-/// Overwrites the messages of faces as they are freed, but for their first word, which tells shapes
-/// apart: whoever reads one after that does not go unnoticed.
+/// Overwrites packed faces as they are freed: whoever reads one after that does not go unnoticed.
 struct Canaries;
 
 // SAFETY: the system's, but for what is never given back.
@@ -59,7 +60,7 @@ unsafe impl GlobalAlloc for Canaries {
             // SAFETY: the caller's promise.
             return unsafe { System.dealloc(at, layout) };
         }
-        for i in 1..=WIDTH {
+        for i in 0..WIDTH {
             // SAFETY: within the memory, which is not the owner's any more, and stays.
             unsafe { at.cast::<u64>().add(i).write_volatile(FOREIGN) };
         }
@@ -158,4 +159,92 @@ fn the_parts_of_a_sum_are_met_by_its_own_parts_only() {
         }
     }));
     assert!(errors.iter().any(|e| e.contains("element type") || e.contains("all_gather")));
+}
+
+/// Closures of the user's, in calls between nodes, that panic on one rank.
+#[test]
+fn user_code_that_panics_inside_of_calls() {
+    type Case = fn(&mut NodeComm, usize);
+    fn now(comm_rank: usize, rank: usize) {
+        assert!(comm_rank != rank, "out of luck");
+    }
+    // Combined anywhere: the largest operand is of that rank.
+    fn unlucky(a: u64, b: u64) -> u64 {
+        assert!(a < 1000 && b < 1000, "out of luck");
+        a + b
+    }
+    let cases: [Case; 12] = [
+        |comm, who| {
+            let mut x = [if comm.rank() == who { 1000 } else { 1 }; 5];
+            comm.all_reduce(&mut x, op::commutative(unlucky));
+        },
+        |comm, who| {
+            let mut x = vec![if comm.rank() == who { 1000 } else { 1 }; 900];
+            comm.reduce(&mut x, op::ordered(unlucky), 1);
+        },
+        |comm, who| {
+            let mut x = [if comm.rank() == who { 1000 } else { 1 }; 5];
+            comm.with_order(phalanx::Order::Fixed).all_reduce(&mut x, op::ordered(unlucky));
+        },
+        |comm, who| {
+            let mut x = vec![if comm.rank() == who { 1000 } else { 1 }; 3 * comm.size()];
+            comm.reduce_scatter_into(&x.clone(), &mut x[..3], op::commutative(unlucky));
+        },
+        |comm, who| {
+            let mut x = [if comm.rank() == who { 1000 } else { 1 }; 5];
+            comm.scan(&mut x, op::commutative(unlucky));
+            // The last rank's is nobody's prefix but its own.
+            comm.broadcast(&mut x, 0);
+            comm.all_reduce(&mut x, op::commutative(unlucky));
+            now(comm.rank(), who);
+        },
+        |comm, who| {
+            let rank = comm.rank();
+            comm.barrier_while(|| now(rank, who));
+        },
+        |comm, who| {
+            let rank = comm.rank();
+            comm.with_peers(&[1u8; 3], |_| now(rank, who));
+        },
+        |comm, who| {
+            let rank = comm.rank();
+            comm.with_root(&[1u8; 3], 1, |_| now(rank, who));
+        },
+        |comm, who| {
+            let (rank, rows) = (comm.rank(), Block::new(7, comm.size()));
+            let mine = vec![0; rows.count(rank)];
+            comm.with_distributed(&mine, &rows, |_| now(rank, who));
+        },
+        |comm, who| {
+            let x = [if comm.rank() == who { 1000 } else { 1 }; 4];
+            comm.fixed_reduce(&x, op::ordered(unlucky), 4 * comm.rank());
+        },
+        |comm, who| {
+            let (rank, halo) = (comm.rank(), Halo::new(&[2], 1));
+            let mut grid = comm.cart(&[0], &[true]);
+            grid.exchange_halo_while(&mut [0u8; 4], &halo, |_| now(rank, who));
+        },
+        |comm, who| {
+            let rank = comm.rank();
+            comm.phase("a part", |comm| {
+                let mut part = comm.split(rank % 2, 0);
+                now(rank, who);
+                part.barrier();
+            });
+        },
+    ];
+    for (i, case) in cases.into_iter().enumerate() {
+        for threads in [[2, 1], [1, 2]] {
+            for who in 0..threads.iter().sum() {
+                let errors =
+                    causes(run_on(&threads, false, Some(Duration::from_secs(20)), |comm| {
+                        case(comm, who);
+                        comm.barrier();
+                    }));
+                let is_told = errors.iter().any(|e| e.contains("out of luck"));
+                let is_late = errors.iter().any(|e| e.contains("deadline"));
+                assert!(is_told && !is_late, "{i}, {who} of {threads:?}: {errors:?}");
+            }
+        }
+    }
 }
