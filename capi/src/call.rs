@@ -7,7 +7,7 @@ use crate::error::{
 };
 use crate::handle::{Table, Unused};
 use phalanx::Comm;
-use phalanx::raw::{self, ForeignCall};
+use phalanx::engine::{self, ForeignCall};
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -149,7 +149,7 @@ pub(crate) static COMMS: Table<Seat> = Table::new(1);
 /// A number of the calling thread, which no other has meanwhile.
 #[inline(always)]
 pub(crate) fn this_thread() -> usize {
-    raw::this_thread()
+    engine::this_thread()
 }
 
 /// The text at `text`, or nothing for null.
@@ -173,7 +173,7 @@ pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
 /// are too many.
 pub(crate) fn own(mut comm: Comm) -> *mut phx_comm {
     // SAFETY: so programs in C promise (`phx_external`).
-    unsafe { raw::take_turns(&mut comm) };
+    unsafe { engine::take_turns(&mut comm) };
     make(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
 }
 
@@ -267,7 +267,7 @@ fn take(seat: &Seat, thread: usize) -> Result<(), phx_err> {
         return Err(other_thread());
     }
     // SAFETY: the rank's communicator, which lives until the handle is freed; and as above.
-    if !unsafe { raw::take(&mut *state.comm) } {
+    if !unsafe { engine::take(&mut *state.comm) } {
         return Err(other_thread());
     }
     seat.thread.store(thread, Relaxed);
@@ -403,7 +403,7 @@ impl State {
         line: c_int,
     ) -> &'static Location<'static> {
         // SAFETY: passed on.
-        let at = raw::location_of(unsafe { line_of(function.function(), file, line) });
+        let at = unsafe { line_of(function.function(), file, line) }.location();
         let known = &mut self.quick[function as usize][line as usize % QUICK_LINES];
         *known = QuickLine { file, line, at };
         at
@@ -421,7 +421,7 @@ pub(crate) unsafe fn line_of(
 ) -> &'static ForeignCall {
     // SAFETY: passed on.
     let name = unsafe { text(file) };
-    raw::foreign_call(function, &name, u32::try_from(line).unwrap_or(0))
+    ForeignCall::kept(function, &name, u32::try_from(line).unwrap_or(0))
 }
 
 /// What a function on a communicator is called from.
@@ -459,9 +459,9 @@ pub(crate) unsafe fn call(
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
     // it, and not twice (`BUSY`). `body` leaves it in its place.
     let result = unsafe {
-        raw::attempt(&mut *comm, line, |comm| match body(comm) {
+        engine::attempt(&mut *comm, Some(line), |comm| match body(comm) {
             Ok(()) => {}
-            Err(what) => raw::refuse(comm, what),
+            Err(what) => engine::refuse(comm, what),
         })
     };
     match result {
@@ -509,7 +509,7 @@ pub(crate) unsafe fn quick_call(
     let at = unsafe { state.location(function, file, line) };
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
-    match unsafe { raw::attempt_located(&mut *comm, |comm| body(comm, ranks, at)) } {
+    match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {
         Ok(()) => {
             // A started call may have gone on meanwhile, whose operator has failed elsewhere.
             if seat.open_to.load(Relaxed) == BUSY {
@@ -531,7 +531,7 @@ fn failed(seat: &Seat, payload: Box<dyn Any + Send>) -> phx_err {
         seat.open_to.store(OVER, Relaxed);
     }
     // SAFETY: as in `call`.
-    let (code, text) = unsafe { raw::first_cause(&mut *state.comm, payload, code) };
+    let (code, text) = unsafe { engine::first_cause(&mut *state.comm, payload, code) };
     // What the rank has started is its own again, too.
     crate::requests::quiesce_failed();
     fail(code.unwrap_or(PHX_ERR_DEAD), text)

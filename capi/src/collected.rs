@@ -5,7 +5,7 @@ use crate::collective::{counts_of, sum};
 use crate::error::{PHX_ERR_ARGUMENT, PHX_OK, fail, phx_err};
 use crate::message::{phx_status, sender, tag_of, tell};
 use crate::types::{Type, phx_type, with_type};
-use phalanx::raw::Lock;
+use phalanx::engine::Lock;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 

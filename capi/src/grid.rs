@@ -6,7 +6,7 @@ use crate::group::split;
 use crate::handle::Table;
 use crate::types::{Type, phx_type, with_type};
 use phalanx::dist::Halo;
-use phalanx::raw::Lock;
+use phalanx::engine::Lock;
 use phalanx::topology::Cartesian;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::messages::{Label, Underway};
 use crate::node_comm::NodeComm;
 use crate::steps::Steps;
 use phalanx::dist::Halo;
-use phalanx::raw::{FieldPart, fitting_fields, whole_field};
+use phalanx::engine::{FieldPart, fitting_fields, whole_field};
 use phalanx::topology::Cartesian;
 use phalanx::{Element, Peers};
 use std::collections::hash_map::DefaultHasher;

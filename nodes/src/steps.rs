@@ -10,7 +10,7 @@ use crate::layout::NodeLayout;
 use crate::net::{Net, NetFold, NetNumber, Pending, Transfer};
 use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
-use phalanx::{Comm, Element, Error, Order, raw};
+use phalanx::{Comm, Element, Error, Order, engine};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -66,9 +66,9 @@ pub(crate) struct Steps<'s> {
 
 impl Drop for Steps<'_> {
     fn drop(&mut self) {
-        raw::end_steps(self.comm);
+        engine::end_steps(self.comm);
         if std::thread::panicking()
-            && let Some(cause) = raw::cause(self.comm)
+            && let Some(cause) = engine::cause(self.comm)
         {
             self.job.fail(&cause);
         }
@@ -110,7 +110,7 @@ impl<'s> Steps<'s> {
 
     fn end(&mut self, error: Error) -> ! {
         self.job.fail(&error.to_string());
-        raw::end_run(self.comm, error)
+        engine::end_run(self.comm, error)
     }
 
     pub(crate) fn check_rank(&mut self, what: &str, rank: usize) {
@@ -151,10 +151,10 @@ impl<'s> Steps<'s> {
         catch_unwind(AssertUnwindSafe(|| wait(self))).unwrap_or_else(|payload| {
             // Whoever has failed is about to say why.
             let since = Instant::now();
-            let mut cause = raw::cause(self.comm);
+            let mut cause = engine::cause(self.comm);
             while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
                 std::thread::yield_now();
-                cause = raw::cause(self.comm);
+                cause = engine::cause(self.comm);
             }
             self.job.fail(&cause.unwrap_or_else(|| "a rank has failed".to_string()));
             resume_unwind(payload)
@@ -165,7 +165,7 @@ impl<'s> Steps<'s> {
     pub(crate) fn wait(&mut self, mut pending: Box<dyn Pending>) {
         let mut error = None;
         let waited = self.heard(|steps| {
-            raw::wait_outside(steps.comm, "other nodes", &mut || {
+            engine::wait_outside(steps.comm, "other nodes", &mut || {
                 pending.test().unwrap_or_else(|e| {
                     error = Some(e);
                     true

@@ -24,7 +24,7 @@ const HOUSES: [House; 11] = [
         order: &[
             "mix", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
             "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
-            "fabric", "exec", "comm", "team", "raw", "guide", "lib",
+            "fabric", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],
     },

@@ -3,7 +3,7 @@
 use crate::call::{apart, input, output};
 use crate::types::{Type, with_type};
 use phalanx::Comm;
-use phalanx::raw::ReductionMemory;
+use phalanx::engine::ReductionMemory;
 use std::ffi::c_void;
 
 /// One count for each rank, in Rust elements.
