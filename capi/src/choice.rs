@@ -1,6 +1,7 @@
 //! The choice of algorithms, and of the order of reductions.
 
-use crate::call::{From, call, input, phx_comm, text};
+use crate::arguments::input;
+use crate::call::{From, call, phx_comm, text};
 use crate::error::phx_err;
 use phalanx::schedule::Algorithm;
 use phalanx::topology::Extents;

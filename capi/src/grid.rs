@@ -1,6 +1,7 @@
 //! Grids of ranks, and the exchange of halos.
 
-use crate::call::{From, call, input, look, output, phx_comm};
+use crate::arguments::{input, output};
+use crate::call::{From, call, look, phx_comm};
 use crate::error::{PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
 use crate::group::split;
 use crate::handle::Table;

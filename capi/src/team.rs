@@ -1,6 +1,7 @@
 //! Teams, runs, and communicators for threads of the user's own.
 
-use crate::call::{free, input, lend, own, phx_comm};
+use crate::arguments::input;
+use crate::call::{free, lend, own, phx_comm};
 use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, fail_with, phx_err,
 };

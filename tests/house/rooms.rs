@@ -32,8 +32,9 @@ const HOUSES: [House; 11] = [
         sources: "capi/src",
         below: "",
         order: &[
-            "error", "handle", "call", "choice", "fixed", "group", "team", "types", "collective",
-            "grid", "message", "plan", "view", "window", "collected", "requests", "lib",
+            "error", "handle", "arguments", "call", "choice", "fixed", "group", "team", "types",
+            "collective", "grid", "message", "plan", "view", "window", "collected", "requests",
+            "lib",
         ],
         up: &[
             ("call", "plan"), ("call", "requests"), ("call", "window"),

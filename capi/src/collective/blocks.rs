@@ -3,9 +3,8 @@
 
 use super::buffers::{counts_of, of_all, one_buffer, sum, two_buffers};
 use super::moved;
-use crate::call::{
-    From, IN_PLACE, Quick, apart, are_usual, call, input, output, phx_comm, quick_call, rank_number,
-};
+use crate::arguments::{IN_PLACE, apart, are_usual, input, output, rank_number};
+use crate::call::{From, Quick, call, phx_comm, quick_call};
 use crate::error::phx_err;
 use crate::types::{PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};
 use phalanx::engine::{Operation, ReductionCut};

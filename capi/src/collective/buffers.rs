@@ -1,6 +1,6 @@
 //! The memory of a collective, once its pointers and counts are looked at.
 
-use crate::call::{apart, input, output};
+use crate::arguments::{apart, input, output};
 use crate::types::{Type, with_type};
 use phalanx::Comm;
 use phalanx::engine::ReductionMemory;

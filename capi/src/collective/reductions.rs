@@ -1,9 +1,8 @@
 //! Collectives that combine the ranks' elements: reduce, all-reduce, scans, reduce-scatter.
 
 use super::buffers::one_buffer;
-use crate::call::{
-    From, Quick, apart, call, input, is_usual, output, phx_comm, quick_call, rank_number,
-};
+use crate::arguments::{apart, input, is_usual, output, rank_number};
+use crate::call::{From, Quick, call, phx_comm, quick_call};
 use crate::error::phx_err;
 use crate::types::{
     PHX_F64, PHX_I32, PHX_I64, PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type,

@@ -2,7 +2,8 @@
 
 use super::buffers::one_buffer;
 use super::moved;
-use crate::call::{From, Quick, call, is_usual, output, phx_comm, quick_call, rank_number};
+use crate::arguments::{is_usual, output, rank_number};
+use crate::call::{From, Quick, call, phx_comm, quick_call};
 use crate::error::phx_err;
 use crate::types::{PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};
 use phalanx::engine::{Operation, ReductionCut};

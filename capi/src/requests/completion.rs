@@ -1,7 +1,8 @@
 //! What becomes of a request: started again, waited for, looked at.
 
 use super::{Request, Work, find, phx_request, phx_requests, within};
-use crate::call::{From, input, lend, output, phx_comm};
+use crate::arguments::{input, output};
+use crate::call::{From, lend, phx_comm};
 use crate::error::{PHX_ERR_BUSY, fail, phx_err};
 use crate::message::phx_status;
 use phalanx::engine;

@@ -1,7 +1,8 @@
 //! Tagged messages that are started, or set up.
 
 use super::{Work, phx_request, phx_requests, within};
-use crate::call::{From, input, output, rank_number};
+use crate::arguments::{input, output, rank_number};
+use crate::call::From;
 use crate::error::phx_err;
 use crate::message::{given_tag, sender, tag_of};
 use crate::types::{Type, phx_type, with_type};
