@@ -3,7 +3,6 @@
 // To forget a request is what is tested.
 #![allow(clippy::forget_non_drop)]
 
-#[path = "requests/progress.rs"]
 mod attacks;
 mod endings;
 mod progress;

@@ -13,7 +13,7 @@ fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) {
     for word in words {
         assert!(text.contains(word), "`{word}` is not in: {text}");
     }
-    assert_eq!(text.matches("requests.rs:").count(), 2, "both lines: {text}");
+    assert_eq!(text.matches("endings.rs:").count(), 2, "both lines: {text}");
     check_usable(team, 1);
 }
 
