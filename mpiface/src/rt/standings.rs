@@ -302,7 +302,7 @@ impl Standings {
     }
 
     /// A team's rank makes no more calls until it comes back. The library is not told, for a rank
-    /// that has left is gone for it; so this rank judges while it waits.
+    /// that has left does not come back; so this rank judges while it waits.
     pub fn rest(&self, rank: usize, why: String, last: Site) {
         self.stand(rank, State::Left(why, last));
     }

@@ -56,7 +56,7 @@ enum PortState {
     Dead,
 }
 
-/// Ranks up to which everybody looks at everybody's gate: one step, and `p - 1`
+/// Ranks up to which each looks at all gates: one step, and `p - 1`
 /// lines to pull. More do so where ranks outnumber cores: there the steps count,
 /// since in each a rank waits until others have had the core.
 const FEW: usize = 4;

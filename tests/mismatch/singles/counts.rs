@@ -223,7 +223,7 @@ fn counts_in_a_fixed_order() {
     });
 }
 
-/// Counts that change all the time, in three communicators by turns; then one rank keeps those
+/// Counts that change all the time, in three communicators in turn; then one rank keeps those
 /// of the call before.
 #[test]
 fn counts_that_change_all_the_time() {

@@ -131,7 +131,7 @@ fn accounts() {
     .check();
 }
 
-/// Good and bad runs by turns; what the caller lends them is the caller's again.
+/// Good and bad runs in turn; what the caller lends them is the caller's again.
 #[test]
 fn renew() {
     Model {
