@@ -36,6 +36,7 @@
 //!   page per operation (figures, costs, which one wins).
 //! - Algorithms as data, for looking at: [`schedule`], [`topology`]; the
 //!   hardware: [`machine`], [`placement`].
+//! - Interfaces of other languages, and layers on this library: [`engine`], which is not stable.
 //!
 //! # What is promised
 //! 1. No undefined behaviour from safe code, whatever the ranks do.
@@ -70,6 +71,7 @@
 mod comm;
 pub mod dist;
 mod element;
+pub mod engine;
 mod error;
 mod exec;
 mod fabric;
@@ -83,8 +85,6 @@ mod mix;
 pub mod op;
 mod order;
 pub mod placement;
-#[doc(hidden)]
-pub mod raw;
 pub mod schedule;
 mod sync;
 mod team;

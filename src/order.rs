@@ -47,6 +47,12 @@ pub enum Order {
 ///
 /// That is the tree of [`Order::Fixed`]: pairs of neighbours level by level,
 /// what is left over moves up.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::left_half;
+/// assert_eq!([2, 3, 4, 5].map(left_half), [1, 2, 2, 4]);
+/// ```
 #[inline(always)]
 pub const fn left_half(n: usize) -> usize {
     debug_assert!(n > 1);

@@ -1,10 +1,11 @@
 //! The choice of algorithms, and of the order of reductions.
 
-use crate::call::{From, call, input, phx_comm, text};
+use crate::arguments::input;
+use crate::call::{From, call, phx_comm, text};
 use crate::error::phx_err;
 use phalanx::schedule::Algorithm;
 use phalanx::topology::Extents;
-use phalanx::{Choice, Order, raw};
+use phalanx::{Choice, Order, engine};
 use std::ffi::{c_char, c_int};
 
 /// Reductions combine in an order that the library chooses: the same for all ranks.
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn phx_choose_at(
                     })
                 }
             };
-            raw::choose(comm, choice);
+            engine::choose(comm, choice);
             Ok(())
         })
     }
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn phx_order_at(
                 PHX_ORDER_FIXED => Order::Fixed,
                 other => return Err(format!("{other} is no order")),
             };
-            raw::set_order(comm, order);
+            engine::set_order(comm, order);
             Ok(())
         })
     }

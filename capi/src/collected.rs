@@ -1,11 +1,12 @@
 //! Collectives and receives that allocate what they give, as its length is known by others only.
 
-use crate::call::{From, call, input, output, phx_comm, rank_number};
+use crate::arguments::{input, output, rank_number};
+use crate::call::{From, call, phx_comm};
 use crate::collective::{counts_of, sum};
 use crate::error::{PHX_ERR_ARGUMENT, PHX_OK, fail, phx_err};
 use crate::message::{phx_status, sender, tag_of, tell};
 use crate::types::{Type, phx_type, with_type};
-use phalanx::raw::Lock;
+use phalanx::engine::Lock;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
 

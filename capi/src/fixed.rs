@@ -1,6 +1,7 @@
 //! Sums with the same bits for any number of ranks, and of a few values.
 
-use crate::call::{From, call, input, output, phx_comm};
+use crate::arguments::{input, output};
+use crate::call::{From, call, phx_comm};
 use crate::error::phx_err;
 use phalanx::op;
 use std::ffi::{c_char, c_double, c_int};

@@ -1,12 +1,13 @@
 //! Grids of ranks, and the exchange of halos.
 
-use crate::call::{From, call, input, look, output, phx_comm};
+use crate::arguments::{input, output};
+use crate::call::{From, call, look, phx_comm};
 use crate::error::{PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
 use crate::group::split;
 use crate::handle::Table;
 use crate::types::{Type, phx_type, with_type};
 use phalanx::dist::Halo;
-use phalanx::raw::Lock;
+use phalanx::engine::Lock;
 use phalanx::topology::Cartesian;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;

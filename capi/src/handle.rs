@@ -11,7 +11,7 @@
 //! thread, finds the place's present handle beside the object, and never freed memory.
 
 use crate::error::{PHX_ERR_OTHER, fail, phx_err};
-use phalanx::raw::Lock;
+use phalanx::engine::Lock;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},

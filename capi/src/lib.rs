@@ -4,12 +4,14 @@
 //!   function on one. [`collective`], [`message`], [`group`], [`grid`], [`view`], [`fixed`],
 //!   [`requests`], [`plan`], [`window`], [`collected`], [`choice`].
 //! - [`types`]: element types and operators. [`error`]: codes and texts. `handle`: checked handles.
+//!   `arguments`: ranks, pointers, lengths.
 //!
 //! Functions that make calls end in `_at`, and take the caller's file and line last: the header's
 //! macros pass them.
 
 #![allow(missing_docs)] // Of arguments that every function has.
 
+mod arguments;
 pub mod call;
 pub mod choice;
 pub mod collected;

@@ -1,6 +1,7 @@
 //! Messages between two ranks: in order, or by source and tag.
 
-use crate::call::{From, apart, call, input, output, phx_comm, rank_number};
+use crate::arguments::{apart, input, output, rank_number};
+use crate::call::{From, call, phx_comm};
 use crate::error::phx_err;
 use crate::types::{Type, phx_type, with_type};
 use phalanx::{Source, Status, Tag};

@@ -1,9 +1,7 @@
 //! Plans of neighbourhoods: copies of other ranks' elements, for sparse matrices and meshes.
 
-use crate::call::{
-    From, adopt_object, apart, call, input, look, may_use, output, phx_comm, rank_number,
-    this_thread,
-};
+use crate::arguments::{apart, input, output, rank_number};
+use crate::call::{From, adopt_object, call, look, may_use, phx_comm, this_thread};
 use crate::error::{PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, phx_err};
 use crate::handle::{Table, Unused};
 use crate::types::{PHX_F32, PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};

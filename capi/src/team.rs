@@ -1,11 +1,12 @@
 //! Teams, runs, and communicators for threads of the user's own.
 
-use crate::call::{free, input, lend, own, phx_comm};
+use crate::arguments::input;
+use crate::call::{free, lend, own, phx_comm};
 use crate::error::{
     PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, fail_with, phx_err,
 };
+use phalanx::engine::Lock;
 use phalanx::placement::Placement;
-use phalanx::raw::Lock;
 use phalanx::{Builder, Comm, Error, Team, Wait};
 use std::collections::BTreeMap;
 use std::ffi::{c_double, c_int, c_void};

@@ -2,12 +2,12 @@
 
 use crate::handle::Table;
 use num_complex::Complex;
-use phalanx::op::{self, Operator};
-use phalanx::raw::{
+use phalanx::engine::{
     Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement,
     UserOperator,
 };
-use phalanx::{Comm, raw};
+use phalanx::op::{self, Operator};
+use phalanx::{Comm, engine};
 use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
@@ -283,7 +283,7 @@ pub(crate) struct Reduction<'a> {
 
 impl Reduction<'_> {
     /// # Safety
-    /// The memory is of elements of `ty`, as [`raw::reduce`] says.
+    /// The memory is of elements of `ty`, as [`engine::reduce`] says.
     pub(crate) unsafe fn run(self, comm: &mut Comm, ty: Type, op: phx_op) -> Result<(), String> {
         if op > u64::from(u32::MAX) {
             let user = user_operator(op)?;
@@ -303,7 +303,7 @@ impl ByOperator for (Reduction<'_>, &mut Comm) {
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
         let (Reduction { operation, cut, root, memory }, comm) = self;
         // SAFETY: by the contract of `run`.
-        unsafe { raw::reduce(comm, operation, cut, root, memory, op) }
+        unsafe { engine::reduce(comm, operation, cut, root, memory, op) }
     }
 }
 
@@ -318,7 +318,7 @@ impl ByOperator for MemoryCall {
 /// A started call that combines elements of `ty`.
 ///
 /// # Safety
-/// As [`raw::start`], once it is started.
+/// As [`engine::start`], once it is started.
 pub(crate) unsafe fn prepared_combining(
     call: MemoryCall,
     ty: Type,

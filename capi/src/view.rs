@@ -1,6 +1,7 @@
 //! Views: all ranks' memory, looked at where it is.
 
-use crate::call::{From, call, input, phx_comm, rank_number};
+use crate::arguments::{input, rank_number};
+use crate::call::{From, call, phx_comm};
 use crate::error::phx_err;
 use crate::types::{Type, phx_type, with_type};
 use std::ffi::{c_char, c_int, c_void};

@@ -5,7 +5,7 @@
 //!     cargo run --release --example nas -- ALL S -p 1..4
 //!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
-//! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) by turns. Exit code 1:
+//! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) in turn. Exit code 1:
 //! a result is wrong; 2: wrong arguments. What it measures beside other implementations:
 //! docs/numerics.md.
 
@@ -54,7 +54,7 @@ struct Arguments {
     /// How often each is run; times are medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Who runs by turns with Phalanx
+    /// Who runs in turn with Phalanx
     #[arg(long, value_enum, value_delimiter = ',')]
     peer: Vec<Peer>,
 }
@@ -156,7 +156,7 @@ pub(crate) fn openmp() -> Option<Program> {
     }
 }
 
-/// Runs one problem on Phalanx and its peers by turns and prints a line for each; whether all was
+/// Runs one problem on Phalanx and its peers in turn and prints a line for each; whether all was
 /// verified.
 fn compare(
     problem: &Problem,

@@ -16,7 +16,7 @@ const WIDTH: usize = 16;
 struct Desk {
     at: AtomicPtr<()>,
     len: AtomicUsize,
-    /// Twice, for sums by turns: a fast thread may write its next operands while a slow one still
+    /// Twice, for sums in turn: a fast thread may write its next operands while a slow one still
     /// reads.
     operands: [[AtomicU64; WIDTH]; 2],
 }

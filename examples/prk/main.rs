@@ -5,7 +5,7 @@
 //!     cargo run --release --example prk -- all -p 1,2,4
 //!     cargo run --release --example prk -- reduce 1000 -p 2 --repeat 9 --peer openmp,mpi
 //!
-//! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) by turns with the
+//! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) in turn with the
 //! ranks. Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a
 //! kernel does not validate; 2: wrong arguments. What was measured beside other implementations:
 //! docs/examples.md.
@@ -43,7 +43,7 @@ struct Arguments {
     #[arg(long, global = true, default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Who runs the same by turns, in processes of their own
+    /// Who runs the same in turn, in processes of their own
     #[arg(long, global = true, value_enum, value_delimiter = ',')]
     peer: Vec<Kind>,
 }
@@ -156,7 +156,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Ours and the peers by turns; a line for each.
+    /// Ours and the peers in turn; a line for each.
     fn of<K: Kernel>(&self, kernel: &K) -> Result<(), Failure> {
         let p = self.team.size();
         let title = kernel.title();

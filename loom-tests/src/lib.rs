@@ -137,6 +137,8 @@ mod mutants {
     }
     mod recorder {
         pub(super) use crate::fabric::Recorder;
+    }
+    mod event_ring {
         pub(super) use crate::fabric::{CallFacts, EventLine, EventRing};
     }
     mod comm_hold {

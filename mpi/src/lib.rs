@@ -173,8 +173,13 @@ impl Builder {
         self
     }
 
-    /// For tests: the most bytes of one call of MPI's, from 2048 on.
-    #[doc(hidden)]
+    /// The most bytes of one call of MPI's, from 2048 on: longer messages between nodes go in
+    /// pieces. Default: 2^30. Less for an MPI, or a network, that fails on large messages.
+    ///
+    /// ```
+    /// phalanx_mpi::builder().threads(2).piece(1 << 20).build()?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
     pub fn piece(mut self, bytes: usize) -> Self {
         self.piece = bytes;
         self

@@ -3,7 +3,7 @@
 //! start has a deadline; success is an exit code of 0 *and* a line of each process, failure the
 //! expected code and text.
 //!
-//! `cargo test --test mpi [WORD]` runs those whose name has the word. Without a
+//! `cargo test --test mpi [WORD]` runs those whose name contains it. Without a
 //! launcher it skips, and says so.
 
 #[path = "../../nodes/tests/across/battery.rs"]

@@ -41,7 +41,7 @@ pub(crate) fn reserve(bytes: usize) {
     let room = format!("{ROOM}={}", bytes + USUAL);
     let with = if tunables.is_empty() { room } else { format!("{tunables}:{room}") };
     let mut again = Command::new(program);
-    // It does not come back if it succeeds; else the dynamic linker has the word.
+    // It does not come back if it succeeds; else the dynamic linker says why.
     drop(again.arg0(name).args(arguments).env(TUNABLES, with).env(BEFORE, tunables).exec());
 }
 

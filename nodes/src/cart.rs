@@ -8,7 +8,7 @@ use crate::node_comm::NodeComm;
 use crate::origin::Origin;
 use crate::steps::Steps;
 use phalanx::dist::Halo;
-use phalanx::raw::{FieldPart, fitting_fields, whole_field};
+use phalanx::engine::{FieldPart, fitting_fields, whole_field};
 use phalanx::topology::Cartesian;
 use phalanx::{Element, Peers};
 use std::collections::hash_map::DefaultHasher;

@@ -7,8 +7,8 @@ use crate::layout::starts;
 use crate::node_comm::NodeComm;
 use crate::steps::{Move, Steps, room, set, unset};
 use phalanx::Element;
+use phalanx::engine::{self, Partial};
 use phalanx::op::{Operator, Sum};
-use phalanx::raw::{self, Partial};
 use std::ops::Mul;
 
 /// Where a part begins and ends.
@@ -172,7 +172,7 @@ impl NodeComm<'_> {
     {
         let call = NodeCall::of::<T>("fixed_sum", 1).by::<T, Sum>();
         if let Some(mut steps) = self.steps(call) {
-            let make = || [raw::partial(mine, offset, &Sum)];
+            let make = || [engine::partial(mine, offset, &Sum)];
             let [sum] = steps.fixed(mine.len(), offset, &Sum, make);
             return steps.or_zero(sum);
         }
@@ -236,7 +236,7 @@ impl NodeComm<'_> {
             for other in pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]) {
                 steps.check_len("a vector of a dot product", other, Some(n));
             }
-            let part = |(x, y)| raw::partial_of_products(x, y, offset, &Sum);
+            let part = |(x, y)| engine::partial_of_products(x, y, offset, &Sum);
             let dots = steps.fixed(n, offset, &Sum, || pairs.map(part));
             return dots.map(|dot| steps.or_zero(dot));
         }
@@ -260,7 +260,7 @@ impl NodeComm<'_> {
     ) -> Option<T> {
         let call = NodeCall::of::<T>("fixed_reduce", 1).by::<T, O>();
         if let Some(mut steps) = self.steps(call) {
-            let make = || [raw::partial(mine, offset, &op)];
+            let make = || [engine::partial(mine, offset, &op)];
             let [result] = steps.fixed(mine.len(), offset, &op, make);
             return result;
         }

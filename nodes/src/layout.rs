@@ -1,6 +1,6 @@
 //! The map of ranks to nodes.
 
-use phalanx::raw::left_half;
+use phalanx::engine::left_half;
 use std::ops::Range;
 
 /// Where the ranks of a communicator are.

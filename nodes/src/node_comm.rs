@@ -5,7 +5,7 @@ use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
 use crate::steps::Steps;
 use phalanx::machine::Level;
-use phalanx::{CallStatistics, Canceller, Comm, Error, Order, raw};
+use phalanx::{CallStatistics, Canceller, Comm, Error, Order, engine};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -106,7 +106,7 @@ impl<'a> NodeComm<'a> {
     pub(crate) fn steps<'s>(&'s mut self, call: NodeCall<'s>) -> Option<Steps<'s>> {
         let steps = self.aside(call)?;
         steps.group.calls.fetch_add(1, Relaxed);
-        raw::begin_steps(steps.comm, &steps.call.fields());
+        engine::begin_steps(steps.comm, &steps.call.fields());
         Some(steps)
     }
 
@@ -221,7 +221,7 @@ impl<'a> NodeComm<'a> {
     fn set_order(&mut self, order: Order) {
         self.order = order;
         if self.group.is_none() {
-            raw::set_order(self.here(), order);
+            engine::set_order(self.here(), order);
         }
     }
 
@@ -263,7 +263,7 @@ impl<'a> NodeComm<'a> {
     /// ```
     pub fn cancel(&self) {
         self.local().cancel();
-        if let (Some(job), Some(_)) = (&self.job, raw::cause(self.local())) {
+        if let (Some(job), Some(_)) = (&self.job, engine::cause(self.local())) {
             job.fail(&format!("rank {} cancelled the run", self.rank()));
         }
     }
@@ -305,7 +305,7 @@ impl Drop for NodeComm<'_> {
         // Of threads of the caller's own nobody else would say so; of a run's, its end does.
         if let (Local::Own(_), Some(job), true) = (&self.local, &self.job, std::thread::panicking())
         {
-            let cause = raw::cause(self.local());
+            let cause = engine::cause(self.local());
             job.fail(&cause.unwrap_or("a thread that has a communicator has panicked".into()));
         }
     }

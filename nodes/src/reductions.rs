@@ -17,8 +17,8 @@ use crate::node_comm::{NodeComm, between};
 use crate::number::built_in;
 use crate::steps::{Move, Steps, filled};
 use phalanx::dist::Block;
+use phalanx::engine::left_half;
 use phalanx::op::{Operator, Sum};
-use phalanx::raw::left_half;
 use phalanx::{Element, Order};
 
 /// Bytes of a node's contribution up to which every node gets all of them.

@@ -7,7 +7,7 @@ use crate::node_comm::NodeComm;
 use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
 use crate::steps::{Move, Steps};
-use phalanx::{Builder, Comm, Error, Team, raw};
+use phalanx::{Builder, Comm, Error, Team, engine};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -78,7 +78,7 @@ pub fn run_across<R: Send>(
 ) -> Result<Vec<R>, Error> {
     let end = NodeCall::of::<()>("the end of the closure", 0);
     let job = Arc::new(NodeJob::new(net.clone()));
-    let layout = Arc::new(layout(&job, net, team.size(), raw::deadline_of_team(team))?);
+    let layout = Arc::new(layout(&job, net, team.size(), team.deadline())?);
     let result = team.run(|comm| {
         let group = group(comm, net, &layout);
         let mut comm = NodeComm::lent(comm, group, Some(job.clone()));
@@ -94,7 +94,7 @@ pub fn run_across<R: Send>(
             // Before anything unwinds further: what the network writes to is still there.
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
-            match (text, raw::cause(comm.here())) {
+            match (text, engine::cause(comm.here())) {
                 (Some(text), _) => job.fail(&format!("rank {} panicked: {text}", comm.rank())),
                 (None, Some(cause)) => job.fail(&cause),
                 // Another rank has failed, and says why.
@@ -128,7 +128,7 @@ pub fn run_across<R: Send>(
 /// ```
 pub fn external_across(team: Builder, net: &Arc<dyn Net>) -> Result<Vec<NodeComm<'static>>, Error> {
     let comms = team.external()?;
-    let limit = comms.first().and_then(raw::deadline);
+    let limit = comms.first().and_then(engine::deadline);
     let job = Arc::new(NodeJob::new(net.clone()));
     let layout = Arc::new(layout(&job, net, comms.len(), limit)?);
     let wide = |comm: Comm| {

@@ -6,7 +6,7 @@ use crate::net::{Net, NetError};
 use crate::node_comm::NodeComm;
 use crate::node_group::NodeGroup;
 use crate::steps::Steps;
-use phalanx::{Comm, Error, raw};
+use phalanx::{Comm, Error, engine};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -20,7 +20,7 @@ const NETS: u32 = 0;
 impl Steps<'_> {
     fn make_groups(&mut self, groups: &[Vec<usize>]) -> Nets {
         let (net, since) = (&*self.group.net, Instant::now());
-        let limit = raw::deadline(self.comm);
+        let limit = engine::deadline(self.comm);
         let mut pause = || {
             self.heard(|steps| steps.comm.check());
             match limit.filter(|&limit| since.elapsed() > limit) {
@@ -127,6 +127,6 @@ impl NodeComm<'_> {
             steps.refuse(what);
         }
         let (rank, site) = (self.rank(), call.site());
-        raw::end_run(self.here(), Error::Argument { rank, site, what })
+        engine::end_run(self.here(), Error::Argument { rank, site, what })
     }
 }

@@ -10,7 +10,7 @@ use crate::layout::NodeLayout;
 use crate::net::{Net, NetFold, NetNumber, Pending, Transfer};
 use crate::node_group::NodeGroup;
 use crate::node_job::NodeJob;
-use phalanx::{CallSite, Comm, Element, Error, Order, raw};
+use phalanx::{CallSite, Comm, Element, Error, Order, engine};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::Relaxed;
@@ -66,9 +66,9 @@ pub(crate) struct Steps<'s> {
 
 impl Drop for Steps<'_> {
     fn drop(&mut self) {
-        raw::end_steps(self.comm);
+        engine::end_steps(self.comm);
         if std::thread::panicking()
-            && let Some(cause) = raw::cause(self.comm)
+            && let Some(cause) = engine::cause(self.comm)
         {
             self.job.fail(&cause);
         }
@@ -113,16 +113,16 @@ impl<'s> Steps<'s> {
             // That may follow from the failure of another rank here, which is the one to be told.
             self.await_cause();
         }
-        raw::end_run(self.comm, error)
+        engine::end_run(self.comm, error)
     }
 
     /// Why the run has ended, once the rank that has failed has said so: it is about to.
     fn await_cause(&mut self) -> Option<String> {
         let since = Instant::now();
-        let mut cause = raw::cause(self.comm);
+        let mut cause = engine::cause(self.comm);
         while cause.is_none() && since.elapsed() < Duration::from_secs(1) {
             std::thread::yield_now();
-            cause = raw::cause(self.comm);
+            cause = engine::cause(self.comm);
         }
         cause
     }
@@ -173,7 +173,7 @@ impl<'s> Steps<'s> {
     pub(crate) fn wait(&mut self, mut pending: Box<dyn Pending>) {
         let mut error = None;
         let waited = self.heard(|steps| {
-            raw::wait_outside(steps.comm, "other nodes", &mut || {
+            engine::wait_outside(steps.comm, "other nodes", &mut || {
                 pending.test().unwrap_or_else(|e| {
                     error = Some(e);
                     true

@@ -6,7 +6,7 @@ use crate::layout::{Lengths, starts};
 use crate::node_comm::NodeComm;
 use crate::steps::{Move, room, set, unset};
 use phalanx::dist::Distribution;
-use phalanx::{Element, Global, Peers, Spread, raw};
+use phalanx::{Element, Global, Peers, Spread, engine};
 
 impl NodeComm<'_> {
     /// Calls `f` with the slices of all nodes' ranks.
@@ -28,7 +28,7 @@ impl NodeComm<'_> {
             // SAFETY: the leader has received all of them.
             let all = unsafe { set(all) };
             let parts: Vec<&[T]> = starts.windows(2).map(|at| &all[at[0]..at[1]]).collect();
-            raw::with_parts(&parts, f)
+            engine::with_parts(&parts, f)
         })
     }
 
@@ -69,7 +69,7 @@ impl NodeComm<'_> {
         f: impl for<'g> FnOnce(Global<'g, T>) -> R,
     ) -> R {
         match self.group {
-            Some(_) => self.show_all("with_global", mine, |peers| Global::of(peers, f)),
+            Some(_) => self.show_all("with_global", mine, |peers| engine::global_of(peers, f)),
             None => self.here().with_global(mine, f),
         }
     }
@@ -102,7 +102,7 @@ impl NodeComm<'_> {
         }
         steps.check_len("a slice of the distribution", mine.len(), Some(distribution.count(rank)));
         drop(steps);
-        self.show_all("with_distributed", mine, |peers| f(Spread::of(peers, distribution)))
+        self.show_all("with_distributed", mine, |peers| f(engine::spread_of(peers, distribution)))
     }
 
     /// [`Comm::with_root`](phalanx::Comm::with_root) of all nodes' ranks: every node has one copy.

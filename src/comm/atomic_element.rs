@@ -18,23 +18,24 @@ use std_atomics::{AtomicU32, AtomicU64, Ordering};
 pub trait AtomicElement: Element + Default + sealed::Sealed {
     /// The atomic form.
     type Atomic: fmt::Debug + Send + Sync + 'static;
-
-    /// The atomic form of this value.
-    #[doc(hidden)]
-    fn into_atomic(self) -> Self::Atomic;
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed {
+        /// The atomic form of this value.
+        fn into_atomic(self) -> Self::Atomic
+        where
+            Self: super::AtomicElement;
+    }
 }
 
 macro_rules! atomic_elements {
     ($($number:ty, $atomic:ty;)*) => {$(
-        impl sealed::Sealed for $number {}
-
         impl AtomicElement for $number {
             type Atomic = $atomic;
+        }
 
+        impl sealed::Sealed for $number {
             fn into_atomic(self) -> $atomic {
                 const { assert!(size_of::<$number>() == size_of::<$atomic>()) }
                 const { assert!(align_of::<$number>() <= align_of::<$atomic>()) }

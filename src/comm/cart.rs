@@ -3,7 +3,7 @@
 use super::Comm;
 use super::split::splitting;
 use crate::fabric::Signature;
-use crate::topology::{BadGrid, Cartesian};
+use crate::topology::Cartesian;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
@@ -38,70 +38,6 @@ pub struct Cart<'a> {
     /// The communicator's fabric, and the rank there: what is behind `comm` can be swapped.
     of: u64,
     rank: usize,
-}
-
-/// A grid that was made, and what was asked for.
-struct MadeGrid {
-    ranks: usize,
-    dims: Box<[usize]>,
-    grid: Cartesian,
-    number: u64,
-}
-
-impl MadeGrid {
-    #[inline(always)]
-    fn is_for(&self, ranks: usize, dims: &[usize], periodic: &[bool]) -> bool {
-        // Element by element: of so few a call of `memcmp` takes longer.
-        self.ranks == ranks && self.dims.iter().eq(dims) && self.grid.periodic().iter().eq(periodic)
-    }
-}
-
-/// The latest grids of a communicator.
-#[derive(Default)]
-pub(super) struct Grids {
-    made: Vec<MadeGrid>,
-    /// Which of them was used last.
-    latest: usize,
-    /// The number of the next one.
-    next: u64,
-}
-
-/// Grids that are kept.
-const KEPT: usize = 4;
-
-impl Grids {
-    #[inline(always)]
-    fn latest(&self) -> Option<&MadeGrid> {
-        self.made.get(self.latest)
-    }
-
-    /// The grid, made if it is not kept.
-    fn make(
-        &mut self,
-        ranks: usize,
-        dims: &[usize],
-        periodic: &[bool],
-    ) -> Result<&MadeGrid, BadGrid> {
-        let kept = self.made.iter().position(|made| made.is_for(ranks, dims, periodic));
-        self.latest = match kept {
-            Some(at) => at,
-            None => {
-                let grid = Cartesian::new(ranks, dims, periodic)?;
-                let made = MadeGrid { ranks, dims: dims.into(), grid, number: self.next };
-                self.next += 1;
-                if self.made.len() < KEPT {
-                    self.made.push(made);
-                    self.made.len() - 1
-                } else {
-                    // In turn: the one that is older than all others.
-                    let at = (made.number % KEPT as u64) as usize;
-                    self.made[at] = made;
-                    at
-                }
-            }
-        };
-        Ok(&self.made[self.latest])
-    }
 }
 
 impl Deref for Cart<'_> {

@@ -20,7 +20,10 @@ use std::time::Duration;
 /// `diagnose.rs`.
 const REASON_COMES: Duration = Duration::from_millis(100);
 
-/// The memory of a reduction.
+/// The memory of a call: what a rank gives, and where the result goes.
+///
+/// # Examples
+/// See [`reduce`](crate::engine::reduce) and [`movement`](crate::engine::movement).
 #[derive(Clone, Copy, Debug)]
 pub struct ReductionMemory {
     /// The elements that this rank gives.
@@ -29,7 +32,25 @@ pub struct ReductionMemory {
     pub output: *mut u8,
 }
 
-/// How a reduction's elements are cut: see `Comm::reduction`.
+/// How the elements of a call on memory are cut into the ranks' parts.
+///
+/// # Examples
+/// Sums of blocks of which rank 1's has two elements:
+/// ```
+/// use phalanx::engine::{self, Operation, ReductionCut, ReductionMemory};
+/// let out = phalanx::run(2, |comm| {
+///     let (x, counts) = ([1_u64, 2, 3], [1, 2]);
+///     let mut own = vec![0_u64; counts[comm.rank()]];
+///     let (input, output) = (x.as_ptr().cast(), own.as_mut_ptr().cast());
+///     let memory = ReductionMemory { input, output };
+///     let (operation, cut) = (Operation::ReduceScatter, ReductionCut::Varied(&counts));
+///     // SAFETY: all elements, and room for the rank's own, which nobody else uses.
+///     unsafe { engine::reduce::<u64, _>(comm, operation, cut, 0, memory, &phalanx::op::Sum) };
+///     own
+/// })?;
+/// assert_eq!(out, [vec![2], vec![4, 6]]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum ReductionCut<'a> {
     /// A vector of so many.
@@ -172,25 +193,25 @@ impl Comm {
         }
     }
 
-    /// Waits until `ready`: see [`wait`](crate::raw::wait).
+    /// Waits until `ready`: see [`wait`](crate::engine::wait).
     pub(crate) fn wait_foreign(&mut self, peer: Option<usize>, ready: &mut dyn FnMut() -> bool) {
         if let Err(stop) = self.port.wait_foreign(peer, ready) {
             self.stop(stop);
         }
     }
 
-    /// See [`give_way`](crate::raw::give_way).
+    /// See [`give_way`](crate::engine::give_way).
     pub(crate) fn give_way(&self) -> bool {
         self.port.give_way()
     }
 
-    /// See [`wake`](crate::raw::wake).
+    /// See [`wake`](crate::engine::wake).
     #[inline(always)]
     pub(crate) fn wake_foreign(&self, peer: usize) {
         self.port.wake_foreign(peer);
     }
 
-    /// See [`adopt`](crate::raw::adopt).
+    /// See [`adopt`](crate::engine::adopt).
     ///
     /// # Safety
     /// As there.
@@ -201,7 +222,7 @@ impl Comm {
         }
     }
 
-    /// See [`take_turns`](crate::raw::take_turns).
+    /// See [`take_turns`](crate::engine::take_turns).
     ///
     /// # Safety
     /// As there.
@@ -209,7 +230,7 @@ impl Comm {
         self.in_turn = true;
     }
 
-    /// See [`take`](crate::raw::take).
+    /// See [`take`](crate::engine::take).
     #[cold]
     pub(crate) fn take_foreign(&mut self) -> bool {
         if self.is_held_here() {
@@ -225,7 +246,7 @@ impl Comm {
         true
     }
 
-    /// See [`leave`](crate::raw::leave).
+    /// See [`leave`](crate::engine::leave).
     pub(crate) fn leave_run(self) {
         let (fabric, run) = (self.port.fabric().clone(), self.port.run());
         let (member, crowded) = (fabric.member(self.port.rank()), self.port.is_crowded());
@@ -293,7 +314,7 @@ impl Comm {
             }
             _ => memory,
         };
-        let combined = (Kernel::combiner::<T, O>(op), O::COMMUTATIVE, O::BUILT_IN);
+        let combined = (Kernel::combiner::<T, O>(op), O::COMMUTATIVE, O::ORIGIN.is_library());
         // SAFETY: passed on.
         unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
     }

@@ -7,7 +7,24 @@ use crate::fabric::Signature;
 use crate::topology::{Cartesian, DisplayExtents};
 use std::panic::Location;
 
-/// What a rank says of its part.
+/// What a rank says of its part of an array on a grid.
+///
+/// # Examples
+/// Parts of 2 x 1 and 2 x 2 cells beside each other, at one rank:
+/// ```
+/// use phalanx::dist::Halo;
+/// use phalanx::engine::{FieldPart, fitting_fields, whole_field};
+/// use phalanx::topology::Cartesian;
+/// let grid = Cartesian::new(2, &[1, 2], &[false, false]).unwrap();
+/// let part = |extents: [usize; 2]| FieldPart::new(Halo::new(&extents, 0), &grid, 0);
+/// let parts = [part([2, 1]), part([2, 2])];
+/// let halos = fitting_fields(&grid, &parts[0], &parts).unwrap();
+/// let fields = [&[1, 4][..], &[2, 3, 5, 6]];
+/// assert_eq!(whole_field(&grid, &halos, |rank| fields[rank]), [1, 2, 3, 4, 5, 6]);
+///
+/// let cut = [part([2, 1]), part([3, 2])];
+/// assert!(fitting_fields(&grid, &cut[0], &cut).unwrap_err().contains("rank 1 has 3 own cells"));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FieldPart {
     halo: Halo,
@@ -112,7 +129,13 @@ impl Cart<'_> {
     }
 }
 
-/// Every rank's shape, if the parts make up one array; or what is wrong.
+/// Every rank's shape, if the parts make up one array.
+///
+/// # Errors
+/// What is wrong, in words.
+///
+/// # Examples
+/// See [`FieldPart`].
 pub fn fitting_fields(
     grid: &Cartesian,
     own: &FieldPart,
@@ -147,6 +170,11 @@ pub fn fitting_fields(
 }
 
 /// The own cells of parts that fit, one row of the whole array after the other.
+///
+/// **Cost** each cell is copied once.
+///
+/// # Examples
+/// See [`FieldPart`].
 pub fn whole_field<'f, T: Element>(
     grid: &Cartesian,
     halos: &[Halo],

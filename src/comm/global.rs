@@ -23,8 +23,7 @@ impl<'a, T> Global<'a, T> {
     }
 
     /// Calls `f` with the vector that these slices are, one after the other.
-    #[doc(hidden)]
-    pub fn of<R>(peers: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>) -> R) -> R {
+    pub(crate) fn of<R>(peers: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>) -> R) -> R {
         let starts = starts(peers.iter().map(<[T]>::len));
         f(Global::new(peers, &starts))
     }
@@ -133,8 +132,7 @@ pub struct Spread<'a, T, D> {
 
 impl<'a, T, D: Distribution> Spread<'a, T, D> {
     /// Of slices that are as long as `distribution` says; else it panics.
-    #[doc(hidden)]
-    pub fn of(peers: Peers<'a, T>, distribution: &'a D) -> Self {
+    pub(crate) fn of(peers: Peers<'a, T>, distribution: &'a D) -> Self {
         for (rank, part) in peers.iter().enumerate() {
             let (n, wanted) = (part.len(), distribution.count(rank));
             assert!(

@@ -12,9 +12,9 @@
 //! posted, and are not written again in the call. So no cell is written while
 //! it is read.
 
-use super::halo_plan::{Face, HaloPlan, HaloShape};
+use super::halo_plan::{Boxes, Face, HaloPlan, HaloShape};
 use super::{Cart, Comm};
-use crate::dist::{Halo, MAX_DIMENSIONS, Region};
+use crate::dist::Halo;
 use crate::element::Element;
 use crate::fabric::{
     CallParams, Digest, Fingerprint, Guard, PayloadKind, Port, Signature, StartedCall, Stop,
@@ -32,10 +32,6 @@ struct Shown {
     fields: *const *mut u8,
     halo: *const Halo,
 }
-
-/// Bytes of faces that travel in the message itself, behind eight bytes that
-/// tell shapes apart.
-pub(super) const SMALL: usize = PayloadKind::BRIEF - size_of::<u64>();
 
 /// No work in between.
 fn none<T>(_: &[T]) {}
@@ -483,83 +479,21 @@ unsafe fn fill<T: Element>(
             // SAFETY: both regions are inside of the arrays that the halos
             // describe, of one shape, and disjoint: ghosts are no own cells,
             // nor ghosts of another dimension.
-            unsafe { boxes.copy(a.cast::<T>(), b.cast::<T>()) };
+            unsafe { copy_box(&boxes, a.cast::<T>(), b.cast::<T>()) };
         }
     }
 }
 
-/// Two boxes of one shape in two arrays: what is copied where.
-pub(super) struct Boxes {
-    dims: usize,
-    shape: [usize; MAX_DIMENSIONS],
-    /// Of the target and of the source: first element, and elements between
-    /// neighbours along each dimension.
-    start: [usize; 2],
-    strides: [[usize; MAX_DIMENSIONS]; 2],
-}
-
-impl Boxes {
-    pub(super) fn new(to: &Halo, ghost: Region, from: &Halo, face: Region) -> Self {
-        let mut dims = to.dimensions();
-        let mut boxes =
-            Boxes { dims, shape: ghost.shape, start: [0; 2], strides: [[1; MAX_DIMENSIONS]; 2] };
-        for (i, (halo, region)) in [(to, ghost), (from, face)].into_iter().enumerate() {
-            let mut stride = 1;
-            for d in (0..dims).rev() {
-                boxes.strides[i][d] = stride;
-                boxes.start[i] += region.start[d] * stride;
-                stride *= halo.total(d);
-            }
-        }
-        // A row that is followed at once by the next, in both, is a longer row.
-        let shape = &mut boxes.shape;
-        while dims > 1 && boxes.strides.iter().all(|s| s[dims - 2] == shape[dims - 1]) {
-            shape[dims - 2] *= shape[dims - 1];
-            boxes.strides.iter_mut().for_each(|s| s[dims - 2] = 1);
-            dims -= 1;
-        }
-        boxes.dims = dims;
-        boxes
-    }
-
-    /// Copies the source's box to the target's.
-    ///
-    /// # Safety
-    /// The boxes lie inside of arrays at `to` (valid for writes) and `from`
-    /// (for reads), and do not overlap.
-    unsafe fn copy<T: Element>(&self, to: *mut T, from: *const T) {
-        self.each_row(|a, b, run| {
-            // SAFETY: a row of both boxes.
-            unsafe { copy_row(to.wrapping_add(a), from.wrapping_add(b), run) };
-        });
-    }
-
-    /// Calls `f` with where each row begins in both arrays, and its length.
-    #[inline(always)]
-    pub(super) fn each_row(&self, mut f: impl FnMut(usize, usize, usize)) {
-        let run = self.shape[self.dims - 1];
-        // The last two dimensions are loops, those before count up like digits.
-        let (outer, rows) = match self.dims {
-            1 => (0, 1),
-            dims => (dims - 2, self.shape[dims - 2]),
-        };
-        if run == 0 || rows == 0 || self.shape[..outer].contains(&0) {
-            return;
-        }
-        let steps = self.strides.map(|s| if self.dims > 1 { s[outer] } else { 0 });
-        let mut digits = [0; MAX_DIMENSIONS];
-        loop {
-            let [a, b] = [0, 1].map(|i: usize| {
-                let strides = self.strides[i].iter();
-                let sum = digits[..outer].iter().zip(strides).map(|(c, s)| c * s).sum::<usize>();
-                self.start[i] + sum
-            });
-            (0..rows).for_each(|row| f(a + row * steps[0], b + row * steps[1], run));
-            let Some(d) = (0..outer).rev().find(|&d| digits[d] + 1 < self.shape[d]) else { return };
-            digits[d] += 1;
-            digits[d + 1..outer].fill(0);
-        }
-    }
+/// Copies the source's box to the target's.
+///
+/// # Safety
+/// The boxes lie inside of arrays at `to` (valid for writes) and `from`
+/// (for reads), and do not overlap.
+unsafe fn copy_box<T: Element>(boxes: &Boxes, to: *mut T, from: *const T) {
+    boxes.each_row(|a, b, run| {
+        // SAFETY: a row of both boxes.
+        unsafe { copy_row(to.wrapping_add(a), from.wrapping_add(b), run) };
+    });
 }
 
 /// Bytes up to which a loop copies faster than a call of `memcpy`.

@@ -1,11 +1,14 @@
 //! What an exchange of halos does, as far as grid, shape and size of the elements say it: with
 //! whom, how much, and where small faces lie. Made once, and kept for the next call.
 
-use super::halo_exchange::{Boxes, SMALL};
-use crate::dist::Halo;
-use crate::fabric::Digest;
+use crate::dist::{Halo, MAX_DIMENSIONS, Region};
+use crate::fabric::{Digest, PayloadKind};
 use crate::topology::Cartesian;
 use std::ops::Range;
+
+/// Bytes of faces that travel in the message itself, behind eight bytes that
+/// tell shapes apart.
+pub(super) const SMALL: usize = PayloadKind::BRIEF - size_of::<u64>();
 
 /// What an exchange is prepared for.
 #[derive(Clone, Copy)]
@@ -203,5 +206,67 @@ impl HaloPlans {
     #[inline(always)]
     pub(super) fn latest(&self) -> &HaloPlan {
         &self.plans[self.latest]
+    }
+}
+
+/// Two boxes of one shape in two arrays: what is copied where.
+pub(super) struct Boxes {
+    dims: usize,
+    shape: [usize; MAX_DIMENSIONS],
+    /// Of the target and of the source: first element, and elements between
+    /// neighbours along each dimension.
+    start: [usize; 2],
+    strides: [[usize; MAX_DIMENSIONS]; 2],
+}
+
+impl Boxes {
+    pub(super) fn new(to: &Halo, ghost: Region, from: &Halo, face: Region) -> Self {
+        let mut dims = to.dimensions();
+        let mut boxes =
+            Boxes { dims, shape: ghost.shape, start: [0; 2], strides: [[1; MAX_DIMENSIONS]; 2] };
+        for (i, (halo, region)) in [(to, ghost), (from, face)].into_iter().enumerate() {
+            let mut stride = 1;
+            for d in (0..dims).rev() {
+                boxes.strides[i][d] = stride;
+                boxes.start[i] += region.start[d] * stride;
+                stride *= halo.total(d);
+            }
+        }
+        // A row that is followed at once by the next, in both, is a longer row.
+        let shape = &mut boxes.shape;
+        while dims > 1 && boxes.strides.iter().all(|s| s[dims - 2] == shape[dims - 1]) {
+            shape[dims - 2] *= shape[dims - 1];
+            boxes.strides.iter_mut().for_each(|s| s[dims - 2] = 1);
+            dims -= 1;
+        }
+        boxes.dims = dims;
+        boxes
+    }
+
+    /// Calls `f` with where each row begins in both arrays, and its length.
+    #[inline(always)]
+    pub(super) fn each_row(&self, mut f: impl FnMut(usize, usize, usize)) {
+        let run = self.shape[self.dims - 1];
+        // The last two dimensions are loops, those before count up like digits.
+        let (outer, rows) = match self.dims {
+            1 => (0, 1),
+            dims => (dims - 2, self.shape[dims - 2]),
+        };
+        if run == 0 || rows == 0 || self.shape[..outer].contains(&0) {
+            return;
+        }
+        let steps = self.strides.map(|s| if self.dims > 1 { s[outer] } else { 0 });
+        let mut digits = [0; MAX_DIMENSIONS];
+        loop {
+            let [a, b] = [0, 1].map(|i: usize| {
+                let strides = self.strides[i].iter();
+                let sum = digits[..outer].iter().zip(strides).map(|(c, s)| c * s).sum::<usize>();
+                self.start[i] + sum
+            });
+            (0..rows).for_each(|row| f(a + row * steps[0], b + row * steps[1], run));
+            let Some(d) = (0..outer).rev().find(|&d| digits[d] + 1 < self.shape[d]) else { return };
+            digits[d] += 1;
+            digits[d + 1..outer].fill(0);
+        }
     }
 }

@@ -11,6 +11,25 @@ use std::fmt;
 
 /// What the members of a new communicator share: one of them makes it, each takes its seat. A call
 /// of the other ranks, as [`Comm::split`] is for them, is not needed.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::MemberSeats;
+/// use std::sync::OnceLock;
+/// let seats = OnceLock::new();
+/// let places = phalanx::run(4, |comm| {
+///     let seats = seats.get_or_init(|| MemberSeats::new(comm, &[3, 1]).unwrap());
+///     // SAFETY: a barrier comes before the first use.
+///     let own = unsafe { seats.take(comm).unwrap() };
+///     comm.barrier();
+///     own.map(|mut own| {
+///         own.barrier(); // of ranks 3 and 1
+///         own.rank()
+///     })
+/// })?;
+/// assert_eq!(places, [None, Some(1), None, Some(0)]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 pub struct MemberSeats {
     fabric: Arc<CommState>,
     audit: Arc<Audit>,

@@ -12,7 +12,7 @@ use std::time::Duration;
 const LONGEST_NAP: Duration = Duration::from_micros(200);
 
 impl Comm {
-    /// See [`raw::begin_steps`](crate::raw::begin_steps).
+    /// See [`engine::begin_steps`](crate::engine::begin_steps).
     #[track_caller]
     pub(crate) fn begin_steps(&mut self, words: &[usize]) {
         static SIG: Signature = Signature::of::<()>("a call", "");
@@ -23,13 +23,13 @@ impl Comm {
         self.slow_path = true;
     }
 
-    /// See [`raw::end_steps`](crate::raw::end_steps).
+    /// See [`engine::end_steps`](crate::engine::end_steps).
     pub(crate) fn end_steps(&mut self) {
         self.step_fingerprint = None;
         self.slow_path = self.choice != Choice::Auto;
     }
 
-    /// See [`raw::wait_outside`](crate::raw::wait_outside).
+    /// See [`engine::wait_outside`](crate::engine::wait_outside).
     pub(crate) fn wait_outside(
         &mut self,
         what: &str,
@@ -64,7 +64,7 @@ impl Comm {
         }
     }
 
-    /// See [`raw::end_run`](crate::raw::end_run).
+    /// See [`engine::end_run`](crate::engine::end_run).
     pub(crate) fn end_run_outside(&mut self, error: Error) -> ! {
         self.end_run(error, None);
         self.nothing_to_return()

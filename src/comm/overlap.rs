@@ -190,7 +190,7 @@ impl Comm {
     /// 64 ranks; with more they wait for everybody's work).
     ///
     /// **Cost** up to 64 ranks: `p - 1` empty messages, all at once; else two
-    /// looks at everybody's board.
+    /// looks at all boards.
     ///
     /// If `work` panics, the run ends with that panic.
     ///

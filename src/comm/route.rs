@@ -17,22 +17,17 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
-use crate::exec::{
-    Call, Partition, RawBuffers, Slices, all_at_once, alone, board, copy_way, eager, plan,
-};
+use crate::exec::{Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan};
 use crate::fabric::{
     BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
 };
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::Order;
-use crate::schedule::{self, Algorithm, Hierarchy, Operation, Request, Schedule};
-use crate::sync::Arc;
+use crate::schedule::{Algorithm, Operation, Schedule};
 use crate::topology::Extents;
-use crate::tuning::rules::{self, auto};
-use crate::tuning::{Decision, LevelModel, Rates, Tuning, best_segments, cheapest};
+
 use std::panic::Location;
-use std::sync::LazyLock;
 
 /// The routes of a few bytes.
 pub(super) enum Short {
@@ -54,69 +49,6 @@ struct Unbound {
     schedule: Box<Schedule>,
     /// None for one that is not kept.
     key: Option<PlanKey>,
-}
-
-/// What was chosen before.
-pub(super) struct Decisions {
-    /// By operation: the bytes of a rank's vector from which it has no route of its own
-    /// among the short ones.
-    pub(super) short: [usize; Operation::ALL.len()],
-    /// By operation: the bytes from which the library accesses the peers' memory directly,
-    /// and the algorithm that does so.
-    pub(super) direct: [(usize, Algorithm); Operation::ALL.len()],
-    /// By the cost model.
-    modelled: Vec<(Modelled, Algorithm)>,
-    /// By the model of the levels: operation, power of two of the bytes, kind of
-    /// operator.
-    by_levels: Vec<((Operation, u32, bool), Option<Decision>)>,
-    /// The groups for the call in progress, if its algorithm is hierarchical.
-    levels: Option<Arc<Hierarchy>>,
-}
-
-/// What the cost model's choice depends on.
-#[derive(Clone, PartialEq)]
-struct Modelled {
-    rates: Rates,
-    operation: Operation,
-    parameter: usize,
-    words: usize,
-    commutative: bool,
-    pairs: bool,
-}
-
-/// Choices by the cost model that are kept.
-const KEPT: usize = 64;
-
-impl Decisions {
-    pub(super) fn new(tuning: &Tuning, ranks: usize) -> Self {
-        let short = Operation::ALL.map(|operation| {
-            let limit = match operation.base() {
-                Operation::Barrier => return usize::MAX,
-                Operation::AllReduce => tuning.all_reduce_fused,
-                Operation::Broadcast if tuning.is_star_of_few_bytes(ranks) => 0,
-                Operation::Broadcast => tuning.broadcast_fused,
-                Operation::AllGather => tuning.all_gather_fused,
-                // The sizes are those of a block.
-                Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
-                Operation::Scan if tuning.is_chain_of_few_bytes(ranks) => 0,
-                Operation::Scan => tuning.scan_fused,
-                // Between two ranks: one message, or one in each direction.
-                Operation::ReduceScatter if ranks == 2 => tuning.reduce_scatter_fused,
-                // Through the gates: all blocks.
-                Operation::ReduceScatter => tuning.reduce_scatter_fused.min(EAGER / ranks + 1),
-                Operation::Reduce if ranks == 2 => tuning.reduce_fused,
-                Operation::Gather if ranks == 2 => tuning.gather_fused,
-                Operation::Scatter if ranks == 2 => tuning.scatter_fused,
-                _ => 0,
-            };
-            limit.min(EAGER + 1)
-        });
-        let direct = Operation::ALL.map(|operation| {
-            let direct = tuning.fused_from(operation, ranks).zip(operation.usual().direct);
-            direct.unwrap_or((usize::MAX, operation.usual().messages.of(false)))
-        });
-        Decisions { short, direct, modelled: Vec::new(), by_levels: Vec::new(), levels: None }
-    }
 }
 
 impl Comm {
@@ -479,189 +411,6 @@ impl Comm {
         Choice::Auto
     }
 
-    /// The extents that the choice prescribes.
-    fn dims(&self) -> Option<&Extents> {
-        self.choice.dims()
-    }
-
-    /// The algorithm for a call of `bytes` bytes.
-    #[inline(always)]
-    fn algorithm(&mut self, call: &Call<'_>, bytes: usize) -> Algorithm {
-        match &self.choice {
-            &Choice::Model(rates) => self.modelled(rates, call),
-            Choice::Auto => self.by_rules(call, bytes),
-            Choice::Levels(model) => {
-                let model = model.clone();
-                self.by_levels(&model, call, bytes)
-            }
-            Choice::Groups(groups) => {
-                let groups = groups.clone();
-                self.by_groups(groups, call, bytes)
-            }
-            other => self.forced(other, call),
-        }
-    }
-
-    #[inline(always)]
-    fn by_rules(&self, call: &Call<'_>, bytes: usize) -> Algorithm {
-        let case = rules::Case {
-            operation: call.operation(),
-            ranks: self.size(),
-            bytes,
-            commutative: call.is_commutative(),
-            varied: call.is_varied(),
-            idle: call.is_idle(),
-        };
-        auto(&self.tuning, &case)
-    }
-
-    /// The hierarchical algorithm, where there is one.
-    #[cold]
-    fn by_groups(&mut self, groups: Arc<Hierarchy>, call: &Call<'_>, bytes: usize) -> Algorithm {
-        let mut own = Algorithm::for_operation(call.operation()).filter(|a| a.uses_levels());
-        match own.next() {
-            Some(algorithm) => {
-                self.decisions.levels = Some(groups);
-                algorithm
-            }
-            None => self.by_rules(call, bytes),
-        }
-    }
-
-    /// The cheapest by what the machine's levels cost; decided once for each power of
-    /// two of the length.
-    fn by_levels(&mut self, model: &LevelModel, call: &Call<'_>, bytes: usize) -> Algorithm {
-        if call.is_varied() {
-            return self.by_rules(call, bytes);
-        }
-        let class = bytes.max(1).ilog2();
-        let key = (call.operation(), class, call.is_commutative());
-        let known = self.decisions.by_levels.iter().position(|(k, _)| *k == key);
-        let at = known.unwrap_or_else(|| {
-            let decision = model.choose(call.operation(), 1 << class, call.is_commutative());
-            if self.rank() == 0 && explains() {
-                explain(model, call.operation(), 1 << class, decision.as_ref());
-            }
-            self.decisions.by_levels.push((key, decision));
-            self.decisions.by_levels.len() - 1
-        });
-        match &self.decisions.by_levels[at].1 {
-            Some(decision) => {
-                self.decisions.levels = Some(decision.levels.clone());
-                decision.algorithm
-            }
-            None => self.by_rules(call, bytes),
-        }
-    }
-
-    #[cold]
-    fn forced(&self, choice: &Choice, call: &Call<'_>) -> Algorithm {
-        let shape = match choice {
-            Choice::Algorithm(algorithm) | Choice::AlgorithmOnMesh(algorithm, _) => {
-                return *algorithm;
-            }
-            Choice::Ring => schedule::Topology::Ring,
-            Choice::Mesh(extents) => schedule::Topology::Mesh(extents.clone()),
-            Choice::Hypercube => schedule::Topology::Hypercube,
-            Choice::Tree => schedule::Topology::Tree,
-            Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
-                unreachable!("handled by the caller")
-            }
-        };
-        Algorithm::for_topology(call.operation(), &shape, self.size(), call.is_commutative())
-    }
-
-    /// The cheapest algorithm by the cost model, of those that can serve.
-    #[cold]
-    fn modelled(&mut self, rates: Rates, call: &Call<'_>) -> Algorithm {
-        let key = Modelled {
-            rates,
-            operation: call.operation(),
-            parameter: call.parameter(),
-            words: self.words(call),
-            commutative: call.is_commutative(),
-            pairs: matches!(call.cut(), Partition::Pairs { .. }),
-        };
-        if let Some((_, algorithm)) = self.decisions.modelled.iter().find(|(k, _)| *k == key) {
-            return *algorithm;
-        }
-        let request = self.request(call, Algorithm::BC_ANY);
-        let ranked = cheapest(&request, key.words as f64, rates);
-        let served = ranked.into_iter().find(|&a| self.schedule(call, a).is_ok());
-        let shape = schedule::Topology::Hypercube;
-        let (operation, commutative) = (call.operation(), call.is_commutative());
-        let algorithm = served.unwrap_or_else(|| {
-            Algorithm::for_topology(operation, &shape, self.size(), commutative)
-        });
-        if self.decisions.modelled.len() == KEPT {
-            self.decisions.modelled.clear();
-        }
-        self.decisions.modelled.push((key, algorithm));
-        algorithm
-    }
-
-    /// The schedule of `algorithm` for the call, or why it cannot serve it.
-    fn schedule(&self, call: &Call<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
-        let schedule = algorithm
-            .schedule(&self.request(call, algorithm))
-            .map_err(|unfit| unfit.to_string())?;
-        if !call.is_commutative() && !schedule.is_ordered() {
-            return Err(format!(
-                "{algorithm} does not combine in rank order, which {} needs",
-                call.sig().operator
-            ));
-        }
-        if matches!(call.cut(), Partition::Pairs { .. }) && forwards(&schedule, self.rank()) {
-            return Err(format!(
-                "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
-            ));
-        }
-        Ok(schedule)
-    }
-
-    fn request(&self, call: &Call<'_>, algorithm: Algorithm) -> Request {
-        let request = Request::new(call.operation(), self.size());
-        let mut request = request.root(call.root_rank()).shift(call.distance() as isize);
-        if let Some(dims) = self.dims() {
-            request = request.dims(dims.clone());
-        }
-        if let Some(segments) = self.segments(call, algorithm) {
-            request = request.segments(segments);
-        }
-        if let Some(levels) = self.levels(algorithm) {
-            request = request.levels(Hierarchy::clone(&levels));
-        }
-        request
-    }
-
-    /// The groups for a hierarchical algorithm: those of the choice, else the machine's.
-    fn levels(&self, algorithm: Algorithm) -> Option<Arc<Hierarchy>> {
-        if !algorithm.uses_levels() {
-            return None;
-        }
-        match (&self.choice, &self.default_choice) {
-            (Choice::Levels(_) | Choice::Groups(_), _) => self.decisions.levels.clone(),
-            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
-            _ => None,
-        }
-    }
-
-    /// The segments of a pipelined chain that the cost model has chosen.
-    fn segments(&self, call: &Call<'_>, algorithm: Algorithm) -> Option<usize> {
-        let Choice::Model(rates) = self.choice else { return None };
-        let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
-        is_chain.then(|| best_segments(self.size(), self.words(call) as f64, rates.t_s, rates.t_w))
-    }
-
-    /// The m of the cost model: elements of the vector, or of a block.
-    fn words(&self, call: &Call<'_>) -> usize {
-        match call.cut() {
-            Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(_) => call.len().div_ceil(self.size()),
-            Partition::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
-        }
-    }
-
     /// Makes the call's plan the latest, if there is one; else returns what is to be
     /// [bound](Comm::bind) when the call is on record, or why there is no plan.
     #[inline(always)]
@@ -701,57 +450,6 @@ impl Comm {
         let plan = self.port.preparing(bind)?;
         self.work.plans.keep(unbound.key.clone(), plan);
         Ok(())
-    }
-}
-
-/// Whether `rank` sends blocks of an all-to-all that are not its own.
-fn forwards(schedule: &Schedule, rank: usize) -> bool {
-    let p = schedule.contract().ranks;
-    (0..schedule.steps()).any(|k| {
-        let step = schedule.step(k, rank);
-        step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
-    })
-}
-
-/// Whether choices are to be printed.
-fn explains() -> bool {
-    static EXPLAINS: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os("PHALANX_EXPLAIN").is_some_and(|v| v == "1"));
-    let _inside = crate::fork::inside();
-    *EXPLAINS
-}
-
-/// Says, if choices are to be printed, by what they are made in a team of `ranks`: by the machine's
-/// levels, or `Err(why)` not; and the way to copy.
-pub(crate) fn explain_team(ranks: usize, levels: Result<&LevelModel, &str>) {
-    if !explains() {
-        return;
-    }
-    match levels {
-        Ok(model) => eprintln!(
-            "phalanx: {ranks} ranks on {} levels of {}: each choice is printed when it is made; {}",
-            model.hierarchy().stages(),
-            model.costs(),
-            copy_way()
-        ),
-        Err(why) => eprintln!(
-            "phalanx: {ranks} ranks: algorithms by operation and length alone \
-             (`tuning::Tuning`), as {why}; {}",
-            copy_way()
-        ),
-    }
-}
-
-#[cold]
-fn explain(model: &LevelModel, operation: Operation, bytes: usize, decision: Option<&Decision>) {
-    let (p, costs) = (model.ranks(), model.costs());
-    match decision {
-        Some(decision) => eprintln!(
-            "phalanx: {operation} of {bytes} to {} bytes on {p} ranks: {decision} (the cheapest by \
-             estimates; levels of {costs})",
-            2 * bytes - 1
-        ),
-        None => eprintln!("phalanx: {operation} on {p} ranks: by rules, no hierarchical algorithm"),
     }
 }
 

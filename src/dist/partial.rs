@@ -259,7 +259,23 @@ pub(super) fn total<T: Element>(
     last.into_iter().chain(roots).reduce(|right, left| op.combine(left, right))
 }
 
-/// What elements `start..end` contribute. See the module documentation.
+/// What elements `start..end` of a vector contribute to a reduction in fixed order: a few numbers,
+/// which can be sent, and joined with those of the elements before and after.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{Partial, partial};
+/// use phalanx::op::Sum;
+/// let x: Vec<f64> = (0..1000).map(|i| 0.1 * i as f64).collect();
+/// let whole = partial(&x, 0, &Sum).result(&Sum);
+/// // Two ranks' parts, of which one comes over a network.
+/// let (left, right) = (partial(&x[..700], 0, &Sum), partial(&x[700..], 700, &Sum));
+/// let (bounds, numbers): (_, Vec<f64>) = (right.bounds(), right.numbers().collect());
+/// assert_eq!(numbers.len(), Partial::<f64>::len_between(bounds));
+/// let both = left.join(&Partial::from_numbers(bounds, &numbers), &Sum).unwrap();
+/// assert_eq!(both.result(&Sum), whole); // to the last bit
+/// assert_eq!(right.join(&left, &Sum), Err((1000, 0)));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partial<T> {
     start: usize,

@@ -3,7 +3,7 @@
 #[cfg(not(loom))]
 use crate::wait::Lock;
 #[cfg(not(loom))]
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::Location;
 
@@ -26,6 +26,18 @@ enum CallerLine {
 }
 
 /// A call of a function of another language's interface: which function, and where.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{self, ForeignCall};
+/// let call = ForeignCall::kept("lib_sum", "heat.f90", 12);
+/// assert!(std::ptr::eq(call, ForeignCall::kept("lib_sum", "heat.f90", 12)));
+/// let err = phalanx::run(2, |comm| {
+///     let mut x = vec![0; 1 + comm.rank()]; // must be as long on all ranks
+///     engine::all_reduce(comm, &mut x, phalanx::op::Sum, call.location());
+/// });
+/// assert!(err.unwrap_err().to_string().contains("heat.f90:12"));
+/// ```
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct ForeignCall {
     /// The function, as that language's users know it.
@@ -56,9 +68,40 @@ const fn mark() -> &'static Location<'static> {
 
 #[cfg(not(loom))]
 impl ForeignCall {
+    /// The call of `function` in `line` of `file`, which is kept for ever: error messages name it.
+    ///
+    /// **Cost** two locks and searches, and the first time an allocation: to be kept by the caller.
+    ///
+    /// # Examples
+    /// See [`ForeignCall`].
+    pub fn kept(function: &'static str, file: &str, line: u32) -> &'static ForeignCall {
+        static FILES: Lock<BTreeSet<&'static str>> = Lock::new(BTreeSet::new());
+        type Calls = BTreeMap<(&'static str, &'static str, u32), &'static ForeignCall>;
+        static CALLS: Lock<Calls> = Lock::new(Calls::new());
+        let _inside = crate::fork::inside();
+        let file = FILES.with(|files| match files.get(file) {
+            Some(known) => *known,
+            None => {
+                let kept: &'static str = Box::leak(file.into());
+                files.insert(kept);
+                kept
+            }
+        });
+        CALLS.with(|calls| {
+            *calls
+                .entry((function, file, line))
+                .or_insert_with(|| Box::leak(Box::new(ForeignCall { function, file, line })))
+        })
+    }
+
     /// The location that stands for this call, wherever one is passed on and recorded: its address
     /// says which it is. It is kept for ever.
-    pub(crate) fn locate(&'static self) -> &'static Location<'static> {
+    ///
+    /// **Cost** a lock and a search: to be asked for once a call.
+    ///
+    /// # Examples
+    /// See [`ForeignCall`].
+    pub fn location(&'static self) -> &'static Location<'static> {
         let _inside = crate::fork::inside();
         LOCATED.with(|Located { by_location, by_call }| {
             *by_call.entry(std::ptr::from_ref(self).addr()).or_insert_with(|| {
@@ -167,9 +210,9 @@ mod tests {
             ForeignCall { function: "a", file: "a.c", line: 1 },
             ForeignCall { function: "b", file: "b.c", line: 2 },
         ];
-        let at = [CALLS[0].locate(), CALLS[1].locate()];
+        let at = [CALLS[0].location(), CALLS[1].location()];
         assert_eq!(at[0], at[1], "their addresses tell them apart, and nothing else");
-        assert!(std::ptr::eq(at[0], CALLS[0].locate()));
+        assert!(std::ptr::eq(at[0], CALLS[0].location()));
         for (at, call) in at.into_iter().zip(&CALLS) {
             assert_eq!(ForeignCall::of(at), Some(call));
             assert_eq!(SourceLine::from(at), SourceLine::from(call));

@@ -160,7 +160,7 @@ impl<'a> Call<'a> {
         op: &'a O,
     ) -> Call<'a, Slices<'a, T, O>> {
         self.commutative = O::COMMUTATIVE;
-        self.built_in = O::BUILT_IN;
+        self.built_in = O::ORIGIN.is_library();
         self.with(Slices { buffers, op, identity: None, kernel: Kernel::combiner::<T, O> })
     }
 

@@ -7,9 +7,9 @@
 //! Nothing is synchronised by records, so loom does not model them.
 
 use super::digest::Digest;
+use super::event_ring::CallFacts;
 use super::fingerprint::{CallParams, CallTransport, Fingerprint, Signature};
 use super::foreign_calls::ForeignCalls;
-use super::recorder::CallFacts;
 use super::thread::Thread;
 #[cfg(not(loom))]
 use super::thread_mark::ThreadMark;

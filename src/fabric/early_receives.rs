@@ -24,6 +24,30 @@ const MOST: usize = 128;
 /// A rank's early receives, in the order of their calls: a ring, whose entries are written word by
 /// word. (A whole one that is moved right after its words were written waits until all that the
 /// rank has stored before is in the cache: a message that is on its way, too.)
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{EarlyReceives, MessageRing};
+/// let ring = MessageRing::<u32, ()>::new::<4>();
+/// let mut early = EarlyReceives::<(u32, bool)>::default(); // a tag, and whether it has come
+/// *early.add(Some(0)) = (5, false);
+/// *early.add(Some(0)) = (6, false);
+/// assert_eq!((early.count(), early.is_full(), early.from()), (2, false, Some(0)));
+/// // SAFETY: this thread alone sends.
+/// assert!(unsafe { ring.push(|tag| *tag = 6) });
+/// let (asks, mut come) = (|it: &(u32, bool), tag: &u32| it.0 == *tag, vec![]);
+/// // SAFETY: it alone takes, and there is no queue.
+/// let left = unsafe {
+///     early.take_from(&ring, |_| true, asks, |it, _, _| Ok::<(), ()>(come.push(it.0)))
+/// };
+/// assert_eq!((left, come), (Ok(false), vec![6])); // taken, and nothing is left that none asks for
+/// assert_eq!(early.position(|it| it.0 == 5), Some(0));
+/// early.at(0).1 = true;
+/// assert!(early.iter().all(|it| it.1));
+/// early.remove(0);
+/// early.clear();
+/// assert_eq!(early.count(), 0);
+/// ```
 #[derive(Debug, Default)]
 pub struct EarlyReceives<E> {
     /// None, or a power of two.

@@ -6,6 +6,18 @@ use std::mem::MaybeUninit;
 const BRIEF: usize = 64;
 
 /// Room for a copy of a message: in its entry, or by itself. Aligned to 8.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::KeptBytes;
+/// let text = b"a message";
+/// // SAFETY: there is room for as many bytes.
+/// let fill = |to: *mut u8| unsafe { text.as_ptr().copy_to_nonoverlapping(to, text.len()) };
+/// let kept = KeptBytes::new(text.len(), fill);
+/// assert!(KeptBytes::are_brief(text.len())); // it lies in its entry
+/// // SAFETY: so many have been written.
+/// assert_eq!(unsafe { std::slice::from_raw_parts(kept.at(), text.len()) }, text);
+/// ```
 #[derive(Debug)]
 pub enum KeptBytes {
     /// Of a few bytes.

@@ -12,6 +12,9 @@ use super::keyed_list::{FAMILIES, Keyed, KeyedList};
 use std::hash::Hash;
 
 /// What a receive asks for; none stands for any.
+///
+/// # Examples
+/// See [`MatchList`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MatchPattern {
     /// The sender.
@@ -102,9 +105,40 @@ impl<C: Copy + Eq + Hash> Keyed for ReceiveHead<C> {
     }
 }
 
-/// See the module documentation. `M`: what is kept of a message; `R`: of a receive; `C`: a context.
+/// The messages and receives of one receiver that have not met, each in the order in which they
+/// came. A receive matches by source and tag, either of which it may leave open: the first of those
+/// that fit. `M`: what is kept of a message; `R`: of a receive; `C`: a context, such as a
+/// communicator, which must be the same. Threads are its users' business.
+///
+/// **Cost** of few, a look at each; of many, a search in a table.
+///
 /// A place is good until the list changes. A name is a number by which a message, or a receive, is
 /// taken back: no other one that lies here has it; 0 stands for none.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{MatchList, MatchPattern};
+/// let mut list = MatchList::<&str, char, u8>::default();
+/// let any = MatchPattern { source: None, tag: None };
+/// let of_two = MatchPattern { source: Some(2), tag: None };
+/// // Messages come to context 7, from ranks 1 and 2 with tag 5.
+/// list.push(7, (1, 5), 0, "first");
+/// list.push(7, (2, 5), 10, "second");
+/// assert_eq!(list.find(8, any), None);
+/// let at = list.find(7, of_two).unwrap();
+/// assert_eq!(list.message(at), Some((2, 5, &"second")));
+/// assert_eq!(list.withdraw(10), Some("second")); // its sender takes it back
+/// let at = list.find(7, any).unwrap();
+/// assert_eq!((list.take(at), list.messages().count()), (Some("first"), 0));
+/// // A receive is posted; its message comes, then another for one that is withdrawn.
+/// list.post(7, of_two, 20, 'r');
+/// list.post(7, any, 21, 's');
+/// let (at, pattern, receive) = list.find_posted(7, (2, 9)).unwrap();
+/// assert_eq!((pattern, *receive), (of_two, 'r'));
+/// assert_eq!(list.take_posted(at), Some('r'));
+/// assert_eq!(list.withdraw_posted(21), Some('s'));
+/// assert_eq!((list.count(), list.count_posted()), (0, 0));
+/// ```
 #[derive(Debug)]
 pub struct MatchList<M, R, C: Copy + Eq + Hash = ()> {
     messages: KeyedList<MessageHead<C>, M>,

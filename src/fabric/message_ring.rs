@@ -33,6 +33,9 @@ use std::ptr::NonNull;
 const ROOMS: usize = if cfg!(loom) { 1 } else { 8 };
 
 /// One message, and its number.
+///
+/// # Examples
+/// See [`MessageRing`].
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct RingSlot<T> {
@@ -77,7 +80,10 @@ fn unwritten<M>(count: usize) -> Unwritten<M> {
     unsafe { all.assume_init() }
 }
 
-/// Where the data of a message is to be written.
+/// Where the data of a message is to be written: [`MessageRing::push_long`].
+///
+/// # Examples
+/// See [`MessageRing`].
 #[derive(Debug)]
 pub enum LongRoom<R, O> {
     /// To its room, which holds anything.
@@ -86,7 +92,36 @@ pub enum LongRoom<R, O> {
     Own(*mut O),
 }
 
-/// See the module documentation: a message is a `T`, a room an `R`, a slot's own memory an `O`.
+/// Short messages from one rank to another: the sender writes a slot and goes on; the receiver
+/// looks there. A message is a `T`; what does not fit it lies in one of a few rooms `R`, which stay
+/// near, or in memory of the slot's own, an `O`. If the ring is full the sender goes another way.
+///
+/// **Cost** a message that fits its slot moves one line of cache from one core to the other.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{LongRoom, MessageRing};
+/// let ring = MessageRing::<u32, [u8; 512], [u8; 256]>::new::<2>();
+/// // SAFETY: of all that follows: this thread alone sends and takes.
+/// unsafe {
+///     assert!(ring.push(|it| *it = 1) && !ring.has_taken(1));
+///     let waiting = ring.awaited();
+///     assert!(ring.has_news() && waiting.has_come());
+///     assert_eq!(ring.look(|it, _| *it), Some(1)); // it stays
+///     // A longer one: a room is free.
+///     assert!(ring.push_long(true, |it, room| {
+///         let LongRoom::Room(room) = room else { unreachable!("a room is asked for") };
+///         *it = 3;
+///         room.cast::<u8>().copy_from(b"abc".as_ptr(), 3);
+///     }));
+///     ring.fetch_ahead(); // in a stream
+///     assert!(!ring.push(|it| *it = 9) && ring.sent() == 2 && ring.is_crowded()); // it is full
+///     assert_eq!(ring.take_if(|it, _| (*it == 7).then_some(())), Some(None)); // not this one
+///     assert_eq!(ring.take(|it, _| *it), Some(1));
+///     let text = ring.take(|&n, memory| memory.room(|at| (&*at)[..n as usize].to_vec()));
+///     assert_eq!((text.as_deref(), ring.has_taken(2)), (Some(&b"abc"[..]), true));
+/// }
+/// ```
 #[derive(Debug)]
 pub struct MessageRing<T, R, O = (), S: ?Sized = [RingSlot<T>]> {
     sender: CachePadded<UnsafeCell<SenderSide>>,
@@ -107,7 +142,10 @@ unsafe impl<T: Send, R: Send, O: Send> Sync for MessageRing<T, R, O> {}
 // SAFETY: nothing in a ring is tied to a thread, if its contents are not.
 unsafe impl<T: Send, R: Send, O: Send> Send for MessageRing<T, R, O> {}
 
-/// The memory of a message beside its slot.
+/// The memory of a message beside its slot, for whoever takes it.
+///
+/// # Examples
+/// See [`MessageRing`].
 #[derive(Debug)]
 pub struct MessageMemory<'a, R, O> {
     memory: &'a UnsafeCell<Option<Box<LongMemory<R, O>>>>,
@@ -128,6 +166,9 @@ impl<R, O> MessageMemory<'_, R, O> {
     }
 
     /// What was written to its slot's [`Own`](LongRoom::Own).
+    ///
+    /// # Examples
+    /// See [`MessageRing`], where the like is read from a room.
     ///
     /// # Safety
     /// The message was written there.
@@ -386,7 +427,10 @@ impl<T, R, O> MessageRing<T, R, O> {
     }
 }
 
-/// A message that is to be taken next.
+/// A message that is to be taken next, to be looked for again and again: [`MessageRing::awaited`].
+///
+/// # Examples
+/// See [`MessageRing`].
 #[derive(Clone, Copy, Debug)]
 pub struct AwaitedMessage<'a> {
     word: &'a AtomicU64,

@@ -24,6 +24,7 @@ mod digest;
 mod disagreement;
 mod early_receive;
 mod early_receives;
+mod event_ring;
 mod fingerprint;
 mod foreign_calls;
 mod kept_bytes;
@@ -51,6 +52,8 @@ pub(crate) use digest::Digest;
 pub(crate) use disagreement::{disagreement, disagreement_with_waiting, in_words};
 pub(crate) use early_receive::EarlyReceive;
 pub use early_receives::EarlyReceives;
+#[cfg(loom)] // For mutants of the files that use them.
+pub(crate) use event_ring::{CallFacts, EventLine, EventRing};
 pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
@@ -68,8 +71,6 @@ pub(crate) use rank_place::RankPlace;
 #[cfg(not(loom))]
 pub(crate) use recorder::InterfaceCall;
 pub(crate) use recorder::Recorder;
-#[cfg(loom)] // For mutants of the files that use them.
-pub(crate) use recorder::{CallFacts, EventLine, EventRing};
 pub(crate) use tagged_queue::{KEPT_UP_TO, ReceiveRoom};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]

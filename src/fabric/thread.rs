@@ -102,7 +102,20 @@ impl Hat {
     }
 }
 
-/// A wait that a rank is in.
+/// A wait that a rank is in: [`Waits::of_rank`](crate::engine::Waits::of_rank).
+///
+/// # Examples
+/// Three ranks that wait for each other for ever, as an interface that adds waits of its own finds:
+/// ```
+/// use phalanx::engine::RankWait;
+/// let wait = |peer| RankWait { number: 1, peer: Some(peer), is_confirmed: true };
+/// let (waits, mut at) = ([wait(1), wait(2), wait(0)], 0);
+/// for _ in 0..3 {
+///     assert!(waits[at].is_confirmed);
+///     at = waits[at].peer.unwrap();
+/// }
+/// assert_eq!(at, 0); // the circle is closed
+/// ```
 #[cfg(not(loom))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankWait {

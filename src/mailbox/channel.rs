@@ -35,7 +35,7 @@ use std::mem::MaybeUninit;
 /// the header. Up to 40 of them are in the first line.
 pub(crate) const INLINE: usize = 104;
 
-/// Payload bytes of a slot's first line, which has the word and the header.
+/// Payload bytes of a slot's first line, with the word and the header.
 pub(crate) const FIRST: usize = 64 - size_of::<u64>() - size_of::<Header>();
 
 /// Bytes that go to a slot, behind their length or in its second line.

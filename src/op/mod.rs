@@ -38,6 +38,9 @@
 //! ```
 
 mod extremes;
+mod origin;
+
+pub use origin::OperatorOrigin;
 
 use crate::element::Element;
 use extremes::Extremes;
@@ -93,9 +96,9 @@ pub trait Operator<T: Element> {
     /// Whether `combine(a, b)` always equals `combine(b, a)`.
     const COMMUTATIVE: bool;
 
-    /// Whether `combine` is the library's own, which neither fails nor makes calls.
-    #[doc(hidden)]
-    const BUILT_IN: bool = false;
+    /// Whether `combine` is the library's, which neither fails nor makes calls. All others keep
+    /// what is here.
+    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::USER;
 
     /// Combines `left` and `right`, in this order.
     fn combine(&self, left: T, right: T) -> T;
@@ -111,7 +114,7 @@ pub trait Operator<T: Element> {
 impl<T: Element, O: Operator<T>> Operator<T> for &O {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const BUILT_IN: bool = O::BUILT_IN;
+    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {
@@ -254,7 +257,7 @@ macro_rules! implement {
         impl Operator<$t> for $op {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = true;
-            const BUILT_IN: bool = true;
+            const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::LIBRARY;
 
             #[inline(always)]
             fn combine(&self, $a: $t, $b: $t) -> $t {
@@ -473,7 +476,7 @@ pub const fn with_identity<O, T>(op: O, identity: T) -> WithIdentity<O, T> {
 impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const BUILT_IN: bool = O::BUILT_IN;
+    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {

@@ -309,7 +309,7 @@ fn grid(sizes: &[(f64, f64)], gap: f64, snake: bool) -> (Vec<(f64, f64)>, f64, f
             x += w + gap;
         }
         if snake && number % 2 == 1 {
-            // Mirrored within the width of a full row, so that a short last row hangs on the right.
+            // Mirrored within the width of a full row, so that a short last row is on the right.
             let full = width.max(x - gap);
             for (spot, &(w, _)) in spots[start..].iter_mut().zip(row) {
                 spot.0 = full - spot.0 - w;

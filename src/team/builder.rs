@@ -5,7 +5,7 @@ use crate::Comm;
 use crate::error::Error;
 use crate::placement::Placement;
 use crate::tuning::{LevelModel, Profile, Tuning};
-use crate::wait::{Wait, know_cores};
+use crate::wait::Wait;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub struct Builder {
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
     /// For tests of counters that wrap.
-    pub(super) start: u32,
+    pub(crate) start: u32,
 }
 
 impl Builder {
@@ -278,22 +278,6 @@ impl Builder {
         self
     }
 
-    /// For tests: the counters of messages, waits and calls begin from `start`, as
-    /// if there had been so many, so that they wrap within a test's time.
-    #[doc(hidden)]
-    pub fn counting_from(mut self, start: u32) -> Self {
-        self.start = start;
-        self
-    }
-
-    /// For tests: from now on this process waits, and chooses its ways, as on a machine
-    /// with so many cores.
-    #[doc(hidden)]
-    pub fn as_with_cores(self, cores: usize) -> Self {
-        know_cores(cores);
-        self
-    }
-
     /// The profile that the sizes come from at which collectives change their ways, instead of the
     /// process's own. Default: the file that the variable `PHALANX_PROFILE` names (set to nothing:
     /// none), else [`Profile::cache_path`]'s, as `phalanx calibrate` writes it; read once a
@@ -423,7 +407,7 @@ impl Builder {
         super::external::external(&self, false)
     }
 
-    /// See [`raw::external`](crate::raw::external).
+    /// See [`engine::external`](crate::engine::external).
     pub(crate) fn external_of_interface(self) -> Result<Vec<Comm>, Error> {
         super::external::external(&self, true)
     }

@@ -1,5 +1,6 @@
 //! The team: its workers, and `run`.
 
+use super::binding::Binding;
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
@@ -28,31 +29,6 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::sync::{OnceLock, TryLockError};
 use std::time::Duration;
-
-/// Where a rank runs.
-///
-/// # Examples
-/// ```
-/// let team = phalanx::Team::builder().ranks(2).build()?;
-/// for b in team.bindings() {
-///     match (&b.pu, &b.problem) {
-///         (Some(pu), None) => println!("rank {} on PU {pu}", b.rank),
-///         (_, Some(problem)) => println!("rank {} is not bound: {problem}", b.rank),
-///         (None, None) => println!("rank {} runs where the system likes", b.rank),
-///     }
-/// }
-/// # Ok::<(), phalanx::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Binding {
-    /// The rank.
-    pub rank: usize,
-    /// The processing unit (by the system's number) that it is meant for.
-    pub pu: Option<usize>,
-    /// Why it is not bound to it: the binding was refused, read back as
-    /// something else, or is lost, as the unit went offline.
-    pub problem: Option<String>,
-}
 
 /// Ranks on pinned threads that run closures together.
 ///
@@ -273,8 +249,13 @@ impl Team {
         self.shared.world.ranks()
     }
 
-    /// How long a rank may wait in one call.
-    pub(crate) fn deadline(&self) -> Option<Duration> {
+    /// How long a rank may wait in one call: [`Builder::deadline`].
+    ///
+    /// ```
+    /// assert_eq!(phalanx::Team::builder().ranks(2).build()?.deadline(), None);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn deadline(&self) -> Option<Duration> {
         self.shared.world.deadline()
     }
 

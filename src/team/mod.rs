@@ -1,6 +1,7 @@
 //! Teams: persistent pinned workers that run one closure on every rank.
 
 mod attempt;
+mod binding;
 mod builder;
 mod dispatch;
 mod external;
@@ -15,8 +16,9 @@ mod taken_units;
 mod tests;
 mod worker;
 
+pub use binding::Binding;
 pub use builder::Builder;
-pub use handle::{Binding, Team};
+pub use handle::Team;
 
 use crate::Comm;
 use crate::error::{Error, TryError};

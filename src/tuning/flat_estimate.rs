@@ -149,7 +149,7 @@ impl RankDistances {
         m.one(self.worst, bytes) + m.returned(self.worst, bytes).max(again)
     }
 
-    /// Everybody shows a line and looks at everybody's.
+    /// Everybody shows a line and looks at all lines.
     fn exchange(&self, m: &Messages) -> f64 {
         let last = m.one(self.nearest, 0.0) + self.looks;
         last.max(m.one(self.worst, 0.0)) + self.polled(m)

@@ -5,12 +5,13 @@ use crate::common::{
     Canary, UNEVEN, add_alive, bomb, check_usable, every_operation, every_uneven, failure,
     one_result_of_floats, watched, watched_cases,
 };
+use phalanx::engine::TestSettings as _;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
 
 fn team(ranks: usize) -> Team {
     // Yielding: the cores are not there.
-    Team::builder().as_with_cores(1000).ranks(ranks).wait(Wait::Yield).build().unwrap()
+    Team::builder().pretending_cores(1000).ranks(ranks).wait(Wait::Yield).build().unwrap()
 }
 
 /// Lengths in `u64`: 40, 64, 96 and 1024 bytes are limits.

@@ -68,7 +68,7 @@ pub(crate) fn lists(p: usize, n: usize) -> Vec<Vec<usize>> {
 
 pub(crate) fn every_uneven(comm: &mut Comm, n: usize) {
     let p = comm.size();
-    // The same counts twice, and by turns.
+    // The same counts twice, and in turn.
     for _ in 0..2 {
         for counts in lists(p, n) {
             common_counts::<u64>(comm, &counts, |x| x);

@@ -3,6 +3,7 @@
 
 mod circles;
 mod compile_fail;
+mod examples;
 mod files;
 mod imports;
 mod readme;

@@ -24,7 +24,7 @@ const HOUSES: [House; 11] = [
         order: &[
             "mix", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
             "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
-            "fabric", "exec", "comm", "team", "raw", "guide", "lib",
+            "fabric", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],
     },
@@ -32,8 +32,9 @@ const HOUSES: [House; 11] = [
         sources: "capi/src",
         below: "",
         order: &[
-            "error", "handle", "call", "choice", "fixed", "group", "team", "types", "collective",
-            "grid", "message", "plan", "view", "window", "collected", "requests", "lib",
+            "error", "handle", "arguments", "call", "choice", "fixed", "group", "team", "types",
+            "collective", "grid", "message", "plan", "view", "window", "collected", "requests",
+            "lib",
         ],
         up: &[
             ("call", "plan"), ("call", "requests"), ("call", "window"),

@@ -58,7 +58,7 @@ fn by_topologies_in_fixed_order_and_in_parts() {
     });
 }
 
-/// More lists than a rank knows, by turns and at random, in calls of all kinds: each goes by its
+/// More lists than a rank knows, in turn and at random, in calls of all kinds: each goes by its
 /// own plan.
 #[test]
 fn counts_in_turn() {

@@ -3,13 +3,12 @@
 
 use super::buffers::{counts_of, of_all, one_buffer, sum, two_buffers};
 use super::moved;
-use crate::call::{
-    From, IN_PLACE, Quick, apart, are_usual, call, input, output, phx_comm, quick_call, rank_number,
-};
+use crate::arguments::{IN_PLACE, apart, are_usual, input, output, rank_number};
+use crate::call::{From, Quick, call, phx_comm, quick_call};
 use crate::error::phx_err;
 use crate::types::{PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};
-use phalanx::raw::{Operation, ReductionCut};
-use phalanx::{Comm, Element, raw};
+use phalanx::engine::{Operation, ReductionCut};
+use phalanx::{Comm, Element, engine};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Collects the ranks' `n` elements in `root`'s `all`, in rank order. Elsewhere `all` may be null.
@@ -241,7 +240,7 @@ unsafe fn usual_all_gather<T: Element>(
         let body = move |comm: &mut Comm, ranks: usize, at| {
             let mine = std::slice::from_raw_parts(mine.cast::<T>(), n);
             let all = std::slice::from_raw_parts_mut(all.cast::<T>(), n * ranks);
-            raw::all_gather_into(comm, mine, all, at);
+            engine::all_gather_into(comm, mine, all, at);
         };
         let odd = move || any_all_gather(comm, mine, n, all, ty, file, line);
         quick_call(comm, Quick::AllGather, (file, line), Comm::size, is_usual, body, odd)

@@ -1,9 +1,9 @@
 //! The memory of a collective, once its pointers and counts are looked at.
 
-use crate::call::{apart, input, output};
+use crate::arguments::{apart, input, output};
 use crate::types::{Type, with_type};
 use phalanx::Comm;
-use phalanx::raw::ReductionMemory;
+use phalanx::engine::ReductionMemory;
 use std::ffi::c_void;
 
 /// One count for each rank, in Rust elements.

@@ -14,13 +14,13 @@ pub mod whole;
 pub(crate) use buffers::{counts_of, of_all, one_buffer, sum, two_buffers};
 
 use crate::types::{Type, with_type};
-use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
-use phalanx::{Comm, raw};
+use phalanx::engine::{Operation, ReductionCut, ReductionMemory};
+use phalanx::{Comm, engine};
 
 /// A call that has no way of few bytes: one body for all types.
 ///
 /// # Safety
-/// As [`raw::movement`].
+/// As [`engine::movement`].
 unsafe fn moved(
     comm: &mut Comm,
     ty: Type,
@@ -30,6 +30,6 @@ unsafe fn moved(
 ) {
     with_type!(ty, T => {
         // SAFETY: passed on.
-        unsafe { raw::movement::<T>(comm, operation, cut, parameter, memory, within) }
+        unsafe { engine::movement::<T>(comm, operation, cut, parameter, memory, within) }
     });
 }

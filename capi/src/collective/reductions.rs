@@ -1,17 +1,16 @@
 //! Collectives that combine the ranks' elements: reduce, all-reduce, scans, reduce-scatter.
 
 use super::buffers::one_buffer;
-use crate::call::{
-    From, Quick, apart, call, input, is_usual, output, phx_comm, quick_call, rank_number,
-};
+use crate::arguments::{apart, input, is_usual, output, rank_number};
+use crate::call::{From, Quick, call, phx_comm, quick_call};
 use crate::error::phx_err;
 use crate::types::{
     PHX_F64, PHX_I32, PHX_I64, PHX_MAX, PHX_MIN, PHX_SUM, Reduction, Type, phx_op, phx_type,
     with_type,
 };
+use phalanx::engine::{Operation, ReductionCut, ReductionMemory};
 use phalanx::op::Operator;
-use phalanx::raw::{Operation, ReductionCut, ReductionMemory};
-use phalanx::{Comm, Element, op, raw};
+use phalanx::{Comm, Element, engine, op};
 use std::ffi::{c_char, c_int, c_void};
 
 /// The memory of `n` elements of `ty` that are combined in place.
@@ -142,7 +141,7 @@ unsafe fn usual_all_reduce<T: Element, O: Operator<T> + Default>(
         let is_usual = move |_| is_usual::<T>(inout, n);
         let body = move |comm: &mut Comm, _, at| {
             let it = std::slice::from_raw_parts_mut(inout.cast::<T>(), n);
-            raw::all_reduce(comm, it, O::default(), at);
+            engine::all_reduce(comm, it, O::default(), at);
         };
         let odd = move || noted_all_reduce::<T, O>(comm, inout, n, ty, op, file, line);
         quick_call(comm, Quick::AllReduce, (file, line), |_| 0, is_usual, body, odd)

@@ -2,11 +2,12 @@
 
 use super::buffers::one_buffer;
 use super::moved;
-use crate::call::{From, Quick, call, is_usual, output, phx_comm, quick_call, rank_number};
+use crate::arguments::{is_usual, output, rank_number};
+use crate::call::{From, Quick, call, phx_comm, quick_call};
 use crate::error::phx_err;
 use crate::types::{PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};
-use phalanx::raw::{Operation, ReductionCut};
-use phalanx::{Comm, Element, raw};
+use phalanx::engine::{Operation, ReductionCut};
+use phalanx::{Comm, Element, engine};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Returns when all ranks have called it: what they did before is seen by all.
@@ -22,7 +23,7 @@ pub unsafe extern "C" fn phx_barrier_at(
     // SAFETY: by the contract.
     unsafe {
         let odd = || noted_barrier(comm, file, line);
-        let body = |comm: &mut Comm, _, at| raw::barrier(comm, at);
+        let body = |comm: &mut Comm, _, at| engine::barrier(comm, at);
         quick_call(comm, Quick::Barrier, (file, line), |_| 0, |_| true, body, odd)
     }
 }
@@ -113,7 +114,7 @@ unsafe fn usual_broadcast<T: Element>(
         let is_usual = move |_| is_usual::<T>(buf, n) && root >= 0;
         let body = move |comm: &mut Comm, _, at| {
             let buf = std::slice::from_raw_parts_mut(buf.cast::<T>(), n);
-            raw::broadcast(comm, buf, root as usize, at);
+            engine::broadcast(comm, buf, root as usize, at);
         };
         let odd = move || any_broadcast(comm, buf, n, ty, root, file, line);
         quick_call(comm, Quick::Broadcast, (file, line), |_| 0, is_usual, body, odd)

@@ -1,11 +1,12 @@
 //! Collectives that are started, or set up.
 
 use super::{Scope, Work, launch, phx_request, phx_requests, within};
-use crate::call::{From, IN_PLACE, rank_number};
+use crate::arguments::{IN_PLACE, rank_number};
+use crate::call::From;
 use crate::collective::{counts_of, of_all, one_buffer, sum, two_buffers};
 use crate::error::phx_err;
 use crate::types::{Type, phx_op, phx_type, prepared_combining, with_type};
-use phalanx::raw::{MemoryCall, MemoryCut, Operation, PreparedCall, ReductionMemory};
+use phalanx::engine::{MemoryCall, MemoryCut, Operation, PreparedCall, ReductionMemory};
 use std::ffi::{c_char, c_int, c_void};
 
 /// A call that moves elements of a type.

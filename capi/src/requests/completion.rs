@@ -1,10 +1,11 @@
 //! What becomes of a request: started again, waited for, looked at.
 
 use super::{Request, Work, find, phx_request, phx_requests, within};
-use crate::call::{From, input, lend, output, phx_comm};
+use crate::arguments::{input, output};
+use crate::call::{From, lend, phx_comm};
 use crate::error::{PHX_ERR_BUSY, fail, phx_err};
 use crate::message::phx_status;
-use phalanx::raw;
+use phalanx::engine;
 use std::ffi::{c_char, c_int};
 
 /// Starts a call that was set up, and is not under way.
@@ -119,7 +120,7 @@ pub unsafe extern "C" fn phx_wait_any_at(
             if open.is_empty() {
                 return Ok(());
             }
-            let first = raw::wait_any(scope, open.iter().map(|&(.., place)| place));
+            let first = engine::wait_any(scope, open.iter().map(|&(.., place)| place));
             let (i, at, _) = open[first];
             which[0] = i;
             state.complete(scope, at, status);

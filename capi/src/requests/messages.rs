@@ -1,11 +1,12 @@
 //! Tagged messages that are started, or set up.
 
 use super::{Work, phx_request, phx_requests, within};
-use crate::call::{From, input, output, rank_number};
+use crate::arguments::{input, output, rank_number};
+use crate::call::From;
 use crate::error::phx_err;
 use crate::message::{given_tag, sender, tag_of};
 use crate::types::{Type, phx_type, with_type};
-use phalanx::raw;
+use phalanx::engine;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Starts a tagged send; if `persistent`, sets it up.
@@ -33,11 +34,11 @@ pub unsafe extern "C" fn phx_start_send_at(
             let n = ty.count(n)?;
             let work = with_type!(ty, T => if persistent == 0 {
                 let buf = input::<T>("the buffer", buf, n)?;
-                Work::Started(Box::new(raw::send_tagged(scope, buf, (to, tag), at)))
+                Work::Started(Box::new(engine::send_tagged(scope, buf, (to, tag), at)))
             } else {
                 // It is read only, when it is under way.
                 let buf = output::<T>("the buffer", buf.cast_mut(), n)?;
-                Work::Idle(Box::new(raw::persistent_send_tagged(scope, buf, (to, tag), at)))
+                Work::Idle(Box::new(engine::persistent_send_tagged(scope, buf, (to, tag), at)))
             });
             state.keep(None, work, request);
             Ok(())
@@ -71,9 +72,12 @@ pub unsafe extern "C" fn phx_start_recv_at(
             let work = with_type!(ty, T => {
                 let buf = output::<T>("the buffer", buf, n)?;
                 match persistent {
-                    0 => Work::Started(Box::new(raw::recv_tagged(scope, buf, (source, tag), at))),
+                    0 => {
+                        let from = (source, tag);
+                        Work::Started(Box::new(engine::recv_tagged(scope, buf, from, at)))
+                    }
                     _ => {
-                        let (from, call) = ((source, tag), raw::persistent_recv_tagged);
+                        let (from, call) = ((source, tag), engine::persistent_recv_tagged);
                         Work::Idle(Box::new(call(scope, buf, from, at)))
                     }
                 }

@@ -13,7 +13,7 @@ use crate::error::{PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_OK, fail, phx
 use crate::handle::{Table, Unused};
 use crate::message::{phx_status, tell};
 use crate::types::Type;
-use phalanx::raw::{self, PreparedCall};
+use phalanx::engine::{self, PreparedCall};
 use phalanx::{OpenRequest, Persistent, Requests, Status};
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
@@ -48,7 +48,7 @@ trait Started {
     /// Completes it. Returns what was set up, to be started again.
     fn wait(self: Box<Self>, scope: &mut Scope) -> (Option<Status>, Option<Box<dyn Restart>>);
     fn is_complete(&mut self, scope: &mut Scope) -> bool;
-    /// For [`raw::wait_any`].
+    /// For [`engine::wait_any`].
     fn place(&self) -> Option<usize>;
 }
 
@@ -102,7 +102,7 @@ impl<B: Given> Started for OpenRequest<'static, B> {
     }
 
     fn place(&self) -> Option<usize> {
-        raw::place_of(self)
+        engine::place_of(self)
     }
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn quiesce_failed() {
         let state = unsafe { &*seat.state.get() }.as_ref();
         if let Some(state) = state.filter(|state| state.thrown.is_none()) {
             // SAFETY: as in `within`.
-            raw::quiesce(unsafe { &*state.scope }, true);
+            engine::quiesce(unsafe { &*state.scope }, true);
         }
     }
 }
@@ -256,17 +256,17 @@ unsafe fn within(
     let open = unsafe { &mut *state.scope };
     // SAFETY: passed on.
     let call = unsafe { line_of(from.function, from.file, from.line) };
-    let (note, at) = (raw::note(open.comm(), call), raw::location_of(call));
+    let (note, at) = (engine::note(open.comm(), call), call.location());
     let result = catch_unwind(AssertUnwindSafe(|| {
         if let Err(what) = body(open, &mut state, at) {
-            raw::refuse(open.comm(), what);
+            engine::refuse(open.comm(), what);
         }
     }));
     drop(note);
     let failed = result.is_err();
     if let Err(payload) = result {
         // The memory of all that was started is the program's again: it may return now.
-        raw::quiesce(open, false);
+        engine::quiesce(open, false);
         state.thrown = Some(payload);
     }
     // SAFETY: as above.
@@ -321,7 +321,7 @@ impl ScopeState {
 /// Starts a collective, or sets it up.
 ///
 /// # Safety
-/// As [`raw::start`]; `request` is null or valid.
+/// As [`engine::start`]; `request` is null or valid.
 unsafe fn launch(
     (scope, state): (&mut Scope, &mut ScopeState),
     call: PreparedCall,
@@ -331,8 +331,8 @@ unsafe fn launch(
     // SAFETY: passed on.
     unsafe {
         let work = match persistent {
-            0 => Work::Started(Box::new(raw::start(scope, call, at))),
-            _ => Work::Idle(Box::new(raw::set_up(scope, call, at))),
+            0 => Work::Started(Box::new(engine::start(scope, call, at))),
+            _ => Work::Idle(Box::new(engine::set_up(scope, call, at))),
         };
         state.keep(None, work, request);
     }

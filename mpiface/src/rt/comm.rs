@@ -21,7 +21,7 @@ use super::topo::{Cart, Topology};
 use super::types::Place;
 use super::window_part::Part;
 use super::word::Word;
-use phalanx::raw::MemberSeats;
+use phalanx::engine::MemberSeats;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::c_int;
 use std::fmt;

@@ -17,7 +17,7 @@ use super::p2p::{self, Arrived, Ask, Envelope, Kind};
 use super::rank::{Active, Rank};
 use super::short_message::{Short, ShortMemory, Solid};
 use super::types::{Place, bytes_at};
-use phalanx::raw::EarlyReceives;
+use phalanx::engine::EarlyReceives;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 

@@ -23,7 +23,7 @@ use super::standings::Condition;
 use super::types::{Place, copy, move_bytes};
 use super::word::Word;
 use super::world::World;
-use phalanx::raw::{KeptBytes, MatchList, MatchPattern};
+use phalanx::engine::{KeptBytes, MatchList, MatchPattern};
 use std::fmt::Display;
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};

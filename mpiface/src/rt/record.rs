@@ -11,7 +11,7 @@ use super::mutex::lock;
 use super::site::place_in_file;
 use super::thread_time::thread_time;
 use crate::load::image::origin;
-use phalanx::raw::{CallEvent, InterfaceRecord};
+use phalanx::engine::{CallEvent, InterfaceRecord};
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;

@@ -16,8 +16,8 @@ use super::ops::{self, apply};
 use super::rank::Rank;
 use super::types::Place;
 use super::user_function::UserFunction;
+use phalanx::engine::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::op::{self, Operator as LibraryOperator};
-use phalanx::raw::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::{Comm, Order};
 use std::any::TypeId;
 use std::ffi::c_void;
@@ -190,7 +190,7 @@ enum Arithmetic {
     User(UserFunction, Handle, usize),
 }
 
-/// `right = left (+) right`, or the like: see `raw::UserFunction`.
+/// `right = left (+) right`, or the like: see `engine::UserFunction`.
 unsafe extern "C-unwind" fn combine(
     out: *mut c_void,
     left: *const c_void,

@@ -11,7 +11,7 @@ use super::ops::Mark;
 use super::reduction::{Reduction, To};
 use super::types::{Place, copy};
 use phalanx::Comm;
-use phalanx::raw::{Operation, ReductionCut};
+use phalanx::engine::{Operation, ReductionCut};
 
 /// What a rank exchanges with itself alone.
 ///

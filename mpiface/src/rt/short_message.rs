@@ -4,7 +4,7 @@
 use super::error::Site;
 use super::p2p::{Arrived, Came, EAGER, Envelope, Received, Send, too_long};
 use super::types::{Place, move_bytes};
-use phalanx::raw::{LongRoom, MessageMemory, MessageRing};
+use phalanx::engine::{LongRoom, MessageMemory, MessageRing};
 
 /// Up to so many bytes lie in a slot of a lane, or in the queue itself: a slot is two lines, of
 /// which the first has 32.

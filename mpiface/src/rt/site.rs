@@ -2,7 +2,7 @@
 
 use super::calls::CALLS;
 use crate::load::image::whereabouts;
-use phalanx::raw::ForeignCall;
+use phalanx::engine::ForeignCall;
 use std::ffi::{CStr, c_void};
 use std::process::Command;
 

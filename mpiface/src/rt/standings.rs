@@ -1,9 +1,9 @@
 //! What each rank does, as the others see it; waiting; and the verdict that nobody can go on.
 //!
 //! Ranks wait in the library: its collectives wait by themselves, and a request or a meeting of
-//! this package is a wait for a word that is not the library's (`phalanx::raw::wait`). So one graph
-//! of waits has them all. A circle of waits for named ranks, or a wait for a rank that has left,
-//! ends the run at once.
+//! this package is a wait for a word that is not the library's (`phalanx::engine::wait`). So one
+//! graph of waits has them all. A circle of waits for named ranks, or a wait for a rank that has
+//! left, ends the run at once.
 //!
 //! A wait for any source is on no circle. So the waiting rank judges now and then. A blocked rank's
 //! request can be completed by another rank's call only: nothing works in the background. So
@@ -21,7 +21,7 @@ use super::awaits::Awaits;
 use super::error::{Site, end};
 use super::log::{KEPT, Log};
 use super::mutex::lock;
-use phalanx::raw::{self, Waits};
+use phalanx::engine::{self, Waits};
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -129,8 +129,8 @@ impl Own {
         // SAFETY: the rank's threads make calls one after the other, as the standard asks of them;
         // what is called leaves the communicator in its place.
         let result = unsafe {
-            raw::adopt(comm);
-            raw::attempt(comm, site.call(), run)
+            engine::adopt(comm);
+            engine::attempt(comm, Some(site.call()), run)
         };
         result.map_err(|payload| Own::why(comm, payload))
     }
@@ -146,7 +146,7 @@ impl Own {
         let is_known = |it: &phalanx::Error| {
             matches!(it, Left { .. } | Deadlock { .. } | Dead) || is_circle(it)
         };
-        match raw::first_cause(comm, payload, is_known) {
+        match engine::first_cause(comm, payload, is_known) {
             (Some(false), text) => text,
             _ => String::new(),
         }
@@ -298,11 +298,11 @@ impl Standings {
     pub fn leave(&self, rank: usize, why: String, last: Site) {
         self.stand(rank, State::Left(why, last));
         let comm = self.members[rank].library.0.borrow_mut().take();
-        comm.into_iter().for_each(raw::leave);
+        comm.into_iter().for_each(engine::leave);
     }
 
     /// A team's rank makes no more calls until it comes back. The library is not told, for a rank
-    /// that has left is gone for it; so this rank judges while it waits.
+    /// that has left does not come back; so this rank judges while it waits.
     pub fn rest(&self, rank: usize, why: String, last: Site) {
         self.stand(rank, State::Left(why, last));
     }
@@ -316,7 +316,7 @@ impl Standings {
     #[inline]
     pub fn wake(&self, by: usize, rank: usize) {
         if let Some(comm) = self.members[by].library.0.borrow().as_ref() {
-            raw::wake(comm, rank);
+            engine::wake(comm, rank);
         }
     }
 
@@ -370,7 +370,7 @@ impl Standings {
     fn give_way(&self, rank: usize, found: &mut dyn FnMut() -> bool) {
         let has_given_way = || {
             let library = self.members[rank].library.0.borrow();
-            library.as_ref().is_some_and(raw::give_way)
+            library.as_ref().is_some_and(engine::give_way)
         };
         for _ in 0..self.turns {
             if !has_given_way() || found() {
@@ -423,7 +423,7 @@ impl Standings {
             }
             false
         };
-        let wait = |comm: &mut phalanx::Comm| raw::wait(comm, peer, &mut ready);
+        let wait = |comm: &mut phalanx::Comm| engine::wait(comm, peer, &mut ready);
         let ended = keep_errno(|| self.members[rank].library.attempt(site, wait));
         if let Err(why) = ended {
             self.fail(rank, &why);

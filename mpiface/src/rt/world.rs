@@ -6,7 +6,7 @@ use super::record::Record;
 use super::short_message::{ROOM, ShortLane};
 use super::standings::{Standings, refused};
 use super::word::Word;
-use phalanx::raw;
+use phalanx::engine;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,7 +90,7 @@ impl World {
             Some(after) => builder.stall_warning(after),
             None => builder,
         };
-        let comms = raw::external(builder);
+        let comms = engine::external(builder);
         let comms = comms.unwrap_or_else(refused);
         let record = Record::of(&comms[0]);
         let slot =

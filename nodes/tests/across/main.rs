@@ -599,7 +599,7 @@ fn methods(folder: &str, owner: &str) -> BTreeSet<String> {
 /// A method of a communicator is one of several nodes' too, or needs the memory of one.
 #[test]
 fn every_method_is_there_or_needs_shared_memory() {
-    const OF_ONE_NODE: [&str; 24] = [
+    const OF_ONE_NODE: [&str; 23] = [
         "cheapest",
         "ghosts",
         "ghosts_of_columns",
@@ -608,7 +608,6 @@ fn every_method_is_there_or_needs_shared_memory() {
         "mesh",
         "mesh_of",
         "neighborhood",
-        "own_memory",
         "probe",
         "recv_owned",
         "recv_tagged",

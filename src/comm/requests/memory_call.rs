@@ -14,7 +14,10 @@ use crate::op::Operator;
 use crate::schedule::Operation;
 use std::panic::Location;
 
-/// How the elements of a started call are cut.
+/// How the elements of a started call are cut: it outlives the caller's list of counts.
+///
+/// # Examples
+/// See [`start`](crate::engine::start).
 #[derive(Clone, Debug)]
 pub enum MemoryCut {
     /// A vector of so many.
@@ -28,6 +31,9 @@ pub enum MemoryCut {
 }
 
 /// A collective to be started, without its elements' type.
+///
+/// # Examples
+/// See [`start`](crate::engine::start).
 #[derive(Clone, Debug)]
 pub struct MemoryCall {
     /// What it is.
@@ -61,7 +67,12 @@ impl Keep {
     }
 }
 
-/// A call that knows what it does with its elements.
+/// A call that knows what it does with its elements: moves them, or combines them by an operator of
+/// the library's; by one that is a function: [`UserOperator`](crate::engine::UserOperator).
+///
+/// # Examples
+/// See [`start`](crate::engine::start), which moves, and [`set_up`](crate::engine::set_up), which
+/// combines.
 pub struct PreparedCall {
     pub(crate) call: MemoryCall,
     pub(crate) sig: &'static Signature,
@@ -79,6 +90,12 @@ impl std::fmt::Debug for PreparedCall {
 
 impl PreparedCall {
     /// A call that moves elements `T`.
+    ///
+    /// # Panics
+    /// If its operation combines, or cannot be started.
+    ///
+    /// # Examples
+    /// See [`start`](crate::engine::start).
     pub fn moving<T: Element>(call: MemoryCall) -> Self {
         let sig = const {
             &[
@@ -109,6 +126,12 @@ impl PreparedCall {
     }
 
     /// A call that combines elements `T`.
+    ///
+    /// # Panics
+    /// If its operation moves.
+    ///
+    /// # Examples
+    /// See [`set_up`](crate::engine::set_up).
     pub fn combining<T: Element, O: Operator<T> + 'static>(
         mut call: MemoryCall,
         op: &'static O,
@@ -131,7 +154,14 @@ impl PreparedCall {
             call.memory.input = identity.map_or(std::ptr::null(), std::ptr::from_ref).cast();
         }
         let (kernel, commutative) = (Kernel::combiner::<T, O>(op), O::COMMUTATIVE);
-        PreparedCall { call, sig, kernel, commutative, built_in: O::BUILT_IN, keep }
+        PreparedCall {
+            call,
+            sig,
+            kernel,
+            commutative,
+            built_in: const { O::ORIGIN.is_library() },
+            keep,
+        }
     }
 }
 

@@ -20,6 +20,7 @@
 //! posts of step `k`; so the ranks that are least far can always go on.
 
 use super::actions::{Action, Destination, Location, Memory, Plan, PlanPiece};
+use super::block_layout::BlockLayout;
 use super::regions::{Free, Regions};
 use crate::exec::Partition;
 use crate::mailbox::EAGER;
@@ -44,16 +45,6 @@ struct Room {
     readers: Regions<Vec<PendingReader>>,
 }
 
-/// Of a list of lengths: where each begins.
-fn starts(counts: &[usize]) -> Vec<usize> {
-    let next = |at: &mut usize, n: &usize| {
-        let begin = *at;
-        *at += n;
-        Some(begin)
-    };
-    counts.iter().scan(0, next).collect()
-}
-
 /// What the rest of the schedule does with a block.
 #[derive(Clone, Copy, Default)]
 struct Future {
@@ -65,7 +56,7 @@ struct Future {
 struct Binder<'a> {
     contract: &'a Contract,
     rank: usize,
-    cut: Partition<'a>,
+    layout: BlockLayout<'a>,
     element: usize,
     /// Where every block is that the rank holds.
     held: HashMap<usize, Location>,
@@ -80,8 +71,6 @@ struct Binder<'a> {
     free: Free,
     /// ..and what will be free when the step is over: it was posted in it.
     free_later: Vec<(usize, usize)>,
-    /// Where blocks begin, if they vary: those sent, of an all-to-all, and those received.
-    starts: [Vec<usize>; 2],
     /// Blocks handled.
     blocks: u64,
     plan: Plan,
@@ -119,7 +108,7 @@ fn bind_counted(
     let mut binder = Binder {
         contract: schedule.contract(),
         rank,
-        cut,
+        layout: BlockLayout::new(schedule.contract(), rank, cut),
         element,
         held: HashMap::new(),
         future: HashMap::new(),
@@ -129,11 +118,6 @@ fn bind_counted(
         settled: HashMap::new(),
         free: Free::default(),
         free_later: Vec::new(),
-        starts: match cut {
-            Partition::Varied(counts) => [starts(counts), Vec::new()],
-            Partition::Pairs { send, recv } => [starts(send), starts(recv)],
-            Partition::Vector(_) | Partition::Equal(_) => [Vec::new(), Vec::new()],
-        },
         blocks: 0,
         plan: Plan {
             actions: Vec::new(),
@@ -214,7 +198,7 @@ impl Binder<'_> {
 
     /// Block `b` is at `at` from now on; returns where it was.
     fn hold(&mut self, b: usize, at: Location) -> Option<Location> {
-        let len = self.len(b);
+        let len = self.layout.len(b);
         let old = self.held.insert(b, at);
         if old == Some(at) {
             return old;
@@ -238,66 +222,12 @@ impl Binder<'_> {
         }
     }
 
-    /// Offset and length of block `b` in the memory in which its kind of block
-    /// is laid out.
-    fn extent(&self, b: usize, home: bool) -> (usize, usize) {
-        let split = self.contract.split;
-        let (coarse, part) = (b / split, b % split);
-        let (offset, len) = self.coarse_extent(coarse, home);
-        let (from, to) = (len * part / split, len * (part + 1) / split);
-        (offset + from, to - from)
-    }
-
-    fn coarse_extent(&self, b: usize, home: bool) -> (usize, usize) {
-        let p = self.contract.ranks;
-        let op = self.contract.operation;
-        // The number of the block within a buffer of all blocks.
-        let (index, len) = match (op.has_pairs(), self.cut) {
-            (true, cut) => {
-                let (origin, destination) = (b / p, b % p);
-                let index = if home { origin } else { destination };
-                match cut {
-                    Partition::Equal(m) => return (index * m, m),
-                    Partition::Pairs { send, recv } => {
-                        let counts = if home { recv } else { send };
-                        return (self.starts[usize::from(home)][index], counts[index]);
-                    }
-                    _ => unreachable!("a total exchange is cut into pairs"),
-                }
-            }
-            (_, Partition::Vector(m)) => return (0, m),
-            (_, Partition::Equal(m)) => (b, m),
-            (_, Partition::Varied(counts)) => (b, counts[b]),
-            (_, Partition::Pairs { .. }) => unreachable!("pairs are for total exchanges"),
-        };
-        let share = if home { op.output(true) } else { op.input(true) };
-        let whole = share == Share::Blocks;
-        let offset = match self.cut {
-            _ if !whole => 0,
-            Partition::Varied(_) => self.starts[0][index],
-            _ => index * len,
-        };
-        (offset, len)
-    }
-
-    fn len(&self, b: usize) -> usize {
-        // A forwarded all-to-all block has one length everywhere; for the
-        // others both views agree.
-        match self.cut {
-            Partition::Pairs { .. } => {
-                let home = b % self.contract.ranks == self.rank;
-                self.extent(b, home).1
-            }
-            _ => self.extent(b, false).1,
-        }
-    }
-
     /// Where block `b` belongs in the end, if the rank must end with it.
     fn home(&self, b: usize) -> Option<Location> {
         self.future
             .get(&b)
             .is_some_and(|f| f.wanted)
-            .then(|| Location { memory: Memory::Output, offset: self.extent(b, true).0 })
+            .then(|| Location { memory: Memory::Output, offset: self.layout.extent(b, true).0 })
     }
 
     /// Whether the operation works in place, so that blocks begin where others
@@ -330,7 +260,7 @@ impl Binder<'_> {
     fn begin(&mut self) {
         let memory = if self.in_place() { Memory::Output } else { Memory::Input };
         for b in blocks(&self.contract.initial(self.rank)) {
-            let offset = self.extent(b, false).0;
+            let offset = self.layout.extent(b, false).0;
             self.hold(b, Location { memory, offset });
         }
         // What already has its final content goes home at once, so that it is
@@ -348,7 +278,7 @@ impl Binder<'_> {
         for b in blocks(&self.contract.wanted(self.rank)) {
             let Some(home) = self.home(b) else { continue };
             if self.held.get(&b) != Some(&home) && self.held.contains_key(&b) {
-                self.settle_before_writing(PlanPiece { at: home, len: self.len(b) }, steps);
+                self.settle_before_writing(PlanPiece { at: home, len: self.layout.len(b) }, steps);
                 self.copy(b, home);
             }
         }
@@ -379,7 +309,7 @@ impl Binder<'_> {
     }
 
     fn copy(&mut self, b: usize, to: Location) {
-        let (from, len) = (self.held[&b], self.len(b));
+        let (from, len) = (self.held[&b], self.layout.len(b));
         if let Some(Action::Copy { from: f, to: t, len: l }) = self.plan.actions.last_mut()
             && f.plus(*l) == from
             && t.plus(*l) == to
@@ -396,7 +326,7 @@ impl Binder<'_> {
         let mut total = 0;
         for b in blocks(runs) {
             self.blocks += 1;
-            let len = self.len(b);
+            let len = self.layout.len(b);
             let at = *self.held.get(&b).unwrap_or_else(|| {
                 panic!("rank {} sends block {b} in step {step} and does not hold it", self.rank)
             });
@@ -425,17 +355,17 @@ impl Binder<'_> {
 
     fn take(&mut self, step: usize, recv: &crate::schedule::Incoming) {
         let first = self.plan.targets.len();
-        let total: usize = blocks(&recv.blocks).map(|b| self.len(b)).sum();
+        let total: usize = blocks(&recv.blocks).map(|b| self.layout.len(b)).sum();
         let mut skip = 0;
         let mut room = self.room(step, recv, total);
         for b in blocks(&recv.blocks) {
             self.blocks += 1;
-            let len = self.len(b);
+            let len = self.layout.len(b);
             self.target(step, b, skip, len, recv.mode, &mut room);
             skip += len;
         }
         for &(b, mode) in &recv.also {
-            let len = self.len(b);
+            let len = self.layout.len(b);
             let mut room = None;
             self.target(step, b, 0, len, mode, &mut room);
         }
@@ -591,7 +521,7 @@ impl Binder<'_> {
                 && !to_combine
                 && let Some(place) = self.held.remove(&b)
             {
-                let len = self.len(b);
+                let len = self.layout.len(b);
                 self.vacate(place, len);
                 self.release(k, place, len);
             }

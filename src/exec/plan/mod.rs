@@ -7,6 +7,7 @@
 
 mod actions;
 mod bind;
+mod block_layout;
 mod cache;
 mod hazard;
 mod regions;

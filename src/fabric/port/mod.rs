@@ -5,10 +5,9 @@
 use super::call_log::{CallLog, CallRecord, RankState, run_pass};
 use super::comm_hold::CommHold;
 use super::comm_state::{CommState, PERHAPS, Phase, RankSlots};
-use super::counts::{CountFacts, OwnCounts};
-use super::digest::Digest;
+use super::counts::OwnCounts;
+use super::event_ring::EventRing;
 use super::fingerprint::{CallParams, Fingerprint, PayloadKind, Signature};
-use super::recorder::EventRing;
 use super::tagged_ring::TaggedRing;
 use crate::mailbox::{
     Board, Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Gate, Header, LONG, RefusedMemory,
@@ -21,6 +20,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 
 mod collective;
+mod given_counts;
 mod lane;
 mod matching;
 mod neighbors;
@@ -56,7 +56,7 @@ enum PortState {
     Dead,
 }
 
-/// Ranks up to which everybody looks at everybody's gate: one step, and `p - 1`
+/// Ranks up to which each looks at all gates: one step, and `p - 1`
 /// lines to pull. More do so where ranks outnumber cores: there the steps count,
 /// since in each a rank waits until others have had the core.
 const FEW: usize = 4;
@@ -405,56 +405,6 @@ impl Port {
     /// What [`count_silent_call`](Port::count_silent_call) was told so far.
     pub(crate) fn unsent(&self) -> u64 {
         self.unsent
-    }
-
-    /// The digest of this rank's next call, which has varied blocks of `counts`,
-    /// perhaps on a mesh. Once that call is on record, and before it waits for anybody, they
-    /// are to be [compared](Port::compare_counts).
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn varied(
-        &mut self,
-        counts: &[usize],
-        extents: impl Iterator<Item = usize> + Clone,
-    ) -> Digest {
-        let (digest, is_new) = self.counts.say(counts, extents.clone());
-        if is_new {
-            self.log_counts(digest, counts, extents);
-        }
-        digest
-    }
-
-    #[cold]
-    fn log_counts(&self, digest: Digest, counts: &[usize], extents: impl Iterator<Item = usize>) {
-        let records = self.fabric.world().records(self.fabric.member(self.rank));
-        records.varied(digest, counts, extents);
-    }
-
-    /// What follows from `counts`, if this rank has just given these, on no mesh.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn counts_again(&self, counts: &[usize]) -> Option<CountFacts> {
-        self.counts.again(counts)
-    }
-
-    /// The number of the latest counts, which no others of this communicator have.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn number_of_counts(&self) -> u64 {
-        self.counts.number()
-    }
-
-    /// Whether the latest counts have yet to be compared with those of the other ranks.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn has_new_counts(&self) -> bool {
-        !self.counts.is_compared()
-    }
-
-    /// Compares the latest counts with the other ranks', in full. Does not wait.
-    #[cold]
-    pub(crate) fn compare_counts(&mut self) -> Result<(), Stop> {
-        let (rank, size) = (self.rank, self.size());
-        self.fabric.counts().compare(&mut self.counts, rank, size).map_err(|(peer, theirs)| {
-            let what = format!("counts: expected {:?}, got {theirs:?}", self.counts.latest());
-            Stop::Differs { peer, what }
-        })
     }
 
     /// Starts a collective call, and puts it on record.

@@ -9,8 +9,9 @@
 
 use super::super::call_counts::CallCount;
 use super::super::call_log::run_pass;
+use super::super::event_ring::{CallFacts, EventLine};
 use super::super::fingerprint::{BeginningCall, Signature};
-use super::super::recorder::{CallFacts, EventLine, Recorder};
+use super::super::recorder::Recorder;
 use super::{Peer, Port, PortState, RECORDED};
 use crate::error::ForeignCall;
 use crate::wait::Wait;

@@ -3,6 +3,7 @@
 //! goes across it.
 
 use crate::common::{bomb, check_usable, every_operation, failure, right, watched_cases};
+use phalanx::engine::TestSettings as _;
 use phalanx::{Error, Team, op};
 
 fn team_from(p: usize, start: u32) -> Team {

@@ -219,8 +219,8 @@ fn looks_in_turn_are_one_event_each() {
 #[test]
 fn a_call_of_another_language_has_its_line_there() {
     let (run, summary, _) = recorded("foreign", 2, |comm| {
-        let call = phalanx::raw::foreign_call("phx_barrier", "heat.c", 45);
-        let note = phalanx::raw::note(comm, call);
+        let call = phalanx::engine::ForeignCall::kept("phx_barrier", "heat.c", 45);
+        let note = phalanx::engine::note(comm, call);
         comm.barrier();
         drop(note);
         comm.all_reduce(&mut [1], op::Sum);

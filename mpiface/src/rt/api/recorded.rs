@@ -12,7 +12,7 @@ use crate::rt::handle::fixed;
 use crate::rt::p2p::ANY_SOURCE;
 use crate::rt::rank::Rank;
 use crate::rt::record::{Noted, Poll, Record};
-use phalanx::raw::{CallEvent, RecordedCall};
+use phalanx::engine::{CallEvent, RecordedCall};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 

@@ -202,7 +202,7 @@ impl LatencyPart<'_> {
     }
 
     /// The time of sending travels with the message; `pass` sends a stamp, or
-    /// receives one. Both sides send by turns. What is left of a difference
+    /// receives one. Both sides send in turn. What is left of a difference
     /// without the clock's own cost may be negative: then the clocks disagree.
     #[inline(always)]
     fn stamps(

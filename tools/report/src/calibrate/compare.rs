@@ -100,7 +100,7 @@ pub(crate) struct Comparison {
     pub(crate) ratio: f64,
 }
 
-/// Two teams carry out the same call by turns. None if no turn counts.
+/// Two teams carry out the same call in turn. None if no turn counts.
 pub(crate) fn contest(
     teams: [&Team; 2],
     call: &ComparedCall,

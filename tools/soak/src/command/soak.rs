@@ -8,6 +8,7 @@ use crate::pace::{self, Bound, Pace, Slowest, Twin};
 use crate::resources::Holdings;
 use crate::run_script::{judge, play};
 use crate::script::Script;
+use phalanx::engine::TestSettings as _;
 use phalanx::{Builder, Comm, Error, MAX_RANKS, Team, Wait};
 use phalanx_bench::failure::Failure;
 use phalanx_bench::interrupt;

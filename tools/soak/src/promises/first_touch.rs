@@ -6,6 +6,7 @@ use super::page_nodes::{can_keep, fresh_bytes, nodes_of};
 use super::subject::{Kept, Subject, said};
 use phalanx::Comm;
 use phalanx::dist::Halo;
+use phalanx::engine::own_memory;
 use phalanx::machine::{Level, Machine, NumaNode, affinity};
 use phalanx::placement::{Placement, assign};
 use std::collections::BTreeSet;
@@ -173,7 +174,7 @@ fn inboxes_at(
     wrong: &mut Vec<String>,
 ) {
     let mut look = |comm: &Comm| {
-        for (part, at, bytes) in comm.own_memory() {
+        for (part, at, bytes) in own_memory(comm) {
             let what = format!("rank {}: {part} of {name}", comm.rank());
             lie_at(&what, at, bytes, home, pages, wrong);
         }
@@ -188,7 +189,7 @@ fn inboxes_at(
     let mut homes = vec![0; p];
     comm.all_gather_into(&[home.unwrap_or(0)], &mut homes);
     look(comm);
-    if comm.own_memory().is_empty() && homes.iter().any(|home| *home != homes[0]) {
+    if own_memory(comm).is_empty() && homes.iter().any(|home| *home != homes[0]) {
         wrong.push(format!("{name}: its ranks are in several memories, its mailboxes in one"));
     }
 }

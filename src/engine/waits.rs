@@ -12,6 +12,21 @@ use std::time::Duration;
 /// graph of waits if there is a peer: then no other rank may make `ready` true.
 ///
 /// Like any call that fails it throws; so it belongs into [`attempt`](super::attempt).
+///
+/// # Examples
+/// ```
+/// use phalanx::engine;
+/// use std::sync::atomic::{AtomicBool, Ordering::{Acquire, Release}};
+/// let has_come = AtomicBool::new(false);
+/// phalanx::run(2, |comm| match comm.rank() {
+///     0 => engine::wait(comm, Some(1), &mut || has_come.load(Acquire)),
+///     _ => {
+///         has_come.store(true, Release);
+///         engine::wake(comm, 0);
+///     }
+/// })?;
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 pub fn wait(comm: &mut Comm, peer: Option<usize>, ready: &mut dyn FnMut() -> bool) {
     comm.wait_foreign(peer, ready);
 }
@@ -19,17 +34,47 @@ pub fn wait(comm: &mut Comm, peer: Option<usize>, ready: &mut dyn FnMut() -> boo
 /// Where ranks outnumber cores: lets other threads have the core for a turn, as a [`wait`] for a
 /// rank begins, before the caller says to anybody that it waits. Whether it did: not where ranks
 /// have cores of their own, nor where yields have been slow lately and a wait sleeps.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine;
+/// phalanx::run(2, |comm| {
+///     let others_had_the_core: bool = engine::give_way(comm);
+///     if others_had_the_core { /* what is awaited may have come: look before waiting */ }
+/// })?;
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 pub fn give_way(comm: &Comm) -> bool {
     comm.give_way()
 }
 
 /// Wakes rank `peer` if it sleeps in [`wait`], after something has been made true for it.
+///
+/// **Cost** a fence and a load if it does not sleep; else a system call.
+///
+/// # Examples
+/// See [`wait`].
 #[inline]
 pub fn wake(comm: &Comm, peer: usize) {
     comm.wake_foreign(peer);
 }
 
 /// What the ranks of a team wait for, to be looked at by any of them.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::Waits;
+/// use std::time::Duration;
+/// let waits = phalanx::run(2, |comm| {
+///     let waits = Waits::of(comm);
+///     waits.set_stall_text(|wait| format!("{wait} (a wait of MPI's)"));
+///     // Tests in vain are no wait. After 30 s of them a warning is written.
+///     waits.warn_of_tests(comm.rank(), Duration::from_millis(1), || "MPI_Test".into());
+///     waits.of_rank(comm.rank())
+/// })?;
+/// assert_eq!(waits, [None, None]); // no rank has waited for long
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 pub struct Waits(Arc<TeamState>);
 
 impl fmt::Debug for Waits {
@@ -64,41 +109,4 @@ impl Waits {
     pub fn of_rank(&self, rank: usize) -> Option<RankWait> {
         self.0.long_wait_of(rank)
     }
-}
-
-/// The calling thread uses the communicator from now on.
-///
-/// # Safety
-/// All threads that use it do so one after the other, each after the one before has told it so;
-/// none of them has a scope of requests open on a communicator of the rank meanwhile.
-#[inline]
-pub unsafe fn adopt(comm: &mut Comm) {
-    // SAFETY: passed on.
-    unsafe { comm.adopt() }
-}
-
-/// From now on any thread may use the communicator, one of threads of the program's own, and those
-/// that are split off it, without being asked whether the thread before has ended.
-///
-/// # Safety
-/// As [`adopt`], of all communicators of the rank.
-pub unsafe fn take_turns(comm: &mut Comm) {
-    // SAFETY: passed on.
-    unsafe { comm.take_turns() }
-}
-
-/// As [`adopt`], if the thread may: a communicator of a team's run stays on its rank's thread if
-/// the rank has split off others, and is no other rank's; and none goes to another thread while one
-/// has a scope of requests open on the rank.
-///
-/// # Safety
-/// As [`adopt`].
-pub unsafe fn take(comm: &mut Comm) -> bool {
-    comm.take_foreign()
-}
-
-/// The rank, of a thread of the program's own, makes no more calls: who waits for it hears of it,
-/// on all communicators of the team.
-pub fn leave(comm: Comm) {
-    comm.leave_run();
 }

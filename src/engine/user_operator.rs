@@ -12,6 +12,9 @@ use std::sync::Arc;
 
 /// `out[i] = left[i] (+) right[i]` for `n` elements; `out` is `left`, or `right`, or overlaps
 /// neither. The last argument is the operator's own.
+///
+/// # Examples
+/// See [`UserOperator`].
 pub type UserFunction = unsafe extern "C-unwind" fn(
     out: *mut c_void,
     left: *const c_void,
@@ -20,7 +23,10 @@ pub type UserFunction = unsafe extern "C-unwind" fn(
     argument: *mut c_void,
 );
 
-/// What a user's operator combines.
+/// The type of the elements that a user's operator combines.
+///
+/// # Examples
+/// See [`UserOperator`].
 #[derive(Clone, Copy)]
 pub struct UserElement {
     /// The type, exactly.
@@ -42,7 +48,56 @@ impl fmt::Debug for UserElement {
     }
 }
 
-/// An operator that is a function of another language.
+/// An operator that is a function of another language, on elements of any size.
+///
+/// **Cost** a call of the function for each slice that is combined, not for each element.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, ReductionCut, ReductionMemory};
+/// use phalanx::engine::{ForeignCall, UserElement, UserOperator};
+/// use std::ffi::c_void;
+/// use std::sync::Arc;
+///
+/// /// The larger one.
+/// unsafe extern "C-unwind" fn larger(
+///     out: *mut c_void, left: *const c_void, right: *const c_void, n: usize, _: *mut c_void,
+/// ) {
+///     let (out, left, right) = (out.cast::<u64>(), left.cast::<u64>(), right.cast::<u64>());
+///     for i in 0..n {
+///         // SAFETY: there are so many.
+///         unsafe { *out.add(i) = (*left.add(i)).max(*right.add(i)) }
+///     }
+/// }
+///
+/// let element = UserElement {
+///     id: std::any::TypeId::of::<u64>,
+///     name: std::any::type_name::<u64>,
+///     size: size_of::<u64>(),
+///     align: align_of::<u64>(),
+/// };
+/// let at = ForeignCall::kept("lib_start", "heat.c", 20).location();
+/// let out = phalanx::run(3, |comm| {
+///     // SAFETY: it combines such elements, on any thread, and has no argument.
+///     let op = unsafe { UserOperator::new(larger, std::ptr::null_mut(), true, "larger") };
+///     let (op, mut x) = (Arc::new(op), [comm.rank() as u64]);
+///     let here = x.as_mut_ptr().cast::<u8>();
+///     let memory = ReductionMemory { input: here, output: here };
+///     let (operation, cut) = (Operation::AllReduce, ReductionCut::Vector(1));
+///     // SAFETY: one element, which nobody else uses.
+///     unsafe { op.reduce(comm, operation, cut, 0, memory, element) };
+///     // The same, started.
+///     let call = MemoryCall { operation, cut: MemoryCut::Vector(1), parameter: 0, memory };
+///     comm.requests(|scope| {
+///         // SAFETY: as above, until the scope has ended.
+///         let open = unsafe { engine::start(scope, op.prepared(call, element), at) };
+///         scope.wait(open);
+///     });
+///     x
+/// })?;
+/// assert_eq!(out, [[2]; 3]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 pub struct UserOperator {
     combine: UserFunction,
     argument: *mut c_void,
@@ -160,6 +215,7 @@ impl UserOperator {
         // SAFETY: passed on.
         unsafe { comm.reduction_by_foreign(operation, sig, cut, root, memory, &op) }
     }
+
     /// A call to be started, which combines by this operator.
     ///
     /// # Safety

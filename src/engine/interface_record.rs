@@ -16,11 +16,17 @@ use super::ForeignCall;
 ///
 /// # Errors
 /// As there.
+///
+/// # Examples
+/// See [`InterfaceRecord`].
 pub fn external(builder: Builder) -> Result<Vec<Comm>, Error> {
     builder.external_of_interface()
 }
 
 /// A call of an interface's program.
+///
+/// # Examples
+/// See [`InterfaceRecord`].
 #[derive(Clone, Copy, Debug)]
 pub struct RecordedCall {
     /// The function. (Its line is asked for by the address, when the run is written.)
@@ -37,11 +43,39 @@ pub struct RecordedCall {
     pub peer: Option<usize>,
 }
 
-/// An event of a [`InterfaceRecord`].
+/// An event of an [`InterfaceRecord`]: a call that has begun.
+///
+/// # Examples
+/// See [`InterfaceRecord`].
 #[derive(Clone, Copy, Debug)]
 pub struct CallEvent(u64);
 
 /// Where a team's calls are recorded that [`external`] has made. Each rank writes its own part.
+///
+/// **Cost** about 10 ns an event; 64 bytes each, of which a rank keeps its latest
+/// ([`Builder::record_events`]).
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{self, ForeignCall, InterfaceRecord, RecordedCall};
+/// let file = std::env::temp_dir().join(format!("interface-{}.phx", std::process::id()));
+/// let comms = engine::external(phalanx::Team::builder().ranks(1).record(&file))?;
+/// let record = InterfaceRecord::of(&comms[0]).expect("the team is recorded");
+/// let call = ForeignCall::kept("MPI_Send", "", 0);
+/// let (address, bytes, peer) = (0x1234, 80, Some(0)); // the line is asked for by the address
+/// record.begin_run(0);
+/// let event = record.begin(0, &RecordedCall { call, address, comm: 0, number: 0, bytes, peer });
+/// let start = record.now();
+/// record.waited(0, 0, start..record.now());
+/// record.name_source(0, 0); // of a receive from any rank
+/// record.end(0, event, None, None);
+/// record.end_run(0);
+/// let line = |addresses: &[usize]| addresses.iter().map(|_| "heat.c:12".into()).collect();
+/// record.save(("heat", 1), "", &line);
+/// assert!(std::fs::read(&file)?.starts_with(b"PHLXWAIT"));
+/// # std::fs::remove_file(&file)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct InterfaceRecord(Arc<TeamState>);
 
 impl fmt::Debug for InterfaceRecord {

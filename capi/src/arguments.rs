@@ -1,0 +1,123 @@
+//! Ranks, pointers and lengths as C hands them over: what is wrong with them is said before Rust
+//! has a slice of them.
+
+use std::ffi::{c_int, c_void};
+
+/// A pointer that says "in place" as a collective's first buffer.
+pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::MAX);
+
+/// A rank's number, of a C integer.
+#[inline(always)]
+pub(crate) fn rank_number(what: &str, rank: c_int) -> Result<usize, String> {
+    match usize::try_from(rank) {
+        Ok(rank) => Ok(rank),
+        Err(_) => Err(no_rank(what, rank)),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_rank(what: &str, rank: c_int) -> String {
+    format!("{what} {rank} is no rank")
+}
+
+/// `n` elements at `at`, to be read.
+///
+/// # Safety
+/// `at` is null, or has `n` elements for as long as the caller uses them.
+#[inline(always)]
+pub(crate) unsafe fn input<'a, T>(
+    what: &str,
+    at: *const c_void,
+    n: usize,
+) -> Result<&'a [T], String> {
+    if n == 0 {
+        return Ok(&[]);
+    }
+    if is_bad::<T>(at) {
+        return Err(bad_pointer(what, at, align_of::<T>()));
+    }
+    // SAFETY: by the contract; the caller has looked that memory can hold so many.
+    Ok(unsafe { std::slice::from_raw_parts(at.cast(), n) })
+}
+
+/// `n` elements at `at`, to be written.
+///
+/// # Safety
+/// As [`input`], and nobody else uses them meanwhile.
+#[inline(always)]
+pub(crate) unsafe fn output<'a, T>(
+    what: &str,
+    at: *mut c_void,
+    n: usize,
+) -> Result<&'a mut [T], String> {
+    if n == 0 {
+        return Ok(&mut []);
+    }
+    if is_bad::<T>(at.cast_const()) {
+        return Err(bad_pointer(what, at, align_of::<T>()));
+    }
+    // SAFETY: by the contract.
+    Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
+}
+
+/// Whether `at` is not null and aligned for `T`, and `n` at least 1 and not more than memory can
+/// hold, and both as small as programs have them. If not, perhaps, [`output`] says what is wrong.
+#[inline(always)]
+pub(crate) fn is_usual<T>(at: *const c_void, n: usize) -> bool {
+    odd_bits::<T>(at, n) >> 48 == 0
+}
+
+/// The same of `n` elements at `from`, to be read, and `n` times `ranks` at `to`, to be written;
+/// and that they do not overlap. If not, perhaps, [`input`], [`apart`] and [`output`] say it.
+#[inline(always)]
+pub(crate) fn are_usual<T>(from: *const c_void, to: *const c_void, n: usize, ranks: usize) -> bool {
+    if (odd_bits::<T>(from, n) | odd_bits::<T>(to, n)) >> 48 != 0 {
+        return false;
+    }
+    // (Small numbers: no overflow.)
+    let (from, to, bytes) = (from.addr(), to.addr(), n * size_of::<T>());
+    from + bytes <= to || to + bytes * ranks <= from
+}
+
+/// Below 2^48 only if `at` is not null and aligned for `T`, and `n` is from 1 to 2^48: what is
+/// wrong shows in the high bits of the one or the other, which are looked at at once.
+#[inline(always)]
+fn odd_bits<T>(at: *const c_void, n: usize) -> usize {
+    const { assert!(align_of::<T>() > 1 && size_of::<T>() <= 16 && phalanx::MAX_RANKS <= 1 << 10) };
+    // An address from 1 to the alignment less 1 has its own bits on top then, and 1 less is still
+    // more than any address has.
+    let aligned = at.addr().rotate_right(align_of::<T>().trailing_zeros()).wrapping_sub(1);
+    aligned | n.wrapping_sub(1)
+}
+
+#[inline(always)]
+fn is_bad<T>(at: *const c_void) -> bool {
+    // What says "in place" is aligned for elements of one byte only.
+    at.is_null() || !at.cast::<T>().is_aligned() || align_of::<T>() == 1 && at == IN_PLACE
+}
+
+#[cold]
+#[inline(never)]
+fn bad_pointer(what: &str, at: *const c_void, align: usize) -> String {
+    if at.is_null() {
+        format!("{what} is null")
+    } else if at == IN_PLACE {
+        format!("{what} is PHX_IN_PLACE, which this function does not take there")
+    } else {
+        format!("{what} at {at:p} is not aligned to {align} bytes, as its elements are")
+    }
+}
+
+/// Looks that what is read is not written, too.
+#[inline(always)]
+pub(crate) fn apart(
+    (from, bytes): (*const c_void, usize),
+    (to, room): (*mut c_void, usize),
+) -> Result<(), String> {
+    let (from, to) = (from.addr(), to.addr());
+    if bytes == 0 || room == 0 || from + bytes <= to || to + room <= from {
+        return Ok(());
+    }
+    Err("the input and the output overlap (PHX_IN_PLACE says that they are one)".into())
+}

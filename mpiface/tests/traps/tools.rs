@@ -1,0 +1,240 @@
+//! Tools beside a run: core dumps, configure and CMake, gdb, perf, valgrind.
+
+use crate::common::{CC, RUN, compile, directory, has, run, say_skipped, source, text};
+use std::path::Path;
+use std::process::Command;
+
+/// With the copies kept as files, a core dump names the function and the line in the copy, and its
+/// variables.
+#[test]
+fn a_core_dump_names_the_line_in_the_copy() {
+    if !has("cc") || !has("gdb") {
+        return;
+    }
+    let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if pattern.contains(['|', '/']) {
+        say_skipped(&format!("core dumps of this system go elsewhere: {pattern}"));
+        return;
+    }
+    let program = compile(CC, "leave.c", &["-DCORE"]);
+    let at = directory("core");
+    for entry in std::fs::read_dir(&at).expect("it is there").flatten() {
+        let _ = std::fs::remove_file(entry.path());
+    }
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh", RUN, "-n", "3"])
+        .arg(&program)
+        .arg("crash")
+        .current_dir(&at)
+        .env("PHALANX_MPI_COPIES", &at)
+        .output()
+        .expect("a shell runs");
+    let err = text(&output.stderr);
+    let files = std::fs::read_dir(&at).expect("it is there").flatten().map(|it| it.path());
+    let is_core = |it: &std::path::PathBuf| {
+        it.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
+    };
+    let Some(core) = files.into_iter().find(is_core) else {
+        say_skipped(&format!("no core dump was written: {err}"));
+        return;
+    };
+    let output = Command::new("timeout")
+        .args(["60", "gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "bt"])
+        .args(["-ex", "print rank"])
+        .arg(RUN)
+        .arg(&core)
+        .output()
+        .expect("gdb runs");
+    let out = text(&output.stdout);
+    assert!(out.contains("leave.c:") && out.contains("= 1"), "{out}{}", text(&output.stderr));
+    let _ = std::fs::remove_file(core);
+}
+
+/// The run tests of configure and CMake: a small program is executed by itself; its code counts.
+#[test]
+fn run_tests_of_configure_give_their_code() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("configure");
+    for (body, code) in [("return sizeof(long) == 8 ? 0 : 1;", 0), ("exit(3);", 3)] {
+        let source = at.join("conftest.c");
+        let head = "#include <mpi.h>\n#include <stdlib.h>\nint main(int c, char **v)";
+        let inside = format!("{{ MPI_Init(&c, &v); MPI_Finalize(); {body} }}\n");
+        std::fs::write(&source, format!("{head} {inside}")).expect("ours");
+        let status =
+            Command::new(CC).args(["-o", "conftest", "conftest.c"]).current_dir(&at).status();
+        assert!(status.expect("it runs").success());
+        let status = Command::new("./conftest").current_dir(&at).status().expect("it runs");
+        assert_eq!(status.code(), Some(code));
+    }
+}
+
+#[test]
+fn no_main_is_an_error_of_the_link_and_static_is_refused() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("nomain");
+    let link = |options: &[&str]| {
+        let output = Command::new(CC)
+            .args(options)
+            .arg(source("library.c"))
+            .arg("-o")
+            .arg(at.join("x"))
+            .output();
+        output.expect("the wrapper runs")
+    };
+    let output = link(&[]);
+    assert!(!output.status.success() && text(&output.stderr).contains("main"));
+    let output = link(&["-static"]);
+    assert!(!output.status.success() && text(&output.stderr).contains("-static"));
+}
+
+#[test]
+fn an_executable_that_was_linked_otherwise_is_refused() {
+    let output = run(2, Path::new("/bin/true"), &[]);
+    let err = text(&output.stderr);
+    assert!(!output.status.success() && err.contains("phalanx-mpicc"), "{err}");
+}
+
+#[test]
+fn wrappers_show_what_they_call() {
+    let show = |option: &str| {
+        let output = Command::new(CC).arg(option).output().expect("the wrapper runs");
+        text(&output.stdout)
+    };
+    assert!(show("-showme:compile").contains("-fPIC"));
+    assert!(show("-showme:link").contains("-lmpi_abi"));
+    let all = show("-show");
+    assert!(all.contains("-fPIC") && all.contains("ph_entry") && all.contains("-shared"));
+}
+
+/// What gdb says to these commands about a command line; nothing, if it may not trace here.
+fn gdb(commands: &[&str], line: &[&str]) -> Option<String> {
+    if !has("cc") || !has("gdb") {
+        return None;
+    }
+    let output = Command::new("timeout")
+        .args(["60", "gdb", "-batch", "-nx"])
+        .args(["-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off"])
+        .args(commands.iter().flat_map(|it| ["-ex", it]))
+        .arg("--args")
+        .args(line)
+        .output()
+        .expect("gdb runs");
+    let all = text(&output.stdout) + &text(&output.stderr);
+    if all.contains("ptrace") {
+        say_skipped("this system forbids ptrace");
+        return None;
+    }
+    assert!(!all.contains(".debug_gdb_scripts"), "{all}");
+    Some(all)
+}
+
+#[test]
+fn gdb_stops_in_every_copy() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DGDB"]);
+    let line = [RUN, "-n", "2", program.to_str().expect("UTF-8")];
+    let prints = ["print global", "continue", "print global", "kill"];
+    let Some(out) = gdb(&[&["break hello.c:24", "run"], &prints[..]].concat(), &line) else {
+        return;
+    };
+    assert!(out.contains("= 7") && out.contains("= 8"), "{out}");
+    // The launcher has no function of that name: the first stop is a rank's.
+    let out = gdb(&["break main", "run", "backtrace", "kill"], &line).expect("as before");
+    assert!(out.contains("#0  main (argc=1, argv=") && out.contains("hello.c:11"), "{out}");
+}
+
+#[test]
+fn gdb_stops_in_a_program_that_is_started_by_itself() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DGDBALONE"]);
+    let line = [program.to_str().expect("UTF-8")];
+    let asks = ["break main", "break hello.c:24", "run", "backtrace", "continue", "print global"];
+    let more = ["info threads", "info sharedlibrary", "kill"];
+    let Some(out) = gdb(&[&asks[..], &more[..]].concat(), &line) else {
+        return;
+    };
+    for words in ["#0  main (argc=1, argv=", "hello.c:24", "= 7", "\"rank 0\"", "libmpi_abi"] {
+        assert!(out.contains(words), "{words} is not in {out}");
+    }
+    assert!(!out.contains("Error") && !out.contains("No source file"), "{out}");
+}
+
+/// A profile names the program's functions, once for all ranks.
+#[test]
+fn perf_names_the_programs_functions() {
+    if !has("cc") || !has("perf") {
+        return;
+    }
+    let at = directory("perf");
+    let library = at.join("libhot.so");
+    let made = Command::new(CC)
+        .args(["-g", "-O1", "-shared", "-DLIBRARY", "-o"])
+        .args([&library, &source("hot.c")])
+        .status();
+    assert!(made.expect("it runs").success());
+    let place = at.to_str().expect("UTF-8");
+    let (search, found) = (format!("-L{place}"), format!("-Wl,-rpath,{place}"));
+    let programs = [compile(CC, "hot.c", &[]), at.join("with_library")];
+    let made = Command::new(CC)
+        .args(["-g", "-O1", "-DWITH_LIBRARY", &search, &found, "-o"])
+        .args([&programs[1], &source("hot.c")])
+        .arg("-lhot")
+        .status();
+    assert!(made.expect("it runs").success());
+    let [program, other] = programs.each_ref().map(|it| it.to_str().expect("UTF-8"));
+    let lines = [
+        (&[RUN, "-n", "2", program][..], " hot "),
+        (&[RUN, "-n", "1", program], " hot "),
+        (&[program], " hot "),
+        (&[RUN, "-n", "2", other], " libhot.so "),
+        (&[other], " libhot.so "),
+    ];
+    for (number, (line, file)) in lines.iter().enumerate() {
+        let data = at.join(format!("{number}.data"));
+        let output = Command::new("timeout")
+            .args(["60", "perf", "record", "-e", "cpu-clock", "-o"])
+            .arg(&data)
+            .args(*line)
+            .output()
+            .expect("perf runs");
+        let err = text(&output.stderr);
+        if !output.status.success() {
+            say_skipped(&format!("this system forbids perf: {err}"));
+            return;
+        }
+        let output = Command::new("perf")
+            .args(["report", "--stdio", "--sort", "dso,sym", "-i"])
+            .arg(&data)
+            .output()
+            .expect("perf runs");
+        let out = text(&output.stdout);
+        let mut rows = out.lines().filter(|it| it.contains("warm_function"));
+        let (first, second) = (rows.next().unwrap_or(""), rows.next());
+        assert!(first.contains(file) && second.is_none(), "{line:?}: {out}{err}");
+        let share = first.trim_start().split('%').next().and_then(|it| it.parse().ok());
+        assert!(share.is_some_and(|it: f64| it > 50.0), "{line:?}: {out}{err}");
+    }
+}
+
+#[test]
+fn valgrind_names_the_line_in_a_copy() {
+    if !has("cc") || !has("valgrind") {
+        return;
+    }
+    let program = compile(CC, "leak.c", &[]);
+    let output = Command::new("timeout")
+        .args(["120", "valgrind", "--error-exitcode=0", RUN, "-n", "2"])
+        .arg(&program)
+        .output()
+        .expect("valgrind runs");
+    let err = text(&output.stderr);
+    assert!(err.contains("Invalid write") && err.contains("leak.c:"), "{err}");
+}

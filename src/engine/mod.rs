@@ -1,0 +1,119 @@
+//! What interfaces of other languages, and layers above the library, need beside the methods of
+//! [`Comm`](crate::Comm). **Unstable**: outside of semantic versioning.
+//!
+//! Programs do without it. Its users are the C interface (package `phalanx-capi`), MPI on threads
+//! (`phalanx-mpiface`) and communicators of several nodes (`phalanx-nodes`). It has only what the
+//! typed methods cannot express: an interface makes slices, and calls methods, wherever it can.
+//!
+//! # What is promised
+//! No more than each item says, for one version of the library: any release may change or remove an
+//! item. So whoever uses it asks for one version exactly (`phalanx = "=0.1.0"`).
+//! `cargo semver-checks` (`.ci/semver`) compares it with the rest; what it reports of `engine` asks
+//! for a line in the changelog, and for no new major version.
+//!
+//! # A call of another language
+//! This is what a call in C, of MPI or of a layer goes through:
+//!
+//! 1. *Its line.* Errors and records name lines of the user's program, and `#[track_caller]` sees
+//!    Rust only. [`ForeignCall::kept`] makes the call of a function in a line of a file, once;
+//!    [`ForeignCall::location`] a `Location` that stands for it, which calls and requests take
+//!    ([`barrier`] to [`persistent_recv_tagged`]). For all other methods [`attempt`] notes the call
+//!    beside the records; [`note`] does so in a scope of requests.
+//! 2. *Its thread.* A communicator of a thread of the program's own is that thread's:
+//!    [`this_thread`] tells threads apart, [`adopt`], [`take_turns`] and [`take`] hand one on, and
+//!    [`leave`] says that a rank makes no more calls.
+//! 3. *Its arguments.* What the interface finds wrong it says by [`refuse`], within [`attempt`]:
+//!    this rank's error is every rank's then. [`choose`] and [`set_order`] are settings without a
+//!    borrow.
+//! 4. *Its work*: the methods, on slices; [`barrier`], [`broadcast`], [`all_gather_into`] and
+//!    [`all_reduce`] are those that are called all the time, inlined. Where the type of the
+//!    elements is known only when the program runs: [`reduce`] and [`movement`] on memory
+//!    ([`ReductionMemory`], cut as [`ReductionCut`] says); started, [`start`] and [`set_up`] of a
+//!    [`MemoryCall`] that is a [`PreparedCall`]; operators that are functions of the language
+//!    ([`UserOperator`]). Tagged messages: [`send_tagged`] and the like. Of several requests:
+//!    [`place_of`], [`wait_any`].
+//! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's
+//!    slices is its own again; [`first_cause`] says why the run has ended. Where the program goes
+//!    on although a call in a scope has failed: [`quiesce`].
+//!
+//! ```
+//! use phalanx::engine::{self, ForeignCall};
+//!
+//! // What a barrier is to Fortran; its error is a text.
+//! fn lib_barrier(comm: &mut phalanx::Comm, file: &str, line: u32) -> Result<(), String> {
+//!     let at = ForeignCall::kept("lib_barrier", file, line).location();
+//!     // SAFETY: the communicator stays in its place.
+//!     let made = unsafe { engine::attempt(comm, None, |comm| engine::barrier(comm, at)) };
+//!     made.map_err(|payload| engine::first_cause(comm, payload, |_| ()).1)
+//! }
+//!
+//! let err = phalanx::run(2, |comm| match comm.rank() {
+//!     0 => lib_barrier(comm, "heat.f90", 12),
+//!     _ => Ok(()), // returns, and leaves rank 0 alone
+//! });
+//! let text = err.unwrap_err().to_string();
+//! assert!(text.contains("barrier") && text.contains("heat.f90:12"), "{text}");
+//! ```
+//!
+//! # Work that an interface does itself
+//! MPI's messages go by transports of the interface's own, beside the library's: [`MessageRing`],
+//! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. A rank that waits for one waits by
+//! [`wait`], and is woken by [`wake`]: so it is on the graph of waits, and no one hangs. [`Waits`]
+//! says who waits. A communicator that only its members make is made of [`MemberSeats`]. What a
+//! program calls is recorded by [`InterfaceRecord`], of a team that [`external`] has made. What
+//! threads share is behind a [`Lock`].
+//!
+//! # A layer above teams
+//! A call among several processes is steps on each: [`begin_steps`], [`end_steps`]; it waits for
+//! other processes by [`wait_outside`], and ends by [`end_run`], [`cause`] and [`deadline`]. Views
+//! of all processes' slices: [`with_parts`], [`global_of`], [`spread_of`]; of grids: [`FieldPart`],
+//! [`fitting_fields`], [`whole_field`]. Sums in fixed order: [`partial`], [`partial_of_products`],
+//! [`Partial`], [`left_half`].
+//!
+//! # For tests
+//! [`TestSettings`], [`own_memory`].
+
+// In the order of the page.
+mod foreign_call;
+mod inlined_calls;
+mod interface_record;
+mod memory_calls;
+mod ownership;
+mod parts;
+mod request_calls;
+mod settings;
+mod steps;
+mod test_settings;
+mod user_operator;
+mod waits;
+
+pub use foreign_call::{attempt, first_cause, note, refuse};
+pub use inlined_calls::{all_gather_into, all_reduce, barrier, broadcast};
+pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
+pub use memory_calls::{movement, reduce, set_up, start};
+pub use ownership::{adopt, leave, take, take_turns, this_thread};
+pub use parts::{global_of, partial, partial_of_products, spread_of, with_parts};
+pub use request_calls::{persistent_recv_tagged, persistent_send_tagged, recv_tagged, send_tagged};
+pub use request_calls::{place_of, quiesce, wait_any};
+pub use settings::{choose, set_order};
+pub use steps::{begin_steps, cause, deadline, end_run, end_steps, wait_outside};
+pub use test_settings::{TestSettings, own_memory};
+pub use user_operator::{UserElement, UserFunction, UserOperator};
+pub use waits::{Waits, give_way, wait, wake};
+
+pub use crate::comm::{FieldPart, fitting_fields, whole_field};
+pub use crate::comm::{
+    MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
+};
+pub use crate::dist::partial::Partial;
+pub use crate::error::ForeignCall;
+pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
+pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
+pub use crate::order::left_half;
+pub use crate::schedule::Operation;
+pub use crate::wait::Lock;
+
+use std::panic::Location;
+
+/// Where a call is made.
+type At = &'static Location<'static>;

@@ -1,0 +1,26 @@
+//! Where ranks run.
+
+/// Where a rank runs.
+///
+/// # Examples
+/// ```
+/// let team = phalanx::Team::builder().ranks(2).build()?;
+/// for b in team.bindings() {
+///     match (&b.pu, &b.problem) {
+///         (Some(pu), None) => println!("rank {} on PU {pu}", b.rank),
+///         (_, Some(problem)) => println!("rank {} is not bound: {problem}", b.rank),
+///         (None, None) => println!("rank {} runs where the system likes", b.rank),
+///     }
+/// }
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The rank.
+    pub rank: usize,
+    /// The processing unit (by the system's number) that it is meant for.
+    pub pu: Option<usize>,
+    /// Why it is not bound to it: the binding was refused, read back as
+    /// something else, or is lost, as the unit went offline.
+    pub problem: Option<String>,
+}

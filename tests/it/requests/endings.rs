@@ -1,0 +1,323 @@
+//! How started calls end badly: calls that differ, ranks that leave or panic, deadlines, wrong
+//! arguments.
+
+use crate::common::{bomb, check_usable, failure, team, watched, watched_cases};
+use phalanx::{Comm, Error, OpenRequest, Team, op};
+use std::time::Duration;
+/// Runs `f`, which must fail with a mismatch that has all of `words` and both lines; then sees
+/// whether the team still works.
+fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) {
+    let error = failure(team.run(f));
+    let text = error.to_string();
+    assert!(matches!(error, Error::Mismatch { there: Some(_), .. }), "{text}");
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    assert_eq!(text.matches("endings.rs:").count(), 2, "both lines: {text}");
+    check_usable(team, 1);
+}
+
+#[test]
+fn started_calls_that_differ_are_named_with_both_lines() {
+    watched_cases(|watch| {
+        for p in [2, 3] {
+            let team = team(p);
+            let case = |name: &str| watch.case(name);
+            case("length");
+            told(&team, &["length: expected"], |comm| {
+                let mut x = vec![1; if comm.rank() == 1 { 20 } else { 30 }];
+                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+            });
+            case("length, brief and not");
+            told(&team, &["length: expected"], |comm| {
+                let mut x = vec![1u64; if comm.rank() == 1 { 8 } else { 9 }];
+                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+            });
+            case("type");
+            told(&team, &["element type"], |comm| match comm.rank() {
+                1 => comm.requests(|scope| drop(scope.sum([1u8]))),
+                _ => comm.requests(|scope| drop(scope.sum([1i32]))),
+            });
+            case("operator");
+            told(&team, &["operator"], |comm| match comm.rank() {
+                1 => comm.requests(|scope| drop(scope.all_reduce_values([1], op::Max))),
+                _ => comm.requests(|scope| drop(scope.all_reduce_values([1], op::Min))),
+            });
+            case("root");
+            told(&team, &["root"], |comm| {
+                let (mut x, root) = ([1; 5], usize::from(comm.rank() == 1));
+                comm.requests(|scope| drop(scope.broadcast(&mut x, root)));
+            });
+            case("operation");
+            told(&team, &["operation: expected"], |comm| {
+                let (mut x, odd) = ([1; 100], comm.rank() == 1);
+                comm.requests(|scope| match odd {
+                    true => drop(scope.scan(&mut x, op::Sum)),
+                    false => drop(scope.all_reduce(&mut x, op::Sum)),
+                });
+            });
+            case("order");
+            told(&team, &["started sum", "started barrier"], |comm| {
+                let odd = comm.rank() == 1;
+                comm.requests(|scope| {
+                    if odd {
+                        drop(scope.barrier());
+                        drop(scope.sum([1]));
+                    } else {
+                        drop(scope.sum([1]));
+                        drop(scope.barrier());
+                    }
+                });
+            });
+            case("started and blocking");
+            for n in [1, 1000] {
+                told(&team, &["started all_reduce", "barrier"], |comm| {
+                    let mut x = vec![1; n];
+                    match comm.rank() {
+                        1 => comm.barrier(),
+                        _ => comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum))),
+                    }
+                });
+            }
+            case("started and blocking, in a loop of tests");
+            for n in [1, 1000] {
+                told(&team, &["started all_reduce", "barrier"], |comm| {
+                    let mut x = vec![1; n];
+                    match comm.rank() {
+                        1 => comm.barrier(),
+                        _ => comm.requests(|scope| {
+                            let mut sum = scope.all_reduce(&mut x, op::Sum);
+                            while !scope.test(&mut sum) {
+                                std::hint::spin_loop();
+                            }
+                        }),
+                    }
+                });
+            }
+            case("found by a call beside");
+            told(&team, &["length: expected"], |comm| {
+                let mut x = vec![1; if comm.rank() == 1 { 20 } else { 30 }];
+                comm.requests(|scope| {
+                    let _open = scope.all_reduce(&mut x, op::Sum);
+                    scope.comm().barrier();
+                    let (rank, p) = (scope.comm().rank(), scope.comm().size());
+                    scope.comm().recv(&mut [0], (rank + 1) % p);
+                });
+            });
+        }
+    });
+}
+
+/// Two against one, though the second of the two comes when the run is over: its call is on record.
+#[test]
+fn the_odd_rank_is_told_by_one_that_comes_late() {
+    watched(|| {
+        let team = team(3);
+        for odd in [0, 1] {
+            let error = failure(team.run(|comm| {
+                let rank = comm.rank();
+                let mut x = vec![1; if rank == odd { 20 } else { 30 }];
+                if rank == 2 {
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                comm.requests(|scope| drop(scope.broadcast(&mut x, 0)));
+            }));
+            assert!(matches!(error, Error::Mismatch { peer, .. } if peer == odd), "{error}");
+            check_usable(&team, 1);
+        }
+    });
+}
+
+#[test]
+fn a_rank_that_leaves_ends_the_others_waits() {
+    watched(|| {
+        for p in [2, 4] {
+            let team = team(p);
+            for n in [1, 1000] {
+                for by_test in [false, true] {
+                    let error = failure(team.run(|comm| {
+                        let mut x = vec![1; n];
+                        if comm.rank() > 0 {
+                            comm.requests(|scope| {
+                                let mut request = scope.all_reduce(&mut x, op::Sum);
+                                while by_test && !scope.test(&mut request) {}
+                                scope.wait(request);
+                            });
+                        }
+                    }));
+                    let text = error.to_string();
+                    assert!(matches!(error, Error::Left { peer: 0, .. }), "{text}");
+                    assert!(text.contains("started all_reduce"), "{text}");
+                    check_usable(&team, 1);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn panics_end_the_run_and_nobody_reaches_the_buffers() {
+    watched(|| {
+        for p in [2, 4] {
+            let team = team(p);
+            for n in [1, 5000] {
+                // In the closure.
+                let error = failure(team.run(|comm| {
+                    let (mut x, rank) = (crate::common::Canary(vec![1; n]), comm.rank());
+                    comm.requests(|scope| {
+                        let request =
+                            scope.all_reduce(&mut x.0, op::ordered(crate::common::add_alive));
+                        if rank == 1 {
+                            bomb();
+                        }
+                        scope.wait(request);
+                    });
+                }));
+                assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
+                check_usable(&team, 1);
+                // In an operator: in `wait`, and while the rank waits in another call.
+                for beside in [false, true] {
+                    let error = failure(team.run(|comm| {
+                        let (mut x, rank) = (crate::common::Canary(vec![1; n]), comm.rank());
+                        let fuse = op::ordered(move |a: u64, b: u64| match rank {
+                            0 => bomb(),
+                            _ => crate::common::add_alive(a, b),
+                        });
+                        comm.requests(|scope| {
+                            let request = scope.all_reduce(&mut x.0, fuse);
+                            if beside {
+                                // Longer than the first looks, so that the request goes on here.
+                                if rank == 1 {
+                                    std::thread::sleep(Duration::from_millis(5));
+                                }
+                                scope.comm().barrier();
+                            }
+                            scope.wait(request);
+                        });
+                    }));
+                    assert!(matches!(error, Error::Panicked { rank: 0, .. }), "{error}");
+                    check_usable(&team, 1);
+                }
+            }
+        }
+    });
+}
+
+/// Whoever catches the panic finds a run that is over, also through the scope.
+#[test]
+fn a_caught_failure_does_not_go_on() {
+    watched(|| {
+        let team = team(2);
+        let error = failure(team.run(|comm| {
+            let (mut x, rank) = (crate::common::Canary(vec![1; 1000]), comm.rank());
+            comm.requests(|scope| {
+                let mut request = scope.all_reduce(&mut x.0, op::ordered(crate::common::add_alive));
+                let caught =
+                    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match rank {
+                        0 => scope.comm().barrier(),
+                        _ => scope.comm().broadcast(&mut [1], 7),
+                    }));
+                assert!(caught.is_err());
+                scope.test(&mut request);
+                scope.wait(request);
+            });
+        }));
+        assert!(matches!(error, Error::Argument { rank: 1, .. }), "{error}");
+        check_usable(&team, 1);
+    });
+}
+
+#[test]
+fn a_communicator_in_the_place_of_the_scopes_is_refused() {
+    watched(|| {
+        let team = team(2);
+        let error = failure(team.run(|comm| {
+            let mut other = comm.split(0, 0);
+            let mut x = [1; 1000];
+            comm.requests(|scope| {
+                let request = scope.all_reduce(&mut x, op::Sum);
+                std::mem::swap(scope.comm(), &mut other);
+                drop(scope.barrier());
+                scope.wait(request);
+            });
+        }));
+        assert!(error.to_string().contains("put in the place of another"), "{error}");
+        // What was started before is completed, whatever stands there.
+        team.run(|comm| {
+            let mut other = comm.split(0, 0);
+            let mut x = [1; 1000];
+            comm.requests(|scope| {
+                let request = scope.all_reduce(&mut x, op::Sum);
+                std::mem::swap(scope.comm(), &mut other);
+                scope.comm().barrier();
+                assert_eq!(scope.wait(request)[7], 2);
+                std::mem::swap(scope.comm(), &mut other);
+            });
+        })
+        .unwrap();
+    });
+}
+
+#[test]
+fn deadlines_and_cancels_end_the_waits() {
+    watched(|| {
+        for n in [1, 1000] {
+            let limit = Duration::from_millis(100);
+            let team = Team::builder().ranks(3).deadline(limit).build().unwrap();
+            let error = failure(team.run(|comm| {
+                let mut x = vec![1; n];
+                if comm.rank() == 2 {
+                    std::thread::sleep(8 * limit);
+                }
+                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+            }));
+            let text = error.to_string();
+            assert!(matches!(error, Error::Deadline { peer: 2, .. }), "{text}");
+            assert!(text.contains("started all_reduce"), "{text}");
+            check_usable(&team, 1);
+            // Two that wait for each other, each with a long call under way that the other
+            // waits for: no proof, so the deadline says it.
+            let error = failure(team.run(|comm| {
+                let (mut x, rank) = (vec![1; n], comm.rank());
+                comm.requests(|scope| {
+                    let request = scope.all_reduce(&mut x, op::Sum);
+                    scope.comm().recv(&mut [0], (rank + 1) % 3);
+                    scope.wait(request);
+                });
+            }));
+            let text = error.to_string();
+            let is_it = matches!(error, Error::Deadline { .. } | Error::Deadlock { .. });
+            assert!(is_it, "{text}");
+            check_usable(&team, 1);
+
+            let team = crate::common::team(2);
+            let canceller = team.canceller();
+            let error = failure(team.run(|comm| {
+                let mut x = vec![1; n];
+                if comm.rank() == 1 {
+                    std::thread::sleep(limit);
+                    return canceller.cancel();
+                }
+                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+            }));
+            let is_it = matches!(error, Error::Cancelled { .. } | Error::Left { .. });
+            assert!(is_it, "{error}");
+        }
+    });
+}
+
+#[test]
+fn wrong_arguments_are_told() {
+    watched(|| {
+        let team = team(2);
+        let error = failure(team.run(|comm| {
+            comm.requests(|scope| drop(scope.broadcast(&mut [], 2) as OpenRequest<'_, &mut [u8]>));
+        }));
+        assert!(matches!(error, Error::Argument { .. }), "{error}");
+        let error = failure(Team::builder().ranks(1).build().unwrap().run(|comm| {
+            let (mine, mut all) = ([1; 3], [0; 5]);
+            comm.requests(|scope| drop(scope.all_gather_into(&mine, &mut all)));
+        }));
+        assert!(error.to_string().contains("5 elements, must have 3"), "{error}");
+    });
+}
