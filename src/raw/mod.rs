@@ -8,6 +8,7 @@
 //! - [`start`], [`set_up`]: calls on memory in a scope of requests, and [`send_tagged`] and its
 //!   likes with a location of another language's call; [`wait_any`] for one of them;
 //!   [`quiesce`] where the program goes on after a failed call in the scope.
+//! - [`exchange`]: what ranks give each other where only the giver knows how much it is.
 //! - [`external`], [`InterfaceRecord`]: records of calls that the interface carries out by itself.
 //! - [`MemberSeats`]: a communicator that only its members make.
 //! - [`MatchList`]: messages and receives that match by source and tag, of few and of many;
@@ -27,6 +28,7 @@
 mod foreign_wait;
 mod interface_record;
 mod layer;
+mod part_exchange;
 mod user_operator;
 
 pub use crate::comm::{FieldPart, fitting_fields, whole_field};
@@ -44,6 +46,8 @@ pub use foreign_wait::{Waits, adopt, give_way, leave, take, take_turns, wait, wa
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
 pub use layer::{begin_steps, cause, deadline, deadline_of_team, end_run, end_steps};
 pub use layer::{partial, partial_of_products, wait_outside, with_parts};
+pub use part_exchange::{COPIED_PART, ExchangeCall, ExchangeStop, GivenPart, PARTS_AHEAD};
+pub use part_exchange::{PartExchange, begin_exchange, exchange};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 
 use crate::error::Error;

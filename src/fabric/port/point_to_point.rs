@@ -152,6 +152,17 @@ impl Port {
         take: impl FnOnce(PayloadKind, *const u8) -> R,
     ) -> Result<R, Stop> {
         self.await_message(peer)?;
+        self.take_arrived(peer, take)
+    }
+
+    /// The same for a message that has come.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    #[cfg_attr(loom, allow(dead_code))] // As `take_any`.
+    pub(super) fn take_arrived<R>(
+        &mut self,
+        peer: usize,
+        take: impl FnOnce(PayloadKind, *const u8) -> R,
+    ) -> Result<R, Stop> {
         let own = self.check;
         let sig = self.sig;
         let at = &mut self.peers[peer];
@@ -204,7 +215,7 @@ impl Port {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
+    pub(super) fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().poll_for(self.looks) {
             return Ok(());
         }
@@ -212,7 +223,7 @@ impl Port {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
+    pub(super) fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().poll_two_lines_for(self.looks) {
             return Ok(());
         }

@@ -122,7 +122,7 @@ macro_rules! short {
             && let Some(takes) = brief::$takes(&$room, $edges.sources.len())
         {
             // SAFETY: see the head of the file.
-            return unsafe { $call.exchange_edges_solid($edges, gives, takes) };
+            return unsafe { $call.exchange_solid_edges($edges, gives, takes) };
         }
     };
 }
