@@ -36,14 +36,23 @@ impl ExchangeCall {
     }
 }
 
-/// Why an exchange cannot go on: the run is over.
+/// Why an exchange cannot go on: the run is over; or, on the short way, that something does not
+/// come soon.
 #[derive(Debug)]
-pub struct ExchangeStop(Stop);
+pub struct ExchangeStop(Option<Stop>);
 
-/// A rank's side of an exchange. `_now` and `_soon`: the short way, which does not wait for long,
-/// nor throw; where it gives false nothing has happened, and the rest goes the long way.
+impl ExchangeStop {
+    fn over(stop: Stop) -> Self {
+        ExchangeStop(Some(stop))
+    }
+}
+
+/// A rank's side of an exchange. On the *short way*
+/// ([`begin_exchange`](crate::raw::begin_exchange)) nothing waits for long, or throws, and what has
+/// not been done goes the long way.
 pub struct PartExchange<'a> {
     port: &'a mut Port,
+    is_short: bool,
 }
 
 impl std::fmt::Debug for PartExchange<'_> {
@@ -53,36 +62,68 @@ impl std::fmt::Debug for PartExchange<'_> {
 }
 
 impl PartExchange<'_> {
-    /// Gives `peer` a part of `bytes` bytes (96 at most), that `fill` writes behind the pointer
-    /// that it gets. `is_stream`: the peer gives nothing back, so that this rank may run ahead.
+    /// Gives `peer` so many bytes, without gaps, if there is room now: whether there was. `copy`
+    /// copies them to where it is told, if they are few. `is_stream`: the peer gives nothing back,
+    /// so that this rank may run ahead.
+    ///
+    /// # Safety
+    /// They are memory that nobody writes or frees until the exchange is over.
     #[inline(always)]
-    pub fn give_now(
+    pub unsafe fn give_now(
         &mut self,
         peer: usize,
-        bytes: usize,
+        part: (*const u8, usize),
         is_stream: bool,
-        fill: impl FnOnce(*mut u8),
+        copy: impl FnOnce(*mut u8),
     ) -> bool {
-        self.port.give_part_now(peer, bytes, is_stream, fill)
+        // SAFETY: passed on; the call is over once all is settled.
+        unsafe { self.port.give_part_now(peer, part, is_stream, copy) }
     }
 
-    /// Takes the next part of `peer`, if it is of `bytes` bytes (96 at most): `take` gets them.
+    /// Takes the next part of `peer`, if it comes soon, and is of so many bytes, without gaps:
+    /// whether it was. `copy` copies them from where it is told, if they are few.
+    ///
+    /// # Safety
+    /// There is room for them, which nobody else uses.
     #[inline(always)]
-    pub fn take_soon(&mut self, peer: usize, bytes: usize, take: impl FnOnce(*const u8)) -> bool {
-        self.port.take_part_soon(peer, bytes, take)
+    pub unsafe fn take_soon(
+        &mut self,
+        peer: usize,
+        room: (*mut u8, usize),
+        copy: impl FnOnce(*const u8),
+    ) -> bool {
+        // SAFETY: passed on.
+        unsafe { self.port.take_part_soon(peer, room, copy) }
     }
 
-    /// The same of up to [`COPIED_PART`] bytes; waits for room.
+    /// Whether all that was lent has been taken, or is so soon: then an exchange on the short way
+    /// is over.
+    #[inline(always)]
+    pub fn is_over_soon(&mut self) -> bool {
+        self.port.has_settled_soon()
+    }
+
+    fn await_room(&mut self, peer: usize) -> Result<(), ExchangeStop> {
+        match self.is_short {
+            true => self.port.can_give_part(peer).then_some(()).ok_or(ExchangeStop(None)),
+            false => self.port.await_room(peer).map_err(ExchangeStop::over),
+        }
+    }
+
+    /// Gives `peer` a part of `bytes` bytes, [`COPIED_PART`] at most, that `fill` writes behind the
+    /// pointer that it gets.
     ///
     /// # Errors
-    /// If the run is over.
+    /// If the run is over; on the short way, if there is no room now.
     pub fn give(
         &mut self,
         peer: usize,
         bytes: usize,
         fill: impl FnOnce(*mut u8),
     ) -> Result<(), ExchangeStop> {
-        self.port.post_copy(peer, bytes, 1, fill).map_err(ExchangeStop)
+        self.await_room(peer)?;
+        self.port.post_copy_in_room(peer, bytes, 1, fill);
+        Ok(())
     }
 
     /// Lends `peer` a part of any length.
@@ -93,21 +134,28 @@ impl PartExchange<'_> {
     /// # Safety
     /// What `part` tells of is memory that nobody writes or frees until the exchange is over.
     pub unsafe fn lend(&mut self, peer: usize, part: GivenPart) -> Result<(), ExchangeStop> {
-        self.port.lend_part(peer, part).map_err(ExchangeStop)
+        self.await_room(peer)?;
+        self.port.lend_part(peer, part).map_err(ExchangeStop::over)
     }
 
-    /// Waits for the next part of `peer`, which is probably `expected` bytes long, and gives it to
+    /// Awaits the next part of `peer`, which is probably `expected` bytes long, and gives it to
     /// `take`.
     ///
     /// # Errors
-    /// As [`give`](PartExchange::give).
+    /// If the run is over; on the short way, if it does not come soon, or is not of this call.
     pub fn take<R>(
         &mut self,
         peer: usize,
         expected: usize,
         take: impl FnOnce(GivenPart) -> R,
     ) -> Result<R, ExchangeStop> {
-        self.port.take_part(peer, expected, take).map_err(ExchangeStop)
+        if !self.port.has_part_soon(peer, expected) {
+            if self.is_short {
+                return Err(ExchangeStop(None));
+            }
+            self.port.await_part(peer).map_err(ExchangeStop::over)?;
+        }
+        self.port.take_part(peer, take).map_err(ExchangeStop::over)
     }
 }
 
@@ -120,7 +168,7 @@ impl Comm {
         }
         // On record once it waits: until then nobody can be told of it.
         let _ = self.port.begin(&EXCHANGE, Location::caller(), call.params());
-        Some(PartExchange { port: &mut self.port })
+        Some(PartExchange { port: &mut self.port, is_short: true })
     }
 
     /// Carries an exchange out, or the rest of one that has begun the short way.
@@ -131,24 +179,24 @@ impl Comm {
         run: impl FnOnce(&mut PartExchange<'_>) -> Result<R, ExchangeStop>,
     ) -> R {
         let (at, params) = (Location::caller(), call.params());
-        if !has_begun {
-            let begun = self.begin(&EXCHANGE, at, params);
-            let Some(begun) = begun else { self.nothing_to_return() };
-            self.port.log_call(begun);
-        } else {
-            self.port.log_call(self.port.begun(at, params));
-        }
+        let begun = match has_begun {
+            true => Some(self.port.begun(at, params)),
+            false => self.begin(&EXCHANGE, at, params),
+        };
+        let Some(begun) = begun else { self.nothing_to_return() };
+        self.port.log_call(begun);
         let guard = Guard::new(&mut self.port);
-        let result = run(&mut PartExchange { port: &mut *guard.port });
+        let result = run(&mut PartExchange { port: &mut *guard.port, is_short: false });
         let result = result.and_then(|it| {
-            guard.port.wait_all_acked().map_err(ExchangeStop)?;
+            guard.port.wait_all_acked().map_err(ExchangeStop::over)?;
             guard.disarm();
             Ok(it)
         });
         self.port.record_end();
         match result {
             Ok(result) => result,
-            Err(ExchangeStop(stop)) => self.stop_for_good(stop),
+            Err(ExchangeStop(Some(stop))) => self.stop_for_good(stop),
+            Err(ExchangeStop(None)) => unreachable!("nothing is short on the long way"),
         }
     }
 }

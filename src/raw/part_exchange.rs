@@ -5,8 +5,10 @@ pub use crate::fabric::GivenPart;
 
 use crate::Comm;
 
-/// Begins an exchange the short way: without a record, and without what [`attempt`](super::attempt)
-/// costs. None, and nothing has happened, if the call has to be looked at first.
+/// Begins an exchange the short way: without a record, and without what
+/// [`attempt`](super::attempt) costs. None, and nothing has happened, if the call has to be looked
+/// at first. What is not done by then, be it that parts have yet
+/// [to be taken](PartExchange::is_over_soon), goes on by [`exchange`], as the rank's next call.
 #[inline(always)]
 pub fn begin_exchange(comm: &mut Comm, call: ExchangeCall) -> Option<PartExchange<'_>> {
     comm.begin_exchange(call)

@@ -28,8 +28,7 @@ pub struct Edges {
     pub given: Vec<(usize, usize)>,
     /// One, but where two ranks have very many edges between them.
     pub rounds: Vec<Round>,
-    /// Whether the short way may go along them: there are some, in one round, none to the rank
-    /// itself.
+    /// Whether there are some, in one round, none to the rank itself: what most calls go along.
     pub are_plain: bool,
 }
 

@@ -50,6 +50,9 @@ struct Done {
     taken: usize,
 }
 
+/// Nothing.
+const NOTHING: Done = Done { has_begun: false, given: 0, taken: 0 };
+
 impl Call<'_> {
     /// The peers of an exchange among all: of each step. Each rank begins with another one.
     #[inline(always)]
@@ -63,14 +66,14 @@ impl Call<'_> {
         ExchangeCall { function: self.site.function(), root: it.root }
     }
 
-    /// Carries an exchange out of parts without gaps of at most `ROOM` bytes each, none of them to
-    /// itself, but `own`, from where to where: the short way. Nothing of it goes by memory but the
-    /// parts; what is not as most calls are goes on as others.
+    /// Carries an exchange out of parts without gaps, none of them to itself, but `own`, from where
+    /// to where. Nothing of it goes by memory but the parts; what is not as most calls are goes on
+    /// as others.
     ///
     /// # Safety
     /// The library has a communicator for this one (`is_routed`). The parts are memory of the
-    /// program, of no more than `ROOM` bytes, the same whenever they are asked for; what is taken
-    /// overlaps nothing that is given, but where it is the same memory.
+    /// program, the same whenever they are asked for; what is taken overlaps nothing that is given,
+    /// but where it is the same memory.
     #[inline(always)]
     pub unsafe fn exchange_solid(
         &self,
@@ -81,7 +84,7 @@ impl Call<'_> {
     ) -> Outcome {
         let Call { world, comm, site } = *self;
         let view = comm.begin(world, site, Terms { root: it.root, ..Terms::default() });
-        let mut done = Done { has_begun: false, given: 0, taken: 0 };
+        let mut done = NOTHING;
         'short: {
             let mut library = comm.library(view).lend();
             let Some(library) = library.as_mut() else { break 'short };
@@ -91,10 +94,14 @@ impl Call<'_> {
             done.has_begun = true;
             while done.given < it.gives {
                 let (peer, (at, bytes)) = gives(done.given);
-                // SAFETY: the caller's promise; there is room for so many bytes.
-                let fill = |to: *mut u8| unsafe { move_bytes(at, to as usize, bytes) };
                 // (Where all give and get, nobody runs ahead.)
-                if !parts.give_now(peer, bytes, it.root.is_some(), fill) {
+                let (part, is_stream) = ((at as *const u8, bytes), it.root.is_some());
+                // SAFETY: the caller's promise; there is room for so many bytes.
+                let went = unsafe {
+                    let copy = |to: *mut u8| move_bytes(at, to as usize, bytes);
+                    parts.give_now(peer, part, is_stream, copy)
+                };
+                if !went {
                     break 'short;
                 }
                 done.given += 1;
@@ -109,11 +116,17 @@ impl Call<'_> {
             while done.taken < it.takes {
                 let (peer, (at, bytes)) = takes(done.taken);
                 // SAFETY: the caller's promise; the part has so many bytes.
-                let take = |from: *const u8| unsafe { move_bytes(from as usize, at, bytes) };
-                if !parts.take_soon(peer, bytes, take) {
+                let came = unsafe {
+                    let copy = |from: *const u8| move_bytes(from as usize, at, bytes);
+                    parts.take_soon(peer, (at as *mut u8, bytes), copy)
+                };
+                if !came {
                     break 'short;
                 }
                 done.taken += 1;
+            }
+            if !parts.is_over_soon() {
+                break 'short;
             }
             view.log.end();
             return Ok(());
@@ -142,12 +155,11 @@ impl Call<'_> {
     ) -> Outcome {
         let terms = Terms { root: it.root, ..Terms::default() };
         let view = self.comm.begin(self.world, self.site, terms);
-        let done = Done { has_begun: false, given: 0, taken: 0 };
         // SAFETY: passed on.
-        unsafe { self.go_on((it, view), done, rounds, own, &gives, &takes) }
+        unsafe { self.go_on((it, view), NOTHING, rounds, own, &gives, &takes) }
     }
 
-    /// Carries the rest of an exchange out.
+    /// Carries the rest of an exchange out: the short way first, if it has not begun so.
     ///
     /// # Safety
     /// As `exchange`.
@@ -155,15 +167,16 @@ impl Call<'_> {
     unsafe fn go_on(
         &self,
         (it, view): (Exchange, &RankView),
-        done: Done,
+        mut done: Done,
         rounds: &[Round],
-        mut own: Option<(Place, Place)>,
+        own: Option<(Place, Place)>,
         gives: Places<'_>,
         takes: Places<'_>,
     ) -> Outcome {
-        let rank = self.comm.rank;
+        let (rank, call) = (self.comm.rank, self.compared(it));
+        let mut has_begun = done.has_begun;
         // What is lent stays where it is; so does what the rank gives itself.
-        let mut lent: Vec<Place> = Vec::with_capacity(it.gives);
+        let mut lent: Vec<Place> = Vec::new();
         let mut own_parts: VecDeque<Place> = VecDeque::new();
         let mut failed: Option<Box<Error>> = None;
         let mut deliver = |peer: usize, given: GivenPart, room: &Place| {
@@ -171,10 +184,12 @@ impl Call<'_> {
             let wrong = unsafe { self.deliver(it, (peer, given), room) };
             failed = failed.take().or(wrong);
         };
+        // (If a part has been taken, that has been copied.)
+        let mut own = own.filter(|_| done.taken == 0);
         let mut run = |mut parts: Option<&mut PartExchange<'_>>| -> Result<(), ExchangeStop> {
             for (given, taken) in rounds {
-                for step in given.clone().skip(done.given) {
-                    let (peer, place) = gives(step);
+                while done.given < given.end {
+                    let (peer, place) = gives(done.given);
                     let bytes = place.bytes();
                     match &mut parts {
                         Some(parts) if peer != rank && bytes <= COPIED_PART => {
@@ -182,36 +197,51 @@ impl Call<'_> {
                             parts.give(peer, bytes, |to| unsafe { place.read(to) })?;
                         }
                         Some(parts) if peer != rank => {
+                            if lent.capacity() == 0 {
+                                lent.reserve_exact(it.gives);
+                            }
                             lent.push(place);
+                            let part = lent_part(&lent[lent.len() - 1]);
                             // SAFETY: the caller's promise; the list stays, and does not move.
-                            unsafe { parts.lend(peer, lent_part(&lent[lent.len() - 1]))? };
+                            let went = unsafe { parts.lend(peer, part) };
+                            went.inspect_err(|_| drop(lent.pop()))?;
                         }
                         _ => own_parts.push_back(place),
                     }
+                    done.given += 1;
                 }
-                // (If a part has been taken, that has been copied.)
-                if let Some((from, to)) = own.take().filter(|_| done.taken == 0) {
+                if let Some((from, to)) = own.take() {
                     deliver(rank, lent_part(&from), &to);
                 }
-                for step in taken.clone().skip(done.taken) {
-                    let (peer, room) = takes(step);
+                while done.taken < taken.end {
+                    let (peer, room) = takes(done.taken);
                     let take = |given: GivenPart| deliver(peer, given, &room);
                     match &mut parts {
                         Some(parts) if peer != rank => parts.take(peer, room.bytes(), take)?,
                         _ => own_parts.pop_front().iter().map(lent_part).for_each(take),
                     }
+                    done.taken += 1;
                 }
             }
             Ok(())
         };
-        if self.is_routed() {
-            let call = self.compared(it);
-            self.comm.on_library(self.world, view, self.site, |library| {
-                raw::exchange(library, call, done.has_begun, |parts| run(Some(parts)));
-            });
-        } else {
+        let mut is_over = false;
+        if !self.is_routed() {
             run(None).expect("nobody is awaited");
-            view.log.end();
+            is_over = true;
+        } else if !has_begun {
+            let mut library = self.comm.library(view).lend();
+            let parts = library.as_mut().and_then(|it| raw::begin_exchange(it, call));
+            if let Some(mut parts) = parts {
+                has_begun = true;
+                is_over = run(Some(&mut parts)).is_ok() && parts.is_over_soon();
+            }
+        }
+        match is_over {
+            true => view.log.end(),
+            false => self.comm.on_library(self.world, view, self.site, |library| {
+                raw::exchange(library, call, has_begun, |parts| run(Some(parts)));
+            }),
         }
         failed.map_or(Ok(()), |it| Err(*it))
     }
@@ -229,10 +259,13 @@ impl Call<'_> {
         let bytes = room.bytes();
         // SAFETY: the caller's promise: by `lent_part`, or copied.
         unsafe {
-            match given.has_gaps {
-                true => copy(&*given.at.cast::<Place>(), room),
-                false => copy(&bytes_at(given.at as usize, given.bytes), room),
-            };
+            if given.has_gaps {
+                copy(&*given.at.cast::<Place>(), room);
+            } else if room.is_contiguous() {
+                move_bytes(given.at as usize, room.address, given.bytes.min(bytes));
+            } else {
+                copy(&bytes_at(given.at as usize, given.bytes), room);
+            }
         }
         let is_wrong = given.bytes > bytes || (it.is_exact && given.bytes < bytes);
         is_wrong.then(|| self.unequal(given.bytes, peer, room))
@@ -271,7 +304,7 @@ impl Call<'_> {
         unsafe { self.exchange(along(edges), &edges.rounds, None, gives, takes) }
     }
 
-    /// The same the short way.
+    /// The same of what has no gaps.
     ///
     /// # Safety
     /// As `exchange_solid`, of a communicator of any size.

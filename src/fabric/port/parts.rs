@@ -5,7 +5,7 @@
 use super::super::fingerprint::{CallParams, Fingerprint, PayloadKind};
 use super::slot_layout::WordBytes;
 use super::{EagerAddress, Port, StartedCall, Stop};
-use crate::mailbox::{FIRST, LONG, offset, pack};
+use crate::mailbox::{EAGER, FIRST, LONG, offset};
 use std::panic::Location;
 
 /// A part that another rank gives, while it is taken.
@@ -57,37 +57,88 @@ impl Port {
         StartedCall { number: self.next_record(), call: self.calls, sig: self.sig, at, params }
     }
 
-    /// Gives `peer` a part of `bytes` bytes, [`LONG`] at most, that `fill` writes, if there is
-    /// room: whether there was. `is_stream`: `peer` gives nothing back, so that this rank runs
-    /// ahead.
+    /// Gives `peer` `bytes` bytes at `at`, without gaps, if there is room: whether there was.
+    /// `copy` copies a few of them to where it is told. `is_stream`: `peer` gives nothing back, so
+    /// that this rank runs ahead.
+    ///
+    /// # Safety
+    /// They are readable; what is lent, which are more than [`EAGER`], is not written until
+    /// [`has_settled_soon`](Port::has_settled_soon), or until the call is over in another way.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn give_part_now(
+    pub(crate) unsafe fn give_part_now(
         &mut self,
         peer: usize,
-        bytes: usize,
+        (at, bytes): (*const u8, usize),
         is_stream: bool,
-        fill: impl FnOnce(*mut u8),
+        copy: impl FnOnce(*mut u8),
     ) -> bool {
-        debug_assert!(bytes <= LONG);
+        if bytes > FIRST {
+            // SAFETY: passed on.
+            return unsafe { self.give_longer_now(peer, (at, bytes), is_stream) };
+        }
         let header = self.header(PayloadKind::copied(bytes));
         let at = &mut self.peers[peer];
         let mut endpoint = at.endpoint();
         if !endpoint.can_post() {
             return false;
         }
-        let len = (bytes > PayloadKind::BRIEF).then_some(bytes);
         endpoint.post(
             header,
             #[cfg_attr(not(debug_assertions), inline(always))]
-            |body| {
-                // SAFETY: the body of a slot.
-                unsafe { pack(body, len, bytes, fill) }
-            },
+            |body| copy(body.wrapping_add(const { offset(FIRST) })),
         );
         if is_stream {
             endpoint.fetch_ahead();
         }
         at.wake();
+        true
+    }
+
+    /// # Safety
+    /// As `give_part_now`.
+    #[inline(never)]
+    unsafe fn give_longer_now(
+        &mut self,
+        peer: usize,
+        (at, bytes): (*const u8, usize),
+        is_stream: bool,
+    ) -> bool {
+        if !self.peers[peer].endpoint().can_post() {
+            return false;
+        }
+        if bytes <= EAGER {
+            // SAFETY: the caller's promise; there is room for so many bytes.
+            self.post_copy_in_room(peer, bytes, 1, |to| unsafe {
+                std::ptr::copy_nonoverlapping(at, to, bytes);
+            });
+            if is_stream {
+                self.peers[peer].endpoint().fetch_ahead();
+            }
+            return true;
+        }
+        self.lend_part(peer, GivenPart { at, bytes, has_gaps: false }).is_ok()
+    }
+
+    /// Whether a part may be given to `peer` now.
+    pub(crate) fn can_give_part(&mut self, peer: usize) -> bool {
+        self.peers[peer].endpoint().can_post()
+    }
+
+    /// Whether all that was lent has been taken, or is so soon.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn has_settled_soon(&mut self) -> bool {
+        self.debts.is_empty() || self.settles_soon()
+    }
+
+    #[inline(never)]
+    fn settles_soon(&mut self) -> bool {
+        while let Some(&(peer, n)) = self.debts.last() {
+            let mut looks = 0..self.looks;
+            if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {
+                return false;
+            }
+            self.debts.pop();
+        }
         true
     }
 
@@ -98,40 +149,54 @@ impl Port {
         self.post_words(peer, PayloadKind::SLICE, words)
     }
 
-    /// Takes the next part from `peer`, which is probably as long as `expected` says.
-    #[cfg_attr(not(debug_assertions), inline(always))]
+    /// Takes the next part from `peer`, which has come.
     pub(crate) fn take_part<R>(
         &mut self,
         peer: usize,
-        expected: usize,
         take: impl FnOnce(GivenPart) -> R,
     ) -> Result<R, Stop> {
-        match is_in_two_lines(expected) {
-            true => self.await_two_lines(peer)?,
-            false => self.await_message(peer)?,
-        }
         // SAFETY: the header agrees, so the message is one of a part; consumed after `take`.
         self.take_arrived(peer, |kind, body| take(unsafe { GivenPart::of(kind, body) }))
     }
 
-    /// The same, if it comes soon, and is one of `bytes` bytes, [`LONG`] at most, that was copied;
-    /// else nothing has happened.
+    /// Awaits a part from `peer` that has not come soon.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn await_part(&mut self, peer: usize) -> Result<(), Stop> {
+        self.await_message(peer)
+    }
+
+    /// Whether a part from `peer` comes soon, which is probably as long.
+    pub(crate) fn has_part_soon(&mut self, peer: usize, expected: usize) -> bool {
+        let looks = self.looks;
+        let mut endpoint = self.peers[peer].endpoint();
+        match is_in_two_lines(expected) {
+            true => endpoint.poll_two_lines_for(looks),
+            false => endpoint.poll_for(looks),
+        }
+    }
+
+    /// Takes the next part from `peer` to `to`, if it comes soon, and is of as many bytes, without
+    /// gaps; else nothing has happened. `copy` copies a few from where it is told.
+    ///
+    /// # Safety
+    /// There is room for so many, which nobody else uses.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn take_part_soon(
+    pub(crate) unsafe fn take_part_soon(
         &mut self,
         peer: usize,
-        bytes: usize,
-        take: impl FnOnce(*const u8),
+        (to, bytes): (*mut u8, usize),
+        copy: impl FnOnce(*const u8),
     ) -> bool {
+        if bytes > FIRST {
+            // SAFETY: passed on.
+            return unsafe { self.take_longer_soon(peer, (to, bytes)) };
+        }
         let (own, looks) = (self.header(PayloadKind::copied(bytes)), self.looks);
         let at = &mut self.peers[peer];
         let mut endpoint = at.endpoint();
-        let has_come = match is_in_two_lines(bytes) {
-            true => endpoint.poll_two_lines_for(looks),
-            false => endpoint.poll_for(looks),
-        };
         // (Signatures of one content at two addresses go the long way.)
-        let is_taken = has_come
+        let is_taken = endpoint.poll_for(looks)
             && endpoint.read(
                 #[cfg_attr(not(debug_assertions), inline(always))]
                 |got, body| {
@@ -139,12 +204,7 @@ impl Port {
                     if !agrees || own.sig != got.sig {
                         return false;
                     }
-                    let is_brief = bytes <= PayloadKind::BRIEF;
-                    // SAFETY: what is longer begins with its length.
-                    if !is_brief && unsafe { body.cast::<usize>().read() } != bytes {
-                        return false;
-                    }
-                    take(body.wrapping_add(offset(bytes)));
+                    copy(body.wrapping_add(const { offset(FIRST) }));
                     true
                 },
             );
@@ -154,10 +214,41 @@ impl Port {
         }
         is_taken
     }
+
+    /// # Safety
+    /// As `take_part_soon`.
+    #[inline(never)]
+    unsafe fn take_longer_soon(&mut self, peer: usize, (to, bytes): (*mut u8, usize)) -> bool {
+        if !self.has_part_soon(peer, bytes) {
+            return false;
+        }
+        let (check, sig) = (self.check, self.header(PayloadKind::COPIED).sig);
+        let at = &mut self.peers[peer];
+        let mut endpoint = at.endpoint();
+        let is_taken = endpoint.read(|got, body| {
+            let kind = Fingerprint(got.check).kind();
+            if !check.with(kind).agrees(Fingerprint(got.check)) || sig != got.sig {
+                return false;
+            }
+            // SAFETY: the header agrees, so the message is one of a part, and not consumed yet.
+            let part =
+                unsafe { GivenPart::of(kind, body.wrapping_add(kind.bytes().map_or(0, offset))) };
+            let fits = part.bytes == bytes && !part.has_gaps;
+            if fits {
+                // SAFETY: the target is the caller's promise, the source that of who gives it.
+                unsafe { std::ptr::copy(part.at, to, bytes) };
+            }
+            fits
+        });
+        if is_taken {
+            endpoint.consume();
+            at.wake();
+        }
+        is_taken
+    }
 }
 
 /// Whether a payload of so many bytes is in both lines of a slot.
-#[cfg_attr(not(debug_assertions), inline(always))]
 fn is_in_two_lines(bytes: usize) -> bool {
     bytes > FIRST && bytes <= LONG
 }

@@ -223,7 +223,7 @@ impl Port {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(super) fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
+    fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().poll_two_lines_for(self.looks) {
             return Ok(());
         }

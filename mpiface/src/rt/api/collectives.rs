@@ -217,7 +217,7 @@ fn exchange(
     unsafe { call.exchange(it, &[it.whole()], own, gives, takes) }
 }
 
-/// The same the short way.
+/// The same of what has no gaps.
 #[inline(always)]
 fn exchange_solid(
     call: Call<'_>,
@@ -319,13 +319,13 @@ pub(super) fn gatherv(
 ) -> Outcome {
     let call = caller.on(comm);
     if let Some(root) = routed_root(&call, root)
-        && let Some(own) = data.brief()
+        && let Some(own) = data.solid()
     {
         if comm.rank != root {
             let it = Exchange { root: Some(root), gives: 1, takes: 0, is_exact: true };
             return exchange_solid(call, it, None, move |_| own, |_| NO_PART);
         }
-        if let Some(parts) = room.brief(comm.size()) {
+        if let Some(parts) = room.solid(comm.size()) {
             let it = to_root(comm, root);
             return exchange_solid(call, it, Some((own, parts(root))), |_| NO_PART, parts);
         }
@@ -393,8 +393,8 @@ fn any_allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) ->
 pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome {
     let call = caller.on(comm);
     if call.is_routed()
-        && let Some(own) = data.brief()
-        && let Some(parts) = room.brief(comm.size())
+        && let Some(own) = data.solid()
+        && let Some(parts) = room.solid(comm.size())
     {
         return exchange_solid(
             call,
@@ -469,13 +469,13 @@ pub(super) fn scatterv(
 ) -> Outcome {
     let call = caller.on(comm);
     if let Some(root) = routed_root(&call, root)
-        && let Some(own) = room.brief()
+        && let Some(own) = room.solid()
     {
         if comm.rank != root {
             let it = Exchange { root: Some(root), gives: 0, takes: 1, is_exact: true };
             return exchange_solid(call, it, None, |_| NO_PART, move |_| own);
         }
-        if let Some(parts) = data.brief(comm.size()) {
+        if let Some(parts) = data.solid(comm.size()) {
             let it = from_root(comm, root);
             return exchange_solid(call, it, Some((parts(root), own)), parts, |_| NO_PART);
         }
@@ -552,8 +552,8 @@ fn any_alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> 
 pub(super) fn alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome {
     let call = caller.on(comm);
     if call.is_routed()
-        && let Some(from) = data.brief(comm.size())
-        && let Some(to) = room.brief(comm.size())
+        && let Some(from) = data.solid(comm.size())
+        && let Some(to) = room.solid(comm.size())
     {
         return exchange_solid(
             call,
