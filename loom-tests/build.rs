@@ -103,7 +103,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_quiescing_by_poison",
         "../src/fabric/port",
         &[(
-            "left || (acked && finished && is_done_elsewhere(peer))\n",
+            "left || (acked && finished)\n",
             "left || acked || finished || fabric.world().is_poisoned(self.run)\n",
         )],
     ),

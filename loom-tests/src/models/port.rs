@@ -5,7 +5,6 @@ use super::{Cell, read, write};
 use crate::error::Error;
 use crate::fabric::{CallParams, CommState, PayloadKind, Signature, TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
-use crate::mailbox::Board;
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -17,7 +16,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{LaneProgress, NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{LaneProgress, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -244,24 +243,6 @@ fn poison_while_looking() {
         body: || ranks(2, fail_with_notice),
     }
     .check();
-}
-
-#[test]
-fn poison_while_a_neighbor_reads() {
-    Model {
-        name: "port: poison while a neighbour reads my memory",
-        ranks: 2,
-        bound: Some(3),
-        floor: 27_500,
-        reaches: &["read", "stopped before reading"],
-        catches: &[Entered, Finished, Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, fail_with_neighbor),
-    }
-    .check();
-    must_fail("port: a guard forgets its neighbours", Some(3), "Causality violation", || {
-        quiescing_by_poison::ranks(2, quiescing_by_poison::fail_with_neighbor);
-    });
 }
 
 #[test]

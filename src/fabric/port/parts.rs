@@ -51,6 +51,12 @@ impl GivenPart {
 }
 
 impl Port {
+    /// The number of the call in progress.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn call_number(&self) -> u64 {
+        self.calls
+    }
+
     /// The call that was begun last, at `at` and with `params`, which is not on record yet.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begun(&self, at: &'static Location<'static>, params: CallParams) -> StartedCall {
@@ -132,14 +138,14 @@ impl Port {
 
     #[inline(never)]
     fn settles_soon(&mut self) -> bool {
-        while let Some(&(peer, n)) = self.debts.last() {
+        loop {
+            let Some(&(peer, n)) = self.debts.last() else { return true };
             let mut looks = 0..self.looks;
             if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {
                 return false;
             }
             self.debts.pop();
         }
-        true
     }
 
     /// Lends `peer` a part, of any length: as [`post_words`](Port::post_words).

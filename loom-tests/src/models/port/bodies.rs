@@ -327,46 +327,6 @@ pub(super) fn fail_with_notice(port: &mut Port) {
     }
 }
 
-/// Rank 0 fails while rank 1 may be reading its memory by a plan's board.
-pub(super) fn fail_with_neighbor(port: &mut Port) {
-    loom::lazy_static! {
-        static ref BOARDS: [Board; 2] = [Board::new(), Board::new()];
-    }
-    let boards: &[Board; 2] = &BOARDS;
-    enter(port);
-    if port.rank() == 0 {
-        // Not on the stack: a mutant's error is seen at the memory.
-        loom::lazy_static! {
-            static ref CELL: Cell = Cell::new(0);
-        }
-        let cell: &Cell = &CELL;
-        write(cell, 7);
-        let call = port.call_number();
-        let has_read = |_| boards[1].has_finished(call);
-        let guard = NeighborGuard::new(port, false, &has_read);
-        // SAFETY: this rank's board, for the first time.
-        unsafe {
-            guard.port.show_neighbors(&boards[0], std::ptr::from_ref(cell).cast_mut().cast(), 1);
-        }
-        drop(guard);
-        write(cell, 99);
-    } else {
-        match port.notice_of_neighbor(0, &boards[0], 1) {
-            Ok(notice) => {
-                // SAFETY: shown by rank 0; there until this rank finishes.
-                assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), 7);
-                reached("read");
-                port.finish_neighbors(&boards[1]);
-            }
-            Err(stop) => {
-                reached("stopped before reading");
-                poisoned::<()>(Err(stop));
-            }
-        }
-        port.quiesce();
-    }
-}
-
 /// Rank 1 fails while it reads rank 0's memory, and so never finishes: only its
 /// having left lets rank 0 go on.
 pub(super) fn reader_fails(port: &mut Port) {
