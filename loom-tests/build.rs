@@ -108,6 +108,14 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "port_settling_unseen",
+        "../src/fabric/port",
+        &[(
+            "if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {",
+            "if looks.any(|_| false) {",
+        )],
+    ),
+    (
         "port_giving_up_in_silence",
         "../src/fabric/port",
         &[("                world.give_up(me, it, *run);\n", "")],

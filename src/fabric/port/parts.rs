@@ -50,15 +50,14 @@ impl GivenPart {
     }
 }
 
+#[cfg_attr(loom, allow(dead_code))] // Of communicators, but for what is modelled.
 impl Port {
     /// The number of the call in progress.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn call_number(&self) -> u64 {
         self.calls
     }
 
     /// The call that was begun last, at `at` and with `params`, which is not on record yet.
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begun(&self, at: &'static Location<'static>, params: CallParams) -> StartedCall {
         StartedCall { number: self.next_record(), call: self.calls, sig: self.sig, at, params }
     }

@@ -157,7 +157,6 @@ impl Port {
 
     /// The same for a message that has come.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    #[cfg_attr(loom, allow(dead_code))] // As `take_any`.
     pub(super) fn take_arrived<R>(
         &mut self,
         peer: usize,

@@ -104,6 +104,37 @@ pub(super) fn settle(port: &mut Port) {
     }
 }
 
+/// A part is lent, and its memory written again: at once if it is settled soon, else after a wait.
+pub(super) fn lend(port: &mut Port) {
+    for round in 1..=2 {
+        enter(port);
+        if port.rank() == 0 {
+            let cell = Cell::new(round);
+            let at = std::ptr::from_ref(&cell).cast();
+            fine(port.lend_part(1, GivenPart { at, bytes: 2000, has_gaps: true }));
+            if port.has_settled_soon() {
+                reached("settled soon");
+            } else {
+                reached("settled late");
+                fine(port.wait_all_acked());
+            }
+            write(&cell, 99);
+        } else {
+            if port.has_part_soon(0, 2000) {
+                reached("came soon");
+            } else {
+                fine(port.await_part(0));
+            }
+            let got = fine(port.take_part(0, |part| {
+                assert!(part.has_gaps && part.bytes == 2000);
+                // SAFETY: lent above; there until it is settled, or loom reports it.
+                read(unsafe { &*part.at.cast::<Cell>() })
+            }));
+            assert_eq!(got, round);
+        }
+    }
+}
+
 /// Dissemination: in round k a rank hears from the one 2^k before it.
 pub(super) fn barrier(port: &mut Port) {
     enter(port);
