@@ -445,6 +445,9 @@ impl Remote {
     }
 }
 
+/// Of fewer elements the bytes are a number of 64 bits.
+const MOST: u64 = 1 << 56;
+
 /// A part of a buffer for each rank, by counts and displacements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Blocks {
@@ -485,8 +488,6 @@ impl Blocks {
     /// as they should be.
     #[inline(always)]
     pub(super) fn solid(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
-        /// Of so many elements the bytes are a number of 64 bits.
-        const MOST: u64 = 1 << 56;
         let (_, size) = solid(self.ty)?;
         let (counts, displacements) = (self.counts, self.displacements);
         let is_there = !self.at.is_null() && !self.is_in_place();
@@ -553,6 +554,21 @@ impl TypedBlocks {
 
     pub(super) fn is_in_place(&self) -> bool {
         self.at as usize == IN_PLACE
+    }
+
+    /// So many parts, each to be asked for, as those of `Blocks`.
+    pub(super) fn solid(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
+        let TypedBlocks { at, counts, displacements, types } = *self;
+        let is_there = !at.is_null() && !self.is_in_place() && types.address() != 0;
+        if !is_there || !counts.are_there() || !displacements.are_there() {
+            return None;
+        }
+        let fits = |it| (counts.at(it) as u64) < MOST && solid(types.at(it)).is_some();
+        (0..n).all(fits).then_some(move |it| {
+            let size = solid(types.at(it)).map_or(0, |(_, size)| size);
+            let by = displacements.at(it) as usize;
+            ((at as usize).wrapping_add(by), counts.at(it) as usize * size)
+        })
     }
 
     /// The memory of the parts.

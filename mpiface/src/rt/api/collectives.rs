@@ -587,6 +587,13 @@ pub(super) fn alltoallw(
     if comm.is_inter() {
         return await_started(caller, between::ialltoallw(caller, data, room, comm)?);
     }
+    let (call, rank) = (caller.on(comm), comm.rank);
+    if call.is_routed()
+        && let Some(from) = data.solid(comm.size())
+        && let Some(to) = room.solid(comm.size())
+    {
+        return exchange_solid(call, among_all(comm), Some((from(rank), to(rank))), from, to);
+    }
     let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
     let room = room.each(caller, comm)?;
     let parts = parts.as_ref().map(|it| |peer: usize| it[peer].clone());

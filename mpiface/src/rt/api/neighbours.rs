@@ -94,7 +94,7 @@ impl Along<'_> {
 
 /// The same without gaps, if they are such.
 mod solid {
-    use super::{Blocks, Buffer, Solid};
+    use super::{Blocks, Buffer, Solid, TypedBlocks};
 
     #[inline(always)]
     pub(super) fn rows(buffer: &Buffer, _: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
@@ -109,6 +109,11 @@ mod solid {
     }
 
     #[inline(always)]
+    pub(super) fn each(blocks: &TypedBlocks, n: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
+        blocks.solid(n)
+    }
+
+    #[inline(always)]
     pub(super) fn parts(blocks: &Blocks, n: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
         blocks.solid(n)
     }
@@ -116,7 +121,6 @@ mod solid {
 
 /// The way of what has no gaps, if neither side has.
 macro_rules! short {
-    (each, $($rest:tt)*) => {};
     ($gives:ident, $takes:ident, $call:expr, $edges:ident, $data:ident, $room:ident) => {
         if let Some(gives) = solid::$gives(&$data, $edges.targets.len())
             && let Some(takes) = solid::$takes(&$room, $edges.sources.len())
