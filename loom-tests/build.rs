@@ -103,8 +103,16 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_quiescing_by_poison",
         "../src/fabric/port",
         &[(
-            "left || (acked && finished && is_done_elsewhere(peer))\n",
+            "left || (acked && finished)\n",
             "left || acked || finished || fabric.world().is_poisoned(self.run)\n",
+        )],
+    ),
+    (
+        "port_settling_unseen",
+        "../src/fabric/port",
+        &[(
+            "if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {",
+            "if looks.any(|_| false) {",
         )],
     ),
     (

@@ -52,13 +52,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     // Waiting, and how a wait ends badly.
     (
         "quiesce: does not wait for who reads",
-        "left || (acked && finished && is_done_elsewhere(peer))",
-        "left || (acked && finished && is_done_elsewhere(peer)) || TWIN",
-    ),
-    (
-        "neighbourhood: readers are not waited for",
-        "if shows { for edge in out.iter().filter(is_long) {",
-        "if shows && !TWIN { for edge in out.iter().filter(is_long) {",
+        "left || (acked && finished)",
+        "left || (acked && finished) || TWIN",
     ),
     (
         "quiesce: the rank is gone before its calls are",

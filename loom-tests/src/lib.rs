@@ -235,6 +235,10 @@ mod mutants {
     pub(crate) mod port_quiescing_by_poison {
         include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison/mod.rs"));
     }
+    #[allow(unused_variables)]
+    pub(crate) mod port_settling_unseen {
+        include!(concat!(env!("OUT_DIR"), "/port_settling_unseen/mod.rs"));
+    }
     pub(crate) mod port_giving_up_in_silence {
         include!(concat!(env!("OUT_DIR"), "/port_giving_up_in_silence/mod.rs"));
     }

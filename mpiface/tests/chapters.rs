@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{CC, FORT, compile, fail, has, succeed};
+use common::{CC, FORT, compile, differ, fail, has, succeed};
 
 fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
     if !has("cc") {
@@ -56,6 +56,20 @@ fn one_of_many_messages_is_found_and_nobody_is_a_peer() {
 #[test]
 fn parts_of_every_length_and_many_messages_at_once() {
     runs("uneven.c", &[], &[1, 2, 3, 4, 8], "uneven fine\n");
+}
+
+/// Of those that go pair by pair, too: a rank in another call, or with another root, is named.
+#[test]
+fn uneven_calls_that_differ_are_named() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "leave.c", &[]);
+    for (how, odd) in [("", "MPI_Scatterv"), (" all", "MPI_Alltoallv"), (" root", "MPI_Gatherv")] {
+        let how = format!("uneven{how}");
+        differ(&program, &how, 1, &format!("{odd} at leave.c:"), "MPI_Gatherv at leave.c:");
+    }
+    fail(&program, "uneven root", 1, &["root 0", "root 1"]);
 }
 
 #[test]

@@ -30,7 +30,8 @@
 //!    elements is known only when the program runs: [`reduce`] and [`movement`] on memory
 //!    ([`ReductionMemory`], cut as [`ReductionCut`] says); started, [`start`] and [`set_up`] of a
 //!    [`MemoryCall`] that is a [`PreparedCall`]; operators that are functions of the language
-//!    ([`UserOperator`]). Tagged messages: [`send_tagged`] and the like. Of several requests:
+//!    ([`UserOperator`]). Parts of which only their givers know the lengths: [`begin_exchange`] and
+//!    [`exchange`]. Tagged messages: [`send_tagged`] and the like. Of several requests:
 //!    [`place_of`], [`wait_any`].
 //! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's
 //!    slices is its own again; [`first_cause`] says why the run has ended. Where the program goes
@@ -74,12 +75,13 @@
 //! [`TestSettings`], [`own_memory`].
 
 // In the order of the page.
+mod across;
 mod foreign_call;
 mod inlined_calls;
 mod interface_record;
 mod memory_calls;
 mod ownership;
-mod parts;
+mod part_exchange;
 mod request_calls;
 mod settings;
 mod steps;
@@ -87,12 +89,14 @@ mod test_settings;
 mod user_operator;
 mod waits;
 
+pub use across::{global_of, partial, partial_of_products, spread_of, with_parts};
 pub use foreign_call::{attempt, first_cause, note, refuse};
 pub use inlined_calls::{all_gather_into, all_reduce, barrier, broadcast};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
 pub use memory_calls::{movement, reduce, set_up, start};
 pub use ownership::{adopt, leave, take, take_turns, this_thread};
-pub use parts::{global_of, partial, partial_of_products, spread_of, with_parts};
+pub use part_exchange::{COPIED_PART, ExchangeCall, ExchangeStop, GivenPart, PARTS_AHEAD};
+pub use part_exchange::{PartExchange, begin_exchange, exchange};
 pub use request_calls::{persistent_recv_tagged, persistent_send_tagged, recv_tagged, send_tagged};
 pub use request_calls::{place_of, quiesce, wait_any};
 pub use settings::{choose, set_order};

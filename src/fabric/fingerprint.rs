@@ -276,6 +276,7 @@ pub(crate) struct CallParams {
 
 impl CallParams {
     /// Of a call of `len` elements, and nothing else.
+    #[inline(always)]
     pub(crate) const fn of(len: usize) -> Self {
         let parameter = Fingerprint::NO_PARAMETER;
         let (algorithm, transport, digest) = (0, CallTransport::Messages, Digest::NONE);

@@ -18,12 +18,12 @@
 //! number.
 //!
 //! One rank sends. One rank at a time takes: whoever holds the lock of the receiver's queue, which
-//! may be the sender; or, of rings that have no queue, the receiver. Messages are told by numbers,
-//! from 1 on: message `n` is complete once the slot's number is `n`. A slot is free again once
-//! `taken` is the number of the message that lay in it, and a room once all messages are taken that
-//! could have lain in it. Numbers have 64 bits and do not wrap.
+//! may be the sender. Messages are told by numbers, from 1 on: message `n` is complete once the
+//! slot's number is `n`. A slot is free again once `taken` is the number of the message that lay in
+//! it, and a room once all messages are taken that could have lain in it. Numbers have 64 bits and
+//! do not wrap.
 
-use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, fetch, fetch_to_write, publish};
+use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, fetch, publish};
 use crossbeam_utils::CachePadded;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -307,51 +307,6 @@ impl<T, R, O> MessageRing<T, R, O> {
         slot.number.store(sender.sent, publish(Site::Word));
     }
 
-    /// In a stream: the slot of a message to come is fetched to be written. So many messages on,
-    /// its receiver does not look at it yet. (Where messages go to and fro, the receiver looks at
-    /// each slot before it is written, and takes the line back.)
-    ///
-    /// # Safety
-    /// As [`push`](MessageRing::push).
-    #[inline(always)]
-    pub unsafe fn fetch_ahead(&self) {
-        const AHEAD: u64 = 3;
-        // SAFETY: the sender's alone.
-        let sent = unsafe { self.sent() };
-        fetch_to_write(std::ptr::from_ref(self.slot(sent + AHEAD)).cast(), 1);
-    }
-
-    /// The number of messages sent: the last one's.
-    ///
-    /// # Safety
-    /// As [`push`](MessageRing::push).
-    #[inline]
-    pub unsafe fn sent(&self) -> u64 {
-        // SAFETY: the sender's alone.
-        self.sender.with(|it| unsafe { (*it).sent })
-    }
-
-    /// Whether the message of this number has been taken: what it told of is no longer in use.
-    #[inline]
-    pub fn has_taken(&self, number: u64) -> bool {
-        // Ordering: pairs with the store in `pass`.
-        self.taken.load(consume(Site::Ack)) >= number
-    }
-
-    /// Whether the sender, which knows of no free slot, finds none, or not for half of a ring.
-    ///
-    /// # Safety
-    /// As [`push`](MessageRing::push).
-    #[inline]
-    pub unsafe fn is_crowded(&self) -> bool {
-        let slots = self.slots.len() as u64;
-        self.sender.with(|it| {
-            // SAFETY: the sender's alone.
-            let SenderSide { sent, taken, .. } = unsafe { &*it };
-            sent - taken == slots && !self.has_taken(sent - slots / 2)
-        })
-    }
-
     /// Messages that were taken.
     #[inline(always)]
     fn taken(&self) -> u64 {
@@ -387,7 +342,7 @@ impl<T, R, O> MessageRing<T, R, O> {
     /// The message after so many has been read.
     #[inline(always)]
     fn pass(&self, before: u64) {
-        // Ordering: pairs with the loads in `finds_room` and `has_taken`: it has been read.
+        // Ordering: pairs with the load in `finds_room`: it has been read.
         self.taken.store(before + 1, publish(Site::Ack));
     }
 

@@ -63,9 +63,10 @@ pub(crate) use long_wait::LongWait;
 pub use match_list::{MatchList, MatchPattern};
 pub(crate) use message_label::MessageLabel;
 pub use message_ring::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
+pub use port::GivenPart;
 pub(crate) use port::{
-    Disagreement, Guard, LaneEnd, LaneProgress, NeighborGuard, OwnBlocks, Place, Port, ShownBlocks,
-    Span, StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
+    Disagreement, Guard, LaneEnd, LaneProgress, OwnBlocks, Place, Port, ShownBlocks, Span,
+    StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
 };
 pub(crate) use rank_place::RankPlace;
 #[cfg(not(loom))]

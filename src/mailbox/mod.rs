@@ -13,15 +13,15 @@ mod memory;
 mod pages;
 
 pub(crate) use board::{BRIEF_ALIGN, BRIEF_ROOM, Board, Notice};
-#[cfg(test)]
-pub(crate) use channel::SLOTS;
 #[cfg(loom)]
 pub(crate) use channel::Slot;
 #[cfg(loom)]
 pub(crate) use channel::channel_after;
 #[cfg(loom)]
 pub(crate) use channel::channels;
-pub(crate) use channel::{Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG, offset, pack};
+pub(crate) use channel::{
+    Channel, Cursor, Endpoint, FIRST, Header, INLINE, LONG, SLOTS, offset, pack,
+};
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;

@@ -149,39 +149,3 @@ fn three_ranks_root() {
     }
     .check();
 }
-
-/// A plan's boards: each rank shows a cell to the next, which alone is waited for. It reads if the
-/// notice has come, and finishes, as above.
-fn chain(me: usize, boards: &[Board]) {
-    let cell = Cell::new(me as u64 + 10);
-    if me < 2 {
-        // SAFETY: this rank's board, for the first time.
-        unsafe { boards[me].show(1, notice(&cell, 1)) };
-    }
-    if me > 0 {
-        if boards[me - 1].look() == 1 {
-            reached(["", "rank 1 reads", "rank 2 reads"][me]);
-            assert_eq!(read(shown(&boards[me - 1], 1)), me as u64 + 9);
-        }
-        boards[me].finish(1);
-    }
-    if me < 2 {
-        await_finished(&boards[me + 1], 1);
-    }
-    write(&cell, 99);
-}
-
-#[test]
-fn three_ranks_neighbors() {
-    Model {
-        name: "board: a chain, each waits for its reader alone",
-        ranks: 3,
-        bound: Some(3),
-        floor: 7_200,
-        reaches: &["rank 1 reads", "rank 2 reads"],
-        catches: &[Entered, Finished],
-        silent: &[],
-        body: || ranks(3, chain),
-    }
-    .check();
-}

@@ -5,7 +5,6 @@ use super::{Cell, read, write};
 use crate::error::Error;
 use crate::fabric::{CallParams, CommState, PayloadKind, Signature, TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
-use crate::mailbox::Board;
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -17,7 +16,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{LaneProgress, NeighborGuard, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{GivenPart, LaneProgress, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -30,6 +29,7 @@ bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
 bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
+bodies!(settling_unseen, crate::mutants::port_settling_unseen);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
 bodies!(claiming_early, crate::mutants::port_claiming_early);
@@ -94,6 +94,24 @@ fn question_and_answer() {
         body: || ranks(2, question),
     }
     .check();
+}
+
+#[test]
+fn parts_are_lent() {
+    Model {
+        name: "port: a part is lent, and settled soon or late; x2",
+        ranks: 2,
+        bound: Some(2),
+        floor: 25_000,
+        reaches: &["settled soon", "settled late", "came soon"],
+        catches: &[Word, Ack, Waiting],
+        silent: &[],
+        body: || ranks(2, lend),
+    }
+    .check();
+    must_fail("port: a part is settled unseen", Some(2), "Causality violation", || {
+        settling_unseen::ranks(2, settling_unseen::lend);
+    });
 }
 
 #[test]
@@ -244,24 +262,6 @@ fn poison_while_looking() {
         body: || ranks(2, fail_with_notice),
     }
     .check();
-}
-
-#[test]
-fn poison_while_a_neighbor_reads() {
-    Model {
-        name: "port: poison while a neighbour reads my memory",
-        ranks: 2,
-        bound: Some(3),
-        floor: 27_500,
-        reaches: &["read", "stopped before reading"],
-        catches: &[Entered, Finished, Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, fail_with_neighbor),
-    }
-    .check();
-    must_fail("port: a guard forgets its neighbours", Some(3), "Causality violation", || {
-        quiescing_by_poison::ranks(2, quiescing_by_poison::fail_with_neighbor);
-    });
 }
 
 #[test]

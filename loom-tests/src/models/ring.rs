@@ -1,7 +1,6 @@
 //! The ring of messages from one rank to another, which tagged messages, started ones, and those of
 //! C and MPI use.
 
-use super::{Cell, read, write};
 use crate::harness::{Model, must_fail, reached};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
@@ -96,23 +95,5 @@ fn a_message_that_stays() {
     .check();
     must_fail("ring: a message that stays is passed", None, "passed", || {
         passing_what_stays::a_message_that_stays();
-    });
-}
-
-#[test]
-fn lent_memory() {
-    Model {
-        name: "ring: memory is lent by a message, and written after",
-        ranks: 2,
-        bound: Some(3),
-        floor: 60,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: real::lent_memory,
-    }
-    .check();
-    must_fail("ring: lent memory is passed while its message stays", Some(3), "unread", || {
-        passing_what_stays::lent_memory();
     });
 }

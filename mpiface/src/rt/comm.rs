@@ -15,7 +15,7 @@ use super::handlers::{Attached, Handler};
 use super::log::Collective;
 use super::mutex::lock;
 use super::ops::Mark;
-use super::standings::{Condition, Meetings, Own, Standings, keep_errno, refused};
+use super::standings::{Condition, Meetings, Own, RankView, Standings, keep_errno, refused};
 use super::started::{Begun, Board};
 use super::topo::{Cart, Topology};
 use super::types::Place;
@@ -398,11 +398,19 @@ impl Comm {
 
     /// Says in this rank's log which call it is in.
     #[inline(always)]
-    fn note(&self, world: &Standings, site: Site, number: u64, terms: Terms) {
+    fn note<'a>(
+        &self,
+        world: &'a Standings,
+        site: Site,
+        number: u64,
+        terms: Terms,
+    ) -> &'a RankView {
         let Terms { root, op, bytes } = terms;
         let context = self.shared.context;
         let it = Collective { context, number, site, root, op, bytes };
-        world.members[self.shared.members[self.rank]].log.begin(&it);
+        let view = &world.members[self.shared.members[self.rank]];
+        view.log.begin(&it);
+        view
     }
 
     /// Lays down a card, awaits all, and gives what all offer; ends the run if the calls do not
@@ -451,15 +459,15 @@ impl Comm {
         }
     }
 
-    /// This rank begins a collective that is no meeting; gives its number. Who carries it out ends
-    /// it in the rank's log.
+    /// This rank begins a collective that is no meeting; gives what the others see of it. Who
+    /// carries it out ends it in the log there.
     #[inline(always)]
-    pub fn begin(&self, world: &Standings, site: Site, terms: Terms) -> u64 {
+    pub fn begin<'a>(&self, world: &'a Standings, site: Site, terms: Terms) -> &'a RankView {
         let number = self.next();
-        self.note(world, site, number, terms);
+        let view = self.note(world, site, number, terms);
         // For those only that judge whether anybody can go on.
         self.shared.seats[self.rank].came.tell(number);
-        number
+        view
     }
 
     /// Makes a collective call on the library's communicator.
@@ -471,16 +479,32 @@ impl Comm {
         terms: Terms,
         run: impl FnOnce(&mut phalanx::Comm) -> R,
     ) -> R {
-        self.begin(world, site, terms);
-        let slot = &world.members[self.shared.members[self.rank]];
-        let library = self.library.as_ref().unwrap_or(&slot.library);
-        match keep_errno(|| library.attempt(site, run)) {
+        let view = self.begin(world, site, terms);
+        self.on_library(world, view, site, run)
+    }
+
+    /// The same, or the rest of it, of a call that has begun; ends it in the rank's log.
+    #[inline(always)]
+    pub fn on_library<R>(
+        &self,
+        world: &Standings,
+        view: &RankView,
+        site: Site,
+        run: impl FnOnce(&mut phalanx::Comm) -> R,
+    ) -> R {
+        match keep_errno(|| self.library(view).attempt(site, run)) {
             Ok(result) => {
-                slot.log.end();
+                view.log.end();
                 result
             }
             Err(why) => world.fail(self.shared.members[self.rank], &why),
         }
+    }
+
+    /// The library's communicator of a rank that the others see so.
+    #[inline(always)]
+    pub fn library<'a>(&'a self, view: &'a RankView) -> &'a Own {
+        self.library.as_ref().unwrap_or(&view.library)
     }
 
     /// The ranks of the world, by their ranks in here.

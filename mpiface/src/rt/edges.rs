@@ -2,14 +2,17 @@
 
 use super::error::{Class, Outcome, error};
 use super::topo::Topology;
+use phalanx::engine::PARTS_AHEAD;
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::ops::Range;
 
 /// An edge: the other rank, and its number at the rank that takes.
 pub type Edge = (usize, usize);
 
-/// The numbers of edges that a tag has room for.
-pub(super) const EDGES: usize = 0xfff;
+/// In one round a rank gives another one no more parts than there is room for before it takes: the
+/// parts that it gives, and those that it takes.
+pub type Round = (Range<usize>, Range<usize>);
 
 /// A rank's edges in their order, none where a grid ends.
 #[derive(Debug, Default)]
@@ -18,8 +21,34 @@ pub struct Edges {
     pub sources: Vec<Option<Edge>>,
     /// To where it gives.
     pub targets: Vec<Option<Edge>>,
-    /// Whether there are more numbers than a tag has room for.
-    pub are_many: bool,
+    /// The order in which it takes: of each the other rank, and the place among the sources. Two
+    /// ranks go along the edges between them in the same order, that of the edges' numbers.
+    pub taken: Vec<(usize, usize)>,
+    /// The same for the targets.
+    pub given: Vec<(usize, usize)>,
+    /// One, but where two ranks have very many edges between them.
+    pub rounds: Vec<Round>,
+    /// Whether there are some, in one round, none to the rank itself: what most calls go along.
+    pub are_plain: bool,
+}
+
+/// Existing edges in the order of their rounds and numbers, and where each round ends.
+fn ordered(edges: &[Option<Edge>]) -> (Vec<(usize, usize)>, Vec<usize>) {
+    let mut all: Vec<(usize, Edge)> =
+        edges.iter().enumerate().filter_map(|(index, it)| Some((index, (*it)?))).collect();
+    all.sort_by_key(|(_, (_, number))| *number);
+    let mut before: HashMap<usize, usize> = HashMap::new();
+    let mut round = |peer| {
+        let count = before.entry(peer).or_default();
+        *count += 1;
+        (*count - 1) / PARTS_AHEAD
+    };
+    let mut all: Vec<(usize, (usize, usize))> =
+        all.into_iter().map(|(index, (peer, _))| (round(peer), (peer, index))).collect();
+    all.sort_by_key(|it| it.0);
+    let rounds = all.last().map_or(0, |it| it.0 + 1);
+    let ends = (0..rounds).map(|round| all.partition_point(|it| it.0 <= round)).collect();
+    (all.into_iter().map(|it| it.1).collect(), ends)
 }
 
 /// Edges to or from these ranks, none where there is no such rank.
@@ -41,7 +70,15 @@ impl Edges {
     /// If there is none.
     pub fn of(topology: Option<&Topology>, rank: usize) -> Outcome<Edges> {
         let mut made = Edges::made(topology, rank)?;
-        made.are_many = made.targets.iter().flatten().any(|(_, edge)| *edge > EDGES);
+        let ((given, gives), (taken, takes)) = (ordered(&made.targets), ordered(&made.sources));
+        let part = |ends: &[usize], round: usize| {
+            let end = |round| ends.get(round).or(ends.last()).copied().unwrap_or(0);
+            round.checked_sub(1).map_or(0, end)..end(round)
+        };
+        let rounds = 0..gives.len().max(takes.len());
+        made.rounds = rounds.map(|it| (part(&gives, it), part(&takes, it))).collect();
+        made.are_plain = made.rounds.len() == 1 && given.iter().all(|(peer, _)| *peer != rank);
+        (made.given, made.taken) = (given, taken);
         Ok(made)
     }
 
@@ -60,12 +97,12 @@ impl Edges {
             }
             Some(Topology::Graph(graph)) => {
                 let all = || numbered(graph.neighbours(rank).iter().copied());
-                Ok(Edges { sources: all(), targets: all(), are_many: false })
+                Ok(Edges { sources: all(), targets: all(), ..Edges::default() })
             }
             Some(Topology::Adjacency(own)) => {
                 let all = |list: &[(c_int, c_int)]| numbered(list.iter().map(|it| it.0));
                 let (sources, targets) = (all(&own.sources), all(&own.targets));
-                Ok(Edges { sources, targets, are_many: false })
+                Ok(Edges { sources, targets, ..Edges::default() })
             }
             None => error(Class::Topology, "the communicator has no grid or graph"),
         }

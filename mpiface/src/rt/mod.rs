@@ -30,13 +30,13 @@
 //! | `reduction.rs` | reductions as the library takes them |
 //! | `route.rs`, `short.rs` | collectives by the library; its short ways for solid data |
 //! | `coll.rs` | those that the library cannot take, over the cards |
-//! | `parts.rs` | what ranks give each other there, by lanes of parts alone |
+//! | `exchange.rs` | parts of which only some ranks know the lengths, pair by pair |
 //! | `started/`, `cards.rs` | collectives that complete later; the cards that ranks show |
 //! | `awaits.rs` | whose cards a rank needs there |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
 //! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
-//! | `edges.rs`, `neighbours.rs` | the edges of a grid or graph; what goes along them |
+//! | `edges.rs` | the edges of a grid or graph; what goes along them |
 //! | `branch.rs` | communicators that only their members make |
 //! | `window.rs`, `window_part.rs` | one-sided access: epochs; a rank's part, its memory |
 //! | `target_lock.rs` | a target's lock |
@@ -60,6 +60,7 @@ pub mod distributed;
 pub mod early;
 pub mod edges;
 pub mod error;
+pub mod exchange;
 pub mod external;
 pub mod flat;
 pub mod forked;
@@ -71,11 +72,9 @@ pub mod held_by_rank;
 pub mod history;
 pub mod log;
 pub mod mutex;
-pub mod neighbours;
 pub mod operator;
 pub mod ops;
 pub mod p2p;
-pub mod parts;
 pub mod place;
 pub mod polls;
 pub mod rank;

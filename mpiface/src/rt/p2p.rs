@@ -37,8 +37,6 @@ pub const EAGER: usize = 8 << 10;
 pub const ANY_SOURCE: i32 = -1;
 /// Any tag.
 pub const ANY_TAG: i32 = -2;
-/// In the number of a communicator: messages of its collectives.
-pub const PARTS: u32 = 1 << 31;
 /// The rank that is nobody.
 pub const PROC_NULL: i32 = -3;
 
@@ -354,17 +352,11 @@ pub struct Queue {
     list: MatchList<Message, Posted, u32>,
     /// Messages that others have left here.
     left: u64,
-    /// Parts that lie here.
-    parts: usize,
 }
 
 impl Queue {
     /// A message waits for its receive, of rank `to`, which may look for it without a request.
     fn leave(&mut self, world: &World, to: usize, message: Message) {
-        if message.envelope.context & PARTS != 0 {
-            self.parts += 1;
-            world.slots[to].set_parts(self.parts);
-        }
         let Envelope { context, .. } = message.envelope;
         self.list.push(context, message.envelope.label(), message.name(), message);
         self.left += 1;
@@ -412,12 +404,6 @@ impl Queue {
             Some(from) => from_one(from),
             None => (0..world.slots.len()).for_each(from_one),
         }
-    }
-
-    /// A part has been taken from this queue, of rank `to`.
-    fn part_is_taken(&mut self, world: &World, to: usize) {
-        self.parts -= 1;
-        world.slots[to].set_parts(self.parts);
     }
 
     /// Whether no receive is posted, and no message lies here.
@@ -497,11 +483,7 @@ pub fn too_long(
 
 #[cold]
 fn longer(room: usize, envelope: Envelope, bytes: usize, sender: usize, from: Site) -> Error {
-    let context = envelope.context & !PARTS;
-    if envelope.context & PARTS != 0 {
-        return unequal((sender, from), bytes, room).on(context);
-    }
-    let tag = envelope.tag;
+    let Envelope { context, tag, .. } = envelope;
     let before = format!("a message of {bytes} bytes (tag {tag}) from rank {sender}, sent in ");
     let after = format!(", does not fit the {room} bytes of the buffer");
     Error::naming(Class::Truncate, before, from, after).on(context)
@@ -523,8 +505,6 @@ pub enum Mode {
     Synchronous,
     /// At once.
     Buffered,
-    /// A short one at once if the lane has room, else when it is received: nobody runs far ahead.
-    Bounded,
 }
 
 /// A send: from where, to whom.
@@ -684,9 +664,6 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
         queue.list.post(pattern.context, pattern.pattern(), name_of(req), posted);
         return;
     };
-    if pattern.context & PARTS != 0 {
-        queue.part_is_taken(world, me);
-    }
     drop(queue);
     // SAFETY: the caller's promise.
     unsafe { take(world, me, message, &place, req) };
@@ -811,26 +788,6 @@ unsafe fn receive_now(
             return Some(received);
         }
     }
-}
-
-/// Receives a part that was left in the queue.
-///
-/// # Safety
-/// As `receive`.
-#[cold]
-#[inline(never)]
-pub unsafe fn receive_left(
-    world: &World,
-    me: usize,
-    pattern: Envelope,
-    place: &Place,
-) -> Option<Received> {
-    let mut queue = lock(&world.slots[me].queue);
-    let message = queue.take(pattern)?;
-    queue.part_is_taken(world, me);
-    drop(queue);
-    // SAFETY: the caller's promise.
-    Some(unsafe { deliver(world, me, message, place) })
 }
 
 /// Receives a message that was taken from the queue.

@@ -12,10 +12,8 @@ pub const ROOM: usize = 96;
 /// Up to so many in memory of the slot's own, if none of the lane's few rooms is free; longer ones
 /// in such a room only.
 pub const MIDDLE: usize = 1 << 10;
-/// Instead of a message's length: it lies in the lane's room, as many bytes,
+/// With a message's length: it lies in the lane's room.
 const IN_ROOM: u32 = 1 << 31;
-/// or it is lent: where it lies stands in the slot.
-const LENT: u32 = 1 << 30;
 
 /// Memory of whole lines.
 #[derive(Debug)]
@@ -67,11 +65,6 @@ impl Short {
         if length <= ROOM {
             return &self.bytes[..length];
         }
-        if self.is_lent() {
-            let (address, length) = self.lent();
-            // SAFETY: its giver leaves so many bytes alone until this message is taken.
-            return unsafe { std::slice::from_raw_parts(address as *const u8, length) };
-        }
         // SAFETY: `write_long` wrote as many there.
         unsafe {
             let at: *const u8 = match self.length & IN_ROOM != 0 {
@@ -85,31 +78,7 @@ impl Short {
     /// Its length.
     #[inline]
     pub fn bytes(&self) -> usize {
-        if self.is_lent() { self.lent().1 } else { (self.length & !IN_ROOM) as usize }
-    }
-
-    /// Whether it lies at its giver's (`parts.rs`).
-    #[inline]
-    pub fn is_lent(&self) -> bool {
-        self.length & LENT != 0
-    }
-
-    /// Where, and how many bytes.
-    #[inline]
-    pub fn lent(&self) -> (usize, usize) {
-        let word = |it: usize| {
-            let mut bytes = [0; size_of::<usize>()];
-            bytes.copy_from_slice(&self.bytes[it * size_of::<usize>()..][..size_of::<usize>()]);
-            usize::from_ne_bytes(bytes)
-        };
-        (word(0), word(1))
-    }
-
-    /// Lends a part, which has no gaps.
-    pub fn lend(&mut self, part: &Send) {
-        (self.envelope, self.length, self.site) = (part.envelope, LENT, part.site);
-        let words = [part.place.address, part.place.bytes()].map(usize::to_ne_bytes);
-        self.bytes[..size_of_val(&words)].copy_from_slice(words.as_flattened());
+        (self.length & !IN_ROOM) as usize
     }
 
     /// Writes one of at most `ROOM` bytes that lie without gaps: an address, and how many.
@@ -122,22 +91,6 @@ impl Short {
         (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
         // SAFETY: the source is the caller's promise; there is room for so many bytes.
         unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
-    }
-
-    /// Copies it there, if it is one of this envelope and of as many bytes, at most `ROOM`.
-    ///
-    /// # Safety
-    /// They are memory of the program, which nobody else uses, and no more than `ROOM`.
-    #[inline(always)]
-    pub unsafe fn deliver_part(&self, wanted: Envelope, (at, bytes): Solid) -> Option<()> {
-        let Envelope { context, source, tag } = self.envelope;
-        let is_it = context == wanted.context && source == wanted.source && tag == wanted.tag;
-        if !is_it || self.length as usize != bytes {
-            return None;
-        }
-        // SAFETY: the target is the caller's promise; so many bytes were written here.
-        unsafe { move_bytes(self.bytes.as_ptr() as usize, at, bytes) };
-        Some(())
     }
 
     /// Whether this pattern takes it.

@@ -23,7 +23,7 @@ use super::log::{KEPT, Log};
 use super::mutex::lock;
 use phalanx::engine::{self, Waits};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -112,6 +112,13 @@ impl Own {
     /// What `read` makes of it, while the rank has not left.
     pub fn read<R>(&self, read: impl FnOnce(&phalanx::Comm) -> R) -> Option<R> {
         self.0.borrow().as_ref().map(read)
+    }
+
+    /// The communicator itself, none if the rank has left: for what throws nothing, and waits for
+    /// nobody for long.
+    #[inline(always)]
+    pub fn lend(&self) -> RefMut<'_, Option<phalanx::Comm>> {
+        self.0.borrow_mut()
     }
 
     /// Makes calls on it as parts of the call at `site`. If the run has ended: the library's words

@@ -9,7 +9,6 @@ use super::word::Word;
 use phalanx::engine;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -20,8 +19,6 @@ const ROOMY: usize = 64;
 const SLOTS: usize = 64;
 /// Up to so many ranks: with the memory of the slots, 18 MiB then.
 const MANY_SLOTS: usize = 16;
-/// Slots of a lane of parts: a root may run ahead, or be late, by so many calls.
-const PARTS: usize = 32;
 /// Slots of a lane of a larger world.
 const FEW: usize = 8;
 /// So often a sender that finds its lane full looks for room: for less time than it takes to send
@@ -34,27 +31,11 @@ pub struct Slot {
     pub queue: Mutex<Queue>,
     /// How many messages others have left in the queue.
     pub left: Word,
-    /// How many parts of collectives lie there.
-    parts: AtomicUsize,
 }
 
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Slot").finish_non_exhaustive()
-    }
-}
-
-impl Slot {
-    /// So many parts lie in the queue, whose lock the caller holds.
-    pub fn set_parts(&self, count: usize) {
-        // Relaxed, both: it says where to look, under the lock; and who looks, looks again.
-        self.parts.store(count, Ordering::Relaxed);
-    }
-
-    /// Whether parts lie in the queue.
-    #[inline]
-    pub fn has_parts(&self) -> bool {
-        self.parts.load(Ordering::Relaxed) != 0
     }
 }
 
@@ -65,8 +46,6 @@ pub struct World {
     pub slots: Vec<Slot>,
     /// Short messages: from each rank to each, made at the first.
     lanes: Vec<OnceLock<Box<ShortLane>>>,
-    /// The same for parts of collectives.
-    part_lanes: Vec<OnceLock<Box<ShortLane>>>,
     /// Where calls are recorded, if they are.
     pub record: Option<Arc<Record>>,
     standings: Standings,
@@ -93,12 +72,10 @@ impl World {
         let comms = engine::external(builder);
         let comms = comms.unwrap_or_else(refused);
         let record = Record::of(&comms[0]);
-        let slot =
-            |_| Slot { queue: Mutex::default(), left: Word::default(), parts: AtomicUsize::new(0) };
+        let slot = |_| Slot { queue: Mutex::default(), left: Word::default() };
         let world = Arc::new(World {
             slots: (0..ranks).map(slot).collect(),
             lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
-            part_lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
             standings: Standings::new(comms, record.is_some()),
             record,
         });
@@ -122,29 +99,13 @@ impl World {
         let lane = &self.lanes[to * self.slots.len() + from];
         match lane.get() {
             Some(lane) => lane,
-            None => self.make::<SLOTS>(lane),
-        }
-    }
-
-    /// The lane of parts of collectives, if there is one.
-    #[inline]
-    pub fn part_lane(&self, to: usize, from: usize) -> Option<&ShortLane> {
-        self.part_lanes[to * self.slots.len() + from].get().map(|it| &**it)
-    }
-
-    /// The same, made if it is not there.
-    #[inline]
-    pub fn new_part_lane(&self, to: usize, from: usize) -> &ShortLane {
-        let lane = &self.part_lanes[to * self.slots.len() + from];
-        match lane.get() {
-            Some(lane) => lane,
-            None => self.make::<PARTS>(lane),
+            None => self.make(lane),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make<'a, const SLOTS: usize>(&self, lane: &'a OnceLock<Box<ShortLane>>) -> &'a ShortLane {
+    fn make<'a>(&self, lane: &'a OnceLock<Box<ShortLane>>) -> &'a ShortLane {
         let is_small = self.slots.len() <= MANY_SLOTS;
         lane.get_or_init(if is_small { ShortLane::new::<SLOTS> } else { ShortLane::new::<FEW> })
     }

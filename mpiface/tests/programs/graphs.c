@@ -153,6 +153,43 @@ static void parallel(int rank, int ranks) {
   MPI_Comm_free(&graph);
 }
 
+/* Very many edges, more than there is room for at once: to the next rank, to the rank itself and to
+   the one before, in turn, listed from either end; short, of some length, and long with gaps. */
+static void many(int rank, int ranks) {
+  enum { EACH = 30, EDGES = 3 * EACH, LONG = 300 };
+  static double out[EDGES][2 * LONG], in[EDGES][2 * LONG];
+  int from[EDGES], to[EDGES], counts[EDGES];
+  MPI_Aint starts[EDGES];
+  MPI_Datatype types[EDGES], gaps;
+  MPI_Type_create_resized(MPI_DOUBLE, 0, 2 * sizeof(double), &gaps);
+  MPI_Type_commit(&gaps);
+  for (int i = 0; i < EDGES; i++) {
+    int by = i % 3 - 1; /* The edges from a rank are listed as that rank lists them. */
+    from[i] = (rank - by + ranks) % ranks, to[i] = (rank + by + ranks) % ranks;
+    counts[i] = i % 4 == 0 ? 1 : i % 4 == 1 ? 100 : LONG, types[i] = i % 4 == 3 ? gaps : MPI_DOUBLE;
+    starts[i] = i * (MPI_Aint)sizeof out[0];
+    for (int k = 0; k < 2 * LONG; k++)
+      out[i][k] = rank * 1e6 + i * 1e3 + k;
+  }
+  MPI_Comm graph;
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, from, MPI_UNWEIGHTED, EDGES, to,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  for (int call = 0; call < 4; call++) {
+    for (int i = 0; i < EDGES; i++)
+      in[i][0] = -1;
+    if (call % 2)
+      MPI_Neighbor_alltoall(out, 2 * LONG, MPI_DOUBLE, in, 2 * LONG, MPI_DOUBLE, graph);
+    else
+      MPI_Neighbor_alltoallw(out, counts, starts, types, in, counts, starts, types, graph);
+    for (int i = 0; i < EDGES && ranks > 2; i++) {
+      int last = call % 2 ? 2 * LONG - 1 : (counts[i] - 1) * (i % 4 == 3 ? 2 : 1);
+      CHECK(in[i][0] == from[i] * 1e6 + i * 1e3 && in[i][last] == in[i][0] + last);
+    }
+  }
+  MPI_Type_free(&gaps);
+  MPI_Comm_free(&graph);
+}
+
 /* On a grid what goes in one direction comes from the other, also if both are the same rank. */
 static void grid(int rank, int ranks) {
   int dims[2] = {0, 0}, periods[2] = {1, 0}, map;
@@ -248,6 +285,7 @@ int main(int argc, char **argv) {
   adjacent(rank, ranks, 1);
   grid(rank, ranks);
   parallel(rank, ranks);
+  many(rank, ranks);
   longer(rank, ranks);
   alone(rank, ranks);
   if (rank == 0)

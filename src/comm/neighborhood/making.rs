@@ -5,15 +5,12 @@ use super::{Edge, Moves, Neighborhood};
 use crate::comm::Comm;
 use crate::dist::Distribution;
 use crate::fabric::{Signature, Stop};
-use crate::mailbox::Board;
-use crate::sync::Arc;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::panic::Location;
 
 /// What a rank shows while a plan is made.
 struct Offer {
-    board: Arc<Board>,
     owned: usize,
     /// By owner.
     wants: BTreeMap<usize, Want>,
@@ -33,7 +30,7 @@ struct Want {
 #[derive(Clone, Copy)]
 struct OfferAt(*const Offer);
 
-// SAFETY: stands for a shared reference, and an offer is `Sync` (its board is).
+// SAFETY: stands for a shared reference, and an offer is `Sync`.
 unsafe impl Send for OfferAt {}
 // SAFETY: as above.
 unsafe impl Sync for OfferAt {}
@@ -146,7 +143,7 @@ impl Comm {
             want.owned.get_or_insert_default().push(distribution.local(i));
         }
         let owned = distribution.count(self.rank());
-        let offer = Offer { board: Arc::new(Board::new()), owned, wants, gives: None };
+        let offer = Offer { owned, wants, gives: None };
         self.make_plan(&SIG, at, &offer, indices.len())
     }
 
@@ -206,7 +203,7 @@ impl Comm {
             want.ghosts.push(ghost);
             want.owned.get_or_insert_default().push(local);
         }
-        let offer = Offer { board: Arc::new(Board::new()), owned, wants, gives: None };
+        let offer = Offer { owned, wants, gives: None };
         (self.make_plan(&SIG, at, &offer, foreign.len()), renumbered)
     }
 
@@ -261,8 +258,8 @@ impl Comm {
             }
         };
         let wants = wants.into_iter().map(|(rank, ghosts)| (rank, Want { ghosts, owned: None }));
-        let (board, wants) = (Arc::new(Board::new()), wants.collect());
-        self.make_plan(&SIG, at, &Offer { board, owned, wants, gives: Some(gives) }, ghosts)
+        let wants = wants.collect();
+        self.make_plan(&SIG, at, &Offer { owned, wants, gives: Some(gives) }, ghosts)
     }
 
     /// Ends the run if the distribution is another number of ranks', or does not have the elements.
@@ -307,8 +304,8 @@ impl Comm {
                 let theirs = unsafe { &*theirs[0].0 };
                 let add = |edges: &mut Vec<Edge>, pairs: Vec<(usize, usize)>| {
                     if !pairs.is_empty() {
-                        let (count, board) = (pairs.len(), theirs.board.clone());
-                        edges.push(Edge { peer, board, count, moves: Moves::new(&pairs) });
+                        let (count, moves) = (pairs.len(), Moves::new(&pairs));
+                        edges.push(Edge { peer, count, moves });
                     }
                 };
                 let (own, other) = ((rank, offer), (peer, theirs));
@@ -325,11 +322,10 @@ impl Comm {
             comm: self.port.id(),
             run: self.port.run(),
             rank,
-            number: self.port.calls() as usize,
+            number: self.port.call_number() as usize,
             made_at: at,
             owned: offer.owned,
             ghosts,
-            board: offer.board.clone(),
             sources,
             readers,
             _thread: PhantomData,

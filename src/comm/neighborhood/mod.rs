@@ -1,10 +1,9 @@
 //! Unstructured neighbourhoods: copies of other ranks' elements ("ghosts"), fetched by a plan that
 //! is made once and used many times.
 //!
-//! What is short goes by message: it is packed, and its owner waits for no reader. Anything else is
-//! copied by the reader straight from the owner's array, whose address the owner shows on a board
-//! that belongs to the plan; the owner then waits until its readers are done. Neither looks at a
-//! rank that is no neighbour.
+//! What is short is packed into a message, and its owner waits for no reader. Anything else is
+//! copied by the reader straight from the owner's array, whose address the message has; the owner
+//! then waits until its readers are done. Neither looks at a rank that is no neighbour.
 
 mod making;
 mod moves;
@@ -12,10 +11,11 @@ mod moves;
 use super::Comm;
 use super::halo_exchange::copy_row;
 use crate::element::Element;
-use crate::fabric::{CallParams, Digest, NeighborGuard, Signature, StartedCall, Stop};
-use crate::mailbox::{Board, EAGER};
+use crate::fabric::{
+    CallParams, Digest, Guard, PayloadKind, Signature, StartedCall, Stop, WordBytes,
+};
+use crate::mailbox::EAGER;
 use crate::op::{Operator, Sum};
-use crate::sync::Arc;
 use moves::Moves;
 use std::fmt;
 use std::marker::PhantomData;
@@ -76,8 +76,6 @@ pub struct Neighborhood {
     made_at: &'static Location<'static>,
     owned: usize,
     ghosts: usize,
-    /// What this rank shows to its neighbours, and where it says that it is done with theirs.
-    board: Arc<Board>,
     /// In rank order: those whose elements this rank has ghosts of, perhaps itself.
     sources: Box<[Edge]>,
     /// In rank order: those that have ghosts of this rank's elements, perhaps itself.
@@ -89,8 +87,6 @@ pub struct Neighborhood {
 /// What moves between this rank and another.
 struct Edge {
     peer: usize,
-    /// The peer's.
-    board: Arc<Board>,
     count: usize,
     moves: Moves,
 }
@@ -548,32 +544,27 @@ impl Neighborhood {
             0 | 1 => MESSAGE / size,
             count => MESSAGE / size / count,
         };
-        let is_long = |edge: &&Edge| edge.count > most && edge.peer != rank;
-        let is_short = |edge: &&Edge| edge.count <= most && edge.peer != rank;
-        let shows = out.iter().any(|edge| is_long(&edge));
         // From here on by raw pointers: peers read the list, and the slices that are shown.
         let fields = fields.as_mut_ptr();
         // SAFETY: of `count` fields, borrowed for the call; peers only read the shown side.
         let shown = |field: usize| unsafe { (*fields.add(field)).0.as_ptr() };
         // SAFETY: as above; this rank alone looks at this side.
         let target = |field: usize| unsafe { (*fields.add(field)).1.as_mut_ptr() };
-        let call = comm.port.call_number();
-        let has_read = |peer: usize| {
-            let of_peer = |edge: &&Edge| edge.peer == peer && is_long(edge);
-            out.iter().filter(of_peer).all(|edge| edge.board.has_finished(call))
+        let guard = match USER_CODE {
+            true => Guard::around_user_code(&mut comm.port),
+            false => Guard::new(&mut comm.port),
         };
-        let guard = NeighborGuard::new(&mut comm.port, USER_CODE, &has_read);
         let port = &mut *guard.port;
-        if shows {
-            let place = if count == 1 { shown(0).cast_mut().cast() } else { fields.cast() };
-            // SAFETY: the board is this rank's alone (`making`). Of calls by this plan, which are
-            // all of this port's, none ends before its readers have finished, or the port is dead.
-            unsafe { port.show_neighbors(&self.board, place, count) };
-            out.iter().filter(is_long).for_each(|edge| port.wake(edge.peer));
-        }
         port.log_call(begun);
-        for edge in out.iter().filter(is_short) {
-            port.post_copy(edge.peer, edge.count * count, size, |body| {
+        for edge in out.iter().filter(|edge| edge.peer != rank) {
+            let len = edge.count * count;
+            if edge.count > most {
+                let at = if count == 1 { shown(0).cast() } else { fields.cast_const().cast() };
+                let words = WordBytes { at, count: self.number, len };
+                port.post_words(edge.peer, PayloadKind::SLICE, words)?;
+                continue;
+            }
+            port.post_copy(edge.peer, len, size, |body| {
                 let mut to = body.cast::<T>();
                 for field in 0..count {
                     let from = shown(field);
@@ -613,29 +604,31 @@ impl Neighborhood {
                     }
                 })?;
             } else {
-                let notice = port.notice_of_neighbor(edge.peer, &edge.board, count)?;
+                let (_, words) = port.look_at_words(edge.peer, edge.count * count)?;
+                if words.count != self.number {
+                    let what =
+                        format!("plan of call: expected {}, got {}", self.number, words.count);
+                    return Err(Stop::Differs { peer: edge.peer, what });
+                }
                 if count == 1 {
-                    take(edge, 0, notice.a.cast());
-                    continue;
+                    take(edge, 0, words.at.cast());
+                } else {
+                    let list = words.at.cast::<(&[T], &mut [T])>();
+                    for field in 0..count {
+                        // SAFETY: the peer shows a list of as many fields (which have as many
+                        // elements in all) of type T, in which it writes nothing, until this rank
+                        // has consumed the message.
+                        let from = unsafe { (&raw const (*list.add(field)).0).read().as_ptr() };
+                        take(edge, field, from);
+                    }
                 }
-                let list = notice.a.cast::<(&[T], &mut [T])>();
-                for field in 0..count {
-                    // SAFETY: the peer shows a list of as many fields of type T, in which it
-                    // writes nothing, until this rank has finished.
-                    take(edge, field, unsafe { (&raw const (*list.add(field)).0).read().as_ptr() });
-                }
+                port.consume(edge.peer);
             }
         }
-        if into.iter().any(|edge| is_long(&edge)) {
-            port.finish_neighbors(&self.board);
-            into.iter().filter(is_long).for_each(|edge| port.wake(edge.peer));
+        if into.iter().any(|edge| edge.peer != rank && edge.count > most) {
             port.record_end();
         }
-        if shows {
-            for edge in out.iter().filter(is_long) {
-                port.close_neighbor(edge.peer, &edge.board)?;
-            }
-        }
+        port.wait_all_acked()?;
         guard.disarm();
         Ok(result)
     }

@@ -152,6 +152,16 @@ impl Port {
         take: impl FnOnce(PayloadKind, *const u8) -> R,
     ) -> Result<R, Stop> {
         self.await_message(peer)?;
+        self.take_arrived(peer, take)
+    }
+
+    /// The same for a message that has come.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(super) fn take_arrived<R>(
+        &mut self,
+        peer: usize,
+        take: impl FnOnce(PayloadKind, *const u8) -> R,
+    ) -> Result<R, Stop> {
         let own = self.check;
         let sig = self.sig;
         let at = &mut self.peers[peer];
@@ -179,12 +189,24 @@ impl Port {
         len: usize,
         take: impl FnOnce(PayloadKind, WordBytes) -> R,
     ) -> Result<R, Stop> {
+        let (kind, words) = self.look_at_words(peer, len)?;
+        let taken = take(kind, words);
+        self.consume(peer);
+        Ok(taken)
+    }
+
+    /// The words of the next message from `peer`, which stays until it is
+    /// [consumed](Port::consume), as does the memory that it describes.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn look_at_words(
+        &mut self,
+        peer: usize,
+        len: usize,
+    ) -> Result<(PayloadKind, WordBytes), Stop> {
         self.await_message(peer)?;
         let (slice, list) = (self.header(PayloadKind::SLICE), self.header(PayloadKind::LIST));
         let sig = self.sig;
-        let at = &mut self.peers[peer];
-        let mut endpoint = at.endpoint();
-        let taken = endpoint.read(|got, body| {
+        self.peers[peer].endpoint().read(|got, body| {
             let is_slice = Fingerprint(slice.check).agrees(Fingerprint(got.check));
             let fits = is_slice || Fingerprint(list.check).agrees(Fingerprint(got.check));
             if !(fits && sig.agrees(got.sig)) {
@@ -196,15 +218,20 @@ impl Port {
                 let lens = Some((len, words.len));
                 return Err(Stop::Mismatch { peer, expected: slice, got, lens });
             }
-            Ok(take(if is_slice { PayloadKind::SLICE } else { PayloadKind::LIST }, words))
-        })?;
-        endpoint.consume();
+            Ok((if is_slice { PayloadKind::SLICE } else { PayloadKind::LIST }, words))
+        })
+    }
+
+    /// Declares that this rank is done with the message that it has looked at.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn consume(&mut self, peer: usize) {
+        let at = &mut self.peers[peer];
+        at.endpoint().consume();
         at.wake();
-        Ok(taken)
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
+    pub(super) fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
         if self.peers[peer].endpoint().poll_for(self.looks) {
             return Ok(());
         }

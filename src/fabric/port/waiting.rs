@@ -433,13 +433,6 @@ impl Port {
     /// `run` has to wait for them anyway.
     #[cold]
     pub(crate) fn quiesce(&mut self) {
-        self.quiesce_until(&|_| true);
-    }
-
-    /// The same in a call in which peers may reach memory of this rank by words that are not the
-    /// fabric's: `is_done_elsewhere` says of a peer that it does not, or not any more.
-    #[cold]
-    pub(super) fn quiesce_until(&mut self, is_done_elsewhere: &dyn Fn(usize) -> bool) {
         if self.state == PortState::Dead {
             return;
         }
@@ -478,7 +471,7 @@ impl Port {
                 let left = fabric.is_gone(peer, self.run);
                 let acked = owed.is_none_or(|n| endpoint.endpoint().is_acked(n));
                 let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
-                left || (acked && finished && is_done_elsewhere(peer))
+                left || (acked && finished)
             });
         }
         self.open = None;

@@ -250,13 +250,11 @@ fn neighborhoods() {
         schedules: 400,
         reaches: &[],
         catches: &[
-            Publish("Entered"),
-            Consume("Entered"),
-            Publish("Finished"),
-            Consume("Finished"),
             Publish("Word"),
             Consume("Word"),
-            Twin("neighbourhood: readers are not waited for"),
+            Publish("Ack"),
+            Consume("Ack"),
+            Twin("message: memory is not settled"),
         ],
         body: || {
             external(3, |comm| {

@@ -104,6 +104,37 @@ pub(super) fn settle(port: &mut Port) {
     }
 }
 
+/// A part is lent, and its memory written again: at once if it is settled soon, else after a wait.
+pub(super) fn lend(port: &mut Port) {
+    for round in 1..=2 {
+        enter(port);
+        if port.rank() == 0 {
+            let cell = Cell::new(round);
+            let at = std::ptr::from_ref(&cell).cast();
+            fine(port.lend_part(1, GivenPart { at, bytes: 2000, has_gaps: true }));
+            if port.has_settled_soon() {
+                reached("settled soon");
+            } else {
+                reached("settled late");
+                fine(port.wait_all_acked());
+            }
+            write(&cell, 99);
+        } else {
+            if port.has_part_soon(0, 2000) {
+                reached("came soon");
+            } else {
+                fine(port.await_part(0));
+            }
+            let got = fine(port.take_part(0, |part| {
+                assert!(part.has_gaps && part.bytes == 2000);
+                // SAFETY: lent above; there until it is settled, or loom reports it.
+                read(unsafe { &*part.at.cast::<Cell>() })
+            }));
+            assert_eq!(got, round);
+        }
+    }
+}
+
 /// Dissemination: in round k a rank hears from the one 2^k before it.
 pub(super) fn barrier(port: &mut Port) {
     enter(port);
@@ -317,46 +348,6 @@ pub(super) fn fail_with_notice(port: &mut Port) {
                 reached("read");
                 port.finish();
                 poisoned(port.close_alone());
-            }
-            Err(stop) => {
-                reached("stopped before reading");
-                poisoned::<()>(Err(stop));
-            }
-        }
-        port.quiesce();
-    }
-}
-
-/// Rank 0 fails while rank 1 may be reading its memory by a plan's board.
-pub(super) fn fail_with_neighbor(port: &mut Port) {
-    loom::lazy_static! {
-        static ref BOARDS: [Board; 2] = [Board::new(), Board::new()];
-    }
-    let boards: &[Board; 2] = &BOARDS;
-    enter(port);
-    if port.rank() == 0 {
-        // Not on the stack: a mutant's error is seen at the memory.
-        loom::lazy_static! {
-            static ref CELL: Cell = Cell::new(0);
-        }
-        let cell: &Cell = &CELL;
-        write(cell, 7);
-        let call = port.call_number();
-        let has_read = |_| boards[1].has_finished(call);
-        let guard = NeighborGuard::new(port, false, &has_read);
-        // SAFETY: this rank's board, for the first time.
-        unsafe {
-            guard.port.show_neighbors(&boards[0], std::ptr::from_ref(cell).cast_mut().cast(), 1);
-        }
-        drop(guard);
-        write(cell, 99);
-    } else {
-        match port.notice_of_neighbor(0, &boards[0], 1) {
-            Ok(notice) => {
-                // SAFETY: shown by rank 0; there until this rank finishes.
-                assert_eq!(read(unsafe { &*notice.a.cast::<Cell>() }), 7);
-                reached("read");
-                port.finish_neighbors(&boards[1]);
             }
             Err(stop) => {
                 reached("stopped before reading");

@@ -134,39 +134,3 @@ pub(super) fn a_message_that_stays() {
     let taken = std::iter::from_fn(|| take(&ring));
     assert!(taken.eq(1..=sent) && sent == 2, "a message that stays is passed");
 }
-
-/// A message tells of memory that its receiver reads where it is; its sender has it back then: not
-/// when the receiver has looked at the message, and left it there.
-pub(super) fn lent_memory() {
-    let shared = Arc::new((Ring::new::<2>(), Cell::new(0)));
-    let there = shared.clone();
-    let giver = thread::spawn(move || {
-        let (ring, memory) = &*there;
-        for value in 1..=2 {
-            write(memory, value);
-            assert!(send(ring, value, false));
-            // SAFETY: this thread alone sends.
-            let number = unsafe { ring.sent() };
-            while !ring.has_taken(number) {
-                yield_now();
-            }
-        }
-        write(memory, 3);
-    });
-    let (ring, memory) = &*shared;
-    for value in 1..=2 {
-        // SAFETY: this thread alone takes.
-        while unsafe { ring.take_if(|_, _| None::<()>) }.is_none() {
-            yield_now();
-        }
-        let one = |it: &Sent, beside: MessageMemory<'_, u64, u64>| {
-            assert_eq!((number(it, beside), read(memory)), (value, value), "passed unread");
-        };
-        // SAFETY: as above.
-        while unsafe { ring.take(one) }.is_none() {
-            yield_now();
-        }
-        assert!(ring.has_taken(value));
-    }
-    giver.join().unwrap();
-}

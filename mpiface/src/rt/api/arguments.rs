@@ -19,7 +19,7 @@ use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::Rank;
 use crate::rt::reduction::{self, Plain, Reduction};
-use crate::rt::short_message::{ROOM, Solid};
+use crate::rt::short_message::Solid;
 use crate::rt::types::{BYTE, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -416,12 +416,6 @@ impl Buffer {
         Some((self.at as usize, count.checked_mul(size)?)).filter(|_| is_there)
     }
 
-    /// The same, if it is no longer than what goes by the short way of parts.
-    #[inline(always)]
-    pub(super) fn brief(&self) -> Option<Solid> {
-        self.solid().filter(|it| it.1 <= ROOM)
-    }
-
     /// The memory of as many such buffers as there are ranks, one behind the other.
     #[inline(always)]
     pub(super) fn whole(&self, caller: Caller<'_>, comm: &Comm) -> Outcome<Place> {
@@ -450,6 +444,9 @@ impl Remote {
         Remote { rank, displacement, count, ty }
     }
 }
+
+/// Of fewer elements the bytes are a number of 64 bits.
+const MOST: u64 = 1 << 56;
 
 /// A part of a buffer for each rank, by counts and displacements.
 #[derive(Clone, Copy, Debug)]
@@ -487,10 +484,10 @@ impl Blocks {
         Ok((0..n).map(|it| parts.at(it)).collect())
     }
 
-    /// So many parts for the short way, each to be asked for: if all are as it takes them (of a
-    /// predefined datatype without gaps, none too long), and as they should be.
+    /// So many parts, each to be asked for, if they are of a predefined datatype without gaps, and
+    /// as they should be.
     #[inline(always)]
-    pub(super) fn brief(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
+    pub(super) fn solid(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
         let (_, size) = solid(self.ty)?;
         let (counts, displacements) = (self.counts, self.displacements);
         let is_there = !self.at.is_null() && !self.is_in_place();
@@ -499,8 +496,7 @@ impl Blocks {
         }
         let at = self.at as usize;
         // (A negative count is a large one.)
-        let fits = |it| counts.at(it) as u64 <= (ROOM / size) as u64;
-        (0..n).all(fits).then_some(move |it| {
+        (0..n).all(|it| (counts.at(it) as u64) < MOST).then_some(move |it| {
             let by = (displacements.at(it) as usize).wrapping_mul(size);
             (at.wrapping_add(by), counts.at(it) as usize * size)
         })
@@ -558,6 +554,21 @@ impl TypedBlocks {
 
     pub(super) fn is_in_place(&self) -> bool {
         self.at as usize == IN_PLACE
+    }
+
+    /// So many parts, each to be asked for, as those of `Blocks`.
+    pub(super) fn solid(&self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy + use<>> {
+        let TypedBlocks { at, counts, displacements, types } = *self;
+        let is_there = !at.is_null() && !self.is_in_place() && types.address() != 0;
+        if !is_there || !counts.are_there() || !displacements.are_there() {
+            return None;
+        }
+        let fits = |it| (counts.at(it) as u64) < MOST && solid(types.at(it)).is_some();
+        (0..n).all(fits).then_some(move |it| {
+            let size = solid(types.at(it)).map_or(0, |(_, size)| size);
+            let by = displacements.at(it) as usize;
+            ((at as usize).wrapping_add(by), counts.at(it) as usize * size)
+        })
     }
 
     /// The memory of the parts.

@@ -11,7 +11,9 @@ use super::intercommunicators::within;
 use super::started::await_started;
 use crate::rt::coll::Call;
 use crate::rt::comm::Comm;
-use crate::rt::error::Outcome;
+use crate::rt::error::{Class, Outcome, error};
+use crate::rt::exchange::Exchange;
+use crate::rt::short_message::Solid;
 use crate::rt::types::{Place, bytes_at, pack};
 use std::ffi::c_int;
 
@@ -199,16 +201,69 @@ pub(super) fn exscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Out
     any_scan(caller, operands, true, comm)
 }
 
-/// Exchanges what ranks give and take: see `Call::exchange`.
+/// Exchanges what ranks give and take, where all of that is in one round; `own`: from where to
+/// where the rank's own part goes, if it has one.
 fn exchange(
     call: Call<'_>,
-    root: Option<usize>,
-    gives: impl Fn(usize) -> Option<Place>,
-    takes: impl Fn(usize) -> Option<Place>,
+    it: Exchange,
+    own: Option<(Place, Place)>,
+    gives: impl Fn(usize) -> Place,
+    takes: impl Fn(usize) -> Place,
 ) -> Outcome {
+    let peer = peer_of_step(&call, it);
+    let gives = |step| (peer(step), gives(peer(step)));
+    let takes = |step| (peer(step), takes(peer(step)));
     // SAFETY: see the head of the file.
-    unsafe { call.exchange(root, gives, takes) }
+    unsafe { call.exchange(it, &[it.whole()], own, gives, takes) }
 }
+
+/// The same of what has no gaps.
+#[inline(always)]
+fn exchange_solid(
+    call: Call<'_>,
+    it: Exchange,
+    own: Option<(Solid, Solid)>,
+    gives: impl Fn(usize) -> Solid + Copy,
+    takes: impl Fn(usize) -> Solid + Copy,
+) -> Outcome {
+    let peer = peer_of_step(&call, it);
+    let gives = move |step| (peer(step), gives(peer(step)));
+    let takes = move |step| (peer(step), takes(peer(step)));
+    // SAFETY: see the head of the file.
+    unsafe { call.exchange_solid(it, own, gives, takes) }
+}
+
+/// The other rank of a step: the root, for those that it alone gives to or takes from.
+#[inline(always)]
+fn peer_of_step(call: &Call<'_>, it: Exchange) -> impl Fn(usize) -> usize + Copy + use<> {
+    let others = call.others();
+    let root = it.root.filter(|root| *root != call.comm.rank);
+    move |step| root.unwrap_or_else(|| others(step))
+}
+
+/// Each rank with each other.
+#[inline(always)]
+fn among_all(comm: &Comm) -> Exchange {
+    let others = comm.size() - 1;
+    Exchange { root: None, gives: others, takes: others, is_exact: true }
+}
+
+/// The ranks give the root a part each.
+#[inline(always)]
+fn to_root(comm: &Comm, root: usize) -> Exchange {
+    let takes = if comm.rank == root { comm.size() - 1 } else { 0 };
+    Exchange { root: Some(root), gives: (comm.rank != root).into(), takes, is_exact: true }
+}
+
+/// The root gives the ranks a part each.
+#[inline(always)]
+fn from_root(comm: &Comm, root: usize) -> Exchange {
+    let Exchange { gives: takes, takes: gives, .. } = to_root(comm, root);
+    Exchange { gives, takes, ..to_root(comm, root) }
+}
+
+/// Of no part.
+const NO_PART: Solid = (0, 0);
 
 /// Where the ranks' parts go; not the own one if it lies in place.
 pub(super) fn takes(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Vec<Option<Place>> {
@@ -264,16 +319,15 @@ pub(super) fn gatherv(
 ) -> Outcome {
     let call = caller.on(comm);
     if let Some(root) = routed_root(&call, root)
-        && let Some(own) = data.brief()
+        && let Some(own) = data.solid()
     {
-        let gives = move |peer| (peer == root).then_some(own);
         if comm.rank != root {
-            // SAFETY: see the head of the file.
-            return unsafe { call.exchange_solid(Some(root), gives, |_| None) };
+            let it = Exchange { root: Some(root), gives: 1, takes: 0, is_exact: true };
+            return exchange_solid(call, it, None, move |_| own, |_| NO_PART);
         }
-        if let Some(parts) = room.brief(comm.size()) {
-            // SAFETY: see the head of the file.
-            return unsafe { call.exchange_solid(Some(root), gives, |peer| Some(parts(peer))) };
+        if let Some(parts) = room.solid(comm.size()) {
+            let it = to_root(comm, root);
+            return exchange_solid(call, it, Some((own, parts(root))), |_| NO_PART, parts);
         }
     }
     any_gatherv(caller, data, room, root, comm)
@@ -295,10 +349,15 @@ fn any_gatherv(
     let is_root = comm.rank == root;
     let parts = if is_root { Some(room.parts(caller, comm.size())?) } else { None };
     let own = if is_in_place { None } else { Some(data.place(caller)?) };
-    let gives = |peer| own.clone().filter(|_| peer == root);
-    let is_kept = |peer| is_in_place && peer == comm.rank;
-    let takes = |peer| parts.as_ref().filter(|_| !is_kept(peer)).map(|it| it.at(peer));
-    exchange(caller.on(comm), Some(root), gives, takes)
+    let (call, it) = (caller.on(comm), to_root(comm, root));
+    match (own, parts) {
+        (Some(own), None) => exchange(call, it, None, |_| own.clone(), |_| own.clone()),
+        (own, Some(parts)) => {
+            let own = own.map(|own| (own, parts.at(root)));
+            exchange(call, it, own, |peer| parts.at(peer), |peer| parts.at(peer))
+        }
+        (None, None) => error(Class::Buffer, "MPI_IN_PLACE at a rank that is not the root"),
+    }
 }
 
 /// What each gives and gets, if both are blocks of as many bytes that only need to be moved.
@@ -334,11 +393,16 @@ fn any_allgather(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) ->
 pub(super) fn allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -> Outcome {
     let call = caller.on(comm);
     if call.is_routed()
-        && let Some(own) = data.brief()
-        && let Some(parts) = room.brief(comm.size())
+        && let Some(own) = data.solid()
+        && let Some(parts) = room.solid(comm.size())
     {
-        // SAFETY: see the head of the file.
-        return unsafe { call.exchange_solid(None, |_| Some(own), |peer| Some(parts(peer))) };
+        return exchange_solid(
+            call,
+            among_all(comm),
+            Some((own, parts(comm.rank))),
+            move |_| own,
+            parts,
+        );
     }
     any_allgatherv(caller, data, room, comm)
 }
@@ -351,8 +415,8 @@ fn any_allgatherv(caller: Caller<'_>, data: Buffer, room: Blocks, comm: &Comm) -
     let parts = room.parts(caller, comm.size())?;
     let is_in_place = data.is_in_place();
     let own = if is_in_place { parts.at(comm.rank) } else { data.place(caller)? };
-    let takes = |peer| (!is_in_place || peer != comm.rank).then(|| parts.at(peer));
-    exchange(caller.on(comm), None, |_| Some(own.clone()), takes)
+    let kept = (!is_in_place).then(|| (own.clone(), parts.at(comm.rank)));
+    exchange(caller.on(comm), among_all(comm), kept, |_| own.clone(), |peer| parts.at(peer))
 }
 
 #[inline]
@@ -405,16 +469,15 @@ pub(super) fn scatterv(
 ) -> Outcome {
     let call = caller.on(comm);
     if let Some(root) = routed_root(&call, root)
-        && let Some(own) = room.brief()
+        && let Some(own) = room.solid()
     {
-        let takes = move |peer| (peer == root).then_some(own);
         if comm.rank != root {
-            // SAFETY: see the head of the file.
-            return unsafe { call.exchange_solid(Some(root), |_| None, takes) };
+            let it = Exchange { root: Some(root), gives: 0, takes: 1, is_exact: true };
+            return exchange_solid(call, it, None, |_| NO_PART, move |_| own);
         }
-        if let Some(parts) = data.brief(comm.size()) {
-            // SAFETY: see the head of the file.
-            return unsafe { call.exchange_solid(Some(root), |peer| Some(parts(peer)), takes) };
+        if let Some(parts) = data.solid(comm.size()) {
+            let it = from_root(comm, root);
+            return exchange_solid(call, it, Some((parts(root), own)), parts, |_| NO_PART);
         }
     }
     any_scatterv(caller, data, room, root, comm)
@@ -435,9 +498,15 @@ fn any_scatterv(
     let is_root = comm.rank == root;
     let parts = if is_root { Some(data.parts(caller, comm.size())?) } else { None };
     let own = if room.is_in_place() { None } else { Some(room.place(caller)?) };
-    let gives = |peer| parts.as_ref().map(|it| it.at(peer));
-    let takes = |peer| own.clone().filter(|_| peer == root);
-    exchange(caller.on(comm), Some(root), gives, takes)
+    let (call, it) = (caller.on(comm), from_root(comm, root));
+    match (parts, own) {
+        (None, Some(own)) => exchange(call, it, None, |_| own.clone(), |_| own.clone()),
+        (Some(parts), own) => {
+            let own = own.map(|own| (parts.at(root), own));
+            exchange(call, it, own, |peer| parts.at(peer), |peer| parts.at(peer))
+        }
+        (None, None) => error(Class::Buffer, "MPI_IN_PLACE at a rank that is not the root"),
+    }
 }
 
 /// Each rank gives each a part; `parts` is `None` if the data lies where the others' will go.
@@ -447,14 +516,14 @@ fn all_to_all_parts(
     room: impl Fn(usize) -> Place,
     comm: &Comm,
 ) -> Outcome {
-    let (call, takes) = (caller.on(comm), |peer| Some(room(peer)));
+    let (call, it, rank) = (caller.on(comm), among_all(comm), comm.rank);
     if let Some(parts) = parts {
-        return exchange(call, None, |peer| Some(parts(peer)), takes);
+        return exchange(call, it, Some((parts(rank), room(rank))), parts, room);
     }
     // SAFETY: see the head of the file.
     let kept: Vec<Vec<u8>> = (0..comm.size()).map(|it| unsafe { pack(&room(it)) }).collect();
-    let gives = |peer: usize| Some(bytes_at(kept[peer].as_ptr() as usize, kept[peer].len()));
-    exchange(call, None, gives, takes)
+    let gives = |peer: usize| bytes_at(kept[peer].as_ptr() as usize, kept[peer].len());
+    exchange(call, it, None, gives, room)
 }
 
 #[inline]
@@ -483,11 +552,16 @@ fn any_alltoall(caller: Caller<'_>, data: Buffer, room: Buffer, comm: &Comm) -> 
 pub(super) fn alltoallv(caller: Caller<'_>, data: Blocks, room: Blocks, comm: &Comm) -> Outcome {
     let call = caller.on(comm);
     if call.is_routed()
-        && let Some(from) = data.brief(comm.size())
-        && let Some(to) = room.brief(comm.size())
+        && let Some(from) = data.solid(comm.size())
+        && let Some(to) = room.solid(comm.size())
     {
-        // SAFETY: see the head of the file.
-        return unsafe { call.exchange_solid(None, |it| Some(from(it)), |it| Some(to(it))) };
+        return exchange_solid(
+            call,
+            among_all(comm),
+            Some((from(comm.rank), to(comm.rank))),
+            from,
+            to,
+        );
     }
     any_alltoallv(caller, data, room, comm)
 }
@@ -512,6 +586,13 @@ pub(super) fn alltoallw(
 ) -> Outcome {
     if comm.is_inter() {
         return await_started(caller, between::ialltoallw(caller, data, room, comm)?);
+    }
+    let (call, rank) = (caller.on(comm), comm.rank);
+    if call.is_routed()
+        && let Some(from) = data.solid(comm.size())
+        && let Some(to) = room.solid(comm.size())
+    {
+        return exchange_solid(call, among_all(comm), Some((from(rank), to(rank))), from, to);
     }
     let parts = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
     let room = room.each(caller, comm)?;

@@ -92,37 +92,41 @@ impl Along<'_> {
     }
 }
 
-/// The same for the short way of parts, if they are such.
-mod brief {
-    use super::{Blocks, Buffer, Solid};
+/// The same without gaps, if they are such.
+mod solid {
+    use super::{Blocks, Buffer, Solid, TypedBlocks};
 
     #[inline(always)]
     pub(super) fn rows(buffer: &Buffer, _: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
-        let first = buffer.brief()?;
+        let first = buffer.solid()?;
         Some(move |index| (first.0 + index * first.1, first.1))
     }
 
     #[inline(always)]
     pub(super) fn same(buffer: &Buffer, _: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
-        let first = buffer.brief()?;
+        let first = buffer.solid()?;
         Some(move |_| first)
     }
 
     #[inline(always)]
+    pub(super) fn each(blocks: &TypedBlocks, n: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
+        blocks.solid(n)
+    }
+
+    #[inline(always)]
     pub(super) fn parts(blocks: &Blocks, n: usize) -> Option<impl Fn(usize) -> Solid + Copy> {
-        blocks.brief(n)
+        blocks.solid(n)
     }
 }
 
-/// The short way, where both sides have one.
+/// The way of what has no gaps, if neither side has.
 macro_rules! short {
-    (each, $($rest:tt)*) => {};
     ($gives:ident, $takes:ident, $call:expr, $edges:ident, $data:ident, $room:ident) => {
-        if let Some(gives) = brief::$gives(&$data, $edges.targets.len())
-            && let Some(takes) = brief::$takes(&$room, $edges.sources.len())
+        if let Some(gives) = solid::$gives(&$data, $edges.targets.len())
+            && let Some(takes) = solid::$takes(&$room, $edges.sources.len())
         {
             // SAFETY: see the head of the file.
-            return unsafe { $call.exchange_edges_solid($edges, gives, takes) };
+            return unsafe { $call.exchange_solid_edges($edges, gives, takes) };
         }
     };
 }
