@@ -6,7 +6,8 @@
 use super::route::Short;
 use super::{Choice, Comm, Forced};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition, Slices};
+use crate::exec::{Buffers, Call, Partition, RawBuffers, Slices};
+use crate::fabric::Digest;
 use crate::op::Operator;
 use crate::order::{Order, by_tree};
 use crate::schedule::Operation;
@@ -81,36 +82,48 @@ impl Comm {
         }
     }
 
-    /// Carries out a reduction in the order of the tree.
+    /// Whether a reduction goes by the gates, where contributions of a power of two of ranks are
+    /// combined by the same tree.
+    pub(super) fn is_in_order_at_the_gates<'a, T: Element, O: Operator<T>>(
+        &mut self,
+        call: &Call<'a, Slices<'a, T, O>>,
+    ) -> bool {
+        let is_same_tree =
+            call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();
+        is_same_tree && matches!(self.short_route(call), Some(Short::Gate))
+    }
+
+    /// Carries out a reduction in the order of the tree, not by the gates.
     pub(super) fn carry_out_in_order<'a, T: Element, O: Operator<T>>(
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
-        let call = match call.sig().in_order {
-            Some(sig) => call.under(sig),
-            None => call,
-        };
-        // There the contributions of a power of two of ranks are combined by the same tree.
-        let is_same_tree =
-            call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();
-        if is_same_tree && let Some(Short::Gate) = self.short_route(&call) {
-            return self.carry_out_at_the_gates(call);
-        }
-        let way = self.way(&call.bare());
-        // Carried or not, what is cut so is compared.
-        self.step_fingerprint = match call.cut() {
-            Partition::Varied(counts) => Some(self.digest_of(counts)),
-            _ => None,
-        };
-        match way {
+        match self.way(&call.bare()) {
             Some(Way::Direct) => {
-                let call = call.on_bytes(self.rank(), self.size());
-                let _: Option<()> = self.carry_out_around(&call, || ());
+                self.carry_out_directly(&call.on_bytes(self.port.rank(), self.port.size()));
             }
-            Some(Way::Moved) => self.carry_out_moved(call),
+            Some(Way::Moved) => {
+                self.step_fingerprint = self.digest_of_counts(call.cut());
+                self.carry_out_moved(call);
+                self.step_fingerprint = None;
+            }
             None => (),
         }
+    }
+
+    /// By messages in the mailbox's line, or the boards.
+    fn carry_out_directly(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        self.step_fingerprint = self.digest_of_counts(call.cut());
+        let _: Option<()> = self.carry_out_around(call, || ());
         self.step_fingerprint = None;
+    }
+
+    /// Carried or not, what is cut by counts is compared.
+    fn digest_of_counts(&mut self, cut: Partition<'_>) -> Option<Digest> {
+        match cut {
+            Partition::Varied(counts) => Some(self.digest_of(counts)),
+            _ => None,
+        }
     }
 
     /// By the data movement of the forced topology.

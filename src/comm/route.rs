@@ -58,8 +58,12 @@ impl Comm {
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
+        let mut call = call;
         if self.order == Order::Fixed && call.operation().has_order() {
-            return self.carry_out_in_order(call);
+            call = call.in_order();
+            if !self.is_in_order_at_the_gates(&call) {
+                return self.carry_out_in_order(call);
+            }
         }
         let Some(route) = self.short_route(&call) else {
             let (rank, size) = (self.port.rank(), self.port.size());

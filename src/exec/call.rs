@@ -397,9 +397,10 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
         }
     }
 
-    /// Under the name of another signature, for the same element type.
-    pub(crate) fn under(self, sig: &'static Signature) -> Self {
-        Call { sig, ..self }
+    /// Under the name that it has in fixed order.
+    #[inline(always)]
+    pub(crate) fn in_order(self) -> Self {
+        Call { sig: self.sig.in_order.unwrap_or(self.sig), ..self }
     }
 
     /// The buffers, and the operator.
