@@ -261,8 +261,8 @@ impl<'env> Open<'env> {
         let collective = collectives[slot].insert(make());
         // SAFETY: passed on.
         let (owed, is_direct) = unsafe { collective.show(port, begun) };
-        // SAFETY: shown just now.
         let looked = match is_first && is_direct {
+            // SAFETY: shown just now.
             true => unsafe { collective.take(port.lane_end()) },
             false => Ok(false),
         };
