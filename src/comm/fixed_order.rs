@@ -98,6 +98,7 @@ impl Comm {
         &mut self,
         call: Call<'a, Slices<'a, T, O>>,
     ) {
+        let call = call.in_order();
         match self.way(&call.bare()) {
             Some(Way::Direct) => {
                 self.carry_out_directly(&call.on_bytes(self.port.rank(), self.port.size()));
