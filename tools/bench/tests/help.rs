@@ -51,7 +51,7 @@ fn all_commands_are_listed_and_a_missing_program_is_told() {
     let dir = common::scratch("alone");
     std::fs::create_dir_all(&dir).unwrap();
     let alone = dir.join("phalanx");
-    std::fs::copy(PROGRAM, &alone).unwrap();
+    make(&format!("cp '{PROGRAM}' '{}'", alone.display()));
     for args in [
         &["soak", "-p", "2"][..],
         &["help", "report"],
@@ -70,6 +70,12 @@ fn all_commands_are_listed_and_a_missing_program_is_told() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+/// Has a shell make a file that is executed. A child that another test starts while this process
+/// has the file open for writing keeps it open, too: then it cannot be executed ("Text file busy").
+fn make(by: &str) {
+    assert!(Command::new("sh").args(["-c", by]).status().unwrap().success(), "{by}");
+}
+
 /// As cargo does: `phalanx NAME` is whatever program phalanx-NAME is found.
 #[cfg(unix)]
 #[test]
@@ -78,7 +84,7 @@ fn programs_of_others_are_commands() {
     let dir = common::scratch("path");
     std::fs::create_dir_all(&dir).unwrap();
     let file = dir.join("phalanx-greet");
-    std::fs::write(&file, "#!/bin/sh\necho \"$@\"\nexit 7\n").unwrap();
+    make(&format!("printf '#!/bin/sh\\necho \"$@\"\\nexit 7\\n' > '{}'", file.display()));
     let run = |name: &str| {
         let mut command = Command::new(PROGRAM);
         command.args([name, "-p", "2"]).env("PATH", format!("{}:/bin", dir.display()));
