@@ -151,6 +151,7 @@ impl Comm {
 
     /// A reduction in the order of the tree, with work in between. None if the call
     /// was refused while a panic unwinds.
+    #[inline]
     pub(super) fn carry_out_around<R>(
         &mut self,
         call: &Call<'_, RawBuffers<'_>>,

@@ -29,6 +29,7 @@ pub(crate) fn fits(call: &Call<'_, RawBuffers<'_>>, ranks: usize) -> bool {
 }
 
 /// All-reduce of what [fits](fits): everybody sends its own to all, and combines all by the tree.
+#[inline]
 pub(crate) fn run<R>(
     port: &mut Port,
     begun: StartedCall,
