@@ -28,7 +28,7 @@ const MOST: usize = 128;
 /// # Examples
 /// ```
 /// use phalanx::engine::{EarlyReceives, MessageRing};
-/// let ring = MessageRing::<u32, ()>::new::<4>();
+/// let ring = MessageRing::<u32, ()>::new::<8>();
 /// let mut early = EarlyReceives::<(u32, bool)>::default(); // a tag, and whether it has come
 /// *early.add(Some(0)) = (5, false);
 /// *early.add(Some(0)) = (6, false);
