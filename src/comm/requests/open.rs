@@ -95,6 +95,8 @@ impl Inner<'_> {
         }
         self.collectives.clear();
         self.desk.early.clear();
+        // Of a scope that a swapped communicator has ended, and whose program went on.
+        self.failure = None;
         // SAFETY: the types differ in a lifetime only, and nothing in it has that.
         unsafe { std::mem::transmute::<Box<Inner<'_>>, Box<Inner<'env>>>(self) }
     }
