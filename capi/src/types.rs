@@ -1,6 +1,9 @@
 //! Element types and operators, which C chooses when the program runs.
 
+use crate::arguments::text;
+use crate::error::{Answer, fail};
 use crate::handle::Table;
+use crate::names::*;
 use num_complex::Complex;
 use phalanx::engine::{
     Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement,
@@ -12,93 +15,6 @@ use std::any::{TypeId, type_name};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 
-/// An element type: its bytes in the upper bits, its kind in the lower eight.
-#[allow(non_camel_case_types)]
-pub type phx_type = u64;
-
-/// An operator: one of the library's, or a handle.
-#[allow(non_camel_case_types)]
-pub type phx_op = u64;
-
-/// `int8_t`
-pub const PHX_I8: phx_type = 1 << 8 | 1;
-/// `int16_t`
-pub const PHX_I16: phx_type = 2 << 8 | 2;
-/// `int32_t`
-pub const PHX_I32: phx_type = 4 << 8 | 3;
-/// `int64_t`
-pub const PHX_I64: phx_type = 8 << 8 | 4;
-/// `uint8_t`
-pub const PHX_U8: phx_type = 1 << 8 | 5;
-/// `uint16_t`
-pub const PHX_U16: phx_type = 2 << 8 | 6;
-/// `uint32_t`
-pub const PHX_U32: phx_type = 4 << 8 | 7;
-/// `uint64_t`
-pub const PHX_U64: phx_type = 8 << 8 | 8;
-/// `float`
-pub const PHX_F32: phx_type = 4 << 8 | 9;
-/// `double`
-pub const PHX_F64: phx_type = 8 << 8 | 10;
-/// `float complex`
-pub const PHX_C32: phx_type = 8 << 8 | 11;
-/// `double complex`
-pub const PHX_C64: phx_type = 16 << 8 | 12;
-/// `phx_f64_at`, for `PHX_MINLOC` and `PHX_MAXLOC`
-pub const PHX_F64_AT: phx_type = 16 << 8 | 13;
-/// `phx_i64_at`, for `PHX_MINLOC` and `PHX_MAXLOC`
-pub const PHX_I64_AT: phx_type = 16 << 8 | 14;
-
-/// The kind of `PHX_BYTES(n)`, elements of `n` bytes each.
-pub const PHX_KIND_BYTES: phx_type = 15;
-
-/// Sum.
-pub const PHX_SUM: phx_op = 1 << 8;
-/// Product.
-pub const PHX_PROD: phx_op = 2 << 8;
-/// The smaller; of floats -0 beside 0, and NaN (all bits set) beside anything.
-pub const PHX_MIN: phx_op = 3 << 8;
-/// The larger; of floats 0 beside -0, and NaN (all bits set) beside anything.
-pub const PHX_MAX: phx_op = 4 << 8;
-/// Bitwise and.
-pub const PHX_BAND: phx_op = 5 << 8;
-/// Bitwise or.
-pub const PHX_BOR: phx_op = 6 << 8;
-/// Bitwise exclusive or.
-pub const PHX_BXOR: phx_op = 7 << 8;
-/// Logical and of "is not 0": 0 or 1.
-pub const PHX_AND: phx_op = 8 << 8;
-/// Logical or.
-pub const PHX_OR: phx_op = 9 << 8;
-/// Logical exclusive or.
-pub const PHX_XOR: phx_op = 10 << 8;
-/// Of pairs the smaller value as that of `PHX_MIN`, and the lowest place that has it.
-pub const PHX_MINLOC: phx_op = 11 << 8;
-/// Of pairs the larger value as that of `PHX_MAX`, and the lowest place that has it.
-pub const PHX_MAXLOC: phx_op = 12 << 8;
-
-/// A value and where it is.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(non_camel_case_types)]
-pub struct phx_f64_at {
-    /// The value.
-    pub value: f64,
-    /// Where it is.
-    pub at: i64,
-}
-
-/// A value and where it is.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[allow(non_camel_case_types)]
-pub struct phx_i64_at {
-    /// The value.
-    pub value: i64,
-    /// Where it is.
-    pub at: i64,
-}
-
 /// [`op::MinLoc`] and [`op::MaxLoc`] on pairs that C can make.
 #[derive(Clone, Copy)]
 pub(crate) struct MinLoc;
@@ -106,36 +22,24 @@ pub(crate) struct MinLoc;
 pub(crate) struct MaxLoc;
 
 macro_rules! loc {
-    ($($T:ident, $value:ty;)*) => {$(
-        impl Operator<$T> for MinLoc {
-            const NAME: &'static str = "min-loc";
+    ($($L:ident $name:literal $($T:ident)*;)*) => {$($(
+        impl Operator<$T> for $L {
+            const NAME: &'static str = $name;
             const COMMUTATIVE: bool = true;
 
             #[inline(always)]
             fn combine(&self, left: $T, right: $T) -> $T {
                 let pair = |x: $T| (x.value, x.at);
-                let (value, at) = op::MinLoc.combine(pair(left), pair(right));
+                let (value, at) = op::$L.combine(pair(left), pair(right));
                 $T { value, at }
             }
         }
-
-        impl Operator<$T> for MaxLoc {
-            const NAME: &'static str = "max-loc";
-            const COMMUTATIVE: bool = true;
-
-            #[inline(always)]
-            fn combine(&self, left: $T, right: $T) -> $T {
-                let pair = |x: $T| (x.value, x.at);
-                let (value, at) = op::MaxLoc.combine(pair(left), pair(right));
-                $T { value, at }
-            }
-        }
-    )*};
+    )*)*};
 }
 
 loc! {
-    phx_f64_at, f64;
-    phx_i64_at, i64;
+    MinLoc "min-loc" phx_f64_at phx_i64_at;
+    MaxLoc "max-loc" phx_f64_at phx_i64_at;
 }
 
 /// What an element type is, once it is known to be one.
@@ -207,63 +111,16 @@ fn too_many(n: usize, size: usize) -> String {
 /// Runs `$body` with `$T` as the Rust type of `$ty`.
 macro_rules! with_type {
     ($ty:expr, $T:ident => $body:expr) => {
+        $crate::types::with_type!(@ $ty, $T, $body, 1 i8, 2 i16, 3 i32, 4 i64, 5 u8, 6 u16, 7 u32,
+            8 u64, 9 f32, 10 f64, 11 num_complex::Complex<f32>, 12 num_complex::Complex<f64>,
+            13 $crate::names::phx_f64_at, 14 $crate::names::phx_i64_at)
+    };
+    (@ $ty:expr, $T:ident, $body:expr, $($kind:literal $of:ty),*) => {
         match $ty.kind {
-            1 => {
-                type $T = i8;
+            $($kind => {
+                type $T = $of;
                 $body
-            }
-            2 => {
-                type $T = i16;
-                $body
-            }
-            3 => {
-                type $T = i32;
-                $body
-            }
-            4 => {
-                type $T = i64;
-                $body
-            }
-            5 => {
-                type $T = u8;
-                $body
-            }
-            6 => {
-                type $T = u16;
-                $body
-            }
-            7 => {
-                type $T = u32;
-                $body
-            }
-            8 => {
-                type $T = u64;
-                $body
-            }
-            9 => {
-                type $T = f32;
-                $body
-            }
-            10 => {
-                type $T = f64;
-                $body
-            }
-            11 => {
-                type $T = num_complex::Complex<f32>;
-                $body
-            }
-            12 => {
-                type $T = num_complex::Complex<f64>;
-                $body
-            }
-            13 => {
-                type $T = $crate::types::phx_f64_at;
-                $body
-            }
-            14 => {
-                type $T = $crate::types::phx_i64_at;
-                $body
-            }
+            })*
             _ => {
                 type $T = u8;
                 $body
@@ -417,66 +274,33 @@ unsafe impl Send for SharedOperator {}
 
 static USER_OPERATORS: Table<OperatorSlot> = Table::new(3);
 
-/// A function that combines elements: see [`phx_op_new_at`].
-#[allow(non_camel_case_types)]
-pub type phx_combine_fn = Option<
-    unsafe extern "C-unwind" fn(
-        out: *mut c_void,
-        left: *const c_void,
-        right: *const c_void,
-        n: usize,
-        argument: *mut c_void,
-    ),
->;
-
-/// Makes an operator of a function: `combine(out, left, right, n, argument)` stores
-/// `left[i] (+) right[i]` in `out[i]` for `n` elements, where `out` may be `left` or `right`. It
-/// must be associative. It is called by all ranks at the same time, each on elements of its own.
-/// Ranks that reduce together must have the same function; one that is not `commutative` is
-/// applied in rank order. Nothing may be thrown out of it.
-///
-/// # Safety
-/// `combine` is such a function as long as the operator is used; `name` is null or a string; `op`
-/// is null or valid.
 #[allow(clippy::arc_with_non_send_sync)] // `SharedOperator` may be sent.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_op_new_at(
+pub(crate) unsafe fn op_new_at(
     combine: phx_combine_fn,
     argument: *mut c_void,
     commutative: c_int,
     name: *const c_char,
     op: *mut phx_op,
-) -> crate::error::phx_err {
-    use crate::error::{PHX_ERR_ARGUMENT, PHX_OK, fail};
-    let Some(combine) = combine else {
-        return fail(PHX_ERR_ARGUMENT, "phx_op_new: the function is null");
-    };
+) -> Answer {
+    let wrong = |what: &str| fail(PHX_ERR_ARGUMENT, format!("phx_op_new: {what}"));
+    let combine = combine.ok_or_else(|| wrong("the function is null"))?;
     if op.is_null() {
-        return fail(PHX_ERR_ARGUMENT, "phx_op_new: the place of the result is null");
+        return Err(wrong("the place of the result is null"));
     }
     // SAFETY: by the contract.
-    let name = unsafe { crate::call::text(name) };
-    // SAFETY: by the contract.
-    let user = unsafe { UserOperator::new(combine, argument, commutative != 0, &name) };
-    let (handle, slot) = match USER_OPERATORS.reserve() {
-        Ok(place) => place,
-        Err(code) => return code,
-    };
+    let user = unsafe { UserOperator::new(combine, argument, commutative != 0, &text(name)) };
+    let (handle, slot) = USER_OPERATORS.reserve()?;
     slot.with(|slot| *slot = Some(SharedOperator(Arc::new(user))));
     USER_OPERATORS.publish(handle);
     // SAFETY: by the contract.
     unsafe { *op = handle };
-    PHX_OK
+    Ok(())
 }
 
-/// Frees an operator of one's own.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_op_free(op: phx_op) -> crate::error::phx_err {
-    use crate::error::{PHX_ERR_HANDLE, PHX_OK, fail};
-    let Some(slot) = USER_OPERATORS.find(op).filter(|_| USER_OPERATORS.retire(op)) else {
-        return fail(PHX_ERR_HANDLE, "phx_op_free: no such operator, or a freed one");
-    };
-    drop(slot.with(Option::take));
+pub(crate) fn op_free(op: phx_op) -> Answer {
+    let slot = USER_OPERATORS.find(op).filter(|_| USER_OPERATORS.retire(op));
+    let no = || fail(PHX_ERR_HANDLE, "phx_op_free: no such operator, or a freed one");
+    drop(slot.ok_or_else(no)?.with(Option::take));
     USER_OPERATORS.recycle(op);
-    PHX_OK
+    Ok(())
 }
