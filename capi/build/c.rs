@@ -1,6 +1,6 @@
 //! The header's functions, the macros that pass a line, and the table of docs/c.md.
 
-use super::table::{Function, Given, Item, Kind, functions};
+use super::table::{Function, Item, Kind, Macro, functions};
 use super::text::{filled, first_sentence, listed};
 
 fn commented(docs: &str, safety: &str, indent: &str) -> String {
@@ -21,7 +21,7 @@ fn declared(function: &Function) -> Vec<String> {
     if all.is_empty() { vec!["void".into()] } else { all }
 }
 
-fn spaced(c: &str) -> String {
+pub(crate) fn spaced(c: &str) -> String {
     if c.ends_with('*') { c.to_owned() } else { format!("{c} ") }
 }
 
@@ -33,7 +33,7 @@ fn item(item: &Item) -> String {
         }
         Item::Number(name, c, docs) => commented(docs, "", "") + &format!("typedef {c} {name};\n"),
         Item::Constants(_, all) => {
-            let one = |(name, value, docs): &(String, String, String)| {
+            let one = |[name, value, _, docs]: &[String; 4]| {
                 let value = match value.split_once(" | ") {
                     Some((left, right)) => format!("(({left}) | {right})"),
                     None if value.contains(' ') => format!("({value})"),
@@ -77,21 +77,10 @@ pub(crate) fn macros(items: &[Item]) -> String {
     let mut text = String::new();
     for function in functions(items) {
         for (name, parameters) in function.macros() {
-            let own: Vec<String> = parameters
-                .iter()
-                .filter(|(_, given)| given.is_none())
-                .map(|(name, _)| name.clone())
-                .collect();
-            let mut passed: Vec<String> = parameters
-                .iter()
-                .map(|(name, given)| match given {
-                    None => name.clone(),
-                    Some(Given::SetUp) => "1".into(),
-                    Some(Given::Null) => "NULL".into(),
-                    Some(Given::Started | Given::NoElements) => "0".into(),
-                })
-                .collect();
-            passed.push("PHX_HERE".into());
+            let own = parameters.iter().filter(|it| it.1.is_none()).map(|it| it.0.clone());
+            let own: Vec<String> = own.collect();
+            let passed = parameters.iter().map(|(name, given)| given.map_or(&**name, |it| it[0]));
+            let passed = passed.chain(["PHX_HERE"]).map(str::to_owned).collect::<Vec<String>>();
             let head = format!("#define {name}({}) ", own.join(", "));
             let call = format!("{}({})", function.symbol(), passed.join(", "));
             if head.len() + call.len() <= 100 {
@@ -118,7 +107,7 @@ pub(crate) fn rows(items: &[Item]) -> String {
         match item {
             Item::Group(title) if title != "Names" => text += &format!("| *{title}* | |\n"),
             Item::Function(it) => {
-                let own = |(name, given): (String, Vec<(String, Option<Given>)>)| {
+                let own = |(name, given): Macro| {
                     let own = given.into_iter().filter(|it| it.1.is_none()).map(|it| it.0);
                     format!("`{name}({})`", own.collect::<Vec<String>>().join(", "))
                 };

@@ -1,5 +1,6 @@
 //! The methods of the C++ classes `comm` and `requests`, but those that are written by hand.
 
+use super::c::spaced;
 use super::table::{Function, Item, Kind, Length, Parameter, functions};
 use super::text::{filled, first_sentence, listed};
 
@@ -12,8 +13,8 @@ struct Method {
     /// The looks at lengths before the call.
     checks: Vec<String>,
     passed: Vec<String>,
-    /// What it returns: the type, the variable, its first value, and what is made of it.
-    result: Option<(&'static str, &'static str, &'static str)>,
+    /// What it returns: the type, the line that declares it, and the value.
+    result: Option<[String; 3]>,
 }
 
 /// The parameters of the form with counts, of a function that takes both.
@@ -94,7 +95,7 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                 }
             }
             None if p.is_optional && !is_varied => it.passed.push("nullptr".into()),
-            None if p.is_array && !p.is_counts() => return None,
+            None if p.is_array && !p.is_counts() && c != "size_t" => return None,
             None if p.is_counts() => {
                 it.own.push(format!("counts {}", each(p_name)));
                 it.passed.push(format!("{}.data()", each(p_name)));
@@ -110,17 +111,29 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                 ("size_t", n) if has_own(n).is_some() => {
                     it.passed.push(format!("{}.size()", has_own(n).expect("looked at")));
                 }
-                ("phx_status *", _) => {
-                    it.result = Some(("phx_status", "status", "{}"));
-                    it.passed.push("&status".into());
+                ("phx_status *" | "phx_comm **" | "double *", _) if it.result.is_none() => {
+                    let (returns, first, made) = match c.as_str() {
+                        "phx_status *" => ("phx_status", "{}", p_name.clone()),
+                        "double *" => ("double", "0", p_name.clone()),
+                        _ => ("comm", "nullptr", format!("adopt({p_name})")),
+                    };
+                    let line = format!("{}{p_name} = {first};", spaced(&c[..c.len() - 1]));
+                    it.result = Some([returns.into(), line, made]);
+                    it.passed.push(format!("&{p_name}"));
                 }
-                ("phx_comm **", _) => {
-                    it.result = Some(("comm", "part", "nullptr"));
-                    it.passed.push("&part".into());
-                }
-                ("double *", _) => {
-                    it.result = Some(("double", "result", "0"));
-                    it.passed.push("&result".into());
+                // Elements of all ranks, and in the next parameter how many are whose.
+                ("void **", _) => it.passed.push(format!("&{p_name}")),
+                ("size_t", _) if p.is_array => {
+                    let (all, each) = (&parameters[i - 1].name, each(p_name));
+                    it.own.push(format!("std::vector<std::size_t> &{each}"));
+                    it.checks.push(format!("{each}.assign(static_cast<std::size_t>(size()), 0);"));
+                    it.passed.push(format!("{each}.data()"));
+                    let n = format!("{all} == nullptr ? 0 : counts({each}).sum()");
+                    let (line, made) = (
+                        format!("void *{all} = nullptr;"),
+                        format!("detail::taken<T>({all}, {n})"),
+                    );
+                    it.result = Some(["std::vector<T>".into(), line, made]);
                 }
                 ("int" | "size_t" | "phx_request", _) => {
                     it.own.push(format!("{} {p_name}", c.replace("size_t", "std::size_t")));
@@ -134,7 +147,10 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
     if function.kind == Kind::Start {
         it.own.push("bool set_up = false".into());
         it.passed.extend(["set_up".into(), "&it".into()]);
-        it.result = Some(("phx_request", "it", "0"));
+        it.result = Some(["phx_request".into(), "phx_request it = 0;".into(), "it".into()]);
+    }
+    if it.passed.iter().any(|it| it == "&data") {
+        return None; // Of a length that no parameter says.
     }
     it.own.push("here at = here()".into());
     it.passed.extend(["at.file".into(), "at.line".into()]);
@@ -149,7 +165,7 @@ fn text(function: &Function, v: &str, parameters: &[Parameter]) -> Option<String
     let it = method(function, &name, parameters)?;
     let mut text = filled(first_sentence(&function.docs), "    /// ");
     let template = if it.template { "template <class T> " } else { "" };
-    let returns = it.result.map_or("void", |(ty, ..)| ty);
+    let returns = it.result.as_ref().map_or("void", |it| &it[0]);
     let one = format!("    {template}{returns} {name}(");
     if it.template && one.len() + it.own.join(", ").len() + 3 > 100 {
         text += "    template <class T>\n";
@@ -157,19 +173,16 @@ fn text(function: &Function, v: &str, parameters: &[Parameter]) -> Option<String
     } else {
         text += &listed(&one, &it.own, ") {", ("", 0));
     }
-    if let Some((ty, variable, first)) = it.result {
-        let ty = if ty == "comm" { "phx_comm *" } else { &format!("{ty} ") };
-        text += &format!("        {ty}{variable} = {first};\n");
+    if let Some([_, line, _]) = &it.result {
+        text += &format!("        {line}\n");
     }
     for check in &it.checks {
         text += &format!("        {check}\n");
     }
     let head = format!("        detail::check({}(", function.symbol());
     text += &listed(&head, &it.passed, "));", ("", 0));
-    match it.result {
-        Some(("comm", part, _)) => text += &format!("        return adopt({part});\n"),
-        Some((_, variable, _)) => text += &format!("        return {variable};\n"),
-        None => {}
+    if let Some([.., made]) = &it.result {
+        text += &format!("        return {made};\n");
     }
     Some(text + "    }\n")
 }

@@ -1,6 +1,6 @@
 //! The Fortran module's constants, types and interfaces, and the macros that pass a line.
 
-use super::table::{Function, Given, Item, Kind, Parameter, functions, value};
+use super::table::{Function, Item, Parameter, functions, value};
 use super::text::listed;
 use std::collections::BTreeSet;
 
@@ -94,9 +94,8 @@ pub(crate) fn constants(items: &[Item]) -> String {
     for item in items {
         if let Item::Constants(ty, all) = item {
             let kind = number(ty).expect("a number");
-            let one = |(name, it, _): &(String, String, String)| {
-                format!("{} = {}", name.to_lowercase(), value(it))
-            };
+            let one =
+                |[name, it, ..]: &[String; 4]| format!("{} = {}", name.to_lowercase(), value(it));
             let all: Vec<String> = all.iter().map(one).collect();
             text += &listed(&format!("    {kind}, parameter :: "), &all, "", (" &", 0));
         }
@@ -107,22 +106,15 @@ pub(crate) fn constants(items: &[Item]) -> String {
 /// The macros, with letters for the parameters, as lines of Fortran are short.
 pub(crate) fn macros(items: &[Item]) -> String {
     let mut text = String::new();
-    for function in functions(items).filter(|it| it.kind != Kind::Plain) {
+    for function in functions(items) {
         for (name, parameters) in function.macros() {
             let mut letters = 'a'..='z';
             let (mut own, mut passed) = (Vec::new(), Vec::new());
             for (_, given) in &parameters {
-                passed.push(match given {
-                    None => {
-                        let letter = letters.next().expect("a letter").to_string();
-                        own.push(letter.clone());
-                        letter
-                    }
-                    Some(Given::Started) => "0_c_int".into(),
-                    Some(Given::SetUp) => "1_c_int".into(),
-                    Some(Given::NoElements) => "0_c_size_t".into(),
-                    Some(Given::Null) => "c_null_ptr".into(),
-                });
+                if given.is_none() {
+                    own.push(letters.next().expect("a letter").to_string());
+                }
+                passed.push(given.map_or_else(|| own[own.len() - 1].clone(), |it| it[1].into()));
             }
             let head = format!("#define {name}({})", own.join(","));
             let call = format!("{}({},PHX_HERE)", function.symbol(), passed.join(","));

@@ -1,6 +1,6 @@
 //! The names of the interface for Rust, and the functions that C calls, each with its body's call.
 
-use super::table::{Function, Item, Kind, Parameter, functions};
+use super::table::{Function, Item, Kind, Length, Parameter, functions};
 
 /// The usual element types of the functions that solvers call all the time, and the operators: of
 /// each pair there is a body that has all that a small call does. The first pair's is in the
@@ -61,9 +61,18 @@ pub(crate) fn names(items: &[Item]) -> String {
                 text += &format!("{plain}pub type {name} = {};\n", ty(c, false));
             }
             Item::Constants(of, all) => {
-                for (name, value, docs) in all {
+                let mut words = String::new();
+                for [name, value, word, docs] in all {
                     text += &documented(docs);
                     text += &format!("pub const {name}: {} = {value};\n", ty(of, false));
+                    if !word.is_empty() {
+                        words += &format!("{name} => c\"{word}\",\n");
+                    }
+                }
+                if !words.is_empty() {
+                    text += &documented("A code in a few words.");
+                    text += "pub(crate) fn words(code: phx_err) -> &'static std::ffi::CStr {\n";
+                    text += &format!("match code {{\n{words}_ => c\"unknown error\",\n}}\n}}\n");
                 }
             }
             Item::Struct(name, docs, fields) => {
@@ -137,11 +146,31 @@ fn collective(function: &Function, operation: &str) -> String {
     )
 }
 
+/// What a body gets: buffers of a length that the function is told with it and the type.
+fn gathered(function: &Function) -> String {
+    let length_of = |it: &Parameter| match &it.length {
+        Some(Length::Of(n)) if it.is_buffer() && function.has("ty") => Some(n.clone()),
+        _ => None,
+    };
+    let lengths: Vec<String> = function.parameters.iter().filter_map(length_of).collect();
+    let one = |it: &Parameter| match length_of(it) {
+        Some(n) => format!("Elements::new({}, {n}, ty), ", it.name),
+        None if lengths.contains(&it.name) || it.name == "ty" && !lengths.is_empty() => {
+            String::new()
+        }
+        None => format!("{}, ", it.name),
+    };
+    function.parameters.iter().skip(1).map(one).collect()
+}
+
 /// The expression that does what the function is for.
 fn body(function: &Function) -> String {
     let Function { name, module, parameters, .. } = function;
     let from = format!("From {{ function: \"phx_{name}\", file, line }}");
-    let rest = given(parameters.get(1..).unwrap_or(&[]));
+    let rest = match function.kind {
+        Kind::Call | Kind::Start => gathered(function),
+        Kind::Entry | Kind::Plain => given(parameters.get(1..).unwrap_or(&[])),
+    };
     match (function.kind, function.handle()) {
         (Kind::Plain, _) if function.returns == "phx_err" => {
             format!("code_of(crate::{module}::{name}({}))", given(parameters))
@@ -193,7 +222,7 @@ fn quick(function: &Function) -> String {
     );
     let at = "(file, line)";
     let own = given(&function.parameters);
-    let odd = format!("|| checked_{name}({arguments})");
+    let odd = format!("move || checked_{name}({arguments})");
     if !function.has("ty") {
         return text + &exported(function, &format!("quick::{name}({own}{at}, {odd})"));
     }

@@ -154,46 +154,37 @@ impl Function {
         self.parameters.iter().any(|it| it.name == name)
     }
 
-    /// The macros that call it: their names, and what each passes for the parameters: this, or,
-    /// if there is none, its own.
-    pub(crate) fn macros(&self) -> Vec<(String, Vec<(String, Option<Given>)>)> {
-        let one = |name: String, is_set_up: Given, without: &str| {
-            let given = self.all().into_iter().map(|it| match it.name.as_str() {
-                "persistent" => (it.name, Some(is_set_up)),
-                "n" if without == "n" => (it.name, Some(Given::NoElements)),
-                "counts" if it.is_optional && without != "n" => (it.name, Some(Given::Null)),
-                "ty" => ("type".into(), None),
-                _ => (it.name, None),
-            });
-            let given = given.filter(|(name, _)| name != "file" && name != "line");
-            (format!("phx_{name}"), given.collect())
-        };
-        match self.kind {
-            Kind::Plain => Vec::new(),
-            Kind::Call | Kind::Entry => vec![one(self.name.clone(), Given::Null, "")],
-            Kind::Start => {
-                let is_varied = self.parameters.iter().any(|it| it.is_optional);
-                let mut all = Vec::new();
-                for (v, without) in [("", ""), ("v", "n")].into_iter().take(1 + is_varied as usize)
-                {
-                    let name = format!("{}{v}", self.name);
-                    all.push(one(name.clone(), Given::Started, without));
-                    all.push(one(name.replacen("start", "persistent", 1), Given::SetUp, without));
-                }
-                all
+    /// The macros that call it: their names, and of each parameter the name, and what C and Fortran
+    /// pass for it by themselves, if they do.
+    pub(crate) fn macros(&self) -> Vec<Macro> {
+        let is_varied = self.parameters.iter().any(|it| it.is_optional);
+        let mut all = Vec::new();
+        let ways = [("start", ["0", "0_c_int"]), ("persistent", ["1", "1_c_int"])];
+        for (v, (way, number)) in [("", ways[0]), ("", ways[1]), ("v", ways[0]), ("v", ways[1])] {
+            let given = |it: Parameter| match it.name.as_str() {
+                "persistent" => Some((it.name, Some(number))),
+                "n" if v == "v" => Some((it.name, Some(["0", "0_c_size_t"]))),
+                "counts" if is_varied && v != "v" => Some((it.name, Some(["NULL", "c_null_ptr"]))),
+                "ty" => Some(("type".into(), None)),
+                "file" | "line" => None,
+                _ => Some((it.name, None)),
+            };
+            let is_one = match self.kind {
+                Kind::Plain => false,
+                Kind::Start => is_varied || v != "v",
+                _ => all.is_empty(),
+            };
+            if is_one {
+                let name = format!("phx_{}{v}", self.name.replacen("start", way, 1));
+                all.push((name, self.all().into_iter().filter_map(given).collect()));
             }
         }
+        all
     }
 }
 
-/// What a macro passes by itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Given {
-    Started,
-    SetUp,
-    NoElements,
-    Null,
-}
+/// A macro's name and parameters, as [`Function::macros`] says.
+pub(crate) type Macro = (String, Vec<(String, Option<[&'static str; 2]>)>);
 
 pub(crate) enum Item {
     Group(String),
@@ -201,8 +192,8 @@ pub(crate) enum Item {
     Handle(String, String),
     /// Its name, C's type, and what it is.
     Number(String, String, String),
-    /// Their type, and of each the name, the value, and what it is.
-    Constants(String, Vec<(String, String, String)>),
+    /// Their type, and of each the name, the value, the word for it, and what it is.
+    Constants(String, Vec<[String; 4]>),
     /// Its name, what it is, and the fields.
     Struct(String, String, Vec<(Parameter, String)>),
     Callback(Function),
@@ -279,7 +270,8 @@ fn item(head: &str, below: &[String]) -> Item {
             let one = |line: &String| {
                 let (name, rest) = split(line, " = ");
                 let (value, docs) = split(&rest, ": ");
-                (name, value, docs)
+                let (value, word) = value.split_once(" \"").unwrap_or((&value, ""));
+                [name, value.to_owned(), word.trim_end_matches('"').to_owned(), docs]
             };
             Item::Constants(rest, below.iter().map(one).collect())
         }

@@ -268,36 +268,6 @@ public:
         detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
                                         at.file, at.line));
     }
-    /// All ranks' elements, in rank order; `each` gets how many came from each rank.
-    template <class T>
-    std::vector<T> all_gather_vec(span<const T> mine, std::vector<std::size_t> &each,
-                                  here at = here()) {
-        void *all = nullptr;
-        each.resize(static_cast<std::size_t>(size()));
-        detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
-                                            each.data(), at.file, at.line));
-        return detail::taken<T>(all, counts(each).sum());
-    }
-    /// On the root all ranks' elements, and how many came from each; elsewhere nothing.
-    template <class T>
-    std::vector<T> gather_vec(span<const T> mine, int root, std::vector<std::size_t> &each,
-                              here at = here()) {
-        void *all = nullptr;
-        each.assign(static_cast<std::size_t>(size()), 0);
-        detail::check(phx_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), root, &all,
-                                        each.data(), at.file, at.line));
-        return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
-    }
-    template <class T>
-    std::vector<T> all_to_all_vec(span<const T> out, counts to, std::vector<std::size_t> &each,
-                                  here at = here()) {
-        void *all = nullptr;
-        detail::sums("all_to_all_vec", to, size(), out.size());
-        each.resize(static_cast<std::size_t>(size()));
-        detail::check(phx_all_to_all_vec_at(comm_, out.data(), to.data(), type_of<T>(), &all,
-                                            each.data(), at.file, at.line));
-        return detail::taken<T>(all, counts(each).sum());
-    }
     void choose(const char *name, here at = here()) {
         detail::check(phx_choose_at(comm_, name, 0, nullptr, at.file, at.line));
     }

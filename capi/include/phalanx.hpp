@@ -366,19 +366,18 @@ public:
     /// The sum of a vector of which this rank has `n` elements, from number `first` on: the same
     /// bits however many ranks there are.
     double fixed_sum(span<const double> x, std::size_t first, here at = here()) {
-        double result = 0;
-        detail::check(phx_fixed_sum_at(comm_, x.data(), x.size(), first, &result, at.file,
-                                       at.line));
-        return result;
+        double  sum = 0;
+        detail::check(phx_fixed_sum_at(comm_, x.data(), x.size(), first, &sum, at.file, at.line));
+        return sum;
     }
     /// The dot product of two vectors, as `phx_fixed_sum_at`.
     double fixed_dot(span<const double> x, span<const double> y, std::size_t first,
                      here at = here()) {
-        double result = 0;
+        double  dot = 0;
         detail::size("fixed_dot", y.size(), x.size());
-        detail::check(phx_fixed_dot_at(comm_, x.data(), y.data(), x.size(), first, &result, at.file,
+        detail::check(phx_fixed_dot_at(comm_, x.data(), y.data(), x.size(), first, &dot, at.file,
                                        at.line));
-        return result;
+        return dot;
     }
     /// Sends `n` elements to rank `to`, which receives as many of the same type by `phx_recv`.
     template <class T> void send(span<const T> buf, int to, here at = here()) {
@@ -405,7 +404,7 @@ public:
     /// Receives a message of at most `n` elements by source (or `PHX_ANY_SOURCE`) and tag (or
     /// `PHX_ANY_TAG`).
     template <class T> phx_status recv_tagged(span<T> buf, int source, int tag, here at = here()) {
-        phx_status status = {};
+        phx_status  status = {};
         detail::check(phx_recv_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), source, tag,
                                          &status, at.file, at.line));
         return status;
@@ -413,7 +412,7 @@ public:
     /// Waits until there is a message of this source and tag, and says what it is, without
     /// receiving it.
     phx_status probe(int source, int tag, here at = here()) {
-        phx_status status = {};
+        phx_status  status = {};
         detail::check(phx_probe_at(comm_, source, tag, &status, at.file, at.line));
         return status;
     }
@@ -429,6 +428,37 @@ public:
         phx_comm *part = nullptr;
         detail::check(phx_split_level_at(comm_, level, &part, at.file, at.line));
         return adopt(part);
+    }
+    /// Collects all ranks' elements, of any lengths, in rank order.
+    template <class T>
+    std::vector<T> all_gather_vec(span<const T> mine, std::vector<std::size_t> &each,
+                                  here at = here()) {
+        void *all = nullptr;
+        each.assign(static_cast<std::size_t>(size()), 0);
+        detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
+                                            each.data(), at.file, at.line));
+        return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
+    }
+    /// Collects all ranks' elements, of any lengths, in rank order on `root`.
+    template <class T>
+    std::vector<T> gather_vec(span<const T> mine, int root, std::vector<std::size_t> &each,
+                              here at = here()) {
+        void *all = nullptr;
+        each.assign(static_cast<std::size_t>(size()), 0);
+        detail::check(phx_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), root, &all,
+                                        each.data(), at.file, at.line));
+        return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
+    }
+    /// Sends `counts[r]` elements to each rank r, and collects what all send to this one.
+    template <class T>
+    std::vector<T> all_to_all_vec(span<const T> send, counts each,
+                                  std::vector<std::size_t> &received, here at = here()) {
+        void *all = nullptr;
+        detail::sums("all_to_all_vec", each, size(), send.size());
+        received.assign(static_cast<std::size_t>(size()), 0);
+        detail::check(phx_all_to_all_vec_at(comm_, send.data(), each.data(), type_of<T>(), &all,
+                                            received.data(), at.file, at.line));
+        return detail::taken<T>(all, all == nullptr ? 0 : counts(received).sum());
     }
     /// Chooses the order in which later reductions of the communicator combine: `PHX_ORDER_ANY` or
     /// `PHX_ORDER_FIXED`.
@@ -461,36 +491,6 @@ public:
         detail::blocks("all_to_all_in_place", all.size(), block, size());
         detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
                                         at.file, at.line));
-    }
-    /// All ranks' elements, in rank order; `each` gets how many came from each rank.
-    template <class T>
-    std::vector<T> all_gather_vec(span<const T> mine, std::vector<std::size_t> &each,
-                                  here at = here()) {
-        void *all = nullptr;
-        each.resize(static_cast<std::size_t>(size()));
-        detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
-                                            each.data(), at.file, at.line));
-        return detail::taken<T>(all, counts(each).sum());
-    }
-    /// On the root all ranks' elements, and how many came from each; elsewhere nothing.
-    template <class T>
-    std::vector<T> gather_vec(span<const T> mine, int root, std::vector<std::size_t> &each,
-                              here at = here()) {
-        void *all = nullptr;
-        each.assign(static_cast<std::size_t>(size()), 0);
-        detail::check(phx_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), root, &all,
-                                        each.data(), at.file, at.line));
-        return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
-    }
-    template <class T>
-    std::vector<T> all_to_all_vec(span<const T> out, counts to, std::vector<std::size_t> &each,
-                                  here at = here()) {
-        void *all = nullptr;
-        detail::sums("all_to_all_vec", to, size(), out.size());
-        each.resize(static_cast<std::size_t>(size()));
-        detail::check(phx_all_to_all_vec_at(comm_, out.data(), to.data(), type_of<T>(), &all,
-                                            each.data(), at.file, at.line));
-        return detail::taken<T>(all, counts(each).sum());
     }
     void choose(const char *name, here at = here()) {
         detail::check(phx_choose_at(comm_, name, 0, nullptr, at.file, at.line));
@@ -747,7 +747,7 @@ public:
     }
     /// Waits until a started call is complete.
     phx_status wait(phx_request request, here at = here()) {
-        phx_status status = {};
+        phx_status  status = {};
         detail::check(phx_wait_at(scope_, request, &status, at.file, at.line));
         return status;
     }

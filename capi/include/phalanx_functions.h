@@ -1032,7 +1032,7 @@ phx_err phx_window_free(phx_window *window);
 /* Lengths that others know */
 
 /*
- * Collects all ranks' elements, of any lengths, in rank order: `all` is freed by `phx_free`,
+ * Collects all ranks' elements, of any lengths, in rank order. `all` is freed by `phx_free`;
  * `counts[r]` is the number of rank r's.
  *
  * Safety: `mine` has `n` elements of `ty`; `all` is null or valid; `counts` is null or has room for
@@ -1042,8 +1042,8 @@ phx_err phx_all_gather_vec_at(phx_comm *comm, const void *mine, size_t n, phx_ty
                               size_t *counts, const char *file, int line);
 
 /*
- * Collects all ranks' elements, of any lengths, in rank order on `root`: `all` is freed by
- * `phx_free`, `counts[r]` is the number of rank r's. Elsewhere `all` is null afterwards.
+ * Collects all ranks' elements, of any lengths, in rank order on `root`. `all` is freed by
+ * `phx_free`; `counts[r]` is the number of rank r's. Elsewhere `all` is null afterwards.
  *
  * Safety: As `phx_all_gather_vec_at`.
  */
@@ -1051,8 +1051,8 @@ phx_err phx_gather_vec_at(phx_comm *comm, const void *mine, size_t n, phx_type t
                           void **all, size_t *counts, const char *file, int line);
 
 /*
- * Sends `counts[r]` elements to each rank r, and collects what all send to this one: `all` is freed
- * by `phx_free`, `received[r]` is the number of rank r's.
+ * Sends `counts[r]` elements to each rank r, and collects what all send to this one. `all` is freed
+ * by `phx_free`; `received[r]` is the number of rank r's.
  *
  * Safety: `counts` has one for each rank, and `send` as many elements of `ty` as they sum to; else
  * as `phx_all_gather_vec_at`.
@@ -1061,7 +1061,7 @@ phx_err phx_all_to_all_vec_at(phx_comm *comm, const void *send, const size_t *co
                               void **all, size_t *received, const char *file, int line);
 
 /*
- * Receives a tagged message of any length: `data` is freed by `phx_free`, `status` has the number
+ * Receives a tagged message of any length. `data` is freed by `phx_free`; `status` has the number
  * of its elements.
  *
  * Safety: `data` is null or valid, `status` is null or valid.

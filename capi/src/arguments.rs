@@ -7,23 +7,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::MAX);
 
 /// A rank's number, of a C integer.
-#[inline(always)]
 pub(crate) fn rank_number(what: &str, rank: c_int) -> Result<usize, String> {
-    match usize::try_from(rank) {
-        Ok(rank) => Ok(rank),
-        Err(_) => Err(no_rank(what, rank)),
-    }
+    usize::try_from(rank).map_err(|_| format!("{what} {rank} is no rank"))
 }
 
 /// The distance of a shift, of a C integer, around a circle of so many ranks.
 pub(crate) fn distance(by: c_int, ranks: usize) -> usize {
     (by as isize).rem_euclid(ranks as isize) as usize
-}
-
-#[cold]
-#[inline(never)]
-fn no_rank(what: &str, rank: c_int) -> String {
-    format!("{what} {rank} is no rank")
 }
 
 /// The text at `text`, or nothing for null.

@@ -14,17 +14,20 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
+/// What is freed with a rank's first communicator, and how: parts that were split off, plans and
+/// windows.
+type Children = Vec<(u64, fn(u64))>;
+
 /// What the communicators of a rank have in common, in a run.
 #[derive(Default)]
 pub(crate) struct Rank {
     /// The handle of the first of them.
     first: AtomicU64,
-    /// What is freed with the first, and how: communicators that were split off, plans and windows.
-    children: std::sync::Mutex<Vec<(u64, fn(u64))>>,
+    children: std::sync::Mutex<Children>,
 }
 
 impl Rank {
-    fn children(&self) -> std::sync::MutexGuard<'_, Vec<(u64, fn(u64))>> {
+    fn children(&self) -> std::sync::MutexGuard<'_, Children> {
         self.children.lock().unwrap_or_else(|e| e.into_inner())
     }
 
@@ -36,42 +39,33 @@ impl Rank {
     }
 }
 
-/// Lines of the program that call from here, so that each is looked up once.
-const LINES: usize = 16;
-
+/// Lines of the program that call from here, so that each is looked up once: the file, the line,
+/// and what else tells one from another.
 #[derive(Clone, Copy)]
-struct KnownLine {
-    file: *const c_char,
-    line: c_int,
-    /// Null for none.
-    function: *const u8,
-    call: &'static ForeignCall,
-}
+struct Lines<K, V, const N: usize>([(*const c_char, c_int, K, V); N]);
 
-impl KnownLine {
-    const NONE: KnownLine = KnownLine {
-        file: std::ptr::null(),
-        line: 0,
-        function: std::ptr::null(),
-        call: &ForeignCall { function: "", file: "", line: 0 },
-    };
-}
-
-/// Lines that call one of the functions that solvers call all the time. Each has its own, so that
-/// only the line is compared.
-const QUICK_LINES: usize = 8;
-
-#[derive(Clone, Copy)]
-struct QuickLine {
-    file: *const c_char,
-    line: c_int,
-    at: &'static Location<'static>,
-}
-
-impl QuickLine {
+impl<K: Copy + PartialEq, V: Copy, const N: usize> Lines<K, V, N> {
     /// Of no file that there is, and no line.
-    const NONE: QuickLine =
-        QuickLine { file: std::ptr::dangling(), line: c_int::MIN, at: Location::caller() };
+    const fn new(key: K, value: V) -> Self {
+        Lines([(std::ptr::dangling(), c_int::MIN, key, value); N])
+    }
+
+    #[inline(always)]
+    fn find(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
+        let known = &self.0[line as usize % N];
+        if known.1 == line && known.0 == file && known.2 == key {
+            return known.3;
+        }
+        self.keep((file, line, key), new)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
+        let known = &mut self.0[line as usize % N];
+        *known = (file, line, key, new());
+        known.3
+    }
 }
 
 /// A function that solvers call all the time, on few bytes.
@@ -101,8 +95,10 @@ type Hold = Option<Box<Comm>>;
 struct State {
     /// Of `hold`.
     comm: *mut Comm,
-    lines: [KnownLine; LINES],
-    quick: [[QuickLine; QUICK_LINES]; 4],
+    /// By the address of the function's name.
+    lines: Lines<*const u8, &'static ForeignCall, 16>,
+    /// Each function has its own, so that only the line is compared.
+    quick: [Lines<(), &'static Location<'static>, 8>; 4],
     rank: Arc<Rank>,
     hold: Hold,
 }
@@ -176,8 +172,8 @@ fn make(
     unsafe {
         *seat.state.get() = Some(State {
             comm,
-            lines: [KnownLine::NONE; LINES],
-            quick: [[QuickLine::NONE; QUICK_LINES]; 4],
+            lines: Lines::new(std::ptr::null(), &ForeignCall { function: "", file: "", line: 0 }),
+            quick: [Lines::new((), Location::caller()); 4],
             rank,
             hold,
         })
@@ -308,83 +304,6 @@ fn other_thread() -> phx_err {
     fail(PHX_ERR_THREAD, what)
 }
 
-impl State {
-    /// The call of `function` in this line.
-    ///
-    /// # Safety
-    /// `file` is null or a string.
-    #[inline(always)]
-    unsafe fn line(
-        &mut self,
-        function: &'static str,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static ForeignCall {
-        let at = line as usize % LINES;
-        let known = &self.lines[at];
-        if known.line == line && known.file == file && known.function == function.as_ptr() {
-            return known.call;
-        }
-        // SAFETY: passed on.
-        unsafe { self.other_line(at, function, file, line) }
-    }
-
-    /// # Safety
-    /// As [`line`](State::line).
-    #[cold]
-    #[inline(never)]
-    unsafe fn other_line(
-        &mut self,
-        at: usize,
-        function: &'static str,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static ForeignCall {
-        // SAFETY: passed on.
-        let call = unsafe { line_of(function, file, line) };
-        self.lines[at] = KnownLine { file, line, function: function.as_ptr(), call };
-        call
-    }
-}
-
-impl State {
-    /// Where `function` is called, in this line.
-    ///
-    /// # Safety
-    /// `file` is null or a string.
-    #[inline(always)]
-    unsafe fn location(
-        &mut self,
-        function: Quick,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static Location<'static> {
-        let known = self.quick[function as usize][line as usize % QUICK_LINES];
-        if known.line == line && known.file == file {
-            return known.at;
-        }
-        // SAFETY: passed on.
-        unsafe { self.other_location(function, file, line) }
-    }
-
-    /// # Safety
-    /// As [`location`](State::location).
-    #[cold]
-    #[inline(never)]
-    unsafe fn other_location(
-        &mut self,
-        function: Quick,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static Location<'static> {
-        // SAFETY: passed on.
-        let at = unsafe { line_of(function.function(), file, line) }.location();
-        let known = &mut self.quick[function as usize][line as usize % QUICK_LINES];
-        *known = QuickLine { file, line, at };
-        at
-    }
-}
-
 /// The call of `function` in this line.
 ///
 /// # Safety
@@ -427,8 +346,10 @@ pub(crate) unsafe fn call(
     };
     // SAFETY: of this thread's, which has it open.
     let state = unsafe { seat.state() };
+    let From { function, file, line } = from;
     // SAFETY: passed on.
-    let line = unsafe { state.line(from.function, from.file, from.line) };
+    let new = || unsafe { line_of(function, file, line) };
+    let line = state.lines.find((file, line, function.as_ptr()), new);
     let comm = state.comm;
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
@@ -504,7 +425,8 @@ pub(crate) unsafe fn quick_call(
         return odd();
     }
     // SAFETY: passed on.
-    let at = unsafe { state.location(function, file, line) };
+    let new = move || unsafe { line_of(function.function(), file, line) }.location();
+    let at = state.quick[function as usize].find((file, line, ()), new);
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {

@@ -5,7 +5,7 @@ use crate::collective::{counts_of, sum};
 use crate::error::{Answer, fail};
 use crate::message::{sender, tag_of, tell};
 use crate::names::*;
-use crate::types::{Type, with_type};
+use crate::types::{Elements, Type, with_type};
 use phalanx::Comm;
 use phalanx::engine::Lock;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ impl Places {
     /// # Safety
     /// As [`check`](Places::check), which has said yes.
     unsafe fn fill<T: Send + 'static>(self, ty: Type, (all, counts): (Vec<T>, Vec<usize>)) {
-        let size = if ty.is_bytes() { ty.size } else { 1 };
+        let size = ty.parts();
         // SAFETY: by the contract.
         unsafe {
             *self.all = give(all);
@@ -78,29 +78,24 @@ impl Places {
 
 pub(crate) unsafe fn all_gather_vec(
     comm: &mut Comm,
-    mine: *const c_void,
-    n: usize,
-    ty: Type,
+    mine: Elements,
     all: *mut *mut c_void,
     counts: *mut usize,
 ) -> Result<(), String> {
     let places = Places { all, counts };
     // SAFETY: by the contract.
     unsafe {
-        let n = ty.count(n)?;
         places.check()?;
-        with_type!(ty, T => {
-            places.fill(ty, comm.all_gather_vec(input::<T>("the input", mine, n)?));
+        with_type!(mine.ty, T => {
+            places.fill(mine.ty, comm.all_gather_vec(mine.input::<T>("the input")?));
         });
-        Ok(())
     }
+    Ok(())
 }
 
 pub(crate) unsafe fn gather_vec(
     comm: &mut Comm,
-    mine: *const c_void,
-    n: usize,
-    ty: Type,
+    mine: Elements,
     root: usize,
     all: *mut *mut c_void,
     counts: *mut usize,
@@ -108,14 +103,13 @@ pub(crate) unsafe fn gather_vec(
     let places = Places { all, counts };
     // SAFETY: by the contract.
     unsafe {
-        let n = ty.count(n)?;
         places.check()?;
-        with_type!(ty, T => {
-            let collected = comm.gather_vec(input::<T>("the input", mine, n)?, root);
-            places.fill(ty, collected.unwrap_or_default());
+        with_type!(mine.ty, T => {
+            let collected = comm.gather_vec(mine.input::<T>("the input")?, root);
+            places.fill(mine.ty, collected.unwrap_or_default());
         });
-        Ok(())
     }
+    Ok(())
 }
 
 pub(crate) unsafe fn all_to_all_vec(

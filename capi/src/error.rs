@@ -5,29 +5,6 @@ use phalanx::Error;
 use std::cell::RefCell;
 use std::ffi::c_char;
 
-/// The code in words, with a zero at the end.
-fn words(code: phx_err) -> &'static str {
-    match code {
-        PHX_OK => "success\0",
-        PHX_ERR_ARGUMENT => "wrong argument\0",
-        PHX_ERR_HANDLE => "no such handle\0",
-        PHX_ERR_THREAD => "communicator of another thread\0",
-        PHX_ERR_BUSY => "in use already\0",
-        PHX_ERR_DEAD => "the run has ended\0",
-        PHX_ERR_MISMATCH => "ranks disagree\0",
-        PHX_ERR_LEFT => "a rank has returned\0",
-        PHX_ERR_DEADLOCK => "deadlock\0",
-        PHX_ERR_DEADLINE => "deadline\0",
-        PHX_ERR_UNRECEIVED => "a message was never received\0",
-        PHX_ERR_PANIC => "a rank has panicked\0",
-        PHX_ERR_CANCELLED => "cancelled\0",
-        PHX_ERR_RANKS => "impossible number of ranks\0",
-        PHX_ERR_SYSTEM => "the system refuses\0",
-        PHX_ERR_OTHER => "error\0",
-        _ => "unknown error\0",
-    }
-}
-
 /// The code of an error of the library's.
 pub(crate) fn code(error: &Error) -> phx_err {
     match error {
@@ -115,5 +92,5 @@ pub(crate) fn version() -> *const c_char {
 }
 
 pub(crate) fn error_name(code: phx_err) -> *const c_char {
-    words(code).as_ptr().cast()
+    words(code).as_ptr()
 }

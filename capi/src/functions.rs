@@ -8,7 +8,7 @@ use crate::collective::{Asked, Lengths, quick};
 use crate::error::code_of;
 use crate::names::*;
 use crate::requests::{launch, within};
-use crate::types::Type;
+use crate::types::{Elements, Type};
 use phalanx::Element;
 use phalanx::engine::Operation;
 use phalanx::op::{self, Operator};

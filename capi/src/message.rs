@@ -1,65 +1,42 @@
 //! Messages between two ranks: in order, or by source and tag.
 
-use crate::arguments::{apart, input, output, rank_number};
+use crate::arguments::{apart, rank_number};
 use crate::names::*;
-use crate::types::{Type, with_type};
+use crate::types::{Elements, Type, with_type};
 use phalanx::{Comm, Source, Status, Tag};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
-pub(crate) unsafe fn send(
-    comm: &mut Comm,
-    buf: *const c_void,
-    n: usize,
-    ty: Type,
-    to: c_int,
-) -> Result<(), String> {
+pub(crate) unsafe fn send(comm: &mut Comm, buf: Elements, to: c_int) -> Result<(), String> {
+    let to = rank_number("rank", to)?;
     // SAFETY: by the contract.
-    unsafe {
-        let to = rank_number("rank", to)?;
-        let n = ty.count(n)?;
-        with_type!(ty, T => comm.send(input::<T>("the buffer", buf, n)?, to));
-        Ok(())
-    }
+    with_type!(buf.ty, T => comm.send(unsafe { buf.input::<T>("the buffer")? }, to));
+    Ok(())
 }
 
-pub(crate) unsafe fn recv(
-    comm: &mut Comm,
-    buf: *mut c_void,
-    n: usize,
-    ty: Type,
-    source: c_int,
-) -> Result<(), String> {
+pub(crate) unsafe fn recv(comm: &mut Comm, buf: Elements, source: c_int) -> Result<(), String> {
+    let source = rank_number("rank", source)?;
     // SAFETY: by the contract.
-    unsafe {
-        let source = rank_number("rank", source)?;
-        let n = ty.count(n)?;
-        with_type!(ty, T => comm.recv(output::<T>("the buffer", buf, n)?, source));
-        Ok(())
-    }
+    with_type!(buf.ty, T => comm.recv(unsafe { buf.output::<T>("the buffer")? }, source));
+    Ok(())
 }
 
 pub(crate) unsafe fn exchange(
     comm: &mut Comm,
-    send: *const c_void,
-    sent: usize,
+    send: Elements,
     to: c_int,
-    recv: *mut c_void,
-    received: usize,
+    recv: Elements,
     source: c_int,
-    ty: Type,
 ) -> Result<(), String> {
-    // SAFETY: by the contract.
-    unsafe {
-        let (to, source) = (rank_number("rank", to)?, rank_number("rank", source)?);
-        let (sent, received) = (ty.count(sent)?, ty.count(received)?);
-        with_type!(ty, T => {
-            let send = input::<T>("what is sent", send, sent)?;
-            let room = received * size_of::<T>();
-            apart((send.as_ptr().cast(), size_of_val(send)), (recv, room))?;
-            comm.exchange(send, to, output::<T>("the other buffer", recv, received)?, source);
-        });
-        Ok(())
-    }
+    let (to, source) = (rank_number("rank", to)?, rank_number("rank", source)?);
+    let room = recv.ty.count(recv.n)? * (recv.ty.size / recv.ty.parts());
+    with_type!(send.ty, T => {
+        // SAFETY: by the contract.
+        let send = unsafe { send.input::<T>("what is sent")? };
+        apart((send.as_ptr().cast(), size_of_val(send)), (recv.at, room))?;
+        // SAFETY: by the contract.
+        comm.exchange(send, to, unsafe { recv.output::<T>("the other buffer")? }, source);
+    });
+    Ok(())
 }
 
 pub(crate) fn sender(source: c_int) -> Result<Source, String> {
@@ -83,7 +60,7 @@ pub(crate) fn given_tag(tag: c_int) -> Result<u32, String> {
 /// # Safety
 /// `status` is null, or has room for one.
 pub(crate) unsafe fn tell(status: *mut phx_status, it: Status, ty: Option<Type>) {
-    let size = ty.filter(|ty| ty.is_bytes()).map_or(1, |ty| ty.size);
+    let size = ty.map_or(1, Type::parts);
     let (source, tag) = (it.source as c_int, it.tag as c_int);
     if !status.is_null() {
         // SAFETY: by the contract.
@@ -93,40 +70,32 @@ pub(crate) unsafe fn tell(status: *mut phx_status, it: Status, ty: Option<Type>)
 
 pub(crate) unsafe fn send_tagged(
     comm: &mut Comm,
-    buf: *const c_void,
-    n: usize,
-    ty: Type,
+    buf: Elements,
     to: c_int,
     tag: c_int,
 ) -> Result<(), String> {
+    let (to, tag) = (rank_number("rank", to)?, given_tag(tag)?);
     // SAFETY: by the contract.
-    unsafe {
-        let (to, tag) = (rank_number("rank", to)?, given_tag(tag)?);
-        let n = ty.count(n)?;
-        with_type!(ty, T => comm.send_tagged(input::<T>("the buffer", buf, n)?, to, tag));
-        Ok(())
-    }
+    with_type!(buf.ty, T => comm.send_tagged(unsafe { buf.input::<T>("the buffer")? }, to, tag));
+    Ok(())
 }
 
 pub(crate) unsafe fn recv_tagged(
     comm: &mut Comm,
-    buf: *mut c_void,
-    n: usize,
-    ty: Type,
+    buf: Elements,
     source: c_int,
     tag: c_int,
     status: *mut phx_status,
 ) -> Result<(), String> {
+    let (source, tag) = (sender(source)?, tag_of(tag)?);
     // SAFETY: by the contract.
     unsafe {
-        let (source, tag) = (sender(source)?, tag_of(tag)?);
-        let n = ty.count(n)?;
-        let it = with_type!(ty, T => {
-            comm.recv_tagged(output::<T>("the buffer", buf, n)?, source, tag)
+        let it = with_type!(buf.ty, T => {
+            comm.recv_tagged(buf.output::<T>("the buffer")?, source, tag)
         });
-        tell(status, it, Some(ty));
-        Ok(())
+        tell(status, it, Some(buf.ty));
     }
+    Ok(())
 }
 
 pub(crate) unsafe fn probe(

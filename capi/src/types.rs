@@ -1,13 +1,12 @@
 //! Element types and operators, which C chooses when the program runs.
 
-use crate::arguments::text;
+use crate::arguments::{input, output, text};
 use crate::error::{Answer, fail};
 use crate::handle::Table;
 use crate::names::*;
 use num_complex::Complex;
 use phalanx::engine::{
-    Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory, UserElement,
-    UserOperator,
+    Lock, MemoryCall, MemoryCut, PreparedCall, ReductionCut, UserElement, UserOperator,
 };
 use phalanx::op::{self, Operator};
 use phalanx::{Comm, engine};
@@ -51,61 +50,69 @@ pub(crate) struct Type {
 }
 
 impl Type {
-    #[inline(always)]
     pub(crate) fn of(ty: phx_type) -> Result<Type, String> {
         // By kind; 0 for those that have no type of their own.
         const KNOWN: [phx_type; 16] = [
             0, PHX_I8, PHX_I16, PHX_I32, PHX_I64, PHX_U8, PHX_U16, PHX_U32, PHX_U64, PHX_F32,
             PHX_F64, PHX_C32, PHX_C64, PHX_F64_AT, PHX_I64_AT, 0,
         ];
-        if KNOWN[ty as usize % 16] == ty && ty != 0 {
-            return Ok(Type { kind: ty as u8, size: (ty >> 8) as usize });
+        let it = Type { kind: ty as u8, size: (ty >> 8) as usize };
+        let is_known = KNOWN[ty as usize % 16] == ty && ty != 0;
+        if is_known || it.is_bytes() && it.size > 0 && it.size < 1 << 48 {
+            return Ok(it);
         }
-        Type::of_bytes(ty)
-    }
-
-    #[inline(never)]
-    fn of_bytes(ty: phx_type) -> Result<Type, String> {
-        let (kind, size) = (ty as u8, (ty >> 8) as usize);
-        let is_one = u64::from(kind) == PHX_KIND_BYTES && size > 0 && size < 1 << 48;
-        if is_one { Ok(Type { kind, size }) } else { Err(unknown_type(ty)) }
+        Err(format!("{ty:#x} is no element type (PHX_F64, PHX_BYTES(n) and others)"))
     }
 
     /// Whether it is some bytes, of any meaning.
-    #[inline(always)]
     pub(crate) fn is_bytes(self) -> bool {
-        self.kind as u64 == PHX_KIND_BYTES
+        u64::from(self.kind) == PHX_KIND_BYTES
+    }
+
+    /// How many Rust elements one of C's is.
+    pub(crate) fn parts(self) -> usize {
+        if self.is_bytes() { self.size } else { 1 }
     }
 
     /// How many Rust elements `n` elements are.
-    #[inline(always)]
     pub(crate) fn count(self, n: usize) -> Result<usize, String> {
-        // Of the greatest, but for bytes.
-        if n <= isize::MAX as usize / 16 && !self.is_bytes() {
-            return Ok(n);
-        }
-        self.count_long(n)
-    }
-
-    #[inline(never)]
-    fn count_long(self, n: usize) -> Result<usize, String> {
-        let bytes = n.checked_mul(self.size).filter(|&bytes| bytes <= isize::MAX as usize);
-        match bytes {
-            Some(bytes) if self.is_bytes() => Ok(bytes),
-            Some(_) => Ok(n),
-            None => Err(too_many(n, self.size)),
+        match n.checked_mul(self.size) {
+            Some(bytes) if bytes <= isize::MAX as usize => Ok(n * self.parts()),
+            _ => Err(format!("{n} elements of {} bytes are more than memory can hold", self.size)),
         }
     }
 }
 
-#[cold]
-fn unknown_type(ty: phx_type) -> String {
-    format!("{ty:#x} is no element type (PHX_F64, PHX_BYTES(n) and others)")
+/// A buffer as C hands it over, of `n` elements: not looked at yet.
+#[derive(Clone, Copy)]
+pub(crate) struct Elements {
+    pub(crate) at: *mut c_void,
+    pub(crate) n: usize,
+    pub(crate) ty: Type,
 }
 
-#[cold]
-fn too_many(n: usize, size: usize) -> String {
-    format!("{n} elements of {size} bytes are more than memory can hold")
+impl Elements {
+    pub(crate) fn new(at: *const c_void, n: usize, ty: Type) -> Self {
+        Elements { at: at.cast_mut(), n, ty }
+    }
+
+    /// The elements, to be read.
+    ///
+    /// # Safety
+    /// As [`input`]; `T` is the type's.
+    pub(crate) unsafe fn input<'a, T>(self, what: &str) -> Result<&'a [T], String> {
+        // SAFETY: passed on.
+        unsafe { input(what, self.at, self.ty.count(self.n)?) }
+    }
+
+    /// The elements, to be written.
+    ///
+    /// # Safety
+    /// As [`output`]; `T` is the type's.
+    pub(crate) unsafe fn output<'a, T>(self, what: &str) -> Result<&'a mut [T], String> {
+        // SAFETY: passed on.
+        unsafe { output(what, self.at, self.ty.count(self.n)?) }
+    }
 }
 
 /// Runs `$body` with `$T` as the Rust type of `$ty`.
@@ -130,37 +137,43 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// A reduction that is still to be done, without its type.
-pub(crate) struct Reduction<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) cut: ReductionCut<'a>,
-    pub(crate) root: usize,
-    pub(crate) memory: ReductionMemory,
+/// Combines elements of `ty`.
+///
+/// # Safety
+/// The memory is of such elements, as [`engine::reduce`] says.
+pub(crate) unsafe fn reduce(
+    comm: &mut Comm,
+    call: &MemoryCall,
+    ty: Type,
+    op: phx_op,
+) -> Result<(), String> {
+    if op > u64::from(u32::MAX) {
+        let (user, cut) = (user_operator(op)?.0, cut_of(call));
+        let MemoryCall { operation, parameter, memory, .. } = *call;
+        // SAFETY: passed on.
+        unsafe { user.reduce(comm, operation, cut, parameter, memory, element(ty)) }
+        return Ok(());
+    }
+    with_operator(ty, op, (call, comm))
 }
 
-impl Reduction<'_> {
-    /// # Safety
-    /// The memory is of elements of `ty`, as [`engine::reduce`] says.
-    pub(crate) unsafe fn run(self, comm: &mut Comm, ty: Type, op: phx_op) -> Result<(), String> {
-        if op > u64::from(u32::MAX) {
-            let user = user_operator(op)?;
-            // SAFETY: passed on.
-            unsafe {
-                user.0.reduce(comm, self.operation, self.cut, self.root, self.memory, element(ty))
-            }
-            return Ok(());
-        }
-        with_operator(ty, op, (self, comm))
+/// How a call that waits is cut.
+pub(crate) fn cut_of(call: &MemoryCall) -> ReductionCut<'_> {
+    match &call.cut {
+        MemoryCut::Vector(n) => ReductionCut::Vector(*n),
+        MemoryCut::Equal(n) => ReductionCut::Equal(*n),
+        MemoryCut::Varied(counts) | MemoryCut::Pairs(counts, _) => ReductionCut::Varied(counts),
     }
 }
 
-impl ByOperator for (Reduction<'_>, &mut Comm) {
+impl ByOperator for (&MemoryCall, &mut Comm) {
     type Output = ();
 
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
-        let (Reduction { operation, cut, root, memory }, comm) = self;
-        // SAFETY: by the contract of `run`.
-        unsafe { engine::reduce(comm, operation, cut, root, memory, op) }
+        let (call, comm) = self;
+        let MemoryCall { operation, parameter, memory, .. } = *call;
+        // SAFETY: by the contract of `reduce`.
+        unsafe { engine::reduce(comm, operation, cut_of(call), parameter, memory, op) }
     }
 }
 

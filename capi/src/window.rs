@@ -46,7 +46,7 @@ pub(crate) unsafe fn window_new(
     let make = |comm: &mut Comm| {
         let ty = Type::of(ty)?;
         let n = ty.count(n)?;
-        let size = if ty.is_bytes() { ty.size } else { 1 };
+        let size = ty.parts();
         let parts: Box<dyn Parts> = with_type!(ty, T => Box::new(comm.shared::<T>(n)));
         Ok(RankWindow { rank: comm.rank(), size, parts })
     };

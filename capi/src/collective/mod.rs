@@ -10,9 +10,9 @@ pub(crate) mod quick;
 
 pub(crate) use buffers::{counts_of, sum};
 
-use crate::arguments::{IN_PLACE, input, output};
+use crate::arguments::{IN_PLACE, apart, input, output};
 use crate::names::*;
-use crate::types::{Reduction, Type, prepared_combining, with_type};
+use crate::types::{Elements, Type, cut_of, prepared_combining, reduce, with_type};
 use buffers::{of_all, one_buffer, two_buffers};
 use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, PreparedCall, ReductionCut};
 use phalanx::{Comm, Element};
@@ -59,6 +59,7 @@ impl Asked {
     ///
     /// # Safety
     /// Lists of counts are null or have one for each rank; buffers are null or as long as is said.
+    #[inline(always)]
     unsafe fn checked(&self, comm: &Comm) -> Result<Checked, String> {
         let Asked { operation, ty, from, to, parameter, .. } = *self;
         // An operator's elements are whole, also those of bytes.
@@ -107,86 +108,75 @@ impl Asked {
         };
         Ok((MemoryCall { operation, cut, parameter, memory }, sent, received))
     }
-
-    /// Whether blocks lie in the output already.
-    fn is_in_place(&self) -> bool {
-        let can_be = matches!(self.operation, Operation::AllGather | Operation::AllToAll);
-        self.from == IN_PLACE && can_be && !matches!(self.lengths, Lengths::Pairs(..))
-    }
 }
 
 /// A call that waits.
 ///
 /// # Safety
 /// As the functions of its operation say.
-#[inline(never)]
 pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> {
     let Asked { operation, ty, to, lengths, .. } = asked;
-    if let (true, Lengths::Each(n)) = (asked.is_in_place(), lengths) {
-        let all = of_all(comm, n, ty)?;
-        with_type!(ty, T => {
-            // SAFETY: by the contract.
-            let all = unsafe { output::<T>("the output", to, all)? };
-            match operation {
-                Operation::AllGather => comm.all_gather_in_place(all),
-                _ => comm.all_to_all_in_place(all),
-            }
-        });
-        return Ok(());
-    }
+    let is_typed =
+        matches!(operation, Operation::Broadcast | Operation::AllGather | Operation::AllToAll);
     // SAFETY: by the contract.
     unsafe {
+        if let (true, Lengths::Each(n)) = (is_typed, lengths) {
+            return with_type!(ty, T => typed::<T>(comm, asked, n));
+        }
         let (call, sent, received) = asked.checked(comm)?;
-        let (root, memory) = (call.parameter, call.memory);
-        let cut = match &call.cut {
-            MemoryCut::Vector(n) => ReductionCut::Vector(*n),
-            MemoryCut::Equal(n) => ReductionCut::Equal(*n),
-            MemoryCut::Varied(counts) | MemoryCut::Pairs(counts, _) => ReductionCut::Varied(counts),
-        };
         if let Some(op) = asked.op {
             if operation == Operation::AllReduce && quick::combined(comm, ty, op, to, received) {
                 return Ok(());
             }
-            return Reduction { operation, cut, root, memory }.run(comm, ty, op);
+            return reduce(comm, &call, ty, op);
         }
-        with_type!(ty, T => match operation {
-            Operation::Broadcast | Operation::AllGather | Operation::AllToAll => {
-                typed::<T>(comm, asked, (call, sent, received))
+        with_type!(ty, T => match &call.cut {
+            cut if is_typed => {
+                let from = input::<T>("the input", asked.from, sent)?;
+                let to = output::<T>("the output", to, received)?;
+                match cut {
+                    MemoryCut::Pairs(n, m) => comm.all_to_all_varied_into(from, n, to, m),
+                    MemoryCut::Varied(counts) => comm.all_gather_varied_into(from, to, counts),
+                    _ => unreachable!("lengths that are all the same were typed above"),
+                }
             }
             _ => {
-                engine::movement::<T>(comm, operation, cut, root, memory, false);
-                Ok(())
+                let (cut, memory) = (cut_of(&call), call.memory);
+                engine::movement::<T>(comm, operation, cut, call.parameter, memory, false);
             }
-        })
+        });
     }
+    Ok(())
 }
 
-/// A call that has ways of few bytes, which are typed: all ranks go the same ones.
+/// A call that has ways of few bytes, which are typed: all ranks go the same ones. So it is short.
 ///
 /// # Safety
 /// As [`waits`].
-unsafe fn typed<T: Element>(
-    comm: &mut Comm,
-    asked: Asked,
-    (call, sent, received): Checked,
-) -> Result<(), String> {
-    // SAFETY: by the contract; it was looked at.
+unsafe fn typed<T: Element>(comm: &mut Comm, asked: Asked, n: usize) -> Result<(), String> {
+    let Asked { operation, ty, from, to, .. } = asked;
+    // SAFETY: by the contract.
     unsafe {
-        let to = output::<T>("the output", asked.to, received)?;
-        if call.operation == Operation::Broadcast {
-            comm.broadcast(to, call.parameter);
+        if operation == Operation::Broadcast {
+            comm.broadcast(output::<T>("the buffer", to, ty.count(n)?)?, asked.parameter);
             return Ok(());
         }
-        let from = input::<T>("the input", asked.from, sent)?;
-        match (call.operation, &call.cut) {
-            (Operation::AllGather, MemoryCut::Varied(counts)) => {
-                comm.all_gather_varied_into(from, to, counts);
+        let all = of_all(comm, n, ty)?;
+        if from == IN_PLACE {
+            let all = output::<T>("the output", to, all)?;
+            match operation {
+                Operation::AllGather => comm.all_gather_in_place(all),
+                _ => comm.all_to_all_in_place(all),
             }
-            (Operation::AllGather, _) => comm.all_gather_into(from, to),
-            (_, MemoryCut::Pairs(to_each, from_each)) => {
-                comm.all_to_all_varied_into(from, to_each, to, from_each);
-            }
-            _ => comm.all_to_all_into(from, to),
+            return Ok(());
+        }
+        let is_gather = operation == Operation::AllGather;
+        let from = input::<T>("the input", from, if is_gather { ty.count(n)? } else { all })?;
+        apart((from.as_ptr().cast(), size_of_val(from)), (to, all * size_of::<T>()))?;
+        let to = output::<T>("the output", to, all)?;
+        match is_gather {
+            true => comm.all_gather_into(from, to),
+            false => comm.all_to_all_into(from, to),
         }
     }
     Ok(())
@@ -197,7 +187,8 @@ unsafe fn typed<T: Element>(
 /// # Safety
 /// As the functions of its operation say, once it is started.
 pub(crate) unsafe fn prepared(comm: &Comm, asked: Asked) -> Result<PreparedCall, String> {
-    if asked.is_in_place() {
+    let moves = matches!(asked.operation, Operation::AllGather | Operation::AllToAll);
+    if asked.from == IN_PLACE && moves && !matches!(asked.lengths, Lengths::Pairs(..)) {
         return Err("a started call that moves blocks is not in place".into());
     }
     // SAFETY: by the contract.
@@ -217,9 +208,7 @@ pub(crate) unsafe fn barrier(comm: &mut Comm) -> Result<(), String> {
 
 pub(crate) unsafe fn gather_in_place(
     comm: &mut Comm,
-    data: *mut c_void,
-    n: usize,
-    ty: Type,
+    Elements { at, n, ty }: Elements,
     root: usize,
 ) -> Result<(), String> {
     let block = ty.count(n)?;
@@ -227,10 +216,9 @@ pub(crate) unsafe fn gather_in_place(
     let total = if is_root { of_all(comm, n, ty)? } else { block };
     // SAFETY: by the contract.
     unsafe {
-        let mut memory = one_buffer(ty, data, total)?;
+        let mut memory = one_buffer(ty, at, total)?;
         if is_root {
-            let size = if ty.is_bytes() { 1 } else { ty.size };
-            memory.input = memory.input.wrapping_add(root * block * size);
+            memory.input = memory.input.wrapping_add(root * n * ty.size);
         }
         let (gather, cut) = (Operation::Gather, ReductionCut::Equal(block));
         with_type!(ty, T => engine::movement::<T>(comm, gather, cut, root, memory, true));

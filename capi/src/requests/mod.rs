@@ -47,27 +47,15 @@ trait Restart {
 }
 
 /// What a request gives, for C: of a receive what has come, and of what was set up this.
-trait Given {
-    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>);
-}
-
-impl Given for () {
+trait Given: Sized {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
         (None, None)
     }
 }
 
-impl<T> Given for &'static [T] {
-    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
-        (None, None)
-    }
-}
-
-impl<T> Given for &'static mut [T] {
-    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
-        (None, None)
-    }
-}
+impl Given for () {}
+impl<T> Given for &'static [T] {}
+impl<T> Given for &'static mut [T] {}
 
 impl<B> Given for (B, Status) {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
