@@ -54,7 +54,7 @@ impl MachineArgs {
 }
 
 /// How much of the processors' time this process may use, if that is limited.
-pub fn quota(machine: &Machine) -> Option<Value> {
+fn quota(machine: &Machine) -> Option<Value> {
     let quota = machine.quota()?;
     Some(json!({ "cores": quota.cores(), "ranks": quota.ranks(), "text": quota.to_string() }))
 }
