@@ -26,7 +26,8 @@ fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
 
 /// Builds the machine, or says that there is nothing to build it from.
 pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, MachineError> {
-    let Facts { cores, groups, nodes, distances, caches, kinds, allowed, mut warnings } = facts;
+    let Facts { cores, groups, nodes, distances, caches, kinds, allowed, quota, mut warnings } =
+        facts;
     let cores = disjoint_cores(cores, &mut warnings);
     if cores.is_empty() {
         return Err(MachineError::Empty { source: source.cores });
@@ -151,7 +152,19 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
         .collect();
     units.sort_unstable();
 
-    Ok(Machine { cores, units, levels, nodes, distances, caches, allowed, tree, source, warnings })
+    Ok(Machine {
+        cores,
+        units,
+        levels,
+        nodes,
+        distances,
+        caches,
+        allowed,
+        quota,
+        tree,
+        source,
+        warnings,
+    })
 }
 
 /// Drops processing units that were seen before, and cores without any.

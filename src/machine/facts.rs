@@ -5,6 +5,7 @@
 //! `build.rs`.
 
 use super::level::Level;
+use super::quota::CpuQuota;
 
 /// A core, as found.
 #[derive(Clone, Debug, Default)]
@@ -48,5 +49,7 @@ pub(crate) struct Facts {
     pub(crate) kinds: Vec<(usize, usize)>,
     /// Processing units that may be used; `None` = all.
     pub(crate) allowed: Option<Vec<usize>>,
+    /// How much of the processors' time the process may use; `None` = all.
+    pub(crate) quota: Option<CpuQuota>,
     pub(crate) warnings: Vec<String>,
 }

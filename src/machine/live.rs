@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::path::Path;
 
 use super::facts::{Facts, RawCore};
+use super::quota::CpuQuota;
 use super::source::MachineSource;
 use super::{Machine, MachineError, affinity, build, sysfs};
 
@@ -19,6 +20,7 @@ pub(super) fn this() -> Result<Machine, MachineError> {
     };
     allowed_source.clone_into(&mut source.allowed);
     facts.allowed.clone_from(&allowed);
+    facts.quota = CpuQuota::read(Path::new("/"));
     // A processing unit that we may run on exists, whatever the files say.
     let missing: Vec<usize> = allowed
         .iter()

@@ -27,6 +27,7 @@ mod level;
 pub(crate) mod limits;
 mod live;
 mod mask;
+mod quota;
 mod source;
 mod synthetic;
 mod sysfs;
@@ -38,6 +39,7 @@ use std::path::Path;
 pub use self::core::{Core, Group, LevelGroups, NumaNode};
 pub use self::error::MachineError;
 pub use self::level::{Level, UnknownLevel};
+pub use self::quota::CpuQuota;
 pub use self::source::MachineSource;
 pub use self::tree::{Tree, Vertex};
 
@@ -62,6 +64,7 @@ pub struct Machine {
     distances: Option<Vec<Vec<u64>>>,
     caches: Vec<(Level, u64)>,
     allowed: Vec<usize>,
+    quota: Option<CpuQuota>,
     tree: Tree,
     source: MachineSource,
     warnings: Vec<String>,
@@ -216,6 +219,30 @@ impl Machine {
         units.sort_unstable();
         debug_assert!(!units.is_empty() && units.iter().all(|&unit| self.is_allowed(unit)));
         Machine { allowed: units, ..self.clone() }
+    }
+
+    /// How much of the processors' time this process may use, if its control groups limit that.
+    ///
+    /// # Examples
+    /// See [`CpuQuota`].
+    #[must_use]
+    pub fn quota(&self) -> Option<&CpuQuota> {
+        self.quota.as_ref()
+    }
+
+    /// How many ranks can run all the time: one for each core that may be used, within the
+    /// [quota](Machine::quota).
+    ///
+    /// ```
+    /// let machine = phalanx::machine::Machine::this()?;
+    /// assert!((1..=machine.allowed_pus().len()).contains(&machine.ranks()));
+    /// # Ok::<(), phalanx::machine::MachineError>(())
+    /// ```
+    #[must_use]
+    pub fn ranks(&self) -> usize {
+        let is_usable = |core: &&Core| core.pus.iter().any(|&pu| self.is_allowed(pu));
+        let cores = self.cores.iter().filter(is_usable).count().max(1);
+        self.quota.as_ref().map_or(cores, |quota| cores.min(quota.ranks()))
     }
 
     /// Whether a processing unit exists and may be used.

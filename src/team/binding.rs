@@ -21,6 +21,7 @@ pub struct Binding {
     /// The processing unit (by the system's number) that it is meant for.
     pub pu: Option<usize>,
     /// Why it is not bound to it: the binding was refused, read back as
-    /// something else, or is lost, as the unit went offline.
+    /// something else, or is lost, as the unit went offline. Of a bound rank beyond the
+    /// [quota](crate::machine::CpuQuota) of the process: that.
     pub problem: Option<String>,
 }

@@ -113,14 +113,13 @@ impl Team {
 
     pub(super) fn start(builder: Builder) -> Result<Team, Error> {
         let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
-        know_cores(machine.allowed_pus().len().max(1));
+        // Ranks beyond the quota wait as ranks beyond the cores do: time that they spin is taken
+        // from those that work.
+        let units = machine.allowed_pus().len().max(1);
+        know_cores(machine.quota().map_or(units, |quota| units.min(quota.ranks())));
         let ranks = match builder.ranks {
             Some(ranks) => ranks,
-            None => {
-                let usable =
-                    |c: &&crate::machine::Core| c.pus.iter().any(|&pu| machine.is_allowed(pu));
-                machine.cores().iter().filter(usable).count().clamp(1, MAX_RANKS)
-            }
+            None => machine.ranks().min(MAX_RANKS),
         };
         check_ranks(ranks)?;
         let stall_warning = stall_warning::after(&builder)?;
@@ -267,11 +266,18 @@ impl Team {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn bindings(&self) -> Vec<Binding> {
-        let pus = &self.shared.roster().pus;
-        (0..self.size())
-            .map(|rank| (rank, pus[rank]))
-            .map(|(rank, pu)| Binding { rank, pu, problem: self.shared.problem(rank, pu) })
-            .collect()
+        let Roster { pus, machine, .. } = &**self.shared.roster();
+        let quota = machine.quota();
+        let beyond = |rank: usize| {
+            let quota = quota.filter(|it| rank >= it.ranks())?;
+            Some(format!("has no time of its own: this process may use {quota}"))
+        };
+        let binding = |rank: usize| {
+            let pu = pus[rank];
+            let problem = self.shared.problem(rank, pu).or_else(|| beyond(rank));
+            Binding { rank, pu, problem }
+        };
+        (0..self.size()).map(binding).collect()
     }
 
     /// The machine as it was read when the team was built.

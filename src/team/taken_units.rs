@@ -1,7 +1,7 @@
 //! The processing units that the teams of this process have.
 
 use crate::fork;
-use crate::machine::Machine;
+use crate::machine::{CpuQuota, Machine};
 use crate::placement::{Assignment, Placement, PlacementError, assign};
 use crate::sync::diagnostic::Mutex;
 use std::collections::BTreeMap;
@@ -22,11 +22,19 @@ pub(super) fn take_units(
     let _inside = fork::inside();
     // Until it is entered: of two teams that start at once one comes first.
     let mut taken = TAKEN.lock().unwrap_or_else(|e| e.into_inner());
-    let is_fixed = matches!(placement, Placement::List(_) | Placement::Unpinned);
-    let least = if is_fixed { None } else { least_taken(machine, &taken, ranks) };
-    let assignment = match least {
-        Some(units) => assign(placement, &machine.narrowed_to(units), ranks)?,
-        None => assign(placement, machine, ranks)?,
+    let assignment = match placement {
+        Placement::List(_) | Placement::Unpinned => assign(placement, machine, ranks)?,
+        _ => {
+            let block = machine.quota().and_then(|quota| {
+                block_of_a_container(machine, ranks.max(quota.ranks()), this_container(quota))
+            });
+            let block = block.map(|units| machine.narrowed_to(units));
+            let machine = block.as_ref().unwrap_or(machine);
+            match least_taken(machine, &taken, ranks) {
+                Some(units) => assign(placement, &machine.narrowed_to(units), ranks)?,
+                None => assign(placement, machine, ranks)?,
+            }
+        }
     };
     let units: Vec<usize> = assignment.pus().iter().copied().flatten().collect();
     units.iter().for_each(|&unit| *taken.entry(unit).or_default() += 1);
@@ -44,6 +52,43 @@ impl Drop for TakenUnits {
         }
         taken.retain(|_, ranks| *ranks > 0);
     }
+}
+
+/// The units of so many cores, near each other, out of more that are allowed: those of container
+/// number `container`. The cores of each group of the innermost level that has enough of them are
+/// cut into blocks. Containers do not see each other, so two of them may have one block; they would
+/// all have the first one, if each took the first cores that it may use.
+fn block_of_a_container(machine: &Machine, cores: usize, container: u64) -> Option<Vec<usize>> {
+    let usable = |core: usize| -> Vec<usize> {
+        let pus = machine.cores()[core].pus.iter();
+        pus.copied().filter(|&unit| machine.is_allowed(unit)).collect()
+    };
+    let blocks_of = |group: &[usize]| -> Vec<Vec<usize>> {
+        let units: Vec<_> =
+            group.iter().map(|&core| usable(core)).filter(|it| !it.is_empty()).collect();
+        units.chunks_exact(cores).map(|block| block.concat()).collect()
+    };
+    let all: Vec<usize> = (0..machine.cores().len()).collect();
+    let is_part = |blocks: &Vec<Vec<usize>>| !blocks.is_empty();
+    let levels = machine.levels().iter().rev();
+    let by_level = levels.map(|level| {
+        level.groups.iter().flat_map(|group| blocks_of(&group.cores)).collect::<Vec<_>>()
+    });
+    let blocks = by_level.chain([blocks_of(&all)]).find(is_part)?;
+    let place = (container % blocks.len() as u64) as usize;
+    blocks.into_iter().nth(place)
+}
+
+/// A number that differs from container to container, as a rule, and is the same for all processes
+/// of one: of its namespace and its control group.
+fn this_container(quota: &CpuQuota) -> u64 {
+    let namespace = std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default();
+    let name = format!("{} {quota}", namespace.display());
+    // FNV-1a; the last step spreads it over the low bits.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash ^ hash >> 29
 }
 
 /// The allowed units of `machine` that as few ranks as possible have, as many as `ranks` need:
@@ -99,6 +144,27 @@ mod tests {
         assert_eq!(units(&part, &[0, 4, 99], 1), [6, 7]);
         assert_eq!(part.allowed_pus(), [4, 5, 6, 7]);
         assert_eq!(part.cores(), machine.cores());
+    }
+
+    #[test]
+    fn containers_have_blocks_of_near_cores() {
+        let machine = Machine::from_synthetic("pack:2 l3:2 core:6 pu:2").unwrap();
+        let block = |cores, container| block_of_a_container(&machine, cores, container);
+        let units = |cores: std::ops::Range<usize>| {
+            Some(machine.cores()[cores].iter().flat_map(|it| it.pus.clone()).collect::<Vec<_>>())
+        };
+        // Two cores: three blocks in each of four caches, whichever container comes.
+        let all: Vec<_> = (0..12).map(|container| block(2, container)).collect();
+        assert_eq!(all, (0..12).map(|i| units(2 * i..2 * i + 2)).collect::<Vec<_>>());
+        assert_eq!(block(2, 12), block(2, 0));
+        // One block a cache, then one a package, then what the machine has.
+        assert_eq!([block(4, 1), block(4, 7)], [units(6..10), units(18..22)]);
+        assert_eq!([block(8, 0), block(8, 1)], [units(0..8), units(12..20)]);
+        assert_eq!([block(13, 0), block(13, 1)], [units(0..13), units(0..13)]);
+        assert_eq!(block(25, 0), None);
+        // Of what is allowed.
+        let part = machine.narrowed_to(vec![0, 4, 6, 13, 20]);
+        assert_eq!(block_of_a_container(&part, 2, 1), Some(vec![13, 20]));
     }
 
     #[test]

@@ -128,6 +128,67 @@ fn a_cpuset_cgroup() {
     must_pass(command, "cpuset cgroup");
 }
 
+/// Groups with 1.5 cores' time in each period, the inner one of which has no quota of its own.
+fn quota_cgroup() -> Result<(Cgroup, Cgroup), String> {
+    let name = format!("phalanx-quota-{}", std::process::id());
+    let mut reasons = Vec::new();
+    let files = [("cpu.cfs_quota_us", "150000"), ("cpu.max", "150000 100000")];
+    // Version 1 has a hierarchy for the processors' time, version 2 has one for all.
+    for (root, (file, text)) in ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"].into_iter().zip(files) {
+        let made = || -> std::io::Result<(Cgroup, Cgroup)> {
+            if !Path::new(root).join("cgroup.procs").exists() {
+                return Err(std::io::Error::other("no such groups here"));
+            }
+            let outer = Path::new(root).join(&name);
+            std::fs::create_dir(&outer)?;
+            let outer = Cgroup(outer);
+            std::fs::write(outer.0.join(file), text)?;
+            let inner = outer.0.join("inner");
+            std::fs::create_dir(&inner)?;
+            Ok((outer, Cgroup(inner)))
+        };
+        match made() {
+            Ok(groups) => return Ok(groups),
+            Err(reason) => reasons.push(format!("{root}: {reason}")),
+        }
+    }
+    Err(reasons.join("; "))
+}
+
+#[test]
+fn a_quota() {
+    // The inner one is removed first.
+    let (_outer, inner) = match quota_cgroup() {
+        Ok(groups) => groups,
+        Err(reason) => return say_skipped(&format!("quota: {reason}")),
+    };
+    let mut command = again(module_path!(), "child_with_a_quota");
+    command.arg("--ignored").env(CGROUP, inner.0.join("cgroup.procs"));
+    must_pass(command, "quota");
+}
+
+#[test]
+#[ignore = "started by the test above, within a quota"]
+fn child_with_a_quota() {
+    let Some(procs) = std::env::var_os(CGROUP) else { return };
+    std::fs::write(procs, std::process::id().to_string()).unwrap();
+    let machine = Machine::this().unwrap();
+    let quota = machine.quota().unwrap();
+    // The system may have less still.
+    assert!(quota.cores() <= 1.5, "{quota}");
+    assert_eq!((quota.ranks(), machine.ranks()), (1, 1), "{quota}");
+    assert_eq!(Team::builder().build().unwrap().size(), 1);
+    assert_eq!(Team::builder().external().unwrap().len(), 1);
+    // More are there for those who ask, are told, and wait as ranks without a core do.
+    let team = Team::builder().ranks(2).build().unwrap();
+    let sums = team.run(|comm| (0..1000).map(|i| comm.sum([i])[0]).sum::<usize>()).unwrap();
+    assert_eq!(sums, [999_000; 2]);
+    let problems: Vec<_> = team.bindings().into_iter().map(|it| it.problem).collect();
+    assert_eq!(problems[0], None);
+    let text = problems[1].as_deref().unwrap_or_default();
+    assert!(text.starts_with("has no time of its own: this process may use the time of"), "{text}");
+}
+
 #[test]
 #[ignore = "started by the other tests, within a mask"]
 fn child() {
@@ -141,7 +202,8 @@ fn child() {
     assert_eq!(machine.allowed_pus(), mask);
     let cores = machine.cores().iter();
     let usable = cores.filter(|core| core.pus.iter().any(|pu| mask.contains(pu))).count();
-    assert_eq!(Team::builder().build().unwrap().size(), usable);
+    let quota = machine.quota().map_or(usize::MAX, |it| it.ranks());
+    assert_eq!(Team::builder().build().unwrap().size(), usable.min(quota));
 
     for placement in
         [Placement::Auto, Placement::Compact, Placement::Scatter, Placement::Ring, Placement::Tree]
@@ -159,7 +221,7 @@ fn child() {
                 })
                 .unwrap();
             for (binding, bound) in team.bindings().iter().zip(bound) {
-                assert_eq!(binding.problem, None, "{binding:?}");
+                assert_eq!(binding.problem.is_some(), binding.rank >= quota, "{binding:?}");
                 assert_eq!(bound, [binding.pu.unwrap()], "{binding:?}");
                 assert!(mask.contains(&bound[0]), "{binding:?}");
             }

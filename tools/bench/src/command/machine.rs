@@ -16,6 +16,7 @@ NUMBERS: processing units (PUs) and NUMA nodes have the operating system's numbe
 JSON: source {cores, memory, kinds, allowed: where each kind of fact came from}, counts {packages,
   numa_nodes, cores, pus, allowed_pus}, packages[], numa_nodes[], cores[{core, pus, package,
   numa_node, kind, allowed}] with kind 0 for the slowest kind of core, pus[], allowed_pus[],
+  quota {cores, ranks, text} of the process's control groups, or null,
   levels[{level, groups[{os_id, cores, pus}]}] from the outside to the inside, distances (rows in
   the order of numa_nodes, 10 = local; null where not known), warnings[].
 TSV: a line for each PU: pu core kind package die numa_node l3 l2 l1 allowed; empty where not known.
@@ -50,6 +51,12 @@ impl MachineArgs {
         };
         self.output.open()?.write(&text)
     }
+}
+
+/// How much of the processors' time this process may use, if that is limited.
+fn quota(machine: &Machine) -> Option<Value> {
+    let quota = machine.quota()?;
+    Some(json!({ "cores": quota.cores(), "ranks": quota.ranks(), "text": quota.to_string() }))
 }
 
 /// This machine as json.
@@ -120,6 +127,7 @@ fn described(machine: &Machine, doubt: Option<&str>) -> Value {
         "cores": cores.collect::<Vec<_>>(),
         "pus": pus,
         "allowed_pus": machine.allowed_pus(),
+        "quota": quota(machine),
         "levels": levels
             .map(|l| json!({ "level": l.level.key(), "groups": groups(&l.groups) }))
             .collect::<Vec<_>>(),
@@ -201,6 +209,12 @@ fn text(machine: &Machine, doubt: Option<&str>) -> String {
     let allowed = machine.allowed_pus();
     if allowed.len() < machine.pu_count() {
         line(format!("allowed PUs: {}", list(allowed)));
+    }
+    if let Some(quota) = machine.quota() {
+        line(prose::folded(&format!(
+            "quota: {quota}: {} by default",
+            count(machine.ranks(), "rank")
+        )));
     }
     warnings(machine, doubt)
         .for_each(|warning| line(prose::folded(&format!("warning: {warning}"))));

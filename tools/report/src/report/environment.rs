@@ -24,6 +24,7 @@ pub(crate) fn environment(machine: &Machine) -> Value {
         "virtual_machine": virtual_machine,
         "emulated": emulation::emulator(),
         "affinity": list(machine.allowed_pus()),
+        "quota": machine.quota().map(ToString::to_string),
         "load_1_min": line("/proc/loadavg").and_then(|text| first_number(&text)),
         "boost": line("/sys/devices/system/cpu/cpufreq/boost"),
         "version": env!("CARGO_PKG_VERSION"),

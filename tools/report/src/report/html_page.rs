@@ -135,6 +135,7 @@ fn machine(run: &SavedReport, environment: &Value) -> String {
         ("boost", "Boost"),
         ("virtual_machine", "Virtual machine"),
         ("affinity", "Processors that may be used"),
+        ("quota", "Time of the processors that may be used"),
         ("load_1_min", "Load before (1 min)"),
         ("version", "Phalanx"),
         ("commit", "Commit"),

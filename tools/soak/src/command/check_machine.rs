@@ -110,7 +110,7 @@ fn kernel() -> String {
 }
 
 /// What the system does with pages and threads, as far as it tells: each with its name.
-fn settings() -> Vec<(&'static str, String)> {
+fn settings(machine: &Machine) -> Vec<(&'static str, String)> {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
     // "always [madvise] never"
     let huge = file("/sys/kernel/mm/transparent_hugepage/enabled");
@@ -125,6 +125,7 @@ fn settings() -> Vec<(&'static str, String)> {
         ("isolated PUs", file("/sys/devices/system/cpu/isolated")),
         ("offline PUs", file("/sys/devices/system/cpu/offline")),
         ("cgroup", cgroup.collect::<Vec<_>>().join(" ")),
+        ("quota", machine.quota().map_or(String::new(), ToString::to_string)),
     ];
     all.into_iter().filter(|(_, value)| !value.is_empty()).collect()
 }
@@ -148,7 +149,7 @@ fn verdict(rows: &[Promise]) -> String {
 fn text(machine: &Machine, rows: &[Promise]) -> String {
     let cpu = phalanx_bench::bench::run_conditions::cpu();
     let settings: Vec<String> =
-        settings().into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
+        settings(machine).into_iter().map(|(name, value)| format!("{name}: {value}")).collect();
     let heads = [
         format!("# phalanx {} check --machine, {}", env!("CARGO_PKG_VERSION"), now()),
         format!("# {}", verdict(rows)),
@@ -179,7 +180,7 @@ fn object(machine: &Machine, rows: &[Promise]) -> Value {
         "date": now(),
         "cpu": phalanx_bench::bench::run_conditions::cpu(),
         "kernel": kernel(),
-        "settings": settings().into_iter().collect::<BTreeMap<_, _>>(),
+        "settings": settings(machine).into_iter().collect::<BTreeMap<_, _>>(),
         "hypervisor": emulation::described(),
         "emulated": emulation::emulator(),
         "summary": summary(machine),
