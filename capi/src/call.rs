@@ -1,8 +1,8 @@
 //! A rank's handle on a communicator, and what every function on one does: look the handle up, note
 //! the caller's line, catch what is thrown, keep the first cause's text.
 
-use crate::arguments::text;
-use crate::error::{Answer, code, fail};
+use crate::arguments::{self, text};
+use crate::error::{Answer, answer, code, fail};
 use crate::handle::{Table, Unused};
 use crate::names::*;
 use phalanx::Comm;
@@ -50,42 +50,23 @@ impl<K: Copy + PartialEq, V: Copy, const N: usize> Lines<K, V, N> {
         Lines([(std::ptr::dangling(), c_int::MIN, key, value); N])
     }
 
+    /// Of a line that is new here what `new` says, which has nothing but numbers to find it by: so
+    /// that nothing is stored before it is known that it is new.
     #[inline(always)]
-    fn find(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
+    fn find(&mut self, at: (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
+        let (file, line, key) = at;
         let known = &self.0[line as usize % N];
         if known.1 == line && known.0 == file && known.2 == key {
             return known.3;
         }
-        self.keep((file, line, key), new)
+        self.keep(at, new())
     }
 
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
-        let known = &mut self.0[line as usize % N];
-        *known = (file, line, key, new());
-        known.3
-    }
-}
-
-/// A function that solvers call all the time, on few bytes.
-#[derive(Clone, Copy)]
-pub(crate) enum Quick {
-    Barrier,
-    Broadcast,
-    AllReduce,
-    AllGather,
-}
-
-impl Quick {
-    /// Its name.
-    pub(crate) const fn function(self) -> &'static str {
-        match self {
-            Quick::Barrier => "phx_barrier",
-            Quick::Broadcast => "phx_broadcast",
-            Quick::AllReduce => "phx_all_reduce",
-            Quick::AllGather => "phx_all_gather",
-        }
+    fn keep(&mut self, (file, line, key): (*const c_char, c_int, K), new: V) -> V {
+        self.0[line as usize % N] = (file, line, key, new);
+        new
     }
 }
 
@@ -97,7 +78,7 @@ struct State {
     comm: *mut Comm,
     /// By the address of the function's name.
     lines: Lines<*const u8, &'static ForeignCall, 16>,
-    /// Each function has its own, so that only the line is compared.
+    /// Each quick function has its own, so that only the line is compared.
     quick: [Lines<(), &'static Location<'static>, 8>; 4],
     rank: Arc<Rank>,
     hold: Hold,
@@ -141,7 +122,7 @@ pub(crate) fn this_thread() -> usize {
 
 /// A handle on `comm`, which the calling thread lends to what it calls; null if there are too many.
 pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
-    make((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
+    seat_of((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
 }
 
 /// A handle on a communicator of a thread of the user's own, which is not known yet; null if there
@@ -149,7 +130,7 @@ pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
 pub(crate) fn own(mut comm: Comm) -> *mut phx_comm {
     // SAFETY: so programs in C promise (`phx_external`).
     unsafe { engine::take_turns(&mut comm) };
-    make(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
+    seat_of(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
 }
 
 fn held(comm: Comm) -> (*mut Comm, Hold) {
@@ -157,7 +138,7 @@ fn held(comm: Comm) -> (*mut Comm, Hold) {
     (&raw mut *comm, Some(comm))
 }
 
-fn make(
+fn seat_of(
     (comm, hold): (*mut Comm, Hold),
     rank: Arc<Rank>,
     thread: usize,
@@ -308,6 +289,7 @@ fn other_thread() -> phx_err {
 ///
 /// # Safety
 /// `file` is null or a string.
+#[inline(never)]
 pub(crate) unsafe fn line_of(
     function: &'static str,
     file: *const c_char,
@@ -371,41 +353,47 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// [`call`] for a function that gives something, which goes to `place` in the end.
+/// What a call makes for C to keep: its handle is of type `H`.
+pub(crate) trait Keep<H> {
+    /// Keeps it, beside the communicator on which it was made.
+    fn keep(self, comm: *mut phx_comm) -> Result<*mut H, phx_err>;
+}
+
+/// [`call`] for a function that makes something, whose handle goes to `place` in the end.
 ///
 /// # Safety
-/// As there.
-pub(crate) unsafe fn call_for<T, H>(
-    handle: *mut phx_comm,
+/// As there; `place` is null or valid.
+pub(crate) unsafe fn make<T: Keep<H>, H>(
+    comm: *mut phx_comm,
     from: From,
-    place: *mut H,
-    f: impl FnOnce(&mut Comm) -> Result<T, String>,
-) -> Result<T, phx_err> {
+    place: *mut *mut H,
+    body: impl FnOnce(&mut Comm) -> Result<T, String>,
+) -> Answer {
     let mut made = None;
     let body = |comm: &mut Comm| {
-        if place.is_null() {
-            return Err("the place of the result is null".into());
-        }
-        made = Some(f(comm)?);
+        arguments::place(place)?;
+        made = Some(body(comm)?);
         Ok(())
     };
     // SAFETY: passed on.
-    let code = unsafe { call(handle, from, body) };
-    made.filter(|_| code == PHX_OK).ok_or(code)
+    answer(unsafe { call(comm, from, body) })?;
+    let handle = made.ok_or(PHX_ERR_OTHER)?.keep(comm)?;
+    // SAFETY: by the contract; it was looked at.
+    unsafe { *place = handle };
+    Ok(())
 }
 
-/// [`call`] for a function that is called all the time: `is_usual` looks at the arguments, by what
-/// `ranks` has asked the communicator, and `body` makes one call, which has the location that it is
-/// given. Where anything is odd about the handle
-/// or the arguments, nothing is done but `odd`, which is to do it by `call`: that says what.
+/// [`call`] for a function that is called all the time, number `QUICK` of those: `is_usual` looks
+/// at the arguments, by what `ranks` has asked the communicator, and `body` makes one call, which
+/// has the location that it is given. Where anything is odd about the handle or the arguments,
+/// nothing is done but `odd`, which is to do it by `call`: that says what.
 ///
 /// # Safety
 /// The file is null or a string. `body` leaves the communicator in its place.
 #[inline(always)]
-pub(crate) unsafe fn quick_call(
+pub(crate) unsafe fn quick_call<const QUICK: usize>(
     handle: *mut phx_comm,
-    function: Quick,
-    (file, line): (*const c_char, c_int),
+    From { function, file, line }: From,
     ranks: impl FnOnce(&Comm) -> usize,
     is_usual: impl FnOnce(usize) -> bool,
     body: impl FnOnce(&mut Comm, usize, &'static Location<'static>),
@@ -425,8 +413,8 @@ pub(crate) unsafe fn quick_call(
         return odd();
     }
     // SAFETY: passed on.
-    let new = move || unsafe { line_of(function.function(), file, line) }.location();
-    let at = state.quick[function as usize].find((file, line, ()), new);
+    let new = move || unsafe { line_of(function, file, line) }.location();
+    let at = state.quick[QUICK].find((file, line, ()), new);
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {
@@ -479,12 +467,14 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
     Ok(unsafe { enter(comm)?.state() }.rank.clone())
 }
 
-/// Keeps a communicator that was split off `parent`.
-pub(crate) fn adopt(parent: *mut phx_comm, child: Comm) -> Result<*mut phx_comm, phx_err> {
-    let rank = rank_of(parent)?;
-    let handle = make(held(child), rank.clone(), this_thread())?;
-    rank.children().push((handle as usize as u64, |it| free(it as usize as *mut phx_comm)));
-    Ok(handle)
+/// A communicator that was split off.
+impl Keep<phx_comm> for Comm {
+    fn keep(self, parent: *mut phx_comm) -> Result<*mut phx_comm, phx_err> {
+        let rank = rank_of(parent)?;
+        let handle = seat_of(held(self), rank.clone(), this_thread())?;
+        rank.children().push((handle as usize as u64, |it| free(it as usize as *mut phx_comm)));
+        Ok(handle)
+    }
 }
 
 /// Frees an object with the communicators of its rank.
