@@ -113,7 +113,7 @@ fn looked_at(function: &Function) -> String {
 /// The parameters of a collective that has no body of its own.
 fn collective(function: &Function) -> String {
     let buffers: Vec<&Parameter> =
-        function.parameters.iter().filter(|it| matches!(it.length, Some(_))).collect();
+        function.parameters.iter().filter(|it| it.length.is_some()).collect();
     let counts: Vec<&str> =
         function.parameters.iter().filter(|it| it.is_counts()).map(|it| it.name.as_str()).collect();
     let (from, to) = match buffers[..] {
@@ -129,14 +129,14 @@ fn collective(function: &Function) -> String {
         _ => panic!("no lengths: {}", function.name),
     };
     let (operation, ty, op) = match &function.operation[..] {
-        [operation, ty, op] => (operation, format!("Type::of({ty})?"), format!("Some({op})")),
+        [operation, ty, op] => (operation, format!("ty: Type::of({ty})?"), format!("Some({op})")),
         [operation] if function.has("op") => (operation, "ty".into(), "Some(op)".into()),
         [operation] => (operation, "ty".into(), "None".into()),
         _ => panic!("no operation, or more: {}", function.name),
     };
     let parameter = ["root", "by"].into_iter().find(|it| function.has(it)).unwrap_or("0");
     format!(
-        "Asked {{ operation: Operation::{operation}, ty: {ty}, op: {op}, from: {from}, to: {to}, \
+        "Asked {{ operation: Operation::{operation}, {ty}, op: {op}, from: {from}, to: {to}, \
          lengths: Lengths::{lengths}, parameter: {parameter} }}"
     )
 }
@@ -221,13 +221,13 @@ fn method(function: &Function) -> String {
     }
     // (No slice says the type of what `recv_vec` gives.)
     let of = if has_type && places == ["data", "status"] { "::<T>" } else { "" };
-    let places = match places[..] {
-        [one] => one.to_owned(),
-        _ => format!("({})", places.join(", ")),
-    };
     let parts = if has_type { "ty.parts()" } else { "1" };
-    let (name, arguments) = (&function.name, arguments.join(", "));
-    let call = format!("{looks}comm.{name}{of}({arguments}).leave({places}, {parts});");
+    let leave = match places[..] {
+        [] => String::new(),
+        [one] => format!(".leave({one}, {parts})"),
+        _ => format!(".leave(({}), {parts})", places.join(", ")),
+    };
+    let call = format!("{looks}comm.{}{of}({}){leave};", function.name, arguments.join(", "));
     match has_type {
         true => format!("{before}with_type!(ty, T => {{\n{call}\n}});\nOk(())"),
         false => format!("{before}{call}\nOk(())"),

@@ -291,6 +291,7 @@ impl Function {
         for (v, (way, number)) in [("", ways[0]), ("", ways[1]), ("v", ways[0]), ("v", ways[1])] {
             let given = |it: Parameter| match it.name.as_str() {
                 "persistent" => Some((it.name, Some(number))),
+                // (By which null counts are an error.)
                 "n" if v == "v" => Some((it.name, Some(["(size_t)-1", "-1_c_size_t"]))),
                 "counts" if is_varied && v != "v" => Some((it.name, Some(["NULL", "c_null_ptr"]))),
                 "ty" => Some(("type".into(), None)),

@@ -14,9 +14,9 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What is freed with a rank's first communicator, and how: parts that were split off, plans and
-/// windows.
-type Children = Vec<(u64, fn(u64))>;
+/// What is freed with a rank's first communicator, and how: parts that were split off, grids, plans
+/// and windows; those three with their own communicator, whose handle is the second.
+type Children = Vec<(u64, u64, fn(u64))>;
 
 /// What the communicators of a rank have in common, in a run.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Rank {
 
     /// The seats of all of them.
     fn seats(&self) -> Vec<&'static Seat> {
-        let children: Vec<u64> = self.children().iter().map(|&(handle, _)| handle).collect();
+        let children: Vec<u64> = self.children().iter().map(|child| child.0).collect();
         let handles = std::iter::once(self.first.load(Relaxed)).chain(children);
         handles.filter_map(|handle| COMMS.find(handle)).collect()
     }
@@ -176,9 +176,8 @@ pub(crate) fn free(comm: *mut phx_comm) {
     // looked).
     let state = unsafe { (*seat.state.get()).take() };
     if let Some(State { hold, rank, .. }) = state {
-        if rank.first.load(Relaxed) == handle {
-            free_children(&rank);
-        }
+        let is_first = rank.first.load(Relaxed) == handle;
+        free_children(&rank, |comm| is_first || comm == handle);
         rank.children().retain(|it| it.0 != handle);
         // What it throws has ended the run, and that says it.
         drop(catch_unwind(AssertUnwindSafe(|| drop(hold))));
@@ -187,10 +186,14 @@ pub(crate) fn free(comm: *mut phx_comm) {
     COMMS.recycle(handle);
 }
 
-fn free_children(rank: &Rank) {
+/// The latest first.
+fn free_children(rank: &Rank, is_one: impl Fn(u64) -> bool) {
     loop {
+        let mut children = rank.children();
+        let Some(at) = children.iter().rposition(|child| is_one(child.1)) else { return };
+        let (child, _, free) = children.remove(at);
         // (Its list is open to those that it frees.)
-        let Some((child, free)) = rank.children().pop() else { return };
+        drop(children);
         free(child);
     }
 }
@@ -472,14 +475,20 @@ impl Keep<phx_comm> for Comm {
     fn keep(self, parent: *mut phx_comm) -> Result<*mut phx_comm, phx_err> {
         let rank = rank_of(parent)?;
         let handle = seat_of(held(self), rank.clone(), this_thread())?;
-        rank.children().push((handle as usize as u64, |it| free(it as usize as *mut phx_comm)));
+        rank.children().push((handle as usize as u64, 0, |it| free(it as usize as *mut phx_comm)));
         Ok(handle)
     }
 }
 
-/// Frees an object with the communicators of its rank.
+/// Frees an object with its communicator.
 pub(crate) fn adopt_object(comm: *mut phx_comm, object: u64, free: fn(u64)) -> Answer {
-    rank_of(comm)?.children().push((object, free));
+    rank_of(comm)?.children().push((object, comm as usize as u64, free));
+    Ok(())
+}
+
+/// The object is freed already.
+pub(crate) fn forget_object(comm: *mut phx_comm, object: u64) -> Answer {
+    rank_of(comm)?.children().retain(|child| child.0 != object);
     Ok(())
 }
 

@@ -12,9 +12,6 @@ pub(crate) unsafe fn choose(
     name: *const c_char,
     extents: &[c_int],
 ) -> Result<(), String> {
-    if extents.len() > 64 {
-        return Err("a mesh has 0 to 64 dimensions".into());
-    }
     let mesh = match extents {
         [] => None,
         some => Some(mesh(some, comm.size())?),

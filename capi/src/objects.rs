@@ -1,7 +1,7 @@
 //! Grids, plans and windows: objects that a call on a communicator makes, and that its rank uses
 //! until they are freed, at the latest with the communicator.
 
-use crate::call::{adopt_object, look, may_use, this_thread};
+use crate::call::{adopt_object, forget_object, look, may_use, this_thread};
 use crate::error::{Answer, fail};
 use crate::handle::{Table, Unused};
 use crate::names::*;
@@ -84,9 +84,8 @@ impl<M> Objects<M> {
     /// Frees the object of a handle of the calling thread's; or, as it is taken out, does not.
     pub(crate) fn free_own<H>(&self, handle: *const H) -> Answer {
         // SAFETY: of this thread alone.
-        if unsafe { self.seat(handle)?.it() }.is_none() {
-            return Err(self.busy());
-        }
+        let made = unsafe { self.seat(handle)?.it() }.as_ref();
+        forget_object(made.ok_or_else(|| self.busy())?.comm, handle as usize as u64)?;
         self.free(handle as usize as u64);
         Ok(())
     }

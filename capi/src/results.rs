@@ -52,10 +52,6 @@ pub(crate) trait Leave<P> {
     unsafe fn leave(self, places: P, parts: usize);
 }
 
-impl Leave<()> for () {
-    unsafe fn leave(self, (): (), _: usize) {}
-}
-
 impl Leave<*mut f64> for f64 {
     unsafe fn leave(self, place: *mut f64, _: usize) {
         // SAFETY: by the contract; it was looked at.

@@ -46,21 +46,19 @@ pub(crate) struct Asked {
     pub(crate) parameter: usize,
 }
 
-/// A call on memory, and how many Rust elements it reads and writes.
-type Checked = (MemoryCall, usize, usize);
-
 impl Asked {
     fn is_of_vectors(&self) -> bool {
         use Operation::*;
         matches!(self.operation, Broadcast | Shift | Reduce | AllReduce | Scan | ExclusiveScan)
     }
 
-    /// Looks at pointers, lengths and counts.
+    /// Looks at pointers, lengths and counts: the call on memory, and how many Rust elements it
+    /// reads and writes.
     ///
     /// # Safety
     /// Lists of counts are null or have one for each rank; buffers are null or as long as is said.
     #[inline(always)]
-    unsafe fn checked(&self, comm: &Comm) -> Result<Checked, String> {
+    unsafe fn checked(&self, comm: &Comm) -> Result<(MemoryCall, usize, usize), String> {
         let Asked { operation, ty, from, to, parameter, .. } = *self;
         // An operator's elements are whole, also those of bytes.
         let size = if self.op.is_some() && ty.is_bytes() { ty.size } else { 1 };
