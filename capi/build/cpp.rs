@@ -51,8 +51,8 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                 match length {
                     // What the object knows.
                     Length::Of(n) if !function.has(n) || n == p_name => {
-                        let known = if n == "dimensions" { "dimensions_" } else { "this->{n}()" };
-                        let known = known.replace("{n}", n);
+                        let known =
+                            if n == "dimensions" { "dimensions_" } else { &format!("this->{n}()") };
                         it.checks
                             .push(format!("detail::size(\"{name}\", {p_name}.size(), {known});"));
                     }
@@ -163,10 +163,8 @@ fn text(function: &Function, v: &str, parameters: &[Parameter]) -> Option<String
         _ => function.name.trim_start_matches("plan_").trim_start_matches("cart_").to_owned(),
     };
     let it = method(function, &name, parameters)?;
-    let docs = match v {
-        "" => first_sentence(&function.docs),
-        _ => &format!("Starts `phx_{name}`."),
-    };
+    let starts = format!("Starts `phx_{name}`.");
+    let docs = if v.is_empty() { first_sentence(&function.docs) } else { &starts };
     let mut text = filled(docs, "    /// ");
     let template = if it.template { "template <class T> " } else { "" };
     let returns = it.result.as_ref().map_or("void", |it| &it[0]);

@@ -39,34 +39,45 @@ impl Rank {
     }
 }
 
+/// A line, for what a call notes.
+type Line = (&'static ForeignCall, &'static Location<'static>);
+
 /// Lines of the program that call from here, so that each is looked up once: the file, the line,
 /// and what else tells one from another.
 #[derive(Clone, Copy)]
-struct Lines<K, V, const N: usize>([(*const c_char, c_int, K, V); N]);
+struct Lines<K, const N: usize>([(*const c_char, c_int, K, Line); N]);
 
-impl<K: Copy + PartialEq, V: Copy, const N: usize> Lines<K, V, N> {
+impl<K: Copy + PartialEq, const N: usize> Lines<K, N> {
     /// Of no file that there is, and no line.
-    const fn new(key: K, value: V) -> Self {
-        Lines([(std::ptr::dangling(), c_int::MIN, key, value); N])
+    fn new(key: K) -> Self {
+        let none = &ForeignCall { function: "", file: "", line: 0 };
+        Lines([(std::ptr::dangling(), c_int::MIN, key, (none, Location::caller())); N])
     }
 
-    /// Of a line that is new here what `new` says, which has nothing but numbers to find it by: so
-    /// that nothing is stored before it is known that it is new.
+    /// # Safety
+    /// The file is null or a string.
     #[inline(always)]
-    fn find(&mut self, at: (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
-        let (file, line, key) = at;
-        let known = &self.0[line as usize % N];
-        if known.1 == line && known.0 == file && known.2 == key {
+    unsafe fn find(&mut self, from: From, key: K) -> Line {
+        let known = &self.0[from.line as usize % N];
+        if known.1 == from.line && known.0 == from.file && known.2 == key {
             return known.3;
         }
-        self.keep(at, new())
+        // SAFETY: passed on.
+        unsafe { self.keep(from.function, (from.file, from.line), key) }
     }
 
+    /// (All in registers: nothing is stored before it is known that the line is new.)
+    ///
+    /// # Safety
+    /// As [`find`](Lines::find).
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, (file, line, key): (*const c_char, c_int, K), new: V) -> V {
-        self.0[line as usize % N] = (file, line, key, new);
-        new
+    unsafe fn keep(&mut self, name: &'static str, at: (*const c_char, c_int), key: K) -> Line {
+        let (file, line) = at;
+        // SAFETY: passed on.
+        let call = unsafe { line_of(name, file, line) };
+        self.0[line as usize % N] = (file, line, key, (call, call.location()));
+        (call, call.location())
     }
 }
 
@@ -77,9 +88,9 @@ struct State {
     /// Of `hold`.
     comm: *mut Comm,
     /// By the address of the function's name.
-    lines: Lines<*const u8, &'static ForeignCall, 16>,
+    lines: Lines<*const u8, 16>,
     /// Each quick function has its own, so that only the line is compared.
-    quick: [Lines<(), &'static Location<'static>, 8>; 4],
+    quick: [Lines<(), 8>; 4],
     rank: Arc<Rank>,
     hold: Hold,
 }
@@ -153,8 +164,8 @@ fn seat_of(
     unsafe {
         *seat.state.get() = Some(State {
             comm,
-            lines: Lines::new(std::ptr::null(), &ForeignCall { function: "", file: "", line: 0 }),
-            quick: [Lines::new((), Location::caller()); 4],
+            lines: Lines::new(std::ptr::null()),
+            quick: [Lines::new(()); 4],
             rank,
             hold,
         })
@@ -292,7 +303,6 @@ fn other_thread() -> phx_err {
 ///
 /// # Safety
 /// `file` is null or a string.
-#[inline(never)]
 pub(crate) unsafe fn line_of(
     function: &'static str,
     file: *const c_char,
@@ -331,10 +341,8 @@ pub(crate) unsafe fn call(
     };
     // SAFETY: of this thread's, which has it open.
     let state = unsafe { seat.state() };
-    let From { function, file, line } = from;
     // SAFETY: passed on.
-    let new = || unsafe { line_of(function, file, line) };
-    let line = state.lines.find((file, line, function.as_ptr()), new);
+    let (line, _) = unsafe { state.lines.find(from, from.function.as_ptr()) };
     let comm = state.comm;
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
@@ -396,7 +404,7 @@ pub(crate) unsafe fn make<T: Keep<H>, H>(
 #[inline(always)]
 pub(crate) unsafe fn quick_call<const QUICK: usize>(
     handle: *mut phx_comm,
-    From { function, file, line }: From,
+    from: From,
     ranks: impl FnOnce(&Comm) -> usize,
     is_usual: impl FnOnce(usize) -> bool,
     body: impl FnOnce(&mut Comm, usize, &'static Location<'static>),
@@ -416,8 +424,7 @@ pub(crate) unsafe fn quick_call<const QUICK: usize>(
         return odd();
     }
     // SAFETY: passed on.
-    let new = move || unsafe { line_of(function, file, line) }.location();
-    let at = state.quick[QUICK].find((file, line, ()), new);
+    let (_, at) = unsafe { state.quick[QUICK].find(from, ()) };
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {

@@ -1,6 +1,6 @@
 //! Element types and operators, which C chooses when the program runs.
 
-use crate::arguments::{apart, input, output, text};
+use crate::arguments::{apart, input, output, place, text};
 use crate::error::{Answer, fail};
 use crate::handle::Table;
 use crate::names::*;
@@ -314,9 +314,7 @@ pub(crate) unsafe fn op_new_at(
 ) -> Answer {
     let wrong = |what: &str| fail(PHX_ERR_ARGUMENT, format!("phx_op_new: {what}"));
     let combine = combine.ok_or_else(|| wrong("the function is null"))?;
-    if op.is_null() {
-        return Err(wrong("the place of the result is null"));
-    }
+    place(op).map_err(|what| wrong(&what))?;
     // SAFETY: by the contract.
     let user = unsafe { UserOperator::new(combine, argument, commutative != 0, &text(name)) };
     let (handle, slot) = USER_OPERATORS.reserve()?;
