@@ -53,11 +53,11 @@ fn item(item: &Item) -> String {
         }
         Item::Callback(it) => {
             let head = format!("typedef void (*{})(", it.name);
-            commented(&it.docs, "", "") + &listed(&head, &declared(it), ");", ("", 0))
+            commented(&it.docs, "", "") + &listed(&head, &declared(it), ");", "")
         }
         Item::Function(it) => {
             let head = format!("{}{}(", spaced(&it.returns), it.symbol());
-            commented(&it.docs, &it.safety, "") + &listed(&head, &declared(it), ");", ("", 0))
+            commented(&it.docs, &it.safety, "") + &listed(&head, &declared(it), ");", "")
         }
     }
 }
@@ -87,14 +87,9 @@ pub(crate) fn macros(items: &[Item]) -> String {
                 text += &format!("{head}{call}\n");
                 continue;
             }
-            let more = (" \\", 99);
-            let lines = listed(&format!("#define {name}("), &own, ")", more);
-            let (last, before) = lines.trim_end().rsplit_once('\n').map_or_else(
-                || (lines.trim_end().to_owned(), String::new()),
-                |(before, last)| (last.to_owned(), format!("{before}\n")),
-            );
-            text += &format!("{before}{last:99}\\\n");
-            text += &listed(&format!("    {}(", function.symbol()), &passed, ")", more);
+            let head = listed(head.split_inclusive('(').next().unwrap_or(""), &own, ")", " \\");
+            text += &format!("{} \\\n", head.trim_end());
+            text += &listed(&format!("    {}(", function.symbol()), &passed, ")", " \\");
         }
     }
     text

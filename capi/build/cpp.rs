@@ -1,7 +1,7 @@
-//! The methods of the C++ classes `comm` and `requests`, but those that are written by hand.
+//! The methods of the C++ classes, but those that are written by hand.
 
 use super::c::spaced;
-use super::table::{Function, Item, Kind, Length, Parameter, functions};
+use super::table::{Function, Item, Kind, Length, Parameter, by_counts, functions};
 use super::text::{filled, first_sentence, listed};
 
 /// What a method does with the parameters of C's function.
@@ -15,19 +15,6 @@ struct Method {
     passed: Vec<String>,
     /// What it returns: the type, the line that declares it, and the value.
     result: Option<[String; 3]>,
-}
-
-/// The parameters of the form with counts, of a function that takes both.
-fn varied(parameters: &[Parameter]) -> Vec<Parameter> {
-    let mut all = parameters.to_vec();
-    for it in &mut all {
-        it.length = match it.length.take() {
-            Some(Length::Of(n)) if n == "n" => Some(Length::Own("counts".into())),
-            Some(Length::OfEach) => Some(Length::Sum("counts".into())),
-            other => other,
-        };
-    }
-    all
 }
 
 /// None if a parameter is nothing that all methods treat alike.
@@ -54,7 +41,7 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
         let is_const = c.starts_with("const ");
         match &p.length {
             _ if i == 0 => {
-                it.passed.push(format!("{}_", if p_name == "comm" { "comm" } else { "scope" }))
+                it.passed.push(if p_name == "scope" { "scope_".into() } else { "it_".into() })
             }
             Some(length) => {
                 it.template |= p.is_buffer();
@@ -62,6 +49,13 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                 it.own.push(format!("span<{}{of}> {p_name}", if is_const { "const " } else { "" }));
                 it.passed.push(format!("{p_name}.data()"));
                 match length {
+                    // What the object knows.
+                    Length::Of(n) if !function.has(n) || n == p_name => {
+                        let known =
+                            if n == "dimensions" { "dimensions_" } else { &format!("this->{n}()") };
+                        it.checks
+                            .push(format!("detail::size(\"{name}\", {p_name}.size(), {known});"));
+                    }
                     Length::Of(n) if has_own(n) == Some(p_name) => {}
                     Length::Of(n) => {
                         let other = has_own(n)?;
@@ -106,21 +100,26 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                     it.own.push("const op &by".into());
                     it.passed.push("by.get()".into());
                 }
-                ("size_t", "n") if is_varied => it.passed.push("0".into()),
+                ("size_t", "n") if is_varied => it.passed.push("std::size_t(-1)".into()),
                 ("size_t", "n") => it.passed.push(block.clone()),
                 ("size_t", n) if has_own(n).is_some() => {
                     it.passed.push(format!("{}.size()", has_own(n).expect("looked at")));
                 }
-                ("phx_status *" | "phx_comm **" | "double *", _) if it.result.is_none() => {
+                ("phx_status *" | "phx_comm **" | "double *" | "size_t *" | "int *", _)
+                    if it.result.is_none() =>
+                {
                     let (returns, first, made) = match c.as_str() {
                         "phx_status *" => ("phx_status", "{}", p_name.clone()),
                         "double *" => ("double", "0", p_name.clone()),
-                        _ => ("comm", "nullptr", format!("adopt({p_name})")),
+                        "size_t *" => ("std::size_t", "0", p_name.clone()),
+                        "int *" => ("bool", "0", format!("{p_name} != 0")),
+                        _ => ("comm", "nullptr", format!("comm::adopt({p_name})")),
                     };
                     let line = format!("{}{p_name} = {first};", spaced(&c[..c.len() - 1]));
                     it.result = Some([returns.into(), line, made]);
                     it.passed.push(format!("&{p_name}"));
                 }
+                ("phx_status *", _) => it.passed.push("nullptr".into()),
                 // Elements of all ranks, and in the next parameter how many are whose.
                 ("void **", _) => it.passed.push(format!("&{p_name}")),
                 ("size_t", _) if p.is_array => {
@@ -160,18 +159,21 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
 fn text(function: &Function, v: &str, parameters: &[Parameter]) -> Option<String> {
     let name = match function.kind {
         Kind::Start => format!("{}{v}", function.name.trim_start_matches("start_")),
-        _ => function.name.clone(),
+        // (It is the class's, too.)
+        _ => function.name.trim_start_matches("plan_").trim_start_matches("cart_").to_owned(),
     };
     let it = method(function, &name, parameters)?;
-    let mut text = filled(first_sentence(&function.docs), "    /// ");
+    let starts = format!("Starts `phx_{name}`.");
+    let docs = if v.is_empty() { first_sentence(&function.docs) } else { &starts };
+    let mut text = filled(docs, "    /// ");
     let template = if it.template { "template <class T> " } else { "" };
     let returns = it.result.as_ref().map_or("void", |it| &it[0]);
     let one = format!("    {template}{returns} {name}(");
     if it.template && one.len() + it.own.join(", ").len() + 3 > 100 {
         text += "    template <class T>\n";
-        text += &listed(&format!("    {returns} {name}("), &it.own, ") {", ("", 0));
+        text += &listed(&format!("    {returns} {name}("), &it.own, ") {", "");
     } else {
-        text += &listed(&one, &it.own, ") {", ("", 0));
+        text += &listed(&one, &it.own, ") {", "");
     }
     if let Some([_, line, _]) = &it.result {
         text += &format!("        {line}\n");
@@ -180,7 +182,7 @@ fn text(function: &Function, v: &str, parameters: &[Parameter]) -> Option<String
         text += &format!("        {check}\n");
     }
     let head = format!("        detail::check({}(", function.symbol());
-    text += &listed(&head, &it.passed, "));", ("", 0));
+    text += &listed(&head, &it.passed, "));", "");
     if let Some([.., made]) = &it.result {
         text += &format!("        return {made};\n");
     }
@@ -191,12 +193,12 @@ fn text(function: &Function, v: &str, parameters: &[Parameter]) -> Option<String
 pub(crate) fn methods(items: &[Item], handle: &str, by_hand: &str) -> String {
     let mut all = String::new();
     for it in functions(items).filter(|it| it.kind != Kind::Plain && it.handle() == handle) {
-        if by_hand.contains(&format!("void {}(", it.name)) {
+        if ["void", "bool"].iter().any(|word| by_hand.contains(&format!("{word} {}(", it.name))) {
             continue;
         }
         all.extend(text(it, "", &it.parameters));
         if it.parameters.iter().any(|it| it.is_optional) {
-            all.extend(text(it, "v", &varied(&it.parameters)));
+            all.extend(text(it, "v", &by_counts(&it.parameters)));
         }
     }
     all

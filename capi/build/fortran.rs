@@ -1,7 +1,7 @@
 //! The Fortran module's constants, types and interfaces, and the macros that pass a line.
 
 use super::table::{Function, Item, Parameter, functions, value};
-use super::text::listed;
+use super::text::{filled, listed};
 use std::collections::BTreeSet;
 
 /// The kind of a number in Fortran.
@@ -77,10 +77,10 @@ fn interface(function: &Function) -> String {
         false => (symbol, "bind(C)".into()),
     };
     let head = format!("        function {name}(");
-    let mut text = listed(&head, &names, &format!(") result(res) {bound}"), (" &", 0));
+    let mut text = listed(&head, &names, &format!(") result(res) {bound}"), " &");
     text += &format!("            import :: {}\n", imports.join(", "));
     for (declared, names) in lines {
-        text += &listed(&format!("            {declared} :: "), &names, "", (" &", 0));
+        text += &listed(&format!("            {declared} :: "), &names, "", " &");
     }
     text + "        end function\n"
 }
@@ -97,7 +97,29 @@ pub(crate) fn constants(items: &[Item]) -> String {
             let one =
                 |[name, it, ..]: &[String; 4]| format!("{} = {}", name.to_lowercase(), value(it));
             let all: Vec<String> = all.iter().map(one).collect();
-            text += &listed(&format!("    {kind}, parameter :: "), &all, "", (" &", 0));
+            text += &listed(&format!("    {kind}, parameter :: "), &all, "", " &");
+        }
+    }
+    text
+}
+
+/// The structs, of zeros as long as nothing else is stored. (Those of pairs have the names of
+/// constants, as Fortran knows no case.)
+pub(crate) fn structs(items: &[Item]) -> String {
+    let mut text = String::new();
+    for item in items {
+        if let Item::Struct(name, docs, fields) = item
+            && !name.ends_with("_at")
+        {
+            text += &format!("{}    type, bind(C) :: {name}\n", filled(docs, "    ! "));
+            for (it, _) in fields {
+                let field = match number(&it.c) {
+                    Some(kind) => format!("{kind} :: {} = 0", it.name),
+                    None => format!("type(c_ptr) :: {} = c_null_ptr", it.name),
+                };
+                text += &format!("        {field}\n");
+            }
+            text += "    end type\n";
         }
     }
     text

@@ -26,8 +26,10 @@ pub(crate) fn tracked_files(folder: &Path) -> Vec<(String, String)> {
         let part = |mark: &str| match mark {
             "macros" => c::macros(&items),
             "functions" => c::header(&items),
-            "methods of comm" => cpp::methods(&items, "comm", rest_of_class(&by_hand, mark)),
-            "methods of requests" => cpp::methods(&items, "scope", rest_of_class(&by_hand, mark)),
+            mark if mark.starts_with("methods of ") => {
+                cpp::methods(&items, &mark["methods of ".len()..], rest_of_class(&by_hand, mark))
+            }
+            "structs" => fortran::structs(&items),
             "constants" => fortran::constants(&items),
             "interfaces" => fortran::interfaces(&items),
             _ => panic!("faces/{name}: no part {mark}"),

@@ -77,17 +77,18 @@ pub(crate) fn names(items: &[Item]) -> String {
             }
             Item::Struct(name, docs, fields) => {
                 text += &documented(docs);
-                // (A pointer has no default.)
-                let has_pointer = fields.iter().any(|(it, _)| it.c.ends_with('*'));
-                let default = if has_pointer { "" } else { ", Default" };
-                text += &format!("#[repr(C)]\n#[derive(Clone, Copy, Debug, PartialEq{default})]\n");
+                text += "#[repr(C)]\n#[derive(Clone, Copy, Debug, PartialEq)]\n";
                 text += plain;
                 text += &format!("pub struct {name} {{\n");
                 for (it, docs) in fields {
                     text += &documented(docs);
                     text += &format!("pub {}: {},\n", it.name, ty(&it.c, false));
                 }
-                text += "}\n";
+                text += &format!(
+                    "}}\nimpl Default for {name} {{\nfn default() -> Self {{\n\
+                     // SAFETY: numbers and pointers, of which zeros are values.\n\
+                     unsafe {{ std::mem::zeroed() }}\n}}\n}}\n"
+                );
             }
             Item::Callback(it) => {
                 text += &documented(&it.docs);
@@ -104,31 +105,20 @@ pub(crate) fn names(items: &[Item]) -> String {
 }
 
 /// What is done with the parameters before the body has them.
-fn looked_at(function: &Function, ranks: &str) -> String {
-    let mut text = String::new();
-    if function.has("ty") {
-        text += "let ty = Type::of(ty)?;\n";
-    }
-    if function.has("root") {
-        text += "let root = rank_number(\"root\", root)?;\n";
-    }
-    if function.has("by") {
-        text += &format!("let by = distance(by, {ranks});\n");
-    }
-    text
+fn looked_at(function: &Function) -> String {
+    let looks = function.parameters.iter().filter_map(|it| Some((&it.name, it.looked_at?)));
+    looks.map(|(name, look)| format!("let {name} = {look};\n")).collect()
 }
 
 /// The parameters of a collective that has no body of its own.
-fn collective(function: &Function, operation: &str) -> String {
-    let buffers: Vec<&Parameter> = function.parameters.iter().filter(|it| it.is_buffer()).collect();
+fn collective(function: &Function) -> String {
+    let buffers: Vec<&Parameter> =
+        function.parameters.iter().filter(|it| it.length.is_some()).collect();
     let counts: Vec<&str> =
         function.parameters.iter().filter(|it| it.is_counts()).map(|it| it.name.as_str()).collect();
-    let or = |name: &str, other: &str| {
-        if function.has(name) { name.to_owned() } else { other.to_owned() }
-    };
     let (from, to) = match buffers[..] {
-        [one] => (format!("{}.cast_const()", one.name), &one.name),
-        [from, to] => (from.name.clone(), &to.name),
+        [one] => (format!("{}.cast_const().cast()", one.name), format!("{}.cast()", one.name)),
+        [from, to] => (from.name.clone(), to.name.clone()),
         _ => panic!("one buffer or two: {}", function.name),
     };
     let lengths = match (function.has("n"), &counts[..]) {
@@ -138,71 +128,170 @@ fn collective(function: &Function, operation: &str) -> String {
         (false, [to, from]) => format!("Pairs({to}, {from})"),
         _ => panic!("no lengths: {}", function.name),
     };
-    let op = if function.has("op") { "Some(op)" } else { "None" };
-    let parameter = or("root", &or("by", "0"));
+    let (operation, ty, op) = match &function.operation[..] {
+        [operation, ty, op] => (operation, format!("ty: Type::of({ty})?"), format!("Some({op})")),
+        [operation] if function.has("op") => (operation, "ty".into(), "Some(op)".into()),
+        [operation] => (operation, "ty".into(), "None".into()),
+        _ => panic!("no operation, or more: {}", function.name),
+    };
+    let parameter = ["root", "by"].into_iter().find(|it| function.has(it)).unwrap_or("0");
     format!(
-        "Asked {{ operation: Operation::{operation}, ty, op: {op}, from: {from}, to: {to}, \
+        "Asked {{ operation: Operation::{operation}, {ty}, op: {op}, from: {from}, to: {to}, \
          lengths: Lengths::{lengths}, parameter: {parameter} }}"
     )
 }
 
-/// What a body gets: buffers of a length that the function is told with it and the type.
-fn gathered(function: &Function) -> String {
-    let length_of = |it: &Parameter| match &it.length {
-        Some(Length::Of(n)) if it.is_buffer() && function.has("ty") => Some(n.clone()),
+/// The buffers and lists whose lengths are known before the body: each with its length.
+fn sized(function: &Function) -> Vec<(&Parameter, String)> {
+    let length = |it: &Parameter| match it.length.as_ref()? {
+        Length::Of(n) if function.has(n) && *n != it.name => Some(n.clone()),
+        // What the object knows.
+        Length::Of(n) if n == "dimensions" => Some("on.dims().len()".into()),
+        Length::Of(n) if function.handle() == "plan" => Some(format!("on.{n}()")),
         _ => None,
     };
-    let lengths: Vec<String> = function.parameters.iter().filter_map(length_of).collect();
-    let one = |it: &Parameter| match length_of(it) {
-        Some(n) => format!("Elements::new({}, {n}, ty), ", it.name),
-        None if lengths.contains(&it.name) || it.name == "ty" && !lengths.is_empty() => {
-            String::new()
-        }
+    function.parameters.iter().filter_map(|it| Some((it, length(it)?))).collect()
+}
+
+/// What a body gets: for pointers and lengths what they are of together.
+fn gathered(function: &Function) -> String {
+    let sized = sized(function);
+    let is_said = |it: &Parameter| {
+        sized.iter().any(|(of, n)| *n == it.name || it.name == "ty" && of.is_buffer())
+    };
+    let one = |it: &Parameter| match sized.iter().find(|(of, _)| of.name == it.name) {
+        Some((_, n)) if it.is_buffer() => format!("Elements::new({}, {n}, ty), ", it.name),
+        Some((_, n)) => format!("list(\"the list of {0}\", {0}, {n})?, ", it.name),
+        None if is_said(it) || it.is_object() => String::new(),
         None => format!("{}, ", it.name),
     };
     function.parameters.iter().skip(1).map(one).collect()
+}
+
+/// The call of the method of the function's name, and where what it gives goes.
+fn method(function: &Function) -> String {
+    let (mut before, mut looks) = (String::new(), String::new());
+    let (mut arguments, mut places) = (Vec::new(), Vec::new());
+    let sized = sized(function);
+    let has_type = function.has("ty");
+    let (ty, element) = if has_type { ("ty", "T") } else { ("Type::of(PHX_F64)?", "f64") };
+    let elements = |name: &str, n: &str| format!("Elements::new({name}.cast(), {n}, {ty})");
+    let exchanged = match &sized[..] {
+        [(from, n), (to, m)] if to.c == "void *" => {
+            let (from, to) = (&from.name, &to.name);
+            let (one, other) = (elements(from, n), elements(to, m));
+            looks += &format!("let ({from}, {to}) = apart_of::<{element}>({one}, {other})?;\n");
+            true
+        }
+        _ => false,
+    };
+    for it in &function.parameters[1..] {
+        let name = &it.name;
+        let is_length = sized.iter().any(|(_, n)| n == name);
+        let of = sized.iter().find(|(of, _)| of.name == *name);
+        match &it.length {
+            _ if is_length || name == "ty" => continue,
+            _ if it.is_place() => {
+                if matches!(it.c.as_str(), "void **" | "double *") {
+                    before += &format!("place({name})?;\n");
+                }
+                places.push(name.as_str());
+                continue;
+            }
+            _ if it.is_counts() => {
+                before += &format!("let {name} = &counts_of(comm, {name}, ty)?;\n");
+            }
+            Some(Length::Sum(counts)) => {
+                let all = format!("input(\"the buffer\", {name}, sum({counts}, ty)?)?");
+                looks += &format!("let {name}: &[T] = {all};\n");
+            }
+            Some(_) if !exchanged => {
+                let (_, n) = of.expect("so many");
+                let way = if it.c.starts_with("const") { "input" } else { "output" };
+                let what = match sized.len() {
+                    1 => "the buffer".to_owned(),
+                    _ => format!("the buffer {name}"),
+                };
+                let given = format!("{}.{way}::<{element}>(\"{what}\")?", elements(name, n));
+                looks += &format!("let {name} = {given};\n");
+            }
+            _ => {}
+        }
+        arguments.push(name.as_str());
+    }
+    // (No slice says the type of what `recv_vec` gives.)
+    let of = if has_type && places == ["data", "status"] { "::<T>" } else { "" };
+    let parts = if has_type { "ty.parts()" } else { "1" };
+    let leave = match places[..] {
+        [] => String::new(),
+        [one] => format!(".leave({one}, {parts})"),
+        _ => format!(".leave(({}), {parts})", places.join(", ")),
+    };
+    let call = format!("{looks}comm.{}{of}({}){leave};", function.name, arguments.join(", "));
+    match has_type {
+        true => format!("{before}with_type!(ty, T => {{\n{call}\n}});\nOk(())"),
+        false => format!("{before}{call}\nOk(())"),
+    }
 }
 
 /// The expression that does what the function is for.
 fn body(function: &Function) -> String {
     let Function { name, module, parameters, .. } = function;
     let from = format!("From {{ function: \"phx_{name}\", file, line }}");
-    let rest = match function.kind {
-        Kind::Call | Kind::Start => gathered(function),
-        Kind::Entry | Kind::Plain => given(parameters.get(1..).unwrap_or(&[])),
-    };
-    match (function.kind, function.handle()) {
-        (Kind::Plain, _) if function.returns == "phx_err" => {
-            format!("code_of(crate::{module}::{name}({}))", given(parameters))
+    let (handle, looks) = (function.handle(), looked_at(function));
+    match (function.kind, handle) {
+        (Kind::Plain, _) => {
+            let call = format!("crate::{module}::{name}({})", given(parameters));
+            if function.returns == "phx_err" { format!("code_of({call})") } else { call }
         }
-        (Kind::Plain, _) => format!("crate::{module}::{name}({})", given(parameters)),
-        (Kind::Entry, handle) => {
+        (Kind::Entry, _) => {
+            let rest = given(&parameters[1..]);
             format!("code_of(crate::{module}::{name}({handle}, {from}, {rest}))")
         }
-        (Kind::Call, "comm") => {
-            let look = looked_at(function, "comm.size()");
-            let body = match &function.operation {
-                Some(it) => format!("crate::{module}::waits(comm, {})", collective(function, it)),
-                None => format!("crate::{module}::{name}(comm, {rest})"),
-            };
-            format!("call(comm, {from}, |comm| {{\n{look}{body}\n}})")
-        }
-        (Kind::Call, _) => {
+        (Kind::Call, "scope") => {
+            let rest = gathered(function);
             format!("within(scope, {from}, |open| crate::{module}::{name}(open, {rest}))")
         }
-        (Kind::Start, _) => {
-            let look = looked_at(function, "scope.comm().size()");
-            let body = match &function.operation {
-                Some(it) => format!(
-                    "let call = crate::collective::prepared(scope.comm(), {})?;\n\
-                     launch((scope, state), call, (persistent, request), at);\nOk(())",
-                    collective(function, it)
-                ),
-                None => format!(
-                    "crate::{module}::{name}((scope, state, at), {rest}(persistent, request))"
+        (Kind::Call, _) => {
+            // Of a grid or plan: it, of `CARTS` or `PLANS`, and its communicator's handle.
+            let (found, on) = match handle {
+                "comm" => (String::new(), ""),
+                _ => (
+                    format!(
+                        "let (comm, on) = match crate::{module}::{}S.on({handle}) {{\n\
+                         Ok(found) => found,\nErr(code) => return code,\n}};\n",
+                        handle.to_uppercase()
+                    ),
+                    "on, ",
                 ),
             };
-            format!("within(scope, {from}, |(scope, state, at)| {{\n{look}{body}\n}})")
+            let body = match (function.operation.is_empty(), module.as_str()) {
+                (false, _) => format!("crate::{module}::waits(comm, {})", collective(function)),
+                (true, "") => method(function),
+                (true, _) => format!("crate::{module}::{name}(comm, {on}{})", gathered(function)),
+            };
+            let body = format!("|comm| {{\n{looks}{body}\n}}");
+            match parameters.iter().find(|it| it.is_object()) {
+                Some(place) => {
+                    format!("{found}code_of(make(comm, {from}, {}, {body}))", place.name)
+                }
+                None => format!("{found}call(comm, {from}, {body})"),
+            }
+        }
+        (Kind::Start, _) => {
+            let looks = looks.replace("comm.", "scope.comm().");
+            let body = match function.operation.is_empty() {
+                false => format!(
+                    "let call = crate::collective::prepared(scope.comm(), {})?;\n\
+                     launch((scope, state), call, (persistent, request), at);\nOk(())",
+                    collective(function)
+                ),
+                true => format!(
+                    "crate::{module}::{name}((scope, state, at), {}(persistent, request))",
+                    gathered(function)
+                ),
+            };
+            format!("within(scope, {from}, |(scope, state, at)| {{\n{looks}{body}\n}})")
         }
     }
 }
@@ -220,7 +309,7 @@ fn quick(function: &Function) -> String {
          // SAFETY: by the contract.\nunsafe {{ {} }}\n}}\n",
         body(function)
     );
-    let at = "(file, line)";
+    let at = format!("From {{ function: \"phx_{name}\", file, line }}");
     let own = given(&function.parameters);
     let odd = format!("move || checked_{name}({arguments})");
     if !function.has("ty") {

@@ -1,5 +1,7 @@
 //! The table, read: interface.txt says at its head what its lines mean.
 
+use super::text::first_sentence;
+
 /// What becomes of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -34,14 +36,28 @@ pub(crate) struct Parameter {
     pub(crate) at_root: bool,
     /// It may be null, in which case `n` counts.
     pub(crate) is_optional: bool,
+    /// What Rust makes of it, an expression that may end the call by an error.
+    pub(crate) looked_at: Option<&'static str>,
 }
 
-impl Parameter {
-    pub(crate) fn new(c: &str, name: &str) -> Parameter {
-        let (c, name, length) = (c.to_owned(), name.to_owned(), None);
-        Parameter { name, c, is_array: false, length, at_root: false, is_optional: false }
-    }
+/// Parameters that are handles, by their names.
+const HANDLES: [&str; 6] = ["comm", "team", "cart", "scope", "plan", "window"];
 
+/// Short for other parameters: C's type, the name, and what is looked at before the body has it.
+const SHORT: [(&str, &str, &str, Option<&str>); 10] = [
+    ("type", "phx_type", "ty", Some("Type::of(ty)?")),
+    ("op", "phx_op", "op", None),
+    ("n", "size_t", "n", None),
+    ("root", "int", "root", Some("rank_number(\"root\", root)?")),
+    ("by", "int", "by", Some("distance(by, comm.size())")),
+    ("to", "int", "to", Some("rank_number(\"rank\", to)?")),
+    ("source", "int", "source", Some("rank_number(\"source\", source)?")),
+    ("any source", "int", "source", Some("sender(source)?")),
+    ("tag", "int", "tag", Some("given_tag(tag)?")),
+    ("any tag", "int", "tag", Some("tag_of(tag)?")),
+];
+
+impl Parameter {
     fn read(text: &str) -> Parameter {
         let (text, at_root) = match text.strip_suffix(" at root") {
             Some(text) => (text, true),
@@ -55,26 +71,24 @@ impl Parameter {
             Some((bare, length)) => (bare, Some(length)),
             None => (text, None),
         };
-        let (c, name) = match bare {
-            "comm" | "team" | "cart" | "plan" | "window" => (format!("phx_{bare} *"), bare),
-            "const comm" | "const team" | "const cart" | "const plan" | "const window" => {
-                (bare.replace(' ', " phx_") + " *", &bare[6..])
+        let handle = bare.trim_start_matches("const ");
+        let (c, name, looked_at) = match SHORT.iter().find(|it| it.0 == bare) {
+            Some((_, c, name, look)) => ((*c).to_owned(), *name, *look),
+            None if HANDLES.contains(&handle) => {
+                let c = bare.replace(handle, &format!("phx_{handle} *"));
+                (c.replace("scope", "requests"), handle, None)
             }
-            "scope" => ("phx_requests *".into(), bare),
-            "type" => ("phx_type".into(), "ty"),
-            "op" => ("phx_op".into(), bare),
-            "n" => ("size_t".into(), bare),
-            "root" | "by" => ("int".into(), bare),
-            it if it == "counts" || it.ends_with("_counts") && !it.contains(' ') => {
-                ("const size_t".into(), it)
+            None if bare.ends_with("counts") && !bare.contains(' ') => {
+                ("const size_t".into(), bare, None)
             }
-            it => {
-                let at = it.rfind([' ', '*']).unwrap_or_else(|| panic!("no type: {it}")) + 1;
-                match it[..at].trim_end() {
-                    "in" => ("const void *".into(), &it[at..]),
-                    "out" | "inout" => ("void *".into(), &it[at..]),
-                    c => (c.to_owned(), &it[at..]),
-                }
+            None => {
+                let at = bare.rfind([' ', '*']).unwrap_or_else(|| panic!("no type: {bare}")) + 1;
+                let c = match bare[..at].trim_end() {
+                    "in" => "const void *",
+                    "out" | "inout" => "void *",
+                    c => c,
+                };
+                (c.into(), &bare[at..], None)
             }
         };
         let is_buffer = c.ends_with("void *") && length.is_some() && !c.contains("*const");
@@ -86,7 +100,7 @@ impl Parameter {
             Some(("sum", counts)) => Length::Sum(counts.into()),
             Some(_) => panic!("no length: {it}"),
         });
-        Parameter { name: name.to_owned(), c, is_array, length, at_root, is_optional }
+        Parameter { name: name.to_owned(), c, is_array, length, at_root, is_optional, looked_at }
     }
 
     pub(crate) fn is_buffer(&self) -> bool {
@@ -95,6 +109,16 @@ impl Parameter {
 
     pub(crate) fn is_counts(&self) -> bool {
         self.c == "const size_t" && self.length.is_none() && self.name.ends_with("counts")
+    }
+
+    /// Of a call that is a method: a place for what it gives.
+    pub(crate) fn is_place(&self) -> bool {
+        self.c.ends_with('*') && self.length.is_none() || self.is_array && self.c == "size_t"
+    }
+
+    /// Where the handle goes of an object that is made.
+    pub(crate) fn is_object(&self) -> bool {
+        self.c.starts_with("phx_") && self.c.ends_with("**")
     }
 
     /// Its declaration in C.
@@ -107,6 +131,7 @@ impl Parameter {
     }
 }
 
+#[derive(Clone)]
 pub(crate) struct Function {
     pub(crate) kind: Kind,
     /// Without `phx_`.
@@ -116,9 +141,12 @@ pub(crate) struct Function {
     /// Without those that every function of the kind has.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) returns: String,
-    /// Which does the whole of it.
-    pub(crate) operation: Option<String>,
+    /// Which does the whole of it, and of what type and operator, if they are not parameters.
+    pub(crate) operation: Vec<String>,
     pub(crate) is_quick: bool,
+    /// There is one by counts, too, and one that starts it.
+    is_varied: bool,
+    starts: bool,
     pub(crate) docs: String,
     /// What the caller promises.
     pub(crate) safety: String,
@@ -131,16 +159,116 @@ impl Function {
         format!("phx_{}{at}", self.name)
     }
 
+    /// The function by counts.
+    fn varied(&self) -> Function {
+        let mut it = self.as_said(1);
+        it.name += "v";
+        it.parameters = by_counts(&it.parameters);
+        it.parameters.retain(|it| it.name != "n");
+        it.insert_counts("counts");
+        it
+    }
+
+    /// The function that starts the call: of one by counts, too, if it takes them.
+    fn started(&self) -> Function {
+        let mut it = self.as_said(0);
+        let does = first_sentence(&it.docs).trim_end_matches('.');
+        let (first, rest) = does.split_at(1);
+        it.docs = format!(
+            "Starts `phx_{}`, which {}{rest}. If `persistent`, sets it up.",
+            self.name,
+            first.to_lowercase()
+        );
+        if self.is_varied {
+            it.docs +=
+                " If `counts` is not null, it is copied, and blocks are of `counts[r]` elements.";
+            it.insert_counts("counts?");
+        }
+        (it.kind, it.is_quick) = (Kind::Start, false);
+        it.name = format!("start_{}", self.name);
+        it.parameters[0] = Parameter::read("scope");
+        it.module = "requests".into();
+        it
+    }
+
+    fn insert_counts(&mut self, counts: &str) {
+        let at = self.parameters.iter().position(|it| it.name == "ty").expect("blocks have a type");
+        self.parameters.insert(at, Parameter::read(counts));
+    }
+
+    /// What the caller promises: of each parameter, and what the table says besides.
+    fn promises(&self) -> String {
+        let is_started = self.kind == Kind::Start;
+        let meanwhile = if is_started { "until the call was waited for" } else { "meanwhile" };
+        let promise = |it: &Parameter| {
+            let Parameter { name, c, .. } = it;
+            let elements = if it.is_buffer() { "elements of `ty`" } else { "elements" };
+            let is = match &it.length {
+                Some(Length::Of(n)) if self.has(n) && n != name => format!("has `{n}` {elements}"),
+                Some(Length::Of(n)) => {
+                    format!("has as many {elements} as the {} has {n}", self.handle())
+                }
+                Some(Length::OfEach) => format!("has `n` {elements} for each rank"),
+                Some(Length::Own(counts)) => {
+                    format!("has as many {elements} as the rank's of `{counts}`")
+                }
+                Some(Length::Sum(counts)) => format!("has as many {elements} as `{counts}` sum to"),
+                None if it.is_optional => "is null or has one number for each rank".into(),
+                None if it.is_array && c == "size_t" => {
+                    "is null or has room for one number for each rank".into()
+                }
+                None if it.is_counts() => "has one number for each rank".into(),
+                None if c == "const char *" => "is null or a string".into(),
+                None if c.ends_with("**") => "is null or valid".into(),
+                None if c == "void *" || it.is_array || !c.ends_with('*') => return None,
+                None if HANDLES.contains(&name.as_str()) => return None,
+                None => "is null or valid".into(),
+            };
+            let is_const = c.starts_with("const");
+            let others = match it.length {
+                Some(_) if !is_const => format!(", which nobody else uses {meanwhile}"),
+                Some(_) if it.is_buffer() => format!(", which nobody changes {meanwhile}"),
+                _ => String::new(),
+            };
+            let root = if it.at_root { "on the root, " } else { "" };
+            Some(format!("{root}`{name}` {is}{others}"))
+        };
+        let all = self.all();
+        // (What `file` is stands in the header once.)
+        let all = all.iter().filter(|it| it.name != "file").filter_map(promise);
+        let mut all: Vec<String> = all.collect();
+        if self.parameters.iter().filter(|it| it.is_buffer()).count() > 1 {
+            all.push("the buffers do not overlap".into());
+        }
+        let all = all.join("; ");
+        let (first, rest) = all.split_at(usize::from(!all.is_empty()));
+        let dot = if all.is_empty() { "" } else { ". " };
+        format!("{}{rest}{dot}{}", first.to_uppercase(), self.safety).trim().to_owned()
+    }
+
+    /// With this one of each two texts of the documentation.
+    fn as_said(&self, which: usize) -> Function {
+        let said = |text: &str| {
+            let mut parts = text.split(['{', '}']);
+            let mut all = parts.next().unwrap_or_default().to_owned();
+            while let (Some(either), Some(rest)) = (parts.next(), parts.next()) {
+                all += either.split('|').nth(which).expect("a text for each");
+                all += rest;
+            }
+            all.trim().to_owned()
+        };
+        let (is_quick, is_varied, starts) = (self.is_quick && which == 0, false, false);
+        Function { docs: said(&self.docs), is_quick, is_varied, starts, ..self.clone() }
+    }
+
     /// All parameters.
     pub(crate) fn all(&self) -> Vec<Parameter> {
         let mut all = self.parameters.clone();
         if self.kind == Kind::Start {
-            all.push(Parameter::new("int", "persistent"));
-            all.push(Parameter::new("phx_request *", "request"));
+            all.extend(["int persistent", "phx_request *request"].map(Parameter::read));
         }
         if self.kind != Kind::Plain {
-            all.push(Parameter::new("const char *", "file"));
-            all.push(Parameter::new("int", "line"));
+            all.extend(["const char *file", "int line"].map(Parameter::read));
         }
         all
     }
@@ -163,7 +291,8 @@ impl Function {
         for (v, (way, number)) in [("", ways[0]), ("", ways[1]), ("v", ways[0]), ("v", ways[1])] {
             let given = |it: Parameter| match it.name.as_str() {
                 "persistent" => Some((it.name, Some(number))),
-                "n" if v == "v" => Some((it.name, Some(["0", "0_c_size_t"]))),
+                // (By which null counts are an error.)
+                "n" if v == "v" => Some((it.name, Some(["(size_t)-1", "-1_c_size_t"]))),
                 "counts" if is_varied && v != "v" => Some((it.name, Some(["NULL", "c_null_ptr"]))),
                 "ty" => Some(("type".into(), None)),
                 "file" | "line" => None,
@@ -198,6 +327,19 @@ pub(crate) enum Item {
     Struct(String, String, Vec<(Parameter, String)>),
     Callback(Function),
     Function(Function),
+}
+
+/// Parameters of blocks of `n` elements as those of blocks by `counts`.
+pub(crate) fn by_counts(parameters: &[Parameter]) -> Vec<Parameter> {
+    let mut all = parameters.to_vec();
+    for it in &mut all {
+        it.length = match it.length.take() {
+            Some(Length::Of(n)) if n == "n" => Some(Length::Own("counts".into())),
+            Some(Length::OfEach) => Some(Length::Sum("counts".into())),
+            other => other,
+        };
+    }
+    all
 }
 
 /// The first line of each block, and what is below it: lines with more blanks belong to those
@@ -235,8 +377,19 @@ fn function(kind: Kind, text: &str, docs: &[String]) -> Function {
     let (module, name) = name.split_once("::").unwrap_or(("", name));
     let (parameters, rest) = rest.split_once(')').unwrap_or_else(|| panic!("no end: {text}"));
     let parameters = parameters.split(", ").filter(|it| !it.is_empty()).map(Parameter::read);
-    let rest = rest.trim();
-    let rest = rest.strip_suffix("quick").map_or((rest, false), |rest| (rest.trim(), true));
+    let (returns, mut words) = match rest.trim().strip_prefix("-> ") {
+        Some(returns) => (returns, Vec::new()),
+        None => ("phx_err", rest.split_whitespace().map(str::to_owned).collect()),
+    };
+    let mut has = |word: &str| {
+        let before = words.len();
+        words.retain(|it| it != word);
+        words.len() < before
+    };
+    let (is_quick, is_varied, starts) = (has("quick"), has("varied"), has("starts"));
+    if !words.is_empty() {
+        assert_eq!(words.remove(0), "=", "no word of the table's in {text}");
+    }
     let all = docs.join(" ");
     let (docs, safety) = all.split_once("Safety: ").unwrap_or((&all, ""));
     Function {
@@ -244,9 +397,11 @@ fn function(kind: Kind, text: &str, docs: &[String]) -> Function {
         name: name.to_owned(),
         module: module.to_owned(),
         parameters: parameters.collect(),
-        returns: rest.0.strip_prefix("-> ").unwrap_or("phx_err").to_owned(),
-        operation: rest.0.strip_prefix("= ").map(str::to_owned),
-        is_quick: rest.1,
+        returns: returns.to_owned(),
+        operation: words,
+        is_quick,
+        is_varied,
+        starts,
         docs: docs.trim().to_owned(),
         safety: safety.to_owned(),
     }
@@ -293,9 +448,30 @@ fn item(head: &str, below: &[String]) -> Item {
     }
 }
 
-/// The table's items, in its order.
+/// The table's items, in its order, and those that follow from them.
 pub(crate) fn read(text: &str) -> Vec<Item> {
-    blocks(text).iter().map(|(head, below)| item(head, below)).collect()
+    let mut all = Vec::new();
+    for (head, below) in blocks(text) {
+        if head == "started calls" {
+            let starting = functions(&all).filter(|it| it.starts);
+            let started: Vec<Item> = starting.map(|it| Item::Function(it.started())).collect();
+            all.extend(started);
+            continue;
+        }
+        all.push(item(&head, &below));
+        if let Some(Item::Function(it)) = all.last()
+            && it.is_varied
+        {
+            let varied = it.varied();
+            all.push(Item::Function(varied));
+        }
+    }
+    for item in &mut all {
+        if let Item::Function(it) = item {
+            *it = Function { safety: it.promises(), ..it.as_said(0) };
+        }
+    }
+    all
 }
 
 /// The functions among them.

@@ -19,13 +19,13 @@ pub(crate) fn filled(text: &str, indent: &str) -> String {
 }
 
 /// `head(parts)tail`: parts that do not fit go on below the first; or, if they do not fit there,
-/// `indent` more than the head. Lines to be continued end in `more`, in the column `at`, if given.
-pub(crate) fn listed(head: &str, parts: &[String], tail: &str, more: (&str, usize)) -> String {
+/// four more than the head. Lines to be continued end in `more`.
+pub(crate) fn listed(head: &str, parts: &[String], tail: &str, more: &str) -> String {
     let one = format!("{head}{}{tail}", parts.join(", "));
     if one.len() <= COLUMNS {
         return one + "\n";
     }
-    let width = COLUMNS - more.0.len();
+    let width = COLUMNS - more.len();
     let longest = parts.iter().map(String::len).max().unwrap_or(0) + tail.len();
     let first = head.len() - head.trim_start().len();
     let below = if head.len() + longest <= width { head.len() } else { first + 4 };
@@ -42,11 +42,7 @@ pub(crate) fn listed(head: &str, parts: &[String], tail: &str, more: (&str, usiz
         }
         line += if is_last { tail } else { "," };
     }
-    let end = |line: String| match more.1 {
-        0 => format!("{line}{}\n", more.0),
-        at => format!("{line:at$}{}\n", more.0.trim_start()),
-    };
-    lines.into_iter().map(end).collect::<String>() + &line + "\n"
+    lines.into_iter().map(|line| format!("{line}{more}\n")).collect::<String>() + &line + "\n"
 }
 
 /// The first sentence.

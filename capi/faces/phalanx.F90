@@ -12,23 +12,8 @@ module phalanx
 
     ! @constants@
 
-    type, bind(C) :: phx_status
-        integer(c_int) :: source
-        integer(c_int) :: tag
-        integer(c_size_t) :: n
-    end type
-
-    ! Set to zeros, with `ranks`; its address is passed: c_loc(options).
-    type, bind(C) :: phx_options
-        integer(c_size_t) :: size = 0
-        integer(c_int) :: ranks = 0, wait = 0
-        real(c_double) :: deadline = 0
-        integer(c_size_t) :: stack = 0
-        integer(c_int) :: pin_caller = 0, placement = 0
-        type(c_ptr) :: numbers = c_null_ptr
-        integer(c_size_t) :: count = 0
-        real(c_double) :: stall_warning = 0
-    end type
+    ! Of phx_options the address is passed: c_loc(options).
+    ! @structs@
 
     abstract interface
         ! What a rank runs, with its communicator and the argument of the run.

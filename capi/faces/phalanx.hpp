@@ -175,10 +175,37 @@ struct here {
 #endif
 };
 
-/// An operator: one of the library's (PHX_SUM and others), or a function of one's own.
-class op {
+namespace detail {
+/// A handle that is freed once, if it is not lent.
+template <class H, phx_err (*Free)(H)> class handle {
 public:
-    op(phx_op built_in) noexcept : op_(built_in) {}
+    handle(handle &&other) noexcept
+        : it_(other.it_), is_own_(std::exchange(other.is_own_, false)) {}
+    handle(const handle &) = delete;
+    handle &operator=(const handle &) = delete;
+    handle &operator=(handle &&) = delete;
+    ~handle() {
+        if (is_own_ && it_ != H()) {
+            Free(it_);
+        }
+    }
+    H get() const noexcept { return it_; }
+
+protected:
+    /// Of what is made next.
+    handle() noexcept : it_(), is_own_(true) {}
+    handle(H it, bool is_own) noexcept : it_(it), is_own_(is_own) {}
+    H it_;
+
+private:
+    bool is_own_;
+};
+} // namespace detail
+
+/// An operator: one of the library's (PHX_SUM and others), or a function of one's own.
+class op : public detail::handle<phx_op, phx_op_free> {
+public:
+    op(phx_op built_in) noexcept : handle(built_in, false) {}
     /// `f(left, right)` for each pair of elements of type T: a function without state.
     template <class T, class F> static op of(F f, bool commutative, const char *name = "of C++") {
         static_assert(std::is_empty<F>::value, "an operator's function captures nothing");
@@ -194,51 +221,23 @@ public:
                     g(static_cast<const T *>(left)[i], static_cast<const T *>(right)[i]);
             }
         };
-        op made;
-        detail::check(phx_op_new_at(combine, nullptr, commutative, name, &made.op_));
-        made.is_own_ = true;
+        op made(0, true);
+        detail::check(phx_op_new_at(combine, nullptr, commutative, name, &made.it_));
         return made;
     }
-    op(op &&other) noexcept : op_(other.op_), is_own_(std::exchange(other.is_own_, false)) {}
-    op(const op &) = delete;
-    op &operator=(const op &) = delete;
-    op &operator=(op &&) = delete;
-    ~op() {
-        if (is_own_) {
-            phx_op_free(op_);
-        }
-    }
-    phx_op get() const noexcept { return op_; }
 
 private:
-    op() noexcept = default;
-    phx_op op_ = 0;
-    bool is_own_ = false;
+    op(phx_op it, bool is_own) noexcept : handle(it, is_own) {}
 };
 
 /// A rank's hold on a group of ranks. The one that run() lends is not freed; others are.
-class comm {
+class comm : public detail::handle<phx_comm *, phx_comm_free> {
 public:
-    explicit comm(phx_comm *lent) noexcept : comm_(lent) {}
+    explicit comm(phx_comm *lent) noexcept : handle(lent, false) {}
     /// Takes over a communicator that is to be freed.
-    static comm adopt(phx_comm *own) noexcept {
-        comm made(own);
-        made.is_own_ = true;
-        return made;
-    }
-    comm(comm &&other) noexcept
-        : comm_(other.comm_), is_own_(std::exchange(other.is_own_, false)) {}
-    comm(const comm &) = delete;
-    comm &operator=(const comm &) = delete;
-    comm &operator=(comm &&) = delete;
-    ~comm() {
-        if (is_own_) {
-            phx_comm_free(comm_);
-        }
-    }
-    phx_comm *get() const noexcept { return comm_; }
-    int rank() const noexcept { return phx_rank(comm_); }
-    int size() const noexcept { return phx_size(comm_); }
+    static comm adopt(phx_comm *own) noexcept { return comm(own, true); }
+    int rank() const noexcept { return phx_rank(it_); }
+    int size() const noexcept { return phx_size(it_); }
 
     // @methods of comm@
 
@@ -251,32 +250,32 @@ public:
     template <class T> void gather_in_place(span<T> data, int root, here at = here()) {
         const auto blocks = static_cast<std::size_t>(rank() == root ? size() : 1);
         detail::size("gather_in_place", data.size() % blocks, 0);
-        detail::check(phx_gather_in_place_at(comm_, data.data(), data.size() / blocks,
+        detail::check(phx_gather_in_place_at(it_, data.data(), data.size() / blocks,
                                              type_of<T>(), root, at.file, at.line));
     }
     /// The own block is in `all` already.
     template <class T> void all_gather_in_place(span<T> all, here at = here()) {
         const std::size_t block = all.size() / static_cast<std::size_t>(size());
         detail::blocks("all_gather_in_place", all.size(), block, size());
-        detail::check(phx_all_gather_at(comm_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
+        detail::check(phx_all_gather_at(it_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
                                         at.file, at.line));
     }
     /// The blocks of `all` change places.
     template <class T> void all_to_all_in_place(span<T> all, here at = here()) {
         const std::size_t block = all.size() / static_cast<std::size_t>(size());
         detail::blocks("all_to_all_in_place", all.size(), block, size());
-        detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
+        detail::check(phx_all_to_all_at(it_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
                                         at.file, at.line));
     }
     void choose(const char *name, here at = here()) {
-        detail::check(phx_choose_at(comm_, name, 0, nullptr, at.file, at.line));
+        detail::check(phx_choose_at(it_, name, 0, nullptr, at.file, at.line));
     }
     template <class T>
     std::vector<T> recv_vec(int from, int tag, phx_status *status = nullptr, here at = here()) {
         phx_status come = {};
         void *data = nullptr;
         detail::check(
-            phx_recv_vec_at(comm_, type_of<T>(), from, tag, &data, &come, at.file, at.line));
+            phx_recv_vec_at(it_, type_of<T>(), from, tag, &data, &come, at.file, at.line));
         if (status != nullptr) {
             *status = come;
         }
@@ -284,11 +283,11 @@ public:
     }
     bool try_probe(int from, int tag, phx_status &status, here at = here()) {
         int found = 0;
-        detail::check(phx_try_probe_at(comm_, from, tag, &found, &status, at.file, at.line));
+        detail::check(phx_try_probe_at(it_, from, tag, &found, &status, at.file, at.line));
         return found != 0;
     }
     /// Ends the run on purpose: every rank's next call throws, and so does run().
-    void cancel(here at = here()) { phx_cancel_at(comm_, at.file, at.line); }
+    void cancel(here at = here()) { phx_cancel_at(it_, at.file, at.line); }
     /// Calls `f(scope)`, in which calls are started and waited for: see class requests.
     template <class F> void with_requests(F &&f, here at = here());
     /// Calls `look(parts)` with a vector of all ranks' spans, where they are.
@@ -301,7 +300,7 @@ public:
             look(all);
         };
         detail::caught<decltype(f)> it{f};
-        it.end(phx_with_peers_at(comm_, mine.data(), mine.size(), type_of<T>(), it.look, &it,
+        it.end(phx_with_peers_at(it_, mine.data(), mine.size(), type_of<T>(), it.look, &it,
                                  at.file, at.line));
     }
     /// Calls `look(part)` with the root's span, where it is.
@@ -311,13 +310,12 @@ public:
             look(span<const T>(static_cast<const T *>(parts[0].data), parts[0].n));
         };
         detail::caught<decltype(f)> it{f};
-        it.end(phx_with_root_at(comm_, data.data(), data.size(), type_of<T>(), root, it.look, &it,
+        it.end(phx_with_root_at(it_, data.data(), data.size(), type_of<T>(), root, it.look, &it,
                                 at.file, at.line));
     }
 
 private:
-    phx_comm *comm_;
-    bool is_own_ = false;
+    comm(phx_comm *it, bool is_own) noexcept : handle(it, is_own) {}
 };
 
 /// A scope in which calls are started: each gives a number, to be waited for, or, of what is set
@@ -329,20 +327,7 @@ public:
     /// The communicator, for calls that wait.
     comm blocking() const noexcept { return comm(phx_requests_comm(scope_)); }
 
-    // @methods of requests@
-
-    /// Which of them is complete; their number, if none is under way.
-    std::size_t wait_any(span<const phx_request> all, here at = here()) {
-        std::size_t which = 0;
-        detail::check(
-            phx_wait_any_at(scope_, all.data(), all.size(), &which, nullptr, at.file, at.line));
-        return which;
-    }
-    bool test(phx_request it, here at = here()) {
-        int complete = 0;
-        detail::check(phx_test_at(scope_, it, &complete, at.file, at.line));
-        return complete != 0;
-    }
+    // @methods of scope@
 
 private:
     int rank() const noexcept { return blocking().rank(); }
@@ -357,32 +342,11 @@ template <class F> void comm::with_requests(F &&f, here at) {
     };
     // What was started is completed first; an error of the run's says more than what `f` throws.
     detail::caught<decltype(open)> it{open};
-    it.end(phx_requests_at(comm_, it.scope, &it, at.file, at.line));
+    it.end(phx_requests_at(it_, it.scope, &it, at.file, at.line));
 }
 
-namespace detail {
-/// A handle that is freed once.
-template <class H, phx_err (*Free)(H *)> class handle {
-public:
-    handle(handle &&other) noexcept : it_(std::exchange(other.it_, nullptr)) {}
-    handle(const handle &) = delete;
-    handle &operator=(const handle &) = delete;
-    handle &operator=(handle &&) = delete;
-    ~handle() {
-        if (it_ != nullptr) {
-            Free(it_);
-        }
-    }
-    H *get() const noexcept { return it_; }
-
-protected:
-    handle() noexcept = default;
-    H *it_ = nullptr;
-};
-} // namespace detail
-
 /// A grid of a communicator's ranks.
-class cart : public detail::handle<phx_cart, phx_cart_free> {
+class cart : public detail::handle<phx_cart *, phx_cart_free> {
 public:
     /// Extents of 0 are chosen.
     cart(const comm &c, std::vector<int> extents, const std::vector<int> &periodic,
@@ -406,25 +370,17 @@ public:
         return all;
     }
     int neighbour(int dimension, int by) const { return phx_cart_neighbour(it_, dimension, by); }
-    comm sub(span<const int> keep, here at = here()) {
-        detail::size("sub", keep.size(), dimensions_);
-        phx_comm *part = nullptr;
-        detail::check(phx_cart_sub_at(it_, keep.data(), &part, at.file, at.line));
-        return comm::adopt(part);
-    }
+
+    // @methods of cart@
+
     /// Of fields of `own` cells, with `widths` cells of halo around them in each dimension.
     template <class T>
     void exchange_halos(const std::vector<span<T>> &fields, span<const std::size_t> own,
                         span<const std::size_t> widths, bool corners = false, here at = here()) {
-        detail::size("exchange_halos", own.size(), dimensions_);
-        detail::size("exchange_halos", widths.size(), dimensions_);
-        std::size_t cells = 1;
-        for (std::size_t d = 0; d < dimensions_; d++) {
-            cells *= own[d] + 2 * widths[d];
-        }
+        const std::size_t all = cells("exchange_halos", own, widths);
         std::vector<void *> data;
         for (const span<T> &field : fields) {
-            detail::size("exchange_halos", field.size(), cells);
+            detail::size("exchange_halos", field.size(), all);
             data.push_back(field.data());
         }
         detail::check(phx_exchange_halos_at(it_, data.data(), static_cast<int>(data.size()),
@@ -434,22 +390,29 @@ public:
     template <class T>
     void exchange_halo(span<T> field, span<const std::size_t> own, std::size_t width,
                        bool corners = false, here at = here()) {
-        detail::size("exchange_halo", own.size(), dimensions_);
-        std::size_t cells = 1;
-        for (std::size_t n : own) {
-            cells *= n + 2 * width;
-        }
-        detail::size("exchange_halo", field.size(), cells);
+        const std::vector<std::size_t> widths(dimensions_, width);
+        detail::size("exchange_halo", field.size(), cells("exchange_halo", own, widths));
         detail::check(phx_exchange_halo_at(it_, field.data(), type_of<T>(), own.data(), width,
                                            corners, at.file, at.line));
     }
 
 private:
+    /// With the halo.
+    std::size_t cells(const char *what, span<const std::size_t> own,
+                      span<const std::size_t> widths) const {
+        detail::size(what, own.size(), dimensions_);
+        detail::size(what, widths.size(), dimensions_);
+        std::size_t all = 1;
+        for (std::size_t d = 0; d < dimensions_; d++) {
+            all *= own[d] + 2 * widths[d];
+        }
+        return all;
+    }
     std::size_t dimensions_;
 };
 
 /// Copies of other ranks' elements.
-class plan : public detail::handle<phx_plan, phx_plan_free> {
+class plan : public detail::handle<phx_plan *, phx_plan_free> {
 public:
     /// Ghosts of the elements `indices` of a vector of `total`, which the ranks have in blocks.
     plan(const comm &c, std::size_t total, span<const std::size_t> indices, here at = here()) {
@@ -468,25 +431,15 @@ public:
         const lists to(give), from(want);
         detail::check(phx_plan_lists_at(
             c.get(), owned, to.number(), to.ranks.data(), to.counts.data(), to.elements.data(),
-            ghosts, from.number(), from.ranks.data(), from.counts.data(), from.elements.data(), &it_,
-            at.file, at.line));
+            ghosts, from.number(), from.ranks.data(), from.counts.data(), from.elements.data(),
+            &it_, at.file, at.line));
     }
     /// Takes over one that phx_plan_lists has made.
-    explicit plan(phx_plan *own) noexcept { it_ = own; }
+    explicit plan(phx_plan *own) noexcept : handle(own, true) {}
     std::size_t owned() const noexcept { return phx_plan_owned(it_); }
     std::size_t ghosts() const noexcept { return phx_plan_ghosts(it_); }
-    template <class T> void gather(span<const T> own, span<T> copies, here at = here()) {
-        detail::size("gather", own.size(), owned());
-        detail::size("gather", copies.size(), ghosts());
-        detail::check(phx_plan_gather_at(it_, own.data(), copies.data(), type_of<T>(), at.file,
-                                         at.line));
-    }
-    template <class T> void scatter_add(span<const T> copies, span<T> own, here at = here()) {
-        detail::size("scatter_add", own.size(), owned());
-        detail::size("scatter_add", copies.size(), ghosts());
-        detail::check(phx_plan_scatter_add_at(it_, copies.data(), own.data(), type_of<T>(),
-                                              at.file, at.line));
-    }
+
+    // @methods of plan@
 
 private:
     /// Lists as C takes them: one after the other.
@@ -505,7 +458,7 @@ private:
 };
 
 /// Memory of all ranks, of elements T.
-template <class T> class window : public detail::handle<phx_window, phx_window_free> {
+template <class T> class window : public detail::handle<phx_window *, phx_window_free> {
 public:
     window(const comm &c, std::size_t n, here at = here()) {
         detail::check(phx_window_new_at(c.get(), n, type_of<T>(), &it_, at.file, at.line));
@@ -564,22 +517,18 @@ template <class F> struct job {
 } // namespace detail
 
 /// Threads that run functions together.
-class team {
+class team : public detail::handle<phx_team *, phx_team_free> {
 public:
     explicit team(int ranks = 0, double deadline = 0) : team(with(ranks, deadline)) {}
-    explicit team(const phx_options &options) { detail::check(phx_team_new(&options, &team_)); }
-    team(const team &) = delete;
-    team &operator=(const team &) = delete;
-    ~team() { phx_team_free(team_); }
-    int size() const noexcept { return phx_team_size(team_); }
-    phx_team *get() const noexcept { return team_; }
+    explicit team(const phx_options &options) { detail::check(phx_team_new(&options, &it_)); }
+    int size() const noexcept { return phx_team_size(it_); }
     /// Ends the run that is under way, and all later ones until clear_cancel(); from any thread.
-    void cancel() { detail::check(phx_team_cancel(team_)); }
-    void clear_cancel() { detail::check(phx_team_clear_cancel(team_)); }
+    void cancel() { detail::check(phx_team_cancel(it_)); }
+    void clear_cancel() { detail::check(phx_team_clear_cancel(it_)); }
     /// Runs `f(comm &)` on every rank. Throws what a rank has thrown, or the run's error.
     template <class F> void run(F &&f) {
         detail::job<F> job{f, {}, nullptr};
-        job.end(phx_team_run(team_, detail::job<F>::rank, &job));
+        job.end(phx_team_run(it_, detail::job<F>::rank, &job));
     }
 
 private:
@@ -590,7 +539,6 @@ private:
         options.deadline = deadline;
         return options;
     }
-    phx_team *team_ = nullptr;
 };
 
 /// Communicators for threads that are there already, one a thread: each belongs to the thread that

@@ -36,22 +36,30 @@ module phalanx
                                  phx_place_all_to_all = 13, phx_wait_auto = 0, phx_wait_spin = 1, &
                                  phx_wait_yield = 2, phx_wait_park = 3
 
-    type, bind(C) :: phx_status
-        integer(c_int) :: source
-        integer(c_int) :: tag
-        integer(c_size_t) :: n
-    end type
-
-    ! Set to zeros, with `ranks`; its address is passed: c_loc(options).
+    ! Of phx_options the address is passed: c_loc(options).
+    ! How to build a team. Set to zeros, with `ranks`; zeros are the defaults.
     type, bind(C) :: phx_options
         integer(c_size_t) :: size = 0
-        integer(c_int) :: ranks = 0, wait = 0
+        integer(c_int) :: ranks = 0
+        integer(c_int) :: wait = 0
         real(c_double) :: deadline = 0
         integer(c_size_t) :: stack = 0
-        integer(c_int) :: pin_caller = 0, placement = 0
+        integer(c_int) :: pin_caller = 0
+        integer(c_int) :: placement = 0
         type(c_ptr) :: numbers = c_null_ptr
         integer(c_size_t) :: count = 0
         real(c_double) :: stall_warning = 0
+    end type
+    ! What is known of a tagged message.
+    type, bind(C) :: phx_status
+        integer(c_int) :: source = 0
+        integer(c_int) :: tag = 0
+        integer(c_size_t) :: n = 0
+    end type
+    ! A rank's part of a view.
+    type, bind(C) :: phx_part
+        type(c_ptr) :: data = c_null_ptr
+        integer(c_size_t) :: n = 0
     end type
 
     abstract interface
@@ -257,19 +265,19 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_gather_in_place_at(comm, data, n, ty, root, file, line) result(res) bind(C)
+        function phx_gatherv_at(comm, mine, all, counts, ty, root, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, data
-            integer(c_size_t), value :: n
+            type(c_ptr), value :: comm, mine, all
+            integer(c_size_t), intent(in) :: counts(*)
             integer(c_int64_t), value :: ty
             integer(c_int), value :: root, line
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_gatherv_at(comm, mine, all, counts, ty, root, file, line) result(res) bind(C)
+        function phx_gather_in_place_at(comm, data, n, ty, root, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, mine, all
-            integer(c_size_t), intent(in) :: counts(*)
+            type(c_ptr), value :: comm, data
+            integer(c_size_t), value :: n
             integer(c_int64_t), value :: ty
             integer(c_int), value :: root, line
             character(kind=c_char), intent(in) :: file(*)
@@ -608,17 +616,6 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_start_shift_at(scope, buf, n, ty, by, persistent, request, file, &
-                                    line) result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: scope, buf
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: by, persistent, line
-            integer(c_int64_t) :: request
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
         function phx_start_reduce_at(scope, inout, n, ty, op, root, persistent, request, file, &
                                      line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
@@ -674,17 +671,6 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_start_all_gather_at(scope, mine, n, all, counts, ty, persistent, request, &
-                                         file, line) result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: scope, mine, all, counts
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: persistent, line
-            integer(c_int64_t) :: request
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
         function phx_start_gather_at(scope, mine, n, all, counts, ty, root, persistent, request, &
                                      file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
@@ -707,6 +693,17 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
+        function phx_start_all_gather_at(scope, mine, n, all, counts, ty, persistent, request, &
+                                         file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: scope, mine, all, counts
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: persistent, line
+            integer(c_int64_t) :: request
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
         function phx_start_all_to_all_at(scope, send, recv, n, ty, persistent, request, file, &
                                          line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
@@ -725,6 +722,17 @@ module phalanx
             integer(c_size_t), intent(in) :: send_counts(*), recv_counts(*)
             integer(c_int64_t), value :: ty
             integer(c_int), value :: persistent, line
+            integer(c_int64_t) :: request
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_start_shift_at(scope, buf, n, ty, by, persistent, request, file, &
+                                    line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: scope, buf
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: by, persistent, line
             integer(c_int64_t) :: request
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res

@@ -175,10 +175,37 @@ struct here {
 #endif
 };
 
-/// An operator: one of the library's (PHX_SUM and others), or a function of one's own.
-class op {
+namespace detail {
+/// A handle that is freed once, if it is not lent.
+template <class H, phx_err (*Free)(H)> class handle {
 public:
-    op(phx_op built_in) noexcept : op_(built_in) {}
+    handle(handle &&other) noexcept
+        : it_(other.it_), is_own_(std::exchange(other.is_own_, false)) {}
+    handle(const handle &) = delete;
+    handle &operator=(const handle &) = delete;
+    handle &operator=(handle &&) = delete;
+    ~handle() {
+        if (is_own_ && it_ != H()) {
+            Free(it_);
+        }
+    }
+    H get() const noexcept { return it_; }
+
+protected:
+    /// Of what is made next.
+    handle() noexcept : it_(), is_own_(true) {}
+    handle(H it, bool is_own) noexcept : it_(it), is_own_(is_own) {}
+    H it_;
+
+private:
+    bool is_own_;
+};
+} // namespace detail
+
+/// An operator: one of the library's (PHX_SUM and others), or a function of one's own.
+class op : public detail::handle<phx_op, phx_op_free> {
+public:
+    op(phx_op built_in) noexcept : handle(built_in, false) {}
     /// `f(left, right)` for each pair of elements of type T: a function without state.
     template <class T, class F> static op of(F f, bool commutative, const char *name = "of C++") {
         static_assert(std::is_empty<F>::value, "an operator's function captures nothing");
@@ -194,94 +221,66 @@ public:
                     g(static_cast<const T *>(left)[i], static_cast<const T *>(right)[i]);
             }
         };
-        op made;
-        detail::check(phx_op_new_at(combine, nullptr, commutative, name, &made.op_));
-        made.is_own_ = true;
+        op made(0, true);
+        detail::check(phx_op_new_at(combine, nullptr, commutative, name, &made.it_));
         return made;
     }
-    op(op &&other) noexcept : op_(other.op_), is_own_(std::exchange(other.is_own_, false)) {}
-    op(const op &) = delete;
-    op &operator=(const op &) = delete;
-    op &operator=(op &&) = delete;
-    ~op() {
-        if (is_own_) {
-            phx_op_free(op_);
-        }
-    }
-    phx_op get() const noexcept { return op_; }
 
 private:
-    op() noexcept = default;
-    phx_op op_ = 0;
-    bool is_own_ = false;
+    op(phx_op it, bool is_own) noexcept : handle(it, is_own) {}
 };
 
 /// A rank's hold on a group of ranks. The one that run() lends is not freed; others are.
-class comm {
+class comm : public detail::handle<phx_comm *, phx_comm_free> {
 public:
-    explicit comm(phx_comm *lent) noexcept : comm_(lent) {}
+    explicit comm(phx_comm *lent) noexcept : handle(lent, false) {}
     /// Takes over a communicator that is to be freed.
-    static comm adopt(phx_comm *own) noexcept {
-        comm made(own);
-        made.is_own_ = true;
-        return made;
-    }
-    comm(comm &&other) noexcept
-        : comm_(other.comm_), is_own_(std::exchange(other.is_own_, false)) {}
-    comm(const comm &) = delete;
-    comm &operator=(const comm &) = delete;
-    comm &operator=(comm &&) = delete;
-    ~comm() {
-        if (is_own_) {
-            phx_comm_free(comm_);
-        }
-    }
-    phx_comm *get() const noexcept { return comm_; }
-    int rank() const noexcept { return phx_rank(comm_); }
-    int size() const noexcept { return phx_size(comm_); }
+    static comm adopt(phx_comm *own) noexcept { return comm(own, true); }
+    int rank() const noexcept { return phx_rank(it_); }
+    int size() const noexcept { return phx_size(it_); }
 
     /// Returns when all ranks have called it: what they did before is seen by all.
     void barrier(here at = here()) {
-        detail::check(phx_barrier_at(comm_, at.file, at.line));
+        detail::check(phx_barrier_at(it_, at.file, at.line));
     }
     /// Copies `root`'s `n` elements to all.
     template <class T> void broadcast(span<T> buf, int root, here at = here()) {
-        detail::check(phx_broadcast_at(comm_, buf.data(), buf.size(), type_of<T>(), root, at.file,
+        detail::check(phx_broadcast_at(it_, buf.data(), buf.size(), type_of<T>(), root, at.file,
                                        at.line));
     }
     /// Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
     template <class T> void reduce(span<T> inout, const op &by, int root, here at = here()) {
-        detail::check(phx_reduce_at(comm_, inout.data(), inout.size(), type_of<T>(), by.get(), root,
+        detail::check(phx_reduce_at(it_, inout.data(), inout.size(), type_of<T>(), by.get(), root,
                                     at.file, at.line));
     }
     /// Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
     /// everybody's buffer, the same bits.
     template <class T> void all_reduce(span<T> inout, const op &by, here at = here()) {
-        detail::check(phx_all_reduce_at(comm_, inout.data(), inout.size(), type_of<T>(), by.get(),
+        detail::check(phx_all_reduce_at(it_, inout.data(), inout.size(), type_of<T>(), by.get(),
                                         at.file, at.line));
     }
     /// Sums each of a few doubles over the ranks: `phx_all_reduce` of `PHX_F64` by `PHX_SUM`.
     void sum_f64(span<double> x, here at = here()) {
-        detail::check(phx_sum_f64_at(comm_, x.data(), x.size(), at.file, at.line));
+        detail::check(phx_sum_f64_at(it_, x.data(), x.size(), at.file, at.line));
     }
     /// Leaves in rank r's buffer the combination of those of ranks 0 to r.
     template <class T> void scan(span<T> inout, const op &by, here at = here()) {
-        detail::check(phx_scan_at(comm_, inout.data(), inout.size(), type_of<T>(), by.get(),
-                                  at.file, at.line));
+        detail::check(phx_scan_at(it_, inout.data(), inout.size(), type_of<T>(), by.get(), at.file,
+                                  at.line));
     }
     /// Leaves in rank r's buffer the combination of those of ranks 0 to r-1; in rank 0's what
     /// changes nothing (0 for a sum), or what it was where there is no such element.
     template <class T> void exclusive_scan(span<T> inout, const op &by, here at = here()) {
-        detail::check(phx_exclusive_scan_at(comm_, inout.data(), inout.size(), type_of<T>(),
-                                            by.get(), at.file, at.line));
+        detail::check(phx_exclusive_scan_at(it_, inout.data(), inout.size(), type_of<T>(), by.get(),
+                                            at.file, at.line));
     }
     /// Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result
     /// in rank r's `mine`.
     template <class T>
     void reduce_scatter(span<const T> all, span<T> mine, const op &by, here at = here()) {
         detail::blocks("reduce_scatter", all.size(), mine.size(), size());
-        detail::check(phx_reduce_scatter_at(comm_, all.data(), mine.data(), mine.size(),
-                                            type_of<T>(), by.get(), at.file, at.line));
+        detail::check(phx_reduce_scatter_at(it_, all.data(), mine.data(), mine.size(), type_of<T>(),
+                                            by.get(), at.file, at.line));
     }
     /// Combines the ranks' `all`, of `counts[r]` elements for rank r, and leaves block r of the
     /// result in rank r's `mine`.
@@ -290,7 +289,7 @@ public:
                          here at = here()) {
         detail::sums("reduce_scatterv", each, size(), all.size());
         detail::own("reduce_scatterv", each, rank(), mine.size());
-        detail::check(phx_reduce_scatterv_at(comm_, all.data(), mine.data(), each.data(),
+        detail::check(phx_reduce_scatterv_at(it_, all.data(), mine.data(), each.data(),
                                              type_of<T>(), by.get(), at.file, at.line));
     }
     /// Collects the ranks' `n` elements in `root`'s `all`, in rank order.
@@ -298,45 +297,45 @@ public:
         if (rank() == root) {
             detail::blocks("gather", all.size(), mine.size(), size());
         }
-        detail::check(phx_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(), root,
+        detail::check(phx_gather_at(it_, mine.data(), mine.size(), all.data(), type_of<T>(), root,
                                     at.file, at.line));
     }
-    /// Collects the ranks' elements, `counts[r]` of rank r, in `root`'s `all`.
+    /// Collects the ranks' elements, `counts[r]` of rank r, in `root`'s `all`, in rank order.
     template <class T>
     void gatherv(span<const T> mine, span<T> all, counts each, int root, here at = here()) {
         detail::sums("gatherv", each, size(), rank() == root ? all.size() : each.sum());
         detail::own("gatherv", each, rank(), mine.size());
-        detail::check(phx_gatherv_at(comm_, mine.data(), all.data(), each.data(), type_of<T>(),
-                                     root, at.file, at.line));
+        detail::check(phx_gatherv_at(it_, mine.data(), all.data(), each.data(), type_of<T>(), root,
+                                     at.file, at.line));
     }
     /// Hands `root`'s `all`, of `n` elements for each rank, out: block r to rank r's `mine`.
     template <class T> void scatter(span<const T> all, span<T> mine, int root, here at = here()) {
         if (rank() == root) {
             detail::blocks("scatter", all.size(), mine.size(), size());
         }
-        detail::check(phx_scatter_at(comm_, all.data(), mine.data(), mine.size(), type_of<T>(),
-                                     root, at.file, at.line));
+        detail::check(phx_scatter_at(it_, all.data(), mine.data(), mine.size(), type_of<T>(), root,
+                                     at.file, at.line));
     }
     /// Hands `root`'s `all`, of `counts[r]` elements for rank r, out: block r to rank r's `mine`.
     template <class T>
     void scatterv(span<const T> all, span<T> mine, counts each, int root, here at = here()) {
         detail::sums("scatterv", each, size(), rank() == root ? all.size() : each.sum());
         detail::own("scatterv", each, rank(), mine.size());
-        detail::check(phx_scatterv_at(comm_, all.data(), mine.data(), each.data(), type_of<T>(),
-                                      root, at.file, at.line));
+        detail::check(phx_scatterv_at(it_, all.data(), mine.data(), each.data(), type_of<T>(), root,
+                                      at.file, at.line));
     }
     /// Collects the ranks' `n` elements in everybody's `all`, in rank order.
     template <class T> void all_gather(span<const T> mine, span<T> all, here at = here()) {
         detail::blocks("all_gather", all.size(), mine.size(), size());
-        detail::check(phx_all_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(),
+        detail::check(phx_all_gather_at(it_, mine.data(), mine.size(), all.data(), type_of<T>(),
                                         at.file, at.line));
     }
-    /// Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`.
+    /// Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`, in rank order.
     template <class T>
     void all_gatherv(span<const T> mine, span<T> all, counts each, here at = here()) {
         detail::sums("all_gatherv", each, size(), all.size());
         detail::own("all_gatherv", each, rank(), mine.size());
-        detail::check(phx_all_gatherv_at(comm_, mine.data(), all.data(), each.data(), type_of<T>(),
+        detail::check(phx_all_gatherv_at(it_, mine.data(), all.data(), each.data(), type_of<T>(),
                                          at.file, at.line));
     }
     /// Sends block r of `send` to rank r, and receives rank r's as block r of `recv`, of `n`
@@ -345,8 +344,8 @@ public:
         const std::size_t block = send.size() / static_cast<std::size_t>(size());
         detail::blocks("all_to_all", send.size(), block, size());
         detail::blocks("all_to_all", recv.size(), block, size());
-        detail::check(phx_all_to_all_at(comm_, send.data(), recv.data(), block, type_of<T>(),
-                                        at.file, at.line));
+        detail::check(phx_all_to_all_at(it_, send.data(), recv.data(), block, type_of<T>(), at.file,
+                                        at.line));
     }
     /// Sends `send_counts[r]` elements of `send` to rank r, and receives `recv_counts[r]` from it
     /// in `recv`.
@@ -355,19 +354,19 @@ public:
                      here at = here()) {
         detail::sums("all_to_allv", send_counts, size(), send.size());
         detail::sums("all_to_allv", recv_counts, size(), recv.size());
-        detail::check(phx_all_to_allv_at(comm_, send.data(), send_counts.data(), recv.data(),
+        detail::check(phx_all_to_allv_at(it_, send.data(), send_counts.data(), recv.data(),
                                          recv_counts.data(), type_of<T>(), at.file, at.line));
     }
     /// Passes `n` elements on by `by` ranks, in a circle: rank r's go to rank r + by.
     template <class T> void shift(span<T> buf, int by, here at = here()) {
-        detail::check(phx_shift_at(comm_, buf.data(), buf.size(), type_of<T>(), by, at.file,
+        detail::check(phx_shift_at(it_, buf.data(), buf.size(), type_of<T>(), by, at.file,
                                    at.line));
     }
     /// The sum of a vector of which this rank has `n` elements, from number `first` on: the same
     /// bits however many ranks there are.
     double fixed_sum(span<const double> x, std::size_t first, here at = here()) {
         double  sum = 0;
-        detail::check(phx_fixed_sum_at(comm_, x.data(), x.size(), first, &sum, at.file, at.line));
+        detail::check(phx_fixed_sum_at(it_, x.data(), x.size(), first, &sum, at.file, at.line));
         return sum;
     }
     /// The dot product of two vectors, as `phx_fixed_sum_at`.
@@ -375,37 +374,36 @@ public:
                      here at = here()) {
         double  dot = 0;
         detail::size("fixed_dot", y.size(), x.size());
-        detail::check(phx_fixed_dot_at(comm_, x.data(), y.data(), x.size(), first, &dot, at.file,
+        detail::check(phx_fixed_dot_at(it_, x.data(), y.data(), x.size(), first, &dot, at.file,
                                        at.line));
         return dot;
     }
     /// Sends `n` elements to rank `to`, which receives as many of the same type by `phx_recv`.
     template <class T> void send(span<const T> buf, int to, here at = here()) {
-        detail::check(phx_send_at(comm_, buf.data(), buf.size(), type_of<T>(), to, at.file,
-                                  at.line));
+        detail::check(phx_send_at(it_, buf.data(), buf.size(), type_of<T>(), to, at.file, at.line));
     }
     /// Receives `n` elements from rank `source`: exactly as many as it sends.
     template <class T> void recv(span<T> buf, int source, here at = here()) {
-        detail::check(phx_recv_at(comm_, buf.data(), buf.size(), type_of<T>(), source, at.file,
+        detail::check(phx_recv_at(it_, buf.data(), buf.size(), type_of<T>(), source, at.file,
                                   at.line));
     }
     /// Sends `sent` elements to rank `to` and receives `received` from rank `source`, at the same
     /// time.
     template <class T>
     void exchange(span<const T> send, int to, span<T> recv, int source, here at = here()) {
-        detail::check(phx_exchange_at(comm_, send.data(), send.size(), to, recv.data(), recv.size(),
+        detail::check(phx_exchange_at(it_, send.data(), send.size(), to, recv.data(), recv.size(),
                                       source, type_of<T>(), at.file, at.line));
     }
     /// Sends `n` elements to rank `to` under a tag of 0 or more; any number may be under way.
     template <class T> void send_tagged(span<const T> buf, int to, int tag, here at = here()) {
-        detail::check(phx_send_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), to, tag,
+        detail::check(phx_send_tagged_at(it_, buf.data(), buf.size(), type_of<T>(), to, tag,
                                          at.file, at.line));
     }
     /// Receives a message of at most `n` elements by source (or `PHX_ANY_SOURCE`) and tag (or
     /// `PHX_ANY_TAG`).
     template <class T> phx_status recv_tagged(span<T> buf, int source, int tag, here at = here()) {
         phx_status  status = {};
-        detail::check(phx_recv_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), source, tag,
+        detail::check(phx_recv_tagged_at(it_, buf.data(), buf.size(), type_of<T>(), source, tag,
                                          &status, at.file, at.line));
         return status;
     }
@@ -413,21 +411,21 @@ public:
     /// receiving it.
     phx_status probe(int source, int tag, here at = here()) {
         phx_status  status = {};
-        detail::check(phx_probe_at(comm_, source, tag, &status, at.file, at.line));
+        detail::check(phx_probe_at(it_, source, tag, &status, at.file, at.line));
         return status;
     }
     /// Splits the ranks into groups of one color each; a rank's number in its group is by key, then
     /// by its number here.
     comm split(int color, int key, here at = here()) {
         phx_comm *part = nullptr;
-        detail::check(phx_split_at(comm_, color, key, &part, at.file, at.line));
-        return adopt(part);
+        detail::check(phx_split_at(it_, color, key, &part, at.file, at.line));
+        return comm::adopt(part);
     }
     /// Splits the ranks by where they run: `PHX_LEVEL_CORE`, `_CACHE`, `_NUMA` or `_PACKAGE`.
     comm split_level(int level, here at = here()) {
         phx_comm *part = nullptr;
-        detail::check(phx_split_level_at(comm_, level, &part, at.file, at.line));
-        return adopt(part);
+        detail::check(phx_split_level_at(it_, level, &part, at.file, at.line));
+        return comm::adopt(part);
     }
     /// Collects all ranks' elements, of any lengths, in rank order.
     template <class T>
@@ -435,7 +433,7 @@ public:
                                   here at = here()) {
         void *all = nullptr;
         each.assign(static_cast<std::size_t>(size()), 0);
-        detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
+        detail::check(phx_all_gather_vec_at(it_, mine.data(), mine.size(), type_of<T>(), &all,
                                             each.data(), at.file, at.line));
         return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
     }
@@ -445,7 +443,7 @@ public:
                               here at = here()) {
         void *all = nullptr;
         each.assign(static_cast<std::size_t>(size()), 0);
-        detail::check(phx_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), root, &all,
+        detail::check(phx_gather_vec_at(it_, mine.data(), mine.size(), type_of<T>(), root, &all,
                                         each.data(), at.file, at.line));
         return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
     }
@@ -456,14 +454,14 @@ public:
         void *all = nullptr;
         detail::sums("all_to_all_vec", each, size(), send.size());
         received.assign(static_cast<std::size_t>(size()), 0);
-        detail::check(phx_all_to_all_vec_at(comm_, send.data(), each.data(), type_of<T>(), &all,
+        detail::check(phx_all_to_all_vec_at(it_, send.data(), each.data(), type_of<T>(), &all,
                                             received.data(), at.file, at.line));
         return detail::taken<T>(all, all == nullptr ? 0 : counts(received).sum());
     }
     /// Chooses the order in which later reductions of the communicator combine: `PHX_ORDER_ANY` or
     /// `PHX_ORDER_FIXED`.
     void order(int order, here at = here()) {
-        detail::check(phx_order_at(comm_, order, at.file, at.line));
+        detail::check(phx_order_at(it_, order, at.file, at.line));
     }
 
     /// Of one value.
@@ -475,32 +473,32 @@ public:
     template <class T> void gather_in_place(span<T> data, int root, here at = here()) {
         const auto blocks = static_cast<std::size_t>(rank() == root ? size() : 1);
         detail::size("gather_in_place", data.size() % blocks, 0);
-        detail::check(phx_gather_in_place_at(comm_, data.data(), data.size() / blocks,
+        detail::check(phx_gather_in_place_at(it_, data.data(), data.size() / blocks,
                                              type_of<T>(), root, at.file, at.line));
     }
     /// The own block is in `all` already.
     template <class T> void all_gather_in_place(span<T> all, here at = here()) {
         const std::size_t block = all.size() / static_cast<std::size_t>(size());
         detail::blocks("all_gather_in_place", all.size(), block, size());
-        detail::check(phx_all_gather_at(comm_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
+        detail::check(phx_all_gather_at(it_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
                                         at.file, at.line));
     }
     /// The blocks of `all` change places.
     template <class T> void all_to_all_in_place(span<T> all, here at = here()) {
         const std::size_t block = all.size() / static_cast<std::size_t>(size());
         detail::blocks("all_to_all_in_place", all.size(), block, size());
-        detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
+        detail::check(phx_all_to_all_at(it_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
                                         at.file, at.line));
     }
     void choose(const char *name, here at = here()) {
-        detail::check(phx_choose_at(comm_, name, 0, nullptr, at.file, at.line));
+        detail::check(phx_choose_at(it_, name, 0, nullptr, at.file, at.line));
     }
     template <class T>
     std::vector<T> recv_vec(int from, int tag, phx_status *status = nullptr, here at = here()) {
         phx_status come = {};
         void *data = nullptr;
         detail::check(
-            phx_recv_vec_at(comm_, type_of<T>(), from, tag, &data, &come, at.file, at.line));
+            phx_recv_vec_at(it_, type_of<T>(), from, tag, &data, &come, at.file, at.line));
         if (status != nullptr) {
             *status = come;
         }
@@ -508,11 +506,11 @@ public:
     }
     bool try_probe(int from, int tag, phx_status &status, here at = here()) {
         int found = 0;
-        detail::check(phx_try_probe_at(comm_, from, tag, &found, &status, at.file, at.line));
+        detail::check(phx_try_probe_at(it_, from, tag, &found, &status, at.file, at.line));
         return found != 0;
     }
     /// Ends the run on purpose: every rank's next call throws, and so does run().
-    void cancel(here at = here()) { phx_cancel_at(comm_, at.file, at.line); }
+    void cancel(here at = here()) { phx_cancel_at(it_, at.file, at.line); }
     /// Calls `f(scope)`, in which calls are started and waited for: see class requests.
     template <class F> void with_requests(F &&f, here at = here());
     /// Calls `look(parts)` with a vector of all ranks' spans, where they are.
@@ -525,7 +523,7 @@ public:
             look(all);
         };
         detail::caught<decltype(f)> it{f};
-        it.end(phx_with_peers_at(comm_, mine.data(), mine.size(), type_of<T>(), it.look, &it,
+        it.end(phx_with_peers_at(it_, mine.data(), mine.size(), type_of<T>(), it.look, &it,
                                  at.file, at.line));
     }
     /// Calls `look(part)` with the root's span, where it is.
@@ -535,13 +533,12 @@ public:
             look(span<const T>(static_cast<const T *>(parts[0].data), parts[0].n));
         };
         detail::caught<decltype(f)> it{f};
-        it.end(phx_with_root_at(comm_, data.data(), data.size(), type_of<T>(), root, it.look, &it,
+        it.end(phx_with_root_at(it_, data.data(), data.size(), type_of<T>(), root, it.look, &it,
                                 at.file, at.line));
     }
 
 private:
-    phx_comm *comm_;
-    bool is_own_ = false;
+    comm(phx_comm *it, bool is_own) noexcept : handle(it, is_own) {}
 };
 
 /// A scope in which calls are started: each gives a number, to be waited for, or, of what is set
@@ -553,13 +550,14 @@ public:
     /// The communicator, for calls that wait.
     comm blocking() const noexcept { return comm(phx_requests_comm(scope_)); }
 
-    /// Starts a barrier; if `persistent`, sets it up.
+    /// Starts `phx_barrier`, which returns when all ranks have called it: what they did before is
+    /// seen by all.
     phx_request barrier(bool set_up = false, here at = here()) {
         phx_request it = 0;
         detail::check(phx_start_barrier_at(scope_, set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts a broadcast; if `persistent`, sets it up.
+    /// Starts `phx_broadcast`, which copies `root`'s `n` elements to all.
     template <class T>
     phx_request broadcast(span<T> buf, int root, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -567,15 +565,8 @@ public:
                                              set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts a shift; if `persistent`, sets it up.
-    template <class T>
-    phx_request shift(span<T> buf, int by, bool set_up = false, here at = here()) {
-        phx_request it = 0;
-        detail::check(phx_start_shift_at(scope_, buf.data(), buf.size(), type_of<T>(), by, set_up,
-                                         &it, at.file, at.line));
-        return it;
-    }
-    /// Starts a reduction to `root`; if `persistent`, sets it up.
+    /// Starts `phx_reduce`, which combines the ranks' `n` elements, element by element in rank
+    /// order, into `root`'s.
     template <class T>
     phx_request reduce(span<T> inout, const op &by, int root, bool set_up = false,
                        here at = here()) {
@@ -584,7 +575,8 @@ public:
                                           by.get(), root, set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts an all-reduce; if `persistent`, sets it up.
+    /// Starts `phx_all_reduce`, which combines the ranks' `n` elements, element by element in rank
+    /// order, and leaves the result in everybody's buffer, the same bits.
     template <class T>
     phx_request all_reduce(span<T> inout, const op &by, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -592,7 +584,7 @@ public:
                                               by.get(), set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts a scan; if `persistent`, sets it up.
+    /// Starts `phx_scan`, which leaves in rank r's buffer the combination of those of ranks 0 to r.
     template <class T>
     phx_request scan(span<T> inout, const op &by, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -600,7 +592,9 @@ public:
                                         set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts an exclusive scan; if `persistent`, sets it up.
+    /// Starts `phx_exclusive_scan`, which leaves in rank r's buffer the combination of those of
+    /// ranks 0 to r-1; in rank 0's what changes nothing (0 for a sum), or what it was where there
+    /// is no such element.
     template <class T>
     phx_request exclusive_scan(span<T> inout, const op &by, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -608,8 +602,8 @@ public:
                                                   by.get(), set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts a reduce-scatter of `n` elements for each rank, or, if `counts` is not null, of
-    /// `counts[r]` for rank r; if `persistent`, sets it up.
+    /// Starts `phx_reduce_scatter`, which combines the ranks' `all`, of `n` elements for each rank,
+    /// and leaves block r of the result in rank r's `mine`.
     template <class T>
     phx_request reduce_scatter(span<const T> all, span<T> mine, const op &by, bool set_up = false,
                                here at = here()) {
@@ -620,42 +614,20 @@ public:
                                                   at.file, at.line));
         return it;
     }
-    /// Starts a reduce-scatter of `n` elements for each rank, or, if `counts` is not null, of
-    /// `counts[r]` for rank r; if `persistent`, sets it up.
+    /// Starts `phx_reduce_scatterv`.
     template <class T>
     phx_request reduce_scatterv(span<const T> all, span<T> mine, counts each, const op &by,
                                 bool set_up = false, here at = here()) {
         phx_request it = 0;
         detail::sums("reduce_scatterv", each, size(), all.size());
         detail::own("reduce_scatterv", each, rank(), mine.size());
-        detail::check(phx_start_reduce_scatter_at(scope_, all.data(), mine.data(), 0, each.data(),
-                                                  type_of<T>(), by.get(), set_up, &it, at.file,
-                                                  at.line));
+        detail::check(phx_start_reduce_scatter_at(scope_, all.data(), mine.data(), std::size_t(-1),
+                                                  each.data(), type_of<T>(), by.get(), set_up, &it,
+                                                  at.file, at.line));
         return it;
     }
-    /// Starts an all-gather of `n` elements of each rank, or, if `counts` is not null, of
-    /// `counts[r]` of rank r; if `persistent`, sets it up.
-    template <class T>
-    phx_request all_gather(span<const T> mine, span<T> all, bool set_up = false, here at = here()) {
-        phx_request it = 0;
-        detail::blocks("all_gather", all.size(), mine.size(), size());
-        detail::check(phx_start_all_gather_at(scope_, mine.data(), mine.size(), all.data(), nullptr,
-                                              type_of<T>(), set_up, &it, at.file, at.line));
-        return it;
-    }
-    /// Starts an all-gather of `n` elements of each rank, or, if `counts` is not null, of
-    /// `counts[r]` of rank r; if `persistent`, sets it up.
-    template <class T>
-    phx_request all_gatherv(span<const T> mine, span<T> all, counts each, bool set_up = false,
-                            here at = here()) {
-        phx_request it = 0;
-        detail::sums("all_gatherv", each, size(), all.size());
-        detail::own("all_gatherv", each, rank(), mine.size());
-        detail::check(phx_start_all_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
-                                              type_of<T>(), set_up, &it, at.file, at.line));
-        return it;
-    }
-    /// Starts a gather to `root`, of blocks as those of `phx_start_all_gather_at`.
+    /// Starts `phx_gather`, which collects the ranks' `n` elements in `root`'s `all`, in rank
+    /// order.
     template <class T>
     phx_request gather(span<const T> mine, span<T> all, int root, bool set_up = false,
                        here at = here()) {
@@ -667,18 +639,20 @@ public:
                                           type_of<T>(), root, set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts a gather to `root`, of blocks as those of `phx_start_all_gather_at`.
+    /// Starts `phx_gatherv`.
     template <class T>
     phx_request gatherv(span<const T> mine, span<T> all, counts each, int root, bool set_up = false,
                         here at = here()) {
         phx_request it = 0;
         detail::sums("gatherv", each, size(), rank() == root ? all.size() : each.sum());
         detail::own("gatherv", each, rank(), mine.size());
-        detail::check(phx_start_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
-                                          type_of<T>(), root, set_up, &it, at.file, at.line));
+        detail::check(phx_start_gather_at(scope_, mine.data(), std::size_t(-1), all.data(),
+                                          each.data(), type_of<T>(), root, set_up, &it, at.file,
+                                          at.line));
         return it;
     }
-    /// Starts a scatter from `root`, of blocks as those of `phx_start_all_gather_at`.
+    /// Starts `phx_scatter`, which hands `root`'s `all`, of `n` elements for each rank, out: block
+    /// r to rank r's `mine`.
     template <class T>
     phx_request scatter(span<const T> all, span<T> mine, int root, bool set_up = false,
                         here at = here()) {
@@ -690,18 +664,42 @@ public:
                                            type_of<T>(), root, set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts a scatter from `root`, of blocks as those of `phx_start_all_gather_at`.
+    /// Starts `phx_scatterv`.
     template <class T>
     phx_request scatterv(span<const T> all, span<T> mine, counts each, int root,
                          bool set_up = false, here at = here()) {
         phx_request it = 0;
         detail::sums("scatterv", each, size(), rank() == root ? all.size() : each.sum());
         detail::own("scatterv", each, rank(), mine.size());
-        detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), 0, each.data(),
-                                           type_of<T>(), root, set_up, &it, at.file, at.line));
+        detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), std::size_t(-1),
+                                           each.data(), type_of<T>(), root, set_up, &it, at.file,
+                                           at.line));
         return it;
     }
-    /// Starts an all-to-all of blocks of `n` elements; if `persistent`, sets it up.
+    /// Starts `phx_all_gather`, which collects the ranks' `n` elements in everybody's `all`, in
+    /// rank order.
+    template <class T>
+    phx_request all_gather(span<const T> mine, span<T> all, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::blocks("all_gather", all.size(), mine.size(), size());
+        detail::check(phx_start_all_gather_at(scope_, mine.data(), mine.size(), all.data(), nullptr,
+                                              type_of<T>(), set_up, &it, at.file, at.line));
+        return it;
+    }
+    /// Starts `phx_all_gatherv`.
+    template <class T>
+    phx_request all_gatherv(span<const T> mine, span<T> all, counts each, bool set_up = false,
+                            here at = here()) {
+        phx_request it = 0;
+        detail::sums("all_gatherv", each, size(), all.size());
+        detail::own("all_gatherv", each, rank(), mine.size());
+        detail::check(phx_start_all_gather_at(scope_, mine.data(), std::size_t(-1), all.data(),
+                                              each.data(), type_of<T>(), set_up, &it, at.file,
+                                              at.line));
+        return it;
+    }
+    /// Starts `phx_all_to_all`, which sends block r of `send` to rank r, and receives rank r's as
+    /// block r of `recv`, of `n` elements each.
     template <class T>
     phx_request all_to_all(span<const T> send, span<T> recv, bool set_up = false,
                            here at = here()) {
@@ -713,7 +711,8 @@ public:
                                               set_up, &it, at.file, at.line));
         return it;
     }
-    /// Starts an all-to-all of blocks of different lengths; if `persistent`, sets it up.
+    /// Starts `phx_all_to_allv`, which sends `send_counts[r]` elements of `send` to rank r, and
+    /// receives `recv_counts[r]` from it in `recv`.
     template <class T>
     phx_request all_to_allv(span<const T> send, counts send_counts, span<T> recv,
                             counts recv_counts, bool set_up = false, here at = here()) {
@@ -723,6 +722,15 @@ public:
         detail::check(phx_start_all_to_allv_at(scope_, send.data(), send_counts.data(), recv.data(),
                                                recv_counts.data(), type_of<T>(), set_up, &it,
                                                at.file, at.line));
+        return it;
+    }
+    /// Starts `phx_shift`, which passes `n` elements on by `by` ranks, in a circle: rank r's go to
+    /// rank r + by.
+    template <class T>
+    phx_request shift(span<T> buf, int by, bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::check(phx_start_shift_at(scope_, buf.data(), buf.size(), type_of<T>(), by, set_up,
+                                         &it, at.file, at.line));
         return it;
     }
     /// Starts a tagged send; if `persistent`, sets it up.
@@ -755,17 +763,18 @@ public:
     void wait_all(span<const phx_request> requests, here at = here()) {
         detail::check(phx_wait_all_at(scope_, requests.data(), requests.size(), at.file, at.line));
     }
-
-    /// Which of them is complete; their number, if none is under way.
-    std::size_t wait_any(span<const phx_request> all, here at = here()) {
-        std::size_t which = 0;
-        detail::check(
-            phx_wait_any_at(scope_, all.data(), all.size(), &which, nullptr, at.file, at.line));
+    /// Waits until one of `n` requests is complete, completes it, and says which: its place in the
+    /// list, or `n` if none of them is under way (numbers that are 0 are passed over).
+    std::size_t wait_any(span<const phx_request> requests, here at = here()) {
+        size_t  which = 0;
+        detail::check(phx_wait_any_at(scope_, requests.data(), requests.size(), &which, nullptr,
+                                      at.file, at.line));
         return which;
     }
-    bool test(phx_request it, here at = here()) {
-        int complete = 0;
-        detail::check(phx_test_at(scope_, it, &complete, at.file, at.line));
+    /// Whether a started call is complete: `complete` is 1 or 0.
+    bool test(phx_request request, here at = here()) {
+        int  complete = 0;
+        detail::check(phx_test_at(scope_, request, &complete, at.file, at.line));
         return complete != 0;
     }
 
@@ -782,32 +791,11 @@ template <class F> void comm::with_requests(F &&f, here at) {
     };
     // What was started is completed first; an error of the run's says more than what `f` throws.
     detail::caught<decltype(open)> it{open};
-    it.end(phx_requests_at(comm_, it.scope, &it, at.file, at.line));
+    it.end(phx_requests_at(it_, it.scope, &it, at.file, at.line));
 }
 
-namespace detail {
-/// A handle that is freed once.
-template <class H, phx_err (*Free)(H *)> class handle {
-public:
-    handle(handle &&other) noexcept : it_(std::exchange(other.it_, nullptr)) {}
-    handle(const handle &) = delete;
-    handle &operator=(const handle &) = delete;
-    handle &operator=(handle &&) = delete;
-    ~handle() {
-        if (it_ != nullptr) {
-            Free(it_);
-        }
-    }
-    H *get() const noexcept { return it_; }
-
-protected:
-    handle() noexcept = default;
-    H *it_ = nullptr;
-};
-} // namespace detail
-
 /// A grid of a communicator's ranks.
-class cart : public detail::handle<phx_cart, phx_cart_free> {
+class cart : public detail::handle<phx_cart *, phx_cart_free> {
 public:
     /// Extents of 0 are chosen.
     cart(const comm &c, std::vector<int> extents, const std::vector<int> &periodic,
@@ -831,25 +819,24 @@ public:
         return all;
     }
     int neighbour(int dimension, int by) const { return phx_cart_neighbour(it_, dimension, by); }
+
+    /// The part of the grid's ranks that differ from this one in the dimensions with `keep[d]`
+    /// only, as a communicator of its own, to be freed by `phx_comm_free`.
     comm sub(span<const int> keep, here at = here()) {
-        detail::size("sub", keep.size(), dimensions_);
         phx_comm *part = nullptr;
+        detail::size("sub", keep.size(), dimensions_);
         detail::check(phx_cart_sub_at(it_, keep.data(), &part, at.file, at.line));
         return comm::adopt(part);
     }
+
     /// Of fields of `own` cells, with `widths` cells of halo around them in each dimension.
     template <class T>
     void exchange_halos(const std::vector<span<T>> &fields, span<const std::size_t> own,
                         span<const std::size_t> widths, bool corners = false, here at = here()) {
-        detail::size("exchange_halos", own.size(), dimensions_);
-        detail::size("exchange_halos", widths.size(), dimensions_);
-        std::size_t cells = 1;
-        for (std::size_t d = 0; d < dimensions_; d++) {
-            cells *= own[d] + 2 * widths[d];
-        }
+        const std::size_t all = cells("exchange_halos", own, widths);
         std::vector<void *> data;
         for (const span<T> &field : fields) {
-            detail::size("exchange_halos", field.size(), cells);
+            detail::size("exchange_halos", field.size(), all);
             data.push_back(field.data());
         }
         detail::check(phx_exchange_halos_at(it_, data.data(), static_cast<int>(data.size()),
@@ -859,22 +846,29 @@ public:
     template <class T>
     void exchange_halo(span<T> field, span<const std::size_t> own, std::size_t width,
                        bool corners = false, here at = here()) {
-        detail::size("exchange_halo", own.size(), dimensions_);
-        std::size_t cells = 1;
-        for (std::size_t n : own) {
-            cells *= n + 2 * width;
-        }
-        detail::size("exchange_halo", field.size(), cells);
+        const std::vector<std::size_t> widths(dimensions_, width);
+        detail::size("exchange_halo", field.size(), cells("exchange_halo", own, widths));
         detail::check(phx_exchange_halo_at(it_, field.data(), type_of<T>(), own.data(), width,
                                            corners, at.file, at.line));
     }
 
 private:
+    /// With the halo.
+    std::size_t cells(const char *what, span<const std::size_t> own,
+                      span<const std::size_t> widths) const {
+        detail::size(what, own.size(), dimensions_);
+        detail::size(what, widths.size(), dimensions_);
+        std::size_t all = 1;
+        for (std::size_t d = 0; d < dimensions_; d++) {
+            all *= own[d] + 2 * widths[d];
+        }
+        return all;
+    }
     std::size_t dimensions_;
 };
 
 /// Copies of other ranks' elements.
-class plan : public detail::handle<phx_plan, phx_plan_free> {
+class plan : public detail::handle<phx_plan *, phx_plan_free> {
 public:
     /// Ghosts of the elements `indices` of a vector of `total`, which the ranks have in blocks.
     plan(const comm &c, std::size_t total, span<const std::size_t> indices, here at = here()) {
@@ -893,23 +887,26 @@ public:
         const lists to(give), from(want);
         detail::check(phx_plan_lists_at(
             c.get(), owned, to.number(), to.ranks.data(), to.counts.data(), to.elements.data(),
-            ghosts, from.number(), from.ranks.data(), from.counts.data(), from.elements.data(), &it_,
-            at.file, at.line));
+            ghosts, from.number(), from.ranks.data(), from.counts.data(), from.elements.data(),
+            &it_, at.file, at.line));
     }
     /// Takes over one that phx_plan_lists has made.
-    explicit plan(phx_plan *own) noexcept { it_ = own; }
+    explicit plan(phx_plan *own) noexcept : handle(own, true) {}
     std::size_t owned() const noexcept { return phx_plan_owned(it_); }
     std::size_t ghosts() const noexcept { return phx_plan_ghosts(it_); }
-    template <class T> void gather(span<const T> own, span<T> copies, here at = here()) {
-        detail::size("gather", own.size(), owned());
-        detail::size("gather", copies.size(), ghosts());
-        detail::check(phx_plan_gather_at(it_, own.data(), copies.data(), type_of<T>(), at.file,
+
+    /// Fills `ghosts` with copies of the owners' elements.
+    template <class T> void gather(span<const T> owned, span<T> ghosts, here at = here()) {
+        detail::size("gather", owned.size(), this->owned());
+        detail::size("gather", ghosts.size(), this->ghosts());
+        detail::check(phx_plan_gather_at(it_, owned.data(), ghosts.data(), type_of<T>(), at.file,
                                          at.line));
     }
-    template <class T> void scatter_add(span<const T> copies, span<T> own, here at = here()) {
-        detail::size("scatter_add", own.size(), owned());
-        detail::size("scatter_add", copies.size(), ghosts());
-        detail::check(phx_plan_scatter_add_at(it_, copies.data(), own.data(), type_of<T>(),
+    /// Adds the ghosts to the owners' elements: of `PHX_F64`, `PHX_F32`, `PHX_I32` or `PHX_I64`.
+    template <class T> void scatter_add(span<const T> ghosts, span<T> owned, here at = here()) {
+        detail::size("scatter_add", ghosts.size(), this->ghosts());
+        detail::size("scatter_add", owned.size(), this->owned());
+        detail::check(phx_plan_scatter_add_at(it_, ghosts.data(), owned.data(), type_of<T>(),
                                               at.file, at.line));
     }
 
@@ -930,7 +927,7 @@ private:
 };
 
 /// Memory of all ranks, of elements T.
-template <class T> class window : public detail::handle<phx_window, phx_window_free> {
+template <class T> class window : public detail::handle<phx_window *, phx_window_free> {
 public:
     window(const comm &c, std::size_t n, here at = here()) {
         detail::check(phx_window_new_at(c.get(), n, type_of<T>(), &it_, at.file, at.line));
@@ -989,22 +986,18 @@ template <class F> struct job {
 } // namespace detail
 
 /// Threads that run functions together.
-class team {
+class team : public detail::handle<phx_team *, phx_team_free> {
 public:
     explicit team(int ranks = 0, double deadline = 0) : team(with(ranks, deadline)) {}
-    explicit team(const phx_options &options) { detail::check(phx_team_new(&options, &team_)); }
-    team(const team &) = delete;
-    team &operator=(const team &) = delete;
-    ~team() { phx_team_free(team_); }
-    int size() const noexcept { return phx_team_size(team_); }
-    phx_team *get() const noexcept { return team_; }
+    explicit team(const phx_options &options) { detail::check(phx_team_new(&options, &it_)); }
+    int size() const noexcept { return phx_team_size(it_); }
     /// Ends the run that is under way, and all later ones until clear_cancel(); from any thread.
-    void cancel() { detail::check(phx_team_cancel(team_)); }
-    void clear_cancel() { detail::check(phx_team_clear_cancel(team_)); }
+    void cancel() { detail::check(phx_team_cancel(it_)); }
+    void clear_cancel() { detail::check(phx_team_clear_cancel(it_)); }
     /// Runs `f(comm &)` on every rank. Throws what a rank has thrown, or the run's error.
     template <class F> void run(F &&f) {
         detail::job<F> job{f, {}, nullptr};
-        job.end(phx_team_run(team_, detail::job<F>::rank, &job));
+        job.end(phx_team_run(it_, detail::job<F>::rank, &job));
     }
 
 private:
@@ -1015,7 +1008,6 @@ private:
         options.deadline = deadline;
         return options;
     }
-    phx_team *team_ = nullptr;
 };
 
 /// Communicators for threads that are there already, one a thread: each belongs to the thread that

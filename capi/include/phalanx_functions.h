@@ -293,7 +293,7 @@ extern "C" {
 /*
  * Runs `f` on `ranks` ranks (0: as many as there are cores) of a team that is built for it.
  *
- * Safety: As `phx_team_run`.
+ * Safety: `f` may be called with `argument` on several threads at once.
  */
 phx_err phx_run(int ranks, phx_rank_fn f, void *argument);
 
@@ -309,7 +309,7 @@ const char *phx_version(void);
 /*
  * Builds a team: starts its threads and binds them to cores. Null options are the defaults.
  *
- * Safety: `options` is null or valid; `team` is null or has room for a pointer.
+ * Safety: `options` is null or valid; `team` is null or valid.
  */
 phx_err phx_team_new(const phx_options *options, phx_team **team);
 
@@ -341,8 +341,7 @@ phx_err phx_team_clear_cancel(const phx_team *team);
  * thread: `comms[r]` is rank `r`'s. Its calls may come from any thread, one after the other. Each
  * is to be freed by `phx_comm_free`.
  *
- * Safety: `options` is null or valid; `comms` is null or has room for as many pointers as there are
- * ranks.
+ * Safety: `options` is null or valid. `comms` is null or has room for a pointer for each rank.
  */
 phx_err phx_external(int ranks, const phx_options *options, phx_comm **comms);
 
@@ -393,7 +392,7 @@ phx_err phx_broadcast_at(phx_comm *comm, void *buf, size_t n, phx_type ty, int r
 /*
  * Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
  *
- * Safety: As `phx_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses meanwhile.
  */
 phx_err phx_reduce_at(phx_comm *comm, void *inout, size_t n, phx_type ty, phx_op op, int root,
                       const char *file, int line);
@@ -402,7 +401,7 @@ phx_err phx_reduce_at(phx_comm *comm, void *inout, size_t n, phx_type ty, phx_op
  * Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
  * everybody's buffer, the same bits.
  *
- * Safety: As `phx_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses meanwhile.
  */
 phx_err phx_all_reduce_at(phx_comm *comm, void *inout, size_t n, phx_type ty, phx_op op,
                           const char *file, int line);
@@ -410,7 +409,7 @@ phx_err phx_all_reduce_at(phx_comm *comm, void *inout, size_t n, phx_type ty, ph
 /*
  * Sums each of a few doubles over the ranks: `phx_all_reduce` of `PHX_F64` by `PHX_SUM`.
  *
- * Safety: `x` has `n` doubles, which nobody else uses meanwhile.
+ * Safety: `x` has `n` elements, which nobody else uses meanwhile.
  */
 phx_err phx_sum_f64_at(phx_comm *comm, double *x, size_t n, const char *file, int line);
 
@@ -421,8 +420,8 @@ phx_err phx_sum_f64_at(phx_comm *comm, double *x, size_t n, const char *file, in
  * reduce together must have the same function; one that is not `commutative` is applied in rank
  * order. Nothing may be thrown out of it.
  *
- * Safety: `combine` is such a function as long as the operator is used; `name` is null or a string;
- * `op` is null or valid.
+ * Safety: `name` is null or a string; `op` is null or valid. `combine` is such a function as long
+ * as the operator is used.
  */
 phx_err phx_op_new_at(phx_combine_fn combine, void *argument, int commutative, const char *name,
                       phx_op *op);
@@ -433,7 +432,7 @@ phx_err phx_op_free(phx_op op);
 /*
  * Leaves in rank r's buffer the combination of those of ranks 0 to r.
  *
- * Safety: As `phx_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses meanwhile.
  */
 phx_err phx_scan_at(phx_comm *comm, void *inout, size_t n, phx_type ty, phx_op op, const char *file,
                     int line);
@@ -442,7 +441,7 @@ phx_err phx_scan_at(phx_comm *comm, void *inout, size_t n, phx_type ty, phx_op o
  * Leaves in rank r's buffer the combination of those of ranks 0 to r-1; in rank 0's what changes
  * nothing (0 for a sum), or what it was where there is no such element.
  *
- * Safety: As `phx_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses meanwhile.
  */
 phx_err phx_exclusive_scan_at(phx_comm *comm, void *inout, size_t n, phx_type ty, phx_op op,
                               const char *file, int line);
@@ -451,8 +450,8 @@ phx_err phx_exclusive_scan_at(phx_comm *comm, void *inout, size_t n, phx_type ty
  * Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result in
  * rank r's `mine`.
  *
- * Safety: `all` has `n` elements of `ty` for each rank, `mine` has `n`, and they do not overlap;
- * else as `phx_broadcast_at`.
+ * Safety: `all` has `n` elements of `ty` for each rank, which nobody changes meanwhile; `mine` has
+ * `n` elements of `ty`, which nobody else uses meanwhile; the buffers do not overlap.
  */
 phx_err phx_reduce_scatter_at(phx_comm *comm, const void *all, void *mine, size_t n, phx_type ty,
                               phx_op op, const char *file, int line);
@@ -461,8 +460,9 @@ phx_err phx_reduce_scatter_at(phx_comm *comm, const void *all, void *mine, size_
  * Combines the ranks' `all`, of `counts[r]` elements for rank r, and leaves block r of the result
  * in rank r's `mine`.
  *
- * Safety: `counts` has one for each rank; `all` has as many elements of `ty` as they sum to, `mine`
- * the rank's, and they do not overlap; else as `phx_broadcast_at`.
+ * Safety: `all` has as many elements of `ty` as `counts` sum to, which nobody changes meanwhile;
+ * `mine` has as many elements of `ty` as the rank's of `counts`, which nobody else uses meanwhile;
+ * `counts` has one number for each rank; the buffers do not overlap.
  */
 phx_err phx_reduce_scatterv_at(phx_comm *comm, const void *all, void *mine, const size_t *counts,
                                phx_type ty, phx_op op, const char *file, int line);
@@ -471,37 +471,39 @@ phx_err phx_reduce_scatterv_at(phx_comm *comm, const void *all, void *mine, cons
  * Collects the ranks' `n` elements in `root`'s `all`, in rank order. Elsewhere `all` may be null.
  * `phx_gather_in_place` does it in place.
  *
- * Safety: `mine` has `n` elements of `ty`, the root's `all` has `n` for each rank; they do not
- * overlap.
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes meanwhile; on the root, `all` has
+ * `n` elements of `ty` for each rank, which nobody else uses meanwhile; the buffers do not overlap.
  */
 phx_err phx_gather_at(phx_comm *comm, const void *mine, size_t n, void *all, phx_type ty, int root,
                       const char *file, int line);
 
 /*
- * Collects the ranks' `n` elements in `root`'s `data`, which has all blocks, its own where it
- * belongs already; the others' has their `n` elements.
+ * Collects the ranks' elements, `counts[r]` of rank r, in `root`'s `all`, in rank order. Elsewhere
+ * `all` may be null. `counts` are the same on all ranks.
  *
- * Safety: The root's `data` has `n` elements of `ty` for each rank, the others' has `n`, which
- * nobody else uses meanwhile.
- */
-phx_err phx_gather_in_place_at(phx_comm *comm, void *data, size_t n, phx_type ty, int root,
-                               const char *file, int line);
-
-/*
- * Collects the ranks' elements, `counts[r]` of rank r, in `root`'s `all`. Elsewhere `all` may be
- * null; `counts` are the same on all ranks.
- *
- * Safety: `mine` has as many elements of `ty` as the rank's count, the root's `all` has all; they
- * do not overlap.
+ * Safety: `mine` has as many elements of `ty` as the rank's of `counts`, which nobody changes
+ * meanwhile; on the root, `all` has as many elements of `ty` as `counts` sum to, which nobody else
+ * uses meanwhile; `counts` has one number for each rank; the buffers do not overlap.
  */
 phx_err phx_gatherv_at(phx_comm *comm, const void *mine, void *all, const size_t *counts,
                        phx_type ty, int root, const char *file, int line);
 
 /*
+ * Collects the ranks' `n` elements in `root`'s `data`, which has all blocks, its own where it
+ * belongs already; the others' has their `n` elements.
+ *
+ * Safety: `data` has `n` elements of `ty`, which nobody else uses meanwhile. Or, on the root, `n`
+ * for each rank.
+ */
+phx_err phx_gather_in_place_at(phx_comm *comm, void *data, size_t n, phx_type ty, int root,
+                               const char *file, int line);
+
+/*
  * Hands `root`'s `all`, of `n` elements for each rank, out: block r to rank r's `mine`. Elsewhere
  * `all` may be null.
  *
- * Safety: `mine` has `n` elements of `ty`, the root's `all` has `n` for each rank; they do not
+ * Safety: On the root, `all` has `n` elements of `ty` for each rank, which nobody changes
+ * meanwhile; `mine` has `n` elements of `ty`, which nobody else uses meanwhile; the buffers do not
  * overlap.
  */
 phx_err phx_scatter_at(phx_comm *comm, const void *all, void *mine, size_t n, phx_type ty, int root,
@@ -511,8 +513,9 @@ phx_err phx_scatter_at(phx_comm *comm, const void *all, void *mine, size_t n, ph
  * Hands `root`'s `all`, of `counts[r]` elements for rank r, out: block r to rank r's `mine`.
  * Elsewhere `all` may be null; `counts` are the same on all ranks.
  *
- * Safety: `counts` has one for each rank; `mine` has the rank's elements of `ty`, the root's `all`
- * has all; they do not overlap.
+ * Safety: On the root, `all` has as many elements of `ty` as `counts` sum to, which nobody changes
+ * meanwhile; `mine` has as many elements of `ty` as the rank's of `counts`, which nobody else uses
+ * meanwhile; `counts` has one number for each rank; the buffers do not overlap.
  */
 phx_err phx_scatterv_at(phx_comm *comm, const void *all, void *mine, const size_t *counts,
                         phx_type ty, int root, const char *file, int line);
@@ -521,16 +524,18 @@ phx_err phx_scatterv_at(phx_comm *comm, const void *all, void *mine, const size_
  * Collects the ranks' `n` elements in everybody's `all`, in rank order. With `PHX_IN_PLACE` for
  * `mine`, on all ranks, the own block is in `all` already, where it belongs.
  *
- * Safety: `mine` has `n` elements of `ty`, `all` has `n` for each rank; they do not overlap.
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes meanwhile; `all` has `n` elements
+ * of `ty` for each rank, which nobody else uses meanwhile; the buffers do not overlap.
  */
 phx_err phx_all_gather_at(phx_comm *comm, const void *mine, size_t n, void *all, phx_type ty,
                           const char *file, int line);
 
 /*
- * Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`.
+ * Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`, in rank order.
  *
- * Safety: `mine` has as many elements of `ty` as the rank's count, `all` has all; they do not
- * overlap.
+ * Safety: `mine` has as many elements of `ty` as the rank's of `counts`, which nobody changes
+ * meanwhile; `all` has as many elements of `ty` as `counts` sum to, which nobody else uses
+ * meanwhile; `counts` has one number for each rank; the buffers do not overlap.
  */
 phx_err phx_all_gatherv_at(phx_comm *comm, const void *mine, void *all, const size_t *counts,
                            phx_type ty, const char *file, int line);
@@ -539,7 +544,8 @@ phx_err phx_all_gatherv_at(phx_comm *comm, const void *mine, void *all, const si
  * Sends block r of `send` to rank r, and receives rank r's as block r of `recv`, of `n` elements
  * each. With `PHX_IN_PLACE` for `send`, on all ranks, the blocks of `recv` change places.
  *
- * Safety: Both have `n` elements of `ty` for each rank, and do not overlap.
+ * Safety: `send` has `n` elements of `ty` for each rank, which nobody changes meanwhile; `recv` has
+ * `n` elements of `ty` for each rank, which nobody else uses meanwhile; the buffers do not overlap.
  */
 phx_err phx_all_to_all_at(phx_comm *comm, const void *send, void *recv, size_t n, phx_type ty,
                           const char *file, int line);
@@ -548,8 +554,10 @@ phx_err phx_all_to_all_at(phx_comm *comm, const void *send, void *recv, size_t n
  * Sends `send_counts[r]` elements of `send` to rank r, and receives `recv_counts[r]` from it in
  * `recv`. Blocks lie one after the other.
  *
- * Safety: Both lists have one count for each rank, and both buffers as many elements of `ty` as
- * theirs sum to; they do not overlap.
+ * Safety: `send` has as many elements of `ty` as `send_counts` sum to, which nobody changes
+ * meanwhile; `send_counts` has one number for each rank; `recv` has as many elements of `ty` as
+ * `recv_counts` sum to, which nobody else uses meanwhile; `recv_counts` has one number for each
+ * rank; the buffers do not overlap.
  */
 phx_err phx_all_to_allv_at(phx_comm *comm, const void *send, const size_t *send_counts, void *recv,
                            const size_t *recv_counts, phx_type ty, const char *file, int line);
@@ -557,7 +565,7 @@ phx_err phx_all_to_allv_at(phx_comm *comm, const void *send, const size_t *send_
 /*
  * Passes `n` elements on by `by` ranks, in a circle: rank r's go to rank r + by.
  *
- * Safety: As `phx_broadcast_at`.
+ * Safety: `buf` has `n` elements of `ty`, which nobody else uses meanwhile.
  */
 phx_err phx_shift_at(phx_comm *comm, void *buf, size_t n, phx_type ty, int by, const char *file,
                      int line);
@@ -566,7 +574,7 @@ phx_err phx_shift_at(phx_comm *comm, void *buf, size_t n, phx_type ty, int by, c
  * The sum of a vector of which this rank has `n` elements, from number `first` on: the same bits
  * however many ranks there are.
  *
- * Safety: `x` has `n` doubles; `sum` is null or valid.
+ * Safety: `x` has `n` elements; `sum` is null or valid.
  */
 phx_err phx_fixed_sum_at(phx_comm *comm, const double *x, size_t n, size_t first, double *sum,
                          const char *file, int line);
@@ -574,7 +582,7 @@ phx_err phx_fixed_sum_at(phx_comm *comm, const double *x, size_t n, size_t first
 /*
  * The dot product of two vectors, as `phx_fixed_sum_at`.
  *
- * Safety: `x` and `y` have `n` doubles each; `dot` is null or valid.
+ * Safety: `x` has `n` elements; `y` has `n` elements; `dot` is null or valid.
  */
 phx_err phx_fixed_dot_at(phx_comm *comm, const double *x, const double *y, size_t n, size_t first,
                          double *dot, const char *file, int line);
@@ -585,7 +593,7 @@ phx_err phx_fixed_dot_at(phx_comm *comm, const double *x, const double *y, size_
  * Sends `n` elements to rank `to`, which receives as many of the same type by `phx_recv`. Up to
  * 1024 bytes are copied; with more, or with eight messages unread, the call waits for the receiver.
  *
- * Safety: `buf` has `n` elements of `ty`.
+ * Safety: `buf` has `n` elements of `ty`, which nobody changes meanwhile.
  */
 phx_err phx_send_at(phx_comm *comm, const void *buf, size_t n, phx_type ty, int to,
                     const char *file, int line);
@@ -601,7 +609,8 @@ phx_err phx_recv_at(phx_comm *comm, void *buf, size_t n, phx_type ty, int source
 /*
  * Sends `sent` elements to rank `to` and receives `received` from rank `source`, at the same time.
  *
- * Safety: The buffers have so many elements of `ty`, and do not overlap.
+ * Safety: `send` has `sent` elements of `ty`, which nobody changes meanwhile; `recv` has `received`
+ * elements of `ty`, which nobody else uses meanwhile; the buffers do not overlap.
  */
 phx_err phx_exchange_at(phx_comm *comm, const void *send, size_t sent, int to, void *recv,
                         size_t received, int source, phx_type ty, const char *file, int line);
@@ -611,7 +620,7 @@ phx_err phx_exchange_at(phx_comm *comm, const void *send, size_t sent, int to, v
  * KiB are kept until they are received, unless 64 MiB wait at the receiver; with more, the call
  * waits for the receiver.
  *
- * Safety: `buf` has `n` elements of `ty`.
+ * Safety: `buf` has `n` elements of `ty`, which nobody changes meanwhile.
  */
 phx_err phx_send_tagged_at(phx_comm *comm, const void *buf, size_t n, phx_type ty, int to, int tag,
                            const char *file, int line);
@@ -639,7 +648,7 @@ phx_err phx_probe_at(phx_comm *comm, int source, int tag, phx_status *status, co
  * Whether there is a message of this source and tag: `found` is 1 or 0; `status` says what it is,
  * if there is. Does not wait, and receives nothing.
  *
- * Safety: `found` and `status` are null or valid.
+ * Safety: `found` is null or valid; `status` is null or valid.
  */
 phx_err phx_try_probe_at(phx_comm *comm, int source, int tag, int *found, phx_status *status,
                          const char *file, int line);
@@ -659,7 +668,7 @@ phx_err phx_split_at(phx_comm *comm, int color, int key, phx_comm **part, const 
  * Splits the ranks by where they run: `PHX_LEVEL_CORE`, `_CACHE`, `_NUMA` or `_PACKAGE`. Of threads
  * of the user's own it is not known, and all stay together.
  *
- * Safety: As `phx_split_at`.
+ * Safety: `part` is null or valid.
  */
 phx_err phx_split_level_at(phx_comm *comm, int level, phx_comm **part, const char *file, int line);
 
@@ -667,7 +676,8 @@ phx_err phx_split_level_at(phx_comm *comm, int level, phx_comm **part, const cha
  * The communicator as a grid of `dimensions` dimensions with the extents `extents` (0: chosen), the
  * last the fastest; `periodic` says which wrap around. Ranks keep their numbers; nothing is sent.
  *
- * Safety: `extents` and `periodic` have one number for each dimension; `cart` is null or valid.
+ * Safety: `extents` has `dimensions` elements; `periodic` has `dimensions` elements; `cart` is null
+ * or valid.
  */
 phx_err phx_cart_at(phx_comm *comm, int dimensions, const int *extents, const int *periodic,
                     phx_cart **cart, const char *file, int line);
@@ -675,7 +685,7 @@ phx_err phx_cart_at(phx_comm *comm, int dimensions, const int *extents, const in
 /*
  * The extents of the grid, one for each of its dimensions.
  *
- * Safety: `extents` is null or has room for them.
+ * Safety: `extents` is null or has room for one number for each dimension.
  */
 phx_err phx_cart_extents(const phx_cart *cart, int *extents);
 
@@ -692,7 +702,7 @@ phx_err phx_cart_coordinates(const phx_cart *cart, int rank, int *coordinates);
  */
 int phx_cart_neighbour(const phx_cart *cart, int dimension, int by);
 
-/* Frees a grid. Its communicator stays. */
+/* Frees a grid. Its communicator stays. Those that are left are freed with their communicator. */
 phx_err phx_cart_free(phx_cart *cart);
 
 /*
@@ -700,8 +710,9 @@ phx_err phx_cart_free(phx_cart *cart);
  * cells, in row-major order, with `width` cells of halo around them in every dimension; `corners`:
  * the corners, too. All ranks call it.
  *
- * Safety: `field` has the cells of own part and halo, of `ty`, which nobody else uses meanwhile;
- * `extents` has one number for each dimension of the grid.
+ * Safety: `field` has as many elements of `ty` as the cart has cells, which nobody else uses
+ * meanwhile; `extents` has as many elements as the cart has dimensions. Those are the cells of own
+ * part and halo.
  */
 phx_err phx_exchange_halo_at(const phx_cart *cart, void *field, phx_type ty, const size_t *extents,
                              size_t width, int corners, const char *file, int line);
@@ -710,8 +721,9 @@ phx_err phx_exchange_halo_at(const phx_cart *cart, void *field, phx_type ty, con
  * Fills the halos of several fields of one shape at once, as `phx_exchange_halo` that of one, with
  * a width of its own in each dimension.
  *
- * Safety: `fields` has `n` pointers, `extents` and `widths` have one number for each dimension of
- * the grid; else as `phx_exchange_halo_at`, for each field.
+ * Safety: `fields` has `n` elements, which nobody else uses meanwhile; `extents` has as many
+ * elements as the cart has dimensions; `widths` has as many elements as the cart has dimensions.
+ * Each field has the cells of own part and halo, of `ty`, which nobody else uses meanwhile.
  */
 phx_err phx_exchange_halos_at(const phx_cart *cart, void *const *fields, int n, phx_type ty,
                               const size_t *extents, const size_t *widths, int corners,
@@ -721,7 +733,7 @@ phx_err phx_exchange_halos_at(const phx_cart *cart, void *const *fields, int n, 
  * The part of the grid's ranks that differ from this one in the dimensions with `keep[d]` only, as
  * a communicator of its own, to be freed by `phx_comm_free`. All ranks call it.
  *
- * Safety: `keep` has one number for each dimension; `part` is null or valid.
+ * Safety: `keep` has as many elements as the cart has dimensions; `part` is null or valid.
  */
 phx_err phx_cart_sub_at(const phx_cart *cart, const int *keep, phx_comm **part, const char *file,
                         int line);
@@ -730,7 +742,7 @@ phx_err phx_cart_sub_at(const phx_cart *cart, const int *keep, phx_comm **part, 
  * Shows `n` elements to all ranks, and calls `look` with everybody's, where they are: an all-gather
  * that copies nothing. Returns when all ranks' functions have returned. Lengths may differ.
  *
- * Safety: `mine` has `n` elements of `ty`, which nobody changes meanwhile; `look` may be called
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes meanwhile. `look` may be called
  * with `argument`.
  */
 phx_err phx_with_peers_at(phx_comm *comm, const void *mine, size_t n, phx_type ty, phx_look_fn look,
@@ -740,8 +752,8 @@ phx_err phx_with_peers_at(phx_comm *comm, const void *mine, size_t n, phx_type t
  * Shows `root`'s `n` elements to all ranks: `look` gets one part, the root's, where it is. A
  * broadcast that copies nothing. Elsewhere `data` and `n` are not looked at.
  *
- * Safety: The root's `data` has `n` elements of `ty`, which nobody changes meanwhile; else as
- * `phx_with_peers_at`.
+ * Safety: On the root, `data` has `n` elements of `ty`, which nobody changes meanwhile. `look` may
+ * be called with `argument`.
  */
 phx_err phx_with_root_at(phx_comm *comm, const void *data, size_t n, phx_type ty, int root,
                          phx_look_fn look, void *argument, const char *file, int line);
@@ -753,7 +765,7 @@ phx_err phx_with_root_at(phx_comm *comm, const void *data, size_t n, phx_type ty
  * which the ranks have in blocks: rank r those from r total / p on, the first ranks one more where
  * that does not divide. Ghost k is a copy of element `indices[k]`. All ranks call it.
  *
- * Safety: `indices` has `n` numbers; `plan` is null or valid.
+ * Safety: `indices` has `n` elements; `plan` is null or valid.
  */
 phx_err phx_plan_blocks_at(phx_comm *comm, size_t total, const size_t *indices, size_t n,
                            phx_plan **plan, const char *file, int line);
@@ -764,7 +776,9 @@ phx_err phx_plan_blocks_at(phx_comm *comm, size_t total, const size_t *indices, 
  * its `ghosts` the places to which the elements of each of `wanters` ranks go, in the order in
  * which that rank lists them. All ranks call it.
  *
- * Safety: The lists are as long as they say; `plan` is null or valid.
+ * Safety: `give_ranks` has `givers` elements; `give_counts` has `givers` elements; `want_ranks` has
+ * `wanters` elements; `want_counts` has `wanters` elements; `plan` is null or valid. `give` and
+ * `want` have as many numbers as their counts sum to.
  */
 phx_err phx_plan_lists_at(phx_comm *comm, size_t owned, int givers, const int *give_ranks,
                           const size_t *give_counts, const size_t *give, size_t ghosts, int wanters,
@@ -774,7 +788,9 @@ phx_err phx_plan_lists_at(phx_comm *comm, size_t owned, int givers, const int *g
 /*
  * Fills `ghosts` with copies of the owners' elements. All ranks call it.
  *
- * Safety: The buffers have as many elements of `ty` as the plan says, and do not overlap.
+ * Safety: `owned` has as many elements of `ty` as the plan has owned, which nobody changes
+ * meanwhile; `ghosts` has as many elements of `ty` as the plan has ghosts, which nobody else uses
+ * meanwhile; the buffers do not overlap.
  */
 phx_err phx_plan_gather_at(const phx_plan *plan, const void *owned, void *ghosts, phx_type ty,
                            const char *file, int line);
@@ -783,7 +799,9 @@ phx_err phx_plan_gather_at(const phx_plan *plan, const void *owned, void *ghosts
  * Adds the ghosts to the owners' elements: of `PHX_F64`, `PHX_F32`, `PHX_I32` or `PHX_I64`. All
  * ranks call it.
  *
- * Safety: As `phx_plan_gather_at`.
+ * Safety: `ghosts` has as many elements of `ty` as the plan has ghosts, which nobody changes
+ * meanwhile; `owned` has as many elements of `ty` as the plan has owned, which nobody else uses
+ * meanwhile; the buffers do not overlap.
  */
 phx_err phx_plan_scatter_add_at(const phx_plan *plan, const void *ghosts, void *owned, phx_type ty,
                                 const char *file, int line);
@@ -810,7 +828,8 @@ phx_err phx_plan_free(phx_plan *plan);
 phx_err phx_requests_at(phx_comm *comm, phx_scope_fn f, void *argument, const char *file, int line);
 
 /*
- * Starts a barrier; if `persistent`, sets it up.
+ * Starts `phx_barrier`, which returns when all ranks have called it: what they did before is seen
+ * by all. If `persistent`, sets it up.
  *
  * Safety: `request` is null or valid.
  */
@@ -818,121 +837,154 @@ phx_err phx_start_barrier_at(phx_requests *scope, int persistent, phx_request *r
                              const char *file, int line);
 
 /*
- * Starts a broadcast; if `persistent`, sets it up.
+ * Starts `phx_broadcast`, which copies `root`'s `n` elements to all. If `persistent`, sets it up.
  *
- * Safety: `buf` has `n` elements of `ty`, which nobody else uses until the call was waited for.
+ * Safety: `buf` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_broadcast_at(phx_requests *scope, void *buf, size_t n, phx_type ty, int root,
                                int persistent, phx_request *request, const char *file, int line);
 
 /*
- * Starts a shift; if `persistent`, sets it up.
+ * Starts `phx_reduce`, which combines the ranks' `n` elements, element by element in rank order,
+ * into `root`'s. If `persistent`, sets it up.
  *
- * Safety: As `phx_start_broadcast_at`.
- */
-phx_err phx_start_shift_at(phx_requests *scope, void *buf, size_t n, phx_type ty, int by,
-                           int persistent, phx_request *request, const char *file, int line);
-
-/*
- * Starts a reduction to `root`; if `persistent`, sets it up.
- *
- * Safety: As `phx_start_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_reduce_at(phx_requests *scope, void *inout, size_t n, phx_type ty, phx_op op,
                             int root, int persistent, phx_request *request, const char *file,
                             int line);
 
 /*
- * Starts an all-reduce; if `persistent`, sets it up.
+ * Starts `phx_all_reduce`, which combines the ranks' `n` elements, element by element in rank
+ * order, and leaves the result in everybody's buffer, the same bits. If `persistent`, sets it up.
  *
- * Safety: As `phx_start_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_all_reduce_at(phx_requests *scope, void *inout, size_t n, phx_type ty, phx_op op,
                                 int persistent, phx_request *request, const char *file, int line);
 
 /*
- * Starts a scan; if `persistent`, sets it up.
+ * Starts `phx_scan`, which leaves in rank r's buffer the combination of those of ranks 0 to r. If
+ * `persistent`, sets it up.
  *
- * Safety: As `phx_start_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_scan_at(phx_requests *scope, void *inout, size_t n, phx_type ty, phx_op op,
                           int persistent, phx_request *request, const char *file, int line);
 
 /*
- * Starts an exclusive scan; if `persistent`, sets it up.
+ * Starts `phx_exclusive_scan`, which leaves in rank r's buffer the combination of those of ranks 0
+ * to r-1; in rank 0's what changes nothing (0 for a sum), or what it was where there is no such
+ * element. If `persistent`, sets it up.
  *
- * Safety: As `phx_start_broadcast_at`.
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_exclusive_scan_at(phx_requests *scope, void *inout, size_t n, phx_type ty,
                                     phx_op op, int persistent, phx_request *request,
                                     const char *file, int line);
 
 /*
- * Starts a reduce-scatter of `n` elements for each rank, or, if `counts` is not null, of
- * `counts[r]` for rank r; if `persistent`, sets it up.
+ * Starts `phx_reduce_scatter`, which combines the ranks' `all`, of `n` elements for each rank, and
+ * leaves block r of the result in rank r's `mine`. If `persistent`, sets it up. If `counts` is not
+ * null, it is copied, and blocks are of `counts[r]` elements.
  *
- * Safety: `all` has the elements of `ty` of all blocks, `mine` those of the own one; they do not
- * overlap, and nobody uses `mine` until the call was waited for. `counts` is null or has one for
- * each rank, and is copied.
+ * Safety: `all` has `n` elements of `ty` for each rank, which nobody changes until the call was
+ * waited for; `mine` has `n` elements of `ty`, which nobody else uses until the call was waited
+ * for; `counts` is null or has one number for each rank; `request` is null or valid; the buffers do
+ * not overlap.
  */
 phx_err phx_start_reduce_scatter_at(phx_requests *scope, const void *all, void *mine, size_t n,
                                     const size_t *counts, phx_type ty, phx_op op, int persistent,
                                     phx_request *request, const char *file, int line);
 
 /*
- * Starts an all-gather of `n` elements of each rank, or, if `counts` is not null, of `counts[r]` of
- * rank r; if `persistent`, sets it up.
+ * Starts `phx_gather`, which collects the ranks' `n` elements in `root`'s `all`, in rank order. If
+ * `persistent`, sets it up. If `counts` is not null, it is copied, and blocks are of `counts[r]`
+ * elements.
  *
- * Safety: `mine` has the own block's elements of `ty`, `all` those of all; they do not overlap, and
- * nobody uses `all` until the call was waited for. `counts` is null or has one for each rank, and
- * is copied.
- */
-phx_err phx_start_all_gather_at(phx_requests *scope, const void *mine, size_t n, void *all,
-                                const size_t *counts, phx_type ty, int persistent,
-                                phx_request *request, const char *file, int line);
-
-/*
- * Starts a gather to `root`, of blocks as those of `phx_start_all_gather_at`.
- *
- * Safety: As `phx_start_all_gather_at`; `all` is looked at on the root only.
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes until the call was waited for; on
+ * the root, `all` has `n` elements of `ty` for each rank, which nobody else uses until the call was
+ * waited for; `counts` is null or has one number for each rank; `request` is null or valid; the
+ * buffers do not overlap.
  */
 phx_err phx_start_gather_at(phx_requests *scope, const void *mine, size_t n, void *all,
                             const size_t *counts, phx_type ty, int root, int persistent,
                             phx_request *request, const char *file, int line);
 
 /*
- * Starts a scatter from `root`, of blocks as those of `phx_start_all_gather_at`.
+ * Starts `phx_scatter`, which hands `root`'s `all`, of `n` elements for each rank, out: block r to
+ * rank r's `mine`. If `persistent`, sets it up. If `counts` is not null, it is copied, and blocks
+ * are of `counts[r]` elements.
  *
- * Safety: As `phx_start_all_gather_at`; `all` is looked at on the root only.
+ * Safety: On the root, `all` has `n` elements of `ty` for each rank, which nobody changes until the
+ * call was waited for; `mine` has `n` elements of `ty`, which nobody else uses until the call was
+ * waited for; `counts` is null or has one number for each rank; `request` is null or valid; the
+ * buffers do not overlap.
  */
 phx_err phx_start_scatter_at(phx_requests *scope, const void *all, void *mine, size_t n,
                              const size_t *counts, phx_type ty, int root, int persistent,
                              phx_request *request, const char *file, int line);
 
 /*
- * Starts an all-to-all of blocks of `n` elements; if `persistent`, sets it up.
+ * Starts `phx_all_gather`, which collects the ranks' `n` elements in everybody's `all`, in rank
+ * order. If `persistent`, sets it up. If `counts` is not null, it is copied, and blocks are of
+ * `counts[r]` elements.
  *
- * Safety: Both have `n` elements of `ty` for each rank, do not overlap, and nobody uses `recv`
- * until the call was waited for.
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes until the call was waited for;
+ * `all` has `n` elements of `ty` for each rank, which nobody else uses until the call was waited
+ * for; `counts` is null or has one number for each rank; `request` is null or valid; the buffers do
+ * not overlap.
+ */
+phx_err phx_start_all_gather_at(phx_requests *scope, const void *mine, size_t n, void *all,
+                                const size_t *counts, phx_type ty, int persistent,
+                                phx_request *request, const char *file, int line);
+
+/*
+ * Starts `phx_all_to_all`, which sends block r of `send` to rank r, and receives rank r's as block
+ * r of `recv`, of `n` elements each. If `persistent`, sets it up.
+ *
+ * Safety: `send` has `n` elements of `ty` for each rank, which nobody changes until the call was
+ * waited for; `recv` has `n` elements of `ty` for each rank, which nobody else uses until the call
+ * was waited for; `request` is null or valid; the buffers do not overlap.
  */
 phx_err phx_start_all_to_all_at(phx_requests *scope, const void *send, void *recv, size_t n,
                                 phx_type ty, int persistent, phx_request *request, const char *file,
                                 int line);
 
 /*
- * Starts an all-to-all of blocks of different lengths; if `persistent`, sets it up.
+ * Starts `phx_all_to_allv`, which sends `send_counts[r]` elements of `send` to rank r, and receives
+ * `recv_counts[r]` from it in `recv`. If `persistent`, sets it up.
  *
- * Safety: As `phx_start_all_to_all_at`, with as many elements as the counts sum to; both lists have
- * one count for each rank, and are copied.
+ * Safety: `send` has as many elements of `ty` as `send_counts` sum to, which nobody changes until
+ * the call was waited for; `send_counts` has one number for each rank; `recv` has as many elements
+ * of `ty` as `recv_counts` sum to, which nobody else uses until the call was waited for;
+ * `recv_counts` has one number for each rank; `request` is null or valid; the buffers do not
+ * overlap.
  */
 phx_err phx_start_all_to_allv_at(phx_requests *scope, const void *send, const size_t *send_counts,
                                  void *recv, const size_t *recv_counts, phx_type ty, int persistent,
                                  phx_request *request, const char *file, int line);
 
 /*
+ * Starts `phx_shift`, which passes `n` elements on by `by` ranks, in a circle: rank r's go to rank
+ * r + by. If `persistent`, sets it up.
+ *
+ * Safety: `buf` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
+ */
+phx_err phx_start_shift_at(phx_requests *scope, void *buf, size_t n, phx_type ty, int by,
+                           int persistent, phx_request *request, const char *file, int line);
+
+/*
  * Starts a tagged send; if `persistent`, sets it up.
  *
- * Safety: `buf` has `n` elements of `ty`, which nobody changes until the call was waited for.
+ * Safety: `buf` has `n` elements of `ty`, which nobody changes until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_send_at(phx_requests *scope, const void *buf, size_t n, phx_type ty, int to,
                           int tag, int persistent, phx_request *request, const char *file,
@@ -941,7 +993,8 @@ phx_err phx_start_send_at(phx_requests *scope, const void *buf, size_t n, phx_ty
 /*
  * Starts a tagged receive; if `persistent`, sets it up.
  *
- * Safety: `buf` has `n` elements of `ty`, which nobody uses until the call was waited for.
+ * Safety: `buf` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `request` is null or valid.
  */
 phx_err phx_start_recv_at(phx_requests *scope, void *buf, size_t n, phx_type ty, int source,
                           int tag, int persistent, phx_request *request, const char *file,
@@ -966,7 +1019,7 @@ phx_err phx_wait_at(phx_requests *scope, phx_request request, phx_status *status
 /*
  * Waits for `n` requests.
  *
- * Safety: `requests` has `n` numbers.
+ * Safety: `requests` has `n` elements.
  */
 phx_err phx_wait_all_at(phx_requests *scope, const phx_request *requests, size_t n,
                         const char *file, int line);
@@ -975,7 +1028,7 @@ phx_err phx_wait_all_at(phx_requests *scope, const phx_request *requests, size_t
  * Waits until one of `n` requests is complete, completes it, and says which: its place in the list,
  * or `n` if none of them is under way (numbers that are 0 are passed over).
  *
- * Safety: `requests` has `n` numbers; `which` is valid, `status` is null or valid.
+ * Safety: `requests` has `n` elements; `which` is null or valid; `status` is null or valid.
  */
 phx_err phx_wait_any_at(phx_requests *scope, const phx_request *requests, size_t n, size_t *which,
                         phx_status *status, const char *file, int line);
@@ -1010,7 +1063,7 @@ phx_err phx_window_new_at(phx_comm *comm, size_t n, phx_type ty, phx_window **wi
  * Where `rank`'s part of a window is, to be read only (rank -1: the own one): until the window's
  * next update, or its end.
  *
- * Safety: `data` and `n` are null or valid.
+ * Safety: `data` is null or valid; `n` is null or valid.
  */
 phx_err phx_window_part(const phx_window *window, int rank, const void **data, size_t *n);
 
@@ -1035,8 +1088,8 @@ phx_err phx_window_free(phx_window *window);
  * Collects all ranks' elements, of any lengths, in rank order. `all` is freed by `phx_free`;
  * `counts[r]` is the number of rank r's.
  *
- * Safety: `mine` has `n` elements of `ty`; `all` is null or valid; `counts` is null or has room for
- * one for each rank.
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes meanwhile; `all` is null or valid;
+ * `counts` is null or has room for one number for each rank.
  */
 phx_err phx_all_gather_vec_at(phx_comm *comm, const void *mine, size_t n, phx_type ty, void **all,
                               size_t *counts, const char *file, int line);
@@ -1045,7 +1098,8 @@ phx_err phx_all_gather_vec_at(phx_comm *comm, const void *mine, size_t n, phx_ty
  * Collects all ranks' elements, of any lengths, in rank order on `root`. `all` is freed by
  * `phx_free`; `counts[r]` is the number of rank r's. Elsewhere `all` is null afterwards.
  *
- * Safety: As `phx_all_gather_vec_at`.
+ * Safety: `mine` has `n` elements of `ty`, which nobody changes meanwhile; `all` is null or valid;
+ * `counts` is null or has room for one number for each rank.
  */
 phx_err phx_gather_vec_at(phx_comm *comm, const void *mine, size_t n, phx_type ty, int root,
                           void **all, size_t *counts, const char *file, int line);
@@ -1054,8 +1108,9 @@ phx_err phx_gather_vec_at(phx_comm *comm, const void *mine, size_t n, phx_type t
  * Sends `counts[r]` elements to each rank r, and collects what all send to this one. `all` is freed
  * by `phx_free`; `received[r]` is the number of rank r's.
  *
- * Safety: `counts` has one for each rank, and `send` as many elements of `ty` as they sum to; else
- * as `phx_all_gather_vec_at`.
+ * Safety: `send` has as many elements of `ty` as `counts` sum to, which nobody changes meanwhile;
+ * `counts` has one number for each rank; `all` is null or valid; `received` is null or has room for
+ * one number for each rank.
  */
 phx_err phx_all_to_all_vec_at(phx_comm *comm, const void *send, const size_t *counts, phx_type ty,
                               void **all, size_t *received, const char *file, int line);
@@ -1064,7 +1119,7 @@ phx_err phx_all_to_all_vec_at(phx_comm *comm, const void *send, const size_t *co
  * Receives a tagged message of any length. `data` is freed by `phx_free`; `status` has the number
  * of its elements.
  *
- * Safety: `data` is null or valid, `status` is null or valid.
+ * Safety: `data` is null or valid; `status` is null or valid.
  */
 phx_err phx_recv_vec_at(phx_comm *comm, phx_type ty, int source, int tag, void **data,
                         phx_status *status, const char *file, int line);
@@ -1080,7 +1135,7 @@ phx_err phx_free(void *data);
  * of ranks; or the name of an algorithm, which takes extents if it is on a mesh. Nothing is sent;
  * all ranks choose the same. Started calls are done as ever.
  *
- * Safety: `name` is null or a string; `extents` has one number for each dimension.
+ * Safety: `name` is null or a string; `extents` has `dimensions` elements.
  */
 phx_err phx_choose_at(phx_comm *comm, const char *name, int dimensions, const int *extents,
                       const char *file, int line);

@@ -14,8 +14,8 @@
 #define phx_reduce_scatter(a,b,c,d,e,f) phx_reduce_scatter_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_reduce_scatterv(a,b,c,d,e,f) phx_reduce_scatterv_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_gather(a,b,c,d,e,f) phx_gather_at(a,b,c,d,e,f,PHX_HERE)
-#define phx_gather_in_place(a,b,c,d,e) phx_gather_in_place_at(a,b,c,d,e,PHX_HERE)
 #define phx_gatherv(a,b,c,d,e,f) phx_gatherv_at(a,b,c,d,e,f,PHX_HERE)
+#define phx_gather_in_place(a,b,c,d,e) phx_gather_in_place_at(a,b,c,d,e,PHX_HERE)
 #define phx_scatter(a,b,c,d,e,f) phx_scatter_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_scatterv(a,b,c,d,e,f) phx_scatterv_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_all_gather(a,b,c,d,e) phx_all_gather_at(a,b,c,d,e,PHX_HERE)
@@ -49,8 +49,6 @@
 #define phx_persistent_barrier(a,b) phx_start_barrier_at(a,1_c_int,b,PHX_HERE)
 #define phx_start_broadcast(a,b,c,d,e,f) phx_start_broadcast_at(a,b,c,d,e,0_c_int,f,PHX_HERE)
 #define phx_persistent_broadcast(a,b,c,d,e,f) phx_start_broadcast_at(a,b,c,d,e,1_c_int,f,PHX_HERE)
-#define phx_start_shift(a,b,c,d,e,f) phx_start_shift_at(a,b,c,d,e,0_c_int,f,PHX_HERE)
-#define phx_persistent_shift(a,b,c,d,e,f) phx_start_shift_at(a,b,c,d,e,1_c_int,f,PHX_HERE)
 #define phx_start_reduce(a,b,c,d,e,f,g) phx_start_reduce_at(a,b,c,d,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_reduce(a,b,c,d,e,f,g) phx_start_reduce_at(a,b,c,d,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_all_reduce(a,b,c,d,e,f) phx_start_all_reduce_at(a,b,c,d,e,0_c_int,f,PHX_HERE)
@@ -66,39 +64,41 @@
 #define phx_persistent_reduce_scatter(a,b,c,d,e,f,g) \
     phx_start_reduce_scatter_at(a,b,c,d,c_null_ptr,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_reduce_scatterv(a,b,c,d,e,f,g) \
-    phx_start_reduce_scatter_at(a,b,c,0_c_size_t,d,e,f,0_c_int,g,PHX_HERE)
+    phx_start_reduce_scatter_at(a,b,c,-1_c_size_t,d,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_reduce_scatterv(a,b,c,d,e,f,g) \
-    phx_start_reduce_scatter_at(a,b,c,0_c_size_t,d,e,f,1_c_int,g,PHX_HERE)
-#define phx_start_all_gather(a,b,c,d,e,f) \
-    phx_start_all_gather_at(a,b,c,d,c_null_ptr,e,0_c_int,f,PHX_HERE)
-#define phx_persistent_all_gather(a,b,c,d,e,f) \
-    phx_start_all_gather_at(a,b,c,d,c_null_ptr,e,1_c_int,f,PHX_HERE)
-#define phx_start_all_gatherv(a,b,c,d,e,f) \
-    phx_start_all_gather_at(a,b,0_c_size_t,c,d,e,0_c_int,f,PHX_HERE)
-#define phx_persistent_all_gatherv(a,b,c,d,e,f) \
-    phx_start_all_gather_at(a,b,0_c_size_t,c,d,e,1_c_int,f,PHX_HERE)
+    phx_start_reduce_scatter_at(a,b,c,-1_c_size_t,d,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_gather(a,b,c,d,e,f,g) \
     phx_start_gather_at(a,b,c,d,c_null_ptr,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_gather(a,b,c,d,e,f,g) \
     phx_start_gather_at(a,b,c,d,c_null_ptr,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_gatherv(a,b,c,d,e,f,g) \
-    phx_start_gather_at(a,b,0_c_size_t,c,d,e,f,0_c_int,g,PHX_HERE)
+    phx_start_gather_at(a,b,-1_c_size_t,c,d,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_gatherv(a,b,c,d,e,f,g) \
-    phx_start_gather_at(a,b,0_c_size_t,c,d,e,f,1_c_int,g,PHX_HERE)
+    phx_start_gather_at(a,b,-1_c_size_t,c,d,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_scatter(a,b,c,d,e,f,g) \
     phx_start_scatter_at(a,b,c,d,c_null_ptr,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_scatter(a,b,c,d,e,f,g) \
     phx_start_scatter_at(a,b,c,d,c_null_ptr,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_scatterv(a,b,c,d,e,f,g) \
-    phx_start_scatter_at(a,b,c,0_c_size_t,d,e,f,0_c_int,g,PHX_HERE)
+    phx_start_scatter_at(a,b,c,-1_c_size_t,d,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_scatterv(a,b,c,d,e,f,g) \
-    phx_start_scatter_at(a,b,c,0_c_size_t,d,e,f,1_c_int,g,PHX_HERE)
+    phx_start_scatter_at(a,b,c,-1_c_size_t,d,e,f,1_c_int,g,PHX_HERE)
+#define phx_start_all_gather(a,b,c,d,e,f) \
+    phx_start_all_gather_at(a,b,c,d,c_null_ptr,e,0_c_int,f,PHX_HERE)
+#define phx_persistent_all_gather(a,b,c,d,e,f) \
+    phx_start_all_gather_at(a,b,c,d,c_null_ptr,e,1_c_int,f,PHX_HERE)
+#define phx_start_all_gatherv(a,b,c,d,e,f) \
+    phx_start_all_gather_at(a,b,-1_c_size_t,c,d,e,0_c_int,f,PHX_HERE)
+#define phx_persistent_all_gatherv(a,b,c,d,e,f) \
+    phx_start_all_gather_at(a,b,-1_c_size_t,c,d,e,1_c_int,f,PHX_HERE)
 #define phx_start_all_to_all(a,b,c,d,e,f) phx_start_all_to_all_at(a,b,c,d,e,0_c_int,f,PHX_HERE)
 #define phx_persistent_all_to_all(a,b,c,d,e,f) phx_start_all_to_all_at(a,b,c,d,e,1_c_int,f,PHX_HERE)
 #define phx_start_all_to_allv(a,b,c,d,e,f,g) \
     phx_start_all_to_allv_at(a,b,c,d,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_all_to_allv(a,b,c,d,e,f,g) \
     phx_start_all_to_allv_at(a,b,c,d,e,f,1_c_int,g,PHX_HERE)
+#define phx_start_shift(a,b,c,d,e,f) phx_start_shift_at(a,b,c,d,e,0_c_int,f,PHX_HERE)
+#define phx_persistent_shift(a,b,c,d,e,f) phx_start_shift_at(a,b,c,d,e,1_c_int,f,PHX_HERE)
 #define phx_start_send(a,b,c,d,e,f,g) phx_start_send_at(a,b,c,d,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_send(a,b,c,d,e,f,g) phx_start_send_at(a,b,c,d,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_recv(a,b,c,d,e,f,g) phx_start_recv_at(a,b,c,d,e,f,0_c_int,g,PHX_HERE)

@@ -1,7 +1,10 @@
 //! Ranks, pointers and lengths as C hands them over: what is wrong with them is said before Rust
 //! has a slice of them.
 
+use crate::names::{PHX_ANY_SOURCE, PHX_ANY_TAG};
+use phalanx::{Source, Tag};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt::Display;
 
 /// A pointer that says "in place" as a collective's first buffer.
 pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::MAX);
@@ -9,6 +12,27 @@ pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::M
 /// A rank's number, of a C integer.
 pub(crate) fn rank_number(what: &str, rank: c_int) -> Result<usize, String> {
     usize::try_from(rank).map_err(|_| format!("{what} {rank} is no rank"))
+}
+
+/// The sender of a tagged message, or any.
+pub(crate) fn sender(source: c_int) -> Result<Source, String> {
+    match source {
+        PHX_ANY_SOURCE => Ok(Source::Any),
+        source => Ok(Source::Rank(rank_number("source", source)?)),
+    }
+}
+
+/// The tag of a message that is received, or any.
+pub(crate) fn tag_of(tag: c_int) -> Result<Tag, String> {
+    match tag {
+        PHX_ANY_TAG => Ok(Tag::Any),
+        tag => Ok(Tag::Is(given_tag(tag)?)),
+    }
+}
+
+/// The tag of a message that is sent.
+pub(crate) fn given_tag(tag: c_int) -> Result<u32, String> {
+    u32::try_from(tag).map_err(|_| format!("{tag} is no tag: those are 0 or more"))
 }
 
 /// The distance of a shift, of a C integer, around a circle of so many ranks.
@@ -66,6 +90,46 @@ pub(crate) unsafe fn output<'a, T>(
     }
     // SAFETY: by the contract.
     Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), n) })
+}
+
+/// A list of `n` numbers, or pointers.
+///
+/// # Safety
+/// As [`input`].
+pub(crate) unsafe fn list<'a, T>(
+    what: &str,
+    at: *const T,
+    n: impl TryInto<usize> + Display + Copy,
+) -> Result<&'a [T], String> {
+    let length = n.try_into().ok().filter(|&n| n <= isize::MAX as usize / size_of::<T>());
+    let length = length.ok_or_else(|| format!("{what} has {n} elements"))?;
+    // SAFETY: passed on.
+    unsafe { input(what, at.cast(), length) }
+}
+
+/// Looks at the place of a result, which a program needs.
+pub(crate) fn place<T>(at: *mut T) -> Result<(), String> {
+    match is_bad::<T>(at.cast()) {
+        true => Err(bad_pointer("the place of the result", at.cast(), align_of::<T>())),
+        false => Ok(()),
+    }
+}
+
+/// Stores a result at `at`, unless that is null: the program does not ask for it.
+///
+/// # Safety
+/// `at` is null or valid.
+pub(crate) unsafe fn put<T>(at: *mut T, result: T) {
+    if !at.is_null() {
+        // SAFETY: by the contract.
+        unsafe { *at = result };
+    }
+}
+
+/// The extents of a grid.
+pub(crate) fn extents_of(extents: &[c_int]) -> Result<Vec<usize>, String> {
+    let extent = |&n: &c_int| usize::try_from(n).map_err(|_| format!("an extent of {n}"));
+    extents.iter().map(extent).collect()
 }
 
 /// Whether `at` is not null and aligned for `T`, and `n` at least 1 and not more than memory can
@@ -126,5 +190,5 @@ pub(crate) fn apart(
     if bytes == 0 || room == 0 || from + bytes <= to || to + room <= from {
         return Ok(());
     }
-    Err("the input and the output overlap (PHX_IN_PLACE says that they are one)".into())
+    Err("the input and the output overlap (PHX_IN_PLACE, where it is allowed, says that)".into())
 }

@@ -1,8 +1,8 @@
 //! A rank's handle on a communicator, and what every function on one does: look the handle up, note
 //! the caller's line, catch what is thrown, keep the first cause's text.
 
-use crate::arguments::text;
-use crate::error::{Answer, code, fail};
+use crate::arguments::{self, text};
+use crate::error::{Answer, answer, code, fail};
 use crate::handle::{Table, Unused};
 use crate::names::*;
 use phalanx::Comm;
@@ -14,9 +14,9 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What is freed with a rank's first communicator, and how: parts that were split off, plans and
-/// windows.
-type Children = Vec<(u64, fn(u64))>;
+/// What is freed with a rank's first communicator, and how: parts that were split off, grids, plans
+/// and windows; those three with their own communicator, whose handle is the second.
+type Children = Vec<(u64, u64, fn(u64))>;
 
 /// What the communicators of a rank have in common, in a run.
 #[derive(Default)]
@@ -33,59 +33,51 @@ impl Rank {
 
     /// The seats of all of them.
     fn seats(&self) -> Vec<&'static Seat> {
-        let children: Vec<u64> = self.children().iter().map(|&(handle, _)| handle).collect();
+        let children: Vec<u64> = self.children().iter().map(|child| child.0).collect();
         let handles = std::iter::once(self.first.load(Relaxed)).chain(children);
         handles.filter_map(|handle| COMMS.find(handle)).collect()
     }
 }
 
+/// A line, for what a call notes.
+type Line = (&'static ForeignCall, &'static Location<'static>);
+
 /// Lines of the program that call from here, so that each is looked up once: the file, the line,
 /// and what else tells one from another.
 #[derive(Clone, Copy)]
-struct Lines<K, V, const N: usize>([(*const c_char, c_int, K, V); N]);
+struct Lines<K, const N: usize>([(*const c_char, c_int, K, Line); N]);
 
-impl<K: Copy + PartialEq, V: Copy, const N: usize> Lines<K, V, N> {
+impl<K: Copy + PartialEq, const N: usize> Lines<K, N> {
     /// Of no file that there is, and no line.
-    const fn new(key: K, value: V) -> Self {
-        Lines([(std::ptr::dangling(), c_int::MIN, key, value); N])
+    fn new(key: K) -> Self {
+        let none = &ForeignCall { function: "", file: "", line: 0 };
+        Lines([(std::ptr::dangling(), c_int::MIN, key, (none, Location::caller())); N])
     }
 
+    /// # Safety
+    /// The file is null or a string.
     #[inline(always)]
-    fn find(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
-        let known = &self.0[line as usize % N];
-        if known.1 == line && known.0 == file && known.2 == key {
+    unsafe fn find(&mut self, from: From, key: K) -> Line {
+        let known = &self.0[from.line as usize % N];
+        if known.1 == from.line && known.0 == from.file && known.2 == key {
             return known.3;
         }
-        self.keep((file, line, key), new)
+        // SAFETY: passed on.
+        unsafe { self.keep(from.function, (from.file, from.line), key) }
     }
 
+    /// (All in registers: nothing is stored before it is known that the line is new.)
+    ///
+    /// # Safety
+    /// As [`find`](Lines::find).
     #[cold]
     #[inline(never)]
-    fn keep(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
-        let known = &mut self.0[line as usize % N];
-        *known = (file, line, key, new());
-        known.3
-    }
-}
-
-/// A function that solvers call all the time, on few bytes.
-#[derive(Clone, Copy)]
-pub(crate) enum Quick {
-    Barrier,
-    Broadcast,
-    AllReduce,
-    AllGather,
-}
-
-impl Quick {
-    /// Its name.
-    pub(crate) const fn function(self) -> &'static str {
-        match self {
-            Quick::Barrier => "phx_barrier",
-            Quick::Broadcast => "phx_broadcast",
-            Quick::AllReduce => "phx_all_reduce",
-            Quick::AllGather => "phx_all_gather",
-        }
+    unsafe fn keep(&mut self, name: &'static str, at: (*const c_char, c_int), key: K) -> Line {
+        let (file, line) = at;
+        // SAFETY: passed on.
+        let call = unsafe { line_of(name, file, line) };
+        self.0[line as usize % N] = (file, line, key, (call, call.location()));
+        (call, call.location())
     }
 }
 
@@ -96,9 +88,9 @@ struct State {
     /// Of `hold`.
     comm: *mut Comm,
     /// By the address of the function's name.
-    lines: Lines<*const u8, &'static ForeignCall, 16>,
-    /// Each function has its own, so that only the line is compared.
-    quick: [Lines<(), &'static Location<'static>, 8>; 4],
+    lines: Lines<*const u8, 16>,
+    /// Each quick function has its own, so that only the line is compared.
+    quick: [Lines<(), 8>; 4],
     rank: Arc<Rank>,
     hold: Hold,
 }
@@ -141,7 +133,7 @@ pub(crate) fn this_thread() -> usize {
 
 /// A handle on `comm`, which the calling thread lends to what it calls; null if there are too many.
 pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
-    make((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
+    seat_of((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
 }
 
 /// A handle on a communicator of a thread of the user's own, which is not known yet; null if there
@@ -149,7 +141,7 @@ pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
 pub(crate) fn own(mut comm: Comm) -> *mut phx_comm {
     // SAFETY: so programs in C promise (`phx_external`).
     unsafe { engine::take_turns(&mut comm) };
-    make(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
+    seat_of(held(comm), Arc::default(), 0).unwrap_or(std::ptr::null_mut())
 }
 
 fn held(comm: Comm) -> (*mut Comm, Hold) {
@@ -157,7 +149,7 @@ fn held(comm: Comm) -> (*mut Comm, Hold) {
     (&raw mut *comm, Some(comm))
 }
 
-fn make(
+fn seat_of(
     (comm, hold): (*mut Comm, Hold),
     rank: Arc<Rank>,
     thread: usize,
@@ -172,8 +164,8 @@ fn make(
     unsafe {
         *seat.state.get() = Some(State {
             comm,
-            lines: Lines::new(std::ptr::null(), &ForeignCall { function: "", file: "", line: 0 }),
-            quick: [Lines::new((), Location::caller()); 4],
+            lines: Lines::new(std::ptr::null()),
+            quick: [Lines::new(()); 4],
             rank,
             hold,
         })
@@ -195,9 +187,8 @@ pub(crate) fn free(comm: *mut phx_comm) {
     // looked).
     let state = unsafe { (*seat.state.get()).take() };
     if let Some(State { hold, rank, .. }) = state {
-        if rank.first.load(Relaxed) == handle {
-            free_children(&rank);
-        }
+        let is_first = rank.first.load(Relaxed) == handle;
+        free_children(&rank, |comm| is_first || comm == handle);
         rank.children().retain(|it| it.0 != handle);
         // What it throws has ended the run, and that says it.
         drop(catch_unwind(AssertUnwindSafe(|| drop(hold))));
@@ -206,10 +197,14 @@ pub(crate) fn free(comm: *mut phx_comm) {
     COMMS.recycle(handle);
 }
 
-fn free_children(rank: &Rank) {
+/// The latest first.
+fn free_children(rank: &Rank, is_one: impl Fn(u64) -> bool) {
     loop {
+        let mut children = rank.children();
+        let Some(at) = children.iter().rposition(|child| is_one(child.1)) else { return };
+        let (child, _, free) = children.remove(at);
         // (Its list is open to those that it frees.)
-        let Some((child, free)) = rank.children().pop() else { return };
+        drop(children);
         free(child);
     }
 }
@@ -346,10 +341,8 @@ pub(crate) unsafe fn call(
     };
     // SAFETY: of this thread's, which has it open.
     let state = unsafe { seat.state() };
-    let From { function, file, line } = from;
     // SAFETY: passed on.
-    let new = || unsafe { line_of(function, file, line) };
-    let line = state.lines.find((file, line, function.as_ptr()), new);
+    let (line, _) = unsafe { state.lines.find(from, from.function.as_ptr()) };
     let comm = state.comm;
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
@@ -371,41 +364,47 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// [`call`] for a function that gives something, which goes to `place` in the end.
+/// What a call makes for C to keep: its handle is of type `H`.
+pub(crate) trait Keep<H> {
+    /// Keeps it, beside the communicator on which it was made.
+    fn keep(self, comm: *mut phx_comm) -> Result<*mut H, phx_err>;
+}
+
+/// [`call`] for a function that makes something, whose handle goes to `place` in the end.
 ///
 /// # Safety
-/// As there.
-pub(crate) unsafe fn call_for<T, H>(
-    handle: *mut phx_comm,
+/// As there; `place` is null or valid.
+pub(crate) unsafe fn make<T: Keep<H>, H>(
+    comm: *mut phx_comm,
     from: From,
-    place: *mut H,
-    f: impl FnOnce(&mut Comm) -> Result<T, String>,
-) -> Result<T, phx_err> {
+    place: *mut *mut H,
+    body: impl FnOnce(&mut Comm) -> Result<T, String>,
+) -> Answer {
     let mut made = None;
     let body = |comm: &mut Comm| {
-        if place.is_null() {
-            return Err("the place of the result is null".into());
-        }
-        made = Some(f(comm)?);
+        arguments::place(place)?;
+        made = Some(body(comm)?);
         Ok(())
     };
     // SAFETY: passed on.
-    let code = unsafe { call(handle, from, body) };
-    made.filter(|_| code == PHX_OK).ok_or(code)
+    answer(unsafe { call(comm, from, body) })?;
+    let handle = made.ok_or(PHX_ERR_OTHER)?.keep(comm)?;
+    // SAFETY: by the contract; it was looked at.
+    unsafe { *place = handle };
+    Ok(())
 }
 
-/// [`call`] for a function that is called all the time: `is_usual` looks at the arguments, by what
-/// `ranks` has asked the communicator, and `body` makes one call, which has the location that it is
-/// given. Where anything is odd about the handle
-/// or the arguments, nothing is done but `odd`, which is to do it by `call`: that says what.
+/// [`call`] for a function that is called all the time, number `QUICK` of those: `is_usual` looks
+/// at the arguments, by what `ranks` has asked the communicator, and `body` makes one call, which
+/// has the location that it is given. Where anything is odd about the handle or the arguments,
+/// nothing is done but `odd`, which is to do it by `call`: that says what.
 ///
 /// # Safety
 /// The file is null or a string. `body` leaves the communicator in its place.
 #[inline(always)]
-pub(crate) unsafe fn quick_call(
+pub(crate) unsafe fn quick_call<const QUICK: usize>(
     handle: *mut phx_comm,
-    function: Quick,
-    (file, line): (*const c_char, c_int),
+    from: From,
     ranks: impl FnOnce(&Comm) -> usize,
     is_usual: impl FnOnce(usize) -> bool,
     body: impl FnOnce(&mut Comm, usize, &'static Location<'static>),
@@ -425,8 +424,7 @@ pub(crate) unsafe fn quick_call(
         return odd();
     }
     // SAFETY: passed on.
-    let new = move || unsafe { line_of(function.function(), file, line) }.location();
-    let at = state.quick[function as usize].find((file, line, ()), new);
+    let (_, at) = unsafe { state.quick[QUICK].find(from, ()) };
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {
@@ -479,17 +477,25 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
     Ok(unsafe { enter(comm)?.state() }.rank.clone())
 }
 
-/// Keeps a communicator that was split off `parent`.
-pub(crate) fn adopt(parent: *mut phx_comm, child: Comm) -> Result<*mut phx_comm, phx_err> {
-    let rank = rank_of(parent)?;
-    let handle = make(held(child), rank.clone(), this_thread())?;
-    rank.children().push((handle as usize as u64, |it| free(it as usize as *mut phx_comm)));
-    Ok(handle)
+/// A communicator that was split off.
+impl Keep<phx_comm> for Comm {
+    fn keep(self, parent: *mut phx_comm) -> Result<*mut phx_comm, phx_err> {
+        let rank = rank_of(parent)?;
+        let handle = seat_of(held(self), rank.clone(), this_thread())?;
+        rank.children().push((handle as usize as u64, 0, |it| free(it as usize as *mut phx_comm)));
+        Ok(handle)
+    }
 }
 
-/// Frees an object with the communicators of its rank.
+/// Frees an object with its communicator.
 pub(crate) fn adopt_object(comm: *mut phx_comm, object: u64, free: fn(u64)) -> Answer {
-    rank_of(comm)?.children().push((object, free));
+    rank_of(comm)?.children().push((object, comm as usize as u64, free));
+    Ok(())
+}
+
+/// The object is freed already.
+pub(crate) fn forget_object(comm: *mut phx_comm, object: u64) -> Answer {
+    rank_of(comm)?.children().retain(|child| child.0 != object);
     Ok(())
 }
 

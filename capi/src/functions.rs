@@ -2,13 +2,14 @@
 
 #![allow(unused_unsafe)] // Around the bodies that promise nothing.
 
-use crate::arguments::{distance, rank_number};
-use crate::call::{From, call};
-use crate::collective::{Asked, Lengths, quick};
+use crate::arguments::{distance, given_tag, input, list, place, rank_number, sender, tag_of};
+use crate::call::{From, call, make};
+use crate::collective::{Asked, Lengths, counts_of, quick, sum};
 use crate::error::code_of;
 use crate::names::*;
 use crate::requests::{launch, within};
-use crate::types::{Elements, Type};
+use crate::results::Leave;
+use crate::types::{Elements, Type, apart_of, with_type};
 use phalanx::Element;
 use phalanx::engine::Operation;
 use phalanx::op::{self, Operator};

@@ -1,182 +1,118 @@
 //! Plans of neighbourhoods: copies of other ranks' elements, for sparse matrices and meshes.
 
-use crate::arguments::{apart, input, output, rank_number};
-use crate::call::{From, call, look};
-use crate::error::{Answer, answer};
+use crate::arguments::{list, rank_number};
+use crate::call::Keep;
+use crate::error::Answer;
 use crate::names::*;
 use crate::objects::Objects;
-use crate::types::{Type, with_type};
+use crate::types::{Elements, apart_of, with_type};
 use phalanx::dist::Block;
 use phalanx::{Comm, Neighborhood};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
-static PLANS: Objects<Neighborhood> = Objects::new(6, "plan", |plan| PLANS.free(plan));
+pub(crate) static PLANS: Objects<Neighborhood> = Objects::new(6, "plan", |plan| PLANS.free(plan));
 
-/// The plan of a handle, and its communicator.
-fn find(plan: *const phx_plan) -> Result<(*mut phx_comm, &'static Neighborhood), phx_err> {
-    // SAFETY: of this thread alone, and not changed until it is freed, which no call of the plan's
-    // does.
-    let made = unsafe { PLANS.find(plan)?.made() }.as_ref().expect("a plan is never taken out");
-    Ok((made.comm, &made.it))
+impl Keep<phx_plan> for Neighborhood {
+    fn keep(self, comm: *mut phx_comm) -> Result<*mut phx_plan, phx_err> {
+        PLANS.keep(comm, self)
+    }
 }
 
-pub(crate) unsafe fn plan_blocks(
-    comm: *mut phx_comm,
-    from: From,
+pub(crate) fn plan_blocks(
+    comm: &mut Comm,
     total: usize,
-    indices: *const usize,
-    n: usize,
-    plan: *mut *mut phx_plan,
-) -> Answer {
-    // SAFETY: by the contract.
-    unsafe {
-        PLANS.make(comm, from, plan, |comm| {
-            let n = n.min(isize::MAX as usize / size_of::<usize>());
-            let indices = input::<usize>("the list of indices", indices.cast(), n)?;
-            Ok(comm.ghosts(&Block::new(total, comm.size()), indices))
-        })
-    }
+    indices: &[usize],
+) -> Result<Neighborhood, String> {
+    Ok(comm.ghosts(&Block::new(total, comm.size()), indices))
 }
 
 /// Lists of numbers for some ranks.
 ///
 /// # Safety
-/// `ranks` and `counts` have `n` numbers each, `numbers` as many as the counts sum to.
+/// `numbers` has as many as the counts sum to.
 unsafe fn lists(
-    n: c_int,
-    ranks: *const c_int,
-    counts: *const usize,
+    ranks: &[c_int],
+    counts: &[usize],
     numbers: *const usize,
 ) -> Result<Vec<(usize, Vec<usize>)>, String> {
-    let n = usize::try_from(n).map_err(|_| format!("{n} neighbours"))?;
+    let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
+    let total = total.ok_or("the counts sum to more than memory can hold")?;
     // SAFETY: by the contract.
-    unsafe {
-        let ranks = input::<c_int>("the list of ranks", ranks.cast(), n)?;
-        let counts = input::<usize>("the list of counts", counts.cast(), n)?;
-        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let total = total.filter(|&it| it <= isize::MAX as usize / size_of::<usize>());
-        let total = total.ok_or("the counts sum to more than memory can hold")?;
-        let mut rest = input::<usize>("the list of numbers", numbers.cast(), total)?;
-        let mut lists = Vec::with_capacity(n);
-        for (&rank, &count) in ranks.iter().zip(counts) {
-            let (list, tail) = rest.split_at(count);
-            lists.push((rank_number("a neighbour", rank)?, list.to_vec()));
-            rest = tail;
-        }
-        Ok(lists)
+    let mut rest = unsafe { list("the list of numbers", numbers, total)? };
+    let mut lists = Vec::with_capacity(ranks.len());
+    for (&rank, &count) in ranks.iter().zip(counts) {
+        let (list, tail) = rest.split_at(count);
+        lists.push((rank_number("a neighbour", rank)?, list.to_vec()));
+        rest = tail;
     }
+    Ok(lists)
 }
 
 pub(crate) unsafe fn plan_lists(
-    comm: *mut phx_comm,
-    from: From,
+    comm: &mut Comm,
     owned: usize,
-    givers: c_int,
-    give_ranks: *const c_int,
-    give_counts: *const usize,
+    give_ranks: &[c_int],
+    give_counts: &[usize],
     give: *const usize,
     ghosts: usize,
-    wanters: c_int,
-    want_ranks: *const c_int,
-    want_counts: *const usize,
+    want_ranks: &[c_int],
+    want_counts: &[usize],
     want: *const usize,
-    plan: *mut *mut phx_plan,
-) -> Answer {
+) -> Result<Neighborhood, String> {
     // SAFETY: by the contract.
-    unsafe {
-        PLANS.make(comm, from, plan, |comm| {
-            let gives = lists(givers, give_ranks, give_counts, give)?;
-            let wants = lists(wanters, want_ranks, want_counts, want)?;
-            Ok(comm.neighborhood(owned, &gives, ghosts, &wants))
-        })
-    }
+    let (gives, wants) =
+        unsafe { (lists(give_ranks, give_counts, give)?, lists(want_ranks, want_counts, want)?) };
+    Ok(comm.neighborhood(owned, &gives, ghosts, &wants))
 }
 
 pub(crate) fn plan_free(plan: *mut phx_plan) -> Answer {
-    find(plan)?;
-    PLANS.free(plan as usize as u64);
-    Ok(())
+    PLANS.free_own(plan)
 }
 
 pub(crate) fn plan_owned(plan: *const phx_plan) -> usize {
-    find(plan).map_or(0, |(_, plan)| plan.owned())
+    PLANS.find(plan).map_or(0, |(_, plan)| plan.owned())
 }
 
 pub(crate) fn plan_ghosts(plan: *const phx_plan) -> usize {
-    find(plan).map_or(0, |(_, plan)| plan.ghosts())
-}
-
-/// Does what a function on a plan does.
-///
-/// # Safety
-/// As [`call`].
-unsafe fn by_plan(
-    plan: *const phx_plan,
-    from: From,
-    body: impl FnOnce(&mut Comm, &Neighborhood) -> Result<(), String>,
-) -> Answer {
-    let (comm, made) = find(plan)?;
-    look(comm, |_| ())?;
-    // SAFETY: passed on.
-    answer(unsafe { call(comm, from, |comm| body(comm, made)) })
+    PLANS.find(plan).map_or(0, |(_, plan)| plan.ghosts())
 }
 
 pub(crate) unsafe fn plan_gather(
-    plan: *const phx_plan,
-    from: From,
-    owned: *const c_void,
-    ghosts: *mut c_void,
-    ty: phx_type,
-) -> Answer {
-    // SAFETY: by the contract.
-    unsafe {
-        by_plan(plan, from, |comm, plan| {
-            let ty = Type::of(ty)?;
-            if ty.is_bytes() && ty.size > 1 {
-                return Err("a plan is of numbers, not of PHX_BYTES(n)".into());
-            }
-            let (n, m) = (plan.owned(), plan.ghosts());
-            ty.count(n)?;
-            ty.count(m)?;
-            with_type!(ty, T => {
-                let own = input::<T>("the own elements", owned, n)?;
-                apart((own.as_ptr().cast(), size_of_val(own)), (ghosts, m * size_of::<T>()))?;
-                plan.gather(comm, own, output::<T>("the ghosts", ghosts, m)?);
-            });
-            Ok(())
-        })
+    comm: &mut Comm,
+    plan: &Neighborhood,
+    owned: Elements,
+    ghosts: Elements,
+) -> Result<(), String> {
+    if owned.ty.is_bytes() && owned.ty.size > 1 {
+        return Err("a plan is of numbers, not of PHX_BYTES(n)".into());
     }
+    with_type!(owned.ty, T => {
+        // SAFETY: by the contract.
+        let (owned, ghosts) = unsafe { apart_of::<T>(owned, ghosts)? };
+        plan.gather(comm, owned, ghosts);
+    });
+    Ok(())
 }
 
 pub(crate) unsafe fn plan_scatter_add(
-    plan: *const phx_plan,
-    from: From,
-    ghosts: *const c_void,
-    owned: *mut c_void,
-    ty: phx_type,
-) -> Answer {
-    // SAFETY: by the contract.
-    unsafe {
-        by_plan(plan, from, |comm, plan| {
-            let (n, m) = (plan.owned(), plan.ghosts());
-            Type::of(ty)?.count(n)?;
-            Type::of(ty)?.count(m)?;
-            macro_rules! of {
-                ($T:ty) => {{
-                    let from = input::<$T>("the ghosts", ghosts, m)?;
-                    let room = (owned, n * size_of::<$T>());
-                    apart((from.as_ptr().cast(), size_of_val(from)), room)?;
-                    plan.scatter_add(comm, from, output::<$T>("the own elements", owned, n)?);
-                }};
-            }
-            match ty {
-                PHX_F64 => of!(f64),
-                PHX_F32 => of!(f32),
-                PHX_I32 => of!(i32),
-                PHX_I64 => of!(i64),
-                _ => return Err("ghosts are added of PHX_F64, PHX_F32, PHX_I32, PHX_I64".into()),
-            }
-            Ok(())
-        })
+    comm: &mut Comm,
+    plan: &Neighborhood,
+    ghosts: Elements,
+    owned: Elements,
+) -> Result<(), String> {
+    macro_rules! of {
+        ($T:ty) => {{
+            // SAFETY: by the contract.
+            let (ghosts, owned) = unsafe { apart_of::<$T>(ghosts, owned)? };
+            plan.scatter_add(comm, ghosts, owned);
+        }};
     }
+    match owned.ty.name() {
+        PHX_F64 => of!(f64),
+        PHX_F32 => of!(f32),
+        PHX_I32 => of!(i32),
+        PHX_I64 => of!(i64),
+        _ => return Err("ghosts are added of PHX_F64, PHX_F32, PHX_I32, PHX_I64".into()),
+    }
+    Ok(())
 }

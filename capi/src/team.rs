@@ -1,6 +1,6 @@
 //! Teams, runs, and communicators for threads of the user's own.
 
-use crate::arguments::input;
+use crate::arguments::{input, place};
 use crate::call::{free, lend, own};
 use crate::error::{Answer, fail, fail_with};
 use crate::names::*;
@@ -13,13 +13,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-impl Default for phx_options {
-    fn default() -> Self {
-        // SAFETY: numbers and a pointer, of which zeros are the defaults.
-        unsafe { std::mem::zeroed() }
-    }
-}
 
 static TEAMS: Lock<BTreeMap<u64, Arc<Team>>> = Lock::new(BTreeMap::new());
 
@@ -130,16 +123,10 @@ fn wrong(function: &str) -> impl Fn(String) -> phx_err {
     move |what| fail(PHX_ERR_ARGUMENT, format!("{function}: {what}"))
 }
 
-/// The address of a result, if it is one.
-fn place<T>(function: &str, at: *mut T) -> Result<*mut T, phx_err> {
-    let it = Some(at).filter(|at| !at.is_null());
-    it.ok_or_else(|| wrong(function)("the place of the result is null".into()))
-}
-
 pub(crate) unsafe fn team_new(options: *const phx_options, team: *mut *mut phx_team) -> Answer {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     guarded(|| {
-        let team = place("phx_team_new", team)?;
+        place(team).map_err(wrong("phx_team_new"))?;
         // SAFETY: by the contract.
         let builder = unsafe { read_options(options).and_then(|options| options.builder()) };
         let built = builder.map_err(wrong("phx_team_new"))?.build();
@@ -228,7 +215,7 @@ pub(crate) unsafe fn external(
     comms: *mut *mut phx_comm,
 ) -> Answer {
     guarded(|| {
-        let comms = place("phx_external", comms)?;
+        place(comms).map_err(wrong("phx_external"))?;
         if ranks < 1 {
             return Err(fail_with(&Error::Ranks { asked: 0, limit: phalanx::MAX_RANKS }));
         }

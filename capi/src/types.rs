@@ -1,6 +1,6 @@
 //! Element types and operators, which C chooses when the program runs.
 
-use crate::arguments::{input, output, text};
+use crate::arguments::{apart, input, output, place, text};
 use crate::error::{Answer, fail};
 use crate::handle::Table;
 use crate::names::*;
@@ -64,6 +64,11 @@ impl Type {
         Err(format!("{ty:#x} is no element type (PHX_F64, PHX_BYTES(n) and others)"))
     }
 
+    /// As C names it.
+    pub(crate) fn name(self) -> phx_type {
+        (self.size as phx_type) << 8 | phx_type::from(self.kind)
+    }
+
     /// Whether it is some bytes, of any meaning.
     pub(crate) fn is_bytes(self) -> bool {
         u64::from(self.kind) == PHX_KIND_BYTES
@@ -75,6 +80,7 @@ impl Type {
     }
 
     /// How many Rust elements `n` elements are.
+    #[inline(always)]
     pub(crate) fn count(self, n: usize) -> Result<usize, String> {
         match n.checked_mul(self.size) {
             Some(bytes) if bytes <= isize::MAX as usize => Ok(n * self.parts()),
@@ -92,6 +98,7 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
+    #[inline(always)]
     pub(crate) fn new(at: *const c_void, n: usize, ty: Type) -> Self {
         Elements { at: at.cast_mut(), n, ty }
     }
@@ -100,6 +107,7 @@ impl Elements {
     ///
     /// # Safety
     /// As [`input`]; `T` is the type's.
+    #[inline(always)]
     pub(crate) unsafe fn input<'a, T>(self, what: &str) -> Result<&'a [T], String> {
         // SAFETY: passed on.
         unsafe { input(what, self.at, self.ty.count(self.n)?) }
@@ -109,9 +117,28 @@ impl Elements {
     ///
     /// # Safety
     /// As [`output`]; `T` is the type's.
+    #[inline(always)]
     pub(crate) unsafe fn output<'a, T>(self, what: &str) -> Result<&'a mut [T], String> {
         // SAFETY: passed on.
         unsafe { output(what, self.at, self.ty.count(self.n)?) }
+    }
+}
+
+/// Elements that are read, and others that are written.
+///
+/// # Safety
+/// As [`Elements::input`] and [`Elements::output`].
+#[inline(always)]
+pub(crate) unsafe fn apart_of<'a, T>(
+    from: Elements,
+    to: Elements,
+) -> Result<(&'a [T], &'a mut [T]), String> {
+    // SAFETY: passed on; they do not overlap.
+    unsafe {
+        let from = from.input::<T>("the input")?;
+        let room = to.ty.count(to.n)? * size_of::<T>();
+        apart((from.as_ptr().cast(), size_of_val(from)), (to.at, room))?;
+        Ok((from, to.output("the output")?))
     }
 }
 
@@ -137,26 +164,6 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// Combines elements of `ty`.
-///
-/// # Safety
-/// The memory is of such elements, as [`engine::reduce`] says.
-pub(crate) unsafe fn reduce(
-    comm: &mut Comm,
-    call: &MemoryCall,
-    ty: Type,
-    op: phx_op,
-) -> Result<(), String> {
-    if op > u64::from(u32::MAX) {
-        let (user, cut) = (user_operator(op)?.0, cut_of(call));
-        let MemoryCall { operation, parameter, memory, .. } = *call;
-        // SAFETY: passed on.
-        unsafe { user.reduce(comm, operation, cut, parameter, memory, element(ty)) }
-        return Ok(());
-    }
-    with_operator(ty, op, (call, comm))
-}
-
 /// How a call that waits is cut.
 pub(crate) fn cut_of(call: &MemoryCall) -> ReductionCut<'_> {
     match &call.cut {
@@ -166,39 +173,46 @@ pub(crate) fn cut_of(call: &MemoryCall) -> ReductionCut<'_> {
     }
 }
 
+/// What is done with the Rust type and operator of a C type and operator, or with an operator of
+/// the program's.
+pub(crate) trait ByOperator {
+    type Output;
+
+    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> Self::Output;
+    fn by_user(self, op: &Arc<UserOperator>, element: UserElement) -> Self::Output;
+}
+
+/// Combines the ranks' elements.
 impl ByOperator for (&MemoryCall, &mut Comm) {
     type Output = ();
 
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
         let (call, comm) = self;
         let MemoryCall { operation, parameter, memory, .. } = *call;
-        // SAFETY: by the contract of `reduce`.
+        // SAFETY: by the contract of `with_operator`.
         unsafe { engine::reduce(comm, operation, cut_of(call), parameter, memory, op) }
+    }
+
+    fn by_user(self, op: &Arc<UserOperator>, element: UserElement) {
+        let (call, comm) = self;
+        let MemoryCall { operation, parameter, memory, .. } = *call;
+        // SAFETY: as above.
+        unsafe { op.reduce(comm, operation, cut_of(call), parameter, memory, element) }
     }
 }
 
+/// Makes a call that is started.
 impl ByOperator for MemoryCall {
     type Output = PreparedCall;
 
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> PreparedCall {
         PreparedCall::combining::<T, O>(self, op)
     }
-}
 
-/// A started call that combines elements of `ty`.
-///
-/// # Safety
-/// As [`engine::start`], once it is started.
-pub(crate) unsafe fn prepared_combining(
-    call: MemoryCall,
-    ty: Type,
-    op: phx_op,
-) -> Result<PreparedCall, String> {
-    if op > u64::from(u32::MAX) {
-        // SAFETY: passed on.
-        return Ok(unsafe { user_operator(op)?.0.prepared(call, element(ty)) });
+    fn by_user(self, op: &Arc<UserOperator>, element: UserElement) -> PreparedCall {
+        // SAFETY: by the contract of `with_operator`.
+        unsafe { op.prepared(self, element) }
     }
-    with_operator(ty, op, call)
 }
 
 fn user_operator(op: phx_op) -> Result<SharedOperator, String> {
@@ -207,15 +221,18 @@ fn user_operator(op: phx_op) -> Result<SharedOperator, String> {
     user.ok_or_else(|| "no such operator, or a freed one".into())
 }
 
-/// What is done with the Rust type and operator of a C type and operator.
-trait ByOperator {
-    type Output;
-
-    fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> Self::Output;
-}
-
-/// Does `what` by one of the library's operators.
-fn with_operator<W: ByOperator>(ty: Type, op: phx_op, what: W) -> Result<W::Output, String> {
+/// Does `what` by an operator.
+///
+/// # Safety
+/// The memory that `what` is of has elements of `ty`, as [`engine::reduce`] says.
+pub(crate) unsafe fn with_operator<W: ByOperator>(
+    ty: Type,
+    op: phx_op,
+    what: W,
+) -> Result<W::Output, String> {
+    if op > u64::from(u32::MAX) {
+        return Ok(what.by_user(&user_operator(op)?.0, element(ty)));
+    }
     macro_rules! by {
         ($T:ty: $($name:ident $op:expr),*) => {
             match op {
@@ -297,9 +314,7 @@ pub(crate) unsafe fn op_new_at(
 ) -> Answer {
     let wrong = |what: &str| fail(PHX_ERR_ARGUMENT, format!("phx_op_new: {what}"));
     let combine = combine.ok_or_else(|| wrong("the function is null"))?;
-    if op.is_null() {
-        return Err(wrong("the place of the result is null"));
-    }
+    place(op).map_err(|what| wrong(&what))?;
     // SAFETY: by the contract.
     let user = unsafe { UserOperator::new(combine, argument, commutative != 0, &text(name)) };
     let (handle, slot) = USER_OPERATORS.reserve()?;

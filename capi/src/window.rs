@@ -1,6 +1,7 @@
 //! Windows: memory of all ranks that each reads where it lies, between two updates.
 
-use crate::call::{From, call};
+use crate::arguments::put;
+use crate::call::{From, Keep, call};
 use crate::error::{Answer, answer, fail};
 use crate::names::*;
 use crate::objects::Objects;
@@ -26,7 +27,7 @@ impl<T: Element> Parts for Window<T> {
     }
 }
 
-struct RankWindow {
+pub(crate) struct RankWindow {
     rank: usize,
     /// Rust elements in one of C's.
     size: usize,
@@ -36,35 +37,20 @@ struct RankWindow {
 /// None of a window is there while it is in an update.
 static WINDOWS: Objects<RankWindow> = Objects::new(7, "window", |it| WINDOWS.free(it));
 
-pub(crate) unsafe fn window_new(
-    comm: *mut phx_comm,
-    from: From,
-    n: usize,
-    ty: phx_type,
-    window: *mut *mut phx_window,
-) -> Answer {
-    let make = |comm: &mut Comm| {
-        let ty = Type::of(ty)?;
-        let n = ty.count(n)?;
-        let size = ty.parts();
-        let parts: Box<dyn Parts> = with_type!(ty, T => Box::new(comm.shared::<T>(n)));
-        Ok(RankWindow { rank: comm.rank(), size, parts })
-    };
-    // SAFETY: by the contract.
-    unsafe { WINDOWS.make(comm, from, window, make) }
+impl Keep<phx_window> for RankWindow {
+    fn keep(self, comm: *mut phx_comm) -> Result<*mut phx_window, phx_err> {
+        WINDOWS.keep(comm, self)
+    }
+}
+
+pub(crate) fn window_new(comm: &mut Comm, n: usize, ty: Type) -> Result<RankWindow, String> {
+    let (rank, size, n) = (comm.rank(), ty.parts(), ty.count(n)?);
+    let parts: Box<dyn Parts> = with_type!(ty, T => Box::new(comm.shared::<T>(n)));
+    Ok(RankWindow { rank, size, parts })
 }
 
 pub(crate) fn window_free(window: *mut phx_window) -> Answer {
-    // SAFETY: of this thread alone.
-    if unsafe { WINDOWS.find(window)?.made() }.is_none() {
-        return Err(in_update());
-    }
-    WINDOWS.free(window as usize as u64);
-    Ok(())
-}
-
-fn in_update() -> phx_err {
-    fail(PHX_ERR_BUSY, "the window is in an update, whose function has called this")
+    WINDOWS.free_own(window)
 }
 
 pub(crate) unsafe fn window_part(
@@ -73,21 +59,17 @@ pub(crate) unsafe fn window_part(
     data: *mut *const c_void,
     n: *mut usize,
 ) -> Answer {
-    let seat = WINDOWS.find(window)?;
+    let seat = WINDOWS.seat(window)?;
     // SAFETY: of this thread alone, which nothing else of the user's enters meanwhile.
-    let made = unsafe { seat.made() }.as_ref().ok_or_else(in_update)?;
+    let made = unsafe { seat.it() }.as_ref().ok_or_else(|| WINDOWS.busy())?;
     let made = &made.it;
     let rank = if rank == -1 { made.rank } else { usize::try_from(rank).unwrap_or(usize::MAX) };
     match catch_unwind(AssertUnwindSafe(|| made.parts.part(rank))) {
         Ok(Some((at, len))) => {
             // SAFETY: by the contract.
             unsafe {
-                if !data.is_null() {
-                    *data = at;
-                }
-                if !n.is_null() {
-                    *n = len / made.size;
-                }
+                put(data, at);
+                put(n, len / made.size);
             }
             Ok(())
         }
@@ -102,9 +84,9 @@ pub(crate) unsafe fn window_update(
     f: phx_update_fn,
     argument: *mut c_void,
 ) -> Answer {
-    let seat = WINDOWS.find(window)?;
+    let seat = WINDOWS.seat(window)?;
     // SAFETY: of this thread alone. It is taken out, so that nothing enters it a second time.
-    let mut made = unsafe { seat.made() }.take().ok_or_else(in_update)?;
+    let mut made = unsafe { seat.it() }.take().ok_or_else(|| WINDOWS.busy())?;
     // SAFETY: by the contract.
     let code = unsafe {
         call(made.comm, from, |comm| {
@@ -115,6 +97,6 @@ pub(crate) unsafe fn window_update(
         })
     };
     // SAFETY: as above.
-    unsafe { *seat.made() = Some(made) };
+    unsafe { *seat.it() = Some(made) };
     answer(code)
 }

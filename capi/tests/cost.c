@@ -8,25 +8,37 @@ static double x[2], y[2];
 static const char *name;
 static int calls;
 
-__attribute__((noinline)) static phx_err counted_barrier(phx_comm *comm) { return phx_barrier(comm); }
-__attribute__((noinline)) static phx_err counted_all_reduce(phx_comm *comm) {
-    return phx_all_reduce(comm, x, 1, PHX_F64, PHX_SUM);
-}
-__attribute__((noinline)) static phx_err counted_broadcast(phx_comm *comm) {
-    return phx_broadcast(comm, x, 1, PHX_F64, 0);
-}
-__attribute__((noinline)) static phx_err counted_all_gather(phx_comm *comm) {
-    return phx_all_gather(comm, x, 1, y, PHX_F64);
-}
+/* Types with a body of their own, and others, whose calls all go one way. */
+#define CASES(CASE)                                                                                \
+    CASE("barrier-alone", barrier, phx_barrier(comm))                                              \
+    CASE("all-reduce-8-alone", all_reduce, phx_all_reduce(comm, x, 1, PHX_F64, PHX_SUM))           \
+    CASE("broadcast-8-alone", broadcast, phx_broadcast(comm, x, 1, PHX_F64, 0))                    \
+    CASE("all-gather-8-alone", all_gather, phx_all_gather(comm, x, 1, y, PHX_F64))                 \
+    CASE("all-reduce-8-u64", all_reduce_u64, phx_all_reduce(comm, x, 1, PHX_U64, PHX_SUM))         \
+    CASE("broadcast-8-u64", broadcast_u64, phx_broadcast(comm, x, 1, PHX_U64, 0))                  \
+    CASE("all-gather-8-u64", all_gather_u64, phx_all_gather(comm, x, 1, y, PHX_U64))
+
+#define COUNTED(text, function, call)                                                              \
+    __attribute__((noinline)) static phx_err counted_##function(phx_comm *comm) { return call; }
+CASES(COUNTED)
+
+static const struct {
+    const char *name;
+    phx_err (*call)(phx_comm *);
+} cases[] = {
+#define ROW(text, function, call) {text, counted_##function},
+    CASES(ROW)
+};
 
 static void count(phx_comm *comm, void *argument) {
-    phx_err (*call)(phx_comm *) = strcmp(name, "barrier-alone") == 0        ? counted_barrier
-                                  : strcmp(name, "all-reduce-8-alone") == 0 ? counted_all_reduce
-                                  : strcmp(name, "broadcast-8-alone") == 0  ? counted_broadcast
-                                                                            : counted_all_gather;
+    size_t k = 0;
     (void)argument;
-    for (int k = 0; k < calls; k++)
-        if (call(comm) != PHX_OK)
+    while (k < sizeof cases / sizeof *cases && strcmp(name, cases[k].name) != 0)
+        k++;
+    if (k == sizeof cases / sizeof *cases)
+        abort();
+    for (int i = 0; i < calls; i++)
+        if (cases[k].call(comm) != PHX_OK)
             abort();
 }
 

@@ -709,6 +709,25 @@ static void grids(phx_comm *c) {
     WANT(phx_exchange_halo(cart, field, PHX_F64, own, 1, 0) == PHX_ERR_HANDLE);
 }
 
+/* What a communicator's objects are freed with: not only with the run's. */
+static void freed_with_theirs(phx_comm *c) {
+    int r = phx_rank(c), p = phx_size(c), extent = 0, periodic = 0;
+    phx_comm *part;
+    phx_cart *cart;
+    phx_plan *plan, *other;
+    phx_window *window;
+    OK(phx_split(c, 0, 0, &part));
+    OK(phx_cart(part, 1, &extent, &periodic, &cart));
+    OK(phx_plan_blocks(part, 8, NULL, 0, &plan));
+    OK(phx_window_new(part, 1, PHX_F64, &window));
+    OK(phx_plan_blocks(c, 8, NULL, 0, &other));
+    OK(phx_comm_free(part));
+    WANT(phx_cart_extents(cart, &extent) == PHX_ERR_HANDLE);
+    WANT(phx_plan_free(plan) == PHX_ERR_HANDLE);
+    WANT(phx_window_free(window) == PHX_ERR_HANDLE);
+    OK(phx_plan_free(other));
+}
+
 /* What is under way in a scope: its buffers, and what they hold at the end. */
 typedef struct {
     phx_comm *comm;
@@ -807,6 +826,7 @@ static void all(phx_comm *c, void *argument) {
     rest(c);
     plans(c);
     grids(c);
+    freed_with_theirs(c);
     windows(c);
     collected(c);
     choices(c);

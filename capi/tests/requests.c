@@ -277,6 +277,17 @@ static void receives(phx_comm *c, void *argument) {
     (void)code;
 }
 
+/* The forms by counts need them. */
+static void without_counts(phx_requests *s, void *argument) {
+    int32_t mine[1] = {0}, all[1];
+    (void)argument;
+    WANT(phx_start_gatherv(s, mine, all, NULL, PHX_I32, 0, NULL) == PHX_ERR_DEAD);
+}
+
+static void lacks_counts(phx_comm *c, void *argument) {
+    WANT(phx_requests(c, without_counts, argument) == PHX_ERR_ARGUMENT);
+}
+
 /* A race, for the check that ThreadSanitizer looks: only if it is asked for. */
 static volatile int raced;
 
@@ -305,6 +316,9 @@ int main(int argc, char **argv) {
         if (failures)
             return 1;
     }
+    WANT(phx_run(1, lacks_counts, NULL) == PHX_ERR_ARGUMENT);
+    phx_last_error(text, sizeof text);
+    WANT(strstr(text, "the list of counts is null"));
     if (argc <= 2) { /* With another argument: not this one, which looks at memory that changes. */
         arriving = calloc(LONG, 1);
         WANT(phx_run(2, receives, NULL) == PHX_ERR_ARGUMENT);

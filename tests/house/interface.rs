@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// The most lines of capi/ that are written by hand: in all languages, the table and what makes
 /// the rest of it among them; without tests, examples, README.md and Cargo.toml. It may only fall.
-const BY_HAND: usize = 6313;
+const BY_HAND: usize = 6000;
 
 #[test]
 fn what_users_of_c_get_is_made_from_the_table() {

@@ -32,9 +32,9 @@ const HOUSES: [House; 11] = [
         sources: "capi/src",
         below: "",
         order: &[
-            "names", "error", "handle", "arguments", "call", "objects", "choice", "fixed", "group",
-            "team", "types", "collective", "grid", "message", "plan", "view", "window",
-            "collected", "requests", "functions", "lib",
+            "names", "error", "handle", "arguments", "call", "objects", "choice", "group", "team",
+            "types", "results", "collective", "grid", "plan", "view", "window", "requests",
+            "functions", "lib",
         ],
         up: &[
             ("call", "requests"),

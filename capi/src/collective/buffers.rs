@@ -28,55 +28,33 @@ pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
     total.filter(fits).ok_or_else(|| "the counts sum to more than memory can hold".into())
 }
 
-/// As many elements as all ranks have together, `n` each.
-#[inline(always)]
-pub(crate) fn of_all(comm: &Comm, n: usize, ty: Type) -> Result<usize, String> {
-    match n.checked_mul(comm.size()) {
-        Some(total) => ty.count(total),
-        None => Err("more elements than memory can hold".into()),
-    }
-}
-
 /// Memory that is read, and memory that is written, once their pointers are looked at: so many Rust
-/// elements.
+/// elements. Without memory that is read, what is written is read before.
 ///
 /// # Safety
 /// As [`input`] and [`output`].
-pub(crate) unsafe fn two_buffers(
+#[inline(always)]
+pub(crate) unsafe fn buffers(
     ty: Type,
-    (from, sent): (*const c_void, usize),
+    read: Option<(*const c_void, usize)>,
     (to, received): (*mut c_void, usize),
 ) -> Result<ReductionMemory, String> {
-    let size = ty.size / ty.parts();
+    let what = if read.is_some() { "the output" } else { "the buffer" };
     with_type!(ty, T => {
         // SAFETY: by the contract; one is enough to look at the pointer.
         unsafe {
-            input::<T>("the input", from, sent.min(1))?;
-            output::<T>("the output", to, received.min(1))?;
+            if let Some((from, sent)) = read {
+                input::<T>("the input", from, sent.min(1))?;
+                apart((from, sent * size_of::<T>()), (to, received * size_of::<T>()))?;
+            }
+            output::<T>(what, to, received.min(1))?;
         }
     });
-    apart((from, sent * size), (to, received * size))?;
-    Ok(ReductionMemory { input: solid(from.cast_mut()), output: solid(to) })
-}
-
-/// The address, or one that is not null, of no elements.
-fn solid(at: *mut c_void) -> *mut u8 {
-    if at.is_null() { std::ptr::without_provenance_mut(64) } else { at.cast() }
-}
-
-/// Memory that is read and written.
-///
-/// # Safety
-/// As [`output`].
-#[inline(always)]
-pub(crate) unsafe fn one_buffer(
-    ty: Type,
-    buf: *mut c_void,
-    n: usize,
-) -> Result<ReductionMemory, String> {
-    with_type!(ty, T => {
-        // SAFETY: by the contract.
-        unsafe { output::<T>("the buffer", buf, n.min(1))? };
-    });
-    Ok(ReductionMemory { input: solid(buf), output: solid(buf) })
+    // An address that is not null, of no elements.
+    let solid = |at: *mut c_void| match at.is_null() {
+        true => std::ptr::without_provenance_mut(64),
+        false => at.cast::<u8>(),
+    };
+    let from = read.map_or(to, |(from, _)| from.cast_mut());
+    Ok(ReductionMemory { input: solid(from), output: solid(to) })
 }

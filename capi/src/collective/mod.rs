@@ -10,10 +10,10 @@ pub(crate) mod quick;
 
 pub(crate) use buffers::{counts_of, sum};
 
-use crate::arguments::{IN_PLACE, apart, input, output};
+use crate::arguments::{IN_PLACE, input, output};
 use crate::names::*;
-use crate::types::{Elements, Type, cut_of, prepared_combining, reduce, with_type};
-use buffers::{of_all, one_buffer, two_buffers};
+use crate::types::{Elements, Type, apart_of, cut_of, with_operator, with_type};
+use buffers::buffers;
 use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, PreparedCall, ReductionCut};
 use phalanx::{Comm, Element};
 use std::ffi::c_void;
@@ -46,27 +46,26 @@ pub(crate) struct Asked {
     pub(crate) parameter: usize,
 }
 
-/// A call on memory, and how many Rust elements it reads and writes.
-type Checked = (MemoryCall, usize, usize);
-
 impl Asked {
     fn is_of_vectors(&self) -> bool {
         use Operation::*;
         matches!(self.operation, Broadcast | Shift | Reduce | AllReduce | Scan | ExclusiveScan)
     }
 
-    /// Looks at pointers, lengths and counts.
+    /// Looks at pointers, lengths and counts: the call on memory, and how many Rust elements it
+    /// reads and writes.
     ///
     /// # Safety
     /// Lists of counts are null or have one for each rank; buffers are null or as long as is said.
     #[inline(always)]
-    unsafe fn checked(&self, comm: &Comm) -> Result<Checked, String> {
+    unsafe fn checked(&self, comm: &Comm) -> Result<(MemoryCall, usize, usize), String> {
         let Asked { operation, ty, from, to, parameter, .. } = *self;
         // An operator's elements are whole, also those of bytes.
         let size = if self.op.is_some() && ty.is_bytes() { ty.size } else { 1 };
         let is_root = comm.rank() == parameter;
         let lengths = match self.lengths {
-            Lengths::Either(n, counts) if counts.is_null() => Lengths::Each(n),
+            // (-1 is of the macros that take counts only: null is an error there.)
+            Lengths::Either(n, counts) if counts.is_null() && n < usize::MAX => Lengths::Each(n),
             other => other,
         };
         let (own, all, cut) = match lengths {
@@ -75,7 +74,7 @@ impl Asked {
                 (n, n, MemoryCut::Vector(n / size))
             }
             Lengths::Each(n) => {
-                let (own, all) = (ty.count(n)?, of_all(comm, n, ty)?);
+                let (own, all) = (ty.count(n)?, ty.count(n.saturating_mul(comm.size()))?);
                 (own, all, MemoryCut::Equal(own / size))
             }
             Lengths::Counts(counts) | Lengths::Either(_, counts) => {
@@ -99,21 +98,19 @@ impl Asked {
             Operation::AllToAll if matches!(cut, MemoryCut::Equal(_)) => (all, all),
             _ => (own, all),
         };
+        let read = (!self.is_of_vectors()).then_some((from, sent));
         // SAFETY: by the contract.
-        let memory = unsafe {
-            match self.is_of_vectors() {
-                true => one_buffer(ty, to, received)?,
-                false => two_buffers(ty, (from, sent), (to, received))?,
-            }
-        };
+        let memory = unsafe { buffers(ty, read, (to, received))? };
         Ok((MemoryCall { operation, cut, parameter, memory }, sent, received))
     }
 }
 
-/// A call that waits.
+/// A call that waits. (Inlined, as the operation is known in each function: what is looked at for
+/// others is not there.)
 ///
 /// # Safety
 /// As the functions of its operation say.
+#[inline(always)]
 pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> {
     let Asked { operation, ty, to, lengths, .. } = asked;
     let is_typed =
@@ -128,7 +125,7 @@ pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> 
             if operation == Operation::AllReduce && quick::combined(comm, ty, op, to, received) {
                 return Ok(());
             }
-            return reduce(comm, &call, ty, op);
+            return with_operator(ty, op, (&call, comm));
         }
         with_type!(ty, T => match &call.cut {
             cut if is_typed => {
@@ -153,17 +150,19 @@ pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> 
 ///
 /// # Safety
 /// As [`waits`].
+#[inline(always)]
 unsafe fn typed<T: Element>(comm: &mut Comm, asked: Asked, n: usize) -> Result<(), String> {
     let Asked { operation, ty, from, to, .. } = asked;
     // SAFETY: by the contract.
     unsafe {
         if operation == Operation::Broadcast {
-            comm.broadcast(output::<T>("the buffer", to, ty.count(n)?)?, asked.parameter);
+            let buffer = Elements::new(to, n, ty).output::<T>("the buffer")?;
+            comm.broadcast(buffer, asked.parameter);
             return Ok(());
         }
-        let all = of_all(comm, n, ty)?;
+        let all = Elements::new(to, n.saturating_mul(comm.size()), ty);
         if from == IN_PLACE {
-            let all = output::<T>("the output", to, all)?;
+            let all = all.output::<T>("the output")?;
             match operation {
                 Operation::AllGather => comm.all_gather_in_place(all),
                 _ => comm.all_to_all_in_place(all),
@@ -171,9 +170,8 @@ unsafe fn typed<T: Element>(comm: &mut Comm, asked: Asked, n: usize) -> Result<(
             return Ok(());
         }
         let is_gather = operation == Operation::AllGather;
-        let from = input::<T>("the input", from, if is_gather { ty.count(n)? } else { all })?;
-        apart((from.as_ptr().cast(), size_of_val(from)), (to, all * size_of::<T>()))?;
-        let to = output::<T>("the output", to, all)?;
+        let from = Elements::new(from, if is_gather { n } else { all.n }, ty);
+        let (from, to) = apart_of::<T>(from, all)?;
         match is_gather {
             true => comm.all_gather_into(from, to),
             false => comm.all_to_all_into(from, to),
@@ -195,15 +193,10 @@ pub(crate) unsafe fn prepared(comm: &Comm, asked: Asked) -> Result<PreparedCall,
     unsafe {
         let (call, ..) = asked.checked(comm)?;
         match asked.op {
-            Some(op) => prepared_combining(call, asked.ty, op),
+            Some(op) => with_operator(asked.ty, op, call),
             None => Ok(with_type!(asked.ty, T => PreparedCall::moving::<T>(call))),
         }
     }
-}
-
-pub(crate) unsafe fn barrier(comm: &mut Comm) -> Result<(), String> {
-    comm.barrier();
-    Ok(())
 }
 
 pub(crate) unsafe fn gather_in_place(
@@ -213,10 +206,10 @@ pub(crate) unsafe fn gather_in_place(
 ) -> Result<(), String> {
     let block = ty.count(n)?;
     let is_root = comm.rank() == root;
-    let total = if is_root { of_all(comm, n, ty)? } else { block };
+    let total = if is_root { ty.count(n.saturating_mul(comm.size()))? } else { block };
     // SAFETY: by the contract.
     unsafe {
-        let mut memory = one_buffer(ty, at, total)?;
+        let mut memory = buffers(ty, None, (at, total))?;
         if is_root {
             memory.input = memory.input.wrapping_add(root * n * ty.size);
         }

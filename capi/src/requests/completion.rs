@@ -1,7 +1,7 @@
 //! What becomes of a request: started again, waited for, looked at.
 
 use super::{Open, Request, Work, find};
-use crate::arguments::{input, output};
+use crate::arguments::{output, put};
 use crate::call::lend;
 use crate::error::fail;
 use crate::names::*;
@@ -35,43 +35,36 @@ pub(crate) unsafe fn wait(
     }
 }
 
-pub(crate) unsafe fn wait_all(
+pub(crate) fn wait_all(
     (scope, state, _): Open<'_>,
-    requests: *const phx_request,
-    n: usize,
+    requests: &[phx_request],
 ) -> Result<(), String> {
-    // SAFETY: by the contract.
-    unsafe {
-        let n = n.min(isize::MAX as usize / size_of::<phx_request>());
-        for &request in input::<phx_request>("the list of requests", requests.cast(), n)? {
-            let at = state.place(request)?;
-            state.complete(scope, at, std::ptr::null_mut());
-        }
-        Ok(())
+    for &request in requests {
+        let at = state.place(request)?;
+        // SAFETY: nobody asks for its status.
+        unsafe { state.complete(scope, at, std::ptr::null_mut()) };
     }
+    Ok(())
 }
 
 pub(crate) unsafe fn wait_any(
     (scope, state, _): Open<'_>,
-    requests: *const phx_request,
-    n: usize,
+    requests: &[phx_request],
     which: *mut usize,
     status: *mut phx_status,
 ) -> Result<(), String> {
     // SAFETY: by the contract.
     unsafe {
-        let n = n.min(isize::MAX as usize / size_of::<phx_request>());
-        let requests = input::<phx_request>("the list of requests", requests.cast(), n)?;
         let which = output::<usize>("the place of the result", which.cast(), 1)?;
         // Of each that is under way: its place in the list, in the state, and in the scope.
-        let mut open = Vec::with_capacity(n);
+        let mut open = Vec::with_capacity(requests.len());
         for (i, &request) in requests.iter().enumerate().filter(|&(_, &it)| it != 0) {
             let at = state.place(request)?;
             if let Work::Started(started) = &state.requests[at].work {
                 open.push((i, at, started.place()));
             }
         }
-        which[0] = n;
+        which[0] = requests.len();
         if open.is_empty() {
             return Ok(());
         }
@@ -95,9 +88,7 @@ pub(crate) unsafe fn test(
             Work::Started(started) => started.is_complete(scope),
             Work::Idle(_) => true,
         };
-        if !complete.is_null() {
-            *complete = c_int::from(is_complete);
-        }
+        put(complete, c_int::from(is_complete));
         Ok(())
     }
 }
@@ -105,7 +96,7 @@ pub(crate) unsafe fn test(
 pub(crate) fn requests_comm(scope: *mut phx_requests) -> *mut phx_comm {
     let Ok(seat) = find(scope) else { return std::ptr::null_mut() };
     // SAFETY: of this thread alone, which leaves it before anything else enters it.
-    match unsafe { &mut *seat.state.get() } {
+    match unsafe { seat.it() } {
         Some(state) => {
             if state.comm.is_null() {
                 // SAFETY: as in `within`.

@@ -1,21 +1,19 @@
 //! Tagged messages that are started, or set up.
 
 use super::{Open, Work};
-use crate::arguments::rank_number;
-use crate::message::{given_tag, sender, tag_of};
 use crate::names::*;
 use crate::types::{Elements, with_type};
-use phalanx::engine;
+use phalanx::{Source, Tag, engine};
 use std::ffi::c_int;
 
 pub(crate) unsafe fn start_send(
     (scope, state, at): Open<'_>,
     buf: Elements,
-    to: c_int,
-    tag: c_int,
+    to: usize,
+    tag: u32,
     (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
-    let to = (rank_number("rank", to)?, given_tag(tag)?);
+    let to = (to, tag);
     // SAFETY: by the contract.
     unsafe {
         let work = with_type!(buf.ty, T => if persistent == 0 {
@@ -34,11 +32,11 @@ pub(crate) unsafe fn start_send(
 pub(crate) unsafe fn start_recv(
     (scope, state, at): Open<'_>,
     buf: Elements,
-    source: c_int,
-    tag: c_int,
+    source: Source,
+    tag: Tag,
     (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
-    let from = (sender(source)?, tag_of(tag)?);
+    let from = (source, tag);
     // SAFETY: by the contract.
     unsafe {
         let work = with_type!(buf.ty, T => {

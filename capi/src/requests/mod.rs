@@ -10,19 +10,21 @@ mod messages;
 pub(crate) use completion::{requests_comm, start, test, wait, wait_all, wait_any};
 pub(crate) use messages::{start_recv, start_send};
 
+use crate::arguments::put;
 use crate::call::{From, call, free, line_of, this_thread};
 use crate::error::{Answer, answer, fail};
-use crate::handle::{Table, Unused};
-use crate::message::tell;
+use crate::handle::Table;
 use crate::names::*;
+use crate::objects::OwnSeat;
+use crate::results::Leave;
 use crate::types::Type;
 use phalanx::engine::{self, PreparedCall};
 use phalanx::{OpenRequest, Persistent, Requests, Status};
 use std::any::Any;
-use std::cell::{RefCell, UnsafeCell};
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) type Scope = Requests<'static, 'static>;
 
@@ -112,29 +114,14 @@ pub(crate) struct ScopeState {
     thrown: Option<Box<dyn Any + Send>>,
 }
 
-/// The object of a handle.
-struct ScopeSeat {
-    thread: AtomicUsize,
-    state: UnsafeCell<Option<ScopeState>>,
-}
-
-// SAFETY: `state` is used by the thread that `thread` names only, or by the one that makes or
-// retires the handle.
-unsafe impl Sync for ScopeSeat {}
-
-impl Unused for ScopeSeat {
-    const UNUSED: ScopeSeat =
-        ScopeSeat { thread: AtomicUsize::new(0), state: UnsafeCell::new(None) };
-}
-
-static SCOPES: Table<ScopeSeat> = Table::new(5);
+static SCOPES: Table<OwnSeat<ScopeState>> = Table::new(5);
 
 thread_local! {
     /// The handles of the scopes that the thread is in.
     static OPEN: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
-fn find(scope: *mut phx_requests) -> Result<&'static ScopeSeat, phx_err> {
+fn find(scope: *mut phx_requests) -> Result<&'static OwnSeat<ScopeState>, phx_err> {
     let seat = SCOPES.find(scope as usize as u64);
     let own = seat.filter(|seat| seat.thread.load(Relaxed) == this_thread());
     own.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such scope: it is null, over, or another thread's"))
@@ -148,7 +135,7 @@ pub(crate) fn quiesce_failed() {
     for seat in open.into_iter().filter_map(|handle| SCOPES.find(handle)) {
         // None: a call of the scope is under way further out, and comes here itself.
         // SAFETY: of this thread alone.
-        let state = unsafe { &*seat.state.get() }.as_ref();
+        let state = unsafe { seat.it() }.as_ref();
         if let Some(state) = state.filter(|state| state.thrown.is_none()) {
             // SAFETY: as in `within`.
             engine::quiesce(unsafe { &*state.scope }, true);
@@ -172,7 +159,7 @@ pub(crate) unsafe fn requests(
             let (comm, requests, thrown) = (std::ptr::null_mut(), Vec::new(), None);
             let state = ScopeState { scope: scope.cast(), requests, next: 1, comm, thrown };
             // SAFETY: the handle is nobody's yet.
-            unsafe { *seat.state.get() = Some(state) };
+            unsafe { *seat.it() = Some(state) };
             SCOPES.publish(handle);
             let _: Result<(), _> = OPEN.try_with(|open| open.borrow_mut().push(handle));
             // SAFETY: by the contract. (Nothing is thrown out of it.)
@@ -180,7 +167,7 @@ pub(crate) unsafe fn requests(
             let _: Result<_, _> = OPEN.try_with(|open| open.borrow_mut().pop());
             SCOPES.retire(handle);
             // SAFETY: the handle is nobody's any more, and no call of the scope is under way.
-            let state = unsafe { (*seat.state.get()).take() };
+            let state = unsafe { seat.it().take() };
             SCOPES.recycle(handle);
             if let Some(state) = state {
                 free(state.comm);
@@ -209,12 +196,12 @@ pub(crate) unsafe fn within(
         Err(code) => return code,
     };
     // SAFETY: of this thread alone. It is taken out, so that nothing enters it a second time.
-    let Some(mut state) = (unsafe { (*seat.state.get()).take() }) else {
+    let Some(mut state) = (unsafe { seat.it().take() }) else {
         return fail(PHX_ERR_BUSY, "the scope is in a call already");
     };
     if state.thrown.is_some() {
         // SAFETY: as above.
-        unsafe { *seat.state.get() = Some(state) };
+        unsafe { *seat.it() = Some(state) };
         return fail(PHX_ERR_DEAD, "a call of this scope has failed before");
     }
     // SAFETY: the scope lives until `f` of `phx_requests_at` has returned, and this thread alone
@@ -237,7 +224,7 @@ pub(crate) unsafe fn within(
         state.thrown = Some(payload);
     }
     // SAFETY: as above.
-    unsafe { *seat.state.get() = Some(state) };
+    unsafe { *seat.it() = Some(state) };
     if !failed {
         return PHX_OK;
     }
@@ -254,10 +241,8 @@ impl ScopeState {
         let number = self.next;
         self.next += 1;
         self.requests.push(Request { number, ty, work });
-        if !request.is_null() {
-            // SAFETY: by the contract.
-            unsafe { *request = number };
-        }
+        // SAFETY: by the contract.
+        unsafe { put(request, number) };
     }
 
     fn place(&self, request: phx_request) -> Result<usize, String> {
@@ -277,7 +262,7 @@ impl ScopeState {
         };
         if let Some(it) = come {
             // SAFETY: by the contract.
-            unsafe { tell(status, it, ty) };
+            unsafe { it.leave(status, ty.map_or(1, Type::parts)) };
         }
         if let Some(idle) = again {
             self.requests.push(Request { number, ty, work: Work::Idle(idle) });
