@@ -291,7 +291,33 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "port_claiming_the_next_unseen",
         "../src/fabric/port",
-        &[("last.min().unwrap_or(0)", "last.max().unwrap_or(0)")],
+        &[(
+            "let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();",
+            "let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).max();",
+        )],
+    ),
+    (
+        "lane_row_never_full",
+        "../src/mailbox/lane_row.rs",
+        &[("number <= done + N as u64", "number > done")],
+    ),
+    (
+        "lane_row_forgetting_early",
+        "../src/mailbox/lane_row.rs",
+        &[("it.number <= done", "it.number <= done + 1")],
+    ),
+    (
+        "lane_row_ending_early",
+        "../src/mailbox/lane_row.rs",
+        &[("false => self.end_beyond(number)", "false => number")],
+    ),
+    (
+        "tray_of_two",
+        "../src/mailbox/tray.rs",
+        &[(
+            "before < number && claimed.fetch_max(number, Ordering::Relaxed) < number",
+            "before <= number || claimed.fetch_max(number, Ordering::Relaxed) < number",
+        )],
     ),
     // Not a mistake: see `lean` in `src/lib.rs`.
     (

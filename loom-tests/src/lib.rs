@@ -163,6 +163,9 @@ mod mutants {
     mod eager_buffer {
         pub(super) use crate::mailbox::{EagerBuffer, EagerSlot};
     }
+    mod tray {
+        pub(super) use crate::mailbox::Tray;
+    }
     mod thread {
         pub(super) use crate::fabric::{ANYBODY, Seen};
     }
@@ -326,6 +329,18 @@ mod mutants {
     }
     pub(crate) mod message_ring_passing_what_stays {
         include!(concat!(env!("OUT_DIR"), "/message_ring_passing_what_stays/mod.rs"));
+    }
+    pub(crate) mod lane_row_never_full {
+        include!(concat!(env!("OUT_DIR"), "/lane_row_never_full/mod.rs"));
+    }
+    pub(crate) mod lane_row_forgetting_early {
+        include!(concat!(env!("OUT_DIR"), "/lane_row_forgetting_early/mod.rs"));
+    }
+    pub(crate) mod lane_row_ending_early {
+        include!(concat!(env!("OUT_DIR"), "/lane_row_ending_early/mod.rs"));
+    }
+    pub(crate) mod tray_of_two {
+        include!(concat!(env!("OUT_DIR"), "/tray_of_two/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

@@ -30,7 +30,7 @@ const DOUBLES: [(&str, usize, usize); 10] = [
     ("capi/src", 0, 0),
     ("nodes/src", 0, 0),
     ("mpi/src", 0, 0),
-    ("mpiface/src", 0, 9),
+    ("mpiface/src", 0, 8),
     ("tools/model/src", 0, 0),
     ("tools/bench/src", 0, 0),
     ("tools/report/src", 0, 0),

@@ -16,7 +16,7 @@ use super::log::Collective;
 use super::mutex::lock;
 use super::ops::Mark;
 use super::standings::{Condition, Meetings, Own, RankView, Standings, keep_errno, refused};
-use super::started::{Begun, Board};
+use super::started::{BegunCalls, Board};
 use super::topo::{Cart, Topology};
 use super::types::Place;
 use super::window_part::Part;
@@ -217,7 +217,7 @@ pub struct Comm {
     /// The edges of its grid or graph, once they have been asked for.
     edges: OnceCell<Edges>,
     /// The collectives that it has started.
-    pub begun: RefCell<Begun>,
+    pub begun: RefCell<BegunCalls>,
     own: Weak<Comm>,
 }
 

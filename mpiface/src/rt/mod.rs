@@ -31,7 +31,7 @@
 //! | `route.rs`, `short.rs` | collectives by the library; its short ways for solid data |
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `exchange.rs` | parts of which only some ranks know the lengths, pair by pair |
-//! | `started/`, `cards.rs` | collectives that complete later; the cards that ranks show |
+//! | `started/` | collectives that complete later; the cards that ranks show |
 //! | `awaits.rs` | whose cards a rank needs there |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
@@ -50,7 +50,6 @@ pub mod basic;
 pub mod begun;
 pub mod branch;
 pub mod calls;
-pub mod cards;
 pub mod codes;
 pub mod coll;
 pub mod comm;

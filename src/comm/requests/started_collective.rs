@@ -129,7 +129,7 @@ impl<'env> Collective<'env> {
                 false => job.take_few(|rank| progress.address(own, false, rank)),
             }
         }
-        progress.finish(own);
+        progress.finish(own, false);
         Ok(true)
     }
 }
@@ -164,7 +164,7 @@ impl Running for Collective<'_> {
             let work = || unsafe { job.work(all, scratch) };
             catch_unwind(AssertUnwindSafe(|| place.in_user_code(work)))
                 .map_err(Failure::Panicked)?;
-            progress.finish(own);
+            progress.finish(own, !job.is_brief());
             place.tell();
             *stage = if job.is_brief() { Stage::Done } else { Stage::Finished };
         }

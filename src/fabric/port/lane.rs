@@ -11,7 +11,7 @@ use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
 use super::{Port, StartedCall, Stop};
 use crate::error::CallSite;
-use crate::mailbox::{Board, LANES, LaneRow, Notice};
+use crate::mailbox::{LANES, Notice, NoticeCard, NoticeRow, Tray};
 use crate::sync::{fetch, fetch_to_write};
 use crate::wait::Wait;
 use std::panic::Location;
@@ -96,32 +96,27 @@ impl Port {
         if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
     }
 
-    /// The same, of a request that is not known to have a free lane: looks at those of the next
-    /// ones, too, as their words are in the same lines.
+    /// The same, of a request that is not known to have a free lane: asks how far all are.
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
         const ALL: u64 = LANES as u64;
         self.fabric.lanes().make(self.rank);
         #[cfg(not(loom))]
-        if self.requests.is_multiple_of(ALL) {
+        if self.requests - self.lanes_looked > ALL {
             // Peers may wait for lanes, too, and this rank may make no other calls than starts.
+            self.lanes_looked = self.requests;
             Thread::here().go_on();
         }
-        if self.requests <= ALL {
-            self.free_lanes = ALL;
-            return Ok(());
-        }
-        self.await_lane(self.requests - ALL)?;
-        let lanes = self.fabric.lanes();
-        let last = (0..self.size()).map(|rank| lanes.finished_from(rank, self.requests - ALL));
-        self.free_lanes = ALL + last.min().unwrap_or(0);
+        self.await_lane(self.requests.saturating_sub(ALL))?;
+        let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();
+        self.free_lanes = ALL + done.unwrap_or(0);
         Ok(())
     }
 
     fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
         let Port { fabric, rank, run, wait, crowded, .. } = self;
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let has_finished = |rank: usize| fabric.lanes().has_finished(rank, before);
+        let has_finished = |rank: usize| done(fabric, rank) >= before;
         let p = fabric.size();
         // The own request ends by what `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
@@ -150,15 +145,15 @@ impl Port {
         let (number, header) = (self.requests, self.header(PayloadKind::SLICE));
         let line = std::ptr::from_ref(begun.at).cast_mut().cast();
         let notice = Notice { header, a: at, b: line, len: begun.params.len };
-        let board = self.lane_end().board(self.rank, number);
-        // SAFETY: this is the owner, and by the contract nobody reads the board now.
-        unsafe {
-            board.write_brief(fill);
-            board.show(number, notice);
-        }
+        let show = |card: &mut NoticeCard| {
+            fill(card.brief_mut());
+            card.notice = notice;
+        };
+        // SAFETY: this is the owner, and by the contract nobody reads the card now.
+        unsafe { self.lane_end().tray(self.rank, number).show(number, show) };
         // The lines that are written two calls on, from the peers that have read there.
         if cfg!(not(loom)) {
-            let next = self.lane_end().board(self.rank, number + 2);
+            let next = self.lane_end().tray(self.rank, number + 2);
             fetch_to_write(std::ptr::from_ref(next).cast(), 1);
         }
         self.log_call(begun);
@@ -173,7 +168,8 @@ impl Port {
     /// Where this rank may copy the input of the call that starts on the lane that was claimed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_room(&self) -> *mut u8 {
-        self.fabric.lanes().copy_room(self.rank, self.requests)
+        let row = self.fabric.lanes().row(self.rank).expect("made when a lane was claimed");
+        row.beside().room(self.requests)
     }
 
     /// Wakes all who sleep until this rank, or any, publishes something for a request.
@@ -199,14 +195,14 @@ impl<'a> LaneEnd<'a> {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row(self, rank: usize) -> Option<&'a LaneRow> {
+    fn row(self, rank: usize) -> Option<&'a NoticeRow> {
         self.fabric.lanes().row(rank)
     }
 
-    /// The board of a rank that has started request `number`.
+    /// The tray of a rank that has started request `number`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn board(self, rank: usize, number: u64) -> &'a Board {
-        self.row(rank).expect("it has begun").board(number)
+    fn tray(self, rank: usize, number: u64) -> &'a Tray<NoticeCard> {
+        self.row(rank).expect("it has begun").tray(number)
     }
 
     /// The rank `distance` places further.
@@ -225,14 +221,14 @@ impl LaneProgress {
         while self.begun < own.fabric.size() {
             let peer = own.peer(self.begun);
             let Some(theirs) = own.row(peer) else { return Ok(false) };
-            let board = theirs.board(self.number);
-            if board.look() < self.number {
+            let tray = theirs.tray(self.number);
+            if tray.shown() < self.number {
                 return Ok(false);
             }
             // SAFETY: this rank alone writes the one, and nothing else before the call is complete.
             // It is in the request, has seen the number of the other, and has not finished it. (No
             // peer shows a later one there before that.)
-            let (here, there) = unsafe { (mine.board(self.number).notice(), board.notice()) };
+            let (here, there) = unsafe { (notice(mine.tray(self.number)), notice(tray)) };
             let agrees = there.len == here.len
                 && Fingerprint(here.header.check).agrees(Fingerprint(there.header.check))
                 && signature(&here).agrees(there.header.sig);
@@ -242,8 +238,8 @@ impl LaneProgress {
             self.begun += 1;
             // Where this rank has shown the next call the peer has, too, as a rule.
             let next = self.number + 1;
-            if cfg!(not(loom)) && mine.board(next).look() == next {
-                fetch(std::ptr::from_ref(theirs.board(next)).cast());
+            if cfg!(not(loom)) && mine.tray(next).shown() == next {
+                fetch(std::ptr::from_ref(theirs.tray(next)).cast());
             }
         }
         Ok(true)
@@ -252,9 +248,8 @@ impl LaneProgress {
     /// What this rank has shown.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn own_notice(&self, own: LaneEnd<'_>) -> Notice {
-        let board = own.board(own.rank, self.number);
         // SAFETY: this rank alone writes it, and nothing else before the call is complete.
-        unsafe { board.notice() }
+        unsafe { notice(own.tray(own.rank, self.number)) }
     }
 
     /// What `rank` has shown: what its notice says, or, `beside` it, the copy there.
@@ -263,17 +258,21 @@ impl LaneProgress {
     /// [All have begun](LaneProgress::have_all_begun), and this rank has not finished.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, beside: bool, rank: usize) -> *mut u8 {
-        let board = own.board(rank, self.number);
+        let address = |card: &NoticeCard| if beside { card.brief() } else { card.notice.a };
         // SAFETY: passed on.
-        unsafe { if beside { board.brief() } else { board.notice().a } }
+        unsafe { own.tray(rank, self.number).read(address) }
     }
 
-    /// Declares this rank done with everybody's memory in this call. Who sleeps until then is to be
-    /// told.
+    /// Declares this rank done with everybody's memory in this call, which is `lent` to it or
+    /// copied. Who sleeps until then is to be told.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn finish(&mut self, own: LaneEnd<'_>) {
+    pub(crate) fn finish(&mut self, own: LaneEnd<'_>, lent: bool) {
         self.has_finished = true;
-        own.fabric.lanes().finish(own.rank, self.number);
+        let row = own.row(own.rank).expect("it has begun");
+        if lent {
+            row.tray(self.number).tell_over(self.number);
+        }
+        row.end(self.number);
     }
 }
 
@@ -294,9 +293,8 @@ impl LaneProgress {
         own: LaneEnd<'_>,
         (peer, expected, got): (usize, usize, usize),
     ) -> Box<Disagreement> {
-        let board = own.board(peer, self.number);
         // SAFETY: passed on.
-        let there = unsafe { board.notice() };
+        let there = unsafe { notice(own.tray(peer, self.number)) };
         let what = format!("message length: expected {expected}, got {got}");
         differs(self.own_notice(own), (peer, there), what)
     }
@@ -339,7 +337,7 @@ impl LaneProgress {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn has_peer_finished(&self, own: LaneEnd<'_>, peer: usize) -> bool {
-        own.fabric.lanes().has_finished(peer, self.number)
+        own.row(peer).is_some_and(|row| row.tray(self.number).is_over(self.number))
     }
 
     /// Whether all ranks are done with everybody's memory.
@@ -385,6 +383,21 @@ impl LaneProgress {
             });
         }
     }
+}
+
+/// Up to which request a rank is done with all.
+fn done(fabric: &CommState, rank: usize) -> u64 {
+    fabric.lanes().row(rank).map_or(0, NoticeRow::done)
+}
+
+/// What a card says.
+///
+/// # Safety
+/// As [`Tray::read`].
+#[cfg_attr(not(debug_assertions), inline(always))]
+unsafe fn notice(tray: &Tray<NoticeCard>) -> Notice {
+    // SAFETY: passed on.
+    unsafe { tray.read(|card| card.notice) }
 }
 
 /// What was called, by a notice.

@@ -520,7 +520,7 @@ fn complete(port: &Port, mut call: LaneProgress, n: u64, by_copies: bool) {
             false => assert_eq!(read(&*all[1 - me].cast::<Cell>()), n * 10),
         }
     }
-    call.finish(own);
+    call.finish(own, !by_copies);
     port.tell();
     while !by_copies && !call.have_all_finished(own) {
         crate::sync::yield_now();

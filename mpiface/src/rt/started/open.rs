@@ -1,9 +1,8 @@
 //! A collective that a rank has started: does what can be done, for itself and for others.
 
-use super::board::{Board, differ};
+use super::board::{Board, CardRow, differ};
 use super::fold::{Stored, fold_part, fold_whole};
 use super::part::{Gives, Part};
-use super::rank_cards::{AGAIN, Found};
 use super::sheet::{Data, Sheet};
 use crate::rt::awaits::Awaits;
 use crate::rt::coll::part;
@@ -13,6 +12,7 @@ use crate::rt::held::Hold;
 use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use crate::rt::world::World;
+use phalanx::engine::FoundCard;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
@@ -79,7 +79,7 @@ impl Open {
         if !self.is_over {
             let ranks = self.awaits.ranks(self.comm.size());
             while self.shown < ranks.end {
-                if !self.board().ranks[self.shown].has_shown(self.number) {
+                if !self.board().has_shown(self.shown, self.number) {
                     return None;
                 }
                 self.shown += 1;
@@ -109,7 +109,7 @@ impl Open {
             None => self.check(self.awaits),
         };
         self.is_lent = Some(is_lent);
-        let card = self.board().ranks[rank].card(self.number);
+        let card = self.board().card(rank, self.number);
         if is_lent {
             if card.claim(self.number) {
                 // SAFETY: the caller's promise; it was claimed.
@@ -129,14 +129,13 @@ impl Open {
     pub fn can_advance(&self) -> bool {
         let (board, number, rank) = (self.board(), self.number, self.comm.rank);
         if !self.is_over {
-            let own = board.ranks[rank].card(number);
+            let own = board.card(rank, number);
             let may_do = || self.is_lent != Some(true) || own.is_over(number);
             return board.have_shown(number, self.awaits) && may_do();
         }
         let is_over = |at: usize| {
-            let cards = &board.ranks[at];
-            cards.has_shown(number) && {
-                let card = cards.card(number);
+            board.has_shown(at, number) && {
+                let card = board.card(at, number);
                 card.is_over(number)
                     || !card.is_claimed(number) && {
                         // SAFETY: it was shown, and this rank is not done.
@@ -174,8 +173,8 @@ impl Open {
         let (board, number) = (self.board(), self.number);
         let mut is_lent = false;
         let mut begun = self.comm.begun.borrow_mut();
-        for peer in awaits.ranks(board.ranks.len()) {
-            let card = board.ranks[peer].card(number);
+        for peer in awaits.ranks(board.lanes.ranks()) {
+            let card = board.card(peer, number);
             // SAFETY: it was shown, and this rank is not done.
             let (digest, data, done) =
                 unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
@@ -194,14 +193,15 @@ impl Open {
     fn differ(&self, peer: usize) -> ! {
         let board = self.board();
         let line = |rank: usize| {
-            let card = board.ranks[rank].card(self.number);
+            let card = board.card(rank, self.number);
             // SAFETY: as `check`.
             let text = unsafe { card.read(|it| it.rest.call.describe()) };
             format!("\n  rank {}: {text}", self.comm.world_rank(rank))
         };
         let rank = self.comm.rank;
         let (first, second) = (rank.min(peer), rank.max(peer));
-        let lines = board.difference(first, second).filter(|_| self.number & AGAIN == 0);
+        let lines =
+            board.difference(first, second).filter(|_| self.number & CardRow::UNORDERED == 0);
         let lines = lines.unwrap_or_else(|| line(first) + &line(second));
         differ(&lines)
     }
@@ -216,11 +216,10 @@ impl Open {
         let mut at = others.start + self.over;
         while at < others.end {
             if at != rank {
-                let cards = &self.board().ranks[at];
-                if !cards.has_shown(number) {
+                if !self.board().has_shown(at, number) {
                     return false;
                 }
-                if !cards.card(number).is_over(number) {
+                if !self.board().card(at, number).is_over(number) {
                     // SAFETY: passed on.
                     if !self.is_patient(world) || !unsafe { self.help(at, world) } {
                         return false;
@@ -245,7 +244,7 @@ impl Open {
     /// As `advance`.
     #[cold]
     unsafe fn help(&self, other: usize, world: &World) -> bool {
-        let card = self.board().ranks[other].card(self.number);
+        let card = self.board().card(other, self.number);
         // SAFETY: it was shown, and this rank is not done.
         let awaits = unsafe { card.read(|it| it.rest.awaits) };
         if !self.board().have_shown(self.number, awaits) || !card.claim(self.number) {
@@ -262,19 +261,15 @@ impl Open {
     /// This rank is done.
     fn end(&mut self) -> Option<Error> {
         let (rank, number, board) = (self.comm.rank, self.number, self.board());
-        let own = board.ranks[rank].card(number);
+        let own = board.card(rank, number);
         // SAFETY: the rank's own; its part is over.
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
-        if number & AGAIN != 0 {
-            for cards in &board.ranks {
-                if let Some(it) = cards.listed_card(number) {
-                    cards.part(&it, board.ranks.len());
-                }
-            }
-        } else {
-            let done = self.comm.begun.borrow_mut().end(number);
-            board.ranks[rank].progress.done.tell(done);
+        let ranks = board.lanes.ranks();
+        let rows = |rank: usize| board.lanes.row(rank).expect("it has shown its card");
+        match number & CardRow::UNORDERED != 0 {
+            true => (0..ranks).for_each(|it| rows(it).part(number, ranks)),
+            false => rows(rank).end(number),
         }
         failed
     }
@@ -294,11 +289,11 @@ impl Open {
     #[inline]
     unsafe fn work(&self, rank: usize, is_lent: bool) {
         let (board, number) = (self.board(), self.number);
-        let size = board.ranks.len();
-        let card = board.ranks[rank].card(number);
+        let size = board.lanes.ranks();
+        let card = board.card(rank, number);
         let run = |sheet: &Sheet| match &sheet.rest.part {
             Some(Part::Exchange { takes, .. }) => takes.each(size, |peer, to| {
-                let from = board.ranks[peer].card(number);
+                let from = board.card(peer, number);
                 // SAFETY: the caller's promise, and that of the peer's call.
                 let failed = unsafe { from.read(|it| it.give(peer, (rank, size), to)) };
                 if let Some(error) = failed {
@@ -328,7 +323,7 @@ impl Open {
             // Between groups a root has no values of its own.
             let element = target.ty.size;
             let at = |rank: usize| {
-                let card = self.board().ranks[rank].card(self.number);
+                let card = self.board().card(rank, self.number);
                 // SAFETY: it was shown, and this rank is not done.
                 unsafe { card.read(|it| it.front.address()) + start * element }
             };
@@ -349,8 +344,8 @@ impl Open {
     #[inline(never)]
     unsafe fn fold_any(&self, rank: usize, it: FoldedValues<'_>) {
         let (board, number, size) = (self.board(), self.number, self.comm.size());
-        let cards: Vec<Found<'_>> = board.ranks.iter().map(|it| it.card(number)).collect();
-        let values = |card: &Found<'_>| {
+        let cards: Vec<_> = (0..size).map(|it| board.card(it, number)).collect();
+        let values = |card: &FoundCard<'_, Sheet>| {
             // SAFETY: all have been shown, and this rank is not done until this returns; so what is
             // read stays.
             let sheet: &Sheet = unsafe { card.read(|it| &*std::ptr::from_ref(it)) };
