@@ -312,11 +312,24 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[("false => self.end_beyond(number)", "false => number")],
     ),
     (
-        "tray_of_two",
-        "../src/mailbox/tray.rs",
+        "started_unclaimed",
+        "../src/fabric/started_progress.rs",
         &[(
-            "before < number && claimed.fetch_max(number, Ordering::Relaxed) < number",
-            "before <= number || claimed.fetch_max(number, Ordering::Relaxed) < number",
+            "if !part.card(number, rank).claim(number) {",
+            "if part.card(number, rank).is_over(number) {",
+        )],
+    ),
+    (
+        "started_not_awaited",
+        "../src/fabric/started_progress.rs",
+        &[("if !is_over && !help(part, number, rank)? {", "if false {")],
+    ),
+    (
+        "started_not_awaiting_help",
+        "../src/fabric/started_progress.rs",
+        &[(
+            "!do_claimed(part, number, own)? && !part.card(number, own).is_over(number)",
+            "!do_claimed(part, number, own)? && false",
         )],
     ),
     // Not a mistake: see `lean` in `src/lib.rs`.

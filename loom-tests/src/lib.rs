@@ -175,6 +175,9 @@ mod mutants {
     mod rank_place {
         pub(super) use crate::fabric::RankPlace;
     }
+    mod started_progress {
+        pub(super) use crate::fabric::{StartedPart, StartedProgress};
+    }
     mod early_receives {
         pub(super) use crate::fabric::EarlyReceives;
     }
@@ -339,8 +342,14 @@ mod mutants {
     pub(crate) mod lane_row_ending_early {
         include!(concat!(env!("OUT_DIR"), "/lane_row_ending_early/mod.rs"));
     }
-    pub(crate) mod tray_of_two {
-        include!(concat!(env!("OUT_DIR"), "/tray_of_two/mod.rs"));
+    pub(crate) mod started_unclaimed {
+        include!(concat!(env!("OUT_DIR"), "/started_unclaimed/mod.rs"));
+    }
+    pub(crate) mod started_not_awaited {
+        include!(concat!(env!("OUT_DIR"), "/started_not_awaited/mod.rs"));
+    }
+    pub(crate) mod started_not_awaiting_help {
+        include!(concat!(env!("OUT_DIR"), "/started_not_awaiting_help/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

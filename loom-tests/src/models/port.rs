@@ -3,8 +3,10 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{CallParams, CommState, PayloadKind, Signature, TeamState, Thread};
+use crate::fabric::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
+use crate::fabric::{TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
+use crate::mailbox::{FoundCard, NoticeCard};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -16,7 +18,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{GivenPart, LaneProgress, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{GivenPart, LaneEnd, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }

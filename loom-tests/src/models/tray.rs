@@ -2,18 +2,17 @@
 
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail, reached};
+use crate::mailbox::{FoundCard, LaneRow};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
 
 /// The models' bodies, for the real sources and for mutants.
 macro_rules! bodies {
-    ($name:ident, $row:path, $tray:path) => {
+    ($name:ident, $row:path) => {
         mod $name {
             use super::*;
             use $row as LaneRow;
-            use $tray as Tray;
 
-            /// One tray is enough for what a rank shows next.
             type Row = LaneRow<u64, (), 2>;
 
             /// A rank shows three cards in two trays; the other reads them, as far behind as it may
@@ -79,56 +78,106 @@ macro_rules! bodies {
                 }
                 first.join().unwrap();
             }
+        }
+    };
+}
 
-            type Rank = (Tray<u64>, Cell);
+bodies!(real, crate::mailbox::LaneRow);
+bodies!(never_full, crate::mutants::lane_row_never_full::LaneRow);
+bodies!(forgetting_early, crate::mutants::lane_row_forgetting_early::LaneRow);
+bodies!(ending_early, crate::mutants::lane_row_ending_early::LaneRow);
 
-            fn part(from: &Rank, to: &Rank) {
-                if to.0.claim(1) {
-                    write(&to.1, read(&from.1));
-                    to.0.tell_over(1);
+/// The steps of a call, for the real source and for mutants.
+macro_rules! steps {
+    ($name:ident, $($progress:ident)::+) => {
+        mod $name {
+            use super::*;
+            use $($progress)::+::{StartedPart, StartedProgress};
+
+            type Row = LaneRow<(), (), 2>;
+            type Rank = (Row, Cell);
+
+            /// Rank 0 lends its memory to rank 1, whose part either of them does.
+            struct Taking<'a> {
+                ranks: &'a [Rank; 2],
+                me: usize,
+            }
+
+            impl StartedPart for Taking<'_> {
+                type Card = ();
+                type Obstacle = ();
+
+                fn needs(&self, index: usize) -> Option<usize> {
+                    (self.me == 1 && index == 0).then_some(0)
                 }
-                while !to.0.is_over(1) {
-                    yield_now();
+
+                fn lends_to(&self, index: usize) -> Option<usize> {
+                    (self.me == 0 && index == 0).then_some(1)
+                }
+
+                fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, ()> {
+                    Ok(self.has_shown(number, rank).then_some(true))
+                }
+
+                fn has_shown(&self, number: u64, rank: usize) -> bool {
+                    self.ranks[rank].0.has_shown(number)
+                }
+
+                fn card(&self, number: u64, rank: usize) -> FoundCard<'_, ()> {
+                    self.ranks[rank].0.card(number).expect("it was shown")
+                }
+
+                unsafe fn work(&mut self, _: u64, rank: usize, _: bool) -> Result<(), ()> {
+                    if rank == 1 {
+                        reached(["the lender helps", "the taker takes"][self.me]);
+                        write(&self.ranks[1].1, read(&self.ranks[0].1));
+                    }
+                    Ok(())
+                }
+
+                fn tell(&mut self, _: u64, _: usize, _: bool) {}
+
+                fn helps(&mut self) -> bool {
+                    true
+                }
+
+                fn can_work(&self, number: u64, _: usize) -> bool {
+                    self.has_shown(number, 0)
                 }
             }
 
-            fn begin(own: &Rank, other: &Rank) {
+            fn complete(ranks: &[Rank; 2], me: usize, value: u64) {
+                write(&ranks[me].1, value);
                 // SAFETY: the tray is free.
-                unsafe { own.0.show(1, |it| *it = 1) };
-                while other.0.shown() < 1 {
+                unsafe { ranks[me].0.tray(1).show(1, |()| ()) };
+                let (mut call, mut part) = (StartedProgress::new(1), Taking { ranks, me });
+                while !call.advance(&mut part, me).expect("nothing differs") {
                     yield_now();
                 }
+                ranks[me].0.end(1);
             }
 
-            /// A rank lends its memory to the other, whose part either of them does; then both use
-            /// theirs.
+            /// Then both use their own memory.
             pub(super) fn lent_memory() {
-                let rank = |value| (Tray::default(), Cell::new(value));
-                let ranks: Arc<[Rank; 2]> = Arc::new([rank(0), rank(0)]);
+                let rank = || (Row::default(), Cell::new(0));
+                let ranks: Arc<[Rank; 2]> = Arc::new([rank(), rank()]);
                 let others = Arc::clone(&ranks);
                 let lending = thread::spawn(move || {
-                    let [lender, taker] = &*others;
-                    write(&lender.1, 7);
-                    begin(lender, taker);
-                    part(lender, taker);
-                    write(&lender.1, 9);
+                    complete(&others, 0, 7);
+                    write(&others[0].1, 9);
                 });
-                let [lender, taker] = &*ranks;
-                write(&taker.1, 5);
-                begin(taker, lender);
-                part(lender, taker);
-                assert_eq!(read(&taker.1), 7);
+                complete(&ranks, 1, 5);
+                assert_eq!(read(&ranks[1].1), 7);
                 lending.join().unwrap();
             }
         }
     };
 }
 
-bodies!(real, crate::mailbox::LaneRow, crate::mailbox::Tray);
-bodies!(never_full, crate::mutants::lane_row_never_full::LaneRow, crate::mailbox::Tray);
-bodies!(forgetting_early, crate::mutants::lane_row_forgetting_early::LaneRow, crate::mailbox::Tray);
-bodies!(ending_early, crate::mutants::lane_row_ending_early::LaneRow, crate::mailbox::Tray);
-bodies!(of_two, crate::mailbox::LaneRow, crate::mutants::tray_of_two::Tray);
+steps!(as_it_is, crate::fabric);
+steps!(unclaimed, crate::mutants::started_unclaimed);
+steps!(not_awaited, crate::mutants::started_not_awaited);
+steps!(not_awaiting_help, crate::mutants::started_not_awaiting_help);
 
 #[test]
 fn cards_in_turn() {
@@ -173,12 +222,15 @@ fn parts_are_claimed() {
         name: "trays: memory is lent, either rank does the part",
         ranks: 2,
         bound: None,
-        floor: 510,
-        reaches: &[],
+        floor: 900,
+        reaches: &["the lender helps", "the taker takes"],
         catches: &[Entered, Finished],
         silent: &[],
-        body: real::lent_memory,
+        body: as_it_is::lent_memory,
     }
     .check();
-    must_fail("trays: two ranks do one part", None, "Causality violation", of_two::lent_memory);
+    let race = "Causality violation";
+    must_fail("trays: two ranks do one part", None, race, unclaimed::lent_memory);
+    must_fail("trays: a lender waits for nobody", None, race, not_awaited::lent_memory);
+    must_fail("trays: help is not awaited", None, race, not_awaiting_help::lent_memory);
 }

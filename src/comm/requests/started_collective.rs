@@ -1,44 +1,37 @@
 //! A started collective.
 
 use super::running::{Failure, Running};
+use crate::exec::Scratch;
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneEnd, LaneProgress, Owed, Place, Port, RankPlace, Signature, StartedCall,
+    Disagreement, LaneEnd, Owed, Place, Port, RankPlace, Signature, StartedCall, StartedPart,
+    StartedProgress,
 };
+use crate::mailbox::{FoundCard, NoticeCard};
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Not all have started.
-    Begun,
-    /// This rank has done its work.
-    Finished,
-    Done,
-}
-
 /// See the module documentation.
 pub(super) struct Collective<'env> {
-    progress: LaneProgress,
+    progress: StartedProgress,
     job: Job<'env>,
-    stage: Stage,
 }
 
 impl<'env> Collective<'env> {
     /// One that is still to be started.
     pub(super) fn new(job: Job<'env>) -> Self {
-        Collective { progress: LaneProgress::NONE, job, stage: Stage::Done }
+        Collective { progress: StartedProgress::new(0), job }
     }
 
     /// One that is [shown](Collective::show) next.
     #[inline(always)]
-    pub(super) fn of(job: Job<'env>, progress: LaneProgress) -> Self {
-        Collective { progress, job, stage: Stage::Begun }
+    pub(super) fn of(job: Job<'env>, progress: StartedProgress) -> Self {
+        Collective { progress, job }
     }
 
     /// The same, which has ended, once more.
-    pub(super) fn renew(&mut self, progress: LaneProgress) {
-        (self.progress, self.stage) = (progress, Stage::Begun);
+    pub(super) fn renew(&mut self, progress: StartedProgress) {
+        self.progress = progress;
     }
 
     #[inline(always)]
@@ -94,19 +87,15 @@ impl<'env> Collective<'env> {
     /// As [`advance`](Running::advance), if it is a [direct](Job::is_direct) call.
     #[inline(always)]
     pub(super) fn advance_direct(&mut self, place: &RankPlace) -> Option<Result<bool, Failure>> {
-        if self.stage != Stage::Begun || !self.job.is_direct() {
+        if !self.job.is_direct() {
             return None;
         }
-        // SAFETY: shown, and not finished.
-        Some(match unsafe { self.take(LaneEnd::of(place)) } {
-            Ok(true) => {
-                place.tell();
-                self.stage = Stage::Done;
-                Ok(true)
-            }
-            Ok(false) => Ok(false),
-            Err(found) => Err(Failure::Disagrees(found)),
-        })
+        // SAFETY: shown, and not over.
+        let advanced = unsafe { self.take(LaneEnd::of(place)) };
+        if let Ok(true) = advanced {
+            place.tell();
+        }
+        Some(advanced.map_err(Failure::Disagrees))
     }
 
     /// Completes it, which is [direct](Job::is_direct), if all have started it; whether they have.
@@ -117,20 +106,125 @@ impl<'env> Collective<'env> {
     /// copies stay until it has finished.)
     #[inline(always)]
     pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
-        let Collective { progress, job, .. } = self;
-        if !progress.have_all_begun(own)? {
-            return Ok(false);
-        }
-        // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
+        let Collective { progress, job } = self;
+        progress.advance(&mut DirectPart { own, job }, own.rank())
+    }
+}
+
+/// The part of a rank in a [direct](Job::is_direct) call.
+struct DirectPart<'a, 'env> {
+    own: LaneEnd<'a>,
+    job: &'a Job<'env>,
+}
+
+impl StartedPart for DirectPart<'_, '_> {
+    type Card = NoticeCard;
+    type Obstacle = Box<Disagreement>;
+
+    #[inline(always)]
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.own.other(index)
+    }
+
+    #[inline(always)]
+    fn lends_to(&self, _: usize) -> Option<usize> {
+        None
+    }
+
+    #[inline(always)]
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Box<Disagreement>> {
+        Ok(self.own.meets(number, rank)?.then_some(false))
+    }
+
+    fn has_shown(&self, _: u64, _: usize) -> bool {
+        true
+    }
+
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
+        self.own.card(number, rank)
+    }
+
+    #[inline(always)]
+    unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Box<Disagreement>> {
+        let DirectPart { own, job } = *self;
+        // SAFETY: all have shown theirs, and agree, so everybody keeps what it shows until this
+        // rank has ended the call.
         unsafe {
             // Asked once, and not for each rank: most calls are of a few bytes.
             match job.is_beside() {
-                true => job.take_few(|rank| progress.address(own, true, rank)),
-                false => job.take_few(|rank| progress.address(own, false, rank)),
+                true => job.take_few(|rank| own.address(number, true, rank)),
+                false => job.take_few(|rank| own.address(number, false, rank)),
             }
         }
-        progress.finish(own, false);
-        Ok(true)
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, number: u64, _: usize, _: bool) {
+        self.own.end(number);
+    }
+}
+
+/// The part of a rank in any call.
+struct SharedPart<'a, 'env> {
+    own: LaneEnd<'a>,
+    job: &'a Job<'env>,
+    place: &'a RankPlace,
+    scratch: &'a mut Scratch,
+    all: &'a mut Vec<*mut u8>,
+}
+
+impl StartedPart for SharedPart<'_, '_> {
+    type Card = NoticeCard;
+    type Obstacle = Failure;
+
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.own.other(index)
+    }
+
+    fn lends_to(&self, index: usize) -> Option<usize> {
+        if self.job.is_brief() { None } else { self.own.other(index) }
+    }
+
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Failure> {
+        let meets = self.own.meets(number, rank).map_err(Failure::Disagrees)?;
+        Ok(meets.then_some(!self.job.is_brief()))
+    }
+
+    fn has_shown(&self, _: u64, _: usize) -> bool {
+        // Whom it lends to it has met.
+        true
+    }
+
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
+        self.own.card(number, rank)
+    }
+
+    unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Failure> {
+        let SharedPart { own, job, place, scratch, all } = self;
+        if place.has_left() {
+            return Err(Failure::Over);
+        }
+        all.clear();
+        // SAFETY: all have shown theirs, and agree; this rank has neither ended the call nor left,
+        // so everybody keeps what it shows.
+        unsafe {
+            own.addresses(number, job.is_beside(), all);
+            if job.counts_shown().is_some() {
+                own.addresses(number, true, all);
+                if let Some(unequal) = job.unequal(all) {
+                    return Err(Failure::Disagrees(own.unequal(number, unequal)));
+                }
+            }
+        }
+        // SAFETY: as above; and this rank's peers touch nothing but their parts of it.
+        let work = || unsafe { job.work(all, scratch) };
+        catch_unwind(AssertUnwindSafe(|| place.in_user_code(work))).map_err(Failure::Panicked)
+    }
+
+    fn tell(&mut self, number: u64, _: usize, _: bool) {
+        self.own.end(number);
+        self.place.tell();
     }
 }
 
@@ -140,40 +234,15 @@ impl Running for Collective<'_> {
         if let Some(advanced) = self.advance_direct(place) {
             return advanced;
         }
+        let Collective { progress, job } = self;
         let own = LaneEnd::of(place);
-        let Collective { progress, job, stage } = self;
-        if *stage == Stage::Begun {
-            if !progress.have_all_begun(own).map_err(Failure::Disagrees)? {
-                return Ok(false);
-            }
-            if place.has_left() {
-                return Err(Failure::Over);
-            }
-            // SAFETY: they have, and agree; this rank has neither finished nor left, so everybody
-            // keeps what it shows.
-            unsafe {
-                progress.addresses(own, job.is_beside(), all);
-                if job.counts_shown().is_some() {
-                    progress.add_addresses(own, true, all);
-                    if let Some(unequal) = job.unequal(all) {
-                        return Err(Failure::Disagrees(progress.unequal(own, unequal)));
-                    }
-                }
-            }
-            // SAFETY: as above; and this rank's peers touch nothing but their parts of it.
-            let work = || unsafe { job.work(all, scratch) };
-            catch_unwind(AssertUnwindSafe(|| place.in_user_code(work)))
-                .map_err(Failure::Panicked)?;
-            progress.finish(own, !job.is_brief());
-            place.tell();
-            *stage = if job.is_brief() { Stage::Done } else { Stage::Finished };
-        }
-        if *stage == Stage::Finished && progress.have_all_finished(own) {
-            // SAFETY: they have.
+        let is_complete =
+            progress.advance(&mut SharedPart { own, job, place, scratch, all }, place.rank)?;
+        if is_complete {
+            // SAFETY: all have finished.
             unsafe { job.end() };
-            *stage = Stage::Done;
         }
-        Ok(*stage == Stage::Done)
+        Ok(is_complete)
     }
 
     fn owed(&self) -> Owed {
@@ -181,32 +250,33 @@ impl Running for Collective<'_> {
     }
 
     fn owes(&self) -> bool {
-        self.stage == Stage::Begun && !self.job.is_brief()
+        !self.progress.is_over() && !self.job.is_brief()
     }
 
     fn place(&self, at: &RankPlace) -> Place {
-        self.progress.place(at)
+        LaneEnd::place(at, &self.progress)
     }
 
     fn awaited(&self, at: &RankPlace) -> usize {
-        self.progress.awaited(LaneEnd::of(at))
+        LaneEnd::of(at).awaited(&self.progress)
     }
 
     fn left(&self, at: &RankPlace) -> Option<usize> {
-        self.progress.left(at)
+        let peer = self.awaited(at);
+        at.hold.has_left(peer, at.run).then_some(peer)
     }
 
     fn blame(&self, port: &mut Port) {
-        self.progress.blame(port);
+        port.blame(self.progress.number());
     }
 
     fn sig(&self, at: &RankPlace) -> &'static Signature {
-        self.progress.sig(at)
+        LaneEnd::of(at).sig(self.progress.number())
     }
 
     fn quiesce(&self, at: &RankPlace) {
         if !self.job.is_brief() {
-            self.progress.quiesce(at);
+            LaneEnd::quiesce(at, self.progress.number());
         }
     }
 }

@@ -30,7 +30,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneEnd, LaneProgress, Place};
+pub(crate) use lane::{Disagreement, LaneEnd, Place};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub use parts::GivenPart;

@@ -51,8 +51,10 @@ use super::error::{Error, Site};
 use super::log::Collective;
 use super::world::World;
 use board::CardRow;
+use open::OpenCall;
 use phalanx::engine::Tray;
 use sheet::Sheet;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
@@ -152,22 +154,10 @@ pub unsafe fn start(
         // Later than the card: another rank looks there now and then, for which writes wait.
         row.beside().note(number, digest, &call);
     }
-    let mut open = Open {
-        comm: comm.kept(),
-        number,
-        awaits,
-        lends,
-        root,
-        is_fold,
-        shown: awaits.ranks(size).start,
-        is_lent: None,
-        is_over: false,
-        over: 0,
-        looks: 0,
-        digest,
-        me,
-        hold: None,
-    };
+    let comm = comm.kept();
+    let looks = Cell::new(0);
+    let call = OpenCall { comm, awaits, lends, root, is_fold, looks, digest, me };
+    let mut open = Open::new(number, call);
     // SAFETY: the caller's promise.
     let ended = unsafe { open.advance(world) };
     if lends {

@@ -12,7 +12,9 @@ use crate::rt::held::Hold;
 use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use crate::rt::world::World;
-use phalanx::engine::FoundCard;
+use phalanx::engine::{FoundCard, StartedPart, StartedProgress};
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
@@ -25,49 +27,46 @@ const LOOKS_CROWDED: u32 = 16;
 /// A collective that this rank has started, and that is not complete.
 #[derive(Debug)]
 pub struct Open {
+    progress: StartedProgress,
+    call: OpenCall,
+    /// The datatype that its operator is told, if that is the program's.
+    pub hold: Option<Hold>,
+}
+
+/// What the collective is.
+#[derive(Debug)]
+pub(super) struct OpenCall {
     pub(super) comm: Rc<Comm>,
-    pub(super) number: u64,
     /// Whose cards it needs.
     pub(super) awaits: Awaits,
     pub(super) lends: bool,
     pub(super) root: Option<usize>,
     pub(super) is_fold: bool,
-    /// So many of the cards that it needs have been shown.
-    pub(super) shown: usize,
-    /// Whether others lend it memory; so its part is claimed.
-    pub(super) is_lent: Option<bool>,
-    pub(super) is_over: bool,
-    /// So many others have done their parts, of those that read this rank's memory.
-    pub(super) over: usize,
-    pub(super) looks: u32,
+    pub(super) looks: Cell<u32>,
     pub(super) digest: u64,
     /// The calling rank in the world.
     pub(super) me: usize,
-    /// The datatype that its operator is told, if that is the program's.
-    pub hold: Option<Hold>,
 }
 
 impl Open {
+    /// The collective of this number, which has been shown.
+    pub(super) fn new(number: u64, call: OpenCall) -> Open {
+        Open { progress: StartedProgress::new(number), call, hold: None }
+    }
+
     /// The collective's number, whose cards are awaited for it to go on at all.
     pub fn awaited(&self) -> (u64, Awaits) {
-        (self.number, if self.lends { Awaits::All } else { self.awaits })
+        let OpenCall { lends, awaits, .. } = self.call;
+        (self.progress.number(), if lends { Awaits::All } else { awaits })
     }
 
     /// The communicator's part that all share.
     pub fn shared(&self) -> &Shared {
-        &self.comm.shared
-    }
-
-    fn board(&self) -> &Board {
-        self.comm.shared.board()
+        &self.call.comm.shared
     }
 
     pub(super) fn wake(&self, world: &World) {
-        for rank in &self.comm.shared.members {
-            if *rank != self.me {
-                world.wake(self.me, *rank);
-            }
-        }
+        self.call.wake(world);
     }
 
     /// Does what can be done now; `Some` if it is complete: with its error, if there is one.
@@ -76,76 +75,37 @@ impl Open {
     /// As `start`, of all ranks' calls; the calling rank's.
     #[inline]
     pub unsafe fn advance(&mut self, world: &World) -> Option<Option<Error>> {
-        if !self.is_over {
-            let ranks = self.awaits.ranks(self.comm.size());
-            while self.shown < ranks.end {
-                if !self.board().has_shown(self.shown, self.number) {
-                    return None;
-                }
-                self.shown += 1;
-            }
-            // SAFETY: passed on.
-            if !unsafe { self.do_own(world) } {
-                return None;
-            }
-            self.is_over = true;
+        let Open { progress, call, .. } = self;
+        let rank = call.comm.rank;
+        match progress.advance(&mut OpenPart { call, world }, rank) {
+            Ok(is_complete) => is_complete.then(|| call.end(progress.number())),
+            Err(never) => match never {},
         }
-        // SAFETY: passed on.
-        if self.lends && !unsafe { self.are_others_over(world) } {
-            return None;
-        }
-        Some(self.end())
-    }
-
-    /// Does this rank's part, all cards for which have been shown, or sees that it has been done.
-    ///
-    /// # Safety
-    /// As `advance`.
-    #[inline]
-    unsafe fn do_own(&mut self, world: &World) -> bool {
-        let rank = self.comm.rank;
-        let is_lent = match self.is_lent {
-            Some(is_lent) => is_lent,
-            None => self.check(self.awaits),
-        };
-        self.is_lent = Some(is_lent);
-        let card = self.board().card(rank, self.number);
-        if is_lent {
-            if card.claim(self.number) {
-                // SAFETY: the caller's promise; it was claimed.
-                unsafe { self.work(rank, true) };
-                card.tell_over(self.number);
-                self.tell_lenders(world);
-                return true;
-            }
-            return card.is_over(self.number);
-        }
-        // SAFETY: the caller's promise; nobody else does it, for nobody lends.
-        unsafe { self.work(rank, false) };
-        true
     }
 
     /// Whether `advance` would do something: for who waits inside of the library.
-    pub fn can_advance(&self) -> bool {
-        let (board, number, rank) = (self.board(), self.number, self.comm.rank);
-        if !self.is_over {
-            let own = board.card(rank, number);
-            let may_do = || self.is_lent != Some(true) || own.is_over(number);
-            return board.have_shown(number, self.awaits) && may_do();
-        }
-        let is_over = |at: usize| {
-            board.has_shown(at, number) && {
-                let card = board.card(at, number);
-                card.is_over(number)
-                    || !card.is_claimed(number) && {
-                        // SAFETY: it was shown, and this rank is not done.
-                        board.have_shown(number, unsafe { card.read(|it| it.rest.awaits) })
-                    }
+    pub fn can_advance(&self, world: &World) -> bool {
+        self.progress.can_advance(&OpenPart { call: &self.call, world }, self.call.comm.rank)
+    }
+}
+
+/// A collective, as its rank goes on with it.
+struct OpenPart<'a> {
+    call: &'a OpenCall,
+    world: &'a World,
+}
+
+impl OpenCall {
+    fn board(&self) -> &Board {
+        self.comm.shared.board()
+    }
+
+    fn wake(&self, world: &World) {
+        for rank in &self.comm.shared.members {
+            if *rank != self.me {
+                world.wake(self.me, *rank);
             }
-        };
-        let mut others = self.others();
-        others.start += self.over;
-        !self.lends || others.find(|it| *it != rank).is_none_or(is_over)
+        }
     }
 
     /// Those that read, or write, this rank's memory if it lends it.
@@ -157,121 +117,128 @@ impl Open {
         }
     }
 
-    fn tell_lenders(&self, world: &World) {
-        // Pairs with the fence in the library's `Berth::sleep`, as in `Req::complete`. It orders
-        // `over` of the card, told before, with the look at the lender's word in `wake`: either the
-        // lender, which says that it will sleep and then looks once more, sees `over`, or `wake`
-        // sees that word. Without it both may miss the other, and the lender naps to the end.
-        fence(Ordering::SeqCst);
-        self.wake(world);
-    }
-
-    /// Compares the calls of those whose cards a rank needs, which have been shown, with its own;
-    /// gives whether one lends memory.
+    /// Compares what a rank has shown with the own call; whether it lends memory.
     #[inline]
-    fn check(&self, awaits: Awaits) -> bool {
-        let (board, number) = (self.board(), self.number);
-        let mut is_lent = false;
-        let mut begun = self.comm.begun.borrow_mut();
-        for peer in awaits.ranks(board.lanes.ranks()) {
-            let card = board.card(peer, number);
-            // SAFETY: it was shown, and this rank is not done.
-            let (digest, data, done) =
-                unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
-            if digest != self.digest {
-                self.differ(peer);
-            }
-            if let Some(known) = begun.known.get_mut(peer) {
-                *known = (*known).max(done);
-            }
-            is_lent |= data == Data::Lent;
+    fn check(&self, number: u64, peer: usize) -> bool {
+        let card = self.board().card(peer, number);
+        // SAFETY: it was shown, and this rank is not done.
+        let (digest, data, done) =
+            unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
+        if digest != self.digest {
+            self.differ(number, peer);
         }
-        is_lent
+        if let Some(known) = self.comm.begun.borrow_mut().known.get_mut(peer) {
+            *known = (*known).max(done);
+        }
+        data == Data::Lent
     }
 
     #[cold]
-    fn differ(&self, peer: usize) -> ! {
+    fn differ(&self, number: u64, peer: usize) -> ! {
         let board = self.board();
         let line = |rank: usize| {
-            let card = board.card(rank, self.number);
+            let card = board.card(rank, number);
             // SAFETY: as `check`.
             let text = unsafe { card.read(|it| it.rest.call.describe()) };
             format!("\n  rank {}: {text}", self.comm.world_rank(rank))
         };
         let rank = self.comm.rank;
         let (first, second) = (rank.min(peer), rank.max(peer));
-        let lines =
-            board.difference(first, second).filter(|_| self.number & CardRow::UNORDERED == 0);
+        let lines = board.difference(first, second).filter(|_| number & CardRow::UNORDERED == 0);
         let lines = lines.unwrap_or_else(|| line(first) + &line(second));
         differ(&lines)
     }
 
-    /// Whether all have done their parts that read, or write, this rank's memory. What they do not
-    /// do for a while, this rank does.
-    ///
-    /// # Safety
-    /// As `advance`.
-    unsafe fn are_others_over(&mut self, world: &World) -> bool {
-        let (rank, number, others) = (self.comm.rank, self.number, self.others());
-        let mut at = others.start + self.over;
-        while at < others.end {
-            if at != rank {
-                if !self.board().has_shown(at, number) {
-                    return false;
-                }
-                if !self.board().card(at, number).is_over(number) {
-                    // SAFETY: passed on.
-                    if !self.is_patient(world) || !unsafe { self.help(at, world) } {
-                        return false;
-                    }
-                }
-            }
-            self.over += 1;
-            at += 1;
+    /// Whose cards the part of a rank needs, which has shown its own.
+    fn awaits_of(&self, number: u64, rank: usize) -> Awaits {
+        if rank == self.comm.rank {
+            return self.awaits;
         }
-        true
-    }
-
-    /// Whether it has looked for as long as others may take to come to it by themselves.
-    fn is_patient(&mut self, world: &World) -> bool {
-        self.looks = self.looks.saturating_add(1);
-        self.looks > if world.is_crowded() { LOOKS_CROWDED } else { LOOKS }
-    }
-
-    /// Does what another rank, whose card has been shown, has yet to do, if it can be done.
-    ///
-    /// # Safety
-    /// As `advance`.
-    #[cold]
-    unsafe fn help(&self, other: usize, world: &World) -> bool {
-        let card = self.board().card(other, self.number);
         // SAFETY: it was shown, and this rank is not done.
-        let awaits = unsafe { card.read(|it| it.rest.awaits) };
-        if !self.board().have_shown(self.number, awaits) || !card.claim(self.number) {
-            return false;
-        }
-        self.check(awaits);
-        // SAFETY: the caller's promise; it was claimed.
-        unsafe { self.work(other, true) };
-        card.tell_over(self.number);
-        self.tell_lenders(world);
-        true
+        unsafe { self.board().card(rank, number).read(|it| it.rest.awaits) }
     }
 
-    /// This rank is done.
-    fn end(&mut self) -> Option<Error> {
-        let (rank, number, board) = (self.comm.rank, self.number, self.board());
+    /// This rank is done: the error, if there is one.
+    fn end(&self, number: u64) -> Option<Error> {
+        let (rank, board) = (self.comm.rank, self.board());
         let own = board.card(rank, number);
         // SAFETY: the rank's own; its part is over.
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
         let ranks = board.lanes.ranks();
-        let rows = |rank: usize| board.lanes.row(rank).expect("it has shown its card");
+        let row = |rank: usize| board.lanes.row(rank).expect("it has shown its card");
         match number & CardRow::UNORDERED != 0 {
-            true => (0..ranks).for_each(|it| rows(it).part(number, ranks)),
-            false => rows(rank).end(number),
+            true => (0..ranks).for_each(|it| row(it).part(number, ranks)),
+            false => row(rank).end(number),
         }
         failed
+    }
+}
+
+impl StartedPart for OpenPart<'_> {
+    type Card = Sheet;
+    /// What is wrong with a part is an error of its request; what differs ends the run.
+    type Obstacle = Infallible;
+
+    #[inline]
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.call.awaits.ranks(self.call.comm.size()).nth(index)
+    }
+
+    #[inline]
+    fn lends_to(&self, index: usize) -> Option<usize> {
+        let (rank, others) = (self.call.comm.rank, self.call.others());
+        let next = others.start + index;
+        let next = if others.contains(&rank) && next >= rank { next + 1 } else { next };
+        (self.call.lends && next < others.end).then_some(next)
+    }
+
+    #[inline]
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Infallible> {
+        Ok(self.has_shown(number, rank).then(|| self.call.check(number, rank)))
+    }
+
+    #[inline]
+    fn has_shown(&self, number: u64, rank: usize) -> bool {
+        self.call.board().has_shown(rank, number)
+    }
+
+    #[inline]
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, Sheet> {
+        self.call.board().card(rank, number)
+    }
+
+    #[inline]
+    unsafe fn work(&mut self, number: u64, rank: usize, is_lent: bool) -> Result<(), Infallible> {
+        if rank != self.call.comm.rank {
+            let awaits = self.call.awaits_of(number, rank);
+            awaits.ranks(self.call.comm.size()).for_each(|it| _ = self.call.check(number, it));
+        }
+        // SAFETY: the caller's promise, and that of the calls of all.
+        unsafe { self.call.work(number, rank, is_lent) };
+        Ok(())
+    }
+
+    fn tell(&mut self, _: u64, _: usize, is_lent: bool) {
+        if !is_lent {
+            return;
+        }
+        // Pairs with the fence in the library's `Berth::sleep`, as in `Req::complete`. It orders
+        // `over` of the card, told before, with the look at the lender's word in `wake`: either the
+        // lender, which says that it will sleep and then looks once more, sees `over`, or `wake`
+        // sees that word. Without it both may miss the other, and the lender naps to the end.
+        fence(Ordering::SeqCst);
+        self.call.wake(self.world);
+    }
+
+    fn helps(&mut self) -> bool {
+        let looks = self.call.looks.get().saturating_add(1);
+        self.call.looks.set(looks);
+        looks > if self.world.is_crowded() { LOOKS_CROWDED } else { LOOKS }
+    }
+
+    fn can_work(&self, number: u64, rank: usize) -> bool {
+        self.call.board().have_shown(number, self.call.awaits_of(number, rank))
     }
 }
 
@@ -281,14 +248,14 @@ struct FoldedValues<'a> {
     gives: Option<&'a Gives>,
 }
 
-impl Open {
+impl OpenCall {
     /// Does the part of a rank; `is_lent`: others lend it memory.
     ///
     /// # Safety
     /// As `advance`; all cards for it have been shown, and it is the caller's to do.
     #[inline]
-    unsafe fn work(&self, rank: usize, is_lent: bool) {
-        let (board, number) = (self.board(), self.number);
+    unsafe fn work(&self, number: u64, rank: usize, is_lent: bool) {
+        let board = self.board();
         let size = board.lanes.ranks();
         let card = board.card(rank, number);
         let run = |sheet: &Sheet| match &sheet.rest.part {
@@ -303,7 +270,7 @@ impl Open {
             Some(Part::Fold { op, gives, .. }) => {
                 let gives = gives.as_ref();
                 // SAFETY: as above.
-                unsafe { self.fold(rank, is_lent, FoldedValues { op: *op, gives }) };
+                unsafe { self.fold((number, rank), is_lent, FoldedValues { op: *op, gives }) };
             }
             None => {}
         };
@@ -314,7 +281,7 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline]
-    unsafe fn fold(&self, rank: usize, is_lent: bool, it: FoldedValues<'_>) {
+    unsafe fn fold(&self, (number, rank): (u64, usize), is_lent: bool, it: FoldedValues<'_>) {
         if !is_lent {
             let Some((target, ranks, start)) = it.gives else { return };
             if ranks.is_empty() {
@@ -323,7 +290,7 @@ impl Open {
             // Between groups a root has no values of its own.
             let element = target.ty.size;
             let at = |rank: usize| {
-                let card = self.board().card(rank, self.number);
+                let card = self.board().card(rank, number);
                 // SAFETY: it was shown, and this rank is not done.
                 unsafe { card.read(|it| it.front.address()) + start * element }
             };
@@ -334,7 +301,7 @@ impl Open {
             return;
         }
         // SAFETY: passed on.
-        unsafe { self.fold_any(rank, it) };
+        unsafe { self.fold_any((number, rank), it) };
     }
 
     /// The same for values that are lent, or lie with gaps.
@@ -342,8 +309,8 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline(never)]
-    unsafe fn fold_any(&self, rank: usize, it: FoldedValues<'_>) {
-        let (board, number, size) = (self.board(), self.number, self.comm.size());
+    unsafe fn fold_any(&self, (number, rank): (u64, usize), it: FoldedValues<'_>) {
+        let (board, size) = (self.board(), self.comm.size());
         let cards: Vec<_> = (0..size).map(|it| board.card(it, number)).collect();
         let values = |card: &FoundCard<'_, Sheet>| {
             // SAFETY: all have been shown, and this rank is not done until this returns; so what is
