@@ -35,7 +35,6 @@
 //! | `awaits.rs` | whose cards a rank needs there |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
-//! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
 //! | `edges.rs` | the edges of a grid or graph; what goes along them |
 //! | `branch.rs` | communicators that only their members make |
 //! | `window.rs`, `window_part.rs` | one-sided access: epochs; a rank's part, its memory |
@@ -54,7 +53,6 @@ pub mod codes;
 pub mod coll;
 pub mod comm;
 pub mod complex;
-pub mod desk;
 pub mod distributed;
 pub mod early;
 pub mod edges;

@@ -1,6 +1,6 @@
 //! What all ranks of a communicator show, and what a rank knows of it.
 
-use super::past_calls::PastCalls;
+use super::past_calls::{Neighbours, PastCalls};
 use super::sheet::Sheet;
 use crate::rt::awaits::Awaits;
 use crate::rt::error::end;
@@ -40,6 +40,27 @@ impl Board {
         card.expect("it was shown, and the asker is not done")
     }
 
+    /// The rank of this number among those that are awaited.
+    #[inline]
+    pub(super) fn awaited(&self, awaits: Awaits, index: usize) -> Option<usize> {
+        let neighbours = |rank: u32| self.lanes.row(rank as usize)?.beside().neighbours();
+        match awaits {
+            Awaits::Nobody => None,
+            Awaits::Range(first, count) => {
+                (index < count as usize).then_some(first as usize + index)
+            }
+            Awaits::Givers(rank) => neighbours(rank)?.0.get(index).copied(),
+            Awaits::Takers(rank) => neighbours(rank)?.1.get(index).copied(),
+            Awaits::All => (index < self.lanes.ranks()).then_some(index),
+        }
+    }
+
+    /// The neighbours of a rank, the calling one, are known from now on: those from which it takes,
+    /// and those to which it gives.
+    pub fn know(&self, rank: usize, neighbours: impl FnOnce() -> Neighbours) {
+        self.lanes.make(rank).beside().know(neighbours);
+    }
+
     /// Up to which collective a rank is done with all.
     #[inline]
     pub(super) fn done(&self, rank: usize) -> u64 {
@@ -58,7 +79,7 @@ impl Board {
 
     /// Whether these ranks have shown their cards: for a rank that is not done with the collective.
     pub fn have_shown(&self, number: u64, awaits: Awaits) -> bool {
-        awaits.ranks(self.lanes.ranks()).all(|it| self.has_shown(it, number))
+        (0..).map_while(|index| self.awaited(awaits, index)).all(|it| self.has_shown(it, number))
     }
 
     /// Asks the ranks what they are done with; compares their last call with this rank's.

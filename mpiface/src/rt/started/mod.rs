@@ -73,7 +73,8 @@ pub enum Begin {
     Open(Open),
 }
 
-/// Starts a collective on `comm` for the calling rank.
+/// Starts a collective on `comm` for the calling rank: whose cards it needs, and who uses its
+/// memory if it lends it.
 ///
 /// # Safety
 /// The places are memory of the program as their types say, which stays valid and is left alone
@@ -84,7 +85,7 @@ pub unsafe fn start(
     site: Site,
     terms: Terms,
     part: Part,
-    awaits: Awaits,
+    (awaits, users): (Awaits, Awaits),
 ) -> Begin {
     let (rank, size) = (comm.rank, comm.size());
     let me = comm.world_rank(rank);
@@ -156,7 +157,8 @@ pub unsafe fn start(
     }
     let comm = comm.kept();
     let looks = Cell::new(0);
-    let call = OpenCall { comm, awaits, lends, root, is_fold, looks, digest, me };
+    let users = if lends { users } else { Awaits::Nobody };
+    let call = OpenCall { comm, awaits, users, looks, digest, me };
     let mut open = Open::new(number, call);
     // SAFETY: the caller's promise.
     let ended = unsafe { open.advance(world) };

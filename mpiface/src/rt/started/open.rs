@@ -15,7 +15,6 @@ use crate::rt::world::World;
 use phalanx::engine::{FoundCard, StartedPart, StartedProgress};
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -39,9 +38,8 @@ pub(super) struct OpenCall {
     pub(super) comm: Rc<Comm>,
     /// Whose cards it needs.
     pub(super) awaits: Awaits,
-    pub(super) lends: bool,
-    pub(super) root: Option<usize>,
-    pub(super) is_fold: bool,
+    /// Those that read, or write, this rank's memory, if it lends it.
+    pub(super) users: Awaits,
     pub(super) looks: Cell<u32>,
     pub(super) digest: u64,
     /// The calling rank in the world.
@@ -56,7 +54,8 @@ impl Open {
 
     /// The collective's number, whose cards are awaited for it to go on at all.
     pub fn awaited(&self) -> (u64, Awaits) {
-        let OpenCall { lends, awaits, .. } = self.call;
+        let OpenCall { users, awaits, .. } = self.call;
+        let lends = users != Awaits::Nobody;
         (self.progress.number(), if lends { Awaits::All } else { awaits })
     }
 
@@ -105,15 +104,6 @@ impl OpenCall {
             if *rank != self.me {
                 world.wake(self.me, *rank);
             }
-        }
-    }
-
-    /// Those that read, or write, this rank's memory if it lends it.
-    fn others(&self) -> Range<usize> {
-        let (rank, size) = (self.comm.rank, self.comm.size());
-        match self.root {
-            Some(root) if root != rank && !self.comm.is_inter() && !self.is_fold => root..root + 1,
-            _ => 0..size,
         }
     }
 
@@ -182,15 +172,12 @@ impl StartedPart for OpenPart<'_> {
 
     #[inline]
     fn needs(&self, index: usize) -> Option<usize> {
-        self.call.awaits.ranks(self.call.comm.size()).nth(index)
+        self.call.board().awaited(self.call.awaits, index)
     }
 
     #[inline]
     fn lends_to(&self, index: usize) -> Option<usize> {
-        let (rank, others) = (self.call.comm.rank, self.call.others());
-        let next = others.start + index;
-        let next = if others.contains(&rank) && next >= rank { next + 1 } else { next };
-        (self.call.lends && next < others.end).then_some(next)
+        self.call.board().awaited(self.call.users, index)
     }
 
     #[inline]
@@ -211,8 +198,9 @@ impl StartedPart for OpenPart<'_> {
     #[inline]
     unsafe fn work(&mut self, number: u64, rank: usize, is_lent: bool) -> Result<(), Infallible> {
         if rank != self.call.comm.rank {
-            let awaits = self.call.awaits_of(number, rank);
-            awaits.ranks(self.call.comm.size()).for_each(|it| _ = self.call.check(number, it));
+            let (board, awaits) = (self.call.board(), self.call.awaits_of(number, rank));
+            let all = (0..).map_while(|index| board.awaited(awaits, index));
+            all.for_each(|it| _ = self.call.check(number, it));
         }
         // SAFETY: the caller's promise, and that of the calls of all.
         unsafe { self.call.work(number, rank, is_lent) };
@@ -259,10 +247,10 @@ impl OpenCall {
         let size = board.lanes.ranks();
         let card = board.card(rank, number);
         let run = |sheet: &Sheet| match &sheet.rest.part {
-            Some(Part::Exchange { takes, .. }) => takes.each(size, |peer, to| {
-                let from = board.card(peer, number);
+            Some(part @ Part::Exchange { takes, .. }) => takes.each(size, |edge, to| {
+                let (from, to) = (board.card(edge.0, number), (to, part.may_be_less()));
                 // SAFETY: the caller's promise, and that of the peer's call.
-                let failed = unsafe { from.read(|it| it.give(peer, (rank, size), to)) };
+                let failed = unsafe { from.read(|it| it.give(edge, (rank, size), to)) };
                 if let Some(error) = failed {
                     let _ = sheet.rest.failed.set(error);
                 }
