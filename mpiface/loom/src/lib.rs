@@ -159,7 +159,7 @@ fn a_meeting_with_a_relaxed_load_is_detected() {
 macro_rules! a_history {
     ($room:ident) => {
         loom::model(|| {
-            type Calls = ($room::History<2>, word::Word);
+            type Calls = ($room::History<2, 2>, word::Word);
             fn given(calls: &Calls, number: u64) -> bool {
                 let words = calls.0.past(&calls.1, number);
                 assert!(words.is_none_or(|it| it == [10 * number, 10 * number + 1]), "mixed");

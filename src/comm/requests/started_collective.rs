@@ -4,8 +4,7 @@ use super::running::{Failure, Running};
 use crate::exec::Scratch;
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneEnd, Owed, Place, Port, RankPlace, Signature, StartedCall, StartedPart,
-    StartedProgress,
+    LaneEnd, Owed, Place, Port, RankPlace, Signature, StartedCall, StartedPart, StartedProgress,
 };
 use crate::mailbox::{FoundCard, NoticeCard};
 use crate::sync::catch_unwind;
@@ -95,7 +94,7 @@ impl<'env> Collective<'env> {
         if let Ok(true) = advanced {
             place.tell();
         }
-        Some(advanced.map_err(Failure::Disagrees))
+        Some(advanced)
     }
 
     /// Completes it, which is [direct](Job::is_direct), if all have started it; whether they have.
@@ -105,103 +104,28 @@ impl<'env> Collective<'env> {
     /// It was [shown](Collective::show), and is not over. (The rank may have left the communicator:
     /// copies stay until it has finished.)
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
+    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
         let Collective { progress, job } = self;
-        progress.advance(&mut DirectPart { own, job }, own.rank())
+        progress.advance(&mut LanePart { own, job, desk: None }, own.rank())
     }
 }
 
-/// The part of a rank in a [direct](Job::is_direct) call.
-struct DirectPart<'a, 'env> {
+/// The part of a rank. `desk`: what it works with, and where; none of a [direct](Job::is_direct)
+/// call, which needs neither.
+struct LanePart<'a, 'env> {
     own: LaneEnd<'a>,
     job: &'a Job<'env>,
+    desk: Option<(&'a RankPlace, &'a mut Scratch, &'a mut Vec<*mut u8>)>,
 }
 
-impl StartedPart for DirectPart<'_, '_> {
-    type Card = NoticeCard;
-    type Obstacle = Box<Disagreement>;
-
-    #[inline(always)]
-    fn needs(&self, index: usize) -> Option<usize> {
-        self.own.other(index)
-    }
-
-    #[inline(always)]
-    fn lends_to(&self, _: usize) -> Option<usize> {
-        None
-    }
-
-    #[inline(always)]
-    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Box<Disagreement>> {
-        Ok(self.own.meets(number, rank)?.then_some(false))
-    }
-
-    fn has_shown(&self, _: u64, _: usize) -> bool {
-        true
-    }
-
-    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
-        self.own.card(number, rank)
-    }
-
-    #[inline(always)]
-    unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Box<Disagreement>> {
-        let DirectPart { own, job } = *self;
-        // SAFETY: all have shown theirs, and agree, so everybody keeps what it shows until this
-        // rank has ended the call.
-        unsafe {
-            // Asked once, and not for each rank: most calls are of a few bytes.
-            match job.is_beside() {
-                true => job.take_few(|rank| own.address(number, true, rank)),
-                false => job.take_few(|rank| own.address(number, false, rank)),
-            }
-        }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn tell(&mut self, number: u64, _: usize, _: bool) {
-        self.own.end(number);
-    }
-}
-
-/// The part of a rank in any call.
-struct SharedPart<'a, 'env> {
-    own: LaneEnd<'a>,
-    job: &'a Job<'env>,
-    place: &'a RankPlace,
-    scratch: &'a mut Scratch,
-    all: &'a mut Vec<*mut u8>,
-}
-
-impl StartedPart for SharedPart<'_, '_> {
-    type Card = NoticeCard;
-    type Obstacle = Failure;
-
-    fn needs(&self, index: usize) -> Option<usize> {
-        self.own.other(index)
-    }
-
-    fn lends_to(&self, index: usize) -> Option<usize> {
-        if self.job.is_brief() { None } else { self.own.other(index) }
-    }
-
-    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Failure> {
-        let meets = self.own.meets(number, rank).map_err(Failure::Disagrees)?;
-        Ok(meets.then_some(!self.job.is_brief()))
-    }
-
-    fn has_shown(&self, _: u64, _: usize) -> bool {
-        // Whom it lends to it has met.
-        true
-    }
-
-    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
-        self.own.card(number, rank)
-    }
-
-    unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Failure> {
-        let SharedPart { own, job, place, scratch, all } = self;
+impl LanePart<'_, '_> {
+    /// Of a call that is not direct.
+    ///
+    /// # Safety
+    /// As [`StartedPart::work`].
+    #[inline(never)]
+    unsafe fn work_at_desk(&mut self, number: u64) -> Result<(), Failure> {
+        let LanePart { own, job, desk: Some((place, scratch, all)) } = self else { return Ok(()) };
         if place.has_left() {
             return Err(Failure::Over);
         }
@@ -221,10 +145,63 @@ impl StartedPart for SharedPart<'_, '_> {
         let work = || unsafe { job.work(all, scratch) };
         catch_unwind(AssertUnwindSafe(|| place.in_user_code(work))).map_err(Failure::Panicked)
     }
+}
 
+impl StartedPart for LanePart<'_, '_> {
+    type Card = NoticeCard;
+    type Obstacle = Failure;
+
+    #[inline(always)]
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.own.other(index)
+    }
+
+    #[inline(always)]
+    fn lends_to(&self, index: usize) -> Option<usize> {
+        if self.desk.is_none() || self.job.is_brief() { None } else { self.own.other(index) }
+    }
+
+    #[inline(always)]
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Failure> {
+        let meets = self.own.meets(number, rank).map_err(Failure::Disagrees)?;
+        Ok(meets.then_some(self.desk.is_some() && !self.job.is_brief()))
+    }
+
+    fn has_shown(&self, _: u64, _: usize) -> bool {
+        // Whom it lends to it has met.
+        true
+    }
+
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
+        self.own.card(number, rank)
+    }
+
+    #[inline(always)]
+    unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Failure> {
+        let LanePart { own, job, desk } = &self;
+        if desk.is_some() {
+            // SAFETY: passed on.
+            return unsafe { self.work_at_desk(number) };
+        }
+        // SAFETY: all have shown theirs, and agree, so everybody keeps what it shows until this
+        // rank has ended the call.
+        unsafe {
+            // Asked once, and not for each rank: most calls are of a few bytes.
+            match job.is_beside() {
+                true => job.take_few(|rank| own.address(number, true, rank)),
+                false => job.take_few(|rank| own.address(number, false, rank)),
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
     fn tell(&mut self, number: u64, _: usize, _: bool) {
         self.own.end(number);
-        self.place.tell();
+        // Who starts a direct call tells of its start and of its end at once.
+        if let Some((place, ..)) = &self.desk {
+            place.tell();
+        }
     }
 }
 
@@ -236,8 +213,8 @@ impl Running for Collective<'_> {
         }
         let Collective { progress, job } = self;
         let own = LaneEnd::of(place);
-        let is_complete =
-            progress.advance(&mut SharedPart { own, job, place, scratch, all }, place.rank)?;
+        let is_complete = progress
+            .advance(&mut LanePart { own, job, desk: Some((place, scratch, all)) }, place.rank)?;
         if is_complete {
             // SAFETY: all have finished.
             unsafe { job.end() };

@@ -1,10 +1,9 @@
 //! What all ranks of a communicator show, and what a rank knows of it.
 
-use super::past_calls::{Neighbours, PastCalls};
+use super::past_calls::{KEPT, Neighbours, PastCalls};
 use super::sheet::Sheet;
 use crate::rt::awaits::Awaits;
 use crate::rt::error::end;
-use crate::rt::history::KEPT;
 use crate::rt::log::Collective;
 use phalanx::engine::{FoundCard, LaneRow, Lanes};
 
@@ -134,7 +133,7 @@ impl Board {
     pub(super) fn difference(&self, rank: usize, peer: usize) -> Option<String> {
         let (rank, peer) = (rank.min(peer), rank.max(peer));
         let last = self.last(rank).min(self.last(peer));
-        let first = last.saturating_sub(KEPT - 1).max(1);
+        let first = last.saturating_sub(KEPT as u64 - 1).max(1);
         (first..=last).find_map(|number| {
             let (one, first) = self.past(rank, number)?;
             let (two, second) = self.past(peer, number)?;

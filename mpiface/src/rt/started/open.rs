@@ -76,27 +76,31 @@ impl Open {
     pub unsafe fn advance(&mut self, world: &World) -> Option<Option<Error>> {
         let Open { progress, call, .. } = self;
         let rank = call.comm.rank;
-        match progress.advance(&mut OpenPart { call, world }, rank) {
-            Ok(is_complete) => is_complete.then(|| call.end(progress.number())),
+        let mut part = call.part(world);
+        match progress.advance(&mut part, rank) {
+            Ok(is_complete) => is_complete.then(|| part.end(progress.number())),
             Err(never) => match never {},
         }
     }
 
     /// Whether `advance` would do something: for who waits inside of the library.
     pub fn can_advance(&self, world: &World) -> bool {
-        self.progress.can_advance(&OpenPart { call: &self.call, world }, self.call.comm.rank)
+        self.progress.can_advance(&self.call.part(world), self.call.comm.rank)
     }
 }
 
 /// A collective, as its rank goes on with it.
 struct OpenPart<'a> {
     call: &'a OpenCall,
+    board: &'a Board,
     world: &'a World,
 }
 
 impl OpenCall {
-    fn board(&self) -> &Board {
-        self.comm.shared.board()
+    /// As its rank goes on with it.
+    #[inline]
+    fn part<'a>(&'a self, world: &'a World) -> OpenPart<'a> {
+        OpenPart { call: self, board: self.comm.shared.board(), world }
     }
 
     fn wake(&self, world: &World) {
@@ -106,18 +110,20 @@ impl OpenCall {
             }
         }
     }
+}
 
+impl OpenPart<'_> {
     /// Compares what a rank has shown with the own call; whether it lends memory.
     #[inline]
     fn check(&self, number: u64, peer: usize) -> bool {
-        let card = self.board().card(peer, number);
+        let card = self.board.card(peer, number);
         // SAFETY: it was shown, and this rank is not done.
         let (digest, data, done) =
             unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
-        if digest != self.digest {
+        if digest != self.call.digest {
             self.differ(number, peer);
         }
-        if let Some(known) = self.comm.begun.borrow_mut().known.get_mut(peer) {
+        if let Some(known) = self.call.comm.begun.borrow_mut().known.get_mut(peer) {
             *known = (*known).max(done);
         }
         data == Data::Lent
@@ -125,14 +131,14 @@ impl OpenCall {
 
     #[cold]
     fn differ(&self, number: u64, peer: usize) -> ! {
-        let board = self.board();
+        let board = self.board;
         let line = |rank: usize| {
             let card = board.card(rank, number);
             // SAFETY: as `check`.
             let text = unsafe { card.read(|it| it.rest.call.describe()) };
-            format!("\n  rank {}: {text}", self.comm.world_rank(rank))
+            format!("\n  rank {}: {text}", self.call.comm.world_rank(rank))
         };
-        let rank = self.comm.rank;
+        let rank = self.call.comm.rank;
         let (first, second) = (rank.min(peer), rank.max(peer));
         let lines = board.difference(first, second).filter(|_| number & CardRow::UNORDERED == 0);
         let lines = lines.unwrap_or_else(|| line(first) + &line(second));
@@ -141,16 +147,16 @@ impl OpenCall {
 
     /// Whose cards the part of a rank needs, which has shown its own.
     fn awaits_of(&self, number: u64, rank: usize) -> Awaits {
-        if rank == self.comm.rank {
-            return self.awaits;
+        if rank == self.call.comm.rank {
+            return self.call.awaits;
         }
         // SAFETY: it was shown, and this rank is not done.
-        unsafe { self.board().card(rank, number).read(|it| it.rest.awaits) }
+        unsafe { self.board.card(rank, number).read(|it| it.rest.awaits) }
     }
 
     /// This rank is done: the error, if there is one.
     fn end(&self, number: u64) -> Option<Error> {
-        let (rank, board) = (self.comm.rank, self.board());
+        let (rank, board) = (self.call.comm.rank, self.board);
         let own = board.card(rank, number);
         // SAFETY: the rank's own; its part is over.
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
@@ -172,38 +178,38 @@ impl StartedPart for OpenPart<'_> {
 
     #[inline]
     fn needs(&self, index: usize) -> Option<usize> {
-        self.call.board().awaited(self.call.awaits, index)
+        self.board.awaited(self.call.awaits, index)
     }
 
     #[inline]
     fn lends_to(&self, index: usize) -> Option<usize> {
-        self.call.board().awaited(self.call.users, index)
+        self.board.awaited(self.call.users, index)
     }
 
     #[inline]
     fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Infallible> {
-        Ok(self.has_shown(number, rank).then(|| self.call.check(number, rank)))
+        Ok(self.has_shown(number, rank).then(|| self.check(number, rank)))
     }
 
     #[inline]
     fn has_shown(&self, number: u64, rank: usize) -> bool {
-        self.call.board().has_shown(rank, number)
+        self.board.has_shown(rank, number)
     }
 
     #[inline]
     fn card(&self, number: u64, rank: usize) -> FoundCard<'_, Sheet> {
-        self.call.board().card(rank, number)
+        self.board.card(rank, number)
     }
 
     #[inline]
     unsafe fn work(&mut self, number: u64, rank: usize, is_lent: bool) -> Result<(), Infallible> {
         if rank != self.call.comm.rank {
-            let (board, awaits) = (self.call.board(), self.call.awaits_of(number, rank));
+            let (board, awaits) = (self.board, self.awaits_of(number, rank));
             let all = (0..).map_while(|index| board.awaited(awaits, index));
-            all.for_each(|it| _ = self.call.check(number, it));
+            all.for_each(|it| _ = self.check(number, it));
         }
         // SAFETY: the caller's promise, and that of the calls of all.
-        unsafe { self.call.work(number, rank, is_lent) };
+        unsafe { self.do_part(number, rank, is_lent) };
         Ok(())
     }
 
@@ -226,7 +232,7 @@ impl StartedPart for OpenPart<'_> {
     }
 
     fn can_work(&self, number: u64, rank: usize) -> bool {
-        self.call.board().have_shown(number, self.call.awaits_of(number, rank))
+        self.board.have_shown(number, self.awaits_of(number, rank))
     }
 }
 
@@ -236,14 +242,14 @@ struct FoldedValues<'a> {
     gives: Option<&'a Gives>,
 }
 
-impl OpenCall {
+impl OpenPart<'_> {
     /// Does the part of a rank; `is_lent`: others lend it memory.
     ///
     /// # Safety
     /// As `advance`; all cards for it have been shown, and it is the caller's to do.
     #[inline]
-    unsafe fn work(&self, number: u64, rank: usize, is_lent: bool) {
-        let board = self.board();
+    unsafe fn do_part(&self, number: u64, rank: usize, is_lent: bool) {
+        let board = self.board;
         let size = board.lanes.ranks();
         let card = board.card(rank, number);
         let run = |sheet: &Sheet| match &sheet.rest.part {
@@ -278,7 +284,7 @@ impl OpenCall {
             // Between groups a root has no values of its own.
             let element = target.ty.size;
             let at = |rank: usize| {
-                let card = self.board().card(rank, number);
+                let card = self.board.card(rank, number);
                 // SAFETY: it was shown, and this rank is not done.
                 unsafe { card.read(|it| it.front.address()) + start * element }
             };
@@ -298,7 +304,7 @@ impl OpenCall {
     /// As `work`.
     #[inline(never)]
     unsafe fn fold_any(&self, (number, rank): (u64, usize), it: FoldedValues<'_>) {
-        let (board, size) = (self.board(), self.comm.size());
+        let (board, size) = (self.board, self.call.comm.size());
         let cards: Vec<_> = (0..size).map(|it| board.card(it, number)).collect();
         let values = |card: &FoundCard<'_, Sheet>| {
             // SAFETY: all have been shown, and this rank is not done until this returns; so what is
@@ -317,7 +323,7 @@ impl OpenCall {
         }
         let owns: Vec<Place> = all.iter().map(|it| it.0.clone()).collect();
         // A user's operator is the working rank's own, if that has a part in it.
-        let mine = &all[self.comm.rank];
+        let mine = &all[self.call.comm.rank];
         let op = if mine.0.count > 0 || mine.2.is_some() { mine.1 } else { it.op };
         let gives: Vec<_> = all.iter().filter_map(|it| it.2.clone()).collect();
         let is_even = |it: &Gives| it.1 == (0..size) && it.2 == 0 && it.0.count == owns[0].count;

@@ -1,17 +1,13 @@
 //! What a rank shows on a communicator beside its cards: its latest calls, for texts, and for those
 //! who read no cards; and its neighbours.
 
-use crate::rt::error::Site;
 use crate::rt::history::History;
-use crate::rt::log::Collective;
-use crate::rt::ops::Mark;
+use crate::rt::log::{Collective, WORDS};
 use crate::rt::word::Word;
 use std::sync::OnceLock;
 
-/// Words of a call in the history: its digest, site, root, bytes, operator.
-const WORDS: usize = 5;
-/// For a root, or bytes, that a call does not have.
-const NONE: u64 = u64::MAX;
+/// So many calls are kept.
+pub(super) const KEPT: usize = 32;
 
 /// The ranks from which one takes in its grid or graph, and those to which it gives.
 pub(super) type Neighbours = (Box<[usize]>, Box<[usize]>);
@@ -22,7 +18,8 @@ pub(super) type Neighbours = (Box<[usize]>, Box<[usize]>);
 pub(super) struct PastCalls {
     /// The last that it started.
     last: Word,
-    history: History<WORDS>,
+    /// Of each its digest, and what it was.
+    history: History<{ 1 + WORDS }, KEPT>,
     neighbours: OnceLock<Neighbours>,
 }
 
@@ -45,18 +42,14 @@ impl PastCalls {
     /// Notes a call that the rank makes.
     #[inline]
     pub(super) fn note(&self, number: u64, digest: u64, call: &Collective) {
-        let root = call.root.map_or(NONE, |it| it as u64);
-        let bytes = call.bytes.map_or(NONE, |it| it as u64);
-        let words = [digest, call.site.number(), root, bytes, call.op.number() as u64];
+        let mut words = [digest; 1 + WORDS];
+        words[1..].copy_from_slice(&call.words());
         self.history.note(&self.last, number, words);
     }
 
     /// A call of the rank, if it is still known, and its digest.
     pub(super) fn past(&self, number: u64) -> Option<(u64, Collective)> {
-        let [digest, site, root, bytes, op] = self.history.past(&self.last, number)?;
-        let given = |it: u64| (it != NONE).then_some(it as usize);
-        let (root, bytes) = (given(root), given(bytes));
-        let (site, op) = (Site::of(site), Mark::of(op as usize));
-        Some((digest, Collective { context: 0, number, site, root, bytes, op }))
+        let [digest, words @ ..] = self.history.past(&self.last, number)?;
+        Some((digest, Collective::of_words(words)))
     }
 }
