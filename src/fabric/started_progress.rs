@@ -19,7 +19,7 @@ pub trait StartedPart {
     /// The rank whose card the own part needs as number `index`, if it needs so many.
     fn needs(&self, index: usize) -> Option<usize>;
 
-    /// The rank that uses memory of this one as number `index`, if so many do.
+    /// The rank that may use memory of this one as number `index`, if so many do.
     fn lends_to(&self, index: usize) -> Option<usize>;
 
     /// Looks for the card of a rank; if it has been shown, compares it with what this rank has
@@ -31,6 +31,12 @@ pub trait StartedPart {
 
     /// Whether a rank that this one lends to has shown its card.
     fn has_shown(&self, number: u64, rank: usize) -> bool;
+
+    /// Whether that rank needs this one's card, so that it may use its memory. Only such a rank's
+    /// part is done by this one: it knows of the memory, and claims its part, too.
+    fn uses(&self, _number: u64, _rank: usize) -> bool {
+        true
+    }
 
     /// The card of a rank, which has been shown.
     fn card(&self, number: u64, rank: usize) -> FoundCard<'_, Self::Card>;
@@ -177,7 +183,9 @@ impl StartedProgress {
             self.is_over = true;
         }
         while let Some(rank) = part.lends_to(self.over) {
-            let is_over = part.has_shown(number, rank) && part.card(number, rank).is_over(number);
+            let is_over = rank == own
+                || part.has_shown(number, rank)
+                    && (part.card(number, rank).is_over(number) || !part.uses(number, rank));
             if !is_over && !help(part, number, rank)? {
                 return Ok(false);
             }
@@ -196,7 +204,10 @@ impl StartedProgress {
         if !self.is_over {
             return part.can_work(number, own) && is_free(own);
         }
-        let may_go_on = |rank: usize| part.has_shown(number, rank) && is_free(rank);
+        let may_go_on = |rank: usize| {
+            let is_over = || rank == own || !part.uses(number, rank);
+            part.has_shown(number, rank) && (is_over() || is_free(rank))
+        };
         part.lends_to(self.over).is_none_or(may_go_on)
     }
 }

@@ -47,14 +47,15 @@ pub struct Lanes<C, E, const N: usize> {
     of: PhantomData<Box<LaneRow<C, E, N>>>,
 }
 
-impl<C: Default, E: Default, const N: usize> Lanes<C, E, N> {
+impl<C: Default, E: Default + Send, const N: usize> Lanes<C, E, N> {
     /// For so many ranks.
     pub fn new(ranks: usize) -> Self {
         let rows = (0..ranks).map(|_| AtomicPtr::new(null_mut())).collect();
         Lanes { rows, of: PhantomData }
     }
 
-    /// The row of `rank`, made if it has none yet. Only that rank calls this.
+    /// The row of `rank`, made if it has none yet. Only that rank calls this. (What it shows beside
+    /// may be dropped by another thread.)
     pub fn make(&self, rank: usize) -> &LaneRow<C, E, N> {
         if self.row(rank).is_none() {
             let row = Box::into_raw(Box::default());

@@ -227,12 +227,15 @@ static void many(int rank, int ranks) {
   MPI_Comm_free(&graph);
 }
 
-/* A graph whose ranks do not agree: rank 0 takes from rank 1, which gives it nothing. */
+/* A graph whose ranks do not agree: rank 0 takes from rank 1, which gives it nothing. The last rank
+   gives long data to rank 0, which does not take it. */
 static void one_sided(int rank, int ranks) {
+  enum { LONG = 5000 };
+  static int data[LONG], room[2 * LONG];
   MPI_Comm graph;
   MPI_Request request;
   MPI_Status status;
-  int one = 1, got = -1, length;
+  int one = 1, zero = 0, got = -1, length;
   char text[MPI_MAX_ERROR_STRING];
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 0, &one, MPI_UNWEIGHTED, 0, &one,
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
@@ -243,6 +246,27 @@ static void one_sided(int rank, int ranks) {
   if (rank == 0) {
     MPI_Error_string(code, text, &length);
     CHECK(strstr(text, "has no edge to this one in MPI_Ineighbor_allgather") && got == -1);
+  }
+  MPI_Comm_free(&graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 0, &one, MPI_UNWEIGHTED,
+                                 rank == 1 || rank == ranks - 1, &zero, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &graph);
+  for (int call = 0; call < 20; call++) {
+    for (int i = 0; i < LONG; i++)
+      data[i] = 10 * rank + call, room[i] = -1;
+    /* Rank 1's part is short, if it is not the last rank. */
+    int short_or_long = rank == ranks - 1 ? LONG : 1, taken = ranks == 2 ? LONG : 1;
+    MPI_Ineighbor_allgatherv(data, short_or_long, MPI_INT, room, &taken, &zero, MPI_INT, graph,
+                             &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 0) {
+      CHECK(room[0] == 10 + call && room[taken - 1] == 10 + call);
+      room[0] = -2; /* It is this rank's again: nobody writes there any more. */
+      MPI_Barrier(MPI_COMM_WORLD);
+      CHECK(room[0] == -2);
+    } else {
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
   }
   MPI_Comm_free(&graph);
 }

@@ -196,6 +196,13 @@ impl StartedPart for OpenPart<'_> {
         self.board.has_shown(rank, number)
     }
 
+    fn uses(&self, number: u64, rank: usize) -> bool {
+        // Not so where the ranks of a graph do not agree.
+        let awaits = self.awaits_of(number, rank);
+        let mut needed = (0..).map_while(|index| self.board.awaited(awaits, index));
+        needed.any(|it| it == self.call.comm.rank)
+    }
+
     #[inline]
     fn card(&self, number: u64, rank: usize) -> FoundCard<'_, Sheet> {
         self.board.card(rank, number)
