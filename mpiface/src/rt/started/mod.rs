@@ -21,7 +21,7 @@
 //! Calls must agree: each card has a digest of its call and of all before on the communicator, so
 //! who reads a card has compared all. A rank that reads no cards compares when it looks whether a
 //! place is free, and at the end of the communicator. The calls themselves, for the text, are in a
-//! history of the latest ones (`history.rs`).
+//! history of the latest ones (`past_calls.rs`).
 //!
 //! The files, each of which uses those before it:
 //!
