@@ -291,7 +291,46 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "port_claiming_the_next_unseen",
         "../src/fabric/port",
-        &[("last.min().unwrap_or(0)", "last.max().unwrap_or(0)")],
+        &[(
+            "let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();",
+            "let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).max();",
+        )],
+    ),
+    (
+        "lane_row_never_full",
+        "../src/mailbox/lane_row.rs",
+        &[("number <= done + N as u64", "number > done")],
+    ),
+    (
+        "lane_row_forgetting_early",
+        "../src/mailbox/lane_row.rs",
+        &[("it.number <= done", "it.number <= done + 1")],
+    ),
+    (
+        "lane_row_ending_early",
+        "../src/mailbox/lane_row.rs",
+        &[("false => self.end_beyond(number)", "false => number")],
+    ),
+    (
+        "started_unclaimed",
+        "../src/fabric/started_progress.rs",
+        &[(
+            "if !part.card(number, rank).claim(number) {",
+            "if part.card(number, rank).is_over(number) {",
+        )],
+    ),
+    (
+        "started_not_awaited",
+        "../src/fabric/started_progress.rs",
+        &[("if !is_over && !help(part, number, rank)? {", "if false {")],
+    ),
+    (
+        "started_not_awaiting_help",
+        "../src/fabric/started_progress.rs",
+        &[(
+            "!do_claimed(part, number, own)? && !part.card(number, own).is_over(number)",
+            "!do_claimed(part, number, own)? && false",
+        )],
     ),
     // Not a mistake: see `lean` in `src/lib.rs`.
     (

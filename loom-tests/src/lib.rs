@@ -163,6 +163,9 @@ mod mutants {
     mod eager_buffer {
         pub(super) use crate::mailbox::{EagerBuffer, EagerSlot};
     }
+    mod tray {
+        pub(super) use crate::mailbox::Tray;
+    }
     mod thread {
         pub(super) use crate::fabric::{ANYBODY, Seen};
     }
@@ -171,6 +174,9 @@ mod mutants {
     }
     mod rank_place {
         pub(super) use crate::fabric::RankPlace;
+    }
+    mod started_progress {
+        pub(super) use crate::fabric::{StartedPart, StartedProgress};
     }
     mod early_receives {
         pub(super) use crate::fabric::EarlyReceives;
@@ -326,6 +332,24 @@ mod mutants {
     }
     pub(crate) mod message_ring_passing_what_stays {
         include!(concat!(env!("OUT_DIR"), "/message_ring_passing_what_stays/mod.rs"));
+    }
+    pub(crate) mod lane_row_never_full {
+        include!(concat!(env!("OUT_DIR"), "/lane_row_never_full/mod.rs"));
+    }
+    pub(crate) mod lane_row_forgetting_early {
+        include!(concat!(env!("OUT_DIR"), "/lane_row_forgetting_early/mod.rs"));
+    }
+    pub(crate) mod lane_row_ending_early {
+        include!(concat!(env!("OUT_DIR"), "/lane_row_ending_early/mod.rs"));
+    }
+    pub(crate) mod started_unclaimed {
+        include!(concat!(env!("OUT_DIR"), "/started_unclaimed/mod.rs"));
+    }
+    pub(crate) mod started_not_awaited {
+        include!(concat!(env!("OUT_DIR"), "/started_not_awaited/mod.rs"));
+    }
+    pub(crate) mod started_not_awaiting_help {
+        include!(concat!(env!("OUT_DIR"), "/started_not_awaiting_help/mod.rs"));
     }
     #[allow(unreachable_code, unused_variables)]
     pub(crate) mod port_lean {

@@ -7,6 +7,7 @@ mod mailbox;
 mod port;
 mod ring;
 mod tagged;
+mod tray;
 mod waiting;
 
 use crate::sync::UnsafeCell;

@@ -10,7 +10,6 @@ fn items(source: &str) -> String {
 }
 
 fn main() {
-    const CARDS: &str = "../src/rt/cards.rs";
     const HISTORY: &str = "../src/rt/history.rs";
     const SOURCE: &str = "../src/rt/word.rs";
     const LOCK: &str = "../src/rt/target_lock.rs";
@@ -23,19 +22,6 @@ fn main() {
         assert_eq!(source.matches(&whole).count(), 1, "{SOURCE}: {whole} occurs once");
         let weak = source.replace(&whole, "Ordering::Relaxed");
         fs::write(out.join(name), items(&weak)).expect("OUT_DIR can be written");
-    }
-    // Cards of weakened words, cards whose places are free before they are, and parts that two do.
-    println!("cargo:rerun-if-changed={CARDS}");
-    let cards = fs::read_to_string(CARDS).expect("the package's source");
-    for (name, from, to) in [
-        ("cards_weak_store.rs", "super::word::Word", "super::weak_store::Word"),
-        ("cards_weak_load.rs", "super::word::Word", "super::weak_load::Word"),
-        ("cards_never_full.rs", "number <= done + PLACES", "number > done"),
-        ("cards_for_two.rs", "before < number &&", "before < number || before == number ||"),
-    ] {
-        assert_eq!(cards.matches(from).count(), 1, "{CARDS}: {from} occurs once");
-        let broken = items(&cards.replace(from, to));
-        fs::write(out.join(name), broken).expect("OUT_DIR can be written");
     }
     // Histories without one of the fences, and one that trusts a place for one call too long.
     println!("cargo:rerun-if-changed={HISTORY}");

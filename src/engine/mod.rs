@@ -58,7 +58,8 @@
 //!
 //! # Work that an interface does itself
 //! MPI's messages go by transports of the interface's own, beside the library's: [`MessageRing`],
-//! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. A rank that waits for one waits by
+//! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. Its started calls show cards in
+//! [`Lanes`] and go on by [`StartedProgress`], as the library's own do. A rank that waits waits by
 //! [`wait`], and is woken by [`wake`]: so it is on the graph of waits, and no one hangs. [`Waits`]
 //! says who waits. A communicator that only its members make is made of [`MemberSeats`]. What a
 //! program calls is recorded by [`InterfaceRecord`], of a team that [`external`] has made. What
@@ -113,6 +114,8 @@ pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
 pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
 pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
+pub use crate::fabric::{StartedPart, StartedProgress};
+pub use crate::mailbox::{FoundCard, LaneRow, Lanes, Tray};
 pub use crate::order::left_half;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;

@@ -6,7 +6,7 @@ use super::recorder::Recorder;
 use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
 use crate::mailbox::{
-    Board, Channel, ChannelTable, EagerBuffer, Gate, Lanes, RefusedMemory, collect,
+    Board, Channel, ChannelTable, EagerBuffer, Gate, NoticeLanes, RefusedMemory, collect,
 };
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
@@ -87,7 +87,7 @@ pub(crate) struct CommState {
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
     /// For started calls.
-    lanes: Lanes,
+    lanes: NoticeLanes,
     seats: Box<[CachePadded<RankSlots>]>,
     /// By receiver.
     tagged: Box<[CachePadded<TaggedQueue>]>,
@@ -127,7 +127,7 @@ impl CommState {
             channels: ChannelTable::new(p, apart)?,
             gates: collect(p, |_| Gate::after(0))?,
             boards: collect(p, |_| Board::new())?,
-            lanes: Lanes::new(p),
+            lanes: NoticeLanes::new(p),
             seats: collect(p, seat)?,
             tagged: collect(p, |rank| CachePadded::new(TaggedQueue::new(rank, p)))?,
             events,
@@ -267,7 +267,7 @@ impl CommState {
     }
 
     #[inline(always)]
-    pub(crate) fn lanes(&self) -> &Lanes {
+    pub(crate) fn lanes(&self) -> &NoticeLanes {
         &self.lanes
     }
 

@@ -37,6 +37,7 @@ mod port;
 mod rank_place;
 mod record_file;
 mod recorder;
+mod started_progress;
 mod tagged_queue;
 mod tagged_ring;
 mod team_state;
@@ -65,13 +66,14 @@ pub(crate) use message_label::MessageLabel;
 pub use message_ring::{AwaitedMessage, LongRoom, MessageMemory, MessageRing};
 pub use port::GivenPart;
 pub(crate) use port::{
-    Disagreement, Guard, LaneEnd, LaneProgress, OwnBlocks, Place, Port, ShownBlocks, Span,
-    StartedCall, Stop, TaggedRequest, WordBytes, copy_few,
+    Disagreement, Guard, LaneEnd, OwnBlocks, Place, Port, ShownBlocks, Span, StartedCall, Stop,
+    TaggedRequest, WordBytes, copy_few,
 };
 pub(crate) use rank_place::RankPlace;
 #[cfg(not(loom))]
 pub(crate) use recorder::InterfaceCall;
 pub(crate) use recorder::Recorder;
+pub use started_progress::{StartedPart, StartedProgress};
 pub(crate) use tagged_queue::{KEPT_UP_TO, ReceiveRoom};
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]

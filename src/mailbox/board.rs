@@ -3,8 +3,7 @@
 //!
 //! ```text
 //!  Board (128 B)
-//!  | entered 64 | sig | check | a | b | len | brief 16 B   |   written by its owner only
-//!  | brief, the other 48 B | finished 64 |                     (brief: of a started call)
+//!  | entered 64 | sig | check | a | b | len | finished 64 |   written by its owner only
 //! ```
 //!
 //! Used by the views (`with_peers`, `with_root`) and by the fused paths, where
@@ -13,7 +12,6 @@
 
 use super::Header;
 use crate::sync::{AtomicU64, Site, UnsafeCell, consume, publish};
-use std::mem::MaybeUninit;
 
 /// What a rank shows: two places in its memory and their length in elements.
 #[derive(Clone, Copy, Debug)]
@@ -25,37 +23,30 @@ pub(crate) struct Notice {
     pub(crate) len: usize,
 }
 
+impl Notice {
+    /// Of no call.
+    pub(crate) const NONE: Self = Notice {
+        header: Header { sig: std::ptr::null(), check: 0 },
+        a: std::ptr::null_mut(),
+        b: std::ptr::null_mut(),
+        len: 0,
+    };
+}
+
 /// See the module documentation.
 #[repr(C, align(128))]
 pub(crate) struct Board {
     /// The number of the owner's latest call with a notice.
     entered: AtomicU64,
     notice: UnsafeCell<Notice>,
-    /// It begins in the line of the two above: a few bytes come with them.
-    brief: UnsafeCell<Brief>,
     /// The number of the latest call in which the owner is done with everyone
     /// else's memory.
     finished: AtomicU64,
 }
 
-/// Bytes that a board has room for beside its notice.
-pub(crate) const BRIEF_ROOM: usize = 64;
-/// What they are aligned to.
-pub(crate) const BRIEF_ALIGN: usize = 16;
-
-#[repr(C, align(16))]
-struct Brief([MaybeUninit<u8>; BRIEF_ROOM]);
-
-const _: () = assert!(align_of::<Brief>() == BRIEF_ALIGN);
-const _: () = assert!(
-    cfg!(loom)
-        || cfg!(shuttle)
-        || (size_of::<Board>() == 128 && std::mem::offset_of!(Board, brief) == 48)
-);
-
-// SAFETY: the notice, and the room beside it, is written by the owner only while no peer may read
-// it, and read by peers only between seeing its number in `entered` and storing that number in
-// their own `finished` (README.md, "Boards"); the pointers are plain data here.
+// SAFETY: the notice is written by the owner only while no peer may read it, and read by peers only
+// between seeing its number in `entered` and storing that number in their own `finished`
+// (README.md, "Boards"); the pointers are plain data here.
 unsafe impl Sync for Board {}
 // SAFETY: as above; nothing in a board is tied to a thread.
 unsafe impl Send for Board {}
@@ -64,35 +55,9 @@ impl Board {
     pub(crate) fn new() -> Self {
         Board {
             entered: AtomicU64::new(0),
-            notice: UnsafeCell::new(Notice {
-                header: Header { sig: std::ptr::null(), check: 0 },
-                a: std::ptr::null_mut(),
-                b: std::ptr::null_mut(),
-                len: 0,
-            }),
-            brief: UnsafeCell::new(Brief([MaybeUninit::uninit(); BRIEF_ROOM])),
+            notice: UnsafeCell::new(Notice::NONE),
             finished: AtomicU64::new(0),
         }
-    }
-
-    /// Writes up to [`BRIEF_ROOM`] bytes that the next notice stands for: `fill` gets their
-    /// place, which is aligned to [`BRIEF_ALIGN`].
-    ///
-    /// # Safety
-    /// As [`show`](Board::show), which follows.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) unsafe fn write_brief(&self, fill: impl FnOnce(*mut u8)) {
-        // By the contract nobody reads the room now.
-        self.brief.with_mut(|room| fill(room.cast()));
-    }
-
-    /// Where they are.
-    ///
-    /// # Safety
-    /// As [`notice`](Board::notice).
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) unsafe fn brief(&self) -> *mut u8 {
-        self.brief.with(|room| room.cast_mut().cast())
     }
 
     /// Shows `notice` as that of call `call` (larger than any before).

@@ -1,18 +1,21 @@
 //! Channels carry messages between two ranks; gates exchange small payloads, all with all; boards
-//! show a rank's memory to all others. `README.md` beside this file has the protocols, words,
-//! transitions and orderings. Nothing here knows of ranks, waiting or collectives; every function
-//! returns at once.
+//! show a rank's memory to all others, and so do the lanes of started calls. `README.md` beside
+//! this file has the protocols, words, transitions and orderings. Nothing here knows of ranks,
+//! waiting or collectives; every function returns at once.
 
 mod board;
 mod channel;
 mod channel_table;
 mod eager_buffer;
 mod gate;
-mod lane_boards;
+mod lane_row;
+mod lanes;
 mod memory;
+mod notice_card;
 mod pages;
+mod tray;
 
-pub(crate) use board::{BRIEF_ALIGN, BRIEF_ROOM, Board, Notice};
+pub(crate) use board::{Board, Notice};
 #[cfg(loom)]
 pub(crate) use channel::Slot;
 #[cfg(loom)]
@@ -25,14 +28,19 @@ pub(crate) use channel::{
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
 pub(crate) use gate::Gate;
-pub(crate) use lane_boards::{COPY_ROOM, LANES, LaneRow, Lanes};
+pub use lane_row::{FoundCard, LaneRow};
+pub use lanes::Lanes;
 #[cfg(not(loom))]
 pub(crate) use memory::check_room;
 pub(crate) use memory::{RefusedMemory, collect};
+pub(crate) use notice_card::{
+    BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM, LANES, NoticeCard, NoticeLanes, NoticeRow,
+};
 #[cfg(not(loom))]
 pub(crate) use pages::{Pages, is_space_limited, page};
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
 pub(crate) use pages::{keep_apart, keep_at_home};
+pub use tray::Tray;
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 1152
 /// bytes each of address space (1152 MiB at this size), of memory only where

@@ -74,11 +74,11 @@ const HOUSES: [House; 11] = [
         below: "rt",
         order: &[
             "awaits", "calls", "complex", "error", "handle", "mutex", "shape",
-            "signature", "target_lock", "thread_time", "word", "basic", "cards", "codes", "graph",
+            "signature", "target_lock", "thread_time", "word", "basic", "codes", "graph",
             "held", "history", "place", "site", "user_function", "external", "flat",
             "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
             "operator", "standings", "polls", "window_part", "short_message", "world", "p2p",
-            "desk", "early", "comm", "attributes", "branch", "coll", "exchange", "reduction",
+            "early", "comm", "attributes", "branch", "coll", "exchange", "reduction",
             "route", "run", "short", "started", "window", "rank", "begun", "api",
             "forked", "held_by_rank",
         ],

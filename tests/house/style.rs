@@ -30,7 +30,7 @@ const DOUBLES: [(&str, usize, usize); 10] = [
     ("capi/src", 0, 0),
     ("nodes/src", 0, 0),
     ("mpi/src", 0, 0),
-    ("mpiface/src", 0, 9),
+    ("mpiface/src", 0, 8),
     ("tools/model/src", 0, 0),
     ("tools/bench/src", 0, 0),
     ("tools/report/src", 0, 0),
@@ -75,7 +75,7 @@ const LINES: usize = 700;
 
 /// Sources that are longer, and their lines. They may only shrink.
 const LONG_FILES: [(&str, usize); 2] =
-    [("mpiface/src/rt/p2p.rs", 917), ("src/fabric/tagged_queue.rs", 755)];
+    [("mpiface/src/rt/p2p.rs", 875), ("src/fabric/tagged_queue.rs", 755)];
 
 fn is_repository() -> bool {
     let is = Path::new("mpi").exists() && Path::new("loom-tests").exists();

@@ -3,8 +3,10 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{CallParams, CommState, PayloadKind, Signature, TeamState, Thread};
+use crate::fabric::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
+use crate::fabric::{TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
+use crate::mailbox::{FoundCard, NoticeCard};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -16,7 +18,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{GivenPart, LaneProgress, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{GivenPart, LaneEnd, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -645,7 +647,7 @@ fn lanes_used_twice() {
         name: "lanes: 3 started calls by copies, over 2 lanes",
         ranks: 2,
         bound: Some(2),
-        floor: 11_500,
+        floor: 17_200,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[Waiting],
@@ -663,7 +665,7 @@ fn lanes_claimed_ahead() {
         name: "lanes: 4 started calls by copies, two at a time, over 2 lanes",
         ranks: 2,
         bound: Some(1),
-        floor: 105_000,
+        floor: 195_000,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[Waiting],
@@ -681,7 +683,7 @@ fn lanes_side_by_side() {
         name: "lanes: 2 started calls at a time, on memory",
         ranks: 2,
         bound: Some(2),
-        floor: 2_800,
+        floor: 4_300,
         reaches: &[],
         catches: &[Entered, Finished],
         silent: &[],

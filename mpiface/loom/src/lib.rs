@@ -1,6 +1,6 @@
 //! Loom models of the MPI interface's own synchronisation: the word of a request and of a meeting,
-//! the cards of started collectives, the history of a rank's calls, and the lock of a window's
-//! target. (Waiting, sleeping and waking, and the rings of short messages, are the library's:
+//! the history of a rank's calls, and the lock of a window's target. (Waiting, sleeping and waking,
+//! the rings of short messages, and the cards of started collectives are the library's:
 //! `loom-tests/`. Queues are mutexes.)
 #![cfg(test)]
 #![allow(dead_code)]
@@ -18,25 +18,6 @@ mod weak_store {
 
 mod weak_load {
     include!(concat!(env!("OUT_DIR"), "/weak_load.rs"));
-}
-
-#[path = "../../src/rt/cards.rs"]
-mod cards;
-
-mod cards_weak_store {
-    include!(concat!(env!("OUT_DIR"), "/cards_weak_store.rs"));
-}
-
-mod cards_weak_load {
-    include!(concat!(env!("OUT_DIR"), "/cards_weak_load.rs"));
-}
-
-mod cards_never_full {
-    include!(concat!(env!("OUT_DIR"), "/cards_never_full.rs"));
-}
-
-mod cards_for_two {
-    include!(concat!(env!("OUT_DIR"), "/cards_for_two.rs"));
 }
 
 #[path = "../../src/rt/history.rs"]
@@ -173,119 +154,12 @@ fn a_meeting_with_a_relaxed_load_is_detected() {
     a_meeting::<weak_load::Word>();
 }
 
-/// A rank shows three cards in two places, and the other reads them, as far behind as it may be.
-macro_rules! shown_cards {
-    ($room:ident) => {
-        loom::model(|| {
-            type Cards = [$room::Tray<u64>; 2];
-            let shared = Arc::new((Cards::default(), word::Word::default()));
-            let other = Arc::clone(&shared);
-            let first = thread::spawn(move || {
-                let (cards, done) = &*other;
-                for number in 1..=3 {
-                    while !$room::is_free(number, done.told()) {
-                        thread::yield_now();
-                    }
-                    // SAFETY: the place is free.
-                    unsafe { cards[number as usize % 2].show(number, |it| *it = 10 * number) };
-                }
-            });
-            let (cards, done) = &*shared;
-            for number in 1..=3 {
-                let card = &cards[number as usize % 2];
-                while card.shown() < number {
-                    thread::yield_now();
-                }
-                // SAFETY: it is shown, and this rank is not done.
-                assert_eq!(unsafe { card.read(|it| *it) }, 10 * number);
-                done.tell(number);
-            }
-            first.join().expect("it ends");
-        });
-    };
-}
-
-/// A rank lends its memory to the other, whose part either of them does; then both use theirs.
-macro_rules! lent_memory {
-    ($room:ident) => {
-        loom::model(|| {
-            type Rank = ($room::Tray<u64>, Memory);
-            fn part(from: &Rank, to: &Rank) {
-                if to.0.claim(1) {
-                    write(&to.1, read(&from.1));
-                    to.0.tell_over(1);
-                }
-                while !to.0.is_over(1) {
-                    thread::yield_now();
-                }
-            }
-            fn begin(own: &Rank, other: &Rank) {
-                // SAFETY: the place is free.
-                unsafe { own.0.show(1, |it| *it = 1) };
-                while other.0.shown() < 1 {
-                    thread::yield_now();
-                }
-            }
-            let rank = |value| ($room::Tray::<u64>::default(), Memory::new(value));
-            let ranks = Arc::new([rank(0), rank(0)]);
-            let others = Arc::clone(&ranks);
-            let lender_thread = thread::spawn(move || {
-                let [lender, taker] = &*others;
-                write(&lender.1, 7);
-                begin(lender, taker);
-                part(lender, taker);
-                write(&lender.1, 9);
-            });
-            let [lender, taker] = &*ranks;
-            write(&taker.1, 5);
-            begin(taker, lender);
-            part(lender, taker);
-            assert_eq!(read(&taker.1), 7);
-            lender_thread.join().expect("it ends");
-        });
-    };
-}
-
-#[test]
-fn cards_are_read_before_their_places_are_used_again() {
-    shown_cards!(cards);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn cards_with_relaxed_stores_are_detected() {
-    shown_cards!(cards_weak_store);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn cards_with_relaxed_loads_are_detected() {
-    shown_cards!(cards_weak_load);
-}
-
-#[test]
-#[should_panic]
-fn cards_whose_places_are_never_full_are_detected() {
-    shown_cards!(cards_never_full);
-}
-
-#[test]
-fn one_rank_does_what_a_card_asks_for() {
-    lent_memory!(cards);
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_part_that_two_ranks_do_is_detected() {
-    lent_memory!(cards_for_two);
-}
-
 /// A rank notes four calls, two of which are kept, and the other reads: what it is given are the
 /// words of one call, the one that it has asked for.
 macro_rules! a_history {
     ($room:ident) => {
         loom::model(|| {
-            type Calls = ($room::History<2>, word::Word);
+            type Calls = ($room::History<2, 2>, word::Word);
             fn given(calls: &Calls, number: u64) -> bool {
                 let words = calls.0.past(&calls.1, number);
                 assert!(words.is_none_or(|it| it == [10 * number, 10 * number + 1]), "mixed");

@@ -1,29 +1,24 @@
-//! Whose part of a started collective a rank needs.
+//! Whose cards a rank needs in a started collective.
 
-use std::ops::Range;
-
-/// Whose cards a rank needs.
+/// Ranks of a communicator: those whose cards one needs, or those that use its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaits {
-    /// Nobody's.
+    /// Nobody.
     #[default]
-    Nothing,
-    /// Of one rank.
-    One(u32),
-    /// Of so many, from the first on.
-    First(u32),
-    /// Of all.
+    Nobody,
+    /// So many, from this one on.
+    Range(u32, u32),
+    /// The neighbours from which this rank takes, in its grid or graph.
+    Givers(u32),
+    /// The neighbours to which it gives.
+    Takers(u32),
+    /// All.
     All,
 }
 
 impl Awaits {
-    /// These ranks, of so many.
-    pub fn ranks(self, size: usize) -> Range<usize> {
-        match self {
-            Awaits::Nothing => 0..0,
-            Awaits::One(rank) => rank as usize..rank as usize + 1,
-            Awaits::First(count) => 0..count as usize,
-            Awaits::All => 0..size,
-        }
+    /// One rank.
+    pub fn one(rank: usize) -> Awaits {
+        Awaits::Range(rank as u32, 1)
     }
 }

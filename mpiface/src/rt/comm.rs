@@ -7,7 +7,6 @@
 //! of n before that.
 
 use super::awaits::Awaits;
-use super::desk::Desk;
 use super::edges::Edges;
 use super::error::{Outcome, Site};
 use super::handle::{Handle, fixed};
@@ -16,7 +15,7 @@ use super::log::Collective;
 use super::mutex::lock;
 use super::ops::Mark;
 use super::standings::{Condition, Meetings, Own, RankView, Standings, keep_errno, refused};
-use super::started::{Begun, Board};
+use super::started::{BegunCalls, Board};
 use super::topo::{Cart, Topology};
 use super::types::Place;
 use super::window_part::Part;
@@ -90,8 +89,6 @@ pub struct Shared {
     /// The library's part, of a communicator that only its members make.
     pub library: Option<MemberSeats>,
     seats: Vec<Seat>,
-    /// Made when they are first used.
-    desks: OnceLock<Box<[Desk]>>,
 }
 
 impl Meetings for Shared {
@@ -139,9 +136,8 @@ impl Shared {
 
     fn made(world: &Standings, members: Vec<usize>, library: Option<MemberSeats>) -> Arc<Shared> {
         let seats = members.iter().map(|_| Seat::default()).collect();
-        let (board, desks) = (OnceLock::new(), OnceLock::new());
-        let context = world.next_context();
-        let shared = Arc::new(Shared { context, members, board, library, seats, desks });
+        let (board, context) = (OnceLock::new(), world.next_context());
+        let shared = Arc::new(Shared { context, members, board, library, seats });
         let known: Arc<dyn Meetings> = shared.clone();
         world.add(Arc::downgrade(&known), context);
         shared
@@ -167,11 +163,6 @@ impl Shared {
     /// The same, if it has been used.
     pub fn used_board(&self) -> Option<&Board> {
         self.board.get()
-    }
-
-    /// Where data is exchanged pair by pair: a desk for each rank.
-    pub fn desks(&self) -> &[Desk] {
-        self.desks.get_or_init(|| self.members.iter().map(|_| Desk::default()).collect())
     }
 }
 
@@ -217,7 +208,7 @@ pub struct Comm {
     /// The edges of its grid or graph, once they have been asked for.
     edges: OnceCell<Edges>,
     /// The collectives that it has started.
-    pub begun: RefCell<Begun>,
+    pub begun: RefCell<BegunCalls>,
     own: Weak<Comm>,
 }
 
@@ -367,12 +358,6 @@ impl Comm {
         let result = run();
         self.numbered.set(None);
         result
-    }
-
-    /// The next collective that is started, of which ranks compare the function alone.
-    pub fn next_call(&self, site: Site) -> Collective {
-        let (context, number) = (self.shared.context, self.next_started());
-        Collective { context, number, site, root: None, op: Mark::None, bytes: None }
     }
 
     /// The number of the next collective that is started.

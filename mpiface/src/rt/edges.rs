@@ -3,7 +3,7 @@
 use super::error::{Class, Outcome, error};
 use super::topo::Topology;
 use phalanx::engine::PARTS_AHEAD;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::c_int;
 use std::ops::Range;
 
@@ -49,6 +49,11 @@ fn ordered(edges: &[Option<Edge>]) -> (Vec<(usize, usize)>, Vec<usize>) {
     let rounds = all.last().map_or(0, |it| it.0 + 1);
     let ends = (0..rounds).map(|round| all.partition_point(|it| it.0 <= round)).collect();
     (all.into_iter().map(|it| it.1).collect(), ends)
+}
+
+/// The ranks at the other ends, each once.
+pub fn peers(edges: &[Option<Edge>]) -> Box<[usize]> {
+    edges.iter().flatten().map(|it| it.0).collect::<BTreeSet<usize>>().into_iter().collect()
 }
 
 /// Edges to or from these ranks, none where there is no such rank.

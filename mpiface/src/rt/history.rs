@@ -1,6 +1,6 @@
 //! The latest calls of a rank, which others read for a text: numbers of calls, and words for each.
 //!
-//! The rank writes without waiting for readers. A place is used again after [`KEPT`] calls; who has
+//! The rank writes without waiting for readers. A place is used again after `KEPT` calls; who has
 //! read one asks afterwards how far the rank is, and drops what may have been written meanwhile (a
 //! sequence lock, whose sequence is the number of the last call). Its model is in `loom/`, which
 //! compiles this file.
@@ -12,26 +12,23 @@ use std::array::from_fn;
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// So many calls of a rank are kept.
-pub const KEPT: u64 = if cfg!(loom) { 2 } else { 32 };
-
 /// A call: relaxed words, which the fences of [`History`] order.
 #[derive(Debug)]
 struct Past<const WORDS: usize>([AtomicU64; WORDS]);
 
-/// See the head of the file.
+/// See the head of the file: so many words of a call, and so many calls.
 #[derive(Debug)]
-pub struct History<const WORDS: usize>([Past<WORDS>; KEPT as usize]);
+pub struct History<const WORDS: usize, const KEPT: usize>([Past<WORDS>; KEPT]);
 
-impl<const WORDS: usize> Default for History<WORDS> {
+impl<const WORDS: usize, const KEPT: usize> Default for History<WORDS, KEPT> {
     fn default() -> Self {
         History(from_fn(|_| Past(from_fn(|_| AtomicU64::new(0)))))
     }
 }
 
-impl<const WORDS: usize> History<WORDS> {
+impl<const WORDS: usize, const KEPT: usize> History<WORDS, KEPT> {
     fn place(&self, number: u64) -> &[AtomicU64; WORDS] {
-        &self.0[(number % KEPT) as usize].0
+        &self.0[number as usize % KEPT].0
     }
 
     /// Notes a call of the rank, the next one by its number, counted from 1, and tells its number
@@ -61,6 +58,6 @@ impl<const WORDS: usize> History<WORDS> {
         // Pairs with the fence in `note`: see there.
         fence(Ordering::Acquire);
         // Of the oldest call the place may be written just now.
-        (last.told() + 1 < number + KEPT).then_some(words)
+        (last.told() + 1 < number + KEPT as u64).then_some(words)
     }
 }

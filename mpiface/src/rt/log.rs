@@ -1,19 +1,20 @@
 //! The collectives that a rank has called last, for the verdict that nobody can go on and for the
 //! texts of errors: no protocol reads them.
 //!
-//! A rank writes its own log, a few stores a call; others read it when something is wrong. The
-//! number of the call is published last, and looked at again after a reading, so that what was
-//! overwritten meanwhile is not taken for a call.
+//! A rank writes its own log, a few stores a call; others read it when something is wrong
+//! (`history.rs`).
 
 use super::error::Site;
+use super::history::History;
 use super::ops::Mark;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use super::word::Word;
 
 /// So many calls are kept: ranks are in the same one, or a few apart.
 pub const KEPT: usize = 8;
+/// Words of a call in a history.
+pub const WORDS: usize = 6;
 /// Instead of a root, or of a number of bytes.
-const NONE: usize = usize::MAX;
+const NONE: u64 = u64::MAX;
 
 /// A collective call of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,28 @@ impl Collective {
             && self.op == other.op
     }
 
+    /// In words of a history.
+    #[inline]
+    pub fn words(&self) -> [u64; WORDS] {
+        let given = |it: Option<usize>| it.map_or(NONE, |it| it as u64);
+        let (root, bytes) = (given(self.root), given(self.bytes));
+        let op = self.op.number() as u64;
+        [u64::from(self.context), self.number, self.site.number(), root, bytes, op]
+    }
+
+    /// Of such words.
+    pub fn of_words([context, number, site, root, bytes, op]: [u64; WORDS]) -> Collective {
+        let given = |it: u64| (it != NONE).then_some(it as usize);
+        Collective {
+            context: context as u32,
+            number,
+            site: Site::of(site),
+            root: given(root),
+            bytes: given(bytes),
+            op: Mark::of(op as usize),
+        }
+    }
+
     /// In words.
     pub fn describe(&self) -> String {
         let mut text = self.site.describe();
@@ -57,83 +80,50 @@ impl Collective {
     }
 }
 
-#[derive(Debug, Default)]
-struct LogEntry {
-    context: AtomicU32,
-    number: AtomicU64,
-    site: AtomicU64,
-    root: AtomicUsize,
-    bytes: AtomicUsize,
-    op: AtomicUsize,
-}
-
 /// The latest collectives of a rank.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Log {
-    entries: [LogEntry; KEPT],
-    begun: AtomicU64,
-    ended: AtomicU64,
+    history: History<WORDS, KEPT>,
+    /// So many were begun.
+    begun: Word,
+    /// The last that has ended.
+    ended: Word,
 }
 
 impl Log {
     /// The rank begins a call.
     #[inline]
     pub fn begin(&self, it: &Collective) {
-        let number = self.begun.load(Relaxed);
-        let entry = &self.entries[number as usize % KEPT];
-        entry.context.store(it.context, Relaxed);
-        entry.number.store(it.number, Relaxed);
-        entry.site.store(it.site.number(), Relaxed);
-        entry.root.store(it.root.unwrap_or(NONE), Relaxed);
-        entry.bytes.store(it.bytes.unwrap_or(NONE), Relaxed);
-        entry.op.store(it.op.number(), Relaxed);
-        // Pairs with the loads of `begun` in `read`: publishes the entry.
-        self.begun.store(number + 1, Release);
+        self.history.note(&self.begun, self.begun.told() + 1, it.words());
     }
 
     /// The call that was begun last has ended.
     #[inline]
     pub fn end(&self) {
-        // Pairs with `current`'s load.
-        self.ended.store(self.begun.load(Relaxed), Release);
+        self.ended.tell(self.begun.told());
     }
 
     fn read(&self, number: u64) -> Option<Collective> {
-        let entry = &self.entries[number as usize % KEPT];
-        let given = |it: usize| (it != NONE).then_some(it);
-        let it = Collective {
-            context: entry.context.load(Relaxed),
-            number: entry.number.load(Relaxed),
-            site: Site::of(entry.site.load(Relaxed)),
-            root: given(entry.root.load(Relaxed)),
-            bytes: given(entry.bytes.load(Relaxed)),
-            op: Mark::of(entry.op.load(Relaxed)),
-        };
-        // Pairs with the store in `begin`.
-        let begun = self.begun.load(Acquire);
-        (number < begun && begun < number + KEPT as u64).then_some(it)
+        self.history.past(&self.begun, number).map(Collective::of_words)
     }
 
     /// The call that the rank is in, and its number among the rank's.
     pub fn current(&self) -> Option<(u64, Collective)> {
-        // Pairs with the stores in `end` and `begin`.
-        let (ended, begun) = (self.ended.load(Acquire), self.begun.load(Acquire));
-        let it = if ended < begun { self.read(begun - 1) } else { None };
+        let (ended, begun) = (self.ended.told(), self.begun.told());
+        let it = if ended < begun { self.read(begun) } else { None };
         it.map(|it| (begun, it))
     }
 
     /// The latest call, ended or not.
     pub fn latest(&self) -> Option<Collective> {
-        // Pairs with the store in `begin`.
-        self.read(self.begun.load(Acquire).checked_sub(1)?)
+        self.read(self.begun.told())
     }
 
     /// The rank's call in a meeting, if it is still known.
     pub fn find(&self, context: u32, number: u64) -> Option<Collective> {
-        // Pairs with the store in `begin`.
-        let begun = self.begun.load(Acquire);
-        let kept = begun.saturating_sub(KEPT as u64 - 1)..begun;
+        let begun = self.begun.told();
+        let kept = (begun + 1).saturating_sub(KEPT as u64)..=begun;
         kept.rev()
             .filter_map(|it| self.read(it))
             .find(|it| it.context == context && it.number == number)

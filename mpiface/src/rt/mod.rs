@@ -31,11 +31,10 @@
 //! | `route.rs`, `short.rs` | collectives by the library; its short ways for solid data |
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `exchange.rs` | parts of which only some ranks know the lengths, pair by pair |
-//! | `started/`, `cards.rs` | collectives that complete later; the cards that ranks show |
+//! | `started/` | collectives that complete later; the cards that ranks show |
 //! | `awaits.rs` | whose cards a rank needs there |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
-//! | `desk.rs` | data that goes from rank to rank in a collective, pair by pair |
 //! | `edges.rs` | the edges of a grid or graph; what goes along them |
 //! | `branch.rs` | communicators that only their members make |
 //! | `window.rs`, `window_part.rs` | one-sided access: epochs; a rank's part, its memory |
@@ -50,12 +49,10 @@ pub mod basic;
 pub mod begun;
 pub mod branch;
 pub mod calls;
-pub mod cards;
 pub mod codes;
 pub mod coll;
 pub mod comm;
 pub mod complex;
-pub mod desk;
 pub mod distributed;
 pub mod early;
 pub mod edges;

@@ -87,8 +87,6 @@ pub enum Kind {
     Receive,
     /// A collective.
     Collective,
-    /// A collective of neighbours.
-    Neighbours,
     /// One that the program completes.
     General,
 }
@@ -216,15 +214,18 @@ impl Req {
 
     /// What it awaits, in words.
     pub fn describe(&self) -> String {
-        let Ask { kind, peer, tag, site, .. } = self.ask;
+        let Ask { kind, peer, tag, site, open, .. } = self.ask;
         let tag = match tag {
             ANY_TAG => "any tag".to_owned(),
             tag => format!("tag {tag}"),
         };
         match (kind, peer) {
             (Kind::General, _) => format!("the program to complete {}", site.describe()),
-            (Kind::Collective, _) => format!("all ranks to start {}", site.describe()),
-            (Kind::Neighbours, _) => format!("its neighbours to start {}", site.describe()),
+            (Kind::Collective, _) => {
+                let some = open.is_some_and(|it| matches!(it.awaits, Awaits::Givers(_)));
+                let ranks = if some { "its neighbours" } else { "all ranks" };
+                format!("{ranks} to start {}", site.describe())
+            }
             (Kind::Send, peer) => format!("rank {peer} of the communicator to receive, {tag}"),
             (Kind::Receive, ANY_SOURCE) => format!("a message from any source, {tag}"),
             (Kind::Receive, peer) => {
@@ -824,7 +825,7 @@ unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> 
 /// Takes a request back, if nobody has met it: it is complete then, and cancelled.
 pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     let none = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
-    if matches!(req.ask.kind, Kind::Collective | Kind::Neighbours | Kind::General) {
+    if matches!(req.ask.kind, Kind::Collective | Kind::General) {
         return;
     }
     let is_found = match (req.ask.kind, req.ask.by) {

@@ -626,7 +626,7 @@ impl Rank {
     pub fn can_advance(&self, req: &Req) -> bool {
         let can = |it: OpenAsk| {
             let all = self.open.borrow();
-            all[it.index].as_ref().is_some_and(Open::can_advance)
+            all[it.index].as_ref().is_some_and(|it| it.can_advance(&self.world))
         };
         req.is_done() || req.ask.open.is_some_and(can)
     }

@@ -78,6 +78,43 @@ static void collectives(MPI_Comm both, int me, int mine, int others, int is_low)
   free(own);
 }
 
+/* Long data, several calls at once; who gives need not call again before its wait. */
+static void longer(MPI_Comm both, int me, int mine, int others, int is_low) {
+  enum { LENGTH = 3000 };
+  int root = !is_low ? others - 1 : me == mine - 1 ? MPI_ROOT : MPI_PROC_NULL, n = mine + others;
+  int *one[5], *all[5];
+  for (int k = 0; k < 5; k++) {
+    one[k] = malloc(sizeof(int) * LENGTH), all[k] = malloc(sizeof(int) * LENGTH * n);
+    for (int i = 0; i < LENGTH * n; i++)
+      all[k][i] = k == 2 || k == 4 ? 1000000 * is_low + 10000 * me + i : -1;
+    for (int i = 0; i < LENGTH; i++)
+      one[k][i] = k == 2 ? -1 : 1000000 * is_low + 10000 * me + i;
+  }
+  int *to = malloc(sizeof(int) * LENGTH * n);
+  MPI_Request requests[5];
+  MPI_Ibcast(one[0], LENGTH, MPI_INT, root, both, &requests[0]);
+  MPI_Igather(one[1], LENGTH, MPI_INT, all[1], LENGTH, MPI_INT, root, both, &requests[1]);
+  MPI_Iscatter(all[2], LENGTH, MPI_INT, one[2], LENGTH, MPI_INT, root, both, &requests[2]);
+  MPI_Iallgather(one[3], LENGTH, MPI_INT, all[3], LENGTH, MPI_INT, both, &requests[3]);
+  MPI_Ialltoall(all[4], LENGTH, MPI_INT, to, LENGTH, MPI_INT, both, &requests[4]);
+  MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
+  for (int i = 0; i < LENGTH; i++) {
+    CHECK(one[0][i] == 1000000 * is_low + 10000 * me + i || !is_low);
+    if (!is_low) {
+      CHECK(one[0][i] == 1000000 + 10000 * (others - 1) + i);
+      CHECK(one[2][i] == 1000000 + 10000 * (others - 1) + LENGTH * me + i);
+    }
+    for (int r = 0; r < others; r++) {
+      int theirs = 1000000 * !is_low + 10000 * r + i;
+      CHECK(root != MPI_ROOT || all[1][LENGTH * r + i] == theirs);
+      CHECK(all[3][LENGTH * r + i] == theirs && to[LENGTH * r + i] == theirs + LENGTH * me);
+    }
+  }
+  for (int k = 0; k < 5; k++)
+    free(one[k]), free(all[k]);
+  free(to);
+}
+
 static void derived(MPI_Comm both, int rank, int ranks, int low) {
   MPI_Comm merged, twin, part;
   MPI_Group group, remote;
@@ -179,6 +216,7 @@ int main(int argc, char **argv) {
       CHECK(mine + others == ranks && mine == (rank < low ? low : ranks - low));
       messages(both, me, others, rank < low);
       collectives(both, me, mine, others, rank < low);
+      longer(both, me, mine, others, rank < low);
       derived(both, rank, ranks, low);
       MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
       int value = 0;

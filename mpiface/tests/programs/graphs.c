@@ -2,6 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CHECK(x)                                                                                   \
   do {                                                                                             \
@@ -174,19 +175,99 @@ static void many(int rank, int ranks) {
   MPI_Comm graph;
   MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, EDGES, from, MPI_UNWEIGHTED, EDGES, to,
                                  MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
-  for (int call = 0; call < 4; call++) {
+  MPI_Request again[3];
+  MPI_Neighbor_alltoallw_init(out, counts, starts, types, in, counts, starts, types, graph,
+                              MPI_INFO_NULL, &again[0]);
+  MPI_Neighbor_alltoall_init(out, 2 * LONG, MPI_DOUBLE, in, 2 * LONG, MPI_DOUBLE, graph,
+                             MPI_INFO_NULL, &again[1]);
+  MPI_Neighbor_allgather_init(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, graph, MPI_INFO_NULL,
+                              &again[2]);
+  /* Those that wait, that are started, and that are set up. */
+  for (int call = 0; call < 12; call++) {
+    MPI_Request request;
+    int style = call / 2 % 3, is_even = call % 2;
     for (int i = 0; i < EDGES; i++)
       in[i][0] = -1;
-    if (call % 2)
+    if (style == 0 && is_even)
       MPI_Neighbor_alltoall(out, 2 * LONG, MPI_DOUBLE, in, 2 * LONG, MPI_DOUBLE, graph);
-    else
+    else if (style == 0)
       MPI_Neighbor_alltoallw(out, counts, starts, types, in, counts, starts, types, graph);
+    else if (style == 1 && is_even)
+      MPI_Ineighbor_alltoall(out, 2 * LONG, MPI_DOUBLE, in, 2 * LONG, MPI_DOUBLE, graph, &request);
+    else if (style == 1)
+      MPI_Ineighbor_alltoallw(out, counts, starts, types, in, counts, starts, types, graph,
+                              &request);
+    else
+      MPI_Start(&again[is_even]);
+    if (style == 1)
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    else if (style == 2)
+      MPI_Wait(&again[is_even], MPI_STATUS_IGNORE);
     for (int i = 0; i < EDGES && ranks > 2; i++) {
-      int last = call % 2 ? 2 * LONG - 1 : (counts[i] - 1) * (i % 4 == 3 ? 2 : 1);
+      int last = is_even ? 2 * LONG - 1 : (counts[i] - 1) * (i % 4 == 3 ? 2 : 1);
       CHECK(in[i][0] == from[i] * 1e6 + i * 1e3 && in[i][last] == in[i][0] + last);
     }
   }
+  /* Short data, which lies in the cards: of each edge its own, of all the same. */
+  for (int call = 0; call < 4; call++) {
+    static double give[EDGES], got[EDGES];
+    MPI_Request request[2];
+    for (int i = 0; i < EDGES; i++)
+      give[i] = out[i][0], got[i] = in[0][i] = -1;
+    MPI_Ineighbor_alltoall(give, 1, MPI_DOUBLE, got, 1, MPI_DOUBLE, graph, &request[0]);
+    MPI_Start(&again[2]);
+    MPI_Wait(&request[0], MPI_STATUS_IGNORE);
+    MPI_Wait(&again[2], MPI_STATUS_IGNORE);
+    for (int i = 0; i < EDGES && ranks > 2; i++)
+      CHECK(got[i] == from[i] * 1e6 + i * 1e3 && in[0][i] == from[i] * 1e6);
+  }
+  for (int i = 0; i < 3; i++)
+    MPI_Request_free(&again[i]);
   MPI_Type_free(&gaps);
+  MPI_Comm_free(&graph);
+}
+
+/* A graph whose ranks do not agree: rank 0 takes from rank 1, which gives it nothing. The last rank
+   gives long data to rank 0, which does not take it. */
+static void one_sided(int rank, int ranks) {
+  enum { LONG = 5000 };
+  static int data[LONG], room[2 * LONG];
+  MPI_Comm graph;
+  MPI_Request request;
+  MPI_Status status;
+  int one = 1, zero = 0, got = -1, length;
+  char text[MPI_MAX_ERROR_STRING];
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 0, &one, MPI_UNWEIGHTED, 0, &one,
+                                 MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &graph);
+  MPI_Comm_set_errhandler(graph, MPI_ERRORS_RETURN);
+  MPI_Ineighbor_allgather(&rank, 1, MPI_INT, &got, 1, MPI_INT, graph, &request);
+  int code = MPI_Wait(&request, &status);
+  CHECK(code == MPI_SUCCESS || rank == 0);
+  if (rank == 0) {
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, "has no edge to this one in MPI_Ineighbor_allgather") && got == -1);
+  }
+  MPI_Comm_free(&graph);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank == 0, &one, MPI_UNWEIGHTED,
+                                 rank == 1 || rank == ranks - 1, &zero, MPI_UNWEIGHTED,
+                                 MPI_INFO_NULL, 0, &graph);
+  for (int call = 0; call < 20; call++) {
+    for (int i = 0; i < LONG; i++)
+      data[i] = 10 * rank + call, room[i] = -1;
+    /* Rank 1's part is short, if it is not the last rank. */
+    int short_or_long = rank == ranks - 1 ? LONG : 1, taken = ranks == 2 ? LONG : 1;
+    MPI_Ineighbor_allgatherv(data, short_or_long, MPI_INT, room, &taken, &zero, MPI_INT, graph,
+                             &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (rank == 0) {
+      CHECK(room[0] == 10 + call && room[taken - 1] == 10 + call);
+      room[0] = -2; /* It is this rank's again: nobody writes there any more. */
+      MPI_Barrier(MPI_COMM_WORLD);
+      CHECK(room[0] == -2);
+    } else {
+      MPI_Barrier(MPI_COMM_WORLD);
+    }
+  }
   MPI_Comm_free(&graph);
 }
 
@@ -286,6 +367,8 @@ int main(int argc, char **argv) {
   grid(rank, ranks);
   parallel(rank, ranks);
   many(rank, ranks);
+  if (ranks > 1)
+    one_sided(rank, ranks);
   longer(rank, ranks);
   alone(rank, ranks);
   if (rank == 0)

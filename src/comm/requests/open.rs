@@ -274,8 +274,8 @@ impl<'env> Open<'env> {
         match looked {
             Ok(false) => {}
             Ok(true) => return Ok(None),
-            Err(found) => {
-                self.fail_in(&mut inner, Failure::Disagrees(found));
+            Err(why) => {
+                self.fail_in(&mut inner, why);
                 return Err(Stop::Poisoned);
             }
         }

@@ -4,7 +4,7 @@
 use super::running::{Failure, Running};
 use super::started_collective::Collective;
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{Disagreement, LaneEnd, Owed, Port, StartedCall};
+use crate::fabric::{LaneEnd, Owed, Port, StartedCall};
 use crate::mailbox::BRIEF_ROOM;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -140,7 +140,7 @@ impl<'env> PendingCollective<'env> {
     /// # Safety
     /// As there.
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
+    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
         // SAFETY: passed on.
         unsafe { self.call.take(own) }
     }

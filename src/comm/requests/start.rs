@@ -506,7 +506,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.claim_lane(begun);
         let comm = &mut *self.comm;
         let (port, work) = (&mut comm.port, &comm.work);
-        let (at, progress) = ((port.rank(), port.size()), port.lane_progress());
+        let (at, progress) = ((port.rank(), port.size()), port.started_progress());
         let make =
             || PendingCollective::new(Collective::of(Job::new(call, at, work), progress), gives);
         // SAFETY: claimed just now; the scope completes the call, or waits until nobody has its
@@ -553,7 +553,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> bool {
         self.claim_lane(begun);
         let is_first = !self.open.has_open();
-        call.renew(self.comm.port.lane_progress());
+        call.renew(self.comm.port.started_progress());
         // SAFETY: claimed just now; passed on.
         unsafe { call.show(&mut self.comm.port, begun) };
         self.comm.port.tell();

@@ -1,44 +1,36 @@
 //! A started collective.
 
 use super::running::{Failure, Running};
+use crate::exec::Scratch;
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::fabric::{
-    Disagreement, LaneEnd, LaneProgress, Owed, Place, Port, RankPlace, Signature, StartedCall,
+    LaneEnd, Owed, Place, Port, RankPlace, Signature, StartedCall, StartedPart, StartedProgress,
 };
+use crate::mailbox::{FoundCard, NoticeCard};
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// Not all have started.
-    Begun,
-    /// This rank has done its work.
-    Finished,
-    Done,
-}
-
 /// See the module documentation.
 pub(super) struct Collective<'env> {
-    progress: LaneProgress,
+    progress: StartedProgress,
     job: Job<'env>,
-    stage: Stage,
 }
 
 impl<'env> Collective<'env> {
     /// One that is still to be started.
     pub(super) fn new(job: Job<'env>) -> Self {
-        Collective { progress: LaneProgress::NONE, job, stage: Stage::Done }
+        Collective { progress: StartedProgress::new(0), job }
     }
 
     /// One that is [shown](Collective::show) next.
     #[inline(always)]
-    pub(super) fn of(job: Job<'env>, progress: LaneProgress) -> Self {
-        Collective { progress, job, stage: Stage::Begun }
+    pub(super) fn of(job: Job<'env>, progress: StartedProgress) -> Self {
+        Collective { progress, job }
     }
 
     /// The same, which has ended, once more.
-    pub(super) fn renew(&mut self, progress: LaneProgress) {
-        (self.progress, self.stage) = (progress, Stage::Begun);
+    pub(super) fn renew(&mut self, progress: StartedProgress) {
+        self.progress = progress;
     }
 
     #[inline(always)]
@@ -94,19 +86,15 @@ impl<'env> Collective<'env> {
     /// As [`advance`](Running::advance), if it is a [direct](Job::is_direct) call.
     #[inline(always)]
     pub(super) fn advance_direct(&mut self, place: &RankPlace) -> Option<Result<bool, Failure>> {
-        if self.stage != Stage::Begun || !self.job.is_direct() {
+        if !self.job.is_direct() {
             return None;
         }
-        // SAFETY: shown, and not finished.
-        Some(match unsafe { self.take(LaneEnd::of(place)) } {
-            Ok(true) => {
-                place.tell();
-                self.stage = Stage::Done;
-                Ok(true)
-            }
-            Ok(false) => Ok(false),
-            Err(found) => Err(Failure::Disagrees(found)),
-        })
+        // SAFETY: shown, and not over.
+        let advanced = unsafe { self.take(LaneEnd::of(place)) };
+        if let Ok(true) = advanced {
+            place.tell();
+        }
+        Some(advanced)
     }
 
     /// Completes it, which is [direct](Job::is_direct), if all have started it; whether they have.
@@ -116,21 +104,104 @@ impl<'env> Collective<'env> {
     /// It was [shown](Collective::show), and is not over. (The rank may have left the communicator:
     /// copies stay until it has finished.)
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
-        let Collective { progress, job, .. } = self;
-        if !progress.have_all_begun(own)? {
-            return Ok(false);
+    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
+        let Collective { progress, job } = self;
+        progress.advance(&mut LanePart { own, job, desk: None }, own.rank())
+    }
+}
+
+/// The part of a rank. `desk`: what it works with, and where; none of a [direct](Job::is_direct)
+/// call, which needs neither.
+struct LanePart<'a, 'env> {
+    own: LaneEnd<'a>,
+    job: &'a Job<'env>,
+    desk: Option<(&'a RankPlace, &'a mut Scratch, &'a mut Vec<*mut u8>)>,
+}
+
+impl LanePart<'_, '_> {
+    /// Of a call that is not direct.
+    ///
+    /// # Safety
+    /// As [`StartedPart::work`].
+    #[inline(never)]
+    unsafe fn work_at_desk(&mut self, number: u64) -> Result<(), Failure> {
+        let LanePart { own, job, desk: Some((place, scratch, all)) } = self else { return Ok(()) };
+        if place.has_left() {
+            return Err(Failure::Over);
         }
-        // SAFETY: they have, and agree, so everybody keeps what it shows until this rank finishes.
+        all.clear();
+        // SAFETY: all have shown theirs, and agree; this rank has neither ended the call nor left,
+        // so everybody keeps what it shows.
+        unsafe {
+            own.addresses(number, job.is_beside(), all);
+            if job.counts_shown().is_some() {
+                own.addresses(number, true, all);
+                if let Some(unequal) = job.unequal(all) {
+                    return Err(Failure::Disagrees(own.unequal(number, unequal)));
+                }
+            }
+        }
+        // SAFETY: as above; and this rank's peers touch nothing but their parts of it.
+        let work = || unsafe { job.work(all, scratch) };
+        catch_unwind(AssertUnwindSafe(|| place.in_user_code(work))).map_err(Failure::Panicked)
+    }
+}
+
+impl StartedPart for LanePart<'_, '_> {
+    type Card = NoticeCard;
+    type Obstacle = Failure;
+
+    #[inline(always)]
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.own.other(index)
+    }
+
+    #[inline(always)]
+    fn lends_to(&self, index: usize) -> Option<usize> {
+        if self.desk.is_none() || self.job.is_brief() { None } else { self.own.other(index) }
+    }
+
+    #[inline(always)]
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Failure> {
+        let meets = self.own.meets(number, rank).map_err(Failure::Disagrees)?;
+        Ok(meets.then_some(self.desk.is_some() && !self.job.is_brief()))
+    }
+
+    fn has_shown(&self, _: u64, _: usize) -> bool {
+        // Whom it lends to it has met.
+        true
+    }
+
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
+        self.own.card(number, rank)
+    }
+
+    #[inline(always)]
+    unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Failure> {
+        let LanePart { own, job, desk } = &self;
+        if desk.is_some() {
+            // SAFETY: passed on.
+            return unsafe { self.work_at_desk(number) };
+        }
+        // SAFETY: all have shown theirs, and agree, so everybody keeps what it shows until this
+        // rank has ended the call.
         unsafe {
             // Asked once, and not for each rank: most calls are of a few bytes.
             match job.is_beside() {
-                true => job.take_few(|rank| progress.address(own, true, rank)),
-                false => job.take_few(|rank| progress.address(own, false, rank)),
+                true => job.take_few(|rank| own.address(number, true, rank)),
+                false => job.take_few(|rank| own.address(number, false, rank)),
             }
         }
-        progress.finish(own);
-        Ok(true)
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn tell(&mut self, number: u64, _: usize, _: bool) {
+        self.own.end(number);
+        // Who starts a direct call tells of its start and of its end at once.
+        if let Some((place, ..)) = &self.desk {
+            place.tell();
+        }
     }
 }
 
@@ -140,40 +211,15 @@ impl Running for Collective<'_> {
         if let Some(advanced) = self.advance_direct(place) {
             return advanced;
         }
+        let Collective { progress, job } = self;
         let own = LaneEnd::of(place);
-        let Collective { progress, job, stage } = self;
-        if *stage == Stage::Begun {
-            if !progress.have_all_begun(own).map_err(Failure::Disagrees)? {
-                return Ok(false);
-            }
-            if place.has_left() {
-                return Err(Failure::Over);
-            }
-            // SAFETY: they have, and agree; this rank has neither finished nor left, so everybody
-            // keeps what it shows.
-            unsafe {
-                progress.addresses(own, job.is_beside(), all);
-                if job.counts_shown().is_some() {
-                    progress.add_addresses(own, true, all);
-                    if let Some(unequal) = job.unequal(all) {
-                        return Err(Failure::Disagrees(progress.unequal(own, unequal)));
-                    }
-                }
-            }
-            // SAFETY: as above; and this rank's peers touch nothing but their parts of it.
-            let work = || unsafe { job.work(all, scratch) };
-            catch_unwind(AssertUnwindSafe(|| place.in_user_code(work)))
-                .map_err(Failure::Panicked)?;
-            progress.finish(own);
-            place.tell();
-            *stage = if job.is_brief() { Stage::Done } else { Stage::Finished };
-        }
-        if *stage == Stage::Finished && progress.have_all_finished(own) {
-            // SAFETY: they have.
+        let is_complete = progress
+            .advance(&mut LanePart { own, job, desk: Some((place, scratch, all)) }, place.rank)?;
+        if is_complete {
+            // SAFETY: all have finished.
             unsafe { job.end() };
-            *stage = Stage::Done;
         }
-        Ok(*stage == Stage::Done)
+        Ok(is_complete)
     }
 
     fn owed(&self) -> Owed {
@@ -181,32 +227,33 @@ impl Running for Collective<'_> {
     }
 
     fn owes(&self) -> bool {
-        self.stage == Stage::Begun && !self.job.is_brief()
+        !self.progress.is_over() && !self.job.is_brief()
     }
 
     fn place(&self, at: &RankPlace) -> Place {
-        self.progress.place(at)
+        LaneEnd::place(at, &self.progress)
     }
 
     fn awaited(&self, at: &RankPlace) -> usize {
-        self.progress.awaited(LaneEnd::of(at))
+        LaneEnd::of(at).awaited(&self.progress)
     }
 
     fn left(&self, at: &RankPlace) -> Option<usize> {
-        self.progress.left(at)
+        let peer = self.awaited(at);
+        at.hold.has_left(peer, at.run).then_some(peer)
     }
 
     fn blame(&self, port: &mut Port) {
-        self.progress.blame(port);
+        port.blame(self.progress.number());
     }
 
     fn sig(&self, at: &RankPlace) -> &'static Signature {
-        self.progress.sig(at)
+        LaneEnd::of(at).sig(self.progress.number())
     }
 
     fn quiesce(&self, at: &RankPlace) {
         if !self.job.is_brief() {
-            self.progress.quiesce(at);
+            LaneEnd::quiesce(at, self.progress.number());
         }
     }
 }

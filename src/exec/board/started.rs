@@ -250,7 +250,10 @@ impl<'a> Job<'a> {
     pub(crate) unsafe fn take_few(&self, copy: impl Fn(usize) -> *mut u8) {
         let mut all = [std::ptr::null_mut(); FEW];
         let all = &mut all[..self.p];
-        all.iter_mut().enumerate().for_each(|(rank, at)| *at = copy(rank));
+        // A loop that stands here: an iterator's function of its own costs a call.
+        for (rank, at) in all.iter_mut().enumerate() {
+            *at = copy(rank);
+        }
         // SAFETY: passed on.
         unsafe { self.take(all) };
     }

@@ -6,29 +6,16 @@ use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
 use super::super::fingerprint::{Fingerprint, PayloadKind, Signature};
 use super::super::rank_place::RankPlace;
+use super::super::started_progress::StartedProgress;
 #[cfg(not(loom))]
 use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
 use super::{Port, StartedCall, Stop};
 use crate::error::CallSite;
-use crate::mailbox::{Board, LANES, LaneRow, Notice};
+use crate::mailbox::{FoundCard, LANES, Notice, NoticeCard, NoticeRow, Tray};
 use crate::sync::{fetch, fetch_to_write};
 use crate::wait::Wait;
 use std::panic::Location;
-
-/// How far this rank is with a call that it has started on a lane. What was called stands in its
-/// notice there.
-#[derive(Clone, Copy)]
-pub(crate) struct LaneProgress {
-    /// The number of the request in its communicator, equal on all ranks.
-    number: u64,
-    /// So many ranks, from this one on, have started the call, too.
-    begun: usize,
-    /// So many have finished it.
-    finished: usize,
-    /// Whether this one has.
-    has_finished: bool,
-}
 
 /// A rank, and the lanes of its communicator.
 #[derive(Clone, Copy)]
@@ -96,32 +83,27 @@ impl Port {
         if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
     }
 
-    /// The same, of a request that is not known to have a free lane: looks at those of the next
-    /// ones, too, as their words are in the same lines.
+    /// The same, of a request that is not known to have a free lane: asks how far all are.
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
         const ALL: u64 = LANES as u64;
         self.fabric.lanes().make(self.rank);
         #[cfg(not(loom))]
-        if self.requests.is_multiple_of(ALL) {
+        if self.requests - self.lanes_looked > ALL {
             // Peers may wait for lanes, too, and this rank may make no other calls than starts.
+            self.lanes_looked = self.requests;
             Thread::here().go_on();
         }
-        if self.requests <= ALL {
-            self.free_lanes = ALL;
-            return Ok(());
-        }
-        self.await_lane(self.requests - ALL)?;
-        let lanes = self.fabric.lanes();
-        let last = (0..self.size()).map(|rank| lanes.finished_from(rank, self.requests - ALL));
-        self.free_lanes = ALL + last.min().unwrap_or(0);
+        self.await_lane(self.requests.saturating_sub(ALL))?;
+        let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();
+        self.free_lanes = ALL + done.unwrap_or(0);
         Ok(())
     }
 
     fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
         let Port { fabric, rank, run, wait, crowded, .. } = self;
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let has_finished = |rank: usize| fabric.lanes().has_finished(rank, before);
+        let has_finished = |rank: usize| done(fabric, rank) >= before;
         let p = fabric.size();
         // The own request ends by what `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
@@ -150,15 +132,15 @@ impl Port {
         let (number, header) = (self.requests, self.header(PayloadKind::SLICE));
         let line = std::ptr::from_ref(begun.at).cast_mut().cast();
         let notice = Notice { header, a: at, b: line, len: begun.params.len };
-        let board = self.lane_end().board(self.rank, number);
-        // SAFETY: this is the owner, and by the contract nobody reads the board now.
-        unsafe {
-            board.write_brief(fill);
-            board.show(number, notice);
-        }
+        let show = |card: &mut NoticeCard| {
+            fill(card.brief_mut());
+            card.notice = notice;
+        };
+        // SAFETY: this is the owner, and by the contract nobody reads the card now.
+        unsafe { self.lane_end().tray(self.rank, number).show(number, show) };
         // The lines that are written two calls on, from the peers that have read there.
         if cfg!(not(loom)) {
-            let next = self.lane_end().board(self.rank, number + 2);
+            let next = self.lane_end().tray(self.rank, number + 2);
             fetch_to_write(std::ptr::from_ref(next).cast(), 1);
         }
         self.log_call(begun);
@@ -166,14 +148,15 @@ impl Port {
 
     /// Of the call that starts on the lane that was claimed.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn lane_progress(&self) -> LaneProgress {
-        LaneProgress { number: self.requests, ..LaneProgress::NONE }
+    pub(crate) fn started_progress(&self) -> StartedProgress {
+        StartedProgress::new(self.requests)
     }
 
     /// Where this rank may copy the input of the call that starts on the lane that was claimed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_room(&self) -> *mut u8 {
-        self.fabric.lanes().copy_room(self.rank, self.requests)
+        let row = self.fabric.lanes().row(self.rank).expect("made when a lane was claimed");
+        row.beside().room(self.requests)
     }
 
     /// Wakes all who sleep until this rank, or any, publishes something for a request.
@@ -198,15 +181,21 @@ impl<'a> LaneEnd<'a> {
         LaneEnd { fabric: &at.hold, rank: at.rank }
     }
 
+    /// This rank.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn row(self, rank: usize) -> Option<&'a LaneRow> {
+    pub(crate) fn rank(self) -> usize {
+        self.rank
+    }
+
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn row(self, rank: usize) -> Option<&'a NoticeRow> {
         self.fabric.lanes().row(rank)
     }
 
-    /// The board of a rank that has started request `number`.
+    /// The tray of a rank that has started request `number`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn board(self, rank: usize, number: u64) -> &'a Board {
-        self.row(rank).expect("it has begun").board(number)
+    fn tray(self, rank: usize, number: u64) -> &'a Tray<NoticeCard> {
+        self.row(rank).expect("it has begun").tray(number)
     }
 
     /// The rank `distance` places further.
@@ -215,176 +204,160 @@ impl<'a> LaneEnd<'a> {
         let (rank, p) = (self.rank + distance, self.fabric.size());
         if rank < p { rank } else { rank - p }
     }
-}
 
-impl LaneProgress {
-    /// Whether all ranks have started the call.
+    /// The other rank of number `index`, if there are so many: each rank begins with its successor.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn have_all_begun(&mut self, own: LaneEnd<'_>) -> Result<bool, Box<Disagreement>> {
-        let Some(mine) = own.row(own.rank) else { return Ok(false) };
-        while self.begun < own.fabric.size() {
-            let peer = own.peer(self.begun);
-            let Some(theirs) = own.row(peer) else { return Ok(false) };
-            let board = theirs.board(self.number);
-            if board.look() < self.number {
-                return Ok(false);
-            }
-            // SAFETY: this rank alone writes the one, and nothing else before the call is complete.
-            // It is in the request, has seen the number of the other, and has not finished it. (No
-            // peer shows a later one there before that.)
-            let (here, there) = unsafe { (mine.board(self.number).notice(), board.notice()) };
-            let agrees = there.len == here.len
-                && Fingerprint(here.header.check).agrees(Fingerprint(there.header.check))
-                && signature(&here).agrees(there.header.sig);
-            if !agrees {
-                return Err(disagreement(here, (peer, there)));
-            }
-            self.begun += 1;
-            // Where this rank has shown the next call the peer has, too, as a rule.
-            let next = self.number + 1;
-            if cfg!(not(loom)) && mine.board(next).look() == next {
-                fetch(std::ptr::from_ref(theirs.board(next)).cast());
-            }
+    pub(crate) fn other(self, index: usize) -> Option<usize> {
+        (index + 1 < self.fabric.size()).then(|| self.peer(index + 1))
+    }
+
+    /// Whether `peer` has started request `number`, too. If it has, the two calls are compared.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) fn meets(self, number: u64, peer: usize) -> Result<bool, Box<Disagreement>> {
+        let (Some(mine), Some(theirs)) = (self.row(self.rank), self.row(peer)) else {
+            return Ok(false);
+        };
+        let tray = theirs.tray(number);
+        if tray.shown() < number {
+            return Ok(false);
+        }
+        // SAFETY: this rank alone writes the one, and nothing else before the call is complete. It
+        // is in the request, has seen the number of the other, and has not finished it. (No peer
+        // shows a later one there before that.)
+        let (here, there) = unsafe { (notice(mine.tray(number)), notice(tray)) };
+        let agrees = there.len == here.len
+            && Fingerprint(here.header.check).agrees(Fingerprint(there.header.check))
+            && signature(&here).agrees(there.header.sig);
+        if !agrees {
+            return Err(disagreement(here, (peer, there)));
+        }
+        // Where this rank has shown the next call the peer has, too, as a rule.
+        let next = number + 1;
+        if cfg!(not(loom)) && mine.tray(next).shown() == next {
+            fetch(std::ptr::from_ref(theirs.tray(next)).cast());
         }
         Ok(true)
     }
 
     /// What this rank has shown.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn own_notice(&self, own: LaneEnd<'_>) -> Notice {
-        let board = own.board(own.rank, self.number);
+    fn own_notice(self, number: u64) -> Notice {
         // SAFETY: this rank alone writes it, and nothing else before the call is complete.
-        unsafe { board.notice() }
+        unsafe { notice(self.tray(self.rank, number)) }
     }
 
     /// What `rank` has shown: what its notice says, or, `beside` it, the copy there.
     ///
     /// # Safety
-    /// [All have begun](LaneProgress::have_all_begun), and this rank has not finished.
+    /// All have [started](LaneEnd::meets) it, and this rank has not [ended](LaneEnd::end).
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) unsafe fn address(&self, own: LaneEnd<'_>, beside: bool, rank: usize) -> *mut u8 {
-        let board = own.board(rank, self.number);
+    pub(crate) unsafe fn address(self, number: u64, beside: bool, rank: usize) -> *mut u8 {
+        let address = |card: &NoticeCard| if beside { card.brief() } else { card.notice.a };
         // SAFETY: passed on.
-        unsafe { if beside { board.brief() } else { board.notice().a } }
+        unsafe { self.tray(rank, number).read(address) }
     }
 
-    /// Declares this rank done with everybody's memory in this call. Who sleeps until then is to be
-    /// told.
+    /// Declares this rank done with everybody's cards, and memory, in this call. Who sleeps until
+    /// then is to be told.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn finish(&mut self, own: LaneEnd<'_>) {
-        self.has_finished = true;
-        own.fabric.lanes().finish(own.rank, self.number);
+    pub(crate) fn end(self, number: u64) {
+        self.row(self.rank).expect("it has begun").end(number);
     }
 }
 
-// Of communicators; `at` is the rank's place in one.
-impl LaneProgress {
-    /// Of a call that is still to be started.
-    pub(crate) const NONE: Self =
-        LaneProgress { number: 0, begun: 1, finished: 1, has_finished: false };
+#[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+impl<'a> LaneEnd<'a> {
+    /// As [`StartedPart::card`](super::super::StartedPart::card).
+    pub(crate) fn card(self, number: u64, rank: usize) -> FoundCard<'a, NoticeCard> {
+        FoundCard::Here(self.tray(rank, number))
+    }
 
     /// The peer, which is in the same call, gives `got` elements where `expected` are expected.
     ///
     /// # Safety
-    /// As [`addresses`](LaneProgress::addresses).
+    /// As [`addresses`](LaneEnd::addresses).
     #[cold]
-    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) unsafe fn unequal(
-        &self,
-        own: LaneEnd<'_>,
+        self,
+        number: u64,
         (peer, expected, got): (usize, usize, usize),
     ) -> Box<Disagreement> {
-        let board = own.board(peer, self.number);
         // SAFETY: passed on.
-        let there = unsafe { board.notice() };
+        let there = unsafe { notice(self.tray(peer, number)) };
         let what = format!("message length: expected {expected}, got {got}");
-        differs(self.own_notice(own), (peer, there), what)
+        differs(self.own_notice(number), (peer, there), what)
     }
 
     /// What was called, which has begun.
-    pub(crate) fn sig(&self, at: &RankPlace) -> &'static Signature {
-        signature(&self.own_notice(LaneEnd::of(at)))
+    pub(crate) fn sig(self, number: u64) -> &'static Signature {
+        signature(&self.own_notice(number))
     }
 
-    /// Makes this the call in progress of `port`, for errors.
-    pub(crate) fn blame(&self, port: &mut Port) {
-        let here = self.own_notice(port.lane_end());
-        port.sig = signature(&here);
-        port.check = Fingerprint(here.header.check);
-    }
-
-    /// What every rank has shown, in rank order: what its notice says, or the copy beside it.
+    /// Adds what every rank has shown, in rank order: what its notice says, or the copy beside it.
     ///
     /// # Safety
-    /// As [`LaneProgress::address`].
-    pub(crate) unsafe fn addresses(&self, own: LaneEnd<'_>, beside: bool, all: &mut Vec<*mut u8>) {
-        all.clear();
+    /// As [`LaneEnd::address`].
+    pub(crate) unsafe fn addresses(self, number: u64, beside: bool, all: &mut Vec<*mut u8>) {
+        let ranks = 0..self.fabric.size();
         // SAFETY: passed on.
-        unsafe { self.add_addresses(own, beside, all) };
+        all.extend(ranks.map(|rank| unsafe { self.address(number, beside, rank) }));
     }
 
-    /// The same, behind those that are in `all`.
-    ///
-    /// # Safety
-    /// As [`LaneProgress::address`].
-    pub(crate) unsafe fn add_addresses(
-        &self,
-        own: LaneEnd<'_>,
-        beside: bool,
-        all: &mut Vec<*mut u8>,
-    ) {
-        // SAFETY: passed on.
-        all.extend((0..own.fabric.size()).map(|rank| unsafe { self.address(own, beside, rank) }));
-    }
-
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    fn has_peer_finished(&self, own: LaneEnd<'_>, peer: usize) -> bool {
-        own.fabric.lanes().has_finished(peer, self.number)
-    }
-
-    /// Whether all ranks are done with everybody's memory.
-    #[inline]
-    pub(crate) fn have_all_finished(&mut self, own: LaneEnd<'_>) -> bool {
-        while self.finished < own.fabric.size() {
-            if !self.has_peer_finished(own, own.peer(self.finished)) {
-                return false;
-            }
-            self.finished += 1;
-        }
-        true
+    fn is_over(self, number: u64, peer: usize) -> bool {
+        self.row(peer).is_some_and(|row| row.tray(number).is_over(number))
     }
 
     /// The first rank that is missing.
-    pub(crate) fn awaited(&self, own: LaneEnd<'_>) -> usize {
-        own.peer(if self.has_finished { self.finished } else { self.begun })
+    pub(crate) fn awaited(self, progress: &StartedProgress) -> usize {
+        self.peer(progress.passed() + 1)
     }
 
-    /// Where to wait for that rank.
-    pub(crate) fn place(&self, at: &RankPlace) -> Place {
+    /// Where to wait for that rank, at `at`.
+    pub(crate) fn place(at: &RankPlace, progress: &StartedProgress) -> Place {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        let peer = self.awaited(LaneEnd::of(at));
+        let peer = LaneEnd::of(at).awaited(progress);
         Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
     }
 
-    /// The rank that is awaited, if it has left: it never comes.
-    pub(crate) fn left(&self, at: &RankPlace) -> Option<usize> {
-        let peer = self.awaited(LaneEnd::of(at));
-        at.hold.has_left(peer, at.run).then_some(peer)
-    }
-
-    /// Waits until no rank touches what this one has shown, after [`RankPlace::give_up`].
-    pub(crate) fn quiesce(&self, at: &RankPlace) {
+    /// Waits until no rank touches what this one, at `at`, has shown in request `number`, after
+    /// [`RankPlace::give_up`].
+    pub(crate) fn quiesce(at: &RankPlace, number: u64) {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
         let waiter = Waiter { fabric: hold, rank, run, wait, crowded };
         let own = LaneEnd::of(at);
-        for peer in (1..hold.size()).map(|d| own.peer(d)) {
+        for peer in (0..).map_while(|index| own.other(index)) {
             waiter.wait_to_the_end(peer, &mut || {
                 // Left is looked at first: what was finished before leaving counts as well.
                 let left = hold.is_gone(peer, run);
-                left || self.has_peer_finished(own, peer)
+                left || own.is_over(number, peer)
             });
         }
     }
+}
+
+impl Port {
+    /// Makes request `number` the call in progress, for errors.
+    #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
+    pub(crate) fn blame(&mut self, number: u64) {
+        let here = self.lane_end().own_notice(number);
+        self.sig = signature(&here);
+        self.check = Fingerprint(here.header.check);
+    }
+}
+
+/// Up to which request a rank is done with all.
+fn done(fabric: &CommState, rank: usize) -> u64 {
+    fabric.lanes().row(rank).map_or(0, NoticeRow::done)
+}
+
+/// What a card says.
+///
+/// # Safety
+/// As [`Tray::read`].
+#[cfg_attr(not(debug_assertions), inline(always))]
+unsafe fn notice(tray: &Tray<NoticeCard>) -> Notice {
+    // SAFETY: passed on.
+    unsafe { tray.read(|card| card.notice) }
 }
 
 /// What was called, by a notice.

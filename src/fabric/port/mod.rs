@@ -30,7 +30,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneEnd, LaneProgress, Place};
+pub(crate) use lane::{Disagreement, LaneEnd, Place};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub use parts::GivenPart;
@@ -125,6 +125,9 @@ pub(crate) struct Port {
     requests: u64,
     /// Those up to this one have a free lane, as far as this rank knows.
     free_lanes: u64,
+    /// The call that was started when this rank last went on with all others for their lanes.
+    #[cfg(not(loom))]
+    lanes_looked: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them.
@@ -203,6 +206,8 @@ impl Port {
             calls: u64::from(start),
             requests: 0,
             free_lanes: 0,
+            #[cfg(not(loom))]
+            lanes_looked: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             open: None,

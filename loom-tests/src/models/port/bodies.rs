@@ -491,7 +491,7 @@ pub(super) fn circle(port: &mut Port) {
 }
 
 /// Starts a call that shows `cell`, and `value` beside its notice.
-fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneProgress {
+fn start(port: &mut Port, cell: &Cell, value: u64) -> StartedProgress {
     let begun = port.begin(&SIG, Location::caller(), CallParams::of(1));
     fine(port.claim_lane());
     let at = std::ptr::from_ref(cell).cast_mut().cast();
@@ -501,28 +501,66 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> LaneProgress {
     // reports it.
     unsafe { port.start(begun, at, fill) };
     port.tell();
-    port.lane_progress()
+    port.started_progress()
 }
 
-/// Completes call `n`: takes the peer's copy; or what is in its cell, and waits until it has taken
-/// what is in this rank's.
-fn complete(port: &Port, mut call: LaneProgress, n: u64, by_copies: bool) {
-    let (own, me) = (port.lane_end(), port.rank());
-    while !call.have_all_begun(own).expect("one call") {
-        crate::sync::yield_now();
+/// This rank's part of call `n`: takes the peer's copy, or what is in its cell.
+struct Take<'a> {
+    own: LaneEnd<'a>,
+    port: &'a Port,
+    n: u64,
+    by_copies: bool,
+}
+
+impl StartedPart for Take<'_> {
+    type Card = NoticeCard;
+    type Obstacle = ();
+
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.own.other(index)
     }
-    let mut all = Vec::new();
-    // SAFETY: all have begun, and this rank finishes below. The peer's cell is there until then.
-    unsafe {
-        call.addresses(own, by_copies, &mut all);
-        match by_copies {
-            true => assert_eq!(all[1 - me].cast::<u64>().read(), n * 10 + 1 - me as u64),
-            false => assert_eq!(read(&*all[1 - me].cast::<Cell>()), n * 10),
+
+    fn lends_to(&self, index: usize) -> Option<usize> {
+        if self.by_copies { None } else { self.own.other(index) }
+    }
+
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, ()> {
+        Ok(self.own.meets(number, rank).expect("one call").then_some(!self.by_copies))
+    }
+
+    fn has_shown(&self, _: u64, _: usize) -> bool {
+        true
+    }
+
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, NoticeCard> {
+        self.own.card(number, rank)
+    }
+
+    unsafe fn work(&mut self, number: u64, rank: usize, _: bool) -> Result<(), ()> {
+        let (n, peer) = (self.n, 1 - rank);
+        // SAFETY: all have begun, and this rank ends the call below. The peer's cell is there until
+        // then.
+        unsafe {
+            let at = self.own.address(number, self.by_copies, peer);
+            match self.by_copies {
+                true => assert_eq!(at.cast::<u64>().read(), n * 10 + peer as u64),
+                false => assert_eq!(read(&*at.cast::<Cell>()), n * 10),
+            }
         }
+        Ok(())
     }
-    call.finish(own);
-    port.tell();
-    while !by_copies && !call.have_all_finished(own) {
+
+    fn tell(&mut self, number: u64, _: usize, _: bool) {
+        self.own.end(number);
+        self.port.tell();
+    }
+}
+
+/// Completes call `n`; where memory is shown, waits until the peer has taken what is in this
+/// rank's.
+fn complete(port: &Port, mut call: StartedProgress, n: u64, by_copies: bool) {
+    let mut part = Take { own: port.lane_end(), port, n, by_copies };
+    while !call.advance(&mut part, port.rank()).expect("it agrees") {
         crate::sync::yield_now();
     }
 }

@@ -6,15 +6,14 @@
 
 use super::arguments::{Blocks, Buffer, Caller, Operands, TypedBlocks};
 use super::counts::{Counts, count_of, counts_of, total_of};
-use super::started::begin;
+use super::started::{ALL, begin};
 use crate::rt::awaits::Awaits;
 use crate::rt::comm::{Comm, Terms};
-use crate::rt::desk::{self, Exchanged, Way};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::fixed;
 use crate::rt::operator::Operator;
-use crate::rt::p2p::{Ask, Kind, PROC_NULL, Req};
-use crate::rt::started::Part;
+use crate::rt::p2p::{PROC_NULL, Req};
+use crate::rt::started::{Part, Pieces, Takes};
 use crate::rt::types::{Place, bytes_at};
 use std::ffi::c_int;
 use std::ops::Range;
@@ -46,33 +45,41 @@ impl Role {
     }
 }
 
-/// Exchanges these places, with these members.
+/// The other group.
+fn others(comm: &Comm) -> Awaits {
+    Awaits::Range(comm.peers().start as u32, comm.peers().len() as u32)
+}
+
+/// Exchanges these, with all of the other group or with its root.
 fn exchange(
     caller: Caller<'_>,
     comm: &Comm,
-    gives: Vec<(usize, Place)>,
-    takes: Vec<(usize, Place)>,
+    offer: Pieces,
+    takes: Takes,
+    with: Awaits,
 ) -> Outcome<Arc<Req>> {
-    let (owner, site) = (caller.me, caller.site);
-    let (kind, context) = (Kind::Collective, comm.shared.context);
-    let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
-    let way = |gives: bool| move |(member, place)| Way { edge: (member, 0), gives, place };
-    let ways = gives.into_iter().map(way(true)).chain(takes.into_iter().map(way(false)));
-    let all = Exchanged { ways: ways.collect(), is_exact: true };
-    let call = comm.next_call(site);
-    // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm.shared.desks(), comm.rank, call, all, &req) };
-    Ok(req)
+    let awaits = if matches!(takes, Takes::Nothing) { Awaits::Nobody } else { with };
+    let part = Part::Exchange { offer, takes, is_in_place: false };
+    begin(caller, comm, Terms::default(), part, (awaits, with))
 }
 
-/// These places, each of a rank of the other group.
-fn others(comm: &Comm, parts: Vec<Place>) -> Vec<(usize, Place)> {
-    comm.peers().zip(parts).collect()
+/// The root's group but the root: it gives and takes nothing.
+fn idle(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
+    exchange(caller, comm, Pieces::Nothing, Takes::Nothing, Awaits::Nobody)
 }
 
-/// The same place, of each rank of the other group.
-fn all_others(comm: &Comm, place: &Place) -> Vec<(usize, Place)> {
-    comm.peers().map(|it| (it, place.clone())).collect()
+/// A piece for each rank of the other group.
+fn each(comm: &Comm, parts: Vec<Place>) -> Pieces {
+    let mut all = vec![bytes_at(0, 0); comm.size()];
+    all[comm.peers()].clone_from_slice(&parts);
+    Pieces::Each(all)
+}
+
+/// From each rank of the other group to such a place.
+fn from_each(comm: &Comm, parts: Vec<Place>) -> Takes {
+    let mut all = vec![None; comm.size()];
+    comm.peers().zip(parts).for_each(|(it, place)| all[it] = Some(place));
+    Takes::Each(all)
 }
 
 /// A part of a buffer for each rank of the other group.
@@ -89,10 +96,19 @@ pub(super) fn bcast(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     match Role::of(comm, root)? {
-        Role::Root => exchange(caller, comm, all_others(comm, &data.place(caller)?), Vec::new()),
-        Role::Idle => exchange(caller, comm, Vec::new(), Vec::new()),
-        Role::Peer(root) => exchange(caller, comm, Vec::new(), vec![(root, data.place(caller)?)]),
+        Role::Root => {
+            let offer = Pieces::Same(data.place(caller)?);
+            exchange(caller, comm, offer, Takes::Nothing, others(comm))
+        }
+        Role::Idle => idle(caller, comm),
+        Role::Peer(root) => take_from(caller, comm, root, data),
     }
+}
+
+/// What the root gives goes there.
+fn take_from(caller: Caller<'_>, comm: &Comm, root: usize, room: Buffer) -> Outcome<Arc<Req>> {
+    let takes = Takes::One(root, room.place(caller)?);
+    exchange(caller, comm, Pieces::Nothing, takes, Awaits::one(root))
 }
 
 pub(super) fn gather(
@@ -103,9 +119,14 @@ pub(super) fn gather(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     match Role::of(comm, root)? {
-        Role::Root => exchange(caller, comm, Vec::new(), others(comm, room()?)),
-        Role::Idle => exchange(caller, comm, Vec::new(), Vec::new()),
-        Role::Peer(root) => exchange(caller, comm, vec![(root, data.place(caller)?)], Vec::new()),
+        Role::Root => {
+            exchange(caller, comm, Pieces::Nothing, from_each(comm, room()?), others(comm))
+        }
+        Role::Idle => idle(caller, comm),
+        Role::Peer(root) => {
+            let offer = Pieces::Same(data.place(caller)?);
+            exchange(caller, comm, offer, Takes::Nothing, Awaits::one(root))
+        }
     }
 }
 
@@ -137,9 +158,9 @@ fn scatter(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     match Role::of(comm, root)? {
-        Role::Root => exchange(caller, comm, others(comm, data()?), Vec::new()),
-        Role::Idle => exchange(caller, comm, Vec::new(), Vec::new()),
-        Role::Peer(root) => exchange(caller, comm, Vec::new(), vec![(root, room.place(caller)?)]),
+        Role::Root => exchange(caller, comm, each(comm, data()?), Takes::Nothing, others(comm)),
+        Role::Idle => idle(caller, comm),
+        Role::Peer(root) => take_from(caller, comm, root, room),
     }
 }
 
@@ -169,8 +190,8 @@ pub(super) fn iallgather(
     room: Buffer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    let takes = others(comm, parts(caller, comm, room)?);
-    exchange(caller, comm, all_others(comm, &data.place(caller)?), takes)
+    let takes = from_each(comm, parts(caller, comm, room)?);
+    exchange(caller, comm, Pieces::Same(data.place(caller)?), takes, others(comm))
 }
 
 pub(super) fn iallgatherv(
@@ -179,8 +200,8 @@ pub(super) fn iallgatherv(
     room: Blocks,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    let takes = others(comm, room.some(caller, comm.peers().len())?);
-    exchange(caller, comm, all_others(comm, &data.place(caller)?), takes)
+    let takes = from_each(comm, room.some(caller, comm.peers().len())?);
+    exchange(caller, comm, Pieces::Same(data.place(caller)?), takes, others(comm))
 }
 
 pub(super) fn ialltoall(
@@ -189,8 +210,8 @@ pub(super) fn ialltoall(
     room: Buffer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    let takes = others(comm, parts(caller, comm, room)?);
-    exchange(caller, comm, others(comm, parts(caller, comm, data)?), takes)
+    let takes = from_each(comm, parts(caller, comm, room)?);
+    exchange(caller, comm, each(comm, parts(caller, comm, data)?), takes, others(comm))
 }
 
 pub(super) fn ialltoallv(
@@ -200,8 +221,8 @@ pub(super) fn ialltoallv(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let n = comm.peers().len();
-    let takes = others(comm, room.some(caller, n)?);
-    exchange(caller, comm, others(comm, data.some(caller, n)?), takes)
+    let takes = from_each(comm, room.some(caller, n)?);
+    exchange(caller, comm, each(comm, data.some(caller, n)?), takes, others(comm))
 }
 
 pub(super) fn ialltoallw(
@@ -211,12 +232,12 @@ pub(super) fn ialltoallw(
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
     let n = comm.peers().len();
-    let takes = others(comm, room.some(caller, n)?);
-    exchange(caller, comm, others(comm, data.some(caller, n)?), takes)
+    let takes = from_each(comm, room.some(caller, n)?);
+    exchange(caller, comm, each(comm, data.some(caller, n)?), takes, others(comm))
 }
 
 pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
-    begin(caller, comm, Terms::default(), Part::nothing(), Awaits::All)
+    begin(caller, comm, Terms::default(), Part::nothing(), ALL)
 }
 
 /// What a rank gives that has no values.
@@ -228,7 +249,7 @@ fn fold(
     (own, op): (Place, Operator),
     gives: Option<(Place, Range<usize>, usize)>,
 ) -> Outcome<Arc<Req>> {
-    begin(caller, comm, Terms::default(), Part::Fold { own, op, gives }, Awaits::All)
+    begin(caller, comm, Terms::default(), Part::Fold { own, op, gives }, ALL)
 }
 
 pub(super) fn ireduce(

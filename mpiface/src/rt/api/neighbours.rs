@@ -5,13 +5,14 @@
 //! calls return, or their requests are complete, as the standard asks of them.
 
 use super::arguments::{Blocks, Buffer, Caller, Parts, TypedBlocks};
-use crate::rt::comm::Comm;
-use crate::rt::desk::{self, Exchanged, Way};
-use crate::rt::edges::Edge;
-use crate::rt::edges::Edges;
+use super::started::begin;
+use crate::rt::awaits::Awaits;
+use crate::rt::comm::{Comm, Terms};
+use crate::rt::edges::{Edge, Edges, peers};
 use crate::rt::error::Outcome;
-use crate::rt::p2p::{Ask, Kind, Req};
+use crate::rt::p2p::Req;
 use crate::rt::short_message::Solid;
+use crate::rt::started::{Part, Pieces, Takes};
 use crate::rt::types::{Place, bytes_at};
 use std::sync::Arc;
 
@@ -25,27 +26,25 @@ pub(super) fn sources(comm: &Comm) -> usize {
     comm.edges().map_or(0, |it| it.sources.len())
 }
 
-/// What a rank gives and takes, by its edges.
-fn exchanged(edges: &Edges, gives: &Along<'_>, takes: &Along<'_>) -> Exchanged {
-    let mut ways = Vec::with_capacity(edges.targets.len() + edges.sources.len());
-    let mut some = |edges: &[Option<Edge>], places: &Along<'_>, gives: bool| {
-        for (index, edge) in edges.iter().enumerate() {
-            ways.extend(edge.map(|edge| Way { edge, gives, place: places.at(index) }));
-        }
-    };
-    some(&edges.targets, gives, true);
-    some(&edges.sources, takes, false);
-    Exchanged { ways, is_exact: false }
+/// The places of these edges.
+fn along(edges: &[Option<Edge>], places: &Along<'_>) -> Vec<(Edge, Place)> {
+    let all = edges.iter().enumerate();
+    all.filter_map(|(index, edge)| edge.map(|edge| (edge, places.at(index)))).collect()
 }
 
-fn start(caller: Caller<'_>, comm: &Comm, all: Exchanged) -> Arc<Req> {
-    let (owner, site) = (caller.me, caller.site);
-    let (kind, context) = (Kind::Neighbours, comm.shared.context);
-    let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
-    let call = comm.next_call(site);
-    // SAFETY: see the head of the file.
-    unsafe { desk::start(&caller.world, comm.shared.desks(), comm.rank, call, all, &req) };
-    req
+fn start(
+    caller: Caller<'_>,
+    comm: &Comm,
+    edges: &Edges,
+    (gives, takes): (&Along<'_>, &Along<'_>),
+) -> Outcome<Arc<Req>> {
+    let offer = Pieces::Edges(along(&edges.targets, gives));
+    let takes = Takes::Edges(along(&edges.sources, takes));
+    let part = Part::Exchange { offer, takes, is_in_place: false };
+    let rank = comm.rank as u32;
+    comm.shared.board().know(comm.rank, || (peers(&edges.sources), peers(&edges.targets)));
+    let reach = (Awaits::Givers(rank), Awaits::Takers(rank));
+    begin(caller, comm, Terms::default(), part, reach)
 }
 
 /// A rank's places, one for each of its edges on a side.
@@ -157,7 +156,7 @@ macro_rules! both {
             let edges = comm.edges()?;
             let gives = Along::$gives(caller, data, edges.targets.len())?;
             let takes = Along::$takes(caller, room, edges.sources.len())?;
-            Ok(start(caller, comm, exchanged(edges, &gives, &takes)))
+            start(caller, comm, edges, (&gives, &takes))
         }
     )*};
 }

@@ -22,18 +22,22 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Lays this rank's card down.
+/// All ranks' cards are needed, and all use this rank's memory if it lends it.
+pub(super) const ALL: (Awaits, Awaits) = (Awaits::All, Awaits::All);
+
+/// Lays this rank's card down; `reach`: whose cards it needs, and who uses its memory if it lends
+/// it.
 pub(super) fn begin(
     caller: Caller<'_>,
     comm: &Comm,
     terms: Terms,
     part: Part,
-    awaits: Awaits,
+    reach: (Awaits, Awaits),
 ) -> Outcome<Arc<Req>> {
     let named = part.named();
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
-    let begin = unsafe { started::start(&caller.world, comm, caller.site, terms, part, awaits) };
+    let begin = unsafe { started::start(&caller.world, comm, caller.site, terms, part, reach) };
     Ok(caller.carry_on(caller.site, begin, comm.shared.context, named))
 }
 
@@ -60,7 +64,7 @@ pub(super) fn again(
 }
 
 /// Starts an exchange: with a root, that one awaits all, if it takes, and the others the root, if
-/// they take; else all await all.
+/// they take; else all await all. What others than the root offer the root uses alone.
 fn exchange(
     caller: Caller<'_>,
     comm: &Comm,
@@ -70,11 +74,13 @@ fn exchange(
 ) -> Outcome<Arc<Req>> {
     let awaits = match (terms.root, &takes) {
         (None, _) => Awaits::All,
-        (_, Takes::Nothing) => Awaits::Nothing,
-        (_, Takes::One(root, _)) => Awaits::One(*root as u32),
+        (_, Takes::Nothing) => Awaits::Nobody,
+        (_, Takes::One(root, _)) => Awaits::one(*root),
         _ => Awaits::All,
     };
-    begin(caller, comm, terms, Part::Exchange { offer, takes, is_in_place: false }, awaits)
+    let users = terms.root.filter(|it| *it != comm.rank).map_or(Awaits::All, Awaits::one);
+    let part = Part::Exchange { offer, takes, is_in_place: false };
+    begin(caller, comm, terms, part, (awaits, users))
 }
 
 fn of_root(root: usize) -> Terms {
@@ -85,7 +91,7 @@ pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
     if comm.is_inter() {
         return between::ibarrier(caller, comm);
     }
-    begin(caller, comm, Terms::default(), Part::nothing(), Awaits::All)
+    begin(caller, comm, Terms::default(), Part::nothing(), ALL)
 }
 
 pub(super) fn ibcast(
@@ -244,7 +250,7 @@ fn all_to_all_parts(
     let is_in_place = from.is_none();
     let offer = Pieces::Each(from.unwrap_or_else(|| room.clone()));
     let part = Part::Exchange { offer, takes: each(comm, room, false), is_in_place };
-    begin(caller, comm, Terms::default(), part, Awaits::All)
+    begin(caller, comm, Terms::default(), part, ALL)
 }
 
 pub(super) fn ialltoall(
@@ -259,7 +265,7 @@ pub(super) fn ialltoall(
     let (room, is_in_place) = (room.place(caller)?, data.is_in_place());
     let offer = Pieces::Even(if is_in_place { room.clone() } else { data.place(caller)? });
     let part = Part::Exchange { offer, takes: Takes::Even(room), is_in_place };
-    begin(caller, comm, Terms::default(), part, Awaits::All)
+    begin(caller, comm, Terms::default(), part, ALL)
 }
 
 pub(super) fn ialltoallv(
@@ -303,10 +309,10 @@ fn fold(
     };
     let terms = Terms { root, op: op.mark(), bytes: Some(own.bytes()) };
     let awaits = match &gives {
-        None => Awaits::Nothing,
-        Some((_, ranks, _)) => Awaits::First(ranks.end as u32),
+        None => Awaits::Nobody,
+        Some((_, ranks, _)) => Awaits::Range(0, ranks.end as u32),
     };
-    begin(caller, comm, terms, Part::Fold { own, op, gives }, awaits)
+    begin(caller, comm, terms, Part::Fold { own, op, gives }, (awaits, Awaits::All))
 }
 
 pub(super) fn ireduce(

@@ -1,16 +1,21 @@
 //! What all ranks of a communicator show, and what a rank knows of it.
 
-use super::rank_cards::RankCards;
+use super::past_calls::{KEPT, Neighbours, PastCalls};
+use super::sheet::Sheet;
 use crate::rt::awaits::Awaits;
-use crate::rt::cards::is_free;
 use crate::rt::error::end;
-use crate::rt::history::KEPT;
 use crate::rt::log::Collective;
+use phalanx::engine::{FoundCard, LaneRow, Lanes};
+
+/// Trays of a rank.
+const TRAYS: usize = 8;
+/// What a rank shows: its cards, and its latest calls.
+pub(super) type CardRow = LaneRow<Sheet, PastCalls, TRAYS>;
 
 /// Where the ranks of a communicator show their cards.
 #[derive(Debug)]
 pub struct Board {
-    pub(super) ranks: Vec<RankCards>,
+    pub(super) lanes: Lanes<Sheet, PastCalls, TRAYS>,
     /// The ranks in the world.
     members: Vec<usize>,
 }
@@ -18,24 +23,72 @@ pub struct Board {
 impl Board {
     /// For these ranks of the world.
     pub fn new(members: &[usize]) -> Board {
-        let ranks = members.iter().map(|_| RankCards::new()).collect();
-        Board { ranks, members: members.to_vec() }
+        Board { lanes: Lanes::new(members.len()), members: members.to_vec() }
+    }
+
+    /// Whether a rank has shown its card: for a rank that is not done with the collective.
+    #[inline]
+    pub(super) fn has_shown(&self, rank: usize, number: u64) -> bool {
+        self.lanes.row(rank).is_some_and(|it| it.has_shown(number))
+    }
+
+    /// The card of a rank, which it has shown: as above.
+    #[inline]
+    pub(super) fn card(&self, rank: usize, number: u64) -> FoundCard<'_, Sheet> {
+        let card = self.lanes.row(rank).and_then(|it| it.card(number));
+        card.expect("it was shown, and the asker is not done")
+    }
+
+    /// The rank of this number among those that are awaited.
+    #[inline]
+    pub(super) fn awaited(&self, awaits: Awaits, index: usize) -> Option<usize> {
+        let neighbours = |rank: u32| self.lanes.row(rank as usize)?.beside().neighbours();
+        match awaits {
+            Awaits::Nobody => None,
+            Awaits::Range(first, count) => {
+                (index < count as usize).then_some(first as usize + index)
+            }
+            Awaits::Givers(rank) => neighbours(rank)?.0.get(index).copied(),
+            Awaits::Takers(rank) => neighbours(rank)?.1.get(index).copied(),
+            Awaits::All => (index < self.lanes.ranks()).then_some(index),
+        }
+    }
+
+    /// The neighbours of a rank, the calling one, are known from now on: those from which it takes,
+    /// and those to which it gives.
+    pub fn know(&self, rank: usize, neighbours: impl FnOnce() -> Neighbours) {
+        self.lanes.make(rank).beside().know(neighbours);
+    }
+
+    /// Up to which collective a rank is done with all.
+    #[inline]
+    pub(super) fn done(&self, rank: usize) -> u64 {
+        self.lanes.row(rank).map_or(0, CardRow::done)
+    }
+
+    /// The number of the last collective of a rank.
+    fn last(&self, rank: usize) -> u64 {
+        self.lanes.row(rank).map_or(0, |it| it.beside().last())
+    }
+
+    /// A call of a rank, if it is still known, and its digest.
+    fn past(&self, rank: usize, number: u64) -> Option<(u64, Collective)> {
+        self.lanes.row(rank)?.beside().past(number)
     }
 
     /// Whether these ranks have shown their cards: for a rank that is not done with the collective.
     pub fn have_shown(&self, number: u64, awaits: Awaits) -> bool {
-        awaits.ranks(self.ranks.len()).all(|it| self.ranks[it].has_shown(number))
+        (0..).map_while(|index| self.awaited(awaits, index)).all(|it| self.has_shown(it, number))
     }
 
     /// Asks the ranks what they are done with; compares their last call with this rank's.
     #[cold]
-    pub(super) fn refresh(&self, begun: &mut Begun, rank: usize, number: u64) -> Option<()> {
-        begun.known.resize(self.ranks.len(), 0);
-        begun.known[rank] = begun.done;
+    pub(super) fn refresh(&self, begun: &mut BegunCalls, rank: usize, number: u64) -> Option<()> {
+        begun.known.resize(self.lanes.ranks(), 0);
         for (peer, known) in begun.known.iter_mut().enumerate() {
-            if !is_free(number, *known) {
-                *known = self.ranks[peer].progress.done.told();
-                if !is_free(number, *known) {
+            if !CardRow::is_free(number, *known) {
+                *known = self.done(peer);
+                if !CardRow::is_free(number, *known) {
                     return None;
                 }
                 self.compare(rank, peer);
@@ -48,9 +101,8 @@ impl Board {
     /// Ends the run if the last call of one of the two, as far as it is known of the other,
     /// differs.
     fn compare(&self, rank: usize, peer: usize) {
-        let (own, other) = (&self.ranks[rank], &self.ranks[peer]);
-        let number = own.progress.last.told().min(other.progress.last.told());
-        if let (Some((one, _)), Some((two, _))) = (own.past(number), other.past(number))
+        let number = self.last(rank).min(self.last(peer));
+        if let (Some((one, _)), Some((two, _))) = (self.past(rank, number), self.past(peer, number))
             && one != two
             && let Some(lines) = self.difference(rank, peer)
         {
@@ -62,14 +114,13 @@ impl Board {
     /// if its calls differ from those of the others, as far as they are known. `is_last`: the
     /// others have started all of theirs.
     pub(super) fn close(&self, rank: usize, is_last: bool) {
-        let own = &self.ranks[rank];
-        let last = own.progress.last.told();
-        for (peer, other) in self.ranks.iter().enumerate() {
+        let last = self.last(rank);
+        for peer in 0..self.lanes.ranks() {
             self.compare(rank, peer);
-            let theirs = other.progress.last.told();
+            let theirs = self.last(peer);
             if is_last
                 && theirs < last
-                && let Some((_, call)) = own.past(theirs + 1)
+                && let Some((_, call)) = self.past(rank, theirs + 1)
             {
                 let (one, two) = (self.members[rank], self.members[peer]);
                 let text = call.describe();
@@ -81,11 +132,11 @@ impl Board {
     /// The first calls of two ranks that differ, of those that are known, in words.
     pub(super) fn difference(&self, rank: usize, peer: usize) -> Option<String> {
         let (rank, peer) = (rank.min(peer), rank.max(peer));
-        let (own, other) = (&self.ranks[rank], &self.ranks[peer]);
-        let last = own.progress.last.told().min(other.progress.last.told());
-        let first = last.saturating_sub(KEPT - 1).max(1);
+        let last = self.last(rank).min(self.last(peer));
+        let first = last.saturating_sub(KEPT as u64 - 1).max(1);
         (first..=last).find_map(|number| {
-            let ((one, first), (two, second)) = (own.past(number)?, other.past(number)?);
+            let (one, first) = self.past(rank, number)?;
+            let (two, second) = self.past(peer, number)?;
             let line = |rank: usize, call: &Collective| {
                 format!("\n  rank {}: {}", self.members[rank], call.describe())
             };
@@ -96,32 +147,13 @@ impl Board {
 
 /// What a rank knows of the collectives that it has started on a communicator.
 #[derive(Debug, Default)]
-pub struct Begun {
+pub struct BegunCalls {
     /// The last one.
     pub(super) last: u64,
     pub(super) digest: u64,
-    /// It is done with all up to this one, and with these.
-    pub(super) done: u64,
-    beyond: Vec<u64>,
     /// What each rank is known to be done with, and the least of them.
     pub(super) known: Vec<u64>,
     pub(super) least: u64,
-}
-
-impl Begun {
-    /// The rank is done with a collective: gives up to where it is now.
-    pub(super) fn end(&mut self, number: u64) -> u64 {
-        if number != self.done + 1 {
-            self.beyond.push(number);
-            return self.done;
-        }
-        self.done = number;
-        while let Some(index) = self.beyond.iter().position(|it| *it == self.done + 1) {
-            self.beyond.swap_remove(index);
-            self.done += 1;
-        }
-        self.done
-    }
 }
 
 /// Ends the run.

@@ -1,7 +1,8 @@
 //! Collectives that are started now and complete later.
 //!
-//! Each rank shows a card (`cards.rs`): which call it is in, and its data. As soon as the cards
-//! that a rank needs are shown, it copies and combines for itself; ranks do so at the same time.
+//! Each rank shows a card, in a tray of the library's lanes (`phalanx::engine::Lanes`): which call
+//! it is in, and its data. As soon as the cards that a rank needs are shown, it copies and combines
+//! for itself; ranks do so at the same time.
 //!
 //! | data of a card | | a rank's request is complete when |
 //! |---|---|---|
@@ -20,7 +21,7 @@
 //! Calls must agree: each card has a digest of its call and of all before on the communicator, so
 //! who reads a card has compared all. A rank that reads no cards compares when it looks whether a
 //! place is free, and at the end of the communicator. The calls themselves, for the text, are in a
-//! history of the latest ones (`history.rs`).
+//! history of the latest ones (`past_calls.rs`).
 //!
 //! The files, each of which uses those before it:
 //!
@@ -28,7 +29,7 @@
 //! |---|---|
 //! | `part.rs` | what a rank brings and takes, and whose cards it needs |
 //! | `sheet.rs` | what a card says |
-//! | `rank_cards.rs` | what one rank shows: cards, how far it is, its latest calls |
+//! | `past_calls.rs` | the latest calls of a rank |
 //! | `board.rs` | what all ranks show, and what a rank knows of it |
 //! | `fold.rs` | reductions over values of all ranks |
 //! | `open.rs` | a collective that a rank has started |
@@ -37,21 +38,23 @@ mod board;
 mod fold;
 mod open;
 mod part;
-mod rank_cards;
+mod past_calls;
 mod sheet;
 
-pub use board::{Begun, Board};
+pub use board::{BegunCalls, Board};
 pub use open::Open;
 pub use part::{Part, Pieces, Takes};
 
 use super::awaits::Awaits;
-use super::cards::{Tray, is_free};
 use super::comm::{Comm, Terms};
 use super::error::{Error, Site};
 use super::log::Collective;
 use super::world::World;
-use rank_cards::AGAIN;
+use board::CardRow;
+use open::OpenCall;
+use phalanx::engine::Tray;
 use sheet::Sheet;
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{Ordering, compiler_fence, fence};
 
@@ -70,7 +73,8 @@ pub enum Begin {
     Open(Open),
 }
 
-/// Starts a collective on `comm` for the calling rank.
+/// Starts a collective on `comm` for the calling rank: whose cards it needs, and who uses its
+/// memory if it lends it.
 ///
 /// # Safety
 /// The places are memory of the program as their types say, which stays valid and is left alone
@@ -81,15 +85,15 @@ pub unsafe fn start(
     site: Site,
     terms: Terms,
     part: Part,
-    awaits: Awaits,
+    (awaits, users): (Awaits, Awaits),
 ) -> Begin {
     let (rank, size) = (comm.rank, comm.size());
     let me = comm.world_rank(rank);
     let board = comm.shared.board();
-    let cards = &board.ranks[rank];
+    let row = board.lanes.make(rank);
     let Terms { root, op, bytes } = terms;
     let given = comm.next_started();
-    let is_again = given & AGAIN != 0;
+    let is_again = given & CardRow::UNORDERED != 0;
     let mut begun = comm.begun.borrow_mut();
     let number = if is_again { given } else { begun.last + 1 };
     let call = Collective { context: comm.shared.context, number, site, root, op, bytes };
@@ -104,17 +108,17 @@ pub unsafe fn start(
     let before = if is_again { 0 } else { begun.digest };
     let digest = mixed(before, &call, is_marked);
     // Who reads no cards sees no difference: of those in a list nothing else tells.
-    let is_free = !is_again && has_room(world, board, &mut begun, (rank, number));
-    if cards.has_list() {
-        let done = board.ranks.iter().map(|it| it.progress.done.told()).min();
-        cards.clear(done.unwrap_or(0));
+    let own_done = row.done();
+    let is_free = !is_again && has_room(world, board, &mut begun, (rank, number, own_done));
+    if row.has_list() {
+        let done = (0..size).map(|it| board.done(it)).min();
+        row.forget(done.unwrap_or(0));
     }
     let all = !is_free || (is_fold && !is_stored);
     let awaits = if all { Awaits::All } else { awaits };
     if !is_again {
         (begun.last, begun.digest) = (number, digest);
     }
-    let done = begun.done;
     drop(begun);
     let lends = !is_stored;
     let fill = |sheet: &mut Sheet| {
@@ -132,7 +136,7 @@ pub unsafe fn start(
         compiler_fence(Ordering::Release);
         // SAFETY: the caller's promise.
         unsafe { sheet.front.take_data(part, is_stored, size) };
-        (sheet.front.digest, sheet.front.done) = (digest, done);
+        (sheet.front.digest, sheet.front.done) = (digest, own_done);
         if lends {
             // SAFETY: as above.
             unsafe { sheet.keep(size) };
@@ -140,33 +144,22 @@ pub unsafe fn start(
     };
     if is_free {
         // SAFETY: the rank's own, and `has_room`.
-        unsafe { cards.place(number).show(number, fill) };
+        unsafe { row.tray(number).show(number, fill) };
     } else {
         let tray = Tray::default();
         // SAFETY: nobody else knows it.
         unsafe { tray.show(number, fill) };
-        cards.put(number, tray);
+        row.put(number, tray);
     }
     if !is_again {
         // Later than the card: another rank looks there now and then, for which writes wait.
-        cards.note(number, digest, &call);
+        row.beside().note(number, digest, &call);
     }
-    let mut open = Open {
-        comm: comm.kept(),
-        number,
-        awaits,
-        lends,
-        root,
-        is_fold,
-        shown: awaits.ranks(size).start,
-        is_lent: None,
-        is_over: false,
-        over: 0,
-        looks: 0,
-        digest,
-        me,
-        hold: None,
-    };
+    let comm = comm.kept();
+    let looks = Cell::new(0);
+    let users = if lends { users } else { Awaits::Nobody };
+    let call = OpenCall { comm, awaits, users, looks, digest, me };
+    let mut open = Open::new(number, call);
     // SAFETY: the caller's promise.
     let ended = unsafe { open.advance(world) };
     if lends {
@@ -185,11 +178,17 @@ pub unsafe fn start(
 }
 
 /// Whether the rank's place for a collective is free; if only others hold it, it waits a moment.
-fn has_room(world: &World, board: &Board, begun: &mut Begun, (rank, number): (usize, u64)) -> bool {
-    if is_free(number, begun.least) {
+fn has_room(
+    world: &World,
+    board: &Board,
+    begun: &mut BegunCalls,
+    (rank, number, own_done): (usize, u64, u64),
+) -> bool {
+    if CardRow::is_free(number, begun.least) {
         return true;
     }
-    is_free(number, begun.done) && world.look_for(|| board.refresh(begun, rank, number)).is_some()
+    CardRow::is_free(number, own_done)
+        && world.look_for(|| board.refresh(begun, rank, number)).is_some()
 }
 
 fn mixed(digest: u64, call: &Collective, is_stored: bool) -> u64 {

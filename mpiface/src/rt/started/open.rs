@@ -1,9 +1,8 @@
 //! A collective that a rank has started: does what can be done, for itself and for others.
 
-use super::board::{Board, differ};
+use super::board::{Board, CardRow, differ};
 use super::fold::{Stored, fold_part, fold_whole};
 use super::part::{Gives, Part};
-use super::rank_cards::{AGAIN, Found};
 use super::sheet::{Data, Sheet};
 use crate::rt::awaits::Awaits;
 use crate::rt::coll::part;
@@ -13,7 +12,9 @@ use crate::rt::held::Hold;
 use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use crate::rt::world::World;
-use std::ops::Range;
+use phalanx::engine::{FoundCard, StartedPart, StartedProgress};
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
 
@@ -25,49 +26,46 @@ const LOOKS_CROWDED: u32 = 16;
 /// A collective that this rank has started, and that is not complete.
 #[derive(Debug)]
 pub struct Open {
-    pub(super) comm: Rc<Comm>,
-    pub(super) number: u64,
-    /// Whose cards it needs.
-    pub(super) awaits: Awaits,
-    pub(super) lends: bool,
-    pub(super) root: Option<usize>,
-    pub(super) is_fold: bool,
-    /// So many of the cards that it needs have been shown.
-    pub(super) shown: usize,
-    /// Whether others lend it memory; so its part is claimed.
-    pub(super) is_lent: Option<bool>,
-    pub(super) is_over: bool,
-    /// So many others have done their parts, of those that read this rank's memory.
-    pub(super) over: usize,
-    pub(super) looks: u32,
-    pub(super) digest: u64,
-    /// The calling rank in the world.
-    pub(super) me: usize,
+    progress: StartedProgress,
+    call: OpenCall,
     /// The datatype that its operator is told, if that is the program's.
     pub hold: Option<Hold>,
 }
 
+/// What the collective is.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    pub(super) comm: Rc<Comm>,
+    /// Whose cards it needs.
+    pub(super) awaits: Awaits,
+    /// Those that read, or write, this rank's memory, if it lends it.
+    pub(super) users: Awaits,
+    pub(super) looks: Cell<u32>,
+    pub(super) digest: u64,
+    /// The calling rank in the world.
+    pub(super) me: usize,
+}
+
 impl Open {
+    /// The collective of this number, which has been shown.
+    pub(super) fn new(number: u64, call: OpenCall) -> Open {
+        Open { progress: StartedProgress::new(number), call, hold: None }
+    }
+
     /// The collective's number, whose cards are awaited for it to go on at all.
     pub fn awaited(&self) -> (u64, Awaits) {
-        (self.number, if self.lends { Awaits::All } else { self.awaits })
+        let OpenCall { users, awaits, .. } = self.call;
+        let lends = users != Awaits::Nobody;
+        (self.progress.number(), if lends { Awaits::All } else { awaits })
     }
 
     /// The communicator's part that all share.
     pub fn shared(&self) -> &Shared {
-        &self.comm.shared
-    }
-
-    fn board(&self) -> &Board {
-        self.comm.shared.board()
+        &self.call.comm.shared
     }
 
     pub(super) fn wake(&self, world: &World) {
-        for rank in &self.comm.shared.members {
-            if *rank != self.me {
-                world.wake(self.me, *rank);
-            }
-        }
+        self.call.wake(world);
     }
 
     /// Does what can be done now; `Some` if it is complete: with its error, if there is one.
@@ -76,207 +74,172 @@ impl Open {
     /// As `start`, of all ranks' calls; the calling rank's.
     #[inline]
     pub unsafe fn advance(&mut self, world: &World) -> Option<Option<Error>> {
-        if !self.is_over {
-            let ranks = self.awaits.ranks(self.comm.size());
-            while self.shown < ranks.end {
-                if !self.board().ranks[self.shown].has_shown(self.number) {
-                    return None;
-                }
-                self.shown += 1;
-            }
-            // SAFETY: passed on.
-            if !unsafe { self.do_own(world) } {
-                return None;
-            }
-            self.is_over = true;
+        let Open { progress, call, .. } = self;
+        let rank = call.comm.rank;
+        let mut part = call.part(world);
+        match progress.advance(&mut part, rank) {
+            Ok(is_complete) => is_complete.then(|| part.end(progress.number())),
+            Err(never) => match never {},
         }
-        // SAFETY: passed on.
-        if self.lends && !unsafe { self.are_others_over(world) } {
-            return None;
-        }
-        Some(self.end())
-    }
-
-    /// Does this rank's part, all cards for which have been shown, or sees that it has been done.
-    ///
-    /// # Safety
-    /// As `advance`.
-    #[inline]
-    unsafe fn do_own(&mut self, world: &World) -> bool {
-        let rank = self.comm.rank;
-        let is_lent = match self.is_lent {
-            Some(is_lent) => is_lent,
-            None => self.check(self.awaits),
-        };
-        self.is_lent = Some(is_lent);
-        let card = self.board().ranks[rank].card(self.number);
-        if is_lent {
-            if card.claim(self.number) {
-                // SAFETY: the caller's promise; it was claimed.
-                unsafe { self.work(rank, true) };
-                card.tell_over(self.number);
-                self.tell_lenders(world);
-                return true;
-            }
-            return card.is_over(self.number);
-        }
-        // SAFETY: the caller's promise; nobody else does it, for nobody lends.
-        unsafe { self.work(rank, false) };
-        true
     }
 
     /// Whether `advance` would do something: for who waits inside of the library.
-    pub fn can_advance(&self) -> bool {
-        let (board, number, rank) = (self.board(), self.number, self.comm.rank);
-        if !self.is_over {
-            let own = board.ranks[rank].card(number);
-            let may_do = || self.is_lent != Some(true) || own.is_over(number);
-            return board.have_shown(number, self.awaits) && may_do();
-        }
-        let is_over = |at: usize| {
-            let cards = &board.ranks[at];
-            cards.has_shown(number) && {
-                let card = cards.card(number);
-                card.is_over(number)
-                    || !card.is_claimed(number) && {
-                        // SAFETY: it was shown, and this rank is not done.
-                        board.have_shown(number, unsafe { card.read(|it| it.rest.awaits) })
-                    }
+    pub fn can_advance(&self, world: &World) -> bool {
+        self.progress.can_advance(&self.call.part(world), self.call.comm.rank)
+    }
+}
+
+/// A collective, as its rank goes on with it.
+struct OpenPart<'a> {
+    call: &'a OpenCall,
+    board: &'a Board,
+    world: &'a World,
+}
+
+impl OpenCall {
+    /// As its rank goes on with it.
+    #[inline]
+    fn part<'a>(&'a self, world: &'a World) -> OpenPart<'a> {
+        OpenPart { call: self, board: self.comm.shared.board(), world }
+    }
+
+    fn wake(&self, world: &World) {
+        for rank in &self.comm.shared.members {
+            if *rank != self.me {
+                world.wake(self.me, *rank);
             }
-        };
-        let mut others = self.others();
-        others.start += self.over;
-        !self.lends || others.find(|it| *it != rank).is_none_or(is_over)
-    }
-
-    /// Those that read, or write, this rank's memory if it lends it.
-    fn others(&self) -> Range<usize> {
-        let (rank, size) = (self.comm.rank, self.comm.size());
-        match self.root {
-            Some(root) if root != rank && !self.comm.is_inter() && !self.is_fold => root..root + 1,
-            _ => 0..size,
         }
     }
+}
 
-    fn tell_lenders(&self, world: &World) {
+impl OpenPart<'_> {
+    /// Compares what a rank has shown with the own call; whether it lends memory.
+    #[inline]
+    fn check(&self, number: u64, peer: usize) -> bool {
+        let card = self.board.card(peer, number);
+        // SAFETY: it was shown, and this rank is not done.
+        let (digest, data, done) =
+            unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
+        if digest != self.call.digest {
+            self.differ(number, peer);
+        }
+        if let Some(known) = self.call.comm.begun.borrow_mut().known.get_mut(peer) {
+            *known = (*known).max(done);
+        }
+        data == Data::Lent
+    }
+
+    #[cold]
+    fn differ(&self, number: u64, peer: usize) -> ! {
+        let board = self.board;
+        let line = |rank: usize| {
+            let card = board.card(rank, number);
+            // SAFETY: as `check`.
+            let text = unsafe { card.read(|it| it.rest.call.describe()) };
+            format!("\n  rank {}: {text}", self.call.comm.world_rank(rank))
+        };
+        let rank = self.call.comm.rank;
+        let (first, second) = (rank.min(peer), rank.max(peer));
+        let lines = board.difference(first, second).filter(|_| number & CardRow::UNORDERED == 0);
+        let lines = lines.unwrap_or_else(|| line(first) + &line(second));
+        differ(&lines)
+    }
+
+    /// Whose cards the part of a rank needs, which has shown its own.
+    fn awaits_of(&self, number: u64, rank: usize) -> Awaits {
+        if rank == self.call.comm.rank {
+            return self.call.awaits;
+        }
+        // SAFETY: it was shown, and this rank is not done.
+        unsafe { self.board.card(rank, number).read(|it| it.rest.awaits) }
+    }
+
+    /// This rank is done: the error, if there is one.
+    fn end(&self, number: u64) -> Option<Error> {
+        let (rank, board) = (self.call.comm.rank, self.board);
+        let own = board.card(rank, number);
+        // SAFETY: the rank's own; its part is over.
+        let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
+        drop(own);
+        let ranks = board.lanes.ranks();
+        let row = |rank: usize| board.lanes.row(rank).expect("it has shown its card");
+        match number & CardRow::UNORDERED != 0 {
+            true => (0..ranks).for_each(|it| row(it).part(number, ranks)),
+            false => row(rank).end(number),
+        }
+        failed
+    }
+}
+
+impl StartedPart for OpenPart<'_> {
+    type Card = Sheet;
+    /// What is wrong with a part is an error of its request; what differs ends the run.
+    type Obstacle = Infallible;
+
+    #[inline]
+    fn needs(&self, index: usize) -> Option<usize> {
+        self.board.awaited(self.call.awaits, index)
+    }
+
+    #[inline]
+    fn lends_to(&self, index: usize) -> Option<usize> {
+        self.board.awaited(self.call.users, index)
+    }
+
+    #[inline]
+    fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Infallible> {
+        Ok(self.has_shown(number, rank).then(|| self.check(number, rank)))
+    }
+
+    #[inline]
+    fn has_shown(&self, number: u64, rank: usize) -> bool {
+        self.board.has_shown(rank, number)
+    }
+
+    fn uses(&self, number: u64, rank: usize) -> bool {
+        // Not so where the ranks of a graph do not agree.
+        let awaits = self.awaits_of(number, rank);
+        let mut needed = (0..).map_while(|index| self.board.awaited(awaits, index));
+        needed.any(|it| it == self.call.comm.rank)
+    }
+
+    #[inline]
+    fn card(&self, number: u64, rank: usize) -> FoundCard<'_, Sheet> {
+        self.board.card(rank, number)
+    }
+
+    #[inline]
+    unsafe fn work(&mut self, number: u64, rank: usize, is_lent: bool) -> Result<(), Infallible> {
+        if rank != self.call.comm.rank {
+            let (board, awaits) = (self.board, self.awaits_of(number, rank));
+            let all = (0..).map_while(|index| board.awaited(awaits, index));
+            all.for_each(|it| _ = self.check(number, it));
+        }
+        // SAFETY: the caller's promise, and that of the calls of all.
+        unsafe { self.do_part(number, rank, is_lent) };
+        Ok(())
+    }
+
+    fn tell(&mut self, _: u64, _: usize, is_lent: bool) {
+        if !is_lent {
+            return;
+        }
         // Pairs with the fence in the library's `Berth::sleep`, as in `Req::complete`. It orders
         // `over` of the card, told before, with the look at the lender's word in `wake`: either the
         // lender, which says that it will sleep and then looks once more, sees `over`, or `wake`
         // sees that word. Without it both may miss the other, and the lender naps to the end.
         fence(Ordering::SeqCst);
-        self.wake(world);
+        self.call.wake(self.world);
     }
 
-    /// Compares the calls of those whose cards a rank needs, which have been shown, with its own;
-    /// gives whether one lends memory.
-    #[inline]
-    fn check(&self, awaits: Awaits) -> bool {
-        let (board, number) = (self.board(), self.number);
-        let mut is_lent = false;
-        let mut begun = self.comm.begun.borrow_mut();
-        for peer in awaits.ranks(board.ranks.len()) {
-            let card = board.ranks[peer].card(number);
-            // SAFETY: it was shown, and this rank is not done.
-            let (digest, data, done) =
-                unsafe { card.read(|it| (it.front.digest, it.front.data, it.front.done)) };
-            if digest != self.digest {
-                self.differ(peer);
-            }
-            if let Some(known) = begun.known.get_mut(peer) {
-                *known = (*known).max(done);
-            }
-            is_lent |= data == Data::Lent;
-        }
-        is_lent
+    fn helps(&mut self) -> bool {
+        let looks = self.call.looks.get().saturating_add(1);
+        self.call.looks.set(looks);
+        looks > if self.world.is_crowded() { LOOKS_CROWDED } else { LOOKS }
     }
 
-    #[cold]
-    fn differ(&self, peer: usize) -> ! {
-        let board = self.board();
-        let line = |rank: usize| {
-            let card = board.ranks[rank].card(self.number);
-            // SAFETY: as `check`.
-            let text = unsafe { card.read(|it| it.rest.call.describe()) };
-            format!("\n  rank {}: {text}", self.comm.world_rank(rank))
-        };
-        let rank = self.comm.rank;
-        let (first, second) = (rank.min(peer), rank.max(peer));
-        let lines = board.difference(first, second).filter(|_| self.number & AGAIN == 0);
-        let lines = lines.unwrap_or_else(|| line(first) + &line(second));
-        differ(&lines)
-    }
-
-    /// Whether all have done their parts that read, or write, this rank's memory. What they do not
-    /// do for a while, this rank does.
-    ///
-    /// # Safety
-    /// As `advance`.
-    unsafe fn are_others_over(&mut self, world: &World) -> bool {
-        let (rank, number, others) = (self.comm.rank, self.number, self.others());
-        let mut at = others.start + self.over;
-        while at < others.end {
-            if at != rank {
-                let cards = &self.board().ranks[at];
-                if !cards.has_shown(number) {
-                    return false;
-                }
-                if !cards.card(number).is_over(number) {
-                    // SAFETY: passed on.
-                    if !self.is_patient(world) || !unsafe { self.help(at, world) } {
-                        return false;
-                    }
-                }
-            }
-            self.over += 1;
-            at += 1;
-        }
-        true
-    }
-
-    /// Whether it has looked for as long as others may take to come to it by themselves.
-    fn is_patient(&mut self, world: &World) -> bool {
-        self.looks = self.looks.saturating_add(1);
-        self.looks > if world.is_crowded() { LOOKS_CROWDED } else { LOOKS }
-    }
-
-    /// Does what another rank, whose card has been shown, has yet to do, if it can be done.
-    ///
-    /// # Safety
-    /// As `advance`.
-    #[cold]
-    unsafe fn help(&self, other: usize, world: &World) -> bool {
-        let card = self.board().ranks[other].card(self.number);
-        // SAFETY: it was shown, and this rank is not done.
-        let awaits = unsafe { card.read(|it| it.rest.awaits) };
-        if !self.board().have_shown(self.number, awaits) || !card.claim(self.number) {
-            return false;
-        }
-        self.check(awaits);
-        // SAFETY: the caller's promise; it was claimed.
-        unsafe { self.work(other, true) };
-        card.tell_over(self.number);
-        self.tell_lenders(world);
-        true
-    }
-
-    /// This rank is done.
-    fn end(&mut self) -> Option<Error> {
-        let (rank, number, board) = (self.comm.rank, self.number, self.board());
-        let own = board.ranks[rank].card(number);
-        // SAFETY: the rank's own; its part is over.
-        let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
-        drop(own);
-        if number & AGAIN != 0 {
-            for cards in &board.ranks {
-                if let Some(it) = cards.listed_card(number) {
-                    cards.part(&it, board.ranks.len());
-                }
-            }
-        } else {
-            let done = self.comm.begun.borrow_mut().end(number);
-            board.ranks[rank].progress.done.tell(done);
-        }
-        failed
+    fn can_work(&self, number: u64, rank: usize) -> bool {
+        self.board.have_shown(number, self.awaits_of(number, rank))
     }
 }
 
@@ -286,21 +249,21 @@ struct FoldedValues<'a> {
     gives: Option<&'a Gives>,
 }
 
-impl Open {
+impl OpenPart<'_> {
     /// Does the part of a rank; `is_lent`: others lend it memory.
     ///
     /// # Safety
     /// As `advance`; all cards for it have been shown, and it is the caller's to do.
     #[inline]
-    unsafe fn work(&self, rank: usize, is_lent: bool) {
-        let (board, number) = (self.board(), self.number);
-        let size = board.ranks.len();
-        let card = board.ranks[rank].card(number);
+    unsafe fn do_part(&self, number: u64, rank: usize, is_lent: bool) {
+        let board = self.board;
+        let size = board.lanes.ranks();
+        let card = board.card(rank, number);
         let run = |sheet: &Sheet| match &sheet.rest.part {
-            Some(Part::Exchange { takes, .. }) => takes.each(size, |peer, to| {
-                let from = board.ranks[peer].card(number);
+            Some(part @ Part::Exchange { takes, .. }) => takes.each(size, |edge, to| {
+                let (from, to) = (board.card(edge.0, number), (to, part.may_be_less()));
                 // SAFETY: the caller's promise, and that of the peer's call.
-                let failed = unsafe { from.read(|it| it.give(peer, (rank, size), to)) };
+                let failed = unsafe { from.read(|it| it.give(edge, (rank, size), to)) };
                 if let Some(error) = failed {
                     let _ = sheet.rest.failed.set(error);
                 }
@@ -308,7 +271,7 @@ impl Open {
             Some(Part::Fold { op, gives, .. }) => {
                 let gives = gives.as_ref();
                 // SAFETY: as above.
-                unsafe { self.fold(rank, is_lent, FoldedValues { op: *op, gives }) };
+                unsafe { self.fold((number, rank), is_lent, FoldedValues { op: *op, gives }) };
             }
             None => {}
         };
@@ -319,7 +282,7 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline]
-    unsafe fn fold(&self, rank: usize, is_lent: bool, it: FoldedValues<'_>) {
+    unsafe fn fold(&self, (number, rank): (u64, usize), is_lent: bool, it: FoldedValues<'_>) {
         if !is_lent {
             let Some((target, ranks, start)) = it.gives else { return };
             if ranks.is_empty() {
@@ -328,7 +291,7 @@ impl Open {
             // Between groups a root has no values of its own.
             let element = target.ty.size;
             let at = |rank: usize| {
-                let card = self.board().ranks[rank].card(self.number);
+                let card = self.board.card(rank, number);
                 // SAFETY: it was shown, and this rank is not done.
                 unsafe { card.read(|it| it.front.address()) + start * element }
             };
@@ -339,7 +302,7 @@ impl Open {
             return;
         }
         // SAFETY: passed on.
-        unsafe { self.fold_any(rank, it) };
+        unsafe { self.fold_any((number, rank), it) };
     }
 
     /// The same for values that are lent, or lie with gaps.
@@ -347,10 +310,10 @@ impl Open {
     /// # Safety
     /// As `work`.
     #[inline(never)]
-    unsafe fn fold_any(&self, rank: usize, it: FoldedValues<'_>) {
-        let (board, number, size) = (self.board(), self.number, self.comm.size());
-        let cards: Vec<Found<'_>> = board.ranks.iter().map(|it| it.card(number)).collect();
-        let values = |card: &Found<'_>| {
+    unsafe fn fold_any(&self, (number, rank): (u64, usize), it: FoldedValues<'_>) {
+        let (board, size) = (self.board, self.call.comm.size());
+        let cards: Vec<_> = (0..size).map(|it| board.card(it, number)).collect();
+        let values = |card: &FoundCard<'_, Sheet>| {
             // SAFETY: all have been shown, and this rank is not done until this returns; so what is
             // read stays.
             let sheet: &Sheet = unsafe { card.read(|it| &*std::ptr::from_ref(it)) };
@@ -367,7 +330,7 @@ impl Open {
         }
         let owns: Vec<Place> = all.iter().map(|it| it.0.clone()).collect();
         // A user's operator is the working rank's own, if that has a part in it.
-        let mine = &all[self.comm.rank];
+        let mine = &all[self.call.comm.rank];
         let op = if mine.0.count > 0 || mine.2.is_some() { mine.1 } else { it.op };
         let gives: Vec<_> = all.iter().filter_map(|it| it.2.clone()).collect();
         let is_even = |it: &Gives| it.1 == (0..size) && it.2 == 0 && it.0.count == owns[0].count;

@@ -1,5 +1,6 @@
 //! What a rank brings to a started collective, what it takes, and whose cards it needs.
 
+use crate::rt::edges::Edge;
 use crate::rt::handle::Handle;
 use crate::rt::operator::Operator;
 use crate::rt::types::Place;
@@ -17,13 +18,18 @@ pub enum Pieces {
     Even(Place),
     /// A piece for each.
     Each(Vec<Place>),
+    /// A piece along each of these edges.
+    Edges(Vec<(Edge, Place)>),
 }
 
 impl Pieces {
-    /// The piece for this rank.
-    pub(super) fn of(&self, rank: usize) -> Option<Place> {
+    /// The piece for this rank; of edges, along that of this number.
+    pub(super) fn of(&self, rank: usize, number: usize) -> Option<Place> {
         match self {
             Pieces::Nothing => None,
+            Pieces::Edges(all) => {
+                all.iter().find(|it| it.0 == (rank, number)).map(|it| it.1.clone())
+            }
             Pieces::Same(place) => Some(place.clone()),
             Pieces::Even(first) => Some(first.moved((rank * first.count) as isize, first.count)),
             Pieces::Each(places) => places.get(rank).cloned(),
@@ -37,6 +43,7 @@ impl Pieces {
             Pieces::Same(place) => place.bytes(),
             Pieces::Even(first) => first.bytes().saturating_mul(size),
             Pieces::Each(places) => places.iter().map(Place::bytes).fold(0, usize::saturating_add),
+            Pieces::Edges(all) => all.iter().map(|it| it.1.bytes()).fold(0, usize::saturating_add),
         }
     }
 }
@@ -55,12 +62,17 @@ pub enum Takes {
     EvenBut(usize, Place),
     /// From each, if it takes from it.
     Each(Vec<Option<Place>>),
+    /// Along each of these edges, which may give less.
+    Edges(Vec<(Edge, Place)>),
 }
 
 impl Takes {
-    pub(super) fn each(&self, size: usize, mut take: impl FnMut(usize, &Place)) {
+    /// Each with the edge along which it comes: of others than edges, the rank alone.
+    pub(super) fn each(&self, size: usize, mut take_along: impl FnMut(Edge, &Place)) {
+        let mut take = |peer: usize, place: &Place| take_along((peer, 0), place);
         match self {
             Takes::Nothing => {}
+            Takes::Edges(all) => all.iter().for_each(|(edge, place)| take_along(*edge, place)),
             Takes::One(peer, place) => take(*peer, place),
             Takes::Even(first) | Takes::EvenBut(_, first) => {
                 let is_left_out = |peer| matches!(self, Takes::EvenBut(it, _) if *it == peer);
@@ -113,6 +125,11 @@ impl Part {
             Part::Fold { op: Operator::User(_, ty), .. } => Some(*ty),
             _ => None,
         }
+    }
+
+    /// Whether what comes along an edge may be less than there is room for.
+    pub(super) fn may_be_less(&self) -> bool {
+        matches!(self, Part::Exchange { takes: Takes::Edges(_), .. })
     }
 
     /// Of a call without data.

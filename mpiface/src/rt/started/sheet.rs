@@ -2,7 +2,8 @@
 
 use super::part::{Part, Pieces};
 use crate::rt::awaits::Awaits;
-use crate::rt::error::{Error, Site};
+use crate::rt::edges::Edge;
+use crate::rt::error::{Class, Error, Site};
 use crate::rt::log::Collective;
 use crate::rt::ops::Mark;
 use crate::rt::p2p::unequal;
@@ -26,6 +27,8 @@ pub(super) enum Data {
     Even,
     /// As many ends of pieces as there are ranks (of 4 bytes each), and the pieces.
     Each,
+    /// The number of edges; of each its two numbers and the end of its piece; and the pieces.
+    Edges,
     /// It lies where the part says.
     Lent,
 }
@@ -61,7 +64,7 @@ impl Default for Rest {
         let (site, op) = (Site::default(), Mark::None);
         let call = Collective { context: 0, number: 0, site, root: None, bytes: None, op };
         let (kept, failed) = (Vec::new(), OnceLock::new());
-        Rest { call, awaits: Awaits::Nothing, part: None, kept, failed }
+        Rest { call, awaits: Awaits::Nobody, part: None, kept, failed }
     }
 }
 
@@ -120,11 +123,13 @@ impl Front {
         self.lines = vec![SheetLine([0; 64]); lines].into();
     }
 
-    /// The piece for a rank of so many, as the address and length of what is stored.
+    /// The piece for a rank of so many, as the address and length of what is stored; of edges, that
+    /// along the edge of this number, if there is one.
     #[inline]
-    fn piece(&self, rank: usize, size: usize) -> (usize, usize) {
+    fn piece(&self, (rank, number): Edge, size: usize) -> Option<(usize, usize)> {
         let (at, length) = (self.address(), self.length as usize);
-        match self.data {
+        Some(match self.data {
+            Data::Edges => return self.piece_along((rank, number)),
             Data::Even => (at + length / size * rank, length / size),
             Data::Each => {
                 // SAFETY: `store_pieces` has written as many ends, aligned as lines are.
@@ -133,7 +138,21 @@ impl Front {
                 (at + start, end(rank) - start)
             }
             _ => (at, length),
-        }
+        })
+    }
+
+    fn piece_along(&self, (rank, number): Edge) -> Option<(usize, usize)> {
+        let at = self.address();
+        // SAFETY: `store_pieces` has written the count and as many heads, aligned as lines are.
+        let heads = unsafe {
+            let count = (at as *const u32).read() as usize;
+            std::slice::from_raw_parts((at as *const u32).add(1).cast::<[u32; 3]>(), count)
+        };
+        let is_it = |it: &[u32; 3]| (it[0] as usize, it[1] as usize) == (rank, number);
+        let index = heads.iter().position(is_it)?;
+        let end = |index: usize| heads[index][2] as usize;
+        let start = if index == 0 { head_bytes(heads.len()) } else { end(index - 1) };
+        Some((at + start, end(index) - start))
     }
 
     /// Stores what is offered to so many ranks.
@@ -150,6 +169,17 @@ impl Front {
                 Pieces::Even(first) => {
                     let at = self.store(Data::Even, length);
                     first.moved(0, size * first.count).read(at as *mut u8);
+                }
+                Pieces::Edges(all) => {
+                    let mut next = head_bytes(all.len());
+                    let at = self.store(Data::Edges, length + next);
+                    (at as *mut u32).write(all.len() as u32);
+                    let heads = (at as *mut u32).add(1).cast::<[u32; 3]>();
+                    for (index, ((rank, number), place)) in all.iter().enumerate() {
+                        place.read((at + next) as *mut u8);
+                        next += place.bytes();
+                        heads.add(index).write([*rank as u32, *number as u32, next as u32]);
+                    }
                 }
                 Pieces::Each(places) => {
                     let at = self.store(Data::Each, length + 4 * size);
@@ -183,24 +213,32 @@ impl Front {
     }
 }
 
+/// Bytes before the pieces of so many edges.
+fn head_bytes(edges: usize) -> usize {
+    4 + 12 * edges
+}
+
 impl Sheet {
-    /// The piece of an exchange for a rank of so many goes there: the error, if it is not as long.
+    /// The piece of an exchange for a rank of so many goes there, along an edge, if there are some:
+    /// the error, if it is not as long (`may_be_less`: if it is longer).
     ///
     /// # Safety
     /// As `copy`; the card's rank `peer` lends its memory still, if it does.
     #[inline]
     pub(super) unsafe fn give(
         &self,
-        peer: usize,
+        (peer, number): Edge,
         (rank, size): (usize, usize),
-        to: &Place,
+        (to, may_be_less): (&Place, bool),
     ) -> Option<Error> {
+        let room = to.bytes();
+        let fits = |given: usize| given == room || (may_be_less && given < room);
         let given = match self.front.data {
             Data::Nothing => return None,
             Data::Lent => {
                 let Some(Part::Exchange { offer, .. }) = &self.rest.part else { return None };
-                let from = offer.of(rank)?;
-                if from.bytes() == to.bytes() {
+                let Some(from) = offer.of(rank, number) else { return self.no_edge(peer, offer) };
+                if fits(from.bytes()) {
                     // SAFETY: the caller's promise.
                     unsafe { copy(&from, to) };
                     return None;
@@ -208,8 +246,10 @@ impl Sheet {
                 from.bytes()
             }
             _ => {
-                let (at, length) = self.front.piece(rank, size);
-                if length == to.bytes() {
+                let Some((at, length)) = self.front.piece((rank, number), size) else {
+                    return Some(self.without_edge(peer));
+                };
+                if fits(length) {
                     // SAFETY: so many bytes are stored there; the rest is the caller's promise.
                     unsafe { to.write(std::slice::from_raw_parts(at as *const u8, length)) };
                     return None;
@@ -217,7 +257,19 @@ impl Sheet {
                 length
             }
         };
-        Some(self.unequal(peer, given, to.bytes()))
+        Some(self.unequal(peer, given, room))
+    }
+
+    #[cold]
+    fn no_edge(&self, peer: usize, offer: &Pieces) -> Option<Error> {
+        matches!(offer, Pieces::Edges(_)).then(|| self.without_edge(peer))
+    }
+
+    #[cold]
+    fn without_edge(&self, peer: usize) -> Error {
+        let Collective { site, context, .. } = self.rest.call;
+        let before = format!("rank {peer} of the communicator has no edge to this one in ");
+        Error::naming(Class::Truncate, before, site, "").on(context)
     }
 
     #[cold]
@@ -239,7 +291,7 @@ impl Sheet {
         *kept = vec![0_u8; offer.bytes(size)];
         let mut next = kept.as_mut_ptr() as usize;
         let pieces = (0..size).map(|rank| {
-            let from = offer.of(rank).unwrap_or_else(|| bytes_at(next, 0));
+            let from = offer.of(rank, 0).unwrap_or_else(|| bytes_at(next, 0));
             let to = bytes_at(next, from.bytes());
             next += from.bytes();
             // SAFETY: the caller's promise; the vector has room for all pieces.

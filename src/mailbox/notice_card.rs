@@ -1,0 +1,110 @@
+//! The card of the library's own started calls: a notice, as on a board, and a few bytes beside it.
+//!
+//! ```text
+//!  Tray (256 B)
+//!  | number 64 | sig | check | a | b | len | brief 16 B   |   written by its owner only
+//!  | brief, the other 48 B                                |   (brief: the input of a short call)
+//!  | claimed 64 | over 64 |                                   on lines of their own
+//! ```
+
+use super::board::Notice;
+use super::lane_row::LaneRow;
+use super::lanes::Lanes;
+use super::tray::Tray;
+use std::mem::{MaybeUninit, offset_of};
+
+/// Started calls of one communicator that can be under way at a time.
+pub(crate) const LANES: usize = if cfg!(loom) { 2 } else { 64 };
+
+/// Bytes that a card has room for beside its notice.
+pub(crate) const BRIEF_ROOM: usize = 64;
+/// What they are aligned to.
+pub(crate) const BRIEF_ALIGN: usize = 16;
+
+/// Bytes of a lane's copy of a rank's input that does not fit beside the notice, which then has the
+/// copy's address.
+pub(crate) const COPY_ROOM: usize = 512;
+
+/// What all ranks show of their started calls.
+pub(crate) type NoticeLanes = Lanes<NoticeCard, CopyRooms, LANES>;
+/// What one rank shows.
+pub(crate) type NoticeRow = LaneRow<NoticeCard, CopyRooms, LANES>;
+
+/// See the module documentation.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct NoticeCard {
+    pub(crate) notice: Notice,
+    /// It begins in the first line: a few bytes come with that.
+    brief: [MaybeUninit<u8>; BRIEF_ROOM],
+}
+
+const _: () = assert!(
+    cfg!(loom)
+        || cfg!(shuttle)
+        || (Tray::<NoticeCard>::START + offset_of!(NoticeCard, brief) == 48
+            && size_of::<NoticeCard>() <= 120)
+);
+
+// SAFETY: the pointers are plain data here, and nothing in a card is tied to a thread.
+unsafe impl Send for NoticeCard {}
+// SAFETY: as above.
+unsafe impl Sync for NoticeCard {}
+
+impl Default for NoticeCard {
+    fn default() -> Self {
+        NoticeCard { notice: Notice::NONE, brief: [MaybeUninit::uninit(); BRIEF_ROOM] }
+    }
+}
+
+impl NoticeCard {
+    /// Where [`BRIEF_ROOM`] bytes are, aligned to [`BRIEF_ALIGN`].
+    #[inline(always)]
+    pub(crate) fn brief(&self) -> *mut u8 {
+        self.brief.as_ptr().cast_mut().cast()
+    }
+
+    /// The same, to be written.
+    #[inline(always)]
+    pub(crate) fn brief_mut(&mut self) -> *mut u8 {
+        self.brief.as_mut_ptr().cast()
+    }
+}
+
+#[repr(C, align(64))]
+struct CopyRoom([MaybeUninit<u8>; COPY_ROOM]);
+
+const _: () = assert!(align_of::<CopyRoom>() >= BRIEF_ALIGN);
+
+/// By lane: [`COPY_ROOM`] bytes, which take no pages before they are used. Used by address only, as
+/// a user's memory that is shown is.
+#[derive(Debug)]
+pub(crate) struct CopyRooms(*mut CopyRoom);
+
+// SAFETY: whoever shows an address there says who may use it, as with any memory that is shown.
+unsafe impl Send for CopyRooms {}
+// SAFETY: as above.
+unsafe impl Sync for CopyRooms {}
+
+impl Default for CopyRooms {
+    fn default() -> Self {
+        let rooms: Box<[MaybeUninit<CopyRoom>]> = Box::new_uninit_slice(LANES);
+        CopyRooms(Box::into_raw(rooms).cast())
+    }
+}
+
+impl CopyRooms {
+    /// The room for request `number`.
+    #[inline(always)]
+    pub(crate) fn room(&self, number: u64) -> *mut u8 {
+        self.0.wrapping_add(number as usize % LANES).cast()
+    }
+}
+
+impl Drop for CopyRooms {
+    fn drop(&mut self) {
+        let rooms = std::ptr::slice_from_raw_parts_mut(self.0, LANES);
+        // SAFETY: made by `Box::into_raw`, of as many (`default`); of any bytes it is one.
+        drop(unsafe { Box::from_raw(rooms) });
+    }
+}
