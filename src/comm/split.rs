@@ -6,6 +6,7 @@ use crate::exec::{Buffers, Call, Partition};
 use crate::fabric::{CallParams, CommState, Signature};
 use crate::machine::Level;
 use crate::schedule::Operation;
+use crate::sorted::Arrange;
 use crate::sync::Arc;
 use std::panic::Location;
 
@@ -62,7 +63,7 @@ impl Comm {
             self.nothing_to_return();
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
-        group.sort_by_key(|&r| (all[r].1, r));
+        group.arrange_by_key(|&r| (all[r].1, r));
         let fabric = self.port.fabric();
         // Of threads of the user's own nobody knows where they are.
         let apart = self.roster.as_ref().map_or(fabric.is_apart(), |roster| {

@@ -14,6 +14,7 @@ use super::thread::Thread;
 #[cfg(not(loom))]
 use super::thread_mark::ThreadMark;
 use crate::error::{CallSite, ForeignCall};
+use crate::sorted::Arrange;
 use crate::sync;
 use crate::sync::diagnostic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
@@ -482,7 +483,7 @@ impl CallLog {
     /// The owner's latest calls, the latest first.
     pub(crate) fn newest_first(&self) -> Vec<CallRecord> {
         let mut calls: Vec<CallRecord> = self.calls().collect();
-        calls.sort_by_key(|c| std::cmp::Reverse(c.number));
+        calls.arrange_by_key(|c| std::cmp::Reverse(c.number));
         calls
     }
 

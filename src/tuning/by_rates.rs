@@ -1,6 +1,7 @@
 //! The cheapest algorithm where a message of m words takes t_s + t_w m between any two ranks.
 
 use crate::schedule::{Algorithm, Load, MOST_SEGMENTS, Request, Schedule};
+use crate::sorted::Arrange;
 
 /// The times of a message, the same between any two ranks.
 ///
@@ -52,7 +53,7 @@ pub fn cheapest(request: &Request, m: f64, rates: Rates) -> Vec<Algorithm> {
         Some((rates.t_s * startups as f64 + rates.t_w * words * m, startups, algorithm))
     };
     let mut all: Vec<_> = Algorithm::for_operation(request.operation).filter_map(timed).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    all.arrange_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     all.into_iter().map(|(_, _, algorithm)| algorithm).collect()
 }
 
