@@ -51,6 +51,10 @@ pub(crate) trait Arrange<T> {
 
 impl<T> Arrange<T> for [T] {
     fn arrange_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
+        // Most lists are in order.
+        if self.is_sorted_by(|a, b| compare(a, b).is_le()) {
+            return;
+        }
         let mut places = places(self.len(), &mut |a, b| compare(&self[a], &self[b]).is_lt());
         // Round by round of the permutation; what is in its place names itself.
         for start in 0..places.len() {

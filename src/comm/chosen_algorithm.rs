@@ -9,7 +9,7 @@ use crate::schedule::{Algorithm, Hierarchy, Request, Schedule};
 use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::auto;
-use crate::tuning::{LevelModel, Rates, best_segments, cheapest, rules};
+use crate::tuning::{LevelModel, Rates, best_segments, cheapest_by, rules};
 
 impl Comm {
     /// The extents that the choice prescribes.
@@ -119,7 +119,8 @@ impl Comm {
             return *algorithm;
         }
         let request = self.request(call, Algorithm::BC_ANY);
-        let ranked = cheapest(&request, key.words as f64, rates);
+        let builders = call.code().builders;
+        let ranked = cheapest_by(builders, &request, key.words as f64, rates);
         let served = ranked.into_iter().find(|&a| self.schedule(call, a).is_ok());
         let shape = schedule::Topology::Hypercube;
         let (operation, commutative) = (call.operation(), call.is_commutative());
@@ -140,7 +141,7 @@ impl Comm {
         algorithm: Algorithm,
     ) -> Result<Schedule, String> {
         let schedule = algorithm
-            .schedule(&self.request(call, algorithm))
+            .schedule_by(call.code().builders, &self.request(call, algorithm))
             .map_err(|unfit| unfit.to_string())?;
         if !call.is_commutative() && !schedule.is_ordered() {
             return Err(format!(

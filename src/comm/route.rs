@@ -34,6 +34,9 @@ pub(super) enum Short {
     Alone,
     Gate,
     Eager,
+    /// By the gates or eagerly, among more than two ranks: a kernel combines, and what is generic
+    /// is not needed.
+    Among,
 }
 
 /// The routes of all other calls.
@@ -62,7 +65,8 @@ impl Comm {
         if self.order == Order::Fixed && call.operation().has_order() {
             call = call.in_order();
             if !self.is_in_order_at_the_gates(&call) {
-                return self.carry_out_in_order(call);
+                let (rank, size) = (self.port.rank(), self.port.size());
+                return self.carry_out_in_order(&call.on_bytes(rank, size));
             }
         }
         let Some(route) = self.short_route(&call) else {
@@ -83,6 +87,28 @@ impl Comm {
                 let Some(begun) = self.begin(sig, at, params) else { return };
                 eager::run(&mut self.port, &mut self.work, begun, call)
             }
+            Short::Among => {
+                let (rank, size) = (self.port.rank(), self.port.size());
+                return self.carry_out_among(&call.on_bytes(rank, size));
+            }
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// Carries out a call of a few bytes among more than two ranks.
+    #[inline(never)]
+    fn carry_out_among(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        let gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
+        let algorithm = call.operation().usual().messages.of(call.is_commutative());
+        let transport = if gated { CallTransport::Gates } else { CallTransport::Messages };
+        let params = call.params(algorithm, transport, Digest::NONE);
+        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match gated {
+            true => all_at_once::run_among(port, work, begun, call),
+            false => eager::run_among(port, begun, call),
         };
         if let Err(stop) = result {
             self.stop(stop);
@@ -211,11 +237,15 @@ impl Comm {
             return None;
         }
         match operation {
+            Reduce | Gather | Scatter => Some(Short::Eager),
+            Broadcast if self.port.size() == 2 => Some(Short::Eager),
+            Broadcast => Some(Short::Among),
             // Between two ranks.
             Scan | ExclusiveScan | ReduceScatter if self.port.size() == 2 => Some(Short::Eager),
-            Broadcast | Reduce | Gather | Scatter => Some(Short::Eager),
+            Scan | ExclusiveScan | ReduceScatter if self.port.is_gated() => Some(Short::Among),
+            AllReduce if self.port.size() > 2 => Some(Short::Among),
             _ if self.port.is_gated() => Some(Short::Gate),
-            Barrier | AllReduce => Some(Short::Eager),
+            Barrier => Some(Short::Eager),
             _ => None,
         }
     }

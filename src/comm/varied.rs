@@ -32,7 +32,8 @@ impl Comm {
     ) {
         let operation = call.operation();
         if self.order == Order::Fixed && operation.has_order() {
-            return self.carry_out_in_order(call);
+            let (rank, size) = (self.rank(), self.size());
+            return self.carry_out_in_order(&call.in_order().on_bytes(rank, size));
         }
         if self.numbers_counts() {
             if self.port.size() == 1 {
@@ -52,7 +53,8 @@ impl Comm {
                         return self.carry_out_by_message(facts, call);
                     }
                     if self.port.is_gated() {
-                        return self.reduce_at_the_gates(facts, call);
+                        let (rank, size) = (self.port.rank(), self.port.size());
+                        return self.reduce_at_the_gates(facts, &call.on_bytes(rank, size));
                     }
                 }
                 _ => {}
@@ -88,23 +90,19 @@ impl Comm {
 
     /// A reduce-scatter among more than two ranks. Not inlined: see `all_at_once::reduce_scatter`.
     #[inline(never)]
-    fn reduce_at_the_gates<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        facts: CountFacts,
-        call: Call<'a, Slices<'a, T, O>>,
-    ) {
-        let Some(begun) = self.begin_short(CallTransport::Gates, facts, &call) else { return };
-        if let Err(stop) = all_at_once::run(&mut self.port, &mut self.work, begun, call) {
+    fn reduce_at_the_gates(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
+        let Some(begun) = self.begin_short(CallTransport::Gates, facts, call) else { return };
+        if let Err(stop) = all_at_once::run_among(&mut self.port, &mut self.work, begun, call) {
             self.stop(stop);
         }
     }
 
     #[inline(always)]
-    fn begin_short<'a, T: Element, O: Operator<T>>(
+    fn begin_short<D>(
         &mut self,
         transport: CallTransport,
         facts: CountFacts,
-        call: &Call<'a, Slices<'a, T, O>>,
+        call: &Call<'_, D>,
     ) -> Option<StartedCall> {
         let algorithm = call.operation().usual().messages.of(true);
         let params = call.params(algorithm, transport, facts.digest);

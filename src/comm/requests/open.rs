@@ -87,7 +87,7 @@ impl Inner<'static> {
 
 impl Inner<'_> {
     /// The same for another scope: without what was started.
-    #[inline]
+    #[inline(always)]
     fn emptied<'env>(mut self: Box<Self>) -> Box<Inner<'env>> {
         if !self.slots.is_empty() {
             self.slots.clear();
@@ -96,7 +96,9 @@ impl Inner<'_> {
         self.collectives.clear();
         self.desk.early.clear();
         // Of a scope that a swapped communicator has ended, and whose program went on.
-        self.failure = None;
+        if self.failure.is_some() {
+            self.failure = None;
+        }
         // SAFETY: the types differ in a lifetime only, and nothing in it has that.
         unsafe { std::mem::transmute::<Box<Inner<'_>>, Box<Inner<'env>>>(self) }
     }

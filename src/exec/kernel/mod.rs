@@ -184,7 +184,8 @@ impl<'a> Kernel<'a> {
     ///
     /// # Safety
     /// - `left` and `right` are valid for reads of `n` elements of the
-    ///   kernel's type, `dst` for writes, all aligned for it.
+    ///   kernel's type, `dst` for writes, aligned for it; `left` and `right` as well, if the kernel
+    ///   is a [foreign](ForeignOperator) operator's.
     /// - `dst` is `left`, or `right`, or overlaps neither.
     #[inline(always)]
     pub(crate) unsafe fn combine(&self, dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
@@ -263,7 +264,7 @@ unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
 /// `at` bytes after `inputs[j]`.
 ///
 /// # Safety
-/// As [`Kernel::fold`], but `dst` may be one of the inputs.
+/// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
 #[inline(always)]
 unsafe fn baseline<T: Element, O: Operator<T>, const K: usize>(
     op: &O,
@@ -278,18 +279,18 @@ unsafe fn baseline<T: Element, O: Operator<T>, const K: usize>(
     // SAFETY: all places are below `n`, by the contract valid.
     unsafe {
         while i < n - n % K {
-            let mut some = of(first).add(i).cast::<[T; K]>().read();
+            let mut some = of(first).add(i).cast::<[T; K]>().read_unaligned();
             for &input in rest {
-                let x = of(input).add(i).cast::<[T; K]>().read();
+                let x = of(input).add(i).cast::<[T; K]>().read_unaligned();
                 some.iter_mut().zip(x).for_each(|(some, x)| *some = op.combine(*some, x));
             }
             dst.add(i).cast::<[T; K]>().write(some);
             i += K;
         }
         while i < n {
-            let mut one = of(first).add(i).read();
+            let mut one = of(first).add(i).read_unaligned();
             for &input in rest {
-                one = op.combine(one, of(input).add(i).read());
+                one = op.combine(one, of(input).add(i).read_unaligned());
             }
             dst.add(i).write(one);
             i += 1;
@@ -348,16 +349,20 @@ unsafe fn combine<T: Element, O: Operator<T>>(
         let op = unsafe { &*op.cast::<O>() };
         // SAFETY: valid by the contract; both are read before `dst` is written.
         unsafe {
-            dst.cast::<T>().write(op.combine(left.cast::<T>().read(), right.cast::<T>().read()))
-        };
+            let left = left.cast::<T>().read_unaligned();
+            dst.cast::<T>().write(op.combine(left, right.cast::<T>().read_unaligned()));
+        }
         return;
     }
     // SAFETY: passed on: two inputs, of which `dst` may be one.
     unsafe { fold::<T, O>(op, dst, &[left.cast_mut(), right.cast_mut()], 0, n) }
 }
 
+/// Not inlined: one element is combined without a frame.
+///
 /// # Safety
 /// As [`Kernel::fold`], but `dst` may be one of the inputs; `op` points to an `O`.
+#[inline(never)]
 unsafe fn fold<T: Element, O: Operator<T>>(
     op: *const (),
     dst: *mut u8,
