@@ -254,14 +254,50 @@ fn halve(
     let tree = TreeKind::Halving { n, root };
     for hop in (0..tree.steps()).filter_map(|step| tree.hop(step, rank)) {
         if hop.from == rank {
-            // SAFETY: there is room for `buf`.
-            port.post_copy(hop.to, len, size, |body| unsafe { copy_few(body, buf, len * size) })?;
+            put_bytes(port, buf, (len, size), hop.to)?;
         } else {
-            // SAFETY: as in `get_from`.
-            port.take_copy(hop.from, len, size, |body| unsafe { copy_few(buf, body, len * size) })?;
+            get_bytes(port, buf, (len, size), hop.from)?;
         }
     }
     Ok(())
+}
+
+/// Sends `len` elements of `size` bytes at `buf`, which are the call's, to `peer`.
+#[inline(never)]
+fn put_bytes(
+    port: &mut Port,
+    buf: *const u8,
+    (len, size): (usize, usize),
+    peer: usize,
+) -> Result<(), Stop> {
+    port.post_copy(peer, len, size, |body| {
+        // SAFETY: there is room for `buf`.
+        unsafe { copy_few(body, buf, len * size) }
+    })
+}
+
+/// Receives as many from `peer`.
+fn get_bytes(
+    port: &mut Port,
+    buf: *mut u8,
+    (len, size): (usize, usize),
+    peer: usize,
+) -> Result<(), Stop> {
+    take_bytes(port, (len, size), peer, &mut |body| {
+        // SAFETY: as in `get_from`.
+        unsafe { copy_few(buf, body, len * size) }
+    })
+}
+
+/// Hands `take` what `peer` has sent, as many elements of `size` bytes.
+#[inline(never)]
+fn take_bytes(
+    port: &mut Port,
+    (len, size): (usize, usize),
+    peer: usize,
+    take: &mut dyn FnMut(*const u8),
+) -> Result<(), Stop> {
+    port.take_copy(peer, len, size, take)
 }
 
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -292,18 +328,18 @@ fn all_reduce(port: &mut Port, kernel: Kernel<'_>, buf: *mut u8, len: usize) -> 
     for step in 0..doubling.steps() {
         let hop = doubling.step(step, rank);
         if let Some(peer) = hop.send {
-            // SAFETY: there is room for `buf`.
-            port.post_copy(peer, len, size, |body| unsafe { copy_few(body, buf, len * size) })?;
+            put_bytes(port, buf, (len, size), peer)?;
         }
-        let Some((peer, is_result)) = hop.recv else { continue };
-        // SAFETY: as in `get_from`; `buf` is the call's.
-        port.take_copy(peer, len, size, |body| unsafe {
-            match is_result {
-                true => copy_few(buf, body, len * size),
-                false if peer < rank => kernel.combine(buf, body, buf, len),
-                false => kernel.combine(buf, buf, body, len),
-            }
-        })?;
+        match hop.recv {
+            None => {}
+            Some((peer, true)) => get_bytes(port, buf, (len, size), peer)?,
+            Some((peer, false)) => take_bytes(port, (len, size), peer, &mut |body| {
+                let (left, right) =
+                    if peer < rank { (body, buf.cast_const()) } else { (buf.cast_const(), body) };
+                // SAFETY: as in `get_from`; `buf` is the call's.
+                unsafe { kernel.combine(buf, left, right, len) }
+            })?,
+        }
     }
     guard.disarm();
     Ok(())

@@ -5,14 +5,14 @@
 //! takes the parts of the range in question and one look-up, however many ranges there are. (The
 //! ranges of one plan are blocks, or runs of blocks: nearly all begin and end together.)
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sorted::{SortedMap, SortedSet};
 use std::ops::Range;
 
 /// A value for each part of a memory that is in some range.
 #[derive(Debug, Default)]
 pub(super) struct Regions<V> {
     /// By where the part begins: where it ends, and its value.
-    parts: BTreeMap<usize, (usize, V)>,
+    parts: SortedMap<usize, (usize, V)>,
     /// Parts looked at so far: the work that was done.
     pub(super) looks: u64,
 }
@@ -20,7 +20,7 @@ pub(super) struct Regions<V> {
 impl<V: Clone + Default> Regions<V> {
     /// Makes a part begin at `at`, if that is inside of one.
     fn cut(&mut self, at: usize) {
-        if let Some((_, (end, value))) = self.parts.range_mut(..at).next_back()
+        if let Some((_, (end, value))) = self.parts.range_mut(0..at).last_mut()
             && *end > at
         {
             let rest = (std::mem::replace(end, at), value.clone());
@@ -37,7 +37,7 @@ impl<V: Clone + Default> Regions<V> {
         self.cut(range.start);
         self.cut(range.end);
         let (mut at, mut gaps) = (range.start, Vec::new());
-        for (&start, (end, value)) in self.parts.range_mut(range.clone()) {
+        for &mut (start, (ref end, ref mut value)) in self.parts.range_mut(range.clone()) {
             self.looks += 1;
             if at < start {
                 gaps.push(at..start);
@@ -59,11 +59,11 @@ impl<V: Clone + Default> Regions<V> {
     /// Changes the values of the parts that overlap `range`, and forgets those of which `change`
     /// says so by false.
     pub(super) fn retain(&mut self, range: Range<usize>, mut change: impl FnMut(&mut V) -> bool) {
-        let mut over = Vec::new();
-        for (&start, (_, value)) in self.parts.range_mut(self.span(&range)) {
+        let (mut over, span) = (Vec::new(), self.span(&range));
+        for (start, (_, value)) in self.parts.range_mut(span) {
             self.looks += 1;
             if !change(value) {
-                over.push(start);
+                over.push(*start);
             }
         }
         for start in over {
@@ -74,9 +74,10 @@ impl<V: Clone + Default> Regions<V> {
     /// Whether a part that overlaps `range` is such: where it begins, and its value.
     pub(super) fn any(&mut self, range: Range<usize>, is: impl Fn(usize, &V) -> bool) -> bool {
         let mut looks = 0;
-        let found = self.parts.range(self.span(&range)).any(|(&start, (_, value))| {
+        let span = self.span(&range);
+        let found = self.parts.range_mut(span).iter().any(|(start, (_, value))| {
             looks += 1;
-            is(start, value)
+            is(*start, value)
         });
         self.looks += looks;
         found
@@ -87,8 +88,8 @@ impl<V: Clone + Default> Regions<V> {
         if range.is_empty() {
             return 0..0;
         }
-        let before = self.parts.range(..range.start).next_back();
-        let first = before.filter(|(_, (end, _))| *end > range.start).map(|(&start, _)| start);
+        let before = self.parts.before(&range.start);
+        let first = before.filter(|(_, (end, _))| *end > range.start).map(|(start, _)| *start);
         first.unwrap_or(range.start)..range.end
     }
 }
@@ -96,9 +97,9 @@ impl<V: Clone + Default> Regions<V> {
 /// Memory that is free: ranges that do not touch.
 #[derive(Debug, Default)]
 pub(super) struct Free {
-    by_start: BTreeMap<usize, usize>,
+    by_start: SortedMap<usize, usize>,
     /// Length, start.
-    by_len: BTreeSet<(usize, usize)>,
+    by_len: SortedSet<(usize, usize)>,
     pub(super) looks: u64,
 }
 
@@ -111,7 +112,7 @@ impl Free {
     pub(super) fn give(&mut self, range: Range<usize>) {
         self.looks += 1;
         let (mut start, mut end) = (range.start, range.end);
-        if let Some((&before, &len)) = self.by_start.range(..start).next_back()
+        if let Some(&(before, len)) = self.by_start.before(&start)
             && before + len == start
         {
             self.remove(before, len);
@@ -127,8 +128,8 @@ impl Free {
     /// Takes `len` elements, if so many are free in one place.
     pub(super) fn take(&mut self, len: usize) -> Option<usize> {
         let first = self.by_start.iter().take(Self::FIRST);
-        let low = first.map(|(&start, &room)| (room, start)).find(|&(room, _)| room >= len);
-        let fits = low.or_else(|| self.by_len.range((len, 0)..).next().copied());
+        let low = first.map(|&(start, room)| (room, start)).find(|&(room, _)| room >= len);
+        let fits = low.or_else(|| self.by_len.from(&(len, 0)).map(|(place, ())| *place));
         self.looks += 1;
         let (room, start) = fits?;
         self.remove(start, room);
@@ -140,7 +141,7 @@ impl Free {
 
     fn insert(&mut self, start: usize, len: usize) {
         self.by_start.insert(start, len);
-        self.by_len.insert((len, start));
+        self.by_len.add((len, start));
     }
 
     fn remove(&mut self, start: usize, len: usize) {
@@ -196,7 +197,7 @@ mod tests {
         for start in [10, 30, 20, 0] {
             free.give(start..start + 10);
         }
-        assert_eq!(free.by_start.iter().collect::<Vec<_>>(), [(&0, &40)]);
+        assert_eq!(free.by_start.iter().collect::<Vec<_>>(), [&(0, 40)]);
         assert_eq!((free.take(15), free.take(30), free.take(25)), (Some(0), None, Some(15)));
         assert!(free.by_start.is_empty() && free.by_len.is_empty());
         // Many small ones, and one behind them all.
