@@ -69,27 +69,24 @@ impl Comm {
                 return self.carry_out_in_order(&call.on_bytes(rank, size));
             }
         }
-        let Some(route) = self.short_route(&call) else {
-            let (rank, size) = (self.port.rank(), self.port.size());
-            return self.carry_on(&call.on_bytes(rank, size));
-        };
+        let route = self.short_route(&call);
         // The fingerprint is made in each arm, where most of it is known to the compiler.
         let (sig, at) = (call.sig(), call.at());
         let algorithm = call.operation().usual().messages.of(call.is_commutative());
         let result = match route {
-            Short::Alone => {
+            Some(Short::Alone) => {
                 let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
                 alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
             }
-            Short::Gate => return self.carry_out_at_the_gates(call),
-            Short::Eager => {
+            Some(Short::Gate) => return self.carry_out_at_the_gates(call),
+            Some(Short::Eager) => {
                 let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
                 let Some(begun) = self.begin(sig, at, params) else { return };
                 eager::run(&mut self.port, &mut self.work, begun, call)
             }
-            Short::Among => {
+            route => {
                 let (rank, size) = (self.port.rank(), self.port.size());
-                return self.carry_out_among(&call.on_bytes(rank, size));
+                return self.carry_out_on_bytes(route, &call.on_bytes(rank, size));
             }
         };
         if let Err(stop) = result {
@@ -97,8 +94,16 @@ impl Comm {
         }
     }
 
-    /// Carries out a call of a few bytes among more than two ranks.
+    /// The routes that need no types; none are those of all other calls.
     #[inline(never)]
+    fn carry_out_on_bytes(&mut self, route: Option<Short>, call: &Call<'_, RawBuffers<'_>>) {
+        match route {
+            Some(_) => self.carry_out_among(call),
+            None => self.carry_on(call),
+        }
+    }
+
+    /// Carries out a call of a few bytes among more than two ranks.
     fn carry_out_among(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         let gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
         let algorithm = call.operation().usual().messages.of(call.is_commutative());

@@ -19,6 +19,15 @@ use crate::order::Order;
 use crate::schedule::Operation;
 use std::panic::Location;
 
+/// The ways that need no types.
+enum OnBytes {
+    /// In fixed order.
+    InOrder,
+    /// A reduce-scatter of few bytes among more than two ranks.
+    Gates,
+    On,
+}
+
 /// What is collected: every rank's elements, one after the other, and how many each gave.
 pub(super) type Collected<T> = (Vec<T>, Vec<usize>);
 
@@ -31,11 +40,11 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let operation = call.operation();
+        let mut call = call;
+        let mut way = OnBytes::On;
         if self.order == Order::Fixed && operation.has_order() {
-            let (rank, size) = (self.rank(), self.size());
-            return self.carry_out_in_order(&call.in_order().on_bytes(rank, size));
-        }
-        if self.numbers_counts() {
+            (call, way) = (call.in_order(), OnBytes::InOrder);
+        } else if self.numbers_counts() {
             if self.port.size() == 1 {
                 return self.carry_out_alone(call);
             }
@@ -53,15 +62,28 @@ impl Comm {
                         return self.carry_out_by_message(facts, call);
                     }
                     if self.port.is_gated() {
-                        let (rank, size) = (self.port.rank(), self.port.size());
-                        return self.reduce_at_the_gates(facts, &call.on_bytes(rank, size));
+                        way = OnBytes::Gates;
                     }
                 }
                 _ => {}
             }
         }
         let (rank, size) = (self.rank(), self.size());
-        self.carry_on_varied(facts, &call.on_bytes(rank, size));
+        self.carry_out_varied_on_bytes(way, facts, &call.on_bytes(rank, size));
+    }
+
+    #[inline(never)]
+    fn carry_out_varied_on_bytes(
+        &mut self,
+        way: OnBytes,
+        facts: CountFacts,
+        call: &Call<'_, RawBuffers<'_>>,
+    ) {
+        match way {
+            OnBytes::InOrder => self.carry_out_in_order(call),
+            OnBytes::Gates => self.reduce_at_the_gates(facts, call),
+            OnBytes::On => self.carry_on_varied(facts, call),
+        }
     }
 
     #[inline(always)]
@@ -88,8 +110,7 @@ impl Comm {
         }
     }
 
-    /// A reduce-scatter among more than two ranks. Not inlined: see `all_at_once::reduce_scatter`.
-    #[inline(never)]
+    /// A reduce-scatter among more than two ranks.
     fn reduce_at_the_gates(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
         let Some(begun) = self.begin_short(CallTransport::Gates, facts, call) else { return };
         if let Err(stop) = all_at_once::run_among(&mut self.port, &mut self.work, begun, call) {

@@ -164,18 +164,22 @@ fn numbered(dir: &Path, prefix: &str) -> Vec<usize> {
 /// Of one file; a saved tree may have anything in the place of it.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// Not inlined, as it is called from thirty places.
+#[inline(never)]
 fn read_text(path: &Path) -> Option<String> {
     // Firmware strings need not be UTF-8; nothing here is longer than a page or two.
     let bytes = crate::file::read(path, MOST_BYTES).ok()?;
     Some(clean(&String::from_utf8_lossy(&bytes)).to_owned())
 }
 
+#[inline(never)]
 fn read_number(path: &Path) -> Option<usize> {
     read_text(path)?.parse().ok()
 }
 
 /// Reads the first file among `NAME_list`, `NAME`, `NAME_map` .. that holds a set with something in
 /// it.
+#[inline(never)]
 fn read_set(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
     names.iter().find_map(|name| {
         let mask = |suffix: &str| {
