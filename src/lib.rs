@@ -95,7 +95,7 @@ mod wait;
 
 pub use comm::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Window};
 pub use comm::{CallStatistics, Canceller, Cart, Choice, Comm, Forced, Global};
-pub use comm::{Neighborhood, Peers, Spread};
+pub use comm::{Neighborhood, Peers};
 pub use comm::{OpenRequest, Persistent, Requests, Source, Status, Tag};
 pub use element::Element;
 pub use error::{

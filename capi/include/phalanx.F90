@@ -11,24 +11,30 @@ module phalanx
     private :: string
 
     integer(c_int), parameter :: phx_ok = 0, phx_err_argument = 1, phx_err_handle = 2, &
-        phx_err_thread = 3, phx_err_busy = 4, phx_err_dead = 5, phx_err_mismatch = 6, &
-        phx_err_left = 7, phx_err_deadlock = 8, phx_err_deadline = 9, phx_err_unreceived = 10, &
-        phx_err_panic = 11, phx_err_cancelled = 12, phx_err_ranks = 13, phx_err_system = 14, &
-        phx_err_other = 15
+                                 phx_err_thread = 3, phx_err_busy = 4, phx_err_dead = 5, &
+                                 phx_err_mismatch = 6, phx_err_left = 7, phx_err_deadlock = 8, &
+                                 phx_err_deadline = 9, phx_err_unreceived = 10, &
+                                 phx_err_panic = 11, phx_err_cancelled = 12, phx_err_ranks = 13, &
+                                 phx_err_system = 14, phx_err_other = 15
+    integer(c_int64_t), parameter :: phx_i8 = 257, phx_i16 = 514, phx_i32 = 1027, phx_i64 = 2052, &
+                                     phx_u8 = 261, phx_u16 = 518, phx_u32 = 1031, phx_u64 = 2056, &
+                                     phx_f32 = 1033, phx_f64 = 2058, phx_c32 = 2059, &
+                                     phx_c64 = 4108, phx_f64_at = 4109, phx_i64_at = 4110, &
+                                     phx_kind_bytes = 15
+    integer(c_int64_t), parameter :: phx_sum = 256, phx_prod = 512, phx_min = 768, phx_max = 1024, &
+                                     phx_band = 1280, phx_bor = 1536, phx_bxor = 1792, &
+                                     phx_and = 2048, phx_or = 2304, phx_xor = 2560, &
+                                     phx_minloc = 2816, phx_maxloc = 3072
     integer(c_int), parameter :: phx_order_any = 0, phx_order_fixed = 1, phx_level_core = 0, &
-        phx_level_cache = 1, phx_level_numa = 2, phx_level_package = 3, phx_any_source = -1, &
-        phx_any_tag = -1, phx_place_auto = 0, phx_place_compact = 1, phx_place_scatter = 2, &
-        phx_place_identity = 3, phx_place_unpinned = 4, phx_place_random = 5, phx_place_list = &
-        6, phx_place_ring = 7, phx_place_linear = 8, phx_place_hypercube = 9, phx_place_mesh = &
-        10, phx_place_torus = 11, phx_place_tree = 12, phx_place_all_to_all = 13, phx_wait_auto &
-        = 0, phx_wait_spin = 1, phx_wait_yield = 2, phx_wait_park = 3
-    integer(c_int64_t), parameter :: phx_i8 = 257, phx_i16 = 514, phx_i32 = 1027, phx_i64 = &
-        2052, phx_u8 = 261, phx_u16 = 518, phx_u32 = 1031, phx_u64 = 2056, phx_f32 = 1033, &
-        phx_f64 = 2058, phx_c32 = 2059, phx_c64 = 4108, phx_f64_at = 4109, phx_i64_at = 4110, &
-        phx_kind_bytes = 15
-    integer(c_int64_t), parameter :: phx_sum = 256, phx_prod = 512, phx_min = 768, phx_max = &
-        1024, phx_band = 1280, phx_bor = 1536, phx_bxor = 1792, phx_and = 2048, phx_or = 2304, &
-        phx_xor = 2560, phx_minloc = 2816, phx_maxloc = 3072
+                                 phx_level_cache = 1, phx_level_numa = 2, phx_level_package = 3, &
+                                 phx_any_source = -1, phx_any_tag = -1, phx_place_auto = 0, &
+                                 phx_place_compact = 1, phx_place_scatter = 2, &
+                                 phx_place_identity = 3, phx_place_unpinned = 4, &
+                                 phx_place_random = 5, phx_place_list = 6, phx_place_ring = 7, &
+                                 phx_place_linear = 8, phx_place_hypercube = 9, &
+                                 phx_place_mesh = 10, phx_place_torus = 11, phx_place_tree = 12, &
+                                 phx_place_all_to_all = 13, phx_wait_auto = 0, phx_wait_spin = 1, &
+                                 phx_wait_yield = 2, phx_wait_park = 3
 
     type, bind(C) :: phx_status
         integer(c_int) :: source
@@ -58,9 +64,11 @@ module phalanx
 
     ! What the module's functions call. `buf` is any array: its first element's address.
     interface
-        function phx_comm_free(comm) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: comm
+        function phx_run_c(ranks, f, argument) result(res) bind(C, name="phx_run")
+            import :: c_funptr, c_int, c_ptr
+            integer(c_int), value :: ranks
+            type(c_funptr), value :: f
+            type(c_ptr), value :: argument
             integer(c_int) :: res
         end function
         function phx_rank(comm) result(res) bind(C)
@@ -73,71 +81,77 @@ module phalanx
             type(c_ptr), value :: comm
             integer(c_int) :: res
         end function
-        function phx_choose_at(comm, name, dimensions, extents, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr
-            type(c_ptr), value :: comm
-            character(kind=c_char), intent(in) :: name(*), file(*)
-            integer(c_int), value :: dimensions, line
-            integer(c_int), intent(in) :: extents(*)
-            integer(c_int) :: res
+        function phx_version_c() result(res) bind(C, name="phx_version")
+            import :: c_ptr
+            type(c_ptr) :: res
         end function
-        function phx_order_at(comm, order, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr
-            type(c_ptr), value :: comm
-            integer(c_int), value :: order, line
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_free(data) result(res) bind(C)
+        function phx_team_new(options, team) result(res) bind(C)
             import :: c_int, c_ptr
-            type(c_ptr), value :: data
+            type(c_ptr), value :: options
+            type(c_ptr) :: team
             integer(c_int) :: res
         end function
-        function phx_all_gather_vec_at(comm, mine, n, ty, all, counts, file, line) result(res) &
-            bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, mine
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            type(c_ptr) :: all
-            integer(c_size_t) :: counts(*)
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int), value :: line
+        function phx_team_run(team, f, argument) result(res) bind(C)
+            import :: c_funptr, c_int, c_ptr
+            type(c_ptr), value :: team, argument
+            type(c_funptr), value :: f
             integer(c_int) :: res
         end function
-        function phx_gather_vec_at(comm, mine, n, ty, root, all, counts, file, line) result(res) &
-            bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, mine
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: root, line
-            type(c_ptr) :: all
-            integer(c_size_t) :: counts(*)
-            character(kind=c_char), intent(in) :: file(*)
+        function phx_team_size(team) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: team
             integer(c_int) :: res
         end function
-        function phx_all_to_all_vec_at(comm, send, counts, ty, all, received, file, line) &
-            result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, send
-            integer(c_size_t), intent(in) :: counts(*)
-            integer(c_int64_t), value :: ty
-            type(c_ptr) :: all
-            integer(c_size_t) :: received(*)
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int), value :: line
+        function phx_team_free(team) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: team
             integer(c_int) :: res
         end function
-        function phx_recv_vec_at(comm, ty, source, tag, data, status, file, line) result(res) &
-            bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, phx_status
+        function phx_team_cancel(team) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: team
+            integer(c_int) :: res
+        end function
+        function phx_team_clear_cancel(team) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: team
+            integer(c_int) :: res
+        end function
+        function phx_external_c(ranks, options, comms) result(res) bind(C, name="phx_external")
+            import :: c_int, c_ptr
+            integer(c_int), value :: ranks
+            type(c_ptr), value :: options
+            type(c_ptr) :: comms(*)
+            integer(c_int) :: res
+        end function
+        function phx_comm_free(comm) result(res) bind(C)
+            import :: c_int, c_ptr
             type(c_ptr), value :: comm
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: source, tag, line
-            type(c_ptr) :: data
-            type(phx_status) :: status
+            integer(c_int) :: res
+        end function
+        function phx_last_error_c(text, room) result(res) bind(C, name="phx_last_error")
+            import :: c_char, c_size_t
+            character(kind=c_char) :: text(*)
+            integer(c_size_t), value :: room
+            integer(c_size_t) :: res
+        end function
+        function phx_error_name_c(code) result(res) bind(C, name="phx_error_name")
+            import :: c_int, c_ptr
+            integer(c_int), value :: code
+            type(c_ptr) :: res
+        end function
+        function phx_fail_at(comm, why, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr
+            type(c_ptr), value :: comm
+            character(kind=c_char), intent(in) :: why(*), file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_cancel_at(comm, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr
+            type(c_ptr), value :: comm
             character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
             integer(c_int) :: res
         end function
         function phx_barrier_at(comm, file, line) result(res) bind(C)
@@ -174,6 +188,29 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
+        function phx_sum_f64_at(comm, x, n, file, line) result(res) bind(C)
+            import :: c_char, c_double, c_int, c_ptr, c_size_t
+            type(c_ptr), value :: comm
+            real(c_double) :: x(*)
+            integer(c_size_t), value :: n
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_op_new_at(combine, argument, commutative, name, op) result(res) bind(C)
+            import :: c_char, c_funptr, c_int, c_int64_t, c_ptr
+            type(c_funptr), value :: combine
+            type(c_ptr), value :: argument
+            integer(c_int), value :: commutative
+            character(kind=c_char), intent(in) :: name(*)
+            integer(c_int64_t) :: op
+            integer(c_int) :: res
+        end function
+        function phx_op_free(op) result(res) bind(C)
+            import :: c_int, c_int64_t
+            integer(c_int64_t), value :: op
+            integer(c_int) :: res
+        end function
         function phx_scan_at(comm, inout, n, ty, op, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, inout
@@ -192,8 +229,7 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_reduce_scatter_at(comm, all, mine, n, ty, op, file, line) result(res) &
-            bind(C)
+        function phx_reduce_scatter_at(comm, all, mine, n, ty, op, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, all, mine
             integer(c_size_t), value :: n
@@ -202,8 +238,8 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_reduce_scatterv_at(comm, all, mine, counts, ty, op, file, line) result(res) &
-            bind(C)
+        function phx_reduce_scatterv_at(comm, all, mine, counts, ty, op, file, &
+                                        line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, all, mine
             integer(c_size_t), intent(in) :: counts(*)
@@ -230,8 +266,7 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_gatherv_at(comm, mine, all, counts, ty, root, file, line) result(res) &
-            bind(C)
+        function phx_gatherv_at(comm, mine, all, counts, ty, root, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, mine, all
             integer(c_size_t), intent(in) :: counts(*)
@@ -249,8 +284,7 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_scatterv_at(comm, all, mine, counts, ty, root, file, line) result(res) &
-            bind(C)
+        function phx_scatterv_at(comm, all, mine, counts, ty, root, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, all, mine
             integer(c_size_t), intent(in) :: counts(*)
@@ -286,8 +320,8 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_all_to_allv_at(comm, send, send_counts, recv, recv_counts, ty, file, line) &
-            result(res) bind(C)
+        function phx_all_to_allv_at(comm, send, send_counts, recv, recv_counts, ty, file, &
+                                    line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, send, recv
             integer(c_size_t), intent(in) :: send_counts(*), recv_counts(*)
@@ -303,30 +337,6 @@ module phalanx
             integer(c_int64_t), value :: ty
             integer(c_int), value :: by, line
             character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_version_c() result(res) bind(C, name="phx_version")
-            import :: c_ptr
-            type(c_ptr) :: res
-        end function
-        function phx_error_name_c(code) result(res) bind(C, name="phx_error_name")
-            import :: c_int, c_ptr
-            integer(c_int), value :: code
-            type(c_ptr) :: res
-        end function
-        function phx_last_error_c(text, room) result(res) bind(C, name="phx_last_error")
-            import :: c_char, c_size_t
-            character(kind=c_char) :: text(*)
-            integer(c_size_t), value :: room
-            integer(c_size_t) :: res
-        end function
-        function phx_sum_f64_at(comm, x, n, file, line) result(res) bind(C)
-            import :: c_char, c_double, c_int, c_ptr, c_size_t
-            type(c_ptr), value :: comm
-            real(c_double) :: x(*)
-            integer(c_size_t), value :: n
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int), value :: line
             integer(c_int) :: res
         end function
         function phx_fixed_sum_at(comm, x, n, first, sum, file, line) result(res) bind(C)
@@ -349,19 +359,95 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_cart_at(comm, dimensions, extents, periodic, cart, file, line) result(res) &
-            bind(C)
+        function phx_send_at(comm, buf, n, ty, to, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, buf
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: to, line
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_recv_at(comm, buf, n, ty, source, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, buf
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: source, line
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_exchange_at(comm, send, sent, to, recv, received, source, ty, file, &
+                                 line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, send, recv
+            integer(c_size_t), value :: sent, received
+            integer(c_int), value :: to, source, line
+            integer(c_int64_t), value :: ty
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_send_tagged_at(comm, buf, n, ty, to, tag, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, buf
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: to, tag, line
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_recv_tagged_at(comm, buf, n, ty, source, tag, status, file, &
+                                    line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t, phx_status
+            type(c_ptr), value :: comm, buf
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: source, tag, line
+            type(phx_status) :: status
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_probe_at(comm, source, tag, status, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr, phx_status
+            type(c_ptr), value :: comm
+            integer(c_int), value :: source, tag, line
+            type(phx_status) :: status
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_try_probe_at(comm, source, tag, found, status, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr, phx_status
+            type(c_ptr), value :: comm
+            integer(c_int), value :: source, tag, line
+            integer(c_int) :: found
+            type(phx_status) :: status
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_split_at(comm, color, key, part, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr
+            type(c_ptr), value :: comm
+            integer(c_int), value :: color, key, line
+            type(c_ptr) :: part
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_split_level_at(comm, level, part, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr
+            type(c_ptr), value :: comm
+            integer(c_int), value :: level, line
+            type(c_ptr) :: part
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_cart_at(comm, dimensions, extents, periodic, cart, file, &
+                             line) result(res) bind(C)
             import :: c_char, c_int, c_ptr
             type(c_ptr), value :: comm
             integer(c_int), value :: dimensions, line
             integer(c_int), intent(in) :: extents(*), periodic(*)
             type(c_ptr) :: cart
             character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_cart_free(cart) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: cart
             integer(c_int) :: res
         end function
         function phx_cart_extents(cart, extents) result(res) bind(C)
@@ -383,8 +469,13 @@ module phalanx
             integer(c_int), value :: dimension, by
             integer(c_int) :: res
         end function
-        function phx_exchange_halo_at(cart, field, ty, extents, width, corners, file, line) &
-            result(res) bind(C)
+        function phx_cart_free(cart) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: cart
+            integer(c_int) :: res
+        end function
+        function phx_exchange_halo_at(cart, field, ty, extents, width, corners, file, &
+                                      line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: cart, field
             integer(c_int64_t), value :: ty
@@ -395,7 +486,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_exchange_halos_at(cart, fields, n, ty, extents, widths, corners, file, &
-            line) result(res) bind(C)
+                                       line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: cart
             type(c_ptr), intent(in) :: fields(*)
@@ -414,104 +505,29 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_split_at(comm, color, key, part, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr
-            type(c_ptr), value :: comm
-            integer(c_int), value :: color, key, line
-            type(c_ptr) :: part
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_split_level_at(comm, level, part, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr
-            type(c_ptr), value :: comm
-            integer(c_int), value :: level, line
-            type(c_ptr) :: part
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_fail_at(comm, why, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr
-            type(c_ptr), value :: comm
-            character(kind=c_char), intent(in) :: why(*), file(*)
-            integer(c_int), value :: line
-            integer(c_int) :: res
-        end function
-        function phx_cancel_at(comm, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr
-            type(c_ptr), value :: comm
+        function phx_with_peers_at(comm, mine, n, ty, look, argument, file, &
+                                   line) result(res) bind(C)
+            import :: c_char, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, mine, argument
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            type(c_funptr), value :: look
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_send_at(comm, buf, n, ty, to, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, buf
+        function phx_with_root_at(comm, data, n, ty, root, look, argument, file, &
+                                  line) result(res) bind(C)
+            import :: c_char, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, data, argument
             integer(c_size_t), value :: n
             integer(c_int64_t), value :: ty
-            integer(c_int), value :: to, line
+            integer(c_int), value :: root, line
+            type(c_funptr), value :: look
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_recv_at(comm, buf, n, ty, source, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, buf
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: source, line
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_exchange_at(comm, send, sent, to, recv, received, source, ty, file, line) &
-            result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, send, recv
-            integer(c_size_t), value :: sent, received
-            integer(c_int), value :: to, source, line
-            integer(c_int64_t), value :: ty
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_send_tagged_at(comm, buf, n, ty, to, tag, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, buf
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: to, tag, line
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_recv_tagged_at(comm, buf, n, ty, source, tag, status, file, line) &
-            result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t, phx_status
-            type(c_ptr), value :: comm, buf
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: source, tag, line
-            type(phx_status) :: status
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_probe_at(comm, source, tag, status, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_ptr, phx_status
-            type(c_ptr), value :: comm
-            integer(c_int), value :: source, tag, line
-            type(phx_status) :: status
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_try_probe_at(comm, source, tag, found, status, file, line) result(res) &
-            bind(C)
-            import :: c_char, c_int, c_ptr, phx_status
-            type(c_ptr), value :: comm
-            integer(c_int), value :: source, tag, line
-            integer(c_int) :: found
-            type(phx_status) :: status
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
-        function phx_plan_blocks_at(comm, total, indices, n, plan, file, line) result(res) &
-            bind(C)
+        function phx_plan_blocks_at(comm, total, indices, n, plan, file, line) result(res) bind(C)
             import :: c_char, c_int, c_ptr, c_size_t
             type(c_ptr), value :: comm
             integer(c_size_t), value :: total, n
@@ -522,7 +538,8 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_plan_lists_at(comm, owned, givers, give_ranks, give_counts, give, ghosts, &
-            wanters, want_ranks, want_counts, want, plan, file, line) result(res) bind(C)
+                                   wanters, want_ranks, want_counts, want, plan, file, &
+                                   line) result(res) bind(C)
             import :: c_char, c_int, c_ptr, c_size_t
             type(c_ptr), value :: comm
             integer(c_size_t), value :: owned, ghosts
@@ -533,9 +550,20 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_plan_free(plan) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: plan
+        function phx_plan_gather_at(plan, owned, ghosts, ty, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: plan, owned, ghosts
+            integer(c_int64_t), value :: ty
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_plan_scatter_add_at(plan, ghosts, owned, ty, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr
+            type(c_ptr), value :: plan, ghosts, owned
+            integer(c_int64_t), value :: ty
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
             integer(c_int) :: res
         end function
         function phx_plan_owned(plan) result(res) bind(C)
@@ -548,21 +576,9 @@ module phalanx
             type(c_ptr), value :: plan
             integer(c_size_t) :: res
         end function
-        function phx_plan_gather_at(plan, owned, ghosts, ty, file, line) result(res) bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr
-            type(c_ptr), value :: plan, owned, ghosts
-            integer(c_int64_t), value :: ty
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int), value :: line
-            integer(c_int) :: res
-        end function
-        function phx_plan_scatter_add_at(plan, ghosts, owned, ty, file, line) result(res) &
-            bind(C)
-            import :: c_char, c_int, c_int64_t, c_ptr
-            type(c_ptr), value :: plan, ghosts, owned
-            integer(c_int64_t), value :: ty
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int), value :: line
+        function phx_plan_free(plan) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: plan
             integer(c_int) :: res
         end function
         function phx_requests_at(comm, f, argument, file, line) result(res) bind(C)
@@ -573,8 +589,7 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_start_barrier_at(scope, persistent, request, file, line) result(res) &
-            bind(C)
+        function phx_start_barrier_at(scope, persistent, request, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr
             type(c_ptr), value :: scope
             integer(c_int), value :: persistent, line
@@ -583,7 +598,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_broadcast_at(scope, buf, n, ty, root, persistent, request, file, &
-            line) result(res) bind(C)
+                                        line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, buf
             integer(c_size_t), value :: n
@@ -593,8 +608,8 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_start_shift_at(scope, buf, n, ty, by, persistent, request, file, line) &
-            result(res) bind(C)
+        function phx_start_shift_at(scope, buf, n, ty, by, persistent, request, file, &
+                                    line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, buf
             integer(c_size_t), value :: n
@@ -605,7 +620,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_reduce_at(scope, inout, n, ty, op, root, persistent, request, file, &
-            line) result(res) bind(C)
+                                     line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, inout
             integer(c_size_t), value :: n
@@ -616,7 +631,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_all_reduce_at(scope, inout, n, ty, op, persistent, request, file, &
-            line) result(res) bind(C)
+                                         line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, inout
             integer(c_size_t), value :: n
@@ -626,8 +641,8 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_start_scan_at(scope, inout, n, ty, op, persistent, request, file, line) &
-            result(res) bind(C)
+        function phx_start_scan_at(scope, inout, n, ty, op, persistent, request, file, &
+                                   line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, inout
             integer(c_size_t), value :: n
@@ -638,7 +653,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_exclusive_scan_at(scope, inout, n, ty, op, persistent, request, file, &
-            line) result(res) bind(C)
+                                             line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, inout
             integer(c_size_t), value :: n
@@ -649,7 +664,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_reduce_scatter_at(scope, all, mine, n, counts, ty, op, persistent, &
-            request, file, line) result(res) bind(C)
+                                             request, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, all, mine, counts
             integer(c_size_t), value :: n
@@ -660,7 +675,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_all_gather_at(scope, mine, n, all, counts, ty, persistent, request, &
-            file, line) result(res) bind(C)
+                                         file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, mine, all, counts
             integer(c_size_t), value :: n
@@ -671,7 +686,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_gather_at(scope, mine, n, all, counts, ty, root, persistent, request, &
-            file, line) result(res) bind(C)
+                                     file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, mine, all, counts
             integer(c_size_t), value :: n
@@ -681,8 +696,8 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_start_scatter_at(scope, all, mine, n, counts, ty, root, persistent, &
-            request, file, line) result(res) bind(C)
+        function phx_start_scatter_at(scope, all, mine, n, counts, ty, root, persistent, request, &
+                                      file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, all, mine, counts
             integer(c_size_t), value :: n
@@ -693,7 +708,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_all_to_all_at(scope, send, recv, n, ty, persistent, request, file, &
-            line) result(res) bind(C)
+                                         line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, send, recv
             integer(c_size_t), value :: n
@@ -704,7 +719,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_all_to_allv_at(scope, send, send_counts, recv, recv_counts, ty, &
-            persistent, request, file, line) result(res) bind(C)
+                                          persistent, request, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, send, recv
             integer(c_size_t), intent(in) :: send_counts(*), recv_counts(*)
@@ -714,8 +729,8 @@ module phalanx
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
-        function phx_start_send_at(scope, buf, n, ty, to, tag, persistent, request, file, line) &
-            result(res) bind(C)
+        function phx_start_send_at(scope, buf, n, ty, to, tag, persistent, request, file, &
+                                   line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, buf
             integer(c_size_t), value :: n
@@ -726,7 +741,7 @@ module phalanx
             integer(c_int) :: res
         end function
         function phx_start_recv_at(scope, buf, n, ty, source, tag, persistent, request, file, &
-            line) result(res) bind(C)
+                                   line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, buf
             integer(c_size_t), value :: n
@@ -762,8 +777,7 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
-        function phx_wait_any_at(scope, requests, n, which, status, file, line) result(res) &
-            bind(C)
+        function phx_wait_any_at(scope, requests, n, which, status, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t, phx_status
             type(c_ptr), value :: scope
             integer(c_int64_t), intent(in) :: requests(*)
@@ -788,88 +802,6 @@ module phalanx
             type(c_ptr), value :: scope
             type(c_ptr) :: res
         end function
-        function phx_team_new(options, team) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: options
-            type(c_ptr) :: team
-            integer(c_int) :: res
-        end function
-        function phx_team_free(team) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: team
-            integer(c_int) :: res
-        end function
-        function phx_team_size(team) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: team
-            integer(c_int) :: res
-        end function
-        function phx_team_cancel(team) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: team
-            integer(c_int) :: res
-        end function
-        function phx_team_clear_cancel(team) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: team
-            integer(c_int) :: res
-        end function
-        function phx_team_run(team, f, argument) result(res) bind(C)
-            import :: c_funptr, c_int, c_ptr
-            type(c_ptr), value :: team, argument
-            type(c_funptr), value :: f
-            integer(c_int) :: res
-        end function
-        function phx_run_c(ranks, f, argument) result(res) bind(C, name="phx_run")
-            import :: c_funptr, c_int, c_ptr
-            integer(c_int), value :: ranks
-            type(c_funptr), value :: f
-            type(c_ptr), value :: argument
-            integer(c_int) :: res
-        end function
-        function phx_external_c(ranks, options, comms) result(res) bind(C, name="phx_external")
-            import :: c_int, c_ptr
-            integer(c_int), value :: ranks
-            type(c_ptr), value :: options
-            type(c_ptr) :: comms(*)
-            integer(c_int) :: res
-        end function
-        function phx_op_new_at(combine, argument, commutative, name, op) result(res) bind(C)
-            import :: c_char, c_funptr, c_int, c_int64_t, c_ptr
-            type(c_funptr), value :: combine
-            type(c_ptr), value :: argument
-            integer(c_int), value :: commutative
-            character(kind=c_char), intent(in) :: name(*)
-            integer(c_int64_t) :: op
-            integer(c_int) :: res
-        end function
-        function phx_op_free(op) result(res) bind(C)
-            import :: c_int, c_int64_t
-            integer(c_int64_t), value :: op
-            integer(c_int) :: res
-        end function
-        function phx_with_peers_at(comm, mine, n, ty, look, argument, file, line) result(res) &
-            bind(C)
-            import :: c_char, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, mine, argument
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            type(c_funptr), value :: look
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int), value :: line
-            integer(c_int) :: res
-        end function
-        function phx_with_root_at(comm, data, n, ty, root, look, argument, file, line) &
-            result(res) bind(C)
-            import :: c_char, c_funptr, c_int, c_int64_t, c_ptr, c_size_t
-            type(c_ptr), value :: comm, data, argument
-            integer(c_size_t), value :: n
-            integer(c_int64_t), value :: ty
-            integer(c_int), value :: root, line
-            type(c_funptr), value :: look
-            character(kind=c_char), intent(in) :: file(*)
-            integer(c_int) :: res
-        end function
         function phx_window_new_at(comm, n, ty, window, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm
@@ -878,11 +810,6 @@ module phalanx
             type(c_ptr) :: window
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int), value :: line
-            integer(c_int) :: res
-        end function
-        function phx_window_free(window) result(res) bind(C)
-            import :: c_int, c_ptr
-            type(c_ptr), value :: window
             integer(c_int) :: res
         end function
         function phx_window_part(window, rank, data, n) result(res) bind(C)
@@ -899,6 +826,78 @@ module phalanx
             type(c_funptr), value :: f
             character(kind=c_char), intent(in) :: file(*)
             integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_window_free(window) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: window
+            integer(c_int) :: res
+        end function
+        function phx_all_gather_vec_at(comm, mine, n, ty, all, counts, file, &
+                                       line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, mine
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            type(c_ptr) :: all
+            integer(c_size_t) :: counts(*)
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_gather_vec_at(comm, mine, n, ty, root, all, counts, file, &
+                                   line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, mine
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: root, line
+            type(c_ptr) :: all
+            integer(c_size_t) :: counts(*)
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_all_to_all_vec_at(comm, send, counts, ty, all, received, file, &
+                                       line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, send
+            integer(c_size_t), intent(in) :: counts(*)
+            integer(c_int64_t), value :: ty
+            type(c_ptr) :: all
+            integer(c_size_t) :: received(*)
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_recv_vec_at(comm, ty, source, tag, data, status, file, &
+                                 line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, phx_status
+            type(c_ptr), value :: comm
+            integer(c_int64_t), value :: ty
+            integer(c_int), value :: source, tag, line
+            type(c_ptr) :: data
+            type(phx_status) :: status
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_free(data) result(res) bind(C)
+            import :: c_int, c_ptr
+            type(c_ptr), value :: data
+            integer(c_int) :: res
+        end function
+        function phx_choose_at(comm, name, dimensions, extents, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr
+            type(c_ptr), value :: comm
+            character(kind=c_char), intent(in) :: name(*), file(*)
+            integer(c_int), value :: dimensions, line
+            integer(c_int), intent(in) :: extents(*)
+            integer(c_int) :: res
+        end function
+        function phx_order_at(comm, order, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_ptr
+            type(c_ptr), value :: comm
+            integer(c_int), value :: order, line
+            character(kind=c_char), intent(in) :: file(*)
             integer(c_int) :: res
         end function
     end interface

@@ -35,13 +35,15 @@
  * a function's address, uses the functions behind them, whose names end in _at. */
 #ifndef PHX_NO_MACROS
 #define PHX_HERE __FILE__, __LINE__
+#define phx_fail(comm, why) phx_fail_at(comm, why, PHX_HERE)
+#define phx_cancel(comm) phx_cancel_at(comm, PHX_HERE)
 #define phx_barrier(comm) phx_barrier_at(comm, PHX_HERE)
-#define phx_broadcast(comm, buf, n, type, root)                                                    \
-    phx_broadcast_at(comm, buf, n, type, root, PHX_HERE)
+#define phx_broadcast(comm, buf, n, type, root) phx_broadcast_at(comm, buf, n, type, root, PHX_HERE)
 #define phx_reduce(comm, inout, n, type, op, root)                                                 \
     phx_reduce_at(comm, inout, n, type, op, root, PHX_HERE)
 #define phx_all_reduce(comm, inout, n, type, op)                                                   \
     phx_all_reduce_at(comm, inout, n, type, op, PHX_HERE)
+#define phx_sum_f64(comm, x, n) phx_sum_f64_at(comm, x, n, PHX_HERE)
 #define phx_scan(comm, inout, n, type, op) phx_scan_at(comm, inout, n, type, op, PHX_HERE)
 #define phx_exclusive_scan(comm, inout, n, type, op)                                               \
     phx_exclusive_scan_at(comm, inout, n, type, op, PHX_HERE)
@@ -68,6 +70,9 @@
 #define phx_all_to_allv(comm, send, send_counts, recv, recv_counts, type)                          \
     phx_all_to_allv_at(comm, send, send_counts, recv, recv_counts, type, PHX_HERE)
 #define phx_shift(comm, buf, n, type, by) phx_shift_at(comm, buf, n, type, by, PHX_HERE)
+#define phx_fixed_sum(comm, x, n, first, sum) phx_fixed_sum_at(comm, x, n, first, sum, PHX_HERE)
+#define phx_fixed_dot(comm, x, y, n, first, dot)                                                   \
+    phx_fixed_dot_at(comm, x, y, n, first, dot, PHX_HERE)
 #define phx_send(comm, buf, n, type, to) phx_send_at(comm, buf, n, type, to, PHX_HERE)
 #define phx_recv(comm, buf, n, type, source) phx_recv_at(comm, buf, n, type, source, PHX_HERE)
 #define phx_exchange(comm, send, sent, to, recv, received, source, type)                           \
@@ -81,16 +86,28 @@
     phx_try_probe_at(comm, source, tag, found, status, PHX_HERE)
 #define phx_split(comm, color, key, part) phx_split_at(comm, color, key, part, PHX_HERE)
 #define phx_split_level(comm, level, part) phx_split_level_at(comm, level, part, PHX_HERE)
-#define phx_fail(comm, why) phx_fail_at(comm, why, PHX_HERE)
-#define phx_cancel(comm) phx_cancel_at(comm, PHX_HERE)
 #define phx_cart(comm, dimensions, extents, periodic, cart)                                        \
     phx_cart_at(comm, dimensions, extents, periodic, cart, PHX_HERE)
 #define phx_exchange_halo(cart, field, type, extents, width, corners)                              \
     phx_exchange_halo_at(cart, field, type, extents, width, corners, PHX_HERE)
+#define phx_exchange_halos(cart, fields, n, type, extents, widths, corners)                        \
+    phx_exchange_halos_at(cart, fields, n, type, extents, widths, corners, PHX_HERE)
+#define phx_cart_sub(cart, keep, part) phx_cart_sub_at(cart, keep, part, PHX_HERE)
 #define phx_with_peers(comm, mine, n, type, look, argument)                                        \
     phx_with_peers_at(comm, mine, n, type, look, argument, PHX_HERE)
+#define phx_with_root(comm, data, n, type, root, look, argument)                                   \
+    phx_with_root_at(comm, data, n, type, root, look, argument, PHX_HERE)
+#define phx_plan_blocks(comm, total, indices, n, plan)                                             \
+    phx_plan_blocks_at(comm, total, indices, n, plan, PHX_HERE)
+#define phx_plan_lists(comm, owned, givers, give_ranks, give_counts, give, ghosts, wanters,        \
+                       want_ranks, want_counts, want, plan)                                        \
+    phx_plan_lists_at(comm, owned, givers, give_ranks, give_counts, give, ghosts, wanters,         \
+                      want_ranks, want_counts, want, plan, PHX_HERE)
+#define phx_plan_gather(plan, owned, ghosts, type)                                                 \
+    phx_plan_gather_at(plan, owned, ghosts, type, PHX_HERE)
+#define phx_plan_scatter_add(plan, ghosts, owned, type)                                            \
+    phx_plan_scatter_add_at(plan, ghosts, owned, type, PHX_HERE)
 #define phx_requests(comm, f, argument) phx_requests_at(comm, f, argument, PHX_HERE)
-/* Each call that can be started can be set up as well, to be started by phx_start. */
 #define phx_start_barrier(scope, request) phx_start_barrier_at(scope, 0, request, PHX_HERE)
 #define phx_persistent_barrier(scope, request) phx_start_barrier_at(scope, 1, request, PHX_HERE)
 #define phx_start_broadcast(scope, buf, n, type, root, request)                                    \
@@ -173,17 +190,8 @@
 #define phx_wait_any(scope, requests, n, which, status)                                            \
     phx_wait_any_at(scope, requests, n, which, status, PHX_HERE)
 #define phx_test(scope, request, complete) phx_test_at(scope, request, complete, PHX_HERE)
-#define phx_exchange_halos(cart, fields, n, type, extents, widths, corners)                        \
-    phx_exchange_halos_at(cart, fields, n, type, extents, widths, corners, PHX_HERE)
-#define phx_cart_sub(cart, keep, part) phx_cart_sub_at(cart, keep, part, PHX_HERE)
-#define phx_with_root(comm, data, n, type, root, look, argument)                                   \
-    phx_with_root_at(comm, data, n, type, root, look, argument, PHX_HERE)
 #define phx_window_new(comm, n, type, window) phx_window_new_at(comm, n, type, window, PHX_HERE)
-#define phx_window_update(window, update, argument)                                                \
-    phx_window_update_at(window, update, argument, PHX_HERE)
-#define phx_choose(comm, name, dimensions, extents)                                                \
-    phx_choose_at(comm, name, dimensions, extents, PHX_HERE)
-#define phx_order(comm, order) phx_order_at(comm, order, PHX_HERE)
+#define phx_window_update(window, f, argument) phx_window_update_at(window, f, argument, PHX_HERE)
 #define phx_all_gather_vec(comm, mine, n, type, all, counts)                                       \
     phx_all_gather_vec_at(comm, mine, n, type, all, counts, PHX_HERE)
 #define phx_gather_vec(comm, mine, n, type, root, all, counts)                                     \
@@ -192,20 +200,9 @@
     phx_all_to_all_vec_at(comm, send, counts, type, all, received, PHX_HERE)
 #define phx_recv_vec(comm, type, source, tag, data, status)                                        \
     phx_recv_vec_at(comm, type, source, tag, data, status, PHX_HERE)
-#define phx_plan_blocks(comm, total, indices, n, plan)                                             \
-    phx_plan_blocks_at(comm, total, indices, n, plan, PHX_HERE)
-#define phx_plan_lists(comm, owned, givers, give_ranks, give_counts, give, ghosts, wanters,        \
-                       want_ranks, want_counts, want, plan)                                        \
-    phx_plan_lists_at(comm, owned, givers, give_ranks, give_counts, give, ghosts, wanters,         \
-                      want_ranks, want_counts, want, plan, PHX_HERE)
-#define phx_plan_gather(plan, owned, ghosts, type)                                                 \
-    phx_plan_gather_at(plan, owned, ghosts, type, PHX_HERE)
-#define phx_plan_scatter_add(plan, ghosts, owned, type)                                            \
-    phx_plan_scatter_add_at(plan, ghosts, owned, type, PHX_HERE)
-#define phx_sum_f64(comm, x, n) phx_sum_f64_at(comm, x, n, PHX_HERE)
-#define phx_fixed_sum(comm, x, n, first, sum) phx_fixed_sum_at(comm, x, n, first, sum, PHX_HERE)
-#define phx_fixed_dot(comm, x, y, n, first, dot)                                                   \
-    phx_fixed_dot_at(comm, x, y, n, first, dot, PHX_HERE)
+#define phx_choose(comm, name, dimensions, extents)                                                \
+    phx_choose_at(comm, name, dimensions, extents, PHX_HERE)
+#define phx_order(comm, order) phx_order_at(comm, order, PHX_HERE)
 #define phx_op_new(combine, argument, commutative, op)                                             \
     phx_op_new_at(combine, argument, commutative, #combine, op)
 #endif

@@ -44,7 +44,29 @@ inline void check(phx_err code) {
         throw error(code, last_error());
     }
 }
-template <class T> struct always_false : std::false_type {};
+/// A function that C calls back; what it throws comes out of the call, and does not go through C.
+template <class F> struct caught {
+    F &f;
+    std::exception_ptr thrown = nullptr;
+
+    template <class... A> static void call(void *argument, A... a) {
+        auto &it = *static_cast<caught *>(argument);
+        try {
+            it.f(a...);
+        } catch (...) {
+            it.thrown = std::current_exception();
+        }
+    }
+    static void look(const phx_part *parts, int ranks, void *it) { call(it, parts, ranks); }
+    static void scope(phx_requests *scope, void *it) { call(it, scope); }
+    static void update(void *data, std::size_t n, void *it) { call(it, data, n); }
+    void end(phx_err code) {
+        check(code);
+        if (thrown) {
+            std::rethrow_exception(thrown);
+        }
+    }
+};
 } // namespace detail
 
 /// The library's version.
@@ -218,38 +240,51 @@ public:
     int rank() const noexcept { return phx_rank(comm_); }
     int size() const noexcept { return phx_size(comm_); }
 
-    void barrier(here at = here()) { detail::check(phx_barrier_at(comm_, at.file, at.line)); }
+    /// Returns when all ranks have called it: what they did before is seen by all.
+    void barrier(here at = here()) {
+        detail::check(phx_barrier_at(comm_, at.file, at.line));
+    }
+    /// Copies `root`'s `n` elements to all.
     template <class T> void broadcast(span<T> buf, int root, here at = here()) {
         detail::check(phx_broadcast_at(comm_, buf.data(), buf.size(), type_of<T>(), root, at.file,
                                        at.line));
     }
-    template <class T> void reduce(span<T> buf, const op &by, int root, here at = here()) {
-        detail::check(phx_reduce_at(comm_, buf.data(), buf.size(), type_of<T>(), by.get(), root,
+    /// Combines the ranks' `n` elements, element by element in rank order, into `root`'s.
+    template <class T> void reduce(span<T> inout, const op &by, int root, here at = here()) {
+        detail::check(phx_reduce_at(comm_, inout.data(), inout.size(), type_of<T>(), by.get(), root,
                                     at.file, at.line));
     }
-    template <class T> void all_reduce(span<T> buf, const op &by, here at = here()) {
-        detail::check(phx_all_reduce_at(comm_, buf.data(), buf.size(), type_of<T>(), by.get(),
+    /// Combines the ranks' `n` elements, element by element in rank order, and leaves the result in
+    /// everybody's buffer, the same bits.
+    template <class T> void all_reduce(span<T> inout, const op &by, here at = here()) {
+        detail::check(phx_all_reduce_at(comm_, inout.data(), inout.size(), type_of<T>(), by.get(),
                                         at.file, at.line));
     }
-    /// Of one value.
-    template <class T> T all_reduce_value(T value, const op &by, here at = here()) {
-        all_reduce(span<T>(&value, 1), by, at);
-        return value;
+    /// Sums each of a few doubles over the ranks: `phx_all_reduce` of `PHX_F64` by `PHX_SUM`.
+    void sum_f64(span<double> x, here at = here()) {
+        detail::check(phx_sum_f64_at(comm_, x.data(), x.size(), at.file, at.line));
     }
-    template <class T> void scan(span<T> buf, const op &by, here at = here()) {
-        detail::check(phx_scan_at(comm_, buf.data(), buf.size(), type_of<T>(), by.get(), at.file,
-                                  at.line));
+    /// Leaves in rank r's buffer the combination of those of ranks 0 to r.
+    template <class T> void scan(span<T> inout, const op &by, here at = here()) {
+        detail::check(phx_scan_at(comm_, inout.data(), inout.size(), type_of<T>(), by.get(),
+                                  at.file, at.line));
     }
-    template <class T> void exclusive_scan(span<T> buf, const op &by, here at = here()) {
-        detail::check(phx_exclusive_scan_at(comm_, buf.data(), buf.size(), type_of<T>(), by.get(),
-                                            at.file, at.line));
+    /// Leaves in rank r's buffer the combination of those of ranks 0 to r-1; in rank 0's what
+    /// changes nothing (0 for a sum), or what it was where there is no such element.
+    template <class T> void exclusive_scan(span<T> inout, const op &by, here at = here()) {
+        detail::check(phx_exclusive_scan_at(comm_, inout.data(), inout.size(), type_of<T>(),
+                                            by.get(), at.file, at.line));
     }
+    /// Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result
+    /// in rank r's `mine`.
     template <class T>
     void reduce_scatter(span<const T> all, span<T> mine, const op &by, here at = here()) {
         detail::blocks("reduce_scatter", all.size(), mine.size(), size());
         detail::check(phx_reduce_scatter_at(comm_, all.data(), mine.data(), mine.size(),
                                             type_of<T>(), by.get(), at.file, at.line));
     }
+    /// Combines the ranks' `all`, of `counts[r]` elements for rank r, and leaves block r of the
+    /// result in rank r's `mine`.
     template <class T>
     void reduce_scatterv(span<const T> all, span<T> mine, counts each, const op &by,
                          here at = here()) {
@@ -258,22 +293,15 @@ public:
         detail::check(phx_reduce_scatterv_at(comm_, all.data(), mine.data(), each.data(),
                                              type_of<T>(), by.get(), at.file, at.line));
     }
-    /// `all` is looked at on the root only.
-    template <class T>
-    void gather(span<const T> mine, span<T> all, int root, here at = here()) {
+    /// Collects the ranks' `n` elements in `root`'s `all`, in rank order.
+    template <class T> void gather(span<const T> mine, span<T> all, int root, here at = here()) {
         if (rank() == root) {
             detail::blocks("gather", all.size(), mine.size(), size());
         }
         detail::check(phx_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(), root,
                                     at.file, at.line));
     }
-    /// The root's `data` has all blocks, of which its own is there already; the others' has theirs.
-    template <class T> void gather_in_place(span<T> data, int root, here at = here()) {
-        const auto blocks = static_cast<std::size_t>(rank() == root ? size() : 1);
-        detail::size("gather_in_place", data.size() % blocks, 0);
-        detail::check(phx_gather_in_place_at(comm_, data.data(), data.size() / blocks,
-                                             type_of<T>(), root, at.file, at.line));
-    }
+    /// Collects the ranks' elements, `counts[r]` of rank r, in `root`'s `all`.
     template <class T>
     void gatherv(span<const T> mine, span<T> all, counts each, int root, here at = here()) {
         detail::sums("gatherv", each, size(), rank() == root ? all.size() : each.sum());
@@ -281,14 +309,15 @@ public:
         detail::check(phx_gatherv_at(comm_, mine.data(), all.data(), each.data(), type_of<T>(),
                                      root, at.file, at.line));
     }
-    template <class T>
-    void scatter(span<const T> all, span<T> mine, int root, here at = here()) {
+    /// Hands `root`'s `all`, of `n` elements for each rank, out: block r to rank r's `mine`.
+    template <class T> void scatter(span<const T> all, span<T> mine, int root, here at = here()) {
         if (rank() == root) {
             detail::blocks("scatter", all.size(), mine.size(), size());
         }
         detail::check(phx_scatter_at(comm_, all.data(), mine.data(), mine.size(), type_of<T>(),
                                      root, at.file, at.line));
     }
+    /// Hands `root`'s `all`, of `counts[r]` elements for rank r, out: block r to rank r's `mine`.
     template <class T>
     void scatterv(span<const T> all, span<T> mine, counts each, int root, here at = here()) {
         detail::sums("scatterv", each, size(), rank() == root ? all.size() : each.sum());
@@ -296,18 +325,13 @@ public:
         detail::check(phx_scatterv_at(comm_, all.data(), mine.data(), each.data(), type_of<T>(),
                                       root, at.file, at.line));
     }
+    /// Collects the ranks' `n` elements in everybody's `all`, in rank order.
     template <class T> void all_gather(span<const T> mine, span<T> all, here at = here()) {
         detail::blocks("all_gather", all.size(), mine.size(), size());
         detail::check(phx_all_gather_at(comm_, mine.data(), mine.size(), all.data(), type_of<T>(),
                                         at.file, at.line));
     }
-    /// The own block is in `all` already.
-    template <class T> void all_gather_in_place(span<T> all, here at = here()) {
-        const std::size_t block = all.size() / static_cast<std::size_t>(size());
-        detail::blocks("all_gather_in_place", all.size(), block, size());
-        detail::check(phx_all_gather_at(comm_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
-                                        at.file, at.line));
-    }
+    /// Collects the ranks' elements, `counts[r]` of rank r, in everybody's `all`.
     template <class T>
     void all_gatherv(span<const T> mine, span<T> all, counts each, here at = here()) {
         detail::sums("all_gatherv", each, size(), all.size());
@@ -315,42 +339,107 @@ public:
         detail::check(phx_all_gatherv_at(comm_, mine.data(), all.data(), each.data(), type_of<T>(),
                                          at.file, at.line));
     }
-    template <class T> void all_to_all(span<const T> out, span<T> in, here at = here()) {
-        const std::size_t block = out.size() / static_cast<std::size_t>(size());
-        detail::blocks("all_to_all", out.size(), block, size());
-        detail::blocks("all_to_all", in.size(), block, size());
-        detail::check(phx_all_to_all_at(comm_, out.data(), in.data(), block, type_of<T>(), at.file,
-                                        at.line));
-    }
-    /// The blocks of `all` change places.
-    template <class T> void all_to_all_in_place(span<T> all, here at = here()) {
-        const std::size_t block = all.size() / static_cast<std::size_t>(size());
-        detail::blocks("all_to_all_in_place", all.size(), block, size());
-        detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
+    /// Sends block r of `send` to rank r, and receives rank r's as block r of `recv`, of `n`
+    /// elements each.
+    template <class T> void all_to_all(span<const T> send, span<T> recv, here at = here()) {
+        const std::size_t block = send.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_to_all", send.size(), block, size());
+        detail::blocks("all_to_all", recv.size(), block, size());
+        detail::check(phx_all_to_all_at(comm_, send.data(), recv.data(), block, type_of<T>(),
                                         at.file, at.line));
     }
+    /// Sends `send_counts[r]` elements of `send` to rank r, and receives `recv_counts[r]` from it
+    /// in `recv`.
     template <class T>
-    void all_to_allv(span<const T> out, counts to, span<T> in, counts from, here at = here()) {
-        detail::sums("all_to_allv", to, size(), out.size());
-        detail::sums("all_to_allv", from, size(), in.size());
-        detail::check(phx_all_to_allv_at(comm_, out.data(), to.data(), in.data(), from.data(),
-                                         type_of<T>(), at.file, at.line));
+    void all_to_allv(span<const T> send, counts send_counts, span<T> recv, counts recv_counts,
+                     here at = here()) {
+        detail::sums("all_to_allv", send_counts, size(), send.size());
+        detail::sums("all_to_allv", recv_counts, size(), recv.size());
+        detail::check(phx_all_to_allv_at(comm_, send.data(), send_counts.data(), recv.data(),
+                                         recv_counts.data(), type_of<T>(), at.file, at.line));
     }
+    /// Passes `n` elements on by `by` ranks, in a circle: rank r's go to rank r + by.
     template <class T> void shift(span<T> buf, int by, here at = here()) {
-        detail::check(
-            phx_shift_at(comm_, buf.data(), buf.size(), type_of<T>(), by, at.file, at.line));
+        detail::check(phx_shift_at(comm_, buf.data(), buf.size(), type_of<T>(), by, at.file,
+                                   at.line));
     }
-    /// All ranks' elements, in rank order; `each` gets how many came from each rank.
+    /// The sum of a vector of which this rank has `n` elements, from number `first` on: the same
+    /// bits however many ranks there are.
+    double fixed_sum(span<const double> x, std::size_t first, here at = here()) {
+        double  sum = 0;
+        detail::check(phx_fixed_sum_at(comm_, x.data(), x.size(), first, &sum, at.file, at.line));
+        return sum;
+    }
+    /// The dot product of two vectors, as `phx_fixed_sum_at`.
+    double fixed_dot(span<const double> x, span<const double> y, std::size_t first,
+                     here at = here()) {
+        double  dot = 0;
+        detail::size("fixed_dot", y.size(), x.size());
+        detail::check(phx_fixed_dot_at(comm_, x.data(), y.data(), x.size(), first, &dot, at.file,
+                                       at.line));
+        return dot;
+    }
+    /// Sends `n` elements to rank `to`, which receives as many of the same type by `phx_recv`.
+    template <class T> void send(span<const T> buf, int to, here at = here()) {
+        detail::check(phx_send_at(comm_, buf.data(), buf.size(), type_of<T>(), to, at.file,
+                                  at.line));
+    }
+    /// Receives `n` elements from rank `source`: exactly as many as it sends.
+    template <class T> void recv(span<T> buf, int source, here at = here()) {
+        detail::check(phx_recv_at(comm_, buf.data(), buf.size(), type_of<T>(), source, at.file,
+                                  at.line));
+    }
+    /// Sends `sent` elements to rank `to` and receives `received` from rank `source`, at the same
+    /// time.
+    template <class T>
+    void exchange(span<const T> send, int to, span<T> recv, int source, here at = here()) {
+        detail::check(phx_exchange_at(comm_, send.data(), send.size(), to, recv.data(), recv.size(),
+                                      source, type_of<T>(), at.file, at.line));
+    }
+    /// Sends `n` elements to rank `to` under a tag of 0 or more; any number may be under way.
+    template <class T> void send_tagged(span<const T> buf, int to, int tag, here at = here()) {
+        detail::check(phx_send_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), to, tag,
+                                         at.file, at.line));
+    }
+    /// Receives a message of at most `n` elements by source (or `PHX_ANY_SOURCE`) and tag (or
+    /// `PHX_ANY_TAG`).
+    template <class T> phx_status recv_tagged(span<T> buf, int source, int tag, here at = here()) {
+        phx_status  status = {};
+        detail::check(phx_recv_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), source, tag,
+                                         &status, at.file, at.line));
+        return status;
+    }
+    /// Waits until there is a message of this source and tag, and says what it is, without
+    /// receiving it.
+    phx_status probe(int source, int tag, here at = here()) {
+        phx_status  status = {};
+        detail::check(phx_probe_at(comm_, source, tag, &status, at.file, at.line));
+        return status;
+    }
+    /// Splits the ranks into groups of one color each; a rank's number in its group is by key, then
+    /// by its number here.
+    comm split(int color, int key, here at = here()) {
+        phx_comm *part = nullptr;
+        detail::check(phx_split_at(comm_, color, key, &part, at.file, at.line));
+        return adopt(part);
+    }
+    /// Splits the ranks by where they run: `PHX_LEVEL_CORE`, `_CACHE`, `_NUMA` or `_PACKAGE`.
+    comm split_level(int level, here at = here()) {
+        phx_comm *part = nullptr;
+        detail::check(phx_split_level_at(comm_, level, &part, at.file, at.line));
+        return adopt(part);
+    }
+    /// Collects all ranks' elements, of any lengths, in rank order.
     template <class T>
     std::vector<T> all_gather_vec(span<const T> mine, std::vector<std::size_t> &each,
                                   here at = here()) {
         void *all = nullptr;
-        each.resize(static_cast<std::size_t>(size()));
+        each.assign(static_cast<std::size_t>(size()), 0);
         detail::check(phx_all_gather_vec_at(comm_, mine.data(), mine.size(), type_of<T>(), &all,
                                             each.data(), at.file, at.line));
-        return detail::taken<T>(all, counts(each).sum());
+        return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
     }
-    /// On the root all ranks' elements, and how many came from each; elsewhere nothing.
+    /// Collects all ranks' elements, of any lengths, in rank order on `root`.
     template <class T>
     std::vector<T> gather_vec(span<const T> mine, int root, std::vector<std::size_t> &each,
                               here at = here()) {
@@ -360,32 +449,51 @@ public:
                                         each.data(), at.file, at.line));
         return detail::taken<T>(all, all == nullptr ? 0 : counts(each).sum());
     }
+    /// Sends `counts[r]` elements to each rank r, and collects what all send to this one.
     template <class T>
-    std::vector<T> all_to_all_vec(span<const T> out, counts to, std::vector<std::size_t> &each,
-                                  here at = here()) {
+    std::vector<T> all_to_all_vec(span<const T> send, counts each,
+                                  std::vector<std::size_t> &received, here at = here()) {
         void *all = nullptr;
-        detail::sums("all_to_all_vec", to, size(), out.size());
-        each.resize(static_cast<std::size_t>(size()));
-        detail::check(phx_all_to_all_vec_at(comm_, out.data(), to.data(), type_of<T>(), &all,
-                                            each.data(), at.file, at.line));
-        return detail::taken<T>(all, counts(each).sum());
+        detail::sums("all_to_all_vec", each, size(), send.size());
+        received.assign(static_cast<std::size_t>(size()), 0);
+        detail::check(phx_all_to_all_vec_at(comm_, send.data(), each.data(), type_of<T>(), &all,
+                                            received.data(), at.file, at.line));
+        return detail::taken<T>(all, all == nullptr ? 0 : counts(received).sum());
+    }
+    /// Chooses the order in which later reductions of the communicator combine: `PHX_ORDER_ANY` or
+    /// `PHX_ORDER_FIXED`.
+    void order(int order, here at = here()) {
+        detail::check(phx_order_at(comm_, order, at.file, at.line));
+    }
+
+    /// Of one value.
+    template <class T> T all_reduce_value(T value, const op &by, here at = here()) {
+        all_reduce(span<T>(&value, 1), by, at);
+        return value;
+    }
+    /// The root's `data` has all blocks, of which its own is there already; the others' has theirs.
+    template <class T> void gather_in_place(span<T> data, int root, here at = here()) {
+        const auto blocks = static_cast<std::size_t>(rank() == root ? size() : 1);
+        detail::size("gather_in_place", data.size() % blocks, 0);
+        detail::check(phx_gather_in_place_at(comm_, data.data(), data.size() / blocks,
+                                             type_of<T>(), root, at.file, at.line));
+    }
+    /// The own block is in `all` already.
+    template <class T> void all_gather_in_place(span<T> all, here at = here()) {
+        const std::size_t block = all.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_gather_in_place", all.size(), block, size());
+        detail::check(phx_all_gather_at(comm_, PHX_IN_PLACE, block, all.data(), type_of<T>(),
+                                        at.file, at.line));
+    }
+    /// The blocks of `all` change places.
+    template <class T> void all_to_all_in_place(span<T> all, here at = here()) {
+        const std::size_t block = all.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_to_all_in_place", all.size(), block, size());
+        detail::check(phx_all_to_all_at(comm_, PHX_IN_PLACE, all.data(), block, type_of<T>(),
+                                        at.file, at.line));
     }
     void choose(const char *name, here at = here()) {
         detail::check(phx_choose_at(comm_, name, 0, nullptr, at.file, at.line));
-    }
-    void order(int which, here at = here()) {
-        detail::check(phx_order_at(comm_, which, at.file, at.line));
-    }
-    template <class T> void send_tagged(span<const T> buf, int to, int tag, here at = here()) {
-        detail::check(phx_send_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), to, tag,
-                                         at.file, at.line));
-    }
-    template <class T>
-    phx_status recv_tagged(span<T> buf, int from, int tag, here at = here()) {
-        phx_status status = {};
-        detail::check(phx_recv_tagged_at(comm_, buf.data(), buf.size(), type_of<T>(), from, tag,
-                                         &status, at.file, at.line));
-        return status;
     }
     template <class T>
     std::vector<T> recv_vec(int from, int tag, phx_status *status = nullptr, here at = here()) {
@@ -398,107 +506,37 @@ public:
         }
         return detail::taken<T>(data, come.n);
     }
-    phx_status probe(int from, int tag, here at = here()) {
-        phx_status status = {};
-        detail::check(phx_probe_at(comm_, from, tag, &status, at.file, at.line));
-        return status;
-    }
     bool try_probe(int from, int tag, phx_status &status, here at = here()) {
         int found = 0;
         detail::check(phx_try_probe_at(comm_, from, tag, &found, &status, at.file, at.line));
         return found != 0;
     }
-    comm split_level(int level, here at = here()) {
-        phx_comm *part = nullptr;
-        detail::check(phx_split_level_at(comm_, level, &part, at.file, at.line));
-        return adopt(part);
-    }
     /// Ends the run on purpose: every rank's next call throws, and so does run().
     void cancel(here at = here()) { phx_cancel_at(comm_, at.file, at.line); }
     /// Calls `f(scope)`, in which calls are started and waited for: see class requests.
     template <class F> void with_requests(F &&f, here at = here());
-    template <class T> void send(span<const T> buf, int to, here at = here()) {
-        detail::check(
-            phx_send_at(comm_, buf.data(), buf.size(), type_of<T>(), to, at.file, at.line));
-    }
-    template <class T> void recv(span<T> buf, int from, here at = here()) {
-        detail::check(
-            phx_recv_at(comm_, buf.data(), buf.size(), type_of<T>(), from, at.file, at.line));
-    }
-    template <class T>
-    void exchange(span<const T> out, int to, span<T> in, int from, here at = here()) {
-        detail::check(phx_exchange_at(comm_, out.data(), out.size(), to, in.data(), in.size(), from,
-                                      type_of<T>(), at.file, at.line));
-    }
-    void sum_f64(span<double> x, here at = here()) {
-        detail::check(phx_sum_f64_at(comm_, x.data(), x.size(), at.file, at.line));
-    }
-    double fixed_sum(span<const double> x, std::size_t first, here at = here()) {
-        double sum = 0;
-        detail::check(
-            phx_fixed_sum_at(comm_, x.data(), x.size(), first, &sum, at.file, at.line));
-        return sum;
-    }
-    double fixed_dot(span<const double> x, span<const double> y, std::size_t first,
-                     here at = here()) {
-        if (x.size() != y.size()) {
-            throw std::invalid_argument("fixed_dot: vectors of two lengths");
-        }
-        double dot = 0;
-        detail::check(phx_fixed_dot_at(comm_, x.data(), y.data(), x.size(), first, &dot, at.file,
-                                       at.line));
-        return dot;
-    }
-    comm split(int color, int key, here at = here()) {
-        phx_comm *part = nullptr;
-        detail::check(phx_split_at(comm_, color, key, &part, at.file, at.line));
-        return adopt(part);
-    }
     /// Calls `look(parts)` with a vector of all ranks' spans, where they are.
     template <class T, class F> void with_peers(span<const T> mine, F &&look, here at = here()) {
-        struct view {
-            F &look;
-            std::exception_ptr thrown;
-        } it{look, nullptr};
-        auto call = [](const phx_part *parts, int ranks, void *argument) {
-            auto &v = *static_cast<view *>(argument);
-            try {
-                std::vector<span<const T>> all;
-                for (int r = 0; r < ranks; r++) {
-                    all.emplace_back(static_cast<const T *>(parts[r].data), parts[r].n);
-                }
-                v.look(all);
-            } catch (...) {
-                v.thrown = std::current_exception();
+        auto f = [&look](const phx_part *parts, int ranks) {
+            std::vector<span<const T>> all;
+            for (int r = 0; r < ranks; r++) {
+                all.emplace_back(static_cast<const T *>(parts[r].data), parts[r].n);
             }
+            look(all);
         };
-        detail::check(phx_with_peers_at(comm_, mine.data(), mine.size(), type_of<T>(), call, &it,
-                                        at.file, at.line));
-        if (it.thrown) {
-            std::rethrow_exception(it.thrown);
-        }
+        detail::caught<decltype(f)> it{f};
+        it.end(phx_with_peers_at(comm_, mine.data(), mine.size(), type_of<T>(), it.look, &it,
+                                 at.file, at.line));
     }
-
     /// Calls `look(part)` with the root's span, where it is.
     template <class T, class F>
     void with_root(span<const T> data, int root, F &&look, here at = here()) {
-        struct view {
-            F &look;
-            std::exception_ptr thrown;
-        } it{look, nullptr};
-        auto call = [](const phx_part *parts, int, void *argument) {
-            auto &v = *static_cast<view *>(argument);
-            try {
-                v.look(span<const T>(static_cast<const T *>(parts[0].data), parts[0].n));
-            } catch (...) {
-                v.thrown = std::current_exception();
-            }
+        auto f = [&look](const phx_part *parts, int) {
+            look(span<const T>(static_cast<const T *>(parts[0].data), parts[0].n));
         };
-        detail::check(phx_with_root_at(comm_, data.data(), data.size(), type_of<T>(), root, call,
-                                       &it, at.file, at.line));
-        if (it.thrown) {
-            std::rethrow_exception(it.thrown);
-        }
+        detail::caught<decltype(f)> it{f};
+        it.end(phx_with_root_at(comm_, data.data(), data.size(), type_of<T>(), root, it.look, &it,
+                                at.file, at.line));
     }
 
 private:
@@ -515,11 +553,13 @@ public:
     /// The communicator, for calls that wait.
     comm blocking() const noexcept { return comm(phx_requests_comm(scope_)); }
 
+    /// Starts a barrier; if `persistent`, sets it up.
     phx_request barrier(bool set_up = false, here at = here()) {
         phx_request it = 0;
         detail::check(phx_start_barrier_at(scope_, set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a broadcast; if `persistent`, sets it up.
     template <class T>
     phx_request broadcast(span<T> buf, int root, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -527,6 +567,7 @@ public:
                                              set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a shift; if `persistent`, sets it up.
     template <class T>
     phx_request shift(span<T> buf, int by, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -534,35 +575,41 @@ public:
                                          &it, at.file, at.line));
         return it;
     }
+    /// Starts a reduction to `root`; if `persistent`, sets it up.
     template <class T>
-    phx_request reduce(span<T> buf, const op &by, int root, bool set_up = false,
+    phx_request reduce(span<T> inout, const op &by, int root, bool set_up = false,
                        here at = here()) {
         phx_request it = 0;
-        detail::check(phx_start_reduce_at(scope_, buf.data(), buf.size(), type_of<T>(), by.get(),
-                                          root, set_up, &it, at.file, at.line));
+        detail::check(phx_start_reduce_at(scope_, inout.data(), inout.size(), type_of<T>(),
+                                          by.get(), root, set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts an all-reduce; if `persistent`, sets it up.
     template <class T>
-    phx_request all_reduce(span<T> buf, const op &by, bool set_up = false, here at = here()) {
+    phx_request all_reduce(span<T> inout, const op &by, bool set_up = false, here at = here()) {
         phx_request it = 0;
-        detail::check(phx_start_all_reduce_at(scope_, buf.data(), buf.size(), type_of<T>(),
+        detail::check(phx_start_all_reduce_at(scope_, inout.data(), inout.size(), type_of<T>(),
                                               by.get(), set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a scan; if `persistent`, sets it up.
     template <class T>
-    phx_request scan(span<T> buf, const op &by, bool set_up = false, here at = here()) {
+    phx_request scan(span<T> inout, const op &by, bool set_up = false, here at = here()) {
         phx_request it = 0;
-        detail::check(phx_start_scan_at(scope_, buf.data(), buf.size(), type_of<T>(), by.get(),
+        detail::check(phx_start_scan_at(scope_, inout.data(), inout.size(), type_of<T>(), by.get(),
                                         set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts an exclusive scan; if `persistent`, sets it up.
     template <class T>
-    phx_request exclusive_scan(span<T> buf, const op &by, bool set_up = false, here at = here()) {
+    phx_request exclusive_scan(span<T> inout, const op &by, bool set_up = false, here at = here()) {
         phx_request it = 0;
-        detail::check(phx_start_exclusive_scan_at(scope_, buf.data(), buf.size(), type_of<T>(),
+        detail::check(phx_start_exclusive_scan_at(scope_, inout.data(), inout.size(), type_of<T>(),
                                                   by.get(), set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a reduce-scatter of `n` elements for each rank, or, if `counts` is not null, of
+    /// `counts[r]` for rank r; if `persistent`, sets it up.
     template <class T>
     phx_request reduce_scatter(span<const T> all, span<T> mine, const op &by, bool set_up = false,
                                here at = here()) {
@@ -573,101 +620,112 @@ public:
                                                   at.file, at.line));
         return it;
     }
+    /// Starts a reduce-scatter of `n` elements for each rank, or, if `counts` is not null, of
+    /// `counts[r]` for rank r; if `persistent`, sets it up.
     template <class T>
     phx_request reduce_scatterv(span<const T> all, span<T> mine, counts each, const op &by,
                                 bool set_up = false, here at = here()) {
         phx_request it = 0;
         detail::sums("reduce_scatterv", each, size(), all.size());
-        detail::own("reduce_scatterv", each, blocking().rank(), mine.size());
+        detail::own("reduce_scatterv", each, rank(), mine.size());
         detail::check(phx_start_reduce_scatter_at(scope_, all.data(), mine.data(), 0, each.data(),
                                                   type_of<T>(), by.get(), set_up, &it, at.file,
                                                   at.line));
         return it;
     }
+    /// Starts an all-gather of `n` elements of each rank, or, if `counts` is not null, of
+    /// `counts[r]` of rank r; if `persistent`, sets it up.
     template <class T>
-    phx_request all_gather(span<const T> mine, span<T> all, bool set_up = false,
-                           here at = here()) {
+    phx_request all_gather(span<const T> mine, span<T> all, bool set_up = false, here at = here()) {
         phx_request it = 0;
         detail::blocks("all_gather", all.size(), mine.size(), size());
         detail::check(phx_start_all_gather_at(scope_, mine.data(), mine.size(), all.data(), nullptr,
                                               type_of<T>(), set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts an all-gather of `n` elements of each rank, or, if `counts` is not null, of
+    /// `counts[r]` of rank r; if `persistent`, sets it up.
     template <class T>
     phx_request all_gatherv(span<const T> mine, span<T> all, counts each, bool set_up = false,
                             here at = here()) {
         phx_request it = 0;
         detail::sums("all_gatherv", each, size(), all.size());
-        detail::own("all_gatherv", each, blocking().rank(), mine.size());
+        detail::own("all_gatherv", each, rank(), mine.size());
         detail::check(phx_start_all_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
                                               type_of<T>(), set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a gather to `root`, of blocks as those of `phx_start_all_gather_at`.
     template <class T>
     phx_request gather(span<const T> mine, span<T> all, int root, bool set_up = false,
                        here at = here()) {
         phx_request it = 0;
-        if (blocking().rank() == root) {
+        if (rank() == root) {
             detail::blocks("gather", all.size(), mine.size(), size());
         }
         detail::check(phx_start_gather_at(scope_, mine.data(), mine.size(), all.data(), nullptr,
                                           type_of<T>(), root, set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a gather to `root`, of blocks as those of `phx_start_all_gather_at`.
+    template <class T>
+    phx_request gatherv(span<const T> mine, span<T> all, counts each, int root, bool set_up = false,
+                        here at = here()) {
+        phx_request it = 0;
+        detail::sums("gatherv", each, size(), rank() == root ? all.size() : each.sum());
+        detail::own("gatherv", each, rank(), mine.size());
+        detail::check(phx_start_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
+                                          type_of<T>(), root, set_up, &it, at.file, at.line));
+        return it;
+    }
+    /// Starts a scatter from `root`, of blocks as those of `phx_start_all_gather_at`.
     template <class T>
     phx_request scatter(span<const T> all, span<T> mine, int root, bool set_up = false,
                         here at = here()) {
         phx_request it = 0;
-        if (blocking().rank() == root) {
+        if (rank() == root) {
             detail::blocks("scatter", all.size(), mine.size(), size());
         }
         detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), mine.size(), nullptr,
                                            type_of<T>(), root, set_up, &it, at.file, at.line));
         return it;
     }
-    template <class T>
-    phx_request gatherv(span<const T> mine, span<T> all, counts each, int root,
-                        bool set_up = false, here at = here()) {
-        phx_request it = 0;
-        const int rank = blocking().rank();
-        detail::sums("gatherv", each, size(), rank == root ? all.size() : each.sum());
-        detail::own("gatherv", each, rank, mine.size());
-        detail::check(phx_start_gather_at(scope_, mine.data(), 0, all.data(), each.data(),
-                                          type_of<T>(), root, set_up, &it, at.file, at.line));
-        return it;
-    }
+    /// Starts a scatter from `root`, of blocks as those of `phx_start_all_gather_at`.
     template <class T>
     phx_request scatterv(span<const T> all, span<T> mine, counts each, int root,
                          bool set_up = false, here at = here()) {
         phx_request it = 0;
-        const int rank = blocking().rank();
-        detail::sums("scatterv", each, size(), rank == root ? all.size() : each.sum());
-        detail::own("scatterv", each, rank, mine.size());
+        detail::sums("scatterv", each, size(), rank() == root ? all.size() : each.sum());
+        detail::own("scatterv", each, rank(), mine.size());
         detail::check(phx_start_scatter_at(scope_, all.data(), mine.data(), 0, each.data(),
                                            type_of<T>(), root, set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts an all-to-all of blocks of `n` elements; if `persistent`, sets it up.
     template <class T>
-    phx_request all_to_all(span<const T> out, span<T> in, bool set_up = false, here at = here()) {
+    phx_request all_to_all(span<const T> send, span<T> recv, bool set_up = false,
+                           here at = here()) {
         phx_request it = 0;
-        const std::size_t block = out.size() / static_cast<std::size_t>(size());
-        detail::blocks("all_to_all", out.size(), block, size());
-        detail::blocks("all_to_all", in.size(), block, size());
-        detail::check(phx_start_all_to_all_at(scope_, out.data(), in.data(), block, type_of<T>(),
+        const std::size_t block = send.size() / static_cast<std::size_t>(size());
+        detail::blocks("all_to_all", send.size(), block, size());
+        detail::blocks("all_to_all", recv.size(), block, size());
+        detail::check(phx_start_all_to_all_at(scope_, send.data(), recv.data(), block, type_of<T>(),
                                               set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts an all-to-all of blocks of different lengths; if `persistent`, sets it up.
     template <class T>
-    phx_request all_to_allv(span<const T> out, counts to, span<T> in, counts from,
-                            bool set_up = false, here at = here()) {
+    phx_request all_to_allv(span<const T> send, counts send_counts, span<T> recv,
+                            counts recv_counts, bool set_up = false, here at = here()) {
         phx_request it = 0;
-        detail::sums("all_to_allv", to, size(), out.size());
-        detail::sums("all_to_allv", from, size(), in.size());
-        detail::check(phx_start_all_to_allv_at(scope_, out.data(), to.data(), in.data(),
-                                               from.data(), type_of<T>(), set_up, &it, at.file,
-                                               at.line));
+        detail::sums("all_to_allv", send_counts, size(), send.size());
+        detail::sums("all_to_allv", recv_counts, size(), recv.size());
+        detail::check(phx_start_all_to_allv_at(scope_, send.data(), send_counts.data(), recv.data(),
+                                               recv_counts.data(), type_of<T>(), set_up, &it,
+                                               at.file, at.line));
         return it;
     }
+    /// Starts a tagged send; if `persistent`, sets it up.
     template <class T>
     phx_request send(span<const T> buf, int to, int tag, bool set_up = false, here at = here()) {
         phx_request it = 0;
@@ -675,24 +733,29 @@ public:
                                         set_up, &it, at.file, at.line));
         return it;
     }
+    /// Starts a tagged receive; if `persistent`, sets it up.
     template <class T>
-    phx_request recv(span<T> buf, int from, int tag, bool set_up = false, here at = here()) {
+    phx_request recv(span<T> buf, int source, int tag, bool set_up = false, here at = here()) {
         phx_request it = 0;
-        detail::check(phx_start_recv_at(scope_, buf.data(), buf.size(), type_of<T>(), from, tag,
+        detail::check(phx_start_recv_at(scope_, buf.data(), buf.size(), type_of<T>(), source, tag,
                                         set_up, &it, at.file, at.line));
         return it;
     }
-    void start(phx_request it, here at = here()) {
-        detail::check(phx_start_at(scope_, it, at.file, at.line));
+    /// Starts a call that was set up, and is not under way.
+    void start(phx_request request, here at = here()) {
+        detail::check(phx_start_at(scope_, request, at.file, at.line));
     }
-    phx_status wait(phx_request it, here at = here()) {
-        phx_status status = {};
-        detail::check(phx_wait_at(scope_, it, &status, at.file, at.line));
+    /// Waits until a started call is complete.
+    phx_status wait(phx_request request, here at = here()) {
+        phx_status  status = {};
+        detail::check(phx_wait_at(scope_, request, &status, at.file, at.line));
         return status;
     }
-    void wait_all(span<const phx_request> all, here at = here()) {
-        detail::check(phx_wait_all_at(scope_, all.data(), all.size(), at.file, at.line));
+    /// Waits for `n` requests.
+    void wait_all(span<const phx_request> requests, here at = here()) {
+        detail::check(phx_wait_all_at(scope_, requests.data(), requests.size(), at.file, at.line));
     }
+
     /// Which of them is complete; their number, if none is under way.
     std::size_t wait_any(span<const phx_request> all, here at = here()) {
         std::size_t which = 0;
@@ -707,29 +770,19 @@ public:
     }
 
 private:
-    int size() const noexcept { return phx_size(phx_requests_comm(scope_)); }
+    int rank() const noexcept { return blocking().rank(); }
+    int size() const noexcept { return blocking().size(); }
     phx_requests *scope_;
 };
 
 template <class F> void comm::with_requests(F &&f, here at) {
-    struct job {
-        F &f;
-        std::exception_ptr thrown;
-    } it{f, nullptr};
-    auto call = [](phx_requests *scope, void *argument) {
-        auto &j = *static_cast<job *>(argument);
-        requests open(scope);
-        try {
-            j.f(open);
-        } catch (...) {
-            // What was started is completed first; an error of the run's says more.
-            j.thrown = std::current_exception();
-        }
+    auto open = [&f](phx_requests *scope) {
+        requests it(scope);
+        f(it);
     };
-    detail::check(phx_requests_at(comm_, call, &it, at.file, at.line));
-    if (it.thrown) {
-        std::rethrow_exception(it.thrown);
-    }
+    // What was started is completed first; an error of the run's says more than what `f` throws.
+    detail::caught<decltype(open)> it{open};
+    it.end(phx_requests_at(comm_, it.scope, &it, at.file, at.line));
 }
 
 namespace detail {
@@ -891,22 +944,9 @@ public:
     }
     /// Calls `f(own part)` when all ranks have come.
     template <class F> void update(F &&f, here at = here()) {
-        struct job {
-            F &f;
-            std::exception_ptr thrown;
-        } it{f, nullptr};
-        auto call = [](void *data, std::size_t n, void *argument) {
-            auto &j = *static_cast<job *>(argument);
-            try {
-                j.f(span<T>(static_cast<T *>(data), n));
-            } catch (...) {
-                j.thrown = std::current_exception();
-            }
-        };
-        detail::check(phx_window_update_at(it_, call, &it, at.file, at.line));
-        if (it.thrown) {
-            std::rethrow_exception(it.thrown);
-        }
+        auto own = [&f](void *data, std::size_t n) { f(span<T>(static_cast<T *>(data), n)); };
+        detail::caught<decltype(own)> it{own};
+        it.end(phx_window_update_at(it_, it.update, &it, at.file, at.line));
     }
 };
 

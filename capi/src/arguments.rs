@@ -1,24 +1,31 @@
 //! Ranks, pointers and lengths as C hands them over: what is wrong with them is said before Rust
 //! has a slice of them.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// A pointer that says "in place" as a collective's first buffer.
 pub(crate) const IN_PLACE: *const c_void = std::ptr::without_provenance(usize::MAX);
 
 /// A rank's number, of a C integer.
-#[inline(always)]
 pub(crate) fn rank_number(what: &str, rank: c_int) -> Result<usize, String> {
-    match usize::try_from(rank) {
-        Ok(rank) => Ok(rank),
-        Err(_) => Err(no_rank(what, rank)),
-    }
+    usize::try_from(rank).map_err(|_| format!("{what} {rank} is no rank"))
 }
 
-#[cold]
-#[inline(never)]
-fn no_rank(what: &str, rank: c_int) -> String {
-    format!("{what} {rank} is no rank")
+/// The distance of a shift, of a C integer, around a circle of so many ranks.
+pub(crate) fn distance(by: c_int, ranks: usize) -> usize {
+    (by as isize).rem_euclid(ranks as isize) as usize
+}
+
+/// The text at `text`, or nothing for null.
+///
+/// # Safety
+/// `text` is null, or a string that ends with a zero.
+pub(crate) unsafe fn text(text: *const c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: by the contract.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 /// `n` elements at `at`, to be read.

@@ -1,86 +1,71 @@
 //! A rank's handle on a communicator, and what every function on one does: look the handle up, note
 //! the caller's line, catch what is thrown, keep the first cause's text.
 
-use crate::error::{
-    PHX_ERR_ARGUMENT, PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_ERR_THREAD, PHX_OK, code,
-    fail, phx_err,
-};
+use crate::arguments::text;
+use crate::error::{Answer, code, fail};
 use crate::handle::{Table, Unused};
+use crate::names::*;
 use phalanx::Comm;
 use phalanx::engine::{self, ForeignCall};
 use std::any::Any;
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// A rank's hold on a group of ranks. Only pointers to it are used, and they are no addresses.
-#[allow(non_camel_case_types)]
-#[derive(Debug)]
-#[repr(C)]
-pub struct phx_comm {
-    _nothing: [u8; 0],
-}
+/// What is freed with a rank's first communicator, and how: parts that were split off, plans and
+/// windows.
+type Children = Vec<(u64, fn(u64))>;
 
 /// What the communicators of a rank have in common, in a run.
 #[derive(Default)]
 pub(crate) struct Rank {
     /// The handle of the first of them.
     first: AtomicU64,
-    /// Those of communicators that were split off, of plans and windows, to be freed with the
-    /// first.
-    children: std::sync::Mutex<Vec<u64>>,
+    children: std::sync::Mutex<Children>,
 }
 
 impl Rank {
-    fn children(&self) -> std::sync::MutexGuard<'_, Vec<u64>> {
+    fn children(&self) -> std::sync::MutexGuard<'_, Children> {
         self.children.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// The seats of all of them.
     fn seats(&self) -> Vec<&'static Seat> {
-        let handles = std::iter::once(self.first.load(Relaxed)).chain(self.children().clone());
+        let children: Vec<u64> = self.children().iter().map(|&(handle, _)| handle).collect();
+        let handles = std::iter::once(self.first.load(Relaxed)).chain(children);
         handles.filter_map(|handle| COMMS.find(handle)).collect()
     }
 }
 
-/// Lines of the program that call from here, so that each is looked up once.
-const LINES: usize = 16;
-
+/// Lines of the program that call from here, so that each is looked up once: the file, the line,
+/// and what else tells one from another.
 #[derive(Clone, Copy)]
-struct KnownLine {
-    file: *const c_char,
-    line: c_int,
-    /// Null for none.
-    function: *const u8,
-    call: &'static ForeignCall,
-}
+struct Lines<K, V, const N: usize>([(*const c_char, c_int, K, V); N]);
 
-impl KnownLine {
-    const NONE: KnownLine = KnownLine {
-        file: std::ptr::null(),
-        line: 0,
-        function: std::ptr::null(),
-        call: &ForeignCall { function: "", file: "", line: 0 },
-    };
-}
-
-/// Lines that call one of the functions that solvers call all the time. Each has its own, so that
-/// only the line is compared.
-const QUICK_LINES: usize = 8;
-
-#[derive(Clone, Copy)]
-struct QuickLine {
-    file: *const c_char,
-    line: c_int,
-    at: &'static Location<'static>,
-}
-
-impl QuickLine {
+impl<K: Copy + PartialEq, V: Copy, const N: usize> Lines<K, V, N> {
     /// Of no file that there is, and no line.
-    const NONE: QuickLine =
-        QuickLine { file: std::ptr::dangling(), line: c_int::MIN, at: Location::caller() };
+    const fn new(key: K, value: V) -> Self {
+        Lines([(std::ptr::dangling(), c_int::MIN, key, value); N])
+    }
+
+    #[inline(always)]
+    fn find(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
+        let known = &self.0[line as usize % N];
+        if known.1 == line && known.0 == file && known.2 == key {
+            return known.3;
+        }
+        self.keep((file, line, key), new)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, (file, line, key): (*const c_char, c_int, K), new: impl FnOnce() -> V) -> V {
+        let known = &mut self.0[line as usize % N];
+        *known = (file, line, key, new());
+        known.3
+    }
 }
 
 /// A function that solvers call all the time, on few bytes.
@@ -110,8 +95,10 @@ type Hold = Option<Box<Comm>>;
 struct State {
     /// Of `hold`.
     comm: *mut Comm,
-    lines: [KnownLine; LINES],
-    quick: [[QuickLine; QUICK_LINES]; 4],
+    /// By the address of the function's name.
+    lines: Lines<*const u8, &'static ForeignCall, 16>,
+    /// Each function has its own, so that only the line is compared.
+    quick: [Lines<(), &'static Location<'static>, 8>; 4],
     rank: Arc<Rank>,
     hold: Hold,
 }
@@ -152,18 +139,6 @@ pub(crate) fn this_thread() -> usize {
     engine::this_thread()
 }
 
-/// The text at `text`, or nothing for null.
-///
-/// # Safety
-/// `text` is null, or a string that ends with a zero.
-pub(crate) unsafe fn text(text: *const c_char) -> String {
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: by the contract.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-}
-
 /// A handle on `comm`, which the calling thread lends to what it calls; null if there are too many.
 pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
     make((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
@@ -197,8 +172,8 @@ fn make(
     unsafe {
         *seat.state.get() = Some(State {
             comm,
-            lines: [KnownLine::NONE; LINES],
-            quick: [[QuickLine::NONE; QUICK_LINES]; 4],
+            lines: Lines::new(std::ptr::null(), &ForeignCall { function: "", file: "", line: 0 }),
+            quick: [Lines::new((), Location::caller()); 4],
             rank,
             hold,
         })
@@ -223,7 +198,7 @@ pub(crate) fn free(comm: *mut phx_comm) {
         if rank.first.load(Relaxed) == handle {
             free_children(&rank);
         }
-        rank.children().retain(|&it| it != handle);
+        rank.children().retain(|it| it.0 != handle);
         // What it throws has ended the run, and that says it.
         drop(catch_unwind(AssertUnwindSafe(|| drop(hold))));
     }
@@ -233,13 +208,9 @@ pub(crate) fn free(comm: *mut phx_comm) {
 
 fn free_children(rank: &Rank) {
     loop {
-        let child = rank.children().pop();
-        match child {
-            Some(child) if child & 15 == 1 => free(child as usize as *mut phx_comm),
-            Some(window) if window & 15 == 7 => crate::window::free(window),
-            Some(plan) => crate::plan::free(plan),
-            None => return,
-        }
+        // (Its list is open to those that it frees.)
+        let Some((child, free)) = rank.children().pop() else { return };
+        free(child);
     }
 }
 
@@ -333,83 +304,6 @@ fn other_thread() -> phx_err {
     fail(PHX_ERR_THREAD, what)
 }
 
-impl State {
-    /// The call of `function` in this line.
-    ///
-    /// # Safety
-    /// `file` is null or a string.
-    #[inline(always)]
-    unsafe fn line(
-        &mut self,
-        function: &'static str,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static ForeignCall {
-        let at = line as usize % LINES;
-        let known = &self.lines[at];
-        if known.line == line && known.file == file && known.function == function.as_ptr() {
-            return known.call;
-        }
-        // SAFETY: passed on.
-        unsafe { self.other_line(at, function, file, line) }
-    }
-
-    /// # Safety
-    /// As [`line`](State::line).
-    #[cold]
-    #[inline(never)]
-    unsafe fn other_line(
-        &mut self,
-        at: usize,
-        function: &'static str,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static ForeignCall {
-        // SAFETY: passed on.
-        let call = unsafe { line_of(function, file, line) };
-        self.lines[at] = KnownLine { file, line, function: function.as_ptr(), call };
-        call
-    }
-}
-
-impl State {
-    /// Where `function` is called, in this line.
-    ///
-    /// # Safety
-    /// `file` is null or a string.
-    #[inline(always)]
-    unsafe fn location(
-        &mut self,
-        function: Quick,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static Location<'static> {
-        let known = self.quick[function as usize][line as usize % QUICK_LINES];
-        if known.line == line && known.file == file {
-            return known.at;
-        }
-        // SAFETY: passed on.
-        unsafe { self.other_location(function, file, line) }
-    }
-
-    /// # Safety
-    /// As [`location`](State::location).
-    #[cold]
-    #[inline(never)]
-    unsafe fn other_location(
-        &mut self,
-        function: Quick,
-        file: *const c_char,
-        line: c_int,
-    ) -> &'static Location<'static> {
-        // SAFETY: passed on.
-        let at = unsafe { line_of(function.function(), file, line) }.location();
-        let known = &mut self.quick[function as usize][line as usize % QUICK_LINES];
-        *known = QuickLine { file, line, at };
-        at
-    }
-}
-
 /// The call of `function` in this line.
 ///
 /// # Safety
@@ -452,8 +346,10 @@ pub(crate) unsafe fn call(
     };
     // SAFETY: of this thread's, which has it open.
     let state = unsafe { seat.state() };
+    let From { function, file, line } = from;
     // SAFETY: passed on.
-    let line = unsafe { state.line(from.function, from.file, from.line) };
+    let new = || unsafe { line_of(function, file, line) };
+    let line = state.lines.find((file, line, function.as_ptr()), new);
     let comm = state.comm;
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: the rank's communicator, which lives until the handle is freed; only this thread has
@@ -473,6 +369,29 @@ pub(crate) unsafe fn call(
         Ok(()) => PHX_OK,
         Err(payload) => failed(seat, payload),
     }
+}
+
+/// [`call`] for a function that gives something, which goes to `place` in the end.
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn call_for<T, H>(
+    handle: *mut phx_comm,
+    from: From,
+    place: *mut H,
+    f: impl FnOnce(&mut Comm) -> Result<T, String>,
+) -> Result<T, phx_err> {
+    let mut made = None;
+    let body = |comm: &mut Comm| {
+        if place.is_null() {
+            return Err("the place of the result is null".into());
+        }
+        made = Some(f(comm)?);
+        Ok(())
+    };
+    // SAFETY: passed on.
+    let code = unsafe { call(handle, from, body) };
+    made.filter(|_| code == PHX_OK).ok_or(code)
 }
 
 /// [`call`] for a function that is called all the time: `is_usual` looks at the arguments, by what
@@ -506,7 +425,8 @@ pub(crate) unsafe fn quick_call(
         return odd();
     }
     // SAFETY: passed on.
-    let at = unsafe { state.location(function, file, line) };
+    let new = move || unsafe { line_of(function.function(), file, line) }.location();
+    let at = state.quick[function as usize].find((file, line, ()), new);
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {
@@ -563,48 +483,38 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
 pub(crate) fn adopt(parent: *mut phx_comm, child: Comm) -> Result<*mut phx_comm, phx_err> {
     let rank = rank_of(parent)?;
     let handle = make(held(child), rank.clone(), this_thread())?;
-    rank.children().push(handle as usize as u64);
+    rank.children().push((handle as usize as u64, |it| free(it as usize as *mut phx_comm)));
     Ok(handle)
 }
 
-/// Frees a plan or a window with the communicators of its rank.
-pub(crate) fn adopt_object(comm: *mut phx_comm, object: u64) -> Result<(), phx_err> {
-    rank_of(comm)?.children().push(object);
+/// Frees an object with the communicators of its rank.
+pub(crate) fn adopt_object(comm: *mut phx_comm, object: u64, free: fn(u64)) -> Answer {
+    rank_of(comm)?.children().push((object, free));
     Ok(())
 }
 
-/// Frees a communicator that was split off, or one of a thread of one's own. On such a thread the
-/// ones that were split off it go with it.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_comm_free(comm: *mut phx_comm) -> phx_err {
-    let seat = match enter(comm) {
-        Ok(seat) => seat,
-        Err(code) => return code,
-    };
+pub(crate) fn comm_free(comm: *mut phx_comm) -> Answer {
+    let seat = enter(comm)?;
     // SAFETY: of this thread's.
     let State { rank, hold, .. } = unsafe { seat.state() };
     let is_busy = |seat: &Seat| seat.open_to.load(Relaxed) == BUSY;
     // Also one that was split off, whose function has called this.
-    let mut children = rank.children().clone().into_iter().filter_map(|it| COMMS.find(it));
+    let mut children = rank.children().clone().into_iter().filter_map(|it| COMMS.find(it.0));
     if is_busy(seat) || children.any(is_busy) {
-        return refused(true);
+        return Err(refused(true));
     }
     if hold.is_none() {
         let what = "phx_comm_free: the run's own communicator is freed by the run";
-        return fail(PHX_ERR_ARGUMENT, what);
+        return Err(fail(PHX_ERR_ARGUMENT, what));
     }
     free(comm);
-    PHX_OK
+    Ok(())
 }
 
-/// The rank's number, from 0 on; -1 for a wrong handle.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_rank(comm: *const phx_comm) -> c_int {
+pub(crate) fn rank(comm: *const phx_comm) -> c_int {
     look(comm, |comm| comm.rank() as c_int).unwrap_or(-1)
 }
 
-/// The number of ranks; -1 for a wrong handle.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_size(comm: *const phx_comm) -> c_int {
+pub(crate) fn size(comm: *const phx_comm) -> c_int {
     look(comm, |comm| comm.size() as c_int).unwrap_or(-1)
 }

@@ -1,29 +1,29 @@
 //! Grids of ranks, and the exchange of halos.
 
 use crate::arguments::{input, output};
-use crate::call::{From, call, look, phx_comm};
-use crate::error::{PHX_ERR_ARGUMENT, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
-use crate::group::split;
+use crate::call::{From, call, call_for, look};
+use crate::error::{Answer, answer, fail};
+use crate::group::split_by;
 use crate::handle::Table;
-use crate::types::{Type, phx_type, with_type};
+use crate::names::*;
+use crate::types::{Type, with_type};
+use phalanx::Comm;
 use phalanx::dist::Halo;
 use phalanx::engine::Lock;
 use phalanx::topology::Cartesian;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-
-/// A grid of ranks. Only pointers to it are used, and they are no addresses.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-#[derive(Debug)]
-pub struct phx_cart {
-    _nothing: [u8; 0],
-}
 
 struct Grid {
     comm: usize,
     rank: usize,
     grid: Cartesian,
+}
+
+impl Grid {
+    fn comm(&self) -> *mut phx_comm {
+        self.comm as *mut phx_comm
+    }
 }
 
 static GRIDS: Table<Lock<Option<Arc<Grid>>>> = Table::new(4);
@@ -34,115 +34,81 @@ fn find(cart: *const phx_cart) -> Result<Arc<Grid>, phx_err> {
     found.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such grid: it is null, or was freed"))
 }
 
-/// The communicator as a grid of `dimensions` dimensions with the extents `extents` (0: chosen),
-/// the last the fastest; `periodic` says which wrap around. Ranks keep their numbers; nothing is
-/// sent.
-///
-/// # Safety
-/// `extents` and `periodic` have one number for each dimension; `cart` is null or valid.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_cart_at(
+pub(crate) unsafe fn cart(
     comm: *mut phx_comm,
+    from: From,
     dimensions: c_int,
     extents: *const c_int,
     periodic: *const c_int,
     cart: *mut *mut phx_cart,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_cart", file, line };
-    let mut made = None;
-    // SAFETY: by the contract.
-    let code = unsafe {
-        call(comm, from, |on| {
-            if cart.is_null() {
-                return Err("the place of the result is null".into());
-            }
-            let dimensions = usize::try_from(dimensions).ok().filter(|n| (1..=64).contains(n));
-            let dimensions = dimensions.ok_or("a grid has 1 to 64 dimensions")?;
+) -> Answer {
+    let make = |on: &mut Comm| {
+        let dimensions = usize::try_from(dimensions).ok().filter(|n| (1..=64).contains(n));
+        let dimensions = dimensions.ok_or("a grid has 1 to 64 dimensions")?;
+        // SAFETY: by the contract.
+        let (extents, periodic) = unsafe {
             let extents = input::<c_int>("the list of extents", extents.cast(), dimensions)?;
-            let periodic = input::<c_int>("the list of periods", periodic.cast(), dimensions)?;
-            let extent = |&n: &c_int| usize::try_from(n).map_err(|_| format!("an extent of {n}"));
-            let extents = extents.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
-            let periodic: Vec<bool> = periodic.iter().map(|&n| n != 0).collect();
-            let grid = on.cart(&extents, &periodic).grid().clone();
-            made = Some(Grid { comm: comm as usize, rank: on.rank(), grid });
-            Ok(())
+            (extents, input::<c_int>("the list of periods", periodic.cast(), dimensions)?)
+        };
+        let extent = |&n: &c_int| usize::try_from(n).map_err(|_| format!("an extent of {n}"));
+        let extents = extents.iter().map(extent).collect::<Result<Vec<_>, _>>()?;
+        let periodic: Vec<bool> = periodic.iter().map(|&n| n != 0).collect();
+        Ok(Grid {
+            comm: comm as usize,
+            rank: on.rank(),
+            grid: on.cart(&extents, &periodic).grid().clone(),
         })
     };
-    if let (PHX_OK, Some(grid)) = (code, made) {
-        let (handle, place) = match GRIDS.reserve() {
-            Ok(place) => place,
-            Err(code) => return code,
-        };
-        place.with(|place| *place = Some(Arc::new(grid)));
-        GRIDS.publish(handle);
-        // SAFETY: by the contract.
-        unsafe { *cart = handle as usize as *mut phx_cart };
-    }
-    code
+    // SAFETY: by the contract.
+    let grid = unsafe { call_for(comm, from, cart, make)? };
+    let (handle, place) = GRIDS.reserve()?;
+    place.with(|place| *place = Some(Arc::new(grid)));
+    GRIDS.publish(handle);
+    // SAFETY: by the contract.
+    unsafe { *cart = handle as usize as *mut phx_cart };
+    Ok(())
 }
 
-/// Frees a grid. Its communicator stays.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_cart_free(cart: *mut phx_cart) -> phx_err {
+pub(crate) fn cart_free(cart: *mut phx_cart) -> Answer {
     let handle = cart as usize as u64;
     let Some(place) = GRIDS.find(handle).filter(|_| GRIDS.retire(handle)) else {
-        return find(cart).err().unwrap_or(PHX_OK);
+        return find(cart).map(|_| ());
     };
     drop(place.with(Option::take));
     GRIDS.recycle(handle);
-    PHX_OK
+    Ok(())
 }
 
-/// The extents of the grid, one for each of its dimensions.
-///
-/// # Safety
-/// `extents` is null or has room for them.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_cart_extents(cart: *const phx_cart, extents: *mut c_int) -> phx_err {
-    match find(cart) {
-        Ok(_) if extents.is_null() => fail(PHX_ERR_ARGUMENT, "phx_cart_extents: null"),
-        Ok(grid) => {
-            for (d, &extent) in grid.grid.dims().iter().enumerate() {
-                // SAFETY: by the contract.
-                unsafe { *extents.add(d) = extent as c_int };
-            }
-            PHX_OK
-        }
-        Err(code) => code,
+pub(crate) unsafe fn cart_extents(cart: *const phx_cart, extents: *mut c_int) -> Answer {
+    let grid = find(cart)?;
+    if extents.is_null() {
+        return Err(fail(PHX_ERR_ARGUMENT, "phx_cart_extents: null"));
     }
+    for (d, &extent) in grid.grid.dims().iter().enumerate() {
+        // SAFETY: by the contract.
+        unsafe { *extents.add(d) = extent as c_int };
+    }
+    Ok(())
 }
 
-/// Where a rank is in the grid; the own one for rank -1.
-///
-/// # Safety
-/// `coordinates` is null or has room for one number for each dimension.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_cart_coordinates(
+pub(crate) unsafe fn cart_coordinates(
     cart: *const phx_cart,
     rank: c_int,
     coordinates: *mut c_int,
-) -> phx_err {
-    let grid = match find(cart) {
-        Ok(grid) => grid,
-        Err(code) => return code,
-    };
+) -> Answer {
+    let grid = find(cart)?;
     let rank = if rank == -1 { grid.rank } else { rank as usize };
     if rank >= grid.grid.ranks() || coordinates.is_null() {
-        return fail(PHX_ERR_ARGUMENT, "phx_cart_coordinates: no such rank, or null");
+        return Err(fail(PHX_ERR_ARGUMENT, "phx_cart_coordinates: no such rank, or null"));
     }
     for (d, at) in grid.grid.coordinates(rank).into_iter().enumerate() {
         // SAFETY: by the contract.
         unsafe { *coordinates.add(d) = at as c_int };
     }
-    PHX_OK
+    Ok(())
 }
 
-/// The rank that is `by` steps from this one in a dimension; -1 if there is none, or for a wrong
-/// handle or dimension.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_cart_neighbour(cart: *const phx_cart, dimension: c_int, by: c_int) -> c_int {
+pub(crate) fn cart_neighbour(cart: *const phx_cart, dimension: c_int, by: c_int) -> c_int {
     let Ok(grid) = find(cart) else { return -1 };
     let dimension = usize::try_from(dimension).unwrap_or(usize::MAX);
     if dimension >= grid.grid.dims().len() {
@@ -153,48 +119,30 @@ pub extern "C" fn phx_cart_neighbour(cart: *const phx_cart, dimension: c_int, by
     to.map_or(-1, |rank| rank as c_int)
 }
 
-/// Fills the halo of the rank's part of a field from its neighbours. The part has `extents` own
-/// cells, in row-major order, with `width` cells of halo around them in every dimension; `corners`:
-/// the corners, too. All ranks call it.
-///
-/// # Safety
-/// `field` has the cells of own part and halo, of `ty`, which nobody else uses meanwhile; `extents`
-/// has one number for each dimension of the grid; `file` is null or a string that stays.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_exchange_halo_at(
+pub(crate) unsafe fn exchange_halo(
     cart: *const phx_cart,
+    from: From,
     field: *mut c_void,
     ty: phx_type,
     extents: *const usize,
     width: usize,
     corners: c_int,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_exchange_halo", file, line };
+) -> Answer {
     let one = |grid: &Grid| Ok(vec![width; grid.grid.dims().len()]);
     // SAFETY: by the contract.
     unsafe { exchange(cart, from, (&raw const field, 1), ty, (extents, corners), one) }
 }
 
-/// The same for several fields at once, of one shape, with a width of its own in each dimension.
-///
-/// # Safety
-/// `fields` has `n` pointers, `extents` and `widths` have one number for each dimension of the
-/// grid; else as [`phx_exchange_halo_at`], for each field.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_exchange_halos_at(
+pub(crate) unsafe fn exchange_halos(
     cart: *const phx_cart,
+    from: From,
     fields: *const *mut c_void,
     n: c_int,
     ty: phx_type,
     extents: *const usize,
     widths: *const usize,
     corners: c_int,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_exchange_halos", file, line };
+) -> Answer {
     // SAFETY: by the contract.
     let each = |grid: &Grid| unsafe {
         let dimensions = grid.grid.dims().len();
@@ -213,18 +161,12 @@ unsafe fn exchange(
     ty: phx_type,
     (extents, corners): (*const usize, c_int),
     widths: impl FnOnce(&Grid) -> Result<Vec<usize>, String>,
-) -> phx_err {
-    let grid = match find(cart) {
-        Ok(grid) => grid,
-        Err(code) => return code,
-    };
-    let handle = grid.comm as *mut phx_comm;
-    if let Err(code) = look(handle, |_| ()) {
-        return code;
-    }
+) -> Answer {
+    let grid = find(cart)?;
+    look(grid.comm(), |_| ())?;
     // SAFETY: passed on.
-    unsafe {
-        call(handle, from, |comm| {
+    answer(unsafe {
+        call(grid.comm(), from, |comm| {
             let ty = Type::of(ty)?;
             if ty.is_bytes() && ty.size > 1 {
                 return Err("a halo is of numbers, not of PHX_BYTES(n)".into());
@@ -250,35 +192,20 @@ unsafe fn exchange(
             });
             Ok(())
         })
-    }
+    })
 }
 
-/// The part of the grid's ranks that differ from this one in the dimensions with `keep[d]` only, as
-/// a communicator of its own, to be freed by `phx_comm_free`. All ranks call it.
-///
-/// # Safety
-/// `keep` has one number for each dimension; `part` is null or valid; `file` is null or a string
-/// that stays.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_cart_sub_at(
+pub(crate) unsafe fn cart_sub(
     cart: *const phx_cart,
+    from: From,
     keep: *const c_int,
     part: *mut *mut phx_comm,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let grid = match find(cart) {
-        Ok(grid) => grid,
-        Err(code) => return code,
-    };
-    let from = From { function: "phx_cart_sub", file, line };
-    let handle = grid.comm as *mut phx_comm;
-    if let Err(code) = look(handle, |_| ()) {
-        return code;
-    }
+) -> Answer {
+    let grid = find(cart)?;
+    look(grid.comm(), |_| ())?;
     // SAFETY: by the contract.
     unsafe {
-        split(handle, from, part, |comm| {
+        split_by(grid.comm(), from, part, |comm| {
             let (dims, periodic) = (grid.grid.dims(), grid.grid.periodic());
             let keep = input::<c_int>("the list of dimensions", keep.cast(), dims.len())?;
             let keep: Vec<bool> = keep.iter().map(|&it| it != 0).collect();

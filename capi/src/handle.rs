@@ -10,7 +10,8 @@
 //! The object of a place is made once, and kept for ever: whoever comes with an old handle, on any
 //! thread, finds the place's present handle beside the object, and never freed memory.
 
-use crate::error::{PHX_ERR_OTHER, fail, phx_err};
+use crate::error::fail;
+use crate::names::*;
 use phalanx::engine::Lock;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,

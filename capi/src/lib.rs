@@ -1,39 +1,32 @@
 //! The C interface of Phalanx. `docs/c.md` describes it; `include/phalanx.h` is what C sees.
 //!
-//! - [`team`]: teams, runs, threads of one's own. [`call`]: communicators, and the way of every
-//!   function on one. [`collective`], [`message`], [`group`], [`grid`], [`view`], [`fixed`],
-//!   [`requests`], [`plan`], [`window`], [`collected`], [`choice`].
-//! - [`types`]: element types and operators. [`error`]: codes and texts. `handle`: checked handles.
+//! - [`functions`], [`names`]: what C calls, and what it calls it with, made from `interface.txt`.
+//!   Each function looks its handle up, notes the caller's line, and catches what is thrown
+//!   (`call`); then it calls the body of its name in one of the modules here. What a body may take
+//!   for granted is said there, of the function: the "Safety" of a body is its function's.
+//! - `types`: element types and operators. `error`: codes and texts. `handle`: checked handles.
 //!   `arguments`: ranks, pointers, lengths.
-//!
-//! Functions that make calls end in `_at`, and take the caller's file and line last: the header's
-//! macros pass them.
 
 #![allow(missing_docs)] // Of arguments that every function has.
+#![allow(clippy::too_many_arguments)] // C's functions have as many.
 
 mod arguments;
-pub mod call;
-pub mod choice;
-pub mod collected;
-pub mod collective;
-pub mod error;
-pub mod fixed;
-pub mod grid;
-pub mod group;
+mod call;
+mod choice;
+mod collected;
+mod collective;
+mod error;
+mod fixed;
+pub mod functions;
+mod grid;
+mod group;
 mod handle;
-pub mod message;
-pub mod plan;
-pub mod requests;
-pub mod team;
-pub mod types;
-pub mod view;
-pub mod window;
-
-use std::ffi::c_char;
-
-/// The library's version, such as "0.1.0".
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_version() -> *const c_char {
-    const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
-    VERSION.as_ptr().cast()
-}
+mod message;
+pub mod names;
+mod objects;
+mod plan;
+mod requests;
+mod team;
+mod types;
+mod view;
+mod window;

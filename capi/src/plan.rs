@@ -1,126 +1,36 @@
 //! Plans of neighbourhoods: copies of other ranks' elements, for sparse matrices and meshes.
 
 use crate::arguments::{apart, input, output, rank_number};
-use crate::call::{From, adopt_object, call, look, may_use, phx_comm, this_thread};
-use crate::error::{PHX_ERR_HANDLE, PHX_ERR_OTHER, PHX_OK, fail, phx_err};
-use crate::handle::{Table, Unused};
-use crate::types::{PHX_F32, PHX_F64, PHX_I32, PHX_I64, Type, phx_type, with_type};
+use crate::call::{From, call, look};
+use crate::error::{Answer, answer};
+use crate::names::*;
+use crate::objects::Objects;
+use crate::types::{Type, with_type};
 use phalanx::dist::Block;
 use phalanx::{Comm, Neighborhood};
-use std::cell::UnsafeCell;
-use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::ffi::{c_int, c_void};
 
-/// A plan by which ranks get copies of each other's elements. Only pointers to it are used, and
-/// they are no addresses.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-#[derive(Debug)]
-pub struct phx_plan {
-    _nothing: [u8; 0],
-}
+static PLANS: Objects<Neighborhood> = Objects::new(6, "plan", |plan| PLANS.free(plan));
 
-struct MadePlan {
-    comm: usize,
-    plan: Neighborhood,
-}
-
-/// The object of a handle.
-struct PlanSeat {
-    thread: AtomicUsize,
-    made: UnsafeCell<Option<MadePlan>>,
-}
-
-// SAFETY: `made` is used by the thread that `thread` names only, or by one that takes it over.
-unsafe impl Sync for PlanSeat {}
-
-impl Unused for PlanSeat {
-    const UNUSED: PlanSeat = PlanSeat { thread: AtomicUsize::new(0), made: UnsafeCell::new(None) };
-}
-
-static PLANS: Table<PlanSeat> = Table::new(6);
-
-fn find(plan: *const phx_plan) -> Result<&'static MadePlan, phx_err> {
-    let seat = PLANS.find(plan as usize as u64);
-    let own = seat.filter(|seat| {
-        // SAFETY: threads use a rank's objects one after the other.
-        may_use(&seat.thread, || unsafe { &*seat.made.get() }.as_ref().map(|made| made.comm))
-    });
+/// The plan of a handle, and its communicator.
+fn find(plan: *const phx_plan) -> Result<(*mut phx_comm, &'static Neighborhood), phx_err> {
     // SAFETY: of this thread alone, and not changed until it is freed, which no call of the plan's
     // does.
-    let made = own.and_then(|seat| unsafe { &*seat.made.get() }.as_ref());
-    made.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such plan: it is null, freed, or another rank's"))
+    let made = unsafe { PLANS.find(plan)?.made() }.as_ref().expect("a plan is never taken out");
+    Ok((made.comm, &made.it))
 }
 
-/// Frees a plan of the calling thread.
-pub(crate) fn free(handle: u64) {
-    if let Some(seat) = PLANS.find(handle)
-        && PLANS.retire(handle)
-    {
-        // SAFETY: the handle is nobody's any more, and was this thread's.
-        drop(unsafe { (*seat.made.get()).take() });
-        seat.thread.store(0, Relaxed);
-        PLANS.recycle(handle);
-    }
-}
-
-/// # Safety
-/// `plan` is null or valid; the file is null or a string that stays.
-unsafe fn make(
+pub(crate) unsafe fn plan_blocks(
     comm: *mut phx_comm,
     from: From,
-    plan: *mut *mut phx_plan,
-    f: impl FnOnce(&mut Comm) -> Result<Neighborhood, String>,
-) -> phx_err {
-    let mut made = None;
-    // SAFETY: passed on.
-    let code = unsafe {
-        call(comm, from, |on| {
-            if plan.is_null() {
-                return Err("the place of the result is null".into());
-            }
-            made = Some(f(on)?);
-            Ok(())
-        })
-    };
-    let (PHX_OK, Some(neighborhood)) = (code, made) else { return code };
-    let (handle, seat) = match PLANS.reserve() {
-        Ok(place) => place,
-        Err(code) => return code,
-    };
-    seat.thread.store(this_thread(), Relaxed);
-    // SAFETY: the handle is nobody's yet.
-    unsafe { *seat.made.get() = Some(MadePlan { comm: comm as usize, plan: neighborhood }) };
-    PLANS.publish(handle);
-    if adopt_object(comm, handle).is_err() {
-        free(handle);
-        return PHX_ERR_OTHER;
-    }
-    // SAFETY: passed on.
-    unsafe { *plan = handle as usize as *mut phx_plan };
-    PHX_OK
-}
-
-/// Makes the plan by which this rank gets the elements `indices` of a vector of `total` elements,
-/// which the ranks have in blocks: rank r those from r total / p on, the first ranks one more where
-/// that does not divide. Ghost k is a copy of element `indices[k]`. All ranks call it.
-///
-/// # Safety
-/// `indices` has `n` numbers; `plan` is null or valid; `file` is null or a string that stays.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_plan_blocks_at(
-    comm: *mut phx_comm,
     total: usize,
     indices: *const usize,
     n: usize,
     plan: *mut *mut phx_plan,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_plan_blocks", file, line };
+) -> Answer {
     // SAFETY: by the contract.
     unsafe {
-        make(comm, from, plan, |comm| {
+        PLANS.make(comm, from, plan, |comm| {
             let n = n.min(isize::MAX as usize / size_of::<usize>());
             let indices = input::<usize>("the list of indices", indices.cast(), n)?;
             Ok(comm.ghosts(&Block::new(total, comm.size()), indices))
@@ -157,17 +67,9 @@ unsafe fn lists(
     }
 }
 
-/// Makes the plan by lists: of this rank's `owned` elements, those that each of `givers` ranks
-/// reads (`give_counts[k]` numbers in `give` for rank `give_ranks[k]`, one list after the other);
-/// and of its `ghosts` the places to which the elements of each of `wanters` ranks go, in the order
-/// in which that rank lists them. All ranks call it.
-///
-/// # Safety
-/// The lists are as long as they say; `plan` is null or valid; `file` is null or a string that
-/// stays.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_plan_lists_at(
+pub(crate) unsafe fn plan_lists(
     comm: *mut phx_comm,
+    from: From,
     owned: usize,
     givers: c_int,
     give_ranks: *const c_int,
@@ -179,13 +81,10 @@ pub unsafe extern "C" fn phx_plan_lists_at(
     want_counts: *const usize,
     want: *const usize,
     plan: *mut *mut phx_plan,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_plan_lists", file, line };
+) -> Answer {
     // SAFETY: by the contract.
     unsafe {
-        make(comm, from, plan, |comm| {
+        PLANS.make(comm, from, plan, |comm| {
             let gives = lists(givers, give_ranks, give_counts, give)?;
             let wants = lists(wanters, want_ranks, want_counts, want)?;
             Ok(comm.neighborhood(owned, &gives, ghosts, &wants))
@@ -193,28 +92,18 @@ pub unsafe extern "C" fn phx_plan_lists_at(
     }
 }
 
-/// Frees a plan. Those that are left are freed with their communicator.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_plan_free(plan: *mut phx_plan) -> phx_err {
-    match find(plan) {
-        Ok(_) => {
-            free(plan as usize as u64);
-            PHX_OK
-        }
-        Err(code) => code,
-    }
+pub(crate) fn plan_free(plan: *mut phx_plan) -> Answer {
+    find(plan)?;
+    PLANS.free(plan as usize as u64);
+    Ok(())
 }
 
-/// How many elements the rank owns, by a plan; 0 for a wrong handle.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_plan_owned(plan: *const phx_plan) -> usize {
-    find(plan).map_or(0, |made| made.plan.owned())
+pub(crate) fn plan_owned(plan: *const phx_plan) -> usize {
+    find(plan).map_or(0, |(_, plan)| plan.owned())
 }
 
-/// How many ghosts the rank has, by a plan; 0 for a wrong handle.
-#[unsafe(no_mangle)]
-pub extern "C" fn phx_plan_ghosts(plan: *const phx_plan) -> usize {
-    find(plan).map_or(0, |made| made.plan.ghosts())
+pub(crate) fn plan_ghosts(plan: *const phx_plan) -> usize {
+    find(plan).map_or(0, |(_, plan)| plan.ghosts())
 }
 
 /// Does what a function on a plan does.
@@ -225,33 +114,20 @@ unsafe fn by_plan(
     plan: *const phx_plan,
     from: From,
     body: impl FnOnce(&mut Comm, &Neighborhood) -> Result<(), String>,
-) -> phx_err {
-    let made = match find(plan) {
-        Ok(made) => made,
-        Err(code) => return code,
-    };
-    let comm = made.comm as *mut phx_comm;
-    if let Err(code) = look(comm, |_| ()) {
-        return code;
-    }
+) -> Answer {
+    let (comm, made) = find(plan)?;
+    look(comm, |_| ())?;
     // SAFETY: passed on.
-    unsafe { call(comm, from, |comm| body(comm, &made.plan)) }
+    answer(unsafe { call(comm, from, |comm| body(comm, made)) })
 }
 
-/// Fills `ghosts` with copies of the owners' elements. All ranks call it.
-///
-/// # Safety
-/// The buffers have as many elements of `ty` as the plan says, and do not overlap.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_plan_gather_at(
+pub(crate) unsafe fn plan_gather(
     plan: *const phx_plan,
+    from: From,
     owned: *const c_void,
     ghosts: *mut c_void,
     ty: phx_type,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_plan_gather", file, line };
+) -> Answer {
     // SAFETY: by the contract.
     unsafe {
         by_plan(plan, from, |comm, plan| {
@@ -272,21 +148,13 @@ pub unsafe extern "C" fn phx_plan_gather_at(
     }
 }
 
-/// Adds the ghosts to the owners' elements: of `PHX_F64`, `PHX_F32`, `PHX_I32` or `PHX_I64`. All
-/// ranks call it.
-///
-/// # Safety
-/// As [`phx_plan_gather_at`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_plan_scatter_add_at(
+pub(crate) unsafe fn plan_scatter_add(
     plan: *const phx_plan,
+    from: From,
     ghosts: *const c_void,
     owned: *mut c_void,
     ty: phx_type,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_plan_scatter_add", file, line };
+) -> Answer {
     // SAFETY: by the contract.
     unsafe {
         by_plan(plan, from, |comm, plan| {

@@ -3,9 +3,8 @@
 
 use std::fmt;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Who else runs an example's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -19,10 +18,16 @@ pub(crate) enum Kind {
 /// A program that is built.
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    file: PathBuf,
+    folder: Folder,
     /// What starts several processes of it; without, it has threads of its own.
     starter: Option<&'static str>,
 }
+
+/// A folder of its own for a program, which goes with it.
+struct Folder(PathBuf);
+
+/// The program in its folder.
+const PROGRAM: &str = "program";
 
 /// Why there is none.
 #[derive(Debug)]
@@ -85,22 +90,15 @@ fn compile(
     sources: &[(&str, &str)],
 ) -> Result<Program, Missing> {
     let fails = |e: std::io::Error| Missing::Fails(e.to_string());
-    // Programs of one name may be built at the same time.
-    static BUILT: AtomicUsize = AtomicUsize::new(0);
-    let number = format!("{}-{}", std::process::id(), BUILT.fetch_add(1, Ordering::Relaxed));
     // Beside the example's own program, which is in the build's directory.
     let own = std::env::current_exe().map_err(fails)?;
-    let folder = own.with_extension(format!("peers-{number}"));
-    std::fs::create_dir_all(&folder).map_err(fails)?;
+    let folder = Folder::new(&own).map_err(fails)?;
     for (file, text) in sources {
-        std::fs::write(folder.join(file), text).map_err(fails)?;
+        std::fs::write(folder.0.join(file), text).map_err(fails)?;
     }
-    let file = own.with_extension(format!("{name}-{number}"));
     let mut command = Command::new(compiler);
-    command.args(OPTIONS).arg(folder.join(sources[0].0)).arg("-o").arg(&file).arg("-lm");
-    let output = command.output();
-    // What cannot be removed does no harm.
-    let _ = std::fs::remove_dir_all(&folder);
+    command.args(OPTIONS).arg(folder.0.join(sources[0].0));
+    let output = command.arg("-o").arg(folder.0.join(PROGRAM)).arg("-lm").output();
     match output {
         Err(e) if e.kind() == ErrorKind::NotFound => Err(Missing::NotFound(compiler)),
         Err(e) => Err(fails(e)),
@@ -109,20 +107,21 @@ fn compile(
             let line = text.lines().find(|l| l.contains("error")).unwrap_or("no reason given");
             Err(Missing::Fails(format!("{compiler} fails: {line}")))
         }
-        Ok(_) => Ok(Program { name, file, starter }),
+        Ok(_) => Ok(Program { name, folder, starter }),
     }
 }
 
 impl Program {
     /// Runs it with `ranks` threads or processes; the numbers that it prints.
     pub(crate) fn run(&self, ranks: usize, arguments: &[String]) -> Result<Vec<f64>, String> {
+        let file = self.folder.0.join(PROGRAM);
         let mut command = match self.starter {
-            None => Command::new(&self.file),
+            None => Command::new(&file),
             Some(starter) => {
                 let cores = std::thread::available_parallelism().map_or(1, usize::from);
                 let bind = if ranks <= cores { "core" } else { "none" };
                 let mut command = Command::new(starter);
-                command.args(["--bind-to", bind, "-np", &ranks.to_string()]).arg(&self.file);
+                command.args(["--bind-to", bind, "-np", &ranks.to_string()]).arg(&file);
                 command
             }
         };
@@ -143,9 +142,24 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Folder {
+    /// A new one beside `own`, a program. Another copy of this module, or process, may be at it.
+    fn new(own: &Path) -> std::io::Result<Folder> {
+        let mut number = 0;
+        loop {
+            let folder = own.with_extension(format!("peers-{}-{number}", std::process::id()));
+            match std::fs::create_dir(&folder) {
+                Ok(()) => return Ok(Folder(folder)),
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => number += 1,
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+impl Drop for Folder {
     fn drop(&mut self) {
         // What cannot be removed does no harm.
-        let _ = std::fs::remove_file(&self.file);
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

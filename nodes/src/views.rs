@@ -5,8 +5,7 @@ use crate::call::NodeCall;
 use crate::layout::{Lengths, starts};
 use crate::node_comm::NodeComm;
 use crate::steps::{Move, room, set, unset};
-use phalanx::dist::Distribution;
-use phalanx::{Element, Global, Peers, Spread, engine};
+use phalanx::{Element, Global, Peers, engine};
 
 impl NodeComm<'_> {
     /// Calls `f` with the slices of all nodes' ranks.
@@ -72,37 +71,6 @@ impl NodeComm<'_> {
             Some(_) => self.show_all("with_global", mine, |peers| engine::global_of(peers, f)),
             None => self.here().with_global(mine, f),
         }
-    }
-
-    /// [`Comm::with_distributed`](phalanx::Comm::with_distributed) of all nodes' ranks.
-    ///
-    /// ```
-    /// use phalanx::dist::{Block, Distribution};
-    /// phalanx_nodes::run(2, |comm| {
-    ///     let rows = Block::new(5, 2);
-    ///     let mine: Vec<usize> = rows.indices(comm.rank()).collect();
-    ///     comm.with_distributed(&mine, &rows, |x| assert_eq!(x[4], 4));
-    /// })?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn with_distributed<T: Element, D: Distribution, R>(
-        &mut self,
-        mine: &[T],
-        distribution: &D,
-        f: impl for<'d> FnOnce(Spread<'d, T, D>) -> R,
-    ) -> R {
-        let (rank, p, ranks) = (self.rank(), self.size(), distribution.ranks());
-        let Some(mut steps) = self.aside(NodeCall::of::<T>("with_distributed", mine.len())) else {
-            return self.here().with_distributed(mine, distribution, f);
-        };
-        if ranks != p {
-            let what = format!("a distribution among {ranks} ranks on a communicator of {p}");
-            steps.refuse(what);
-        }
-        steps.check_len("a slice of the distribution", mine.len(), Some(distribution.count(rank)));
-        drop(steps);
-        self.show_all("with_distributed", mine, |peers| f(engine::spread_of(peers, distribution)))
     }
 
     /// [`Comm::with_root`](phalanx::Comm::with_root) of all nodes' ranks: every node has one copy.

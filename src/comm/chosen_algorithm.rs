@@ -1,7 +1,6 @@
-//! Which algorithm carries a call out: by rules, by the cost model, by the levels of the machine,
-//! or forced; and its schedule.
+//! Which algorithm carries a call out: by rules, by the levels of the machine, or
+//! forced; and its schedule.
 
-use super::decisions::{KEPT, Modelled, explain, explains};
 use super::{Choice, Comm};
 use crate::exec::{Call, Partition};
 use crate::schedule;
@@ -9,7 +8,7 @@ use crate::schedule::{Algorithm, Hierarchy, Request, Schedule};
 use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::auto;
-use crate::tuning::{LevelModel, Rates, best_segments, cheapest_by, rules};
+use crate::tuning::{LevelModel, rules};
 
 impl Comm {
     /// The extents that the choice prescribes.
@@ -21,7 +20,6 @@ impl Comm {
     #[inline(always)]
     pub(super) fn algorithm(&mut self, call: &Call<'_>, bytes: usize) -> Algorithm {
         match &self.choice {
-            &Choice::Model(rates) => self.modelled(rates, call),
             Choice::Auto => self.by_rules(call, bytes),
             Choice::Levels(model) => {
                 let model = model.clone();
@@ -72,9 +70,6 @@ impl Comm {
         let known = self.decisions.by_levels.iter().position(|(k, _)| *k == key);
         let at = known.unwrap_or_else(|| {
             let decision = model.choose(call.operation(), 1 << class, call.is_commutative());
-            if self.rank() == 0 && explains() {
-                explain(model, call.operation(), 1 << class, decision.as_ref());
-            }
             self.decisions.by_levels.push((key, decision));
             self.decisions.by_levels.len() - 1
         });
@@ -97,41 +92,11 @@ impl Comm {
             Choice::Mesh(extents) => schedule::Topology::Mesh(extents.clone()),
             Choice::Hypercube => schedule::Topology::Hypercube,
             Choice::Tree => schedule::Topology::Tree,
-            Choice::Auto | Choice::Model(_) | Choice::Levels(_) | Choice::Groups(_) => {
+            Choice::Auto | Choice::Levels(_) | Choice::Groups(_) => {
                 unreachable!("handled by the caller")
             }
         };
         Algorithm::for_topology(call.operation(), &shape, self.size(), call.is_commutative())
-    }
-
-    /// The cheapest algorithm by the cost model, of those that can serve.
-    #[cold]
-    fn modelled(&mut self, rates: Rates, call: &Call<'_>) -> Algorithm {
-        let key = Modelled {
-            rates,
-            operation: call.operation(),
-            parameter: call.parameter(),
-            words: self.words(call),
-            commutative: call.is_commutative(),
-            pairs: matches!(call.cut(), Partition::Pairs { .. }),
-        };
-        if let Some((_, algorithm)) = self.decisions.modelled.iter().find(|(k, _)| *k == key) {
-            return *algorithm;
-        }
-        let request = self.request(call, Algorithm::BC_ANY);
-        let builders = call.code().builders;
-        let ranked = cheapest_by(builders, &request, key.words as f64, rates);
-        let served = ranked.into_iter().find(|&a| self.schedule(call, a).is_ok());
-        let shape = schedule::Topology::Hypercube;
-        let (operation, commutative) = (call.operation(), call.is_commutative());
-        let algorithm = served.unwrap_or_else(|| {
-            Algorithm::for_topology(operation, &shape, self.size(), commutative)
-        });
-        if self.decisions.modelled.len() == KEPT {
-            self.decisions.modelled.clear();
-        }
-        self.decisions.modelled.push((key, algorithm));
-        algorithm
     }
 
     /// The schedule of `algorithm` for the call, or why it cannot serve it.
@@ -163,9 +128,6 @@ impl Comm {
         if let Some(dims) = self.dims() {
             request = request.dims(dims.clone());
         }
-        if let Some(segments) = self.segments(call, algorithm) {
-            request = request.segments(segments);
-        }
         if let Some(levels) = self.levels(algorithm) {
             request = request.levels(Hierarchy::clone(&levels));
         }
@@ -181,22 +143,6 @@ impl Comm {
             (Choice::Levels(_) | Choice::Groups(_), _) => self.decisions.levels.clone(),
             (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
             _ => None,
-        }
-    }
-
-    /// The segments of a pipelined chain that the cost model has chosen.
-    pub(super) fn segments(&self, call: &Call<'_>, algorithm: Algorithm) -> Option<usize> {
-        let Choice::Model(rates) = self.choice else { return None };
-        let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
-        is_chain.then(|| best_segments(self.size(), self.words(call) as f64, rates.t_s, rates.t_w))
-    }
-
-    /// The m of the cost model: elements of the vector, or of a block.
-    fn words(&self, call: &Call<'_>) -> usize {
-        match call.cut() {
-            Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(_) => call.len().div_ceil(self.size()),
-            Partition::Pairs { send, .. } => send.iter().sum::<usize>().div_ceil(self.size()),
         }
     }
 }

@@ -67,7 +67,7 @@ impl Comm {
 
     fn way(&mut self, call: &Call<'_>) -> Option<Way> {
         match &self.choice {
-            Choice::Auto | Choice::Model(_) => Some(Way::Direct),
+            Choice::Auto => Some(Way::Direct),
             Choice::Algorithm(a) | Choice::AlgorithmOnMesh(a, _) if a.is_direct() => {
                 Some(Way::Direct)
             }

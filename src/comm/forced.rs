@@ -6,7 +6,7 @@ use crate::fabric::Signature;
 use crate::order::Order;
 use crate::schedule::{Algorithm, Hierarchy};
 use crate::topology::Extents;
-use crate::tuning::{LevelModel, Rates};
+use crate::tuning::LevelModel;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
@@ -37,9 +37,6 @@ pub enum Choice {
     Hypercube,
     /// The tree's.
     Tree,
-    /// The one that the textbook's cost model ranks first, per operation and
-    /// length.
-    Model(Rates),
     /// By what the levels of the machine cost: flat or hierarchical, per operation and length. The
     /// usual choice on machines with levels.
     Levels(Arc<LevelModel>),
@@ -231,29 +228,6 @@ impl Comm {
     /// ```
     pub fn hypercube(&mut self) -> Forced<'_> {
         self.choosing(Choice::Hypercube)
-    }
-
-    /// This communicator with, for each collective, the algorithm that the
-    /// cost model `t_s + t_w m` ranks first for these rates (`t_w` per
-    /// element), by [`cheapest`](crate::tuning::cheapest). All ranks must give the same
-    /// rates.
-    ///
-    /// The model knows messages, not shared memory; without a view the library
-    /// chooses by rules for the latter.
-    ///
-    /// ```
-    /// use phalanx::{tuning::Rates, op};
-    /// let rates = Rates { t_s: 100.0, t_w: 1.0, ports: 1 };
-    /// let sums = phalanx::run(8, |comm| {
-    ///     let mut x = [1.0; 1000]; // long enough to be split
-    ///     comm.cheapest(rates).all_reduce(&mut x, op::Sum);
-    ///     x[999]
-    /// })?;
-    /// assert_eq!(sums, [8.0; 8]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    pub fn cheapest(&mut self, rates: Rates) -> Forced<'_> {
-        self.choosing(Choice::Model(rates))
     }
 
     /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these

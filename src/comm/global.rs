@@ -1,7 +1,6 @@
 //! Distributed vectors that all ranks read by global index.
 
 use super::{Comm, Peers};
-use crate::dist::Distribution;
 use crate::element::Element;
 use crate::fabric::Signature;
 use std::fmt;
@@ -123,41 +122,6 @@ pub(super) fn starts(lens: impl Iterator<Item = usize>) -> Vec<usize> {
     starts
 }
 
-/// A vector that is shared out in some way, during [`Comm::with_distributed`]:
-/// indexed by global index.
-pub struct Spread<'a, T, D> {
-    peers: Peers<'a, T>,
-    distribution: &'a D,
-}
-
-impl<'a, T, D: Distribution> Spread<'a, T, D> {
-    /// Of slices that are as long as `distribution` says; else it panics.
-    pub(crate) fn of(peers: Peers<'a, T>, distribution: &'a D) -> Self {
-        for (rank, part) in peers.iter().enumerate() {
-            let (n, wanted) = (part.len(), distribution.count(rank));
-            assert!(
-                n == wanted,
-                "rank {rank} shows {n} elements; by this rank's distribution it has {wanted}"
-            );
-        }
-        Spread { peers, distribution }
-    }
-}
-
-impl<T: Element, D: Distribution> Index<usize> for Spread<'_, T, D> {
-    type Output = T;
-
-    fn index(&self, i: usize) -> &T {
-        &self.peers[self.distribution.owner(i)][self.distribution.local(i)]
-    }
-}
-
-impl<T, D: fmt::Debug> fmt::Debug for Spread<'_, T, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Spread").field("distribution", &self.distribution).finish()
-    }
-}
-
 impl Comm {
     /// [`with_peers`](Comm::with_peers) under global indices: the ranks' slices
     /// one after the other are one vector, which everybody can read where it is
@@ -194,53 +158,5 @@ impl Comm {
     ) -> R {
         let sig = const { &Signature::of::<T>("with_global", "") };
         self.show_all(sig, Location::caller(), mine, |peers| Global::of(peers, f))
-    }
-
-    /// [`with_peers`](Comm::with_peers) under the global indices of a
-    /// distribution, such as [`BlockCyclic`](crate::dist::BlockCyclic).
-    ///
-    /// **Must agree on all ranks:** the element type, the distribution.
-    ///
-    /// **Cost** as `with_peers`; owner and place are computed for each element.
-    ///
-    /// # Errors
-    /// A distribution among another number of ranks, or lengths that are not
-    /// what it says, end the run.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::dist::{BlockCyclic, Distribution};
-    /// let out = phalanx::run(3, |comm| {
-    ///     let cyclic = BlockCyclic::new(10, 1, comm.size());
-    ///     let mine: Vec<usize> = cyclic.indices(comm.rank()).map(|i| i * i).collect();
-    ///     comm.with_distributed(&mine, &cyclic, |x| (x[4], x[9]))
-    /// })?;
-    /// assert_eq!(out, [(16, 81); 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    #[inline]
-    pub fn with_distributed<T: Element, D: Distribution, R>(
-        &mut self,
-        mine: &[T],
-        distribution: &D,
-        f: impl for<'a> FnOnce(Spread<'a, T, D>) -> R,
-    ) -> R {
-        let sig = const { &Signature::of::<T>("with_distributed", "") };
-        let at = Location::caller();
-        let (p, ranks) = (self.size(), distribution.ranks());
-        let what = "a slice of the distribution";
-        let count = distribution.count(self.rank());
-        let good = if ranks == p {
-            self.check_len(what, mine.len(), Some(count), sig, at, mine.len())
-        } else {
-            let what = format!("a distribution among {ranks} ranks on a communicator of {p}");
-            self.wrong(sig, at, mine.len(), what);
-            false
-        };
-        if !good {
-            self.nothing_to_return();
-        }
-        self.show_all(sig, at, mine, |peers| f(Spread::of(peers, distribution)))
     }
 }

@@ -62,7 +62,7 @@ pub use exchange::{COPIED_PART, ExchangeCall, ExchangeStop, PARTS_AHEAD, PartExc
 pub use forced::{Choice, Forced};
 pub use foreign::{ReductionCut, ReductionMemory};
 pub use gather_grid::{FieldPart, fitting_fields, whole_field};
-pub use global::{Global, Spread};
+pub use global::Global;
 pub use member_seats::MemberSeats;
 pub use neighborhood::Neighborhood;
 pub(crate) use requests::Keep;
@@ -74,7 +74,6 @@ pub use views::Peers;
 pub use window::Window;
 
 pub(crate) use audit::{Tally, compare, final_cause};
-pub(crate) use decisions::explain_team;
 pub(crate) use fixed_sum::Vectorised;
 pub(crate) use roster::Roster;
 

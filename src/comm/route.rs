@@ -459,8 +459,7 @@ impl Comm {
         algorithm: Algorithm,
     ) -> Result<Option<Unbound>, String> {
         let bare = call.bare();
-        let of_choice =
-            (self.dims().cloned(), self.segments(&bare, algorithm), self.levels(algorithm));
+        let of_choice = (self.dims().cloned(), self.levels(algorithm));
         let counts = || self.number_of_counts();
         let key = PlanKey::of(call, algorithm, call.element_size(), counts, of_choice);
         match key {

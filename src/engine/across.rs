@@ -3,10 +3,10 @@
 
 use super::Partial;
 use crate::comm::Vectorised;
-use crate::dist::{Distribution, Products};
+use crate::dist::Products;
 use crate::element::Element;
 use crate::op::Operator;
-use crate::{Global, Peers, Spread};
+use crate::{Global, Peers};
 use std::ops::Mul;
 
 /// Calls `f` with these slices as those of the ranks: what
@@ -33,26 +33,6 @@ pub fn with_parts<T, R>(parts: &[&[T]], f: impl for<'a> FnOnce(Peers<'a, T>) -> 
 /// ```
 pub fn global_of<T, R>(parts: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>) -> R) -> R {
     Global::of(parts, f)
-}
-
-/// The vector whose elements are in these slices, as `distribution` says: what
-/// [`with_distributed`](crate::Comm::with_distributed) gives.
-///
-/// # Panics
-/// If a slice is not as long as the distribution says.
-///
-/// # Examples
-/// ```
-/// use phalanx::{dist::BlockCyclic, engine};
-/// let rows = BlockCyclic::new(3, 1, 2); // one by one: 0 and 2, 1
-/// let x = engine::with_parts(&[&[10, 12][..], &[11]], |all| engine::spread_of(all, &rows)[1]);
-/// assert_eq!(x, 11);
-/// ```
-pub fn spread_of<'a, T, D: Distribution>(
-    parts: Peers<'a, T>,
-    distribution: &'a D,
-) -> Spread<'a, T, D> {
-    Spread::of(parts, distribution)
 }
 
 /// The contribution of elements from global index `start` on to a reduction in fixed order.

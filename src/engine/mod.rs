@@ -67,7 +67,7 @@
 //! # A layer above teams
 //! A call among several processes is steps on each: [`begin_steps`], [`end_steps`]; it waits for
 //! other processes by [`wait_outside`], and ends by [`end_run`], [`cause`] and [`deadline`]. Views
-//! of all processes' slices: [`with_parts`], [`global_of`], [`spread_of`]; of grids: [`FieldPart`],
+//! of all processes' slices: [`with_parts`], [`global_of`]; of grids: [`FieldPart`],
 //! [`fitting_fields`], [`whole_field`]. Sums in fixed order: [`partial`], [`partial_of_products`],
 //! [`Partial`], [`left_half`].
 //!
@@ -89,7 +89,7 @@ mod test_settings;
 mod user_operator;
 mod waits;
 
-pub use across::{global_of, partial, partial_of_products, spread_of, with_parts};
+pub use across::{global_of, partial, partial_of_products, with_parts};
 pub use foreign_call::{attempt, first_cause, note, refuse};
 pub use inlined_calls::{all_gather_into, all_reduce, barrier, broadcast};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};

@@ -328,8 +328,7 @@ impl Builder {
     /// runs on, with the costs of the machine in the table that is most like it.
     ///
     /// For costs that you have measured, and to try on a small machine what would be chosen on a
-    /// large one; ranks are bound as without it. `PHALANX_EXPLAIN=1` in the environment prints
-    /// every choice, and the way to copy.
+    /// large one; ranks are bound as without it.
     ///
     /// ```
     /// use phalanx::tuning::{LevelModel, MachineCosts};

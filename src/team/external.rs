@@ -3,7 +3,6 @@
 use super::builder::Builder;
 use super::handle::check_ranks;
 use crate::Comm;
-use crate::comm::explain_team;
 use crate::error::Error;
 use crate::fabric::{CommState, Port, TeamState};
 use crate::machine::{Machine, MachineError, NumaNode, affinity};
@@ -23,7 +22,6 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
     let machine = machine();
     let apart = builder.always_apart || machine.as_ref().is_ok_and(|m| may_be_apart(m, ranks));
     let tuning = machine.map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
-    explain_team(ranks, Err("where the program's own threads run is not known"));
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));
     let record = builder.record.as_deref();
     let recorder = super::record::recorder(record, builder.record_events, ranks, true)?;

@@ -8,7 +8,7 @@ use super::run_body::{RunBody, as_given, error_in_words, is_result};
 use super::stall_warning;
 use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
-use crate::comm::{Roster, Tally, explain_team};
+use crate::comm::{Roster, Tally};
 use crate::dist::chunk;
 use crate::error::Error;
 use crate::fabric::{EVERY_RUN, TeamState, Thread};
@@ -167,12 +167,6 @@ impl Team {
                 model.or_else(similar).flatten().map(Arc::new)
             }
         };
-        let flat = match assignment.oversubscribed() {
-            _ if ranks == 1 => "one rank has nobody to talk to",
-            true => "ranks outnumber cores",
-            false => "all ranks are equally near",
-        };
-        explain_team(ranks, model.as_deref().ok_or(flat));
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
         let shared = Arc::new(WorkerShared {

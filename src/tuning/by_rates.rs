@@ -1,6 +1,6 @@
 //! The cheapest algorithm where a message of m words takes t_s + t_w m between any two ranks.
 
-use crate::schedule::{Algorithm, Builders, Load, MOST_SEGMENTS, Request, Schedule};
+use crate::schedule::{Algorithm, Load, MOST_SEGMENTS, Request, Schedule};
 use crate::sorted::Arrange;
 
 /// The times of a message, the same between any two ranks.
@@ -39,16 +39,7 @@ pub struct Rates {
 /// assert_eq!((best(64.0), best(65.0)), (Algorithm::TX_HCUBE, Algorithm::TX_HCUBE_XOR));
 /// ```
 pub fn cheapest(request: &Request, m: f64, rates: Rates) -> Vec<Algorithm> {
-    cheapest_by(request.operation.builders(), request, m, rates)
-}
-
-/// The same by the builders of the request's operation.
-pub(crate) fn cheapest_by(
-    builders: Builders,
-    request: &Request,
-    m: f64,
-    rates: Rates,
-) -> Vec<Algorithm> {
+    let builders = request.operation.builders();
     let timed = |algorithm: Algorithm| {
         let mut request = request.clone();
         let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);

@@ -31,7 +31,6 @@ mod tests;
 mod transport;
 
 pub use by_levels::{Decision, LevelModel};
-pub(crate) use by_rates::cheapest_by;
 pub use by_rates::{Rates, best_segments, cheapest};
 pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
 pub use profile::{

@@ -32,12 +32,12 @@ const HOUSES: [House; 11] = [
         sources: "capi/src",
         below: "",
         order: &[
-            "error", "handle", "arguments", "call", "choice", "fixed", "group", "team", "types",
-            "collective", "grid", "message", "plan", "view", "window", "collected", "requests",
-            "lib",
+            "names", "error", "handle", "arguments", "call", "objects", "choice", "fixed", "group",
+            "team", "types", "collective", "grid", "message", "plan", "view", "window",
+            "collected", "requests", "functions", "lib",
         ],
         up: &[
-            ("call", "plan"), ("call", "requests"), ("call", "window"),
+            ("call", "requests"),
         ],
     },
     House {

@@ -83,22 +83,3 @@ fn what_cannot_run_says_why() {
     assert!(text.contains("root 6 is no rank of a communicator of 6"), "{text}");
     team.run(|comm| comm.barrier()).unwrap();
 }
-
-/// The cost model's choice runs, whatever the rates make it prefer.
-#[test]
-fn what_the_model_prefers() {
-    let rates = |t_s, t_w, ports| phalanx::tuning::Rates { t_s, t_w, ports };
-    for p in sizes([1, 2, 3, 4, 6, 8, 9]) {
-        let team = Team::builder().ranks(p).build().unwrap();
-        for rates in [rates(1000.0, 1.0, 1), rates(1.0, 1.0, 1), rates(10.0, 1.0, 4)] {
-            for operation in Operation::ALL {
-                let run = team.run(|comm| {
-                    for (salt, n) in [3, 50, 300].into_iter().enumerate() {
-                        call(&mut comm.cheapest(rates), operation, p - 1, n, salt);
-                    }
-                });
-                run.unwrap_or_else(|e| panic!("{operation} p={p} {rates:?}: {e}"));
-            }
-        }
-    }
-}

@@ -1,7 +1,6 @@
 //! Hierarchical collectives on real threads: with given groups, and with the automatic choice on a
 //! simulated machine with levels. Their results do not depend on the cores of the ranks.
 
-use crate::common::again;
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Hierarchy;
@@ -182,72 +181,6 @@ fn a_model_of_another_number_of_ranks_is_refused() {
     let error = Team::builder().ranks(4).model(rome(8, &Placement::Compact)).build().unwrap_err();
     assert!(matches!(error, Error::Model { model: 8, ranks: 4 }), "{error}");
     assert_eq!(error.to_string(), "the model of the levels is for 8 ranks, the team has 4");
-}
-
-/// What the parent below runs with `PHALANX_EXPLAIN=1`, which is read once a process.
-#[test]
-#[ignore = "for the test below"]
-fn explained() {
-    let model = rome(16, &Placement::Scatter);
-    let team = Team::builder().ranks(16).model(model).build().unwrap();
-    team.run(|comm| {
-        for _ in 0..3 {
-            comm.broadcast(&mut [0u8; 9], 0);
-        }
-        let mut x = [0.0; 1];
-        comm.all_reduce(&mut x, op::Sum);
-        comm.gather_into(&[1], &mut [0; 16], 0);
-    })
-    .unwrap();
-}
-
-/// What the ignored test `name` prints with `PHALANX_EXPLAIN` set so.
-fn explanation(name: &str, wanted: &str) -> String {
-    let mut child = again(module_path!(), name);
-    let out = child.arg("--ignored").env("PHALANX_EXPLAIN", wanted).output().unwrap();
-    assert!(out.status.success());
-    String::from_utf8(out.stderr).unwrap()
-}
-
-/// Once per operation and length class: what, why, and over what.
-#[test]
-fn choices_are_explained_on_request() {
-    let text = explanation("explained", "1");
-    let lines: Vec<&str> = text.lines().filter(|l| l.starts_with("phalanx: ")).collect();
-    assert_eq!(lines.len(), 4, "{text}");
-    assert!(lines[0].starts_with("phalanx: 16 ranks on 3 levels of epyc-7742-2s-nps4"), "{text}");
-    assert!(lines[0].contains("; copies "), "{text}");
-    let broadcast = lines[1];
-    assert!(
-        broadcast.starts_with("phalanx: broadcast of 8 to 15 bytes on 16 ranks: BC-"),
-        "{text}"
-    );
-    assert!(broadcast.contains(" us; BC-ANY: ") || broadcast.contains("out; BC-ANY: "), "{text}");
-    assert!(
-        broadcast.ends_with("(the cheapest by estimates; levels of epyc-7742-2s-nps4)"),
-        "{text}"
-    );
-    assert!(lines[2].starts_with("phalanx: all-reduce of 8 to 15 bytes"), "{text}");
-    assert!(lines[3].starts_with("phalanx: gather of 4 to 7 bytes on 16 ranks: GA-"), "{text}");
-    assert!(!explanation("explained", "0").contains("phalanx: "));
-}
-
-#[test]
-#[ignore = "for the test below"]
-fn explained_where_there_is_no_choice() {
-    Team::builder().ranks(1).build().unwrap().run(|comm| comm.barrier()).unwrap();
-    Team::external(2).unwrap();
-}
-
-/// On any machine something is said.
-#[test]
-fn where_there_is_no_choice_that_is_explained() {
-    let text = explanation("explained_where_there_is_no_choice", "1");
-    for words in
-        ["1 ranks: algorithms by operation and length", "2 ranks: algorithms by", "; copies "]
-    {
-        assert!(text.contains(words), "`{words}` is not in: {text}");
-    }
 }
 
 /// Every way of exchanging, over real threads.

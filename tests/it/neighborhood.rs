@@ -1,5 +1,5 @@
 //! Neighbourhoods against serial computation: random unsymmetric graphs, several plans at once,
-//! lists with duplicates, empty lists, several fields, all forms of lists; and what goes wrong: bad
+//! lists with duplicates, empty lists, all forms of lists; and what goes wrong: bad
 //! lists, other plans, ranks that leave, panic, or never come.
 
 use crate::common::{Canary, Dice, bomb, check_usable, failure, look_alive, team, watched};
@@ -76,12 +76,6 @@ fn check<D: Distribution>(
     let sum = plan.gather_while(comm, &mine, &mut ghosts, || mine.iter().fold(0, |a, b| a ^ b));
     assert_eq!((ghosts, sum), (right(salt + 1), mine.iter().fold(0, |a, b| a ^ b)));
 
-    let (a, b, c) = (own(salt + 2), own(salt + 3), own(salt + 4));
-    let [mut to_a, mut to_b, mut to_c] = [(); 3].map(|()| vec![0; want.len()]);
-    plan.gather_fields(comm, &mut [(&a, &mut to_a), (&b, &mut to_b), (&c, &mut to_c)]);
-    assert_eq!([to_a, to_b, to_c], [right(salt + 2), right(salt + 3), right(salt + 4)]);
-    plan.gather_fields::<u64>(comm, &mut []);
-
     // Elements of an odd size, packed where others are shown.
     let bytes: Vec<[u8; 3]> = own(salt).iter().map(|v| [*v as u8, (*v >> 8) as u8, 3]).collect();
     let mut ghosts = vec![[0; 3]; want.len()];
@@ -95,16 +89,6 @@ fn check<D: Distribution>(
     let mut mine = own(salt);
     plan.scatter_with(comm, &ghosts, &mut mine, op::ordered(mixed));
     assert_eq!(mine, right);
-    let mut mine = own(salt);
-    let six = plan.scatter_while(comm, &ghosts, &mut mine, op::ordered(mixed), || 6);
-    assert_eq!((mine, six), (right.clone(), 6));
-    let (mut mine, mut more) = (own(salt), own(salt));
-    let doubled: Vec<u64> = ghosts.iter().map(|g| g * 2).collect();
-    let fields = &mut [(&ghosts[..], &mut mine[..]), (&doubled, &mut more)];
-    plan.scatter_fields(comm, fields, op::ordered(mixed));
-    let all = assembled(salt, n, wants, |r, k| ghost_of(r, k) * 2);
-    assert_eq!(mine, right);
-    assert_eq!(more, shared.indices(rank).map(|i| all[i]).collect::<Vec<u64>>());
 
     let mut counted = vec![0u64; plan.owned()];
     plan.scatter_add(comm, &vec![1; want.len()], &mut counted);
@@ -394,14 +378,6 @@ fn ranks_that_disagree() {
             match comm.rank() {
                 1 => one.scatter_with(comm, &zeros(), &mut zeros(), op::Max),
                 _ => one.scatter_with(comm, &zeros(), &mut zeros(), op::Min),
-            }
-        });
-        mismatch("length: expected", &|comm| {
-            let (one, _) = both(comm, len);
-            let (a, mut b, mut c) = (zeros(), zeros(), zeros());
-            match comm.rank() {
-                1 => one.gather_fields(comm, &mut [(&a, &mut b)]),
-                _ => one.gather_fields(comm, &mut [(&a, &mut b), (&a, &mut c)]),
             }
         });
         mismatch("operation", &|comm| {

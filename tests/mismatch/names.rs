@@ -1,7 +1,7 @@
 //! Every public method is named in errors as the program calls it, also where another method
 //! carries it out.
 
-use phalanx::dist::{Block, BlockCyclic, Halo};
+use phalanx::dist::{Block, Halo};
 use phalanx::machine::Level;
 use phalanx::topology::{Cartesian, Extents};
 use phalanx::{Comm, Order, Team, op};
@@ -123,8 +123,6 @@ fn all() -> Vec<Named> {
         "with_peers", |comm| comm.with_peers(&[1.0], |_| ());
         "with_root", |comm| comm.with_root(&[1.0], 0, |_| ());
         "with_global", |comm| comm.with_global(&[1.0], |_| ());
-        "with_distributed",
-            |comm| comm.with_distributed(&[1.0], &BlockCyclic::new(2, 1, 2), |_| ());
         "split", |comm| comm.split(0, 0);
         "split_by", |comm| comm.split_by(Level::Package);
         "sub", |comm| comm.cart(&[2], &[true]).sub(&[true]);
@@ -149,16 +147,10 @@ fn all() -> Vec<Named> {
         "Neighborhood::gather" with plan = plan(comm), |comm| plan.gather(comm, &[1.0], &mut [0.0]);
         "Neighborhood::gather_while" with plan = plan(comm),
             |comm| plan.gather_while(comm, &[1.0], &mut [0.0], || ());
-        "Neighborhood::gather_fields" with plan = plan(comm),
-            |comm| plan.gather_fields(comm, &mut [(&[1.0], &mut [0.0])]);
         "Neighborhood::scatter_add" with plan = plan(comm),
             |comm| plan.scatter_add(comm, &[1.0], &mut [0.0]);
         "Neighborhood::scatter_with" with plan = plan(comm),
             |comm| plan.scatter_with(comm, &[1.0], &mut [0.0], op::Max);
-        "Neighborhood::scatter_while" with plan = plan(comm),
-            |comm| plan.scatter_while(comm, &[1.0], &mut [0.0], op::Max, || ());
-        "Neighborhood::scatter_fields" with plan = plan(comm),
-            |comm| plan.scatter_fields(comm, &mut [(&[1.0], &mut [0.0])], op::Max);
         "shared", |comm| comm.shared::<u64>(1);
         "shared_from", |comm| comm.shared_from(&[1.0]);
         "shared_atomic", |comm| comm.shared_atomic::<u64>(1);

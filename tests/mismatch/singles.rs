@@ -4,7 +4,6 @@ mod counts;
 
 use crate::common::{bomb, check_usable, failure, team, watched};
 use phalanx::topology::Extents;
-use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
@@ -308,81 +307,6 @@ fn a_difference_of_long_ago_is_told() {
                     assert!(text.contains("longer ago than is on record"), "{text}");
                     check_usable(&team, 1);
                 }
-            }
-        }
-    });
-}
-
-// ---- Rates ----
-
-#[test]
-fn rates_that_differ() {
-    watched(|| {
-        let team = team(5);
-        let rates = |t_s| Rates { t_s, t_w: 1.0, ports: 1 };
-        for (n, a, b) in [(4000, 1.0, 1e9), (64, 0.001, 1e9), (1000, 10.0, 40.0)] {
-            let result = team.run(|comm| {
-                let rates = rates(if comm.rank() == 2 { a } else { b });
-                comm.cheapest(rates).broadcast(&mut vec![1u64; n], 0);
-                comm.barrier();
-            });
-            // They may come to the same; not to a chain of other segments.
-            if let Err(error) = result {
-                assert!(matches!(error, Error::Mismatch { .. }), "{error}");
-            }
-            check_usable(&team, 1);
-        }
-    });
-}
-
-#[test]
-fn rates_that_are_no_rates() {
-    watched(|| {
-        let numbers = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX];
-        for p in [1, 2, 5, 8] {
-            let team = team(p);
-            for t_s in numbers {
-                for t_w in numbers {
-                    for ports in [0, 1, usize::MAX] {
-                        let rates = Rates { t_s, t_w, ports };
-                        let run = team.run(|comm| {
-                            for n in [0, 3, 50] {
-                                let mut x = vec![1u64; n];
-                                comm.cheapest(rates).all_reduce(&mut x, op::Sum);
-                                assert_eq!(x, vec![p as u64; n]);
-                                comm.cheapest(rates).broadcast(&mut x, p - 1);
-                                comm.cheapest(rates).reduce(&mut x, op::Sum, p - 1);
-                            }
-                        });
-                        run.unwrap_or_else(|e| panic!("p={p}, {rates:?}: {e}"));
-                    }
-                }
-            }
-        }
-    });
-}
-
-/// What a rank sends differs from rank to rank; the choice must not.
-#[test]
-fn the_model_and_uneven_blocks() {
-    watched(|| {
-        for p in [2, 3, 4, 6, 8, 9] {
-            let team = team(p);
-            for (t_s, unit) in [(1.0, 1), (100.0, 1), (100.0, 40), (1e6, 40)] {
-                let rates = Rates { t_s, t_w: 1.0, ports: 1 };
-                let run = team.run(|comm| {
-                    let r = comm.rank();
-                    // Rank i sends i * i + j elements to rank j.
-                    let n = |i: usize, j: usize| (i * i + j) * unit;
-                    let (to, from) = ((0..p).map(|j| n(r, j)), (0..p).map(|i| n(i, r)));
-                    let (to, from): (Vec<_>, Vec<_>) = (to.collect(), from.collect());
-                    let send: Vec<_> = (0..p).flat_map(|j| vec![(r, j); n(r, j)]).collect();
-                    let wanted: Vec<_> = (0..p).flat_map(|i| vec![(i, r); n(i, r)]).collect();
-                    let mut got = vec![(99, 99); from.iter().sum()];
-                    comm.cheapest(rates).all_to_all_varied_into(&send, &to, &mut got, &from);
-                    assert_eq!(got, wanted);
-                });
-                run.unwrap_or_else(|e| panic!("p={p}, {rates:?}: {e}"));
             }
         }
     });

@@ -23,7 +23,7 @@ pub(crate) unsafe fn counts_of(
 /// The sum of counts, if memory can hold so many elements.
 pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
     let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-    let size = if ty.is_bytes() { 1 } else { ty.size };
+    let size = ty.size / ty.parts();
     let fits = |&total: &usize| total.checked_mul(size).is_some_and(|b| b <= isize::MAX as usize);
     total.filter(fits).ok_or_else(|| "the counts sum to more than memory can hold".into())
 }
@@ -47,7 +47,7 @@ pub(crate) unsafe fn two_buffers(
     (from, sent): (*const c_void, usize),
     (to, received): (*mut c_void, usize),
 ) -> Result<ReductionMemory, String> {
-    let size = if ty.is_bytes() { 1 } else { ty.size };
+    let size = ty.size / ty.parts();
     with_type!(ty, T => {
         // SAFETY: by the contract; one is enough to look at the pointer.
         unsafe {
@@ -68,6 +68,7 @@ fn solid(at: *mut c_void) -> *mut u8 {
 ///
 /// # Safety
 /// As [`output`].
+#[inline(always)]
 pub(crate) unsafe fn one_buffer(
     ty: Type,
     buf: *mut c_void,

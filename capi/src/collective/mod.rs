@@ -1,35 +1,227 @@
 //! The collectives. All ranks of a communicator call them, in the same order, with arguments that
-//! agree; lengths count elements.
+//! agree; lengths count elements. All but a few have no body of their own: [`waits`] does the calls
+//! that wait, and [`prepared`] those that are started, by one look at the arguments.
 //!
-//! - [`whole`]: the barrier, and vectors that travel whole.
-//! - [`reductions`]: what combines the ranks' elements.
-//! - [`blocks`]: a block for each rank, or of each.
 //! - `buffers`: the memory of a call, once its pointers and counts are looked at.
+//! - [`quick`]: the short way of what is called all the time, on few bytes.
 
-pub mod blocks;
 mod buffers;
-pub mod reductions;
-pub mod whole;
+pub(crate) mod quick;
 
-pub(crate) use buffers::{counts_of, of_all, one_buffer, sum, two_buffers};
+pub(crate) use buffers::{counts_of, sum};
 
-use crate::types::{Type, with_type};
-use phalanx::engine::{Operation, ReductionCut, ReductionMemory};
-use phalanx::{Comm, engine};
+use crate::arguments::{IN_PLACE, apart, input, output};
+use crate::names::*;
+use crate::types::{Elements, Type, cut_of, prepared_combining, reduce, with_type};
+use buffers::{of_all, one_buffer, two_buffers};
+use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, PreparedCall, ReductionCut};
+use phalanx::{Comm, Element};
+use std::ffi::c_void;
 
-/// A call that has no way of few bytes: one body for all types.
+/// How many elements C says that there are.
+#[derive(Clone, Copy)]
+pub(crate) enum Lengths {
+    /// So many, of a vector or of each block.
+    Each(usize),
+    /// As many of each rank's block as a list says.
+    Counts(*const usize),
+    /// By the list, or, if it is null, so many of each.
+    Either(usize, *const usize),
+    /// As many to each rank as one list says, and from each as the other.
+    Pairs(*const usize, *const usize),
+}
+
+/// What C gives a collective.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) operation: Operation,
+    pub(crate) ty: Type,
+    /// If it combines elements.
+    pub(crate) op: Option<phx_op>,
+    /// Of one buffer the same.
+    pub(crate) from: *const c_void,
+    pub(crate) to: *mut c_void,
+    pub(crate) lengths: Lengths,
+    /// The root, or the distance of a shift.
+    pub(crate) parameter: usize,
+}
+
+/// A call on memory, and how many Rust elements it reads and writes.
+type Checked = (MemoryCall, usize, usize);
+
+impl Asked {
+    fn is_of_vectors(&self) -> bool {
+        use Operation::*;
+        matches!(self.operation, Broadcast | Shift | Reduce | AllReduce | Scan | ExclusiveScan)
+    }
+
+    /// Looks at pointers, lengths and counts.
+    ///
+    /// # Safety
+    /// Lists of counts are null or have one for each rank; buffers are null or as long as is said.
+    #[inline(always)]
+    unsafe fn checked(&self, comm: &Comm) -> Result<Checked, String> {
+        let Asked { operation, ty, from, to, parameter, .. } = *self;
+        // An operator's elements are whole, also those of bytes.
+        let size = if self.op.is_some() && ty.is_bytes() { ty.size } else { 1 };
+        let is_root = comm.rank() == parameter;
+        let lengths = match self.lengths {
+            Lengths::Either(n, counts) if counts.is_null() => Lengths::Each(n),
+            other => other,
+        };
+        let (own, all, cut) = match lengths {
+            Lengths::Each(n) if self.is_of_vectors() => {
+                let n = ty.count(n)?;
+                (n, n, MemoryCut::Vector(n / size))
+            }
+            Lengths::Each(n) => {
+                let (own, all) = (ty.count(n)?, of_all(comm, n, ty)?);
+                (own, all, MemoryCut::Equal(own / size))
+            }
+            Lengths::Counts(counts) | Lengths::Either(_, counts) => {
+                // SAFETY: by the contract.
+                let counts = unsafe { counts_of(comm, counts, ty)? };
+                let (own, all) = (counts[comm.rank()], sum(&counts, ty)?);
+                (own, all, MemoryCut::Varied(counts.into_iter().map(|n| n / size).collect()))
+            }
+            Lengths::Pairs(to_each, from_each) => {
+                // SAFETY: by the contract.
+                let (sent, received) =
+                    unsafe { (counts_of(comm, to_each, ty)?, counts_of(comm, from_each, ty)?) };
+                let (n, m) = (sum(&sent, ty)?, sum(&received, ty)?);
+                (n, m, MemoryCut::Pairs(sent, received))
+            }
+        };
+        let (sent, received) = match operation {
+            Operation::Gather => (own, if is_root { all } else { 0 }),
+            Operation::Scatter => (if is_root { all } else { 0 }, own),
+            Operation::ReduceScatter => (all, own),
+            Operation::AllToAll if matches!(cut, MemoryCut::Equal(_)) => (all, all),
+            _ => (own, all),
+        };
+        // SAFETY: by the contract.
+        let memory = unsafe {
+            match self.is_of_vectors() {
+                true => one_buffer(ty, to, received)?,
+                false => two_buffers(ty, (from, sent), (to, received))?,
+            }
+        };
+        Ok((MemoryCall { operation, cut, parameter, memory }, sent, received))
+    }
+}
+
+/// A call that waits.
 ///
 /// # Safety
-/// As [`engine::movement`].
-unsafe fn moved(
+/// As the functions of its operation say.
+pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> {
+    let Asked { operation, ty, to, lengths, .. } = asked;
+    let is_typed =
+        matches!(operation, Operation::Broadcast | Operation::AllGather | Operation::AllToAll);
+    // SAFETY: by the contract.
+    unsafe {
+        if let (true, Lengths::Each(n)) = (is_typed, lengths) {
+            return with_type!(ty, T => typed::<T>(comm, asked, n));
+        }
+        let (call, sent, received) = asked.checked(comm)?;
+        if let Some(op) = asked.op {
+            if operation == Operation::AllReduce && quick::combined(comm, ty, op, to, received) {
+                return Ok(());
+            }
+            return reduce(comm, &call, ty, op);
+        }
+        with_type!(ty, T => match &call.cut {
+            cut if is_typed => {
+                let from = input::<T>("the input", asked.from, sent)?;
+                let to = output::<T>("the output", to, received)?;
+                match cut {
+                    MemoryCut::Pairs(n, m) => comm.all_to_all_varied_into(from, n, to, m),
+                    MemoryCut::Varied(counts) => comm.all_gather_varied_into(from, to, counts),
+                    _ => unreachable!("lengths that are all the same were typed above"),
+                }
+            }
+            _ => {
+                let (cut, memory) = (cut_of(&call), call.memory);
+                engine::movement::<T>(comm, operation, cut, call.parameter, memory, false);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// A call that has ways of few bytes, which are typed: all ranks go the same ones. So it is short.
+///
+/// # Safety
+/// As [`waits`].
+unsafe fn typed<T: Element>(comm: &mut Comm, asked: Asked, n: usize) -> Result<(), String> {
+    let Asked { operation, ty, from, to, .. } = asked;
+    // SAFETY: by the contract.
+    unsafe {
+        if operation == Operation::Broadcast {
+            comm.broadcast(output::<T>("the buffer", to, ty.count(n)?)?, asked.parameter);
+            return Ok(());
+        }
+        let all = of_all(comm, n, ty)?;
+        if from == IN_PLACE {
+            let all = output::<T>("the output", to, all)?;
+            match operation {
+                Operation::AllGather => comm.all_gather_in_place(all),
+                _ => comm.all_to_all_in_place(all),
+            }
+            return Ok(());
+        }
+        let is_gather = operation == Operation::AllGather;
+        let from = input::<T>("the input", from, if is_gather { ty.count(n)? } else { all })?;
+        apart((from.as_ptr().cast(), size_of_val(from)), (to, all * size_of::<T>()))?;
+        let to = output::<T>("the output", to, all)?;
+        match is_gather {
+            true => comm.all_gather_into(from, to),
+            false => comm.all_to_all_into(from, to),
+        }
+    }
+    Ok(())
+}
+
+/// A call that is started, or set up.
+///
+/// # Safety
+/// As the functions of its operation say, once it is started.
+pub(crate) unsafe fn prepared(comm: &Comm, asked: Asked) -> Result<PreparedCall, String> {
+    let moves = matches!(asked.operation, Operation::AllGather | Operation::AllToAll);
+    if asked.from == IN_PLACE && moves && !matches!(asked.lengths, Lengths::Pairs(..)) {
+        return Err("a started call that moves blocks is not in place".into());
+    }
+    // SAFETY: by the contract.
+    unsafe {
+        let (call, ..) = asked.checked(comm)?;
+        match asked.op {
+            Some(op) => prepared_combining(call, asked.ty, op),
+            None => Ok(with_type!(asked.ty, T => PreparedCall::moving::<T>(call))),
+        }
+    }
+}
+
+pub(crate) unsafe fn barrier(comm: &mut Comm) -> Result<(), String> {
+    comm.barrier();
+    Ok(())
+}
+
+pub(crate) unsafe fn gather_in_place(
     comm: &mut Comm,
-    ty: Type,
-    operation: Operation,
-    (cut, parameter): (ReductionCut<'_>, usize),
-    (memory, within): (ReductionMemory, bool),
-) {
-    with_type!(ty, T => {
-        // SAFETY: passed on.
-        unsafe { engine::movement::<T>(comm, operation, cut, parameter, memory, within) }
-    });
+    Elements { at, n, ty }: Elements,
+    root: usize,
+) -> Result<(), String> {
+    let block = ty.count(n)?;
+    let is_root = comm.rank() == root;
+    let total = if is_root { of_all(comm, n, ty)? } else { block };
+    // SAFETY: by the contract.
+    unsafe {
+        let mut memory = one_buffer(ty, at, total)?;
+        if is_root {
+            memory.input = memory.input.wrapping_add(root * n * ty.size);
+        }
+        let (gather, cut) = (Operation::Gather, ReductionCut::Equal(block));
+        with_type!(ty, T => engine::movement::<T>(comm, gather, cut, root, memory, true));
+    }
+    Ok(())
 }

@@ -1,47 +1,36 @@
 //! Requests: calls that are started, and waited for later, in a scope; and calls that are set up
 //! once, and started many times. Here: the scope, and what it keeps.
 //!
-//! - [`collectives`], [`messages`]: what starts them, or sets them up.
-//! - [`completion`]: started again, waited for, looked at.
+//! - `messages`: what starts those, or sets them up.
+//! - `completion`: started again, waited for, looked at.
 
-pub mod collectives;
-pub mod completion;
-pub mod messages;
+mod completion;
+mod messages;
 
-use crate::call::{From, call, free, line_of, phx_comm, this_thread};
-use crate::error::{PHX_ERR_BUSY, PHX_ERR_DEAD, PHX_ERR_HANDLE, PHX_OK, fail, phx_err};
+pub(crate) use completion::{requests_comm, start, test, wait, wait_all, wait_any};
+pub(crate) use messages::{start_recv, start_send};
+
+use crate::call::{From, call, free, line_of, this_thread};
+use crate::error::{Answer, answer, fail};
 use crate::handle::{Table, Unused};
-use crate::message::{phx_status, tell};
+use crate::message::tell;
+use crate::names::*;
 use crate::types::Type;
 use phalanx::engine::{self, PreparedCall};
 use phalanx::{OpenRequest, Persistent, Requests, Status};
 use std::any::Any;
 use std::cell::{RefCell, UnsafeCell};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// A scope in which calls are started. Only pointers to it are used, and they are no addresses.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-#[derive(Debug)]
-pub struct phx_requests {
-    _nothing: [u8; 0],
-}
-
-/// A call that was started, or set up: a number, 0 for none.
-#[allow(non_camel_case_types)]
-pub type phx_request = u64;
-
-/// What starts calls, and waits for them.
-#[allow(non_camel_case_types)]
-pub type phx_scope_fn =
-    Option<unsafe extern "C-unwind" fn(scope: *mut phx_requests, argument: *mut c_void)>;
-
-type Scope = Requests<'static, 'static>;
+pub(crate) type Scope = Requests<'static, 'static>;
 
 /// The line of a call, for what is started there: errors may name it long after.
-type At = &'static Location<'static>;
+pub(crate) type At = &'static Location<'static>;
+
+/// What a function on a scope has: the scope, what is kept of it, and the caller's line.
+pub(crate) type Open<'a> = (&'a mut Scope, &'a mut ScopeState, At);
 
 /// A started call of any sort.
 trait Started {
@@ -58,27 +47,15 @@ trait Restart {
 }
 
 /// What a request gives, for C: of a receive what has come, and of what was set up this.
-trait Given {
-    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>);
-}
-
-impl Given for () {
+trait Given: Sized {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
         (None, None)
     }
 }
 
-impl<T> Given for &'static [T] {
-    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
-        (None, None)
-    }
-}
-
-impl<T> Given for &'static mut [T] {
-    fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
-        (None, None)
-    }
-}
+impl Given for () {}
+impl<T> Given for &'static [T] {}
+impl<T> Given for &'static mut [T] {}
 
 impl<B> Given for (B, Status) {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
@@ -125,7 +102,7 @@ struct Request {
     work: Work,
 }
 
-struct ScopeState {
+pub(crate) struct ScopeState {
     scope: *mut Scope,
     requests: Vec<Request>,
     next: phx_request,
@@ -179,22 +156,12 @@ pub(crate) fn quiesce_failed() {
     }
 }
 
-/// Runs `f` with a scope, in which calls on the communicator are started and waited for; what it
-/// has not waited for is complete when this returns. Buffers of started calls are not touched
-/// before; after a failed call no other rank reaches them.
-///
-/// # Safety
-/// `f` may be called with `argument`; buffers of the calls that it starts are valid until they were
-/// waited for, or this has returned, or a call has failed; `file` is null or a string that stays.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_requests_at(
+pub(crate) unsafe fn requests(
     comm: *mut phx_comm,
+    from: From,
     f: phx_scope_fn,
     argument: *mut c_void,
-    file: *const c_char,
-    line: c_int,
-) -> phx_err {
-    let from = From { function: "phx_requests", file, line };
+) -> Answer {
     let body = |comm: &mut phalanx::Comm| {
         let f = f.ok_or("the function is null")?;
         comm.requests(|scope| {
@@ -225,17 +192,17 @@ pub unsafe extern "C" fn phx_requests_at(
         Ok(())
     };
     // SAFETY: by the contract.
-    unsafe { call(comm, from, body) }
+    answer(unsafe { call(comm, from, body) })
 }
 
 /// Does what a function on a scope does.
 ///
 /// # Safety
 /// The file is null or a string that stays; `body` makes calls as the functions' contracts say.
-unsafe fn within(
+pub(crate) unsafe fn within(
     scope: *mut phx_requests,
     from: From,
-    body: impl FnOnce(&mut Scope, &mut ScopeState, At) -> Result<(), String>,
+    body: impl FnOnce(Open<'_>) -> Result<(), String>,
 ) -> phx_err {
     let seat = match find(scope) {
         Ok(seat) => seat,
@@ -258,7 +225,7 @@ unsafe fn within(
     let call = unsafe { line_of(from.function, from.file, from.line) };
     let (note, at) = (engine::note(open.comm(), call), call.location());
     let result = catch_unwind(AssertUnwindSafe(|| {
-        if let Err(what) = body(open, &mut state, at) {
+        if let Err(what) = body((open, &mut state, at)) {
             engine::refuse(open.comm(), what);
         }
     }));
@@ -318,11 +285,24 @@ impl ScopeState {
     }
 }
 
+pub(crate) unsafe fn start_barrier(
+    (scope, state, _): Open<'_>,
+    (persistent, request): (c_int, *mut phx_request),
+) -> Result<(), String> {
+    let work = match persistent {
+        0 => Work::Started(Box::new(scope.barrier())),
+        _ => Work::Idle(Box::new(scope.persistent_barrier())),
+    };
+    // SAFETY: by the contract.
+    unsafe { state.keep(None, work, request) };
+    Ok(())
+}
+
 /// Starts a collective, or sets it up.
 ///
 /// # Safety
 /// As [`engine::start`]; `request` is null or valid.
-unsafe fn launch(
+pub(crate) unsafe fn launch(
     (scope, state): (&mut Scope, &mut ScopeState),
     call: PreparedCall,
     (persistent, request): (c_int, *mut phx_request),

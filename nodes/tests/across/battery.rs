@@ -1,7 +1,7 @@
 //! Checks every collective on any number of ranks and nodes. The same file runs on one node, on
 //! nodes inside one process, and over MPI.
 
-use phalanx::dist::{Block, BlockCyclic, Distribution, Halo};
+use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::op::{self, Operator};
 use phalanx::{Element, Order};
 use phalanx_nodes::NodeComm;
@@ -356,9 +356,6 @@ fn views(comm: &mut NodeComm) {
     let rows = Block::new(n, p);
     let own: Vec<usize> = rows.indices(r).collect();
     comm.with_global(&own, |x| assert!((0..n).all(|i| x[i] == i)));
-    let cyclic = BlockCyclic::new(n, 2, p);
-    let own: Vec<usize> = cyclic.indices(r).collect();
-    comm.with_distributed(&own, &cyclic, |x| assert!((0..n).all(|i| x[i] == i)));
 }
 
 fn grid(comm: &mut NodeComm) {

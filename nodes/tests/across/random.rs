@@ -2,7 +2,7 @@
 //! of the network, of a rank, or none.
 
 use super::memory;
-use phalanx::dist::{BlockCyclic, Distribution, Halo};
+use phalanx::dist::Halo;
 use phalanx::op;
 use phalanx::{Comm, Element, Error, Order, Team};
 use phalanx_nodes::NodeComm;
@@ -282,18 +282,10 @@ macro_rules! program {
                     let all = if r == root { mine } else { vec![] };
                     comm.with_root(&all, root, |all| note(out, all));
                 }
-                20 => comm.with_global(&own, |all| {
+                _ => comm.with_global(&own, |all| {
                     let all: Vec<T> = (0..all.len()).map(|i| all[i]).collect();
                     note(out, &all);
                 }),
-                _ => {
-                    let rows = BlockCyclic::new(n, 1 + seed as usize % 5, p);
-                    let own = some::<T>(r, rows.count(r), seed);
-                    comm.with_distributed(&own, &rows, |all| {
-                        let all: Vec<T> = (0..n).map(|i| all[i]).collect();
-                        note(out, &all);
-                    });
-                }
             }
         }
 

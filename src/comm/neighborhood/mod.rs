@@ -46,7 +46,7 @@ const MESSAGE: usize = EAGER;
 /// has read; `t_w` for each ghost. Up to 1024 bytes from one rank to another go in a message,
 /// which costs a copy more, and nobody waits for its reader. Runs of consecutive elements, whose
 /// ghosts are consecutive, too, are one `memcpy` each. No call allocates memory, but for the first
-/// messages of 97 to 1024 bytes to a rank (4 KiB), and lists of several fields once.
+/// messages of 97 to 1024 bytes to a rank (4 KiB).
 ///
 /// # Examples
 /// The two ends of each rank's part, on its neighbours in a line:
@@ -91,13 +91,9 @@ struct Edge {
     moves: Moves,
 }
 
-/// The fields of a call: of each the slice that is shown, and the one that is written. Peers read
-/// the list where it is, but for that of one field, whose address they get.
-type Fields<'f, 'a, 'b, T> = &'f mut [(&'a [T], &'b mut [T])];
-
-/// What becomes of elements that have come.
-trait Receive<T> {
-    /// Whether elements go from owners to ghosts.
+/// Which way elements go.
+trait Direction {
+    /// Whether they go from owners to ghosts.
     const GATHERS: bool;
 
     /// Where an element is that is shown, and where it goes to, of an owner's and a ghost's place.
@@ -105,7 +101,10 @@ trait Receive<T> {
     fn ends(owned: usize, ghost: usize) -> (usize, usize) {
         if Self::GATHERS { (owned, ghost) } else { (ghost, owned) }
     }
+}
 
+/// What becomes of elements that have come.
+trait Receive<T>: Direction {
     /// Takes a run of `len` elements at `from`.
     ///
     /// # Safety
@@ -117,9 +116,11 @@ trait Receive<T> {
 /// Owners' elements are copied to ghosts.
 struct Copied;
 
-impl<T: Element> Receive<T> for Copied {
+impl Direction for Copied {
     const GATHERS: bool = true;
+}
 
+impl<T: Element> Receive<T> for Copied {
     #[inline(always)]
     unsafe fn take(&self, to: *mut T, from: *const T, len: usize) {
         // SAFETY: by the contract.
@@ -130,9 +131,11 @@ impl<T: Element> Receive<T> for Copied {
 /// Ghosts are combined into owners' elements.
 struct Combined<'a, O>(&'a O);
 
-impl<T: Element, O: Operator<T>> Receive<T> for Combined<'_, O> {
+impl<O> Direction for Combined<'_, O> {
     const GATHERS: bool = false;
+}
 
+impl<T: Element, O: Operator<T>> Receive<T> for Combined<'_, O> {
     #[inline(always)]
     unsafe fn take(&self, to: *mut T, from: *const T, len: usize) {
         for i in 0..len {
@@ -238,8 +241,8 @@ impl Neighborhood {
     #[track_caller]
     pub fn gather<T: Element>(&self, comm: &mut Comm, owned: &[T], ghosts: &mut [T]) {
         let sig = const { &Signature::of::<T>("Neighborhood::gather", BY_PLAN) };
-        let (len, fields) = (Some(owned.len()), &mut [(owned, ghosts)]);
-        self.carry_out::<_, _, _, false>(comm, sig, len, fields, &Copied, || ());
+        let ends = (owned, ghosts);
+        self.carry_out::<_, _, _, false>(comm, sig, ends, &Copied, || ());
     }
 
     /// [`gather`](Neighborhood::gather) with work in between: the neighbours are told, `work` runs,
@@ -269,35 +272,11 @@ impl Neighborhood {
         work: impl FnOnce() -> R,
     ) -> R {
         let sig = const { &Signature::of::<T>("Neighborhood::gather_while", BY_PLAN) };
-        let (len, fields) = (Some(owned.len()), &mut [(owned, ghosts)]);
-        match self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Copied, work) {
+        let ends = (owned, ghosts);
+        match self.carry_out::<_, _, _, true>(comm, sig, ends, &Copied, work) {
             Some(r) => r,
             None => comm.nothing_to_return(),
         }
-    }
-
-    /// [`gather`](Neighborhood::gather) of several fields, each with its own elements and ghosts,
-    /// at the price of one synchronisation.
-    ///
-    /// **Must agree on all ranks:** also the number of fields.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::dist::Block;
-    /// let out = phalanx::run(2, |comm| {
-    ///     let plan = comm.ghosts(&Block::new(2, 2), &[1 - comm.rank()]);
-    ///     let (u, v) = ([comm.rank()], [comm.rank() + 10]);
-    ///     let (mut of_u, mut of_v) = ([0], [0]);
-    ///     plan.gather_fields(comm, &mut [(&u, &mut of_u), (&v, &mut of_v)]);
-    ///     (of_u[0], of_v[0])
-    /// })?;
-    /// assert_eq!(out, [(1, 11), (0, 10)]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn gather_fields<T: Element>(&self, comm: &mut Comm, fields: &mut [(&[T], &mut [T])]) {
-        let sig = const { &Signature::of::<T>("Neighborhood::gather_fields", BY_PLAN) };
-        self.carry_out::<_, _, _, false>(comm, sig, None, fields, &Copied, || ());
     }
 
     /// Adds the ghosts of all ranks to the elements that they are copies of: the assembly of what
@@ -329,8 +308,8 @@ impl Neighborhood {
                 BY_PLAN,
             )
         };
-        let (len, fields) = (Some(ghosts.len()), &mut [(ghosts, owned)]);
-        self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Combined(&Sum), || ());
+        let ends = (ghosts, owned);
+        self.carry_out::<_, _, _, true>(comm, sig, ends, &Combined(&Sum), || ());
     }
 
     /// Combines the ghosts of all ranks into the elements that they are copies of.
@@ -366,98 +345,33 @@ impl Neighborhood {
     ) {
         let sig =
             const { &Signature::combining::<T, O>("Neighborhood::scatter_with", O::NAME, BY_PLAN) };
-        let (len, fields) = (Some(ghosts.len()), &mut [(ghosts, owned)]);
-        self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Combined(&op), || ());
+        let ends = (ghosts, owned);
+        self.carry_out::<_, _, _, true>(comm, sig, ends, &Combined(&op), || ());
     }
 
-    /// [`scatter_with`](Neighborhood::scatter_with) and work in between, as in
-    /// [`gather_while`](Neighborhood::gather_while).
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::{dist::Block, op};
-    /// let out = phalanx::run(2, |comm| {
-    ///     let plan = comm.ghosts(&Block::new(2, 2), &[1 - comm.rank()]);
-    ///     let mut own = [comm.rank()];
-    ///     let six = plan.scatter_while(comm, &[5], &mut own, op::Max, || 2 * 3);
-    ///     (own[0], six)
-    /// })?;
-    /// assert_eq!(out, [(5, 6); 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    #[inline]
-    pub fn scatter_while<T: Element, O: Operator<T>, R>(
-        &self,
-        comm: &mut Comm,
-        ghosts: &[T],
-        owned: &mut [T],
-        op: O,
-        work: impl FnOnce() -> R,
-    ) -> R {
-        let sig = const {
-            &Signature::combining::<T, O>("Neighborhood::scatter_while", O::NAME, BY_PLAN)
-        };
-        let (len, fields) = (Some(ghosts.len()), &mut [(ghosts, owned)]);
-        match self.carry_out::<_, _, _, true>(comm, sig, len, fields, &Combined(&op), work) {
-            Some(r) => r,
-            None => comm.nothing_to_return(),
-        }
-    }
-
-    /// [`scatter_with`](Neighborhood::scatter_with) of several fields, each with its ghosts and
-    /// its own elements, at the price of one synchronisation.
-    ///
-    /// **Must agree on all ranks:** also the number of fields.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::{dist::Block, op};
-    /// let out = phalanx::run(2, |comm| {
-    ///     let plan = comm.ghosts(&Block::new(2, 2), &[0]);
-    ///     let (mut low, mut high) = ([10], [20]);
-    ///     plan.scatter_fields(comm, &mut [(&[1], &mut low), (&[2], &mut high)], op::Sum);
-    ///     (low[0], high[0])
-    /// })?;
-    /// assert_eq!(out, [(12, 24), (10, 20)]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn scatter_fields<T: Element, O: Operator<T>>(
-        &self,
-        comm: &mut Comm,
-        fields: &mut [(&[T], &mut [T])],
-        op: O,
-    ) {
-        let sig = const {
-            &Signature::combining::<T, O>("Neighborhood::scatter_fields", O::NAME, BY_PLAN)
-        };
-        self.carry_out::<_, _, _, true>(comm, sig, None, fields, &Combined(&op), || ());
-    }
-
-    /// None if the call was refused while a panic unwinds. `own_len`: as in [`CallParams`].
+    /// None if the call was refused while a panic unwinds.
     #[track_caller]
     #[inline]
     fn carry_out<T: Element, V: Receive<T>, R, const USER_CODE: bool>(
         &self,
         comm: &mut Comm,
         sig: &'static Signature,
-        own_len: Option<usize>,
-        fields: Fields<'_, '_, '_, T>,
+        (shown, target): (&[T], &mut [T]),
         receive: &V,
         work: impl FnOnce() -> R,
     ) -> Option<R> {
         let at = Location::caller();
-        if !self.check_arguments::<T, V>(comm, sig, at, fields) {
+        if !self.check_arguments::<V>(comm, sig, at, (shown.len(), target.len())) {
             return None;
         }
-        let count = fields.len();
         let (parameter, digest) = (self.number, Digest::of_plan(self.number));
-        let params = CallParams { own_len, parameter, digest, ..CallParams::of(count) };
+        let own_len = Some(shown.len());
+        let params = CallParams { own_len, parameter, digest, ..CallParams::of(1) };
         let begun = comm.begin(sig, at, params)?;
+        let ends = (shown.as_ptr(), target.as_mut_ptr());
         // SAFETY: the arguments are checked; the call has begun, and the fingerprint holds T.
         let result =
-            unsafe { self.exchange::<T, V, R, USER_CODE>(comm, begun, fields, receive, work) };
+            unsafe { self.exchange::<T, V, R, USER_CODE>(comm, begun, ends, receive, work) };
         match result {
             Ok(r) => Some(r),
             Err(stop) => {
@@ -469,28 +383,21 @@ impl Neighborhood {
 
     /// Whether the plan is the communicator's, and the slices are of its lengths.
     #[inline(always)]
-    fn check_arguments<T: Element, V: Receive<T>>(
+    fn check_arguments<V: Direction>(
         &self,
         comm: &mut Comm,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        fields: Fields<'_, '_, '_, T>,
+        (shown, target): (usize, usize),
     ) -> bool {
         let of = (comm.port.id(), comm.port.run(), comm.port.rank());
-        let lens = |field: &(&[T], &mut [T])| (field.0.len(), field.1.len());
-        let wanted = match V::GATHERS {
-            true => (self.owned, self.ghosts),
-            false => (self.ghosts, self.owned),
-        };
         let is_good = of == (self.comm, self.run, self.rank);
-        match fields.iter().map(lens).find(|&lens| lens != wanted) {
-            None if is_good => true,
-            bad => {
-                let bad = bad.map(|(a, b)| if V::GATHERS { (a, b) } else { (b, a) });
-                self.refuse(comm, sig, at, is_good, bad);
-                false
-            }
+        let (owned, ghosts) = if V::GATHERS { (shown, target) } else { (target, shown) };
+        let fits = (owned, ghosts) == (self.owned, self.ghosts);
+        if !(fits && is_good) {
+            self.refuse(comm, sig, at, is_good, (owned, ghosts));
         }
+        fits && is_good
     }
 
     /// Ends the run: the plan is not the communicator's, or slices are of these lengths.
@@ -502,54 +409,43 @@ impl Neighborhood {
         sig: &'static Signature,
         at: &'static Location<'static>,
         is_its: bool,
-        lens: Option<(usize, usize)>,
+        (owned, ghosts): (usize, usize),
     ) {
-        let what = match lens {
-            Some((owned, ghosts)) if is_its => format!(
+        let what = match is_its {
+            true => format!(
                 "{owned} own elements and {ghosts} ghosts; the plan made at {} has {} and {}",
                 self.made_at, self.owned, self.ghosts
             ),
-            _ => format!(
+            false => format!(
                 "the plan made at {} belongs to another communicator, or to a run that is over",
                 self.made_at
             ),
         };
-        let len = lens.map_or(self.owned, |(owned, _)| owned);
-        comm.wrong(sig, at, len, what);
+        comm.wrong(sig, at, owned, what);
     }
 
-    /// The exchange.
+    /// The exchange, of the slices that `shown` and `target` begin.
     ///
     /// # Safety
-    /// - The plan is the communicator's and this rank's, in this run; the slices of `fields` have
-    ///   its lengths, those that are received into being the others'.
+    /// - The plan is the communicator's and this rank's, in this run; the slices have its lengths.
+    ///   They are borrowed for the call, the target exclusively.
     /// - `begun` is the port's call in progress; its fingerprint holds T.
     #[inline]
     unsafe fn exchange<T: Element, V: Receive<T>, R, const USER_CODE: bool>(
         &self,
         comm: &mut Comm,
         begun: StartedCall,
-        fields: Fields<'_, '_, '_, T>,
+        (shown, target): (*const T, *mut T),
         receive: &V,
         work: impl FnOnce() -> R,
     ) -> Result<R, Stop> {
-        let (count, rank, size) = (fields.len(), self.rank, size_of::<T>());
+        let (rank, size) = (self.rank, size_of::<T>());
         let (out, into) = match V::GATHERS {
             true => (&*self.readers, &*self.sources),
             false => (&*self.sources, &*self.readers),
         };
-        // Both sides of an edge come to the same: the number of fields is compared.
-        let most = match count {
-            _ if size == 0 => usize::MAX,
-            0 | 1 => MESSAGE / size,
-            count => MESSAGE / size / count,
-        };
-        // From here on by raw pointers: peers read the list, and the slices that are shown.
-        let fields = fields.as_mut_ptr();
-        // SAFETY: of `count` fields, borrowed for the call; peers only read the shown side.
-        let shown = |field: usize| unsafe { (*fields.add(field)).0.as_ptr() };
-        // SAFETY: as above; this rank alone looks at this side.
-        let target = |field: usize| unsafe { (*fields.add(field)).1.as_mut_ptr() };
+        // Both sides of an edge come to the same.
+        let most = MESSAGE.checked_div(size).unwrap_or(usize::MAX);
         let guard = match USER_CODE {
             true => Guard::around_user_code(&mut comm.port),
             false => Guard::new(&mut comm.port),
@@ -557,71 +453,51 @@ impl Neighborhood {
         let port = &mut *guard.port;
         port.log_call(begun);
         for edge in out.iter().filter(|edge| edge.peer != rank) {
-            let len = edge.count * count;
             if edge.count > most {
-                let at = if count == 1 { shown(0).cast() } else { fields.cast_const().cast() };
-                let words = WordBytes { at, count: self.number, len };
+                let words = WordBytes { at: shown.cast(), count: self.number, len: edge.count };
                 port.post_words(edge.peer, PayloadKind::SLICE, words)?;
                 continue;
             }
-            port.post_copy(edge.peer, len, size, |body| {
+            port.post_copy(edge.peer, edge.count, size, |body| {
                 let mut to = body.cast::<T>();
-                for field in 0..count {
-                    let from = shown(field);
-                    edge.moves.each(|owned, ghost, len| {
-                        // SAFETY: the plan's lists are within the lengths of the slices, and the
-                        // body has room for as many elements.
-                        unsafe { copy_row(to, from.add(V::ends(owned, ghost).0), len) };
-                        to = to.wrapping_add(len);
-                    });
-                }
+                edge.moves.each(|owned, ghost, len| {
+                    // SAFETY: the plan's lists are within the lengths of the slices, and the body
+                    // has room for as many elements.
+                    unsafe { copy_row(to, shown.add(V::ends(owned, ghost).0), len) };
+                    to = to.wrapping_add(len);
+                });
             })?;
         }
         let result = work();
-        let take = |edge: &Edge, field: usize, from: *const T| {
-            let to = target(field);
+        let take = |edge: &Edge, from: *const T| {
             edge.moves.each(|owned, ghost, len| {
-                let (source, target) = V::ends(owned, ghost);
+                let (source, to) = V::ends(owned, ghost);
                 // SAFETY: the lists are within the lengths of this rank's slices, and of the
                 // peer's (`making` has compared them).
-                unsafe { receive.take(to.add(target), from.add(source), len) };
+                unsafe { receive.take(target.add(to), from.add(source), len) };
             });
         };
         for edge in into {
             if edge.peer == rank {
-                (0..count).for_each(|field| take(edge, field, shown(field)));
+                take(edge, shown);
             } else if edge.count <= most {
-                port.take_copy(edge.peer, edge.count * count, size, |body| {
+                port.take_copy(edge.peer, edge.count, size, |body| {
                     let mut from = body.cast::<T>();
-                    for field in 0..count {
-                        let to = target(field);
-                        edge.moves.each(|owned, ghost, len| {
-                            let (_, target) = V::ends(owned, ghost);
-                            // SAFETY: as above; the peer has packed as many elements, of type T.
-                            unsafe { receive.take(to.add(target), from, len) };
-                            from = from.wrapping_add(len);
-                        });
-                    }
+                    edge.moves.each(|owned, ghost, len| {
+                        let (_, to) = V::ends(owned, ghost);
+                        // SAFETY: as above; the peer has packed as many elements, of type T.
+                        unsafe { receive.take(target.add(to), from, len) };
+                        from = from.wrapping_add(len);
+                    });
                 })?;
             } else {
-                let (_, words) = port.look_at_words(edge.peer, edge.count * count)?;
+                let (_, words) = port.look_at_words(edge.peer, edge.count)?;
                 if words.count != self.number {
                     let what =
                         format!("plan of call: expected {}, got {}", self.number, words.count);
                     return Err(Stop::Differs { peer: edge.peer, what });
                 }
-                if count == 1 {
-                    take(edge, 0, words.at.cast());
-                } else {
-                    let list = words.at.cast::<(&[T], &mut [T])>();
-                    for field in 0..count {
-                        // SAFETY: the peer shows a list of as many fields (which have as many
-                        // elements in all) of type T, in which it writes nothing, until this rank
-                        // has consumed the message.
-                        let from = unsafe { (&raw const (*list.add(field)).0).read().as_ptr() };
-                        take(edge, field, from);
-                    }
-                }
+                take(edge, words.at.cast());
                 port.consume(edge.peer);
             }
         }

@@ -27,15 +27,6 @@ pub(crate) unsafe fn copy(dst: *mut u8, src: *const u8, bytes: usize) {
     unsafe { std::ptr::copy_nonoverlapping(src, dst, bytes) }
 }
 
-/// The way that [`copy`] takes on this processor, in words.
-pub(crate) fn copy_way() -> String {
-    #[cfg(all(target_arch = "x86_64", not(any(miri, plain_copies))))]
-    if std::arch::is_x86_feature_detected!("avx") {
-        return format!("copies of {LEAST} bytes and more by a loop of AVX, shorter by memcpy");
-    }
-    "copies by memcpy".to_owned()
-}
-
 /// # Safety
 /// As [`copy`].
 #[cfg(all(target_arch = "x86_64", not(any(miri, plain_copies))))]

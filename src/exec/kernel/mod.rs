@@ -15,7 +15,7 @@ mod foreign_operator;
 mod scratch;
 pub(super) mod stream;
 
-pub(crate) use copy::{copy, copy_way};
+pub(crate) use copy::copy;
 pub(crate) use foreign_operator::ForeignOperator;
 pub(crate) use scratch::Scratch;
 

@@ -36,7 +36,6 @@ pub(crate) struct PlanKey {
     /// it is bound.
     commutative: bool,
     dims: Option<Extents>,
-    segments: Option<usize>,
     levels: Option<Arc<Hierarchy>>,
 }
 
@@ -57,7 +56,7 @@ impl PlanKey {
         algorithm: Algorithm,
         size: usize,
         counts: impl FnOnce() -> Option<u64>,
-        (dims, segments, levels): (Option<Extents>, Option<usize>, Option<Arc<Hierarchy>>),
+        (dims, levels): (Option<Extents>, Option<Arc<Hierarchy>>),
     ) -> Option<Self> {
         let cut = match call.cut() {
             Partition::Vector(n) => PlanCut::Vector(n),
@@ -67,17 +66,7 @@ impl PlanKey {
         };
         let (operation, parameter) = (call.operation(), call.parameter());
         let commutative = call.is_commutative();
-        Some(PlanKey {
-            algorithm,
-            operation,
-            parameter,
-            cut,
-            size,
-            commutative,
-            dims,
-            segments,
-            levels,
-        })
+        Some(PlanKey { algorithm, operation, parameter, cut, size, commutative, dims, levels })
     }
 }
 

@@ -2,9 +2,8 @@
 //! ways of waiting, from one table.
 
 use crate::common::{every_operation, one_call, watched_cases};
-use phalanx::schedule::{Operation, Request};
+use phalanx::schedule::Request;
 use phalanx::topology::Extents;
-use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Team, Wait};
 
 /// All ordered factorisations of `p`, in up to four factors (1 among them).
@@ -57,32 +56,6 @@ fn every_algorithm_with_every_tunable() {
     for algorithm in Algorithm::ALL.iter().filter(|a| a.uses_dims()) {
         assert!(ran.get(algorithm) > Some(&3), "{algorithm}: {:?}", ran.get(algorithm));
     }
-}
-
-/// The cost model cuts a chain into as many segments as the rates say.
-#[test]
-fn pipelines_of_every_length() {
-    watched_cases(|watch| {
-        for p in [3, 5, 8] {
-            let team = Team::builder().ranks(p).build().unwrap();
-            let mut segments = std::collections::BTreeSet::new();
-            for t_s in [1e9, 100.0, 20.0, 5.0, 1.0, 0.1, 0.01, 0.0] {
-                for n in [1, 2, 7, 100, 1000] {
-                    let rates = Rates { t_s, t_w: 1.0, ports: 1 };
-                    segments.insert(phalanx::tuning::best_segments(p, n as f64, t_s, 1.0));
-                    watch.case(format!("p={p}, t_s={t_s}, n={n}"));
-                    let run = team.run(|comm| {
-                        for root in [0, p - 1] {
-                            one_call(&mut comm.cheapest(rates), Operation::Broadcast, root, n, 0);
-                            one_call(&mut comm.cheapest(rates), Operation::Reduce, root, n, 0);
-                        }
-                    });
-                    run.unwrap_or_else(|e| panic!("p={p}, {rates:?}, n={n}: {e}"));
-                }
-            }
-            assert!(segments.len() > 8, "{segments:?}");
-        }
-    });
 }
 
 #[test]

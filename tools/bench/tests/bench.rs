@@ -123,80 +123,6 @@ fn rounds_calls_and_buffers_are_as_asked_for() {
     assert!(row[16] == "smt" || row[16] == "any", "{row:?}");
 }
 
-/// The lines of a style's table that are no comments, as numbers and words.
-fn cells(args: &str) -> (String, Vec<Vec<String>>) {
-    let out = phalanx(args);
-    assert!(out.status.success(), "{args}: {}", String::from_utf8_lossy(&out.stderr));
-    let text = String::from_utf8(out.stdout).unwrap();
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    let lines = lines.filter(|line| !line.contains('#'));
-    let cells = lines.map(|line| line.split_whitespace().map(String::from).collect()).collect();
-    (text, cells)
-}
-
-fn numbers(cells: &[String]) -> Vec<f64> {
-    cells.iter().map(|cell| cell.parse().unwrap_or_else(|_| panic!("{cells:?}"))).collect()
-}
-
-#[test]
-fn the_style_of_osu_is_what_its_scripts_read() {
-    let (text, lines) =
-        cells("bench all-reduce all-gather -p 2 -b 64 -e 1K -f 16 -n 3 --style osu");
-    assert!(text.contains("\n# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_DOUBLE.\n"));
-    let header = "\n# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n";
-    assert_eq!(text.matches(header).count(), 2, "{text}");
-    // all-gather: of one block.
-    let sizes: Vec<&str> = lines.iter().map(|line| line[0].as_str()).collect();
-    assert_eq!(sizes, ["64", "1024", "32", "512"]);
-    for line in &lines {
-        let row = numbers(line);
-        assert!(row.len() == 5 && row[2] <= row[1] && row[1] <= row[3], "{line:?}");
-    }
-}
-
-#[test]
-fn the_style_of_imb_is_what_its_scripts_read() {
-    let (text, lines) = cells("bench barrier broadcast -p 2 -b 64 -e 64 -n 3 --style imb");
-    let line = "#".to_string() + &"-".repeat(64);
-    assert!(
-        text.contains(&format!("\n{line}\n# Benchmarking Bcast \n# #processes = 2 \n{line}\n"))
-    );
-    assert!(text.contains("\n       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"));
-    assert!(text.contains("\n #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"));
-    let lengths: Vec<usize> = lines.iter().map(Vec::len).collect();
-    assert_eq!(lengths, [4, 5]);
-    for line in &lines {
-        let row = numbers(line);
-        let [min, max, avg] = row[row.len() - 3..].try_into().unwrap();
-        assert!(min <= avg && avg <= max, "{line:?}");
-    }
-}
-
-#[test]
-fn the_style_of_nccl_is_what_its_scripts_read() {
-    let args = "bench all-reduce all-gather broadcast -p 2 -b 1K -e 1K -n 3 --root 1";
-    let (text, lines) = cells(&format!("{args} --style nccl"));
-    assert!(text.contains(
-        "#       size         count      type   redop    root     time   algbw   busbw #wrong     \
-         time   algbw   busbw #wrong\n"
-    ));
-    assert!(text.contains("\n# Out of bounds values : 0 OK\n# Avg bus bandwidth    : "));
-    assert_eq!(lines.len(), 3);
-    for (line, start) in lines.iter().zip([
-        ["1024", "128", "double", "sum", "-1"],
-        ["1024", "128", "double", "none", "-1"],
-        ["1024", "128", "double", "none", "1"],
-    ]) {
-        assert_eq!(line.len(), 13, "{line:?}");
-        assert_eq!(line[..5], start);
-        let out_of_place = numbers(&line[5..9]);
-        assert!(out_of_place[0] > 0.0 && out_of_place[3] == 0.0, "{line:?}");
-    }
-    // Out of place and in place, where both exist.
-    assert_eq!(lines[1][9], "N/A");
-    assert_eq!(numbers(&lines[0][9..]).len(), 4);
-}
-
 #[test]
 fn without_checks_nothing_is_said_of_them() {
     let out = phalanx("bench scan -p 2 -e 8 -n 2 --no-check --format tsv");
@@ -434,11 +360,7 @@ fn wrong_arguments_get_one_line() {
         ("bench --placement mesh:2x3 -p 2", "mesh:2x3"),
         ("bench --wait spim", "did you mean spin?"),
         ("bench --format tvs", "did you mean tsv?"),
-        ("bench --style ncll", "did you mean nccl?"),
-        ("bench --style osu --format tsv", "without --format"),
-        ("bench --style osu --caches both", "give --caches warm or cold"),
         ("bench --caches cool", "accepted are warm, cold, both"),
-        ("bench all-to-all-varied --style osu", "no columns for all-to-all-varied"),
         ("bench all-to-all-neighbors -p 1", "one rank has no neighbours"),
         ("bench all-to-all-neighbors -p 2 -a all", "has no algorithms"),
         ("bench --rounds 0", "1 to 1000"),

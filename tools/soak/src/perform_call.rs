@@ -8,7 +8,6 @@ use crate::started_calls::StartedCalls;
 use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::schedule::{Hierarchy, Operation, Request};
 use phalanx::topology::Extents;
-use phalanx::tuning::Rates;
 use phalanx::{Algorithm, Comm, Order, op};
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -174,10 +173,6 @@ fn forced(comm: &mut Comm, act: &Act, op: Operation, commutes: bool, call: impl 
         CallWay::Hypercube => call(&mut comm.hypercube()),
         CallWay::Tree if commutes => call(&mut comm.tree()),
         CallWay::Mesh if commutes => call(&mut comm.mesh_of(&dims)),
-        CallWay::Cheapest => {
-            let rates = Rates { t_s: (act.number % 500) as f64, t_w: 1.0, ports: 1 };
-            call(&mut comm.cheapest(rates));
-        }
         CallWay::Fixed => call(&mut comm.with_order(Order::Fixed)),
         CallWay::Groups(k) => {
             let groups = Hierarchy::even(p, &[1 + k % 4, 1 + k / 4 % 4]);

@@ -69,7 +69,6 @@ pub(crate) enum CallWay {
     Mesh,
     Hypercube,
     Tree,
-    Cheapest,
     /// In the order of the ranks.
     Fixed,
     /// By groups of ranks.
@@ -257,7 +256,6 @@ fn act(dice: &mut Dice, comms: &mut usize, most_bytes: usize) -> Act {
         CallWay::Mesh,
         CallWay::Hypercube,
         CallWay::Tree,
-        CallWay::Cheapest,
         CallWay::Fixed,
         groups,
     ];

@@ -77,17 +77,6 @@ pub(crate) fn parse_operation(text: &str) -> Result<Measured, String> {
     found(text).map(Measured::from).ok_or_else(unknown)
 }
 
-/// How operations that work in place are called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Apart {
-    /// In place.
-    No,
-    /// The input is copied to a second buffer first.
-    Yes,
-    /// Once in each way.
-    Both,
-}
-
 /// Everything that was asked for, for a known number of ranks.
 #[derive(Clone, Debug)]
 pub(crate) struct BenchRequest {
@@ -99,8 +88,8 @@ pub(crate) struct BenchRequest {
     pub(crate) shift: isize,
     pub(crate) dims: Option<Extents>,
     pub(crate) in_place: bool,
-    /// Operations in place with a second buffer; both ways for both.
-    pub(crate) apart: Apart,
+    /// Operations in place with a second buffer, to which the input is copied first.
+    pub(crate) apart: bool,
     /// The sizes in bytes; none if the smallest is above the largest.
     pub(crate) sizes: Vec<usize>,
     pub(crate) min: usize,
@@ -279,20 +268,13 @@ impl BenchRequest {
             let auto = || if self.effort.crowded { 1 } else { lanes_for(count * self.ty.size()) };
             let lanes = self.effort.calls.unwrap_or_else(auto);
             let can_be_apart = operation != Operation::Barrier && operation.is_in_place();
-            let apart: &[bool] = match self.apart {
-                Apart::Yes if can_be_apart => &[true],
-                Apart::Both if can_be_apart => &[true, false],
-                _ => &[false],
-            };
-            for &apart in apart {
-                let redop = operation.combines().then_some(self.redop);
-                let shift = self.shift;
-                let form = measured.form;
-                let shape = BufferShape { operation, redop, count, lanes, shift, apart, form };
-                for &caches in self.caches.states() {
-                    let (force, root, effort) = (force.clone(), self.root, self.effort);
-                    cases.push(SampleCase { shape, ty: self.ty, force, root, caches, effort });
-                }
+            let apart = self.apart && can_be_apart;
+            let redop = operation.combines().then_some(self.redop);
+            let (shift, form) = (self.shift, measured.form);
+            let shape = BufferShape { operation, redop, count, lanes, shift, apart, form };
+            for &caches in self.caches.states() {
+                let (force, root, effort) = (force.clone(), self.root, self.effort);
+                cases.push(SampleCase { shape, ty: self.ty, force, root, caches, effort });
             }
         }
         cases
@@ -350,7 +332,7 @@ mod tests {
             shift: 1,
             dims: None,
             in_place: false,
-            apart: Apart::No,
+            apart: false,
             sizes: vec![8, 64],
             min: 8,
             max: 64,

@@ -17,7 +17,6 @@
 //! | `output_forms.rs` | the table as text, tsv and json |
 //! | `run_conditions.rs` | the machine and the settings of a measurement |
 //! | `predict_call.rs` | the textbook's model of a call, with the rates of a profile |
-//! | `columns.rs` | the table in the columns of other benchmarks |
 //! | `turn_protocol.rs` | what a program that takes turns with others is told, and answers |
 //! | `turn_server.rs` | takes turns: measures the slices that it is asked for |
 //!
@@ -25,7 +24,6 @@
 
 pub(crate) mod call_tally;
 pub(crate) mod cases;
-pub(crate) mod columns;
 pub mod element;
 pub mod exchange;
 pub(crate) mod interleave;

@@ -1,7 +1,6 @@
 //! The table as text, tsv and json.
 
 use super::call_tally::{self, CallTally};
-use super::columns::{Block, Style};
 use super::rounds::Drift;
 use super::row::{BenchRow, COLUMNS};
 use super::run_conditions::RunConditions;
@@ -62,7 +61,6 @@ pub(crate) struct TextView {
 /// Takes rows as they come and writes them as soon as the form allows.
 pub(crate) struct Report {
     format: Format,
-    style: Option<Style>,
     view: TextView,
     sink: Sink,
     rows: Vec<BenchRow>,
@@ -71,8 +69,8 @@ pub(crate) struct Report {
 
 impl Report {
     /// An empty table.
-    pub(crate) fn new(format: Format, style: Option<Style>, view: TextView, sink: Sink) -> Self {
-        Report { format, style, view, sink, rows: Vec::new(), wrong: 0 }
+    pub(crate) fn new(format: Format, view: TextView, sink: Sink) -> Self {
+        Report { format, view, sink, rows: Vec::new(), wrong: 0 }
     }
 
     /// Wrong elements in all cases.
@@ -82,9 +80,6 @@ impl Report {
 
     /// Begins the table.
     pub(crate) fn head(&mut self, head: &Head) -> Result<(), Failure> {
-        if let Some(style) = self.style {
-            return self.sink.write(&style.head(head));
-        }
         match self.format {
             Format::Text => self.sink.write(&text_head(head, self.view)),
             Format::Tsv => {
@@ -98,14 +93,7 @@ impl Report {
     /// Adds the rows of one operation; `wrong` elements were found in all.
     pub(crate) fn block(&mut self, rows: Vec<BenchRow>, wrong: u64) -> Result<(), Failure> {
         self.wrong += wrong;
-        match self.style {
-            Some(style) => {
-                self.sink.write(&style.block(&Block { rows: &rows }))?;
-                self.rows.extend(rows);
-                Ok(())
-            }
-            None => rows.into_iter().try_for_each(|row| self.row(row)),
-        }
+        rows.into_iter().try_for_each(|row| self.row(row))
     }
 
     fn row(&mut self, row: BenchRow) -> Result<(), Failure> {
@@ -133,9 +121,6 @@ impl Report {
 
     /// Ends the table.
     pub(crate) fn foot(&mut self, head: &Head, foot: &Foot) -> Result<(), Failure> {
-        if let Some(style) = self.style {
-            return self.sink.write(&style.foot(&self.rows, self.wrong));
-        }
         match self.format {
             Format::Text => {
                 let text = text_foot(&self.rows, self.wrong(), self.is_checked(), foot);
@@ -533,7 +518,6 @@ pub(super) mod tests {
             apart: false,
             form: CallForm::Even,
             caches: CacheState::Warm,
-            rank_means: vec![69.0, 65.0],
             tally: None,
         }
     }

@@ -1,7 +1,7 @@
 //! Merges the rounds of a row: the samples of one place, and the signs of a change meanwhile.
 
 use super::call_tally::CallTally;
-use super::sample::{FEWEST, Round, SampleResult, Times};
+use super::sample::{FEWEST, Round, SampleResult};
 use crate::measure::emulation;
 use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::record::is_adrift;
@@ -16,7 +16,7 @@ pub(crate) struct Rounds(Vec<SampleResult>);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sorted {
     pub(crate) place: Proximity,
-    pub(crate) samples: Vec<Times>,
+    pub(crate) samples: Vec<f64>,
     /// The median of the probes around them; none without probes.
     pub(crate) floor_ns: Option<f64>,
     /// The median of each round that has some of them.
@@ -129,7 +129,7 @@ impl Rounds {
 
     fn mixed(&self) -> Option<Sorted> {
         let records = || self.0.iter().map(|round| &round.record);
-        let samples: Vec<Times> = records().flat_map(|r| r.all().iter().cloned()).collect();
+        let samples: Vec<f64> = records().flat_map(|r| r.all().iter().cloned()).collect();
         let floors: Vec<f64> = records().flat_map(|r| r.floors()).collect();
         let medians = records().filter_map(|r| median_of(r.all())).collect();
         let probed = !floors.is_empty();
@@ -141,7 +141,7 @@ impl Rounds {
     fn sort(
         &self,
         place: Proximity,
-        samples: Vec<Times>,
+        samples: Vec<f64>,
         floors: Vec<f64>,
         medians: Vec<f64>,
     ) -> Sorted {
@@ -152,10 +152,9 @@ impl Rounds {
     }
 }
 
-/// The median of the slowest ranks.
-fn median_of(samples: &[Times]) -> Option<f64> {
-    let slowest: Vec<f64> = samples.iter().map(Times::slowest).collect();
-    (!slowest.is_empty()).then(|| median(&slowest))
+/// The median, if there are some.
+fn median_of(samples: &[f64]) -> Option<f64> {
+    (!samples.is_empty()).then(|| median(samples))
 }
 
 /// How the samples of a row are spread over its rounds: `samples` of them, or
@@ -185,11 +184,11 @@ mod tests {
     use std::time::Duration;
 
     /// A round of samples between probes: `(ns of the probe, samples after it)`.
-    fn round(parts: &[(f64, &[f32])]) -> SampleResult {
+    fn round(parts: &[(f64, &[f64])]) -> SampleResult {
         let mut record = Record::default();
         for (probe, samples) in parts {
             record.probe(*probe);
-            record.samples(samples.iter().map(|ns| Times::new(&[*ns / 2.0, *ns])));
+            record.samples(samples.iter().copied());
         }
         SampleResult { record, wrong: 1, ..SampleResult::default() }
     }

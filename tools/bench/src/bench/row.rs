@@ -4,7 +4,7 @@ use super::call_form::CallForm;
 use super::call_tally::CallTally;
 use super::cases::Measured;
 use super::rounds::{Drift, Sorted};
-use super::sample::{Root, SampleCase, Times};
+use super::sample::{Root, SampleCase};
 use crate::measure::caches::CacheState;
 use crate::measure::proximity::Proximity;
 use crate::measure::stats::{Summary, spread_percent};
@@ -86,8 +86,6 @@ pub(crate) struct BenchRow {
     pub(crate) apart: bool,
     pub(crate) form: CallForm,
     pub(crate) caches: CacheState,
-    /// The mean time of each rank, in ns.
-    pub(crate) rank_means: Vec<f64>,
     /// What the calls of all places come to, where they are recorded.
     pub(crate) tally: Option<CallTally>,
 }
@@ -103,7 +101,7 @@ impl BenchRow {
         let shape = &case.shape;
         let op = shape.operation;
         let bytes = shape.count * case.ty.size();
-        let mut slowest: Vec<f64> = sorted.samples.iter().map(Times::slowest).collect();
+        let mut slowest: Vec<f64> = sorted.samples.clone();
         let ns = Summary::of(&mut slowest)?;
         let algbw = if ns.median > 0.0 { bytes as f64 / ns.median } else { 0.0 };
         Some(BenchRow {
@@ -135,7 +133,6 @@ impl BenchRow {
             apart: shape.apart,
             form: shape.form,
             caches: case.caches,
-            rank_means: rank_means(&sorted.samples, ranks),
             tally: None,
         })
     }
@@ -156,14 +153,6 @@ impl BenchRow {
     }
 }
 
-fn rank_means(samples: &[Times], ranks: usize) -> Vec<f64> {
-    let mut sums = vec![0.0; ranks];
-    for sample in samples {
-        sums.iter_mut().zip(sample.ranks()).for_each(|(sum, ns)| *sum += f64::from(*ns));
-    }
-    sums.iter().map(|sum| sum / samples.len() as f64).collect()
-}
-
 /// Bytes that must cross the boundary of each rank, per byte of its larger
 /// buffer: the factors of nccl-tests, by which bandwidths of different
 /// operations and numbers of ranks compare.
@@ -181,12 +170,6 @@ fn bus_factor(op: Operation, form: CallForm, ranks: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_means_of_the_ranks() {
-        let samples = [Times::new(&[1.0, 4.0]), Times::new(&[3.0, 4.0])];
-        assert_eq!(rank_means(&samples, 2), [2.0, 4.0]);
-    }
 
     #[test]
     fn bus_factors() {

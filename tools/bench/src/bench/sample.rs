@@ -122,32 +122,11 @@ pub(crate) struct Tools {
     pub(crate) measure: Measure,
 }
 
-/// One sample: the time of one call on each rank, in ns.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Times(Box<[f32]>);
-
-impl Times {
-    #[cfg(test)]
-    pub(crate) fn new(ranks: &[f32]) -> Self {
-        Times(ranks.into())
-    }
-
-    /// The slowest rank's.
-    pub(crate) fn slowest(&self) -> f64 {
-        f64::from(self.0.iter().copied().fold(0.0, f32::max))
-    }
-
-    /// By rank.
-    pub(crate) fn ranks(&self) -> &[f32] {
-        &self.0
-    }
-}
-
 /// What came out of a round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleResult {
-    /// Samples and probes.
-    pub(crate) record: Record<Times>,
+    /// Samples (the time of one call on the slowest rank, in ns) and probes.
+    pub(crate) record: Record<f64>,
     /// Wrong elements, over all ranks and samples.
     pub(crate) wrong: u64,
     /// Milliseconds that the host gave to others meanwhile, if it says so.
@@ -228,8 +207,8 @@ fn measure_as<T: Sample>(
     }
     let samples = ranks.iter().map(|(times, ..)| times.len()).min().unwrap_or(0);
     let calls = case.shape.lanes as f64;
-    let ns = |time: Duration| (tools.clock.net(time.as_nanos() as f64) / calls) as f32;
-    let sample = |i: usize| Times(ranks.iter().map(|(times, ..)| ns(times[i])).collect());
+    let ns = |time: Duration| tools.clock.net(time.as_nanos() as f64) / calls;
+    let sample = |i: usize| ranks.iter().map(|(times, ..)| ns(times[i])).fold(0.0, f64::max);
     let mut record = Record::default();
     let mut from = 0;
     for &(at, exchange) in ranks.first().map_or(&[][..], |rank| &rank.1) {

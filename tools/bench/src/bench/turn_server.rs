@@ -3,7 +3,7 @@
 
 use super::cases::{BenchRequest, parse_operation};
 use super::interleave::floor;
-use super::sample::{Round, SampleCase, Times, Tools, measure};
+use super::sample::{Round, SampleCase, Tools, measure};
 use super::turn_protocol::{BACK_TO_BACK, TurnAnswer, TurnCommand, TurnRow, TurnSlice};
 use crate::failure::Failure;
 use crate::launch::Ground;
@@ -64,7 +64,7 @@ impl<'a> TurnServer<'a> {
         std::thread::sleep(ASLEEP);
         let filed = record.by_place(&self.tools.limits);
         let [one] = &filed[..] else { return Ok(TurnAnswer::Moved(row)) };
-        let ns: Vec<f64> = one.samples.iter().map(Times::slowest).collect();
+        let ns = one.samples.clone();
         if ns.is_empty() || ns.len() < record.all().len() {
             return Ok(TurnAnswer::Moved(row));
         }

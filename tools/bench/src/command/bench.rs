@@ -1,9 +1,7 @@
 //! `phalanx bench`: runs the collectives on this machine's cores, checks every
 //! result and prints the table.
 
-use crate::bench::call_form::CallForm;
-use crate::bench::cases::{Apart, BenchPlan, BenchRequest, Measured, Wanted, parse_operation};
-use crate::bench::columns::Style;
+use crate::bench::cases::{BenchPlan, BenchRequest, Measured, Wanted, parse_operation};
 use crate::bench::element::Type;
 use crate::bench::exchange;
 use crate::bench::interleave::{Turns, floor};
@@ -22,7 +20,7 @@ use crate::measure::clock::Clock;
 use crate::measure::probe::Probe;
 use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::steal::Steal;
-use crate::output::{Format, OutputArgs, Sink};
+use crate::output::{OutputArgs, Sink};
 use crate::programs;
 use crate::progress::Progress;
 use crate::prose::{self, say};
@@ -103,10 +101,6 @@ STATISTICS: --statistics records the calls (as PHALANX_RECORD=FILE does, with wh
 CHECKS: every element of every result, of every sample, against a formula of rank, index and round;
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
   the exit code 1.
-
-STYLES: --style osu, imb or nccl prints the columns of OSU 7.4 (full listing), IMB-MPI1 or
-  nccl-tests (both ways of an operation in place: with a second buffer, to which the input is copied
-  first, timed; and in place). Sizes then count as they do there: of one block, or of all.
 
 TEXT: operation, bytes, median time in ns, GB/s (algbw) and the time as a multiple of the floor; the
   algorithm too, if one was asked for, and the place with --by-place or --seek. --wide has the rest.
@@ -219,19 +213,16 @@ pub(crate) struct Bench {
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
     places: ProximityLimits,
     /// All columns (tsv and json always have them), and all that is known of the setting
-    #[arg(long, conflicts_with = "style")]
+    #[arg(long)]
     wide: bool,
     /// Record the calls, and show what they come to: calls, bytes and waits of each method
-    #[arg(long, conflicts_with = "style")]
+    #[arg(long)]
     statistics: bool,
-    /// Print the columns of another benchmark: osu, imb or nccl
-    #[arg(long, value_name = "osu|imb|nccl")]
-    style: Option<Style>,
     /// State of the caches in which samples start: warm, cold or both
     #[arg(long, value_name = "warm|cold|both", default_value = "warm")]
     caches: CachesAsked,
     /// Measure slices of rows as lines of the standard input ask for them, for `phalanx peers`
-    #[arg(long, hide = true, conflicts_with_all = ["seek", "style", "wide"])]
+    #[arg(long, hide = true, conflicts_with_all = ["seek", "wide"])]
     turns: bool,
     /// Do not check results
     #[arg(long)]
@@ -290,21 +281,8 @@ impl Bench {
     }
 
     fn checked(&self) -> Result<BenchRequest, Failure> {
-        if self.style.is_some() && self.output.format != Format::Text {
-            let what = "--style is a form of its own; it goes without --format";
-            return Err(Failure::Usage(what.to_string()));
-        }
-        if let (Some(_), CachesAsked::Both) = (self.style, self.caches) {
-            let what = "--style has no column for the caches; give --caches warm or cold";
-            return Err(Failure::Usage(what.to_string()));
-        }
         let wish = self.wish();
         wish.check()?;
-        let other = wish.operations.iter().find(|it| it.form != CallForm::Even);
-        if let (Some(_), Some(it)) = (self.style, other) {
-            let what = format!("--style has no columns for {}", it.name());
-            return Err(Failure::Usage(what));
-        }
         Ok(wish)
     }
 
@@ -380,10 +358,10 @@ impl Bench {
             wide: self.wide,
             algorithms: self.algorithm != Wanted::Auto || self.dims.is_some(),
             places: self.by_place || !self.seek.is_empty(),
-            tallies: self.style.is_none() && (self.statistics || is_recorded()),
+            tallies: self.statistics || is_recorded(),
             caches: self.caches == CachesAsked::Both,
         };
-        let mut report = Report::new(self.output.format, self.style, view, sink);
+        let mut report = Report::new(self.output.format, view, sink);
         // The first run binds rank 0.
         ground.run(|comm| comm.barrier())?;
         let probes = !wide && !wish.effort.crowded && exchange::is_possible(team);
@@ -430,11 +408,7 @@ impl Bench {
             shift: self.shift,
             dims: self.dims.clone(),
             in_place: self.in_place,
-            apart: match self.style {
-                _ if self.out_of_place => Apart::Yes,
-                Some(Style::Nccl) if !self.in_place => Apart::Both,
-                _ => Apart::No,
-            },
+            apart: self.out_of_place,
             sizes: match &self.sizes[..] {
                 [] if self.min <= self.max => byte_size::steps(self.min, self.max, self.factor),
                 sizes => sizes.to_vec(),

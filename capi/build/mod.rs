@@ -1,0 +1,64 @@
+//! From the table what Rust, C, C++, Fortran and the documentation have of it.
+
+mod c;
+mod cpp;
+mod fortran;
+mod rust;
+mod table;
+mod text;
+
+use std::fs;
+use std::path::Path;
+
+/// Rust's names and functions.
+pub(crate) fn rust_files(folder: &Path) -> [(&'static str, String); 2] {
+    let items = items(folder);
+    [("names.rs", rust::names(&items)), ("functions.rs", rust::shims(&items))]
+}
+
+/// What is tracked, as programs and readers need it without a build: the files' paths from `folder`
+/// on, and their texts. Each but the table of docs/c.md is a file of faces/ with parts put in.
+pub(crate) fn tracked_files(folder: &Path) -> Vec<(String, String)> {
+    let items = items(folder);
+    let mut all = Vec::new();
+    for name in ["phalanx.h", "phalanx_functions.h", "phalanx.hpp", "phalanx.F90"] {
+        let by_hand = read(&folder.join("faces").join(name));
+        let part = |mark: &str| match mark {
+            "macros" => c::macros(&items),
+            "functions" => c::header(&items),
+            "methods of comm" => cpp::methods(&items, "comm", rest_of_class(&by_hand, mark)),
+            "methods of requests" => cpp::methods(&items, "scope", rest_of_class(&by_hand, mark)),
+            "constants" => fortran::constants(&items),
+            "interfaces" => fortran::interfaces(&items),
+            _ => panic!("faces/{name}: no part {mark}"),
+        };
+        let line = |line: &str| match line.split_once('@').and_then(|it| it.1.split_once('@')) {
+            Some((mark, "" | " */")) => part(mark),
+            _ => format!("{line}\n"),
+        };
+        all.push((format!("include/{name}"), by_hand.lines().map(line).collect()));
+    }
+    let lines = read(&folder.join("faces/phalanx_lines.h")) + &fortran::macros(&items);
+    all.push(("include/phalanx_lines.h".into(), lines));
+    let page = read(&folder.join("../docs/c.md"));
+    let (before, rest) = page.split_once("<!-- interface -->\n").expect("docs/c.md has the mark");
+    let (_, after) = rest.split_once("<!-- end -->").expect("docs/c.md has the end mark");
+    let table = c::rows(&items);
+    let page = format!("{before}<!-- interface -->\n{table}<!-- end -->{after}");
+    all.push(("../docs/c.md".into(), page));
+    all
+}
+
+/// What comes after the mark in its class.
+fn rest_of_class<'a>(text: &'a str, mark: &str) -> &'a str {
+    let from = &text[text.find(mark).expect("it was found there")..];
+    &from[..from.find("\n};").expect("a class ends")]
+}
+
+fn items(folder: &Path) -> Vec<table::Item> {
+    table::read(&read(&folder.join("interface.txt")))
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
