@@ -4,7 +4,6 @@
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
-use std::ops::Range;
 
 /// The places `0..n` in the order of `is_before`, of which equal ones stay as they are: a merge
 /// sort, compiled once.
@@ -107,11 +106,6 @@ impl<K, V> SortedMap<K, V> {
         self.0
     }
 
-    /// The pairs in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, V)> {
-        self.0.iter()
-    }
-
     /// Keeps what `keeps` says.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&V) -> bool) {
         self.0.retain(|(_, value)| keeps(value));
@@ -151,29 +145,6 @@ impl<K: Ord, V> SortedMap<K, V> {
         K: Borrow<Q>,
     {
         self.find(key).ok().map(|at| &mut self.0[at].1)
-    }
-
-    /// Forgets `key`; its value.
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        self.find(key).ok().map(|at| self.0.remove(at).1)
-    }
-
-    /// The pairs whose keys are in `range`, in order.
-    pub(crate) fn range_mut(&mut self, range: Range<K>) -> &mut [(K, V)] {
-        let of = |key| self.find(key).unwrap_or_else(|at| at);
-        let (start, end) = (of(&range.start), of(&range.end));
-        self.0.get_mut(start..end).unwrap_or_default()
-    }
-
-    /// The pair before `key`.
-    pub(crate) fn before(&self, key: &K) -> Option<&(K, V)> {
-        let at = self.find(key).unwrap_or_else(|at| at);
-        self.0[..at].last()
-    }
-
-    /// The first pair from `key` on.
-    pub(crate) fn from(&self, key: &K) -> Option<&(K, V)> {
-        self.0.get(self.find(key).unwrap_or_else(|at| at))
     }
 
     /// The value before, if there was one.
@@ -271,16 +242,6 @@ mod tests {
             assert_eq!(got.get_mut(&key), wanted.get_mut(&key));
             match random.below(3) {
                 0 => assert_eq!(got.insert(key, i), wanted.insert(key, i)),
-                1 if i % 2 == 0 => {
-                    assert_eq!(got.remove(&key), wanted.remove(&key));
-                    let before = wanted.range(..key).next_back();
-                    assert_eq!(got.before(&key).map(|(k, v)| (k, v)), before);
-                    let from = wanted.range(key..).next();
-                    assert_eq!(got.from(&key).map(|(k, v)| (k, v)), from);
-                    let part = got.range_mut(key / 2..key).iter().map(|(k, v)| (k, v));
-                    assert!(part.eq(wanted.range(key / 2..key)));
-                    assert!(got.range_mut(key..key / 2).is_empty());
-                }
                 1 => assert_eq!(got.or_insert(key, i), wanted.entry(key).or_insert(i)),
                 _ => assert_eq!(got.or_default(key), wanted.entry(key).or_default()),
             }

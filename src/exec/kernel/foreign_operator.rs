@@ -21,7 +21,8 @@ impl<'a> ForeignOperator<'a> {
         (size, align): (usize, usize),
         commutative: bool,
     ) -> Self {
-        let loops = Loops { size, align, line: line(size), combine: combine_slices, fold };
+        let loops =
+            Loops { size, align, line: line(size), combine: combine_slices, both, carry, fold };
         ForeignOperator { combine, commutative, loops }
     }
 }
@@ -39,6 +40,36 @@ unsafe fn combine_slices(op: *const (), dst: *mut u8, left: *const u8, right: *c
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
     (op.combine)(dst, left, right, n);
+}
+
+/// # Safety
+/// As [`Kernel::both`]; `op` points to a [`ForeignOperator`].
+unsafe fn both(op: *const (), a: *mut u8, b: *mut u8, n: usize) {
+    // SAFETY: by the contract.
+    let kernel = unsafe { Kernel::foreign(&*op.cast()) };
+    kernel.in_blocks(n, |at, n| {
+        let (a, b) = (a.wrapping_add(at), b.wrapping_add(at));
+        // SAFETY: by the contract.
+        unsafe {
+            kernel.combine(a, a, b, n);
+            kernel.copy(b, a, n);
+        }
+    });
+}
+
+/// # Safety
+/// As [`Kernel::carry`]; `op` points to a [`ForeignOperator`].
+unsafe fn carry(op: *const (), total: *mut u8, x: *mut u8, n: usize) {
+    // SAFETY: by the contract.
+    let kernel = unsafe { Kernel::foreign(&*op.cast()) };
+    kernel.in_blocks(n, |at, n| {
+        let (total, x) = (total.wrapping_add(at), x.wrapping_add(at));
+        // SAFETY: by the contract.
+        unsafe {
+            kernel.combine(x, total, x, n);
+            kernel.swap(total, x, n);
+        }
+    });
 }
 
 /// # Safety

@@ -1,6 +1,7 @@
 //! Kernels: element type and operator, erased, called once per slice.
 //!
-//! There is one loop for a pair of type and operator, compiled twice: for the baseline of the
+//! A pair of type and operator has three loops: one for any number of inputs, in place or not, and
+//! two that write both operands. Each is compiled twice: for the baseline of the
 //! architecture, and on x86-64 for AVX2, chosen when the program runs. So a
 //! program built for any x86-64 uses the vectors of the machine that it runs
 //! on, with the user's operators and closures, which are inlined into both. The
@@ -23,17 +24,19 @@ use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::slice::from_raw_parts_mut;
 
 /// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
 
 /// Bytes that are worked on by one loop before the next loop takes them, where two loops make one
-/// result: they stay in the innermost cache, and are few enough for the C library's `memcpy` (see
-/// `copy.rs`).
-const BLOCK: usize = 1 << 10;
+/// result: they stay in the innermost cache.
+const BLOCK: usize = 4 << 10;
 
 /// `dst[i] = left[i] (+) right[i]` for `n` elements.
 type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize);
+/// Two vectors of `n` elements, both read and written.
+type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
 type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
 
@@ -52,6 +55,8 @@ struct Loops {
     align: usize,
     line: u32,
     combine: Combine,
+    both: Pair,
+    carry: Pair,
     fold: FoldFn,
 }
 
@@ -65,6 +70,8 @@ impl<'a> Kernel<'a> {
                 align: align_of::<T>(),
                 line: line(size_of::<T>()),
                 combine: no_combine,
+                both: no_pair,
+                carry: no_pair,
                 fold: no_fold,
             }
         };
@@ -80,6 +87,8 @@ impl<'a> Kernel<'a> {
                 align: align_of::<T>(),
                 line: line(size_of::<T>()),
                 combine: combine::<T, O>,
+                both: pair::<T, O, false>,
+                carry: pair::<T, O, true>,
                 fold: fold::<T, O>,
             }
         };
@@ -129,7 +138,8 @@ impl<'a> Kernel<'a> {
         unsafe { copy(dst, value, size) };
         let mut done = size;
         while done < bytes {
-            let more = done.min(bytes - done);
+            // What is written is the source: not more of it than stays in the innermost cache.
+            let more = done.min(BLOCK.max(size) / size * size).min(bytes - done);
             // SAFETY: the first `done` bytes are written, and those behind are within `dst`.
             unsafe { copy(dst.add(done), dst, more) };
             done += more;
@@ -143,11 +153,14 @@ impl<'a> Kernel<'a> {
     ///   and overlaps none of the others.
     pub(crate) unsafe fn replace(&self, dst: *mut u8, src: *mut u8, value: *const u8, n: usize) {
         self.in_blocks(n, |at, n| {
-            let (dst, src) = (dst.wrapping_add(at), src.wrapping_add(at));
-            // SAFETY: by the contract.
+            let (dst, from) = (dst.wrapping_add(at), src.wrapping_add(at));
+            // SAFETY: by the contract; the first block is filled, and as long as any other.
             unsafe {
-                self.copy(dst, src, n);
-                self.fill(src, value, n);
+                self.copy(dst, from, n);
+                match at {
+                    0 => self.fill(from, value, n),
+                    _ => self.copy(from, src, n),
+                }
             }
         });
     }
@@ -172,7 +185,7 @@ impl<'a> Kernel<'a> {
     /// other.
     #[inline(always)]
     fn in_blocks(&self, n: usize, mut work: impl FnMut(usize, usize)) {
-        let most = (BLOCK / self.size().max(1)).max(1);
+        let most = BLOCK.checked_div(self.size()).map_or(n, |some| some.max(1));
         let mut done = 0;
         while done < n {
             let some = most.min(n - done);
@@ -201,15 +214,10 @@ impl<'a> Kernel<'a> {
     /// - `a` and `b` are valid for reads and writes of `n` elements of the
     ///   kernel's type, and aligned for it.
     /// - They do not overlap.
+    #[inline(always)]
     pub(crate) unsafe fn both(&self, a: *mut u8, b: *mut u8, n: usize) {
-        self.in_blocks(n, |at, n| {
-            let (a, b) = (a.wrapping_add(at), b.wrapping_add(at));
-            // SAFETY: by the contract.
-            unsafe {
-                self.combine(a, a, b, n);
-                std::ptr::copy_nonoverlapping(a, b, n * self.size());
-            }
-        });
+        // SAFETY: as for `combine`.
+        unsafe { (self.loops.both)(self.op, a, b, n) }
     }
 
     /// `(total[i], x[i]) = (total[i] (+) x[i], total[i])` for `n` elements: a step
@@ -217,15 +225,10 @@ impl<'a> Kernel<'a> {
     ///
     /// # Safety
     /// As for [`both`](Kernel::both).
+    #[inline(always)]
     pub(crate) unsafe fn carry(&self, total: *mut u8, x: *mut u8, n: usize) {
-        self.in_blocks(n, |at, n| {
-            let (total, x) = (total.wrapping_add(at), x.wrapping_add(at));
-            // SAFETY: by the contract.
-            unsafe {
-                self.combine(x, total, x, n);
-                self.swap(total, x, n);
-            }
-        });
+        // SAFETY: as for `combine`.
+        unsafe { (self.loops.carry)(self.op, total, x, n) }
     }
 
     /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each
@@ -255,83 +258,119 @@ unsafe fn no_combine(_: *const (), _: *mut u8, _: *const u8, _: *const u8, _: us
     unreachable!("{NO_OPERATOR}")
 }
 
+unsafe fn no_pair(_: *const (), _: *mut u8, _: *mut u8, _: usize) {
+    unreachable!("{NO_OPERATOR}")
+}
+
 unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
-/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, `K` at a time: those are all
-/// read before the first is written, so that the compiler makes vectors of them although `dst` may
-/// be one of the inputs, and stay in registers while the inputs are gone through. Input `j` begins
-/// `at` bytes after `inputs[j]`.
+/// Runs `work`, which is to be inlined, with the vectors of the machine.
+#[inline(always)]
+fn with_vectors(work: impl FnOnce()) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn avx2(work: impl FnOnce()) {
+            work();
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { avx2(work) };
+        }
+    }
+    work();
+}
+
+/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for the elements from `i` on of `n`, `K` at a
+/// time while there are so many: those are all read before the first is written, so that the
+/// compiler makes vectors of them although `dst` may be one of the inputs, and stay in registers
+/// while the inputs are gone through. Input `j` begins `at` bytes after `inputs[j]`. Returns the
+/// first element that is left.
 ///
 /// # Safety
 /// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
 #[inline(always)]
-unsafe fn baseline<T: Element, O: Operator<T>, const K: usize>(
+unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
     op: &O,
     dst: *mut T,
     inputs: &[*mut u8],
     at: usize,
+    mut i: usize,
     n: usize,
-) {
-    let Some((&first, rest)) = inputs.split_first() else { return };
+) -> usize {
+    let &[first, second, ref others @ ..] = inputs else { return i };
     let of = |input: *mut u8| input.wrapping_add(at).cast::<T>();
-    let mut i = 0;
-    // SAFETY: all places are below `n`, by the contract valid.
-    unsafe {
-        while i < n - n % K {
+    while n - i >= K {
+        // SAFETY: all places are below `n`, by the contract valid.
+        unsafe {
             let mut some = of(first).add(i).cast::<[T; K]>().read_unaligned();
-            for &input in rest {
-                let x = of(input).add(i).cast::<[T; K]>().read_unaligned();
+            let (mut next, mut others) = (second, others.iter());
+            loop {
+                let x = of(next).add(i).cast::<[T; K]>().read_unaligned();
                 some.iter_mut().zip(x).for_each(|(some, x)| *some = op.combine(*some, x));
+                let Some(&input) = others.next() else { break };
+                next = input;
             }
             dst.add(i).cast::<[T; K]>().write(some);
-            i += K;
         }
-        while i < n {
-            let mut one = of(first).add(i).read_unaligned();
-            for &input in rest {
-                one = op.combine(one, of(input).add(i).read_unaligned());
-            }
-            dst.add(i).write(one);
-            i += 1;
-        }
+        i += K;
     }
+    i
 }
 
-/// [`baseline`], or the same for AVX2 if the processor has it.
+/// [`fold_by`] all elements: `MANY` at a time, then `FEW`, then one.
 ///
 /// # Safety
 /// As there.
-unsafe fn combine_all<T: Element, O: Operator<T>, const K: usize>(
+#[inline(always)]
+unsafe fn fold_in_turns<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
     op: &O,
     dst: *mut T,
     inputs: &[*mut u8],
     at: usize,
     n: usize,
 ) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        /// # Safety
-        /// As `baseline`, on a processor that has AVX2.
-        #[target_feature(enable = "avx2")]
-        unsafe fn avx2<T: Element, O: Operator<T>, const K: usize>(
-            op: &O,
-            dst: *mut T,
-            inputs: &[*mut u8],
-            at: usize,
-            n: usize,
-        ) {
+    with_vectors(
+        #[inline(always)]
+        move || {
             // SAFETY: passed on.
-            unsafe { baseline::<T, O, K>(op, dst, inputs, at, n) }
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2; the rest is passed on.
-            return unsafe { avx2::<T, O, K>(op, dst, inputs, at, n) };
-        }
+            unsafe {
+                let i = fold_by::<T, O, MANY>(op, dst, inputs, at, 0, n);
+                let i = fold_by::<T, O, FEW>(op, dst, inputs, at, i, n);
+                fold_by::<T, O, 1>(op, dst, inputs, at, i, n);
+            }
+        },
+    );
+}
+
+/// `a[i] = a[i] (+) b[i]`; `b[i]` is the same, or, if it carries, `a[i]` as it was.
+#[inline(always)]
+fn onto_both<T: Element, O: Operator<T>, const CARRIES: bool>(op: &O, a: &mut [T], b: &mut [T]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        let combined = op.combine(*a, *b);
+        *b = if CARRIES { *a } else { combined };
+        *a = combined;
     }
-    // SAFETY: passed on.
-    unsafe { baseline::<T, O, K>(op, dst, inputs, at, n) }
+}
+
+/// # Safety
+/// As [`Kernel::both`] and [`Kernel::carry`]; `op` points to an `O`.
+unsafe fn pair<T: Element, O: Operator<T>, const CARRIES: bool>(
+    op: *const (),
+    a: *mut u8,
+    b: *mut u8,
+    n: usize,
+) {
+    // SAFETY: by the contract.
+    let op = unsafe { &*op.cast::<O>() };
+    // SAFETY: by the contract they are valid and disjoint.
+    let (a, b) = unsafe { (from_raw_parts_mut(a.cast(), n), from_raw_parts_mut(b.cast(), n)) };
+    with_vectors(
+        #[inline(always)]
+        move || onto_both::<T, O, CARRIES>(op, a, b),
+    );
 }
 
 /// # Safety
@@ -375,13 +414,14 @@ unsafe fn fold<T: Element, O: Operator<T>>(
     let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
     // SAFETY: passed on.
     unsafe {
-        // Four vectors of 32 bytes; of large elements a few.
-        match size_of::<T>() {
-            0..=2 => combine_all::<T, O, 64>(op, dst, inputs, at, n),
-            3..=4 => combine_all::<T, O, 32>(op, dst, inputs, at, n),
-            5..=8 => combine_all::<T, O, 16>(op, dst, inputs, at, n),
-            9..=16 => combine_all::<T, O, 8>(op, dst, inputs, at, n),
-            _ => combine_all::<T, O, 1>(op, dst, inputs, at, n),
+        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
+        // only the loop of a number that it knows.)
+        match const { size_of::<T>().next_power_of_two() } {
+            1 | 2 => fold_in_turns::<T, O, 64, 16>(op, dst, inputs, at, n),
+            4 => fold_in_turns::<T, O, 32, 8>(op, dst, inputs, at, n),
+            8 => fold_in_turns::<T, O, 16, 4>(op, dst, inputs, at, n),
+            16 => fold_in_turns::<T, O, 8, 2>(op, dst, inputs, at, n),
+            _ => fold_in_turns::<T, O, 1, 1>(op, dst, inputs, at, n),
         }
     }
 }
