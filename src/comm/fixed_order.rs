@@ -93,7 +93,10 @@ impl Comm {
             call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();
         is_same_tree
             && self.port.is_gated()
-            && matches!(self.short_route(call), Some(Short::Gate | Short::Among))
+            && matches!(
+                self.short_route(call, call.given_bytes()),
+                Some(Short::Gate | Short::Among)
+            )
     }
 
     /// Carries out a reduction in the order of the tree, not by the gates.

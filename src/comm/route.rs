@@ -17,7 +17,9 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
-use crate::exec::{Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan};
+use crate::exec::{
+    Call, Moved, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan,
+};
 use crate::fabric::{
     BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
 };
@@ -69,7 +71,7 @@ impl Comm {
                 return self.carry_out_in_order(&call.on_bytes(rank, size));
             }
         }
-        let route = self.short_route(&call);
+        let route = self.short_route(&call, call.given_bytes());
         // The fingerprint is made in each arm, where most of it is known to the compiler.
         let (sig, at) = (call.sig(), call.at());
         let algorithm = call.operation().usual().messages.of(call.is_commutative());
@@ -87,6 +89,32 @@ impl Comm {
             route => {
                 let (rank, size) = (self.port.rank(), self.port.size());
                 return self.carry_out_on_bytes(route, &call.on_bytes(rank, size));
+            }
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// The same for a call that moves something from all to all, whose short routes are these.
+    #[inline(always)]
+    pub(super) fn carry_out_moving(&mut self, call: Call<'_, Moved<'_>>) {
+        let route = self.short_route(&call, call.given_bytes(self.port.size()));
+        let (sig, at) = (call.sig(), call.at());
+        let algorithm = call.operation().usual().messages.of(true);
+        let result = match route {
+            Some(Short::Alone) => {
+                let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
+                alone::run_moving(&mut self.port, begun, &call)
+            }
+            Some(Short::Gate) => {
+                let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+                let Some(begun) = self.begin(sig, at, params) else { return };
+                all_at_once::run_moving(&mut self.port, begun, &call)
+            }
+            route => {
+                let loops = call.loops();
+                return self.carry_out_on_bytes(route, &call.on_loops(&loops));
             }
         };
         if let Err(stop) = result {
@@ -218,12 +246,9 @@ impl Comm {
         !self.slow_path
     }
 
-    /// The route of a call of a few bytes, if it has one of its own.
+    /// The route of a call in which this rank gives a few bytes, if it has one of its own.
     #[inline(always)]
-    pub(super) fn short_route<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        call: &Call<'a, Slices<'a, T, O>>,
-    ) -> Option<Short> {
+    pub(super) fn short_route<D>(&mut self, call: &Call<'_, D>, bytes: usize) -> Option<Short> {
         use Operation::*;
         let operation = call.operation();
         if !self.is_auto() && (operation != Barrier || !self.is_usual(&call.bare())) {
@@ -233,11 +258,6 @@ impl Comm {
         if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
             return Some(Short::Alone);
         }
-        // What the root of a scatter gives no other rank knows.
-        let bytes = match operation {
-            Scatter | ReduceScatter => call.unit() * size_of::<T>(),
-            _ => call.input_bytes(),
-        };
         if call.is_varied() || bytes >= self.decisions.short[operation as usize] {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use super::Comm;
 use super::audit::Audit;
-use crate::exec::{Buffers, Call, Partition};
+use crate::exec::{Call, Partition};
 use crate::fabric::{CallParams, CommState, Signature};
 use crate::machine::Level;
 use crate::schedule::Operation;
@@ -54,11 +54,7 @@ impl Comm {
         let p = self.size();
         let mut all = vec![(0, 0); p];
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(1));
-        self.carry_on(
-            &call
-                .moving(Buffers::Apart(&[(color, key)], &mut all))
-                .on_bytes(self.rank(), self.size()),
-        );
+        self.carry_on_moving(call, &[(color, key)], &mut all);
         if !self.enter(sig, at, CallParams::of(1)) {
             self.nothing_to_return();
         }

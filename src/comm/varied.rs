@@ -11,13 +11,12 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::{
-    Buffers, Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
+    Buffers, Call, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
 };
-use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature, StartedCall};
+use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
-use std::panic::Location;
 
 /// The ways that need no types.
 enum OnBytes {
@@ -176,37 +175,6 @@ impl Comm {
         }
     }
 
-    /// Carries out an all-to-all of which each rank knows its own part, `send` and `recv` with
-    /// their counts, which are checked.
-    #[inline(always)]
-    pub(super) fn carry_out_pairs<T: Element>(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        (send, send_counts): (&[T], &[usize]),
-        (recv, recv_counts): (&mut [T], &[usize]),
-    ) {
-        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
-        let call = Call::new(Operation::AllToAll, sig, at, cut);
-        if !self.goes_by_rules() {
-            let (rank, size) = (self.rank(), self.size());
-            let call = call.moving(Buffers::Apart(send, recv));
-            return self.carry_on(&call.on_bytes(rank, size));
-        }
-        if self.port.size() == 1 {
-            return self.carry_out_alone(call.moving(Buffers::Apart(send, recv)));
-        }
-        let params = own_length(Operation::AllToAll, send.len(), call.parameter());
-        let Some(begun) = self.begin(sig, at, params) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let (from, to) = ((send, send_counts), (recv, recv_counts));
-        let result = uneven::all_to_all(port, work, begun, from, to);
-        self.port.record_end();
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
-    }
-
     /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
     /// takes block `part` of every rank's, if any. On one node, by the library's choice.
     pub(super) fn collect<T: Element>(
@@ -248,7 +216,7 @@ impl Comm {
         way: impl FnOnce(&mut Self, &[Option<T>], &mut [Option<T>], &[usize]),
     ) -> Collected<T> {
         let mut lens = vec![0; self.size()];
-        self.carry_out(call.moving(Buffers::Apart(counts, &mut lens)));
+        self.carry_on_moving(call, counts, &mut lens);
         let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
         let total = total.expect("the blocks sum to more than memory can hold");
         // There is no other `T` to begin with.
@@ -294,7 +262,7 @@ impl Comm {
 /// What goes into the fingerprint of a call at the gates of which each rank has a length of its
 /// own.
 #[inline(always)]
-fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
+pub(super) fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
     let algorithm = operation.usual().messages.of(true).index();
     let (transport, digest) = (CallTransport::Gates, Digest::NONE);
     CallParams { len: 0, own_len: Some(len), parameter, algorithm, transport, digest }

@@ -6,7 +6,7 @@
 //! are joined, then pairs of neighbours .. A reduce-scatter combines in that order, too.
 
 use super::Workspace;
-use super::call::{Buffers, Call, Partition, RawBuffers, Slices};
+use super::call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
 use super::kernel::Kernel;
 use crate::element::Element;
 use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
@@ -15,7 +15,6 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::by_levels;
 use crate::schedule::{Doubling, Operation};
-use std::ops::Range;
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
@@ -30,28 +29,31 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     let Slices { buffers, op, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => disseminate(port, begun),
-        (Operation::AllGather, Buffers::Apart(mine, to)) => {
-            exchange(port, begun, ExchangeInput::Other(mine), 0..mine.len(), to)
-        }
-        (Operation::AllGather, Buffers::Within(buf, own)) => {
-            let n = own.len();
-            exchange(port, begun, ExchangeInput::Within(own), 0..n, buf)
-        }
-        (Operation::AllToAll, Buffers::Apart(from, to)) => {
-            let (rank, n) = (port.rank(), from.len() / port.size());
-            exchange(port, begun, ExchangeInput::Other(from), rank * n..(rank + 1) * n, to)
-        }
-        (Operation::AllToAllInPlace, Buffers::InPlace(buf)) => {
-            let (rank, p) = (port.rank(), port.size());
-            let n = buf.len() / p;
-            exchange(port, begun, ExchangeInput::Within(0..p * n), rank * n..(rank + 1) * n, buf)
-        }
         (Operation::AllReduce, Buffers::InPlace(_)) if port.size() == 1 => {
             port.log_call(begun);
             Ok(())
         }
         (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce_pair(port, begun, buf, op),
         (operation, _) => unreachable!("no {operation} at the gates"),
+    }
+}
+
+/// The calls that move.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn run_moving(
+    port: &mut Port,
+    begun: StartedCall,
+    call: &Call<'_, Moved<'_>>,
+) -> Result<(), Stop> {
+    let Moved { input, output, .. } = call.moved();
+    let (rank, p, n, size) = (port.rank(), port.size(), call.unit(), call.element_bytes());
+    match call.operation() {
+        Operation::AllGather => exchange(port, begun, (input, n), 0, (output, n), size),
+        Operation::AllToAll | Operation::AllToAllInPlace => {
+            exchange(port, begun, (input, p * n), rank * n, (output, n), size)
+        }
+        operation => unreachable!("no {operation} at the gates"),
     }
 }
 
@@ -202,72 +204,76 @@ fn reduce_scatter(
     Ok(())
 }
 
-/// What a rank shows in an [`exchange`].
-enum ExchangeInput<'a, T> {
-    /// A slice that is not the output.
-    Other(&'a [T]),
-    /// These elements of the output, where the own block already is.
-    Within(Range<usize>),
-}
-
-/// Every rank shows a slice; elements `part` of each rank's go into `to`, in rank order. An
-/// all-gather takes the whole slices, an all-to-all the own block of each.
+/// Every rank shows `len` elements of `size` bytes at `from`; the `n` from element `first` on of
+/// each rank's go to `to`, in rank order. An all-gather takes all, an all-to-all the own block of
+/// each. They are the call's; the own ones may be where they belong.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn exchange<T: Element>(
+fn exchange(
     port: &mut Port,
     begun: StartedCall,
-    from: ExchangeInput<'_, T>,
-    part: Range<usize>,
-    to: &mut [T],
+    (from, len): (*const u8, usize),
+    first: usize,
+    (to, n): (*mut u8, usize),
+    size: usize,
 ) -> Result<(), Stop> {
-    let (rank, p, n) = (port.rank(), port.size(), part.len());
+    let (rank, p) = (port.rank(), port.size());
+    let (skipped, bytes) = (first * size, n * size);
     let guard = Guard::new(port);
-    let shown = match &from {
-        ExchangeInput::Other(from) => from,
-        ExchangeInput::Within(range) => &to[range.clone()],
-    };
-    let len = shown.len();
-    guard.port.show_all(len, size_of::<T>(), |body| {
-        // SAFETY: there is room for `shown`.
-        unsafe { put(shown, body) }
-    });
+    guard.port.show_all(
+        len,
+        size,
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        |body| {
+            // SAFETY: there is room for so many bytes, which are no memory of ours.
+            unsafe { copy_few(body, from, len * size) }
+        },
+    );
     guard.port.log_call(begun);
-    if p == 2 && n > 0 {
-        let start = part.start * size_of::<T>();
-        let (first, second) = to.split_at_mut(n);
-        let (mine, other) = if rank == 0 { (first, second) } else { (second, first) };
-        if let ExchangeInput::Other(from) = from {
-            copy(&from[part], mine);
-        }
-        guard.port.look(1 - rank, len, size_of::<T>(), |body| {
-            // SAFETY: as below.
-            unsafe { get(body.add(start), other) }
-        })?;
-        guard.disarm();
-        return Ok(());
+    let (own, mine) = (from.wrapping_add(skipped), to.wrapping_add(rank * bytes));
+    if !std::ptr::eq(own, mine) {
+        // SAFETY: the call's, of which input and output do not overlap elsewhere.
+        unsafe { copy_few(mine, own, bytes) };
     }
-    for (peer, block) in to.chunks_exact_mut(n.max(1)).enumerate() {
-        if peer == rank {
-            if let ExchangeInput::Other(from) = from {
-                copy(&from[part.clone()], block);
-            }
-            continue;
-        }
-        guard.port.look(peer, len, size_of::<T>(), |body| {
-            // SAFETY: the peer shows as many elements of the same type as we do
-            // (fingerprint and length agree) until we show something again.
-            unsafe { get(body.add(part.start * size_of::<T>()), block) }
-        })?;
-    }
-    if n == 0 {
-        // There are no blocks, but episodes.
+    let shown = ShownElements { len, size, skipped };
+    if p == 2 {
+        shown.get(guard.port, 1 - rank, (to, bytes))?;
+    } else {
         for peer in (0..p).filter(|&peer| peer != rank) {
-            guard.port.look(peer, 0, size_of::<T>(), |_| ())?;
+            shown.get(guard.port, peer, (to, bytes))?;
         }
+        guard.port.looked_at_all();
     }
-    guard.port.looked_at_all();
     guard.disarm();
     Ok(())
+}
+
+/// What everybody shows in an [`exchange`]: so many elements, of so many bytes; not of those that
+/// are skipped.
+#[derive(Clone, Copy)]
+struct ShownElements {
+    len: usize,
+    size: usize,
+    skipped: usize,
+}
+
+impl ShownElements {
+    /// Copies a block of so many bytes of what `peer` shows to its place in `to`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn get(self, port: &mut Port, peer: usize, (to, bytes): (*mut u8, usize)) -> Result<(), Stop> {
+        let ShownElements { len, size, skipped } = self;
+        port.look(
+            peer,
+            len,
+            size,
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            |body| {
+                let block = body.wrapping_add(skipped);
+                // SAFETY: the peer shows as many elements of the same type as we do
+                // (fingerprint and length agree) until we show something again.
+                unsafe { copy_few(to.wrapping_add(peer * bytes), block, bytes) }
+            },
+        )
+    }
 }
 
 /// The prefix of the vectors of ranks `0..rank`, the own one included if

@@ -1,7 +1,7 @@
 //! A collective call: one type, from the public method to the executor.
 
 use super::board::OnBoards;
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Loops};
 use crate::element::Element;
 use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
 use crate::op::Operator;
@@ -74,6 +74,15 @@ pub(crate) struct RawBuffers<'a> {
     pub(crate) input: *const u8,
     pub(crate) output: *mut u8,
     pub(super) _buffers: PhantomData<&'a mut [u8]>,
+}
+
+/// The memory of a call that moves elements of its signature's type: see [`Call`]. It promises the
+/// same as [`RawBuffers`].
+#[derive(Clone, Copy)]
+pub(crate) struct Moved<'a> {
+    pub(super) input: *const u8,
+    pub(super) output: *mut u8,
+    _buffers: PhantomData<&'a mut [u8]>,
 }
 
 impl RawBuffers<'_> {
@@ -215,6 +224,19 @@ impl<'a> Call<'a> {
     /// That combines, on memory.
     pub(crate) fn combining_memory(self, commutative: bool, built_in: bool) -> Self {
         Call { commutative, built_in, ..self }
+    }
+
+    /// That moves elements of the signature's type.
+    ///
+    /// # Safety
+    /// What [`RawBuffers`] promises.
+    #[inline(always)]
+    pub(crate) unsafe fn moving_memory(
+        self,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Call<'a, Moved<'a>> {
+        self.with(Moved { input, output, _buffers: PhantomData })
     }
 
     /// The same part of a call on memory.
@@ -436,6 +458,42 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     }
 }
 
+impl<'a> Call<'a, Moved<'a>> {
+    #[inline(always)]
+    pub(super) fn moved(&self) -> Moved<'a> {
+        self.data
+    }
+
+    /// Bytes of an element.
+    #[inline(always)]
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.sig.element_size
+    }
+
+    /// Bytes that one of `p` ranks gives.
+    #[inline(always)]
+    pub(crate) fn given_bytes(&self, p: usize) -> usize {
+        let blocks = match self.operation {
+            Operation::AllToAll | Operation::AllToAllInPlace => p,
+            _ => 1,
+        };
+        self.unit() * blocks * self.element_bytes()
+    }
+
+    /// Loops for [`on_loops`](Call::on_loops).
+    #[inline(always)]
+    pub(crate) fn loops(&self) -> Loops {
+        Loops::none(self.sig.element_size, self.sig.element_align)
+    }
+
+    /// The same call with a kernel of its [`loops`](Call::loops).
+    #[inline(always)]
+    pub(crate) fn on_loops(self, loops: &'a Loops) -> Call<'a, RawBuffers<'a>> {
+        // SAFETY: as was promised.
+        unsafe { self.bare().on_memory(Kernel::moving(loops), self.data.input, self.data.output) }
+    }
+}
+
 impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     /// With what rank 0 gets of an exclusive scan; else it keeps its own.
     #[inline(always)]
@@ -446,8 +504,12 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
 
     /// Bytes that this rank gives.
     #[inline(always)]
-    pub(crate) fn input_bytes(&self) -> usize {
+    pub(crate) fn given_bytes(&self) -> usize {
         match &self.data.buffers {
+            // What the root of a scatter gives no other rank knows.
+            _ if matches!(self.operation, Operation::Scatter | Operation::ReduceScatter) => {
+                self.unit() * size_of::<T>()
+            }
             Buffers::InPlace(buf) => size_of_val(*buf),
             Buffers::Apart(from, _) => size_of_val(*from),
             Buffers::Within(_, own) => own.len() * size_of::<T>(),

@@ -29,7 +29,7 @@ pub(crate) mod uneven;
 
 pub use plan::{Hazard, check_hazards};
 
-pub(crate) use call::{Buffers, Call, Partition, RawBuffers, Slices};
+pub(crate) use call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
 use crate::fabric::Span;

@@ -50,7 +50,7 @@ pub(crate) struct Kernel<'a> {
 }
 
 /// That of a type and an operator's type.
-struct Loops {
+pub(crate) struct Loops {
     size: usize,
     align: usize,
     line: u32,
@@ -60,21 +60,25 @@ struct Loops {
     fold: FoldFn,
 }
 
+impl Loops {
+    /// Those of elements that are only moved.
+    #[inline(always)]
+    pub(crate) const fn none(size: usize, align: usize) -> Self {
+        let (combine, pair, fold) = (no_combine, no_pair, no_fold);
+        Loops { size, align, line: line(size), combine, both: pair, carry: pair, fold }
+    }
+}
+
 impl<'a> Kernel<'a> {
     /// For elements that are only moved.
     #[inline(always)]
     pub(crate) fn mover<T: Element>() -> Self {
-        let loops = const {
-            &Loops {
-                size: size_of::<T>(),
-                align: align_of::<T>(),
-                line: line(size_of::<T>()),
-                combine: no_combine,
-                both: no_pair,
-                carry: no_pair,
-                fold: no_fold,
-            }
-        };
+        Kernel::moving(const { &Loops::none(size_of::<T>(), align_of::<T>()) })
+    }
+
+    /// The same for elements of which only size and alignment are known.
+    #[inline(always)]
+    pub(crate) fn moving(loops: &'a Loops) -> Self {
         Kernel { loops, op: std::ptr::null(), _op: PhantomData }
     }
 
