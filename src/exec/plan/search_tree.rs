@@ -295,7 +295,7 @@ mod tests {
         };
         let up = |i: usize, _: usize| i;
         let down = |i: usize, n: usize| n - i;
-        let from_both_ends = |i: usize, n: usize| if i % 2 == 0 { i } else { n - i };
+        let from_both_ends = |i: usize, n: usize| if i.is_multiple_of(2) { i } else { n - i };
         for place in [up, down, from_both_ends as fn(usize, usize) -> usize] {
             for n in [1_000, 10_000, 100_000] {
                 let (depth, log) = (depth(n, place), n.ilog2() as usize);
