@@ -86,6 +86,7 @@ pub mod op;
 mod order;
 pub mod placement;
 pub mod schedule;
+mod sorted;
 mod sync;
 mod team;
 pub mod topology;

@@ -60,6 +60,7 @@ pub const fn left_half(n: usize) -> usize {
 }
 
 /// Combines operands `first..first + n`, `n > 0`, by the tree.
+#[cfg(test)]
 pub(crate) fn by_tree<V>(
     first: usize,
     n: usize,
@@ -69,8 +70,9 @@ pub(crate) fn by_tree<V>(
     by_levels(first, n, 0, leaf, &mut |_, left, right| join(left, right))
 }
 
-/// The same with the number of right turns, from `level` on, before each join: what is
-/// kept under that number is kept until the join is made.
+/// Combines operands `first..first + n`, `n > 0`, by the tree. `join` has the number of right
+/// turns, from `level` on, before each join: what is kept under that number is kept until the join
+/// is made.
 pub(crate) fn by_levels<V>(
     first: usize,
     n: usize,

@@ -20,6 +20,8 @@ mod mix;
 #[path = "../../src/error/rank_report.rs"]
 mod rank_report;
 mod sleepers;
+#[path = "../../src/sorted.rs"]
+mod sorted;
 #[path = "../../src/error/source_line.rs"]
 mod source_line;
 #[path = "../../src/sync.rs"]

@@ -2,7 +2,7 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
+use crate::exec::{Call, Partition};
 use crate::fabric::Signature;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -34,20 +34,10 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn all_to_all_into<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
         let sig = const { &Signature::of::<T>("all_to_all_into", "") };
-        let at = Location::caller();
-        let p = self.size();
-        let len = send.len() / p;
-        if !send.len().is_multiple_of(p) {
-            let what = format!("the input has {} elements, no multiple of {p} ranks", send.len());
-            return self.wrong(sig, at, len, what);
-        }
-        if !self.check_len("the output", recv.len(), Some(send.len()), sig, at, len) {
-            return;
-        }
-        let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(len));
-        self.carry_out(call.moving(Buffers::Apart(send, recv)));
+        self.exchange_blocks(sig, Location::caller(), send, recv);
     }
 
     /// [`all_to_all_into`](Comm::all_to_all_into) in one buffer: block `j` of `data` goes to rank
@@ -75,17 +65,10 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn all_to_all_in_place<T: Element>(&mut self, data: &mut [T]) {
         let sig = const { &Signature::of::<T>("all_to_all_in_place", "") };
-        let at = Location::caller();
-        let p = self.size();
-        let len = data.len() / p;
-        if !data.len().is_multiple_of(p) {
-            let what = format!("the data have {} elements, no multiple of {p} ranks", data.len());
-            return self.wrong(sig, at, len, what);
-        }
-        let call = Call::new(Operation::AllToAllInPlace, sig, at, Partition::Equal(len));
-        self.carry_out(call.moving(Buffers::InPlace(data)));
+        self.exchange_blocks_in_place(sig, Location::caller(), data);
     }
 
     /// [`all_to_all_into`](Comm::all_to_all_into) with blocks of different
@@ -117,6 +100,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     #[track_caller]
+    #[inline]
     pub fn all_to_all_varied_into<T: Element>(
         &mut self,
         send: &[T],
@@ -126,9 +110,7 @@ impl Comm {
     ) {
         let sig = const { &Signature::of::<T>("all_to_all_varied_into", "") };
         let at = Location::caller();
-        if self.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
-            self.carry_out_pairs(sig, at, (send, send_counts), (recv, recv_counts));
-        }
+        self.exchange_varied(sig, at, (send, send_counts), (recv, recv_counts));
     }
 
     /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know what
@@ -166,7 +148,7 @@ impl Comm {
         let sig = const { &Signature::of::<T>("all_to_all_vec", "") };
         let at = Location::caller();
         let own = counts.get(self.rank()).copied().unwrap_or(0);
-        let good = match self.check_counts::<T>(counts, own, sig, at) {
+        let good = match self.check_counts(counts, own, size_of::<T>(), sig, at) {
             Some(total) => self.check_len("the input", send.len(), Some(total), sig, at, total),
             None => false,
         };
@@ -183,7 +165,7 @@ impl Comm {
         let some = const { &of_some::<T>("all_to_all_vec", "") };
         let call = Call::new(Operation::AllToAll, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (send, counts), true, |comm, send, all, lens| {
-            comm.carry_out_pairs(some, at, (send, counts), (all, lens));
+            comm.exchange_varied(some, at, (send, counts), (all, lens));
         })
     }
 }

@@ -73,23 +73,24 @@ impl Comm {
             && let Some(facts) = self.port.counts_again(counts)
             && counts.get(self.port.rank()) == Some(&own)
             && counts.len() == self.port.size()
-            && facts.total <= most::<T>()
+            && facts.total <= most(size_of::<T>())
         {
             return Some(facts);
         }
-        self.check_new_counts::<T>(counts, own, sig, at)
+        self.check_new_counts(counts, own, size_of::<T>(), sig, at)
     }
 
     #[cold]
     #[inline(never)]
-    fn check_new_counts<T: Element>(
+    fn check_new_counts(
         &mut self,
         counts: &[usize],
         own: usize,
+        size: usize,
         sig: &'static Signature,
         at: &'static Location<'static>,
     ) -> Option<CountFacts> {
-        self.check_counts::<T>(counts, own, sig, at)?;
+        self.check_counts(counts, own, size, sig, at)?;
         let digest = match self.numbers_counts() {
             true => self.digest_of(counts),
             false => Digest::NONE,
@@ -97,20 +98,21 @@ impl Comm {
         CountFacts::of(counts, digest)
     }
 
-    /// Checks one count per rank of elements `T`, the own one being `own`;
+    /// Checks one count per rank of elements of `size` bytes, the own one being `own`;
     /// returns their sum, which is that of a slice that there can be: what
     /// the engine multiplies then never overflows.
     #[inline(always)]
-    pub(super) fn check_counts<T: Element>(
+    pub(super) fn check_counts(
         &mut self,
         counts: &[usize],
         own: usize,
+        size: usize,
         sig: &'static Signature,
         at: &'static Location<'static>,
     ) -> Option<usize> {
         let (rank, p) = (self.rank(), self.size());
         let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let fits = total.is_some_and(|total| total <= most::<T>());
+        let fits = total.is_some_and(|total| total <= most(size));
         if counts.len() == p && counts[rank] == own && fits {
             return total;
         }
@@ -118,15 +120,15 @@ impl Comm {
         None
     }
 
-    /// Checks the lengths of an all-to-all's two buffers, and the counts for each rank that sum to
-    /// them, of which the own ones are of one block.
+    /// Checks the lengths of an all-to-all's two buffers of the signature's elements, and the
+    /// counts for each rank that sum to them, of which the own ones are of one block.
     #[inline(always)]
-    pub(super) fn check_pairs<T: Element>(
+    pub(super) fn check_pairs(
         &mut self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        (sent, to): (&[T], &[usize]),
-        (received, from): (&[T], &[usize]),
+        (sent, to): (usize, &[usize]),
+        (received, from): (usize, &[usize]),
     ) -> bool {
         let (rank, p) = (self.rank(), self.size());
         let sums = to.iter().zip(from).try_fold((0usize, 0usize), |(a, b), (&to, &from)| {
@@ -135,27 +137,28 @@ impl Comm {
         let fits = to.len() == p
             && from.len() == p
             && to[rank] == from[rank]
-            && sums == Some((sent.len(), received.len()));
+            && sums == Some((sent, received));
         fits || self.refuse_pairs(sig, at, (sent, to), (received, from))
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse_pairs<T: Element>(
+    fn refuse_pairs(
         &mut self,
         sig: &'static Signature,
         at: &'static Location<'static>,
-        (sent, to): (&[T], &[usize]),
-        (received, from): (&[T], &[usize]),
+        (sent, to): (usize, &[usize]),
+        (received, from): (usize, &[usize]),
     ) -> bool {
+        let size = sig.element_size;
         let own = to.get(self.rank()).copied().unwrap_or(0);
-        let Some(total) = self.check_counts::<T>(to, own, sig, at) else { return false };
-        if !self.check_len("the input", sent.len(), Some(total), sig, at, total) {
+        let Some(total) = self.check_counts(to, own, size, sig, at) else { return false };
+        if !self.check_len("the input", sent, Some(total), sig, at, total) {
             return false;
         }
         // The own block: what is sent is what is received.
-        let Some(total) = self.check_counts::<T>(from, own, sig, at) else { return false };
-        self.check_len("the output", received.len(), Some(total), sig, at, total)
+        let Some(total) = self.check_counts(from, own, size, sig, at) else { return false };
+        self.check_len("the output", received, Some(total), sig, at, total)
     }
 
     #[cold]
@@ -179,7 +182,10 @@ impl Comm {
     }
 }
 
-/// The most elements that a slice can have.
-const fn most<T>() -> usize {
-    if size_of::<T>() > 0 { isize::MAX as usize / size_of::<T>() } else { usize::MAX }
+/// The most elements of so many bytes that a slice can have.
+const fn most(size: usize) -> usize {
+    match (isize::MAX as usize).checked_div(size) {
+        Some(most) => most,
+        None => usize::MAX,
+    }
 }

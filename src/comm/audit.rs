@@ -58,11 +58,11 @@ pub(crate) fn compare<'a>(
     if alike && balance == 0 {
         return Ok(());
     }
-    what_differs(fabric, tally)
+    what_differs(fabric, &tally)
 }
 
 #[cold]
-fn what_differs<'a>(fabric: &CommState, tally: impl Fn(usize) -> &'a Tally) -> Result<(), Error> {
+fn what_differs<'a>(fabric: &CommState, tally: &dyn Fn(usize) -> &'a Tally) -> Result<(), Error> {
     let p = fabric.size();
     let differs = |rank: usize| tally(rank).calls() != tally(0).calls();
     if let Some(rank) = (1..p).find(|&rank| differs(rank)) {

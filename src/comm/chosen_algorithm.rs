@@ -106,7 +106,7 @@ impl Comm {
         algorithm: Algorithm,
     ) -> Result<Schedule, String> {
         let schedule = algorithm
-            .schedule(&self.request(call, algorithm))
+            .schedule_by(call.code().builders, &self.request(call, algorithm))
             .map_err(|unfit| unfit.to_string())?;
         if !call.is_commutative() && !schedule.is_ordered() {
             return Err(format!(

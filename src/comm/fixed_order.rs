@@ -6,10 +6,11 @@
 use super::route::Short;
 use super::{Choice, Comm, Forced};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition, RawBuffers, Slices};
+use crate::exec::board::ordered;
+use crate::exec::{Call, Kernel, Partition, RawBuffers, Scratch, Slices};
 use crate::fabric::Digest;
 use crate::op::Operator;
-use crate::order::{Order, by_tree};
+use crate::order::Order;
 use crate::schedule::Operation;
 
 /// Bytes up to which every rank gets every contribution whole, rather than its
@@ -90,19 +91,18 @@ impl Comm {
     ) -> bool {
         let is_same_tree =
             call.operation() == Operation::AllReduce && self.port.size().is_power_of_two();
-        is_same_tree && matches!(self.short_route(call), Some(Short::Gate))
+        is_same_tree
+            && self.port.is_gated()
+            && matches!(
+                self.short_route(call, call.given_bytes()),
+                Some(Short::Gate | Short::Among)
+            )
     }
 
     /// Carries out a reduction in the order of the tree, not by the gates.
-    pub(super) fn carry_out_in_order<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        call: Call<'a, Slices<'a, T, O>>,
-    ) {
-        let call = call.in_order();
+    pub(super) fn carry_out_in_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         match self.way(&call.bare()) {
-            Some(Way::Direct) => {
-                self.carry_out_directly(&call.on_bytes(self.port.rank(), self.port.size()));
-            }
+            Some(Way::Direct) => self.carry_out_directly(call),
             Some(Way::Moved) => {
                 self.step_fingerprint = self.digest_of_counts(call.cut());
                 self.carry_out_moved(call);
@@ -128,100 +128,121 @@ impl Comm {
     }
 
     /// By the data movement of the forced topology.
-    fn carry_out_moved<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        call: Call<'a, Slices<'a, T, O>>,
-    ) {
-        let bare = call.bare();
-        match call.into_buffers() {
-            (Buffers::InPlace(buf), op) if bare.operation() == Operation::Reduce => {
-                let mut all = buf.to_vec();
-                self.all_reduce_moved(&bare, &mut all, op);
-                if self.rank() == bare.root_rank() {
-                    buf.copy_from_slice(&all);
+    fn carry_out_moved(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        let &RawBuffers { ref kernel, input, output, .. } = call.memory();
+        match call.operation() {
+            Operation::AllReduce => self.all_reduce_moved(call, output),
+            Operation::Reduce => {
+                let (mut copied, n) = (Scratch::new(), call.unit());
+                let copied = copied.reserve(n * kernel.size(), kernel.align());
+                // SAFETY: the call's vector (`RawBuffers`), and room for it; the root writes to its
+                // own.
+                unsafe { kernel.copy(copied, output, n) };
+                self.all_reduce_moved(call, copied);
+                if self.rank() == call.root_rank() {
+                    // SAFETY: as above.
+                    unsafe { kernel.copy(output, copied, n) };
                 }
             }
-            (Buffers::InPlace(buf), op) => self.all_reduce_moved(&bare, buf, op),
-            (Buffers::Apart(all, mine), op) => self.reduce_scatter_moved(&bare, all, mine, op),
-            (Buffers::Within(..), _) => unreachable!("no reduction has its input in its output"),
+            _ => self.reduce_scatter_moved(call, input, output),
         }
     }
 
-    fn reduce_scatter_moved<T: Element, O: Operator<T>>(
+    /// Reduce-scatter of all ranks' blocks at `all`, of which this rank's goes to `mine`: the
+    /// call's.
+    fn reduce_scatter_moved(
         &mut self,
-        call: &Call<'_>,
-        all: &[T],
-        mine: &mut [T],
-        op: &O,
+        call: &Call<'_, RawBuffers<'_>>,
+        all: *const u8,
+        mine: *mut u8,
     ) {
-        let p = self.size();
+        let (p, rank, kernel) = (self.size(), self.rank(), call.memory().kernel);
         let count = |r: usize| match call.cut() {
             Partition::Varied(counts) => counts[r],
-            _ => mine.len(),
+            _ => call.unit(),
         };
         let m = (0..p).map(count).max().unwrap_or(0);
-        let Some(&filler) = all.first() else {
-            // Nothing to carry; but a call, of which the counts are compared.
-            return self.carry::<T>(call, Operation::AllToAll, 0, &[], &mut []);
-        };
-        let mut send = vec![filler; m * p];
-        let mut from = 0;
-        for (r, block) in send.chunks_exact_mut(m).enumerate() {
-            block[..count(r)].copy_from_slice(&all[from..from + count(r)]);
-            from += count(r);
+        let (mut send, mut recv) = (Scratch::new(), Scratch::new());
+        let (bytes, block) = (m * kernel.size() * p, m * kernel.size());
+        let send = send.reserve(bytes, kernel.align());
+        let recv = recv.reserve(bytes, kernel.align());
+        let mut from = all;
+        for r in 0..p {
+            let to = send.wrapping_add(r * block);
+            // SAFETY: there are the elements of all blocks at `all` (`RawBuffers`), so one at
+            // least where a block is not filled; and room for as many blocks of `m`.
+            unsafe {
+                kernel.copy(to, from, count(r));
+                kernel.fill(to.wrapping_add(count(r) * kernel.size()), all, m - count(r));
+            }
+            from = from.wrapping_add(count(r) * kernel.size());
         }
-        let mut recv = send.clone();
-        self.carry(call, Operation::AllToAll, m, &send, &mut recv);
-        combine(p, &recv, m, mine, op);
+        // SAFETY: `p` blocks of `m` elements each.
+        unsafe {
+            self.carry(call, Operation::AllToAll, m, send, recv);
+            combine(p, &kernel, recv, m, mine, count(rank));
+        }
     }
 
-    /// All-reduce by the data movement of the forced topology.
-    fn all_reduce_moved<T: Element, O: Operator<T>>(
-        &mut self,
-        call: &Call<'_>,
-        buf: &mut [T],
-        op: &O,
-    ) {
-        let p = self.size();
-        let Some(&filler) = buf.first() else {
-            return self.carry::<T>(call, Operation::AllGather, 0, &[], &mut []);
-        };
-        if size_of_val(buf) <= WHOLE {
-            let n = buf.len();
-            let mut all = vec![filler; n * p];
-            self.carry(call, Operation::AllGather, n, buf, &mut all);
-            return combine(p, &all, n, buf, op);
+    /// All-reduce by the data movement of the forced topology of the call's elements at `buf`.
+    fn all_reduce_moved(&mut self, call: &Call<'_, RawBuffers<'_>>, buf: *mut u8) {
+        let (p, n, kernel) = (self.size(), call.unit(), call.memory().kernel);
+        let (size, align) = (kernel.size(), kernel.align());
+        let (mut all, mut mine, mut sum) = (Scratch::new(), Scratch::new(), Scratch::new());
+        if n * size <= WHOLE {
+            let all = all.reserve(n * size * p, align);
+            // SAFETY: `n` elements of each rank.
+            unsafe {
+                self.carry(call, Operation::AllGather, n, buf, all);
+                combine(p, &kernel, all, n, buf, n);
+            }
+            return;
         }
-        let m = buf.len().div_ceil(p);
-        let mut parts = vec![filler; m * p];
-        parts[..buf.len()].copy_from_slice(buf);
-        let mut mine = parts.clone();
-        self.carry(call, Operation::AllToAll, m, &parts, &mut mine);
-        let mut sum = vec![filler; m];
-        combine(p, &mine, m, &mut sum, op);
-        self.carry(call, Operation::AllGather, m, &sum, &mut parts);
-        buf.copy_from_slice(&parts[..buf.len()]);
+        let m = n.div_ceil(p);
+        let parts = all.reserve(m * size * p, align);
+        let mine = mine.reserve(m * size * p, align);
+        let sum = sum.reserve(m * size, align);
+        // SAFETY: `n` elements at `buf`, at least one; `p` parts of `m`, which are not less.
+        unsafe {
+            kernel.copy(parts, buf, n);
+            kernel.fill(parts.wrapping_add(n * size), buf, m * p - n);
+            self.carry(call, Operation::AllToAll, m, parts, mine);
+            combine(p, &kernel, mine, m, sum, m);
+            self.carry(call, Operation::AllGather, m, sum, parts);
+            kernel.copy(buf, parts, n);
+        }
     }
 
     /// An all-gather or all-to-all of blocks of `m` elements, by the topology.
-    fn carry<T: Element>(
+    ///
+    /// # Safety
+    /// What such a call promises of its memory ([`RawBuffers`]).
+    unsafe fn carry(
         &mut self,
-        call: &Call<'_>,
+        call: &Call<'_, RawBuffers<'_>>,
         operation: Operation,
         m: usize,
-        from: &[T],
-        to: &mut [T],
+        from: *const u8,
+        to: *mut u8,
     ) {
+        let kernel = call.memory().kernel;
         let call = Call::new(operation, call.sig(), call.at(), Partition::Equal(m));
-        let call = call.moving(Buffers::Apart(from, to));
         // A topology is forced, so no call of a few bytes has a route of its own.
-        self.carry_on(&call.on_bytes(self.port.rank(), self.port.size()));
+        //
+        // SAFETY: passed on.
+        self.carry_on(&unsafe { call.on_memory(kernel, from, to) });
     }
 }
 
-/// Element by element, combines the first elements of `p` blocks of `m` each.
-fn combine<T: Element, O: Operator<T>>(p: usize, all: &[T], m: usize, out: &mut [T], op: &O) {
-    for (i, x) in out.iter_mut().enumerate() {
-        *x = by_tree(0, p, &mut |r| all[r * m + i], &mut |a, b| op.combine(a, b));
-    }
+/// Element by element, combines the first `n` elements of `p` blocks of `m` each.
+///
+/// # Safety
+/// - `all` is valid for reads of the blocks, of elements of the kernel's type and aligned for it.
+/// - `out` is valid for writes of `n` elements, aligned for them, and overlaps no block.
+unsafe fn combine(p: usize, kernel: &Kernel<'_>, all: *mut u8, m: usize, out: *mut u8, n: usize) {
+    let blocks: Vec<*mut u8> = (0..p).map(|r| all.wrapping_add(r * m * kernel.size())).collect();
+    let mut slots = Scratch::new();
+    let slots = slots.reserve(ordered::scratch(kernel, p), kernel.align());
+    // SAFETY: by the contract; the slots are this call's own.
+    unsafe { ordered::reduce_part(kernel, &blocks, 0..n, out, slots) };
 }

@@ -30,6 +30,7 @@ mod holder;
 mod made_grids;
 mod member_seats;
 mod message;
+mod moving;
 mod neighborhood;
 mod outside;
 mod overlap;

@@ -17,7 +17,9 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
-use crate::exec::{Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan};
+use crate::exec::{
+    Call, Moved, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan,
+};
 use crate::fabric::{
     BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
 };
@@ -34,6 +36,9 @@ pub(super) enum Short {
     Alone,
     Gate,
     Eager,
+    /// By the gates or eagerly, among more than two ranks: a kernel combines, and what is generic
+    /// is not needed.
+    Among,
 }
 
 /// The routes of all other calls.
@@ -62,27 +67,81 @@ impl Comm {
         if self.order == Order::Fixed && call.operation().has_order() {
             call = call.in_order();
             if !self.is_in_order_at_the_gates(&call) {
-                return self.carry_out_in_order(call);
+                let (rank, size) = (self.port.rank(), self.port.size());
+                return self.carry_out_in_order(&call.on_bytes(rank, size));
             }
         }
-        let Some(route) = self.short_route(&call) else {
-            let (rank, size) = (self.port.rank(), self.port.size());
-            return self.carry_on(&call.on_bytes(rank, size));
-        };
+        let route = self.short_route(&call, call.given_bytes());
         // The fingerprint is made in each arm, where most of it is known to the compiler.
         let (sig, at) = (call.sig(), call.at());
         let algorithm = call.operation().usual().messages.of(call.is_commutative());
         let result = match route {
-            Short::Alone => {
+            Some(Short::Alone) => {
                 let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
                 alone::run_on_slices(&mut self.port, &mut self.work, begun, call)
             }
-            Short::Gate => return self.carry_out_at_the_gates(call),
-            Short::Eager => {
+            Some(Short::Gate) => return self.carry_out_at_the_gates(call),
+            Some(Short::Eager) => {
                 let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
                 let Some(begun) = self.begin(sig, at, params) else { return };
                 eager::run(&mut self.port, &mut self.work, begun, call)
             }
+            route => {
+                let (rank, size) = (self.port.rank(), self.port.size());
+                return self.carry_out_on_bytes(route, &call.on_bytes(rank, size));
+            }
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// The same for a call that moves something from all to all, whose short routes are these.
+    #[inline(always)]
+    pub(super) fn carry_out_moving(&mut self, call: Call<'_, Moved<'_>>) {
+        let route = self.short_route(&call, call.given_bytes(self.port.size()));
+        let (sig, at) = (call.sig(), call.at());
+        let algorithm = call.operation().usual().messages.of(true);
+        let result = match route {
+            Some(Short::Alone) => {
+                let Some(begun) = self.begin(sig, at, call.params_alone()) else { return };
+                alone::run_moving(&mut self.port, begun, &call)
+            }
+            Some(Short::Gate) => {
+                let params = call.params(algorithm, CallTransport::Gates, Digest::NONE);
+                let Some(begun) = self.begin(sig, at, params) else { return };
+                all_at_once::run_moving(&mut self.port, begun, &call)
+            }
+            route => {
+                let loops = call.loops();
+                return self.carry_out_on_bytes(route, &call.on_loops(&loops));
+            }
+        };
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
+    }
+
+    /// The routes that need no types; none are those of all other calls.
+    #[inline(never)]
+    fn carry_out_on_bytes(&mut self, route: Option<Short>, call: &Call<'_, RawBuffers<'_>>) {
+        match route {
+            Some(_) => self.carry_out_among(call),
+            None => self.carry_on(call),
+        }
+    }
+
+    /// Carries out a call of a few bytes among more than two ranks.
+    fn carry_out_among(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        let gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
+        let algorithm = call.operation().usual().messages.of(call.is_commutative());
+        let transport = if gated { CallTransport::Gates } else { CallTransport::Messages };
+        let params = call.params(algorithm, transport, Digest::NONE);
+        let Some(begun) = self.begin(call.sig(), call.at(), params) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = match gated {
+            true => all_at_once::run_among(port, work, begun, call),
+            false => eager::run_among(port, begun, call),
         };
         if let Err(stop) = result {
             self.stop(stop);
@@ -187,12 +246,9 @@ impl Comm {
         !self.slow_path
     }
 
-    /// The route of a call of a few bytes, if it has one of its own.
+    /// The route of a call in which this rank gives a few bytes, if it has one of its own.
     #[inline(always)]
-    pub(super) fn short_route<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        call: &Call<'a, Slices<'a, T, O>>,
-    ) -> Option<Short> {
+    pub(super) fn short_route<D>(&mut self, call: &Call<'_, D>, bytes: usize) -> Option<Short> {
         use Operation::*;
         let operation = call.operation();
         if !self.is_auto() && (operation != Barrier || !self.is_usual(&call.bare())) {
@@ -202,20 +258,19 @@ impl Comm {
         if operation != AllReduce && self.port.size() == 1 && !call.is_varied() {
             return Some(Short::Alone);
         }
-        // What the root of a scatter gives no other rank knows.
-        let bytes = match operation {
-            Scatter | ReduceScatter => call.unit() * size_of::<T>(),
-            _ => call.input_bytes(),
-        };
         if call.is_varied() || bytes >= self.decisions.short[operation as usize] {
             return None;
         }
         match operation {
+            Reduce | Gather | Scatter => Some(Short::Eager),
+            Broadcast if self.port.size() == 2 => Some(Short::Eager),
+            Broadcast => Some(Short::Among),
             // Between two ranks.
             Scan | ExclusiveScan | ReduceScatter if self.port.size() == 2 => Some(Short::Eager),
-            Broadcast | Reduce | Gather | Scatter => Some(Short::Eager),
+            Scan | ExclusiveScan | ReduceScatter if self.port.is_gated() => Some(Short::Among),
+            AllReduce if self.port.size() > 2 => Some(Short::Among),
             _ if self.port.is_gated() => Some(Short::Gate),
-            Barrier | AllReduce => Some(Short::Eager),
+            Barrier => Some(Short::Eager),
             _ => None,
         }
     }

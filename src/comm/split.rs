@@ -2,10 +2,11 @@
 
 use super::Comm;
 use super::audit::Audit;
-use crate::exec::{Buffers, Call, Partition};
+use crate::exec::{Call, Partition};
 use crate::fabric::{CallParams, CommState, Signature};
 use crate::machine::Level;
 use crate::schedule::Operation;
+use crate::sorted::Arrange;
 use crate::sync::Arc;
 use std::panic::Location;
 
@@ -53,16 +54,12 @@ impl Comm {
         let p = self.size();
         let mut all = vec![(0, 0); p];
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(1));
-        self.carry_on(
-            &call
-                .moving(Buffers::Apart(&[(color, key)], &mut all))
-                .on_bytes(self.rank(), self.size()),
-        );
+        self.carry_on_moving(call, &[(color, key)], &mut all);
         if !self.enter(sig, at, CallParams::of(1)) {
             self.nothing_to_return();
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
-        group.sort_by_key(|&r| (all[r].1, r));
+        group.arrange_by_key(|&r| (all[r].1, r));
         let fabric = self.port.fabric();
         // Of threads of the user's own nobody knows where they are.
         let apart = self.roster.as_ref().map_or(fabric.is_apart(), |roster| {

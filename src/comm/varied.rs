@@ -11,13 +11,21 @@
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::{
-    Buffers, Call, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
+    Buffers, Call, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
 };
-use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, Signature, StartedCall};
+use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
-use std::panic::Location;
+
+/// The ways that need no types.
+enum OnBytes {
+    /// In fixed order.
+    InOrder,
+    /// A reduce-scatter of few bytes among more than two ranks.
+    Gates,
+    On,
+}
 
 /// What is collected: every rank's elements, one after the other, and how many each gave.
 pub(super) type Collected<T> = (Vec<T>, Vec<usize>);
@@ -31,10 +39,11 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let operation = call.operation();
+        let mut call = call;
+        let mut way = OnBytes::On;
         if self.order == Order::Fixed && operation.has_order() {
-            return self.carry_out_in_order(call);
-        }
-        if self.numbers_counts() {
+            (call, way) = (call.in_order(), OnBytes::InOrder);
+        } else if self.numbers_counts() {
             if self.port.size() == 1 {
                 return self.carry_out_alone(call);
             }
@@ -52,14 +61,28 @@ impl Comm {
                         return self.carry_out_by_message(facts, call);
                     }
                     if self.port.is_gated() {
-                        return self.reduce_at_the_gates(facts, call);
+                        way = OnBytes::Gates;
                     }
                 }
                 _ => {}
             }
         }
         let (rank, size) = (self.rank(), self.size());
-        self.carry_on_varied(facts, &call.on_bytes(rank, size));
+        self.carry_out_varied_on_bytes(way, facts, &call.on_bytes(rank, size));
+    }
+
+    #[inline(never)]
+    fn carry_out_varied_on_bytes(
+        &mut self,
+        way: OnBytes,
+        facts: CountFacts,
+        call: &Call<'_, RawBuffers<'_>>,
+    ) {
+        match way {
+            OnBytes::InOrder => self.carry_out_in_order(call),
+            OnBytes::Gates => self.reduce_at_the_gates(facts, call),
+            OnBytes::On => self.carry_on_varied(facts, call),
+        }
     }
 
     #[inline(always)]
@@ -86,25 +109,20 @@ impl Comm {
         }
     }
 
-    /// A reduce-scatter among more than two ranks. Not inlined: see `all_at_once::reduce_scatter`.
-    #[inline(never)]
-    fn reduce_at_the_gates<'a, T: Element, O: Operator<T>>(
-        &mut self,
-        facts: CountFacts,
-        call: Call<'a, Slices<'a, T, O>>,
-    ) {
-        let Some(begun) = self.begin_short(CallTransport::Gates, facts, &call) else { return };
-        if let Err(stop) = all_at_once::run(&mut self.port, &mut self.work, begun, call) {
+    /// A reduce-scatter among more than two ranks.
+    fn reduce_at_the_gates(&mut self, facts: CountFacts, call: &Call<'_, RawBuffers<'_>>) {
+        let Some(begun) = self.begin_short(CallTransport::Gates, facts, call) else { return };
+        if let Err(stop) = all_at_once::run_among(&mut self.port, &mut self.work, begun, call) {
             self.stop(stop);
         }
     }
 
     #[inline(always)]
-    fn begin_short<'a, T: Element, O: Operator<T>>(
+    fn begin_short<D>(
         &mut self,
         transport: CallTransport,
         facts: CountFacts,
-        call: &Call<'a, Slices<'a, T, O>>,
+        call: &Call<'_, D>,
     ) -> Option<StartedCall> {
         let algorithm = call.operation().usual().messages.of(true);
         let params = call.params(algorithm, transport, facts.digest);
@@ -157,37 +175,6 @@ impl Comm {
         }
     }
 
-    /// Carries out an all-to-all of which each rank knows its own part, `send` and `recv` with
-    /// their counts, which are checked.
-    #[inline(always)]
-    pub(super) fn carry_out_pairs<T: Element>(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        (send, send_counts): (&[T], &[usize]),
-        (recv, recv_counts): (&mut [T], &[usize]),
-    ) {
-        let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
-        let call = Call::new(Operation::AllToAll, sig, at, cut);
-        if !self.goes_by_rules() {
-            let (rank, size) = (self.rank(), self.size());
-            let call = call.moving(Buffers::Apart(send, recv));
-            return self.carry_on(&call.on_bytes(rank, size));
-        }
-        if self.port.size() == 1 {
-            return self.carry_out_alone(call.moving(Buffers::Apart(send, recv)));
-        }
-        let params = own_length(Operation::AllToAll, send.len(), call.parameter());
-        let Some(begun) = self.begin(sig, at, params) else { return };
-        let (port, work) = (&mut self.port, &mut self.work);
-        let (from, to) = ((send, send_counts), (recv, recv_counts));
-        let result = uneven::all_to_all(port, work, begun, from, to);
-        self.port.record_end();
-        if let Err(stop) = result {
-            self.stop(stop);
-        }
-    }
-
     /// Every rank gives `send`, in blocks of `counts` elements, as many as every other; this one
     /// takes block `part` of every rank's, if any. On one node, by the library's choice.
     pub(super) fn collect<T: Element>(
@@ -229,7 +216,7 @@ impl Comm {
         way: impl FnOnce(&mut Self, &[Option<T>], &mut [Option<T>], &[usize]),
     ) -> Collected<T> {
         let mut lens = vec![0; self.size()];
-        self.carry_out(call.moving(Buffers::Apart(counts, &mut lens)));
+        self.carry_on_moving(call, counts, &mut lens);
         let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
         let total = total.expect("the blocks sum to more than memory can hold");
         // There is no other `T` to begin with.
@@ -275,7 +262,7 @@ impl Comm {
 /// What goes into the fingerprint of a call at the gates of which each rank has a length of its
 /// own.
 #[inline(always)]
-fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
+pub(super) fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
     let algorithm = operation.usual().messages.of(true).index();
     let (transport, digest) = (CallTransport::Gates, Digest::NONE);
     CallParams { len: 0, own_len: Some(len), parameter, algorithm, transport, digest }

@@ -1,5 +1,6 @@
 //! Distributions of elements over ranks: contiguous blocks, and blocks dealt out cyclically.
 
+use crate::sorted::Arrange;
 use std::fmt;
 use std::ops::Range;
 
@@ -86,7 +87,7 @@ pub trait Distribution {
         assert_eq!(data.len(), self.len(), "elements of the data and of the distribution");
         let runs = |rank| self.ranges(rank).map(move |run| (run.start, run.len(), rank));
         let mut runs: Vec<_> = (0..self.ranks()).flat_map(runs).collect();
-        runs.sort();
+        runs.arrange();
         let mut parts: Vec<Vec<&mut [T]>> = (0..self.ranks()).map(|_| Vec::new()).collect();
         let mut rest = data;
         for (_, len, rank) in runs {

@@ -6,59 +6,79 @@
 //! are joined, then pairs of neighbours .. A reduce-scatter combines in that order, too.
 
 use super::Workspace;
-use super::call::{Buffers, Call, Slices};
+use super::call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
+use super::kernel::Kernel;
 use crate::element::Element;
-use crate::fabric::{Guard, Port, StartedCall, Stop};
+use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::order::by_tree;
+use crate::order::by_levels;
 use crate::schedule::{Doubling, Operation};
-use std::ops::Range;
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
 #[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     port: &mut Port,
-    work: &mut Workspace,
+    _: &mut Workspace,
     begun: StartedCall,
     call: Call<'a, Slices<'a, T, O>>,
 ) -> Result<(), Stop> {
-    let all = &mut work.addresses;
     let operation = call.operation();
-    let before = match operation {
-        Operation::ReduceScatter => call.elements_before(port.rank()),
-        _ => 0,
-    };
-    let Slices { buffers, op, identity, .. } = call.into_slices();
+    let Slices { buffers, op, .. } = call.into_slices();
     match (operation, buffers) {
         (Operation::Barrier, _) => disseminate(port, begun),
-        (Operation::AllGather, Buffers::Apart(mine, to)) => {
-            exchange(port, begun, ExchangeInput::Other(mine), 0..mine.len(), to)
+        (Operation::AllReduce, Buffers::InPlace(_)) if port.size() == 1 => {
+            port.log_call(begun);
+            Ok(())
         }
-        (Operation::AllGather, Buffers::Within(buf, own)) => {
-            let n = own.len();
-            exchange(port, begun, ExchangeInput::Within(own), 0..n, buf)
-        }
-        (Operation::AllToAll, Buffers::Apart(from, to)) => {
-            let (rank, n) = (port.rank(), from.len() / port.size());
-            exchange(port, begun, ExchangeInput::Other(from), rank * n..(rank + 1) * n, to)
-        }
-        (Operation::AllToAllInPlace, Buffers::InPlace(buf)) => {
-            let (rank, p) = (port.rank(), port.size());
-            let n = buf.len() / p;
-            exchange(port, begun, ExchangeInput::Within(0..p * n), rank * n..(rank + 1) * n, buf)
-        }
-        (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce(port, begun, all, buf, op),
-        (Operation::ReduceScatter, Buffers::Apart(from, mine)) => {
-            reduce_scatter(port, begun, all, (from, mine), op, before)
-        }
-        (Operation::Scan, Buffers::InPlace(buf)) => scan(port, begun, all, buf, op, true, identity),
-        (Operation::ExclusiveScan, Buffers::InPlace(buf)) => {
-            scan(port, begun, all, buf, op, false, identity)
-        }
+        (Operation::AllReduce, Buffers::InPlace(buf)) => all_reduce_pair(port, begun, buf, op),
         (operation, _) => unreachable!("no {operation} at the gates"),
+    }
+}
+
+/// The calls that move.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
+pub(crate) fn run_moving(
+    port: &mut Port,
+    begun: StartedCall,
+    call: &Call<'_, Moved<'_>>,
+) -> Result<(), Stop> {
+    let Moved { input, output, .. } = call.moved();
+    let (rank, p, n, size) = (port.rank(), port.size(), call.unit(), call.element_bytes());
+    match call.operation() {
+        Operation::AllGather => exchange(port, begun, (input, n), 0, (output, n), size),
+        Operation::AllToAll | Operation::AllToAllInPlace => {
+            exchange(port, begun, (input, p * n), rank * n, (output, n), size)
+        }
+        operation => unreachable!("no {operation} at the gates"),
+    }
+}
+
+/// The calls that combine, among more than two ranks.
+pub(crate) fn run_among(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
+) -> Result<(), Stop> {
+    let &RawBuffers { kernel, input, output, .. } = call.memory();
+    let (rank, n) = (port.rank(), call.unit());
+    match call.operation() {
+        Operation::AllReduce => all_reduce(port, work, begun, kernel, (output, n)),
+        Operation::ReduceScatter => {
+            let own = match call.cut() {
+                Partition::Varied(counts) => counts[rank],
+                _ => n,
+            };
+            let (all, before) = (call.elements_before(port.size()), call.elements_before(rank));
+            reduce_scatter(port, work, begun, kernel, (input, all), (output, own), before)
+        }
+        Operation::Scan => scan(port, work, begun, kernel, (output, n), true, std::ptr::null()),
+        Operation::ExclusiveScan => scan(port, work, begun, kernel, (output, n), false, input),
+        operation => unreachable!("{operation} combines nothing"),
     }
 }
 
@@ -79,21 +99,15 @@ fn disseminate(port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Everybody shows its vector to everybody, and combines all of them itself.
-/// `all` is scratch space for addresses.
+/// Two ranks show their vectors to each other, and each combines both.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn all_reduce<T: Element, O: Operator<T>>(
+fn all_reduce_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
     begun: StartedCall,
-    all: &mut Vec<*mut u8>,
     buf: &mut [T],
     op: &O,
 ) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    if p == 1 {
-        port.log_call(begun);
-        return Ok(());
-    }
+    let rank = port.rank();
     // Nobody reaches our memory; but a panic in the operator ends the run.
     let guard = Guard::new(port);
     guard.port.show_all(buf.len(), size_of::<T>(), |body| {
@@ -101,266 +115,273 @@ fn all_reduce<T: Element, O: Operator<T>>(
         unsafe { put(buf, body) }
     });
     guard.port.log_call(begun);
-    if p == 2 {
-        guard.port.look(
-            1 - rank,
-            buf.len(),
-            size_of::<T>(),
-            #[cfg_attr(not(debug_assertions), inline(always))]
-            |body| {
-                // SAFETY: the peer shows as many elements of the same type
-                // (fingerprint and length agree) until we show something again.
-                unsafe { join(body, buf, rank == 1, op) }
-            },
-        )?;
-    } else {
-        all.clear();
-        all.resize(p, std::ptr::null_mut());
-        for peer in (rank + 1..p).chain(0..rank) {
-            all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
-        }
-        guard.port.looked_at_all();
-        // SAFETY: as above.
-        unsafe { combine_all(rank, all, buf, op, EagerTree::Doubling(Doubling::of(p))) };
-    }
+    guard.port.look(
+        1 - rank,
+        buf.len(),
+        size_of::<T>(),
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        |body| {
+            // SAFETY: the peer shows as many elements of the same type
+            // (fingerprint and length agree) until we show something again.
+            unsafe { join(body, buf, rank == 1, op) }
+        },
+    )?;
     guard.disarm();
+    Ok(())
+}
+
+/// Everybody shows its vector, `len` elements at `buf`, to everybody, and combines all of them
+/// itself. They are the call's.
+fn all_reduce(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    kernel: Kernel<'_>,
+    (buf, len): (*mut u8, usize),
+) -> Result<(), Stop> {
+    let tree = EagerTree::Doubling(Doubling::of(port.size()));
+    let guard = Guard::new(port);
+    show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
+    // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
+    // agree) until we show something again; `buf` is the call's.
+    unsafe { combine_all(work, &kernel, guard.port.rank(), (buf, len), tree) };
+    guard.disarm();
+    Ok(())
+}
+
+/// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are,
+/// without the first `skipped` bytes.
+fn show_and_look(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    kernel: &Kernel<'_>,
+    (buf, len): (*const u8, usize),
+    skipped: usize,
+) -> Result<(), Stop> {
+    let (rank, p, size) = (port.rank(), port.size(), kernel.size());
+    port.show_all(len, size, |body| {
+        // SAFETY: there is room for so many bytes, which are no memory of ours.
+        unsafe { copy_few(body, buf, len * size) }
+    });
+    port.log_call(begun);
+    let all = &mut work.addresses;
+    all.clear();
+    all.resize(p, std::ptr::null_mut());
+    for peer in (rank + 1..p).chain(0..rank) {
+        all[peer] = port.look(peer, len, size, |body| body.cast_mut().wrapping_add(skipped))?;
+    }
+    port.looked_at_all();
     Ok(())
 }
 
 /// Everybody shows its blocks to everybody, and combines the own block of all of them itself, in
-/// the order of an all-reduce. `before`: the elements before that block. `all` is scratch space for
-/// addresses. Not inlined: two ranks take messages, and their way is to stay short.
-#[inline(never)]
-fn reduce_scatter<T: Element, O: Operator<T>>(
+/// the order of an all-reduce. `before`: the elements before that block. They are the call's, and
+/// `to` has room for the own block.
+fn reduce_scatter(
     port: &mut Port,
+    work: &mut Workspace,
     begun: StartedCall,
-    all: &mut Vec<*mut u8>,
-    (from, mine): (&[T], &mut [T]),
-    op: &O,
+    kernel: Kernel<'_>,
+    from: (*const u8, usize),
+    (to, n): (*mut u8, usize),
     before: usize,
 ) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
+    assert!(before + n <= from.1, "the own block is one of all");
+    let skipped = before * kernel.size();
+    let tree = EagerTree::Doubling(Doubling::of(port.size()));
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
-    guard.port.show_all(from.len(), size_of::<T>(), |body| {
-        // SAFETY: there is room for `from`.
-        unsafe { put(from, body) }
-    });
-    guard.port.log_call(begun);
-    copy(&from[before..before + mine.len()], mine);
-    let skipped = before * size_of::<T>();
-    all.clear();
-    all.resize(p, std::ptr::null_mut());
-    for peer in (rank + 1..p).chain(0..rank) {
-        all[peer] = guard
-            .port
-            .look(peer, from.len(), size_of::<T>(), |body| body.cast_mut().wrapping_add(skipped))?;
+    show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
+    // SAFETY: the own block is within what the call gives, and fits the output. The peers show as
+    // many elements of the same type as we do (fingerprint and length agree), among them our block,
+    // until we show something again.
+    unsafe {
+        kernel.copy(to, from.0.wrapping_add(skipped), n);
+        combine_all(work, &kernel, guard.port.rank(), (to, n), tree);
     }
-    guard.port.looked_at_all();
-    // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
-    // agree), among them our block, until we show something again.
-    unsafe { combine_all(rank, all, mine, op, EagerTree::Doubling(Doubling::of(p))) };
     guard.disarm();
     Ok(())
 }
 
-/// What a rank shows in an [`exchange`].
-enum ExchangeInput<'a, T> {
-    /// A slice that is not the output.
-    Other(&'a [T]),
-    /// These elements of the output, where the own block already is.
-    Within(Range<usize>),
-}
-
-/// Every rank shows a slice; elements `part` of each rank's go into `to`, in rank order. An
-/// all-gather takes the whole slices, an all-to-all the own block of each.
+/// Every rank shows `len` elements of `size` bytes at `from`; the `n` from element `first` on of
+/// each rank's go to `to`, in rank order. An all-gather takes all, an all-to-all the own block of
+/// each. They are the call's; the own ones may be where they belong.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn exchange<T: Element>(
+fn exchange(
     port: &mut Port,
     begun: StartedCall,
-    from: ExchangeInput<'_, T>,
-    part: Range<usize>,
-    to: &mut [T],
+    (from, len): (*const u8, usize),
+    first: usize,
+    (to, n): (*mut u8, usize),
+    size: usize,
 ) -> Result<(), Stop> {
-    let (rank, p, n) = (port.rank(), port.size(), part.len());
+    let (rank, p) = (port.rank(), port.size());
+    let (skipped, bytes) = (first * size, n * size);
     let guard = Guard::new(port);
-    let shown = match &from {
-        ExchangeInput::Other(from) => from,
-        ExchangeInput::Within(range) => &to[range.clone()],
-    };
-    let len = shown.len();
-    guard.port.show_all(len, size_of::<T>(), |body| {
-        // SAFETY: there is room for `shown`.
-        unsafe { put(shown, body) }
-    });
+    guard.port.show_all(
+        len,
+        size,
+        #[cfg_attr(not(debug_assertions), inline(always))]
+        |body| {
+            // SAFETY: there is room for so many bytes, which are no memory of ours.
+            unsafe { copy_few(body, from, len * size) }
+        },
+    );
     guard.port.log_call(begun);
-    if p == 2 && n > 0 {
-        let start = part.start * size_of::<T>();
-        let (first, second) = to.split_at_mut(n);
-        let (mine, other) = if rank == 0 { (first, second) } else { (second, first) };
-        if let ExchangeInput::Other(from) = from {
-            copy(&from[part], mine);
-        }
-        guard.port.look(1 - rank, len, size_of::<T>(), |body| {
-            // SAFETY: as below.
-            unsafe { get(body.add(start), other) }
-        })?;
-        guard.disarm();
-        return Ok(());
+    let (own, mine) = (from.wrapping_add(skipped), to.wrapping_add(rank * bytes));
+    if !std::ptr::eq(own, mine) {
+        // SAFETY: the call's, of which input and output do not overlap elsewhere.
+        unsafe { copy_few(mine, own, bytes) };
     }
-    for (peer, block) in to.chunks_exact_mut(n.max(1)).enumerate() {
-        if peer == rank {
-            if let ExchangeInput::Other(from) = from {
-                copy(&from[part.clone()], block);
-            }
-            continue;
-        }
-        guard.port.look(peer, len, size_of::<T>(), |body| {
-            // SAFETY: the peer shows as many elements of the same type as we do
-            // (fingerprint and length agree) until we show something again.
-            unsafe { get(body.add(part.start * size_of::<T>()), block) }
-        })?;
-    }
-    if n == 0 {
-        // There are no blocks, but episodes.
+    let shown = ShownElements { len, size, skipped };
+    if p == 2 {
+        shown.get(guard.port, 1 - rank, (to, bytes))?;
+    } else {
         for peer in (0..p).filter(|&peer| peer != rank) {
-            guard.port.look(peer, 0, size_of::<T>(), |_| ())?;
+            shown.get(guard.port, peer, (to, bytes))?;
         }
+        guard.port.looked_at_all();
     }
-    guard.port.looked_at_all();
     guard.disarm();
     Ok(())
+}
+
+/// What everybody shows in an [`exchange`]: so many elements, of so many bytes; not of those that
+/// are skipped.
+#[derive(Clone, Copy)]
+struct ShownElements {
+    len: usize,
+    size: usize,
+    skipped: usize,
+}
+
+impl ShownElements {
+    /// Copies a block of so many bytes of what `peer` shows to its place in `to`.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn get(self, port: &mut Port, peer: usize, (to, bytes): (*mut u8, usize)) -> Result<(), Stop> {
+        let ShownElements { len, size, skipped } = self;
+        port.look(
+            peer,
+            len,
+            size,
+            #[cfg_attr(not(debug_assertions), inline(always))]
+            |body| {
+                let block = body.wrapping_add(skipped);
+                // SAFETY: the peer shows as many elements of the same type as we do
+                // (fingerprint and length agree) until we show something again.
+                unsafe { copy_few(to.wrapping_add(peer * bytes), block, bytes) }
+            },
+        )
+    }
 }
 
 /// The prefix of the vectors of ranks `0..rank`, the own one included if
-/// `inclusive`, into `buf`; rank 0's of nothing is `identity`, if there is one.
-/// `all` is scratch space for addresses.
+/// `inclusive`, into the own one, `len` elements at `buf`, which are the call's; rank 0's of
+/// nothing is `identity`, if that is not null.
 ///
 /// They are combined as the hypercube's scan does it (`SCAN-HCUBE`): aligned blocks of
-/// powers of two, from the right. That is the tree of [`by_tree`].
-#[cfg_attr(not(debug_assertions), inline(always))]
-fn scan<T: Element, O: Operator<T>>(
+/// powers of two, from the right. That is the tree of [`by_levels`].
+fn scan(
     port: &mut Port,
+    work: &mut Workspace,
     begun: StartedCall,
-    all: &mut Vec<*mut u8>,
-    buf: &mut [T],
-    op: &O,
+    kernel: Kernel<'_>,
+    (buf, len): (*mut u8, usize),
     inclusive: bool,
-    identity: Option<&T>,
+    identity: *const u8,
 ) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
+    let rank = port.rank();
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
-    guard.port.show_all(buf.len(), size_of::<T>(), |body| {
-        // SAFETY: there is room for `buf`.
-        unsafe { put(buf, body) }
-    });
-    guard.port.log_call(begun);
-    all.clear();
-    all.resize(p, std::ptr::null_mut());
-    for peer in (rank + 1..p).chain(0..rank) {
-        all[peer] = guard.port.look(peer, buf.len(), size_of::<T>(), |body| body.cast_mut())?;
-    }
-    guard.port.looked_at_all();
-    let operands = rank + usize::from(inclusive);
-    match (rank, inclusive) {
-        (0, true) => {}
-        (0, false) => identity.into_iter().for_each(|identity| buf.fill(*identity)),
-        // One operand.
-        // SAFETY: as below.
-        (1, true) => unsafe { join(all[0], buf, true, op) },
-        // SAFETY: as below.
-        (1, false) => unsafe { get(all[0], buf) },
+    show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
+    match rank + usize::from(inclusive) {
+        0 if identity.is_null() => {}
+        // SAFETY: `buf` and `identity` are the call's.
+        0 => unsafe { kernel.fill(buf, identity, len) },
         // SAFETY: the peers show as many elements of the same type (fingerprint
-        // and length agree) until we show something again.
-        _ => unsafe { combine_all(rank, all, buf, op, EagerTree::Prefix(operands)) },
+        // and length agree) until we show something again; `buf` is the call's.
+        operands => unsafe {
+            combine_all(work, &kernel, rank, (buf, len), EagerTree::Prefix(operands));
+        },
     }
     guard.disarm();
     Ok(())
 }
 
-/// What recursive doubling makes of `value(rank)` of all ranks.
-fn doubled<T>(doubling: Doubling, value: &impl Fn(usize) -> T, op: &impl Fn(T, T) -> T) -> T {
+/// What recursive doubling makes of `value(rank)` of all ranks; `op` has the number of right turns
+/// before each join, as in [`by_levels`].
+fn doubled<T>(
+    doubling: Doubling,
+    value: &mut impl FnMut(usize) -> T,
+    op: &mut impl FnMut(usize, T, T) -> T,
+) -> T {
     fn of<T>(
         doubling: Doubling,
-        from: usize,
-        ids: usize,
-        value: &impl Fn(usize) -> T,
-        op: &impl Fn(T, T) -> T,
+        (from, ids, level): (usize, usize, usize),
+        value: &mut impl FnMut(usize) -> T,
+        op: &mut impl FnMut(usize, T, T) -> T,
     ) -> T {
         if ids > 1 {
-            let left = of(doubling, from, ids / 2, value, op);
-            return op(left, of(doubling, from + ids / 2, ids / 2, value, op));
+            let left = of(doubling, (from, ids / 2, level), value, op);
+            let right = of(doubling, (from + ids / 2, ids / 2, level + 1), value, op);
+            return op(level, left, right);
         }
         match doubling.folded(from) {
-            (Some(neighbour), rank) => op(value(neighbour), value(rank)),
+            (Some(neighbour), rank) => {
+                let (left, right) = (value(neighbour), value(rank));
+                op(level, left, right)
+            }
             (None, rank) => value(rank),
         }
     }
-    of(doubling, 0, doubling.active(), value, op)
+    of(doubling, (0, doubling.active(), 0), value, op)
 }
 
 /// In which order the ranks' values are combined.
 #[derive(Clone, Copy)]
 enum EagerTree {
     Doubling(Doubling),
-    /// The tree of [`by_tree`] over so many ranks, the first ones.
+    /// The tree of [`by_levels`] over so many ranks, the first ones.
     Prefix(usize),
 }
 
-/// Makes of `buf`, for each of its elements, what `tree` makes of the ranks' at that
-/// place; rank `r`'s begin at `all[r]`, the own ones are in `buf`.
+/// Makes of `len` elements at `own` what `tree` makes of the ranks' vectors; rank `r`'s is at the
+/// `r`-th of the addresses in `work`, the own one is at `own`.
 ///
 /// # Safety
-/// Of the ranks that `tree` names, but for the own one, `all` has the addresses of as
-/// many elements of `T` as in `buf`, in any alignment, and nobody writes them now.
-#[cfg_attr(not(debug_assertions), inline(always))]
-unsafe fn combine_all<T: Element, O: Operator<T>>(
+/// - `own` is valid for reads and writes of `len` elements of the kernel's type, aligned for it.
+/// - Of the ranks that `tree` names, but for the own one, `work` has the addresses of as
+///   many elements, in any alignment, and nobody writes them now.
+/// - The kernel is no foreign operator's.
+unsafe fn combine_all(
+    work: &mut Workspace,
+    kernel: &Kernel<'_>,
     rank: usize,
-    all: &[*mut u8],
-    buf: &mut [T],
-    op: &O,
+    (own, len): (*mut u8, usize),
     tree: EagerTree,
 ) {
-    /// Elements that go through the tree together: walking it costs as much as ten
-    /// additions.
-    const MANY: usize = 8;
-    let (many, rest) = buf.split_at_mut(buf.len() / MANY * MANY);
-    let from = many.len();
-    for (i, own) in many.chunks_exact_mut(MANY).enumerate() {
-        // SAFETY: passed on.
-        unsafe { combine_some::<MANY, T, O>(rank, all, i * MANY, own, op, tree) };
-    }
-    for (i, own) in rest.chunks_exact_mut(1).enumerate() {
-        // SAFETY: passed on.
-        unsafe { combine_some::<1, T, O>(rank, all, from + i, own, op, tree) };
-    }
-}
-
-/// [`combine_all`] of `N` elements, from element `from` on.
-///
-/// # Safety
-/// As there; `own` has `N` elements.
-#[cfg_attr(not(debug_assertions), inline(always))]
-unsafe fn combine_some<const N: usize, T: Element, O: Operator<T>>(
-    rank: usize,
-    all: &[*mut u8],
-    from: usize,
-    own: &mut [T],
-    op: &O,
-    tree: EagerTree,
-) {
-    let value = |r: usize| -> [T; N] {
-        let at = if r == rank { own.as_ptr() } else { all[r].cast::<T>().wrapping_add(from) };
+    let Workspace { addresses: all, scratch, .. } = work;
+    // A slot for each level of the tree.
+    let pitch = (len * kernel.size()).next_multiple_of(kernel.align());
+    let levels = all.len().ilog2() as usize + 2;
+    let slots = scratch.reserve(pitch * levels, kernel.align());
+    let value = &mut |r: usize| if r == rank { own.cast_const() } else { all[r].cast_const() };
+    let join = &mut |level: usize, left, right| {
+        // The left result may be in this very slot, the right one is in a later one.
+        let to = slots.wrapping_add(level * pitch);
         // SAFETY: by the contract.
-        unsafe { at.cast::<[T; N]>().read_unaligned() }
+        unsafe { kernel.combine(to, left, right, len) };
+        to.cast_const()
     };
-    let join = |a: [T; N], b: [T; N]| std::array::from_fn(|i| op.combine(a[i], b[i]));
-    let result: [T; N] = match tree {
-        EagerTree::Doubling(doubling) => doubled(doubling, &value, &join),
-        EagerTree::Prefix(n) => by_tree(0, n, &mut |r| value(r), &mut |a, b| join(a, b)),
+    let result = match tree {
+        EagerTree::Doubling(doubling) => doubled(doubling, value, join),
+        EagerTree::Prefix(n) => by_levels(0, n, 0, value, join),
     };
-    own.copy_from_slice(&result);
+    if !std::ptr::eq(result, own) {
+        // SAFETY: a slot, or a peer's vector.
+        unsafe { kernel.copy(own, result, len) };
+    }
 }
 
 /// Copies `data` to a body. One element, the usual case, without a loop.
@@ -481,8 +502,8 @@ mod tests {
     #[test]
     fn both_ways_combine_in_one_order() {
         for p in 1..=33 {
-            let join = |a, b| format!("({a} {b})");
-            let once = doubled(Doubling::of(p), &|r| r.to_string(), &join);
+            let join = &mut |_, a, b| format!("({a} {b})");
+            let once = doubled(Doubling::of(p), &mut |r: usize| r.to_string(), join);
             assert_eq!(once, by_messages(p), "p = {p}");
         }
     }

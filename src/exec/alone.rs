@@ -1,9 +1,9 @@
 //! A call of one rank: the output is the input.
 
 use super::all_at_once::copy;
-use super::{Buffers, Call, Partition, RawBuffers, Slices, Workspace};
+use super::{Buffers, Call, Moved, Partition, RawBuffers, Slices, Workspace};
 use crate::element::Element;
-use crate::fabric::{Port, StartedCall, Stop};
+use crate::fabric::{Port, StartedCall, Stop, copy_few};
 use crate::schedule::Operation;
 
 /// [`run`] before the call is one on bytes.
@@ -21,6 +21,22 @@ pub(crate) fn run_on_slices<'a, T: Element, O>(
         (Buffers::Apart(from, to), _) => copy(from, to),
         (Buffers::InPlace(buf), Some(x)) if operation == Operation::ExclusiveScan => buf.fill(*x),
         (Buffers::InPlace(_) | Buffers::Within(..), _) => {}
+    }
+    Ok(())
+}
+
+/// The same of a call that moves.
+#[inline(always)]
+pub(crate) fn run_moving(
+    port: &mut Port,
+    begun: StartedCall,
+    call: &Call<'_, Moved<'_>>,
+) -> Result<(), Stop> {
+    port.log_call(begun);
+    let (memory, bytes) = (call.moved(), call.unit() * call.element_bytes());
+    if !std::ptr::eq(memory.input, memory.output) {
+        // SAFETY: both hold the only block, and do not overlap (`Moved`).
+        unsafe { copy_few(memory.output, memory.input, bytes) };
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! A collective call: one type, from the public method to the executor.
 
-use super::kernel::Kernel;
+use super::board::OnBoards;
+use super::kernel::{Kernel, Loops};
 use crate::element::Element;
 use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
 use crate::op::Operator;
-use crate::schedule::{Algorithm, Operation, Share};
+use crate::schedule::{Algorithm, Builders, Operation, Share};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
@@ -39,6 +40,7 @@ pub(crate) enum Buffers<'a, T> {
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a, D = ()> {
     operation: Operation,
+    code: &'static OperationCode,
     sig: &'static Signature,
     at: &'static Location<'static>,
     root: usize,
@@ -58,7 +60,7 @@ pub(crate) struct Slices<'a, T, O> {
     pub(super) op: &'a O,
     /// What rank 0 gets of an exclusive scan.
     pub(super) identity: Option<&'a T>,
-    kernel: fn(&'a O) -> Kernel<'a>,
+    pub(super) kernel: fn(&'a O) -> Kernel<'a>,
 }
 
 /// Data behind a kernel: see [`Call`]. A call with memory promises that what its
@@ -68,10 +70,19 @@ pub(crate) struct Slices<'a, T, O> {
 /// The input of an exclusive scan is the identity, or null; of other operations in
 /// place it is the output, or not looked at.
 pub(crate) struct RawBuffers<'a> {
-    pub(super) kernel: Kernel<'a>,
+    pub(crate) kernel: Kernel<'a>,
+    pub(crate) input: *const u8,
+    pub(crate) output: *mut u8,
+    pub(super) _buffers: PhantomData<&'a mut [u8]>,
+}
+
+/// The memory of a call that moves elements of its signature's type: see [`Call`]. It promises the
+/// same as [`RawBuffers`].
+#[derive(Clone, Copy)]
+pub(crate) struct Moved<'a> {
     pub(super) input: *const u8,
     pub(super) output: *mut u8,
-    pub(super) _buffers: PhantomData<&'a mut [u8]>,
+    _buffers: PhantomData<&'a mut [u8]>,
 }
 
 impl RawBuffers<'_> {
@@ -84,6 +95,51 @@ impl RawBuffers<'_> {
         self.input = input.unwrap_or(self.input);
         self.output = output;
     }
+}
+
+/// The code of one operation. A call has its own, so that of a program that calls two operations
+/// the linker leaves out that of the others.
+pub(crate) struct OperationCode {
+    /// What makes the schedules of its algorithms.
+    pub(crate) builders: Builders,
+    /// How it goes by the boards.
+    pub(super) on_boards: OnBoards,
+}
+
+macro_rules! codes {
+    ($($operation:ident $on_boards:ident)+) => {
+        impl OperationCode {
+            /// That of an operation, of which the compiler knows which it is.
+            #[inline(always)]
+            fn of(operation: Operation) -> &'static Self {
+                match operation {
+                    $(Operation::$operation => {
+                        static CODE: OperationCode = OperationCode {
+                            builders: Operation::$operation.builders(),
+                            on_boards: super::board::$on_boards,
+                        };
+                        &CODE
+                    })+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    Broadcast broadcast
+    Reduce reduce
+    AllGather all_gather
+    ReduceScatter reduce_scatter
+    AllReduce all_reduce
+    Barrier barrier
+    Scan scan
+    ExclusiveScan exclusive_scan
+    Scatter scatter
+    Gather gather
+    AllToAll all_to_all
+    AllToAllInPlace all_to_all_in_place
+    Shift shift
 }
 
 /// The operator of a call that only moves.
@@ -115,6 +171,7 @@ impl<'a> Call<'a> {
         };
         Call {
             operation,
+            code: OperationCode::of(operation),
             sig,
             at,
             root: 0,
@@ -169,6 +226,19 @@ impl<'a> Call<'a> {
         Call { commutative, built_in, ..self }
     }
 
+    /// That moves elements of the signature's type.
+    ///
+    /// # Safety
+    /// What [`RawBuffers`] promises.
+    #[inline(always)]
+    pub(crate) unsafe fn moving_memory(
+        self,
+        input: *const u8,
+        output: *mut u8,
+    ) -> Call<'a, Moved<'a>> {
+        self.with(Moved { input, output, _buffers: PhantomData })
+    }
+
     /// The same part of a call on memory.
     ///
     /// # Safety
@@ -187,15 +257,18 @@ impl<'a> Call<'a> {
 impl<'a, D> Call<'a, D> {
     #[inline(always)]
     fn with<E>(self, data: E) -> Call<'a, E> {
-        let Call { operation, sig, at, root, shift, cut, len, commutative, built_in, .. } = self;
-        Call { operation, sig, at, root, shift, cut, len, commutative, built_in, data }
+        let Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, .. } =
+            self;
+        Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, data }
     }
 
     /// The call without its data.
     #[inline(always)]
     pub(crate) fn bare(&self) -> Call<'a> {
-        let &Call { operation, sig, at, root, shift, cut, len, commutative, built_in, .. } = self;
-        Call { operation, sig, at, root, shift, cut, len, commutative, built_in, data: () }
+        let &Call {
+            operation, code, sig, at, root, shift, cut, len, commutative, built_in, ..
+        } = self;
+        Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, data: () }
     }
 
     #[inline(always)]
@@ -218,6 +291,12 @@ impl<'a, D> Call<'a, D> {
     #[inline(always)]
     pub(crate) fn operation(&self) -> Operation {
         self.operation
+    }
+
+    /// The code that only calls of its operation need.
+    #[inline(always)]
+    pub(crate) fn code(&self) -> &'static OperationCode {
+        self.code
     }
 
     #[inline(always)]
@@ -358,7 +437,7 @@ fn sum(counts: &[usize]) -> Option<usize> {
 
 impl<'a> Call<'a, RawBuffers<'a>> {
     #[inline(always)]
-    pub(super) fn memory(&self) -> &RawBuffers<'a> {
+    pub(crate) fn memory(&self) -> &RawBuffers<'a> {
         &self.data
     }
 
@@ -379,6 +458,42 @@ impl<'a> Call<'a, RawBuffers<'a>> {
     }
 }
 
+impl<'a> Call<'a, Moved<'a>> {
+    #[inline(always)]
+    pub(super) fn moved(&self) -> Moved<'a> {
+        self.data
+    }
+
+    /// Bytes of an element.
+    #[inline(always)]
+    pub(crate) fn element_bytes(&self) -> usize {
+        self.sig.element_size
+    }
+
+    /// Bytes that one of `p` ranks gives.
+    #[inline(always)]
+    pub(crate) fn given_bytes(&self, p: usize) -> usize {
+        let blocks = match self.operation {
+            Operation::AllToAll | Operation::AllToAllInPlace => p,
+            _ => 1,
+        };
+        self.unit() * blocks * self.element_bytes()
+    }
+
+    /// Loops for [`on_loops`](Call::on_loops).
+    #[inline(always)]
+    pub(crate) fn loops(&self) -> Loops {
+        Loops::none(self.sig.element_size, self.sig.element_align)
+    }
+
+    /// The same call with a kernel of its [`loops`](Call::loops).
+    #[inline(always)]
+    pub(crate) fn on_loops(self, loops: &'a Loops) -> Call<'a, RawBuffers<'a>> {
+        // SAFETY: as was promised.
+        unsafe { self.bare().on_memory(Kernel::moving(loops), self.data.input, self.data.output) }
+    }
+}
+
 impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     /// With what rank 0 gets of an exclusive scan; else it keeps its own.
     #[inline(always)]
@@ -389,8 +504,12 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
 
     /// Bytes that this rank gives.
     #[inline(always)]
-    pub(crate) fn input_bytes(&self) -> usize {
+    pub(crate) fn given_bytes(&self) -> usize {
         match &self.data.buffers {
+            // What the root of a scatter gives no other rank knows.
+            _ if matches!(self.operation, Operation::Scatter | Operation::ReduceScatter) => {
+                self.unit() * size_of::<T>()
+            }
             Buffers::InPlace(buf) => size_of_val(*buf),
             Buffers::Apart(from, _) => size_of_val(*from),
             Buffers::Within(_, own) => own.len() * size_of::<T>(),

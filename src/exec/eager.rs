@@ -4,9 +4,10 @@
 
 use super::Workspace;
 use super::all_at_once::{copy, get, join, put};
-use super::call::{Buffers, Call, Slices};
+use super::call::{Buffers, Call, RawBuffers, Slices};
+use super::kernel::Kernel;
 use crate::element::Element;
-use crate::fabric::{Guard, Port, StartedCall, Stop};
+use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
@@ -28,11 +29,7 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
             port.log_call(begun);
             barrier(port)
         }
-        (Operation::AllReduce, Buffers::InPlace(buf)) => {
-            port.log_call(begun);
-            all_reduce(port, buf, op)
-        }
-        (Operation::Broadcast, Buffers::InPlace(buf)) => broadcast(port, begun, buf, root),
+        (Operation::Broadcast, Buffers::InPlace(buf)) => broadcast_pair(port, begun, buf, root),
         (Operation::Reduce, Buffers::InPlace(buf)) => reduce_pair(port, begun, buf, op, root),
         (Operation::Scan, Buffers::InPlace(buf)) => scan_pair(port, begun, buf, op),
         (Operation::ExclusiveScan, Buffers::InPlace(buf)) => {
@@ -50,6 +47,21 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
     }
 }
 
+/// The calls of a few bytes among more than two ranks.
+pub(crate) fn run_among(
+    port: &mut Port,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
+) -> Result<(), Stop> {
+    port.log_call(begun);
+    let &RawBuffers { kernel, output, .. } = call.memory();
+    match call.operation() {
+        Operation::AllReduce => all_reduce(port, kernel, output, call.unit()),
+        Operation::Broadcast => halve(port, output, (call.unit(), kernel.size()), call.root_rank()),
+        operation => unreachable!("no {operation} of a few bytes among more than two ranks"),
+    }
+}
+
 /// Dissemination (`BAR-ANY`).
 #[inline(never)]
 fn barrier(port: &mut Port) -> Result<(), Stop> {
@@ -64,20 +76,15 @@ fn barrier(port: &mut Port) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Interval halving (`BC-ANY`).
+/// The root of two ranks sends its vector (`BC-ANY`).
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn broadcast<T: Element>(
+fn broadcast_pair<T: Element>(
     port: &mut Port,
     begun: StartedCall,
     buf: &mut [T],
     root: usize,
 ) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    if p > 2 {
-        port.log_call(begun);
-        return halve(port, buf, root);
-    }
-    if rank == root { send(port, begun, buf) } else { receive(port, begun, buf) }
+    if port.rank() == root { send(port, begun, buf) } else { receive(port, begun, buf) }
 }
 
 /// The root of two ranks combines what the other one sends with its own (`RED-ANY`).
@@ -236,18 +243,61 @@ fn receive<T: Element>(port: &mut Port, begun: StartedCall, buf: &mut [T]) -> Re
     get_from(port, buf, 1 - port.rank())
 }
 
-#[inline(never)]
-fn halve<T: Element>(port: &mut Port, buf: &mut [T], root: usize) -> Result<(), Stop> {
+/// Interval halving (`BC-ANY`) of `len` elements of `size` bytes at `buf`, which are the call's.
+fn halve(
+    port: &mut Port,
+    buf: *mut u8,
+    (len, size): (usize, usize),
+    root: usize,
+) -> Result<(), Stop> {
     let (rank, n) = (port.rank(), port.size());
     let tree = TreeKind::Halving { n, root };
     for hop in (0..tree.steps()).filter_map(|step| tree.hop(step, rank)) {
         if hop.from == rank {
-            put_to(port, buf, hop.to)?;
+            put_bytes(port, buf, (len, size), hop.to)?;
         } else {
-            get_from(port, buf, hop.from)?;
+            get_bytes(port, buf, (len, size), hop.from)?;
         }
     }
     Ok(())
+}
+
+/// Sends `len` elements of `size` bytes at `buf`, which are the call's, to `peer`.
+#[inline(never)]
+fn put_bytes(
+    port: &mut Port,
+    buf: *const u8,
+    (len, size): (usize, usize),
+    peer: usize,
+) -> Result<(), Stop> {
+    port.post_copy(peer, len, size, |body| {
+        // SAFETY: there is room for `buf`.
+        unsafe { copy_few(body, buf, len * size) }
+    })
+}
+
+/// Receives as many from `peer`.
+fn get_bytes(
+    port: &mut Port,
+    buf: *mut u8,
+    (len, size): (usize, usize),
+    peer: usize,
+) -> Result<(), Stop> {
+    take_bytes(port, (len, size), peer, &mut |body| {
+        // SAFETY: as in `get_from`.
+        unsafe { copy_few(buf, body, len * size) }
+    })
+}
+
+/// Hands `take` what `peer` has sent, as many elements of `size` bytes.
+#[inline(never)]
+fn take_bytes(
+    port: &mut Port,
+    (len, size): (usize, usize),
+    peer: usize,
+    take: &mut dyn FnMut(*const u8),
+) -> Result<(), Stop> {
+    port.take_copy(peer, len, size, take)
 }
 
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -267,29 +317,27 @@ fn get_from<T: Element>(port: &mut Port, buf: &mut [T], peer: usize) -> Result<(
     })
 }
 
-/// Recursive doubling (`AR-ANY`). The lower operand stands on the left, and partners
-/// have neighbouring intervals: operands are combined in rank order.
-#[cfg_attr(not(debug_assertions), inline(always))]
-fn all_reduce<T: Element, O: Operator<T>>(
-    port: &mut Port,
-    buf: &mut [T],
-    op: &O,
-) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
+/// Recursive doubling (`AR-ANY`) of `len` elements at `buf`, which are the call's. The lower
+/// operand stands on the left, and partners have neighbouring intervals: operands are combined in
+/// rank order.
+fn all_reduce(port: &mut Port, kernel: Kernel<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
+    let (rank, p, size) = (port.rank(), port.size(), kernel.size());
     let doubling = Doubling::of(p);
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
     for step in 0..doubling.steps() {
         let hop = doubling.step(step, rank);
         if let Some(peer) = hop.send {
-            put_to(port, buf, peer)?;
+            put_bytes(port, buf, (len, size), peer)?;
         }
         match hop.recv {
             None => {}
-            Some((peer, true)) => get_from(port, buf, peer)?,
-            Some((peer, false)) => port.take_copy(peer, buf.len(), size_of::<T>(), |body| {
-                // SAFETY: as in `get_from`.
-                unsafe { join(body, buf, peer < rank, op) }
+            Some((peer, true)) => get_bytes(port, buf, (len, size), peer)?,
+            Some((peer, false)) => take_bytes(port, (len, size), peer, &mut |body| {
+                let (left, right) =
+                    if peer < rank { (body, buf.cast_const()) } else { (buf.cast_const(), body) };
+                // SAFETY: as in `get_from`; `buf` is the call's.
+                unsafe { kernel.combine(buf, left, right, len) }
             })?,
         }
     }

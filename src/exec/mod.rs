@@ -10,8 +10,8 @@
 //! | [`board`] | shows the rank's memory, and accesses the others' directly | long vectors |
 //! | [`plan`] | a schedule, bound to the call's memory | all other calls, and forced ones |
 //!
-//! `all_at_once` and `eager` are generic over element and operator: a few elements are combined
-//! where they are read. The others get a [`Kernel`], which is called once per slice.
+//! Between two ranks `all_at_once` and `eager` are generic over element and operator: a few
+//! elements are combined where they are read. All else gets a [`Kernel`], called once per slice.
 //!
 //! ```text
 //! Schedule (blocks) --bind--> Plan (places in memory, hazards settled) --run--> mailboxes
@@ -29,7 +29,7 @@ pub(crate) mod uneven;
 
 pub use plan::{Hazard, check_hazards};
 
-pub(crate) use call::{Buffers, Call, Partition, RawBuffers, Slices};
+pub(crate) use call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
 use crate::fabric::Span;

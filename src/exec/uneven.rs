@@ -69,21 +69,20 @@ struct Delivery {
 }
 
 impl Delivery {
-    /// If the ranks together touch `len` elements of `T` so many times.
+    /// If the ranks together touch `len` elements of `size` bytes so many times.
     #[inline(always)]
-    fn of<T>(work: &Workspace, len: usize, times: usize) -> Self {
-        let touched = len.saturating_mul(size_of::<T>()).saturating_mul(times);
+    fn of(work: &Workspace, len: usize, times: usize, size: usize) -> Self {
+        let touched = len.saturating_mul(size).saturating_mul(times);
         Delivery { stream: touched >= work.stream_from }
     }
 
-    /// Copies block `i` of `shown`, which has `len` elements, to `to`.
+    /// Copies a block of what a peer shows, of so many bytes, to `to`.
     ///
     /// # Safety
     /// There is room for them at `to`, which is memory of this rank's alone; and as for
     /// [`ShownBlocks::block`].
     #[inline(always)]
-    unsafe fn copy<T>(self, to: *mut T, from: *const u8, len: usize, is_elsewhere: bool) {
-        let (to, bytes) = (to.cast::<u8>(), len * size_of::<T>());
+    unsafe fn copy(self, to: *mut u8, from: *const u8, bytes: usize, is_elsewhere: bool) {
         // SAFETY: by the contract.
         unsafe {
             match is_elsewhere {
@@ -95,48 +94,60 @@ impl Delivery {
     }
 }
 
-/// What everybody shows: `send`, in blocks of `counts` elements; no peer takes block `own`.
+/// What everybody shows: `len` elements of `size` bytes at `data`, in blocks of `counts` elements;
+/// no peer takes block `own`.
 #[inline(always)]
-fn own_blocks<'a, T>(send: &[T], counts: &'a [usize], own: Option<usize>) -> OwnBlocks<'a> {
-    let (data, len) = (send.as_ptr().cast(), send.len());
+fn own_blocks(
+    (data, len, size): (*const u8, usize, usize),
+    counts: &[usize],
+    own: Option<usize>,
+) -> OwnBlocks<'_> {
     let for_peers = len - own.map_or(0, |own| counts[own]);
-    OwnBlocks { counts, data, len, size: size_of::<T>(), own, for_peers }
+    OwnBlocks { counts, data, len, size, own, for_peers }
 }
 
-/// Every rank sends block `j` of `send`, of `send_counts[j]` elements, to rank `j`, and expects
-/// `recv_counts[j]` from it. The counts sum to the lengths of the slices.
+/// Every rank sends block `j` of what it gives, of `send_counts[j]` elements of `size` bytes, to
+/// rank `j`, and expects `recv_counts[j]` from it.
+///
+/// # Safety
+/// - `send` is valid for reads, and `recv` for writes, of as many elements as their counts sum to.
+///   They do not overlap, and nobody else accesses them until this returns.
+/// - The own block has the same length in both.
 #[inline(always)]
-pub(crate) fn all_to_all<T: Element>(
+pub(crate) unsafe fn all_to_all(
     port: &mut Port,
     work: &mut Workspace,
     begun: StartedCall,
-    (send, send_counts): (&[T], &[usize]),
-    (recv, recv_counts): (&mut [T], &[usize]),
+    (send, send_len, send_counts): (*const u8, usize, &[usize]),
+    (recv, recv_len, recv_counts): (*mut u8, usize, &[usize]),
+    size: usize,
 ) -> Result<(), Stop> {
     let (rank, p) = (port.rank(), port.size());
-    let delivery = Delivery::of::<T>(work, send.len().max(recv.len()), 2 * p);
-    let own = own_blocks(send, send_counts, Some(rank));
+    let delivery = Delivery::of(work, send_len.max(recv_len), 2 * p, size);
+    let own = own_blocks((send, send_len, size), send_counts, Some(rank));
     let guard = Guard::new(port);
-    // SAFETY: `send` and its counts are borrowed until this returns, and it does so only after
+    // SAFETY: the call has them and the counts until this returns, and it does so only after
     // `settle`, or when the guard has quiesced the port.
     let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
     guard.port.log_call(begun);
     let (mine, begin) = (before(send_counts, rank), before(recv_counts, rank));
     let n = send_counts[rank];
-    copy(&send[mine..mine + n], &mut recv[begin..begin + n]);
+    let place = |begin: usize| recv.wrapping_add(begin * size);
+    // SAFETY: the own block of both; they do not overlap.
+    unsafe { copy_few(place(begin), send.wrapping_add(mine * size), n * size) };
     let long = own.is_long();
     let mut take = |port: &mut Port, peer: usize, begin: usize| {
-        let block = &mut recv[begin..begin + recv_counts[peer]];
+        let expected = recv_counts[peer];
         let shown = port.look_at_blocks(peer, (p, true), long)?;
         are_elsewhere |= shown.is_elsewhere();
         // SAFETY: the peer shows a block for every rank, of elements of the same type
         // (fingerprint); we have not shown anything since, nor finished.
-        let (from, len) = unsafe { shown.block(rank, size_of::<T>()) };
-        if len != block.len() {
-            return Err(port.unequal_blocks(peer, &shown, (block.len(), len)));
+        let (from, len) = unsafe { shown.block(rank, size) };
+        if len != expected {
+            return Err(port.unequal_blocks(peer, &shown, (expected, len)));
         }
-        // SAFETY: as many as `block` has.
-        unsafe { delivery.copy(block.as_mut_ptr(), from, len, shown.is_elsewhere()) };
+        // SAFETY: the block of the output that is for this peer.
+        unsafe { delivery.copy(place(begin), from, len * size, shown.is_elsewhere()) };
         Ok(())
     };
     if p == 2 {
@@ -188,7 +199,8 @@ pub(crate) fn collect<T: Element>(
     let (rank, p) = (port.rank(), port.size());
     // A block for every rank, of which each takes its own.
     let has_own = counts.len() == p;
-    let own = own_blocks(send, counts, has_own.then_some(rank));
+    let size = size_of::<T>();
+    let own = own_blocks((send.as_ptr().cast(), send.len(), size), counts, has_own.then_some(rank));
     let guard = Guard::new(port);
     // SAFETY: as in `all_to_all`.
     let mut are_elsewhere = unsafe { guard.port.show_blocks(&own) };
@@ -207,7 +219,7 @@ pub(crate) fn collect<T: Element>(
         if let Some(part) = part {
             // SAFETY: the peer shows as many blocks, of elements of the same type (fingerprint); we
             // have not shown anything since, nor finished.
-            let (from, len) = unsafe { shown.block(part, size_of::<T>()) };
+            let (from, len) = unsafe { shown.block(part, size) };
             (blocks[peer], lens[peer]) = ((from, shown.is_elsewhere()), len);
         }
     }
@@ -216,13 +228,13 @@ pub(crate) fn collect<T: Element>(
     }
     let total = lens.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
     let total = total.expect("the blocks sum to more than memory can hold");
-    let delivery = Delivery::of::<T>(work, total, p + counts.len());
+    let delivery = Delivery::of(work, total, p + counts.len(), size);
     let mut all = Vec::<T>::with_capacity(total);
     let mut at = 0;
     for (&(from, is_elsewhere), &len) in blocks.iter().zip(&lens) {
         // SAFETY: within the capacity, as `at + len <= total`; what lies there is kept as above,
         // or borrowed by us.
-        unsafe { delivery.copy(all.as_mut_ptr().add(at), from, len, is_elsewhere) };
+        unsafe { delivery.copy(all.as_mut_ptr().add(at).cast(), from, len * size, is_elsewhere) };
         at += len;
     }
     // SAFETY: the first `at` elements are written, copies of elements of T.

@@ -14,6 +14,7 @@ use super::thread::Thread;
 #[cfg(not(loom))]
 use super::thread_mark::ThreadMark;
 use crate::error::{CallSite, ForeignCall};
+use crate::sorted::Arrange;
 use crate::sync;
 use crate::sync::diagnostic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
@@ -443,7 +444,13 @@ impl CallLog {
     }
 
     pub(crate) fn calls(&self) -> impl Iterator<Item = CallRecord> + '_ {
-        self.ring.iter().filter_map(Record::read).map(|call| self.named(call))
+        (0..self.ring.len()).filter_map(|at| self.call_at(at))
+    }
+
+    /// Not inlined: a dozen searches would have it in them.
+    #[inline(never)]
+    fn call_at(&self, at: usize) -> Option<CallRecord> {
+        self.ring[at].read().map(|call| self.named(call))
     }
 
     /// `call`, with what another language has said of it: by its location, or in a note.
@@ -482,7 +489,7 @@ impl CallLog {
     /// The owner's latest calls, the latest first.
     pub(crate) fn newest_first(&self) -> Vec<CallRecord> {
         let mut calls: Vec<CallRecord> = self.calls().collect();
-        calls.sort_by_key(|c| std::cmp::Reverse(c.number));
+        calls.arrange_by_key(|c| std::cmp::Reverse(c.number));
         calls
     }
 

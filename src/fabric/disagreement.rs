@@ -8,7 +8,7 @@
 
 use super::call_log::CallRecord;
 use super::team_state::TeamState;
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 /// The first collective call on communicator `comm` that the ranks on record
 /// do not agree about: a rank of the majority (`me` if it is one of them; ranks
@@ -18,15 +18,15 @@ pub(crate) fn disagreement(
     comm: u64,
     me: usize,
 ) -> Option<(usize, CallRecord, usize, CallRecord)> {
-    let mut by_number: BTreeMap<u64, Vec<(usize, CallRecord)>> = BTreeMap::new();
+    let mut by_number: SortedMap<u64, Vec<(usize, CallRecord)>> = SortedMap::new();
     for rank in 0..world.ranks() {
         for call in world.records(rank).calls() {
             if call.comm == comm && call.call != 0 {
-                by_number.entry(call.call).or_default().push((rank, call));
+                by_number.or_default(call.call).push((rank, call));
             }
         }
     }
-    by_number.into_values().find_map(|calls| {
+    by_number.into_pairs().into_iter().find_map(|(_, calls)| {
         let votes =
             |it: &CallRecord| calls.iter().filter(|(_, other)| it.is_one_with(other)).count();
         // Of two opinions with equally many votes mine is the first.

@@ -16,6 +16,7 @@ use super::event_ring::{
 use super::fingerprint::Signature;
 use super::record_file::{self, FileEvent, FileRank};
 use crate::error::{ForeignCall, SourceLine};
+use crate::sorted::Arrange;
 use crate::sync::diagnostic::Ordering::Relaxed;
 use crossbeam_utils::CachePadded;
 use std::fs::File;
@@ -497,7 +498,7 @@ impl Recorder {
         let slots: Vec<&EventSlot> = (lost..head).filter_map(|it| ring.slot(it)).collect();
         let mut addresses: Vec<usize> =
             slots.iter().map(|slot| slot.at.load(Relaxed).addr()).filter(|it| *it != 0).collect();
-        addresses.sort_unstable();
+        addresses.arrange();
         addresses.dedup();
         let places = place(&addresses);
         let line = |address: usize| {

@@ -8,6 +8,7 @@
 //! The only unsafe code of the machine room is here: the two system calls that `core_affinity`
 //! cannot make for more than 1024 processors.
 
+use crate::sorted::Arrange;
 use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
@@ -170,7 +171,7 @@ pub fn pin_current_thread(pu: usize) -> Result<(), PinError> {
 /// As for [`pin_current_thread`]. The order of `pus` does not matter; an empty list is refused.
 pub fn restore(pus: &[usize]) -> Result<(), PinError> {
     let mut wanted = pus.to_vec();
-    wanted.sort_unstable();
+    wanted.arrange();
     wanted.dedup();
     platform::set(&wanted)?;
     read_back(&wanted)?;

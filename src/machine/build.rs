@@ -7,8 +7,6 @@
 //! warning. Children are then ordered by their smallest processing unit, which is the logical order
 //! that hwloc uses too.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::core::{Core, Group, LevelGroups, NumaNode};
 use super::facts::{Facts, RawCore, RawGroup};
 use super::level::Level;
@@ -16,10 +14,11 @@ use super::mask::format_list;
 use super::source::MachineSource;
 use super::tree::Tree;
 use super::{Machine, MachineError};
+use crate::sorted::{Arrange, SortedMap, SortedSet};
 
 /// Sorted, without duplicates.
 fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
-    ids.sort_unstable();
+    ids.arrange();
     ids.dedup();
     ids
 }
@@ -32,13 +31,14 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
     if cores.is_empty() {
         return Err(MachineError::Empty { source: source.cores });
     }
-    let core_of: BTreeMap<usize, usize> = cores
+    let core_of: SortedMap<usize, usize> = cores
         .iter()
         .enumerate()
         .flat_map(|(index, core)| core.iter().map(move |&pu| (pu, index)))
         .collect();
+    let core_of_known = |pu: &usize| *core_of.get(pu).expect("a unit of a core");
     let known = |pus: Vec<usize>| -> Vec<usize> {
-        sorted(pus).into_iter().filter(|pu| core_of.contains_key(pu)).collect()
+        sorted(pus).into_iter().filter(|pu| core_of.contains(pu)).collect()
     };
 
     let mut nodes: Vec<_> = nodes
@@ -50,7 +50,7 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
             memory_bytes: node.memory_bytes,
         })
         .collect();
-    nodes.sort_by_key(|node| node.os_id);
+    nodes.arrange_by_key(|node| node.os_id);
     nodes.dedup_by_key(|node| node.os_id);
 
     let mut groups: Vec<RawGroup> =
@@ -65,7 +65,7 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
     // The tree, over the cores as found; then the logical order, and everything renumbered by it.
     let sets: Vec<(Level, Vec<usize>)> = groups
         .iter()
-        .map(|group| (group.level, sorted(group.pus.iter().map(|pu| core_of[pu]).collect())))
+        .map(|group| (group.level, sorted(group.pus.iter().map(core_of_known).collect())))
         .collect();
     let (tree, order) = Tree::grow(&cores, &sets, &mut warnings);
     let mut logical = vec![0; cores.len()];
@@ -73,30 +73,30 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
         logical[old] = new;
     }
     let to_cores =
-        |pus: &[usize]| sorted(pus.iter().map(|pu| logical[core_of[pu]]).collect::<Vec<_>>());
+        |pus: &[usize]| sorted(pus.iter().map(|pu| logical[core_of_known(pu)]).collect::<Vec<_>>());
 
     for node in &mut nodes {
         node.cores = to_cores(&node.pus);
     }
     // In logical order, memory-only nodes last.
-    nodes.sort_by_key(|node| (node.cores.first().copied().unwrap_or(usize::MAX), node.os_id));
+    nodes.arrange_by_key(|node| (node.cores.first().copied().unwrap_or(usize::MAX), node.os_id));
 
-    let kind_of: BTreeMap<usize, usize> = kinds.into_iter().collect();
+    let kind_of: SortedMap<usize, usize> = kinds.into_iter().collect();
     let levels = levels(groups, to_cores);
     let caches = distinct(caches);
-    let mut package_of: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut package_of: SortedMap<usize, usize> = SortedMap::new();
     for (index, group) in
         levels.iter().filter(|l| l.level == Level::Package).flat_map(|l| &l.groups).enumerate()
     {
         for &pu in &group.pus {
-            package_of.entry(pu).or_insert(index);
+            package_of.or_insert(pu, index);
         }
     }
     // A core may have several memories; the lowest number is the ordinary one.
-    let mut node_of: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut node_of: SortedMap<usize, usize> = SortedMap::new();
     for (index, node) in nodes.iter().enumerate() {
         for &pu in &node.pus {
-            node_of.entry(pu).or_insert(index);
+            node_of.or_insert(pu, index);
         }
     }
     let cores: Vec<Core> = order
@@ -150,7 +150,7 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
         .enumerate()
         .flat_map(|(index, core)| core.pus.iter().map(move |&pu| (pu, index)))
         .collect();
-    units.sort_unstable();
+    units.arrange();
 
     Ok(Machine {
         cores,
@@ -169,11 +169,11 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
 
 /// Drops processing units that were seen before, and cores without any.
 fn disjoint_cores(found: Vec<RawCore>, warnings: &mut Vec<String>) -> Vec<Vec<usize>> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let mut cores = Vec::new();
     for core in found {
         let pus = sorted(core.pus);
-        let (new, old): (Vec<usize>, Vec<usize>) = pus.into_iter().partition(|&pu| seen.insert(pu));
+        let (new, old): (Vec<usize>, Vec<usize>) = pus.into_iter().partition(|&pu| seen.add(pu));
         if !old.is_empty() {
             warnings.push(format!("PU {} belong to several cores", format_list(&old)));
         }
@@ -182,18 +182,18 @@ fn disjoint_cores(found: Vec<RawCore>, warnings: &mut Vec<String>) -> Vec<Vec<us
         }
     }
     // The order of discovery must not matter.
-    cores.sort();
+    cores.arrange();
     cores
 }
 
 /// Drops empty sets, repetitions, and nameless sets that add nothing to a named one.
 fn plausible_groups(groups: Vec<RawGroup>) -> Vec<RawGroup> {
-    let named: BTreeSet<Vec<usize>> = groups
+    let named: SortedSet<Vec<usize>> = groups
         .iter()
         .filter(|g| !matches!(g.level, Level::Group | Level::Die))
         .map(|g| g.pus.clone())
         .collect();
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     groups
         .into_iter()
         .filter(|g| !g.pus.is_empty())
@@ -201,18 +201,18 @@ fn plausible_groups(groups: Vec<RawGroup>) -> Vec<RawGroup> {
         .filter(|g| {
             // Two memories may belong to the same cores; anything else may not be there twice.
             let twice = if g.level == Level::Numa { g.os_id } else { None };
-            seen.insert((g.level, twice, g.pus.clone()))
+            seen.add((g.level, twice, g.pus.clone()))
         })
         .collect()
 }
 
 /// Sorts the groups into levels, outermost first; nested groups of one kind get a level each.
 fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> Vec<LevelGroups> {
-    let mut by_level: BTreeMap<(Level, usize), Vec<Group>> = BTreeMap::new();
+    let mut by_level: SortedMap<(Level, usize), Vec<Group>> = SortedMap::new();
     let mut groups = groups;
-    groups.sort_by(|a, b| (a.level, b.pus.len(), &a.pus).cmp(&(b.level, a.pus.len(), &b.pus)));
+    groups.arrange_by(|a, b| (a.level, b.pus.len(), &a.pus).cmp(&(b.level, a.pus.len(), &b.pus)));
     // How many nameless groups, all of them larger, hold a processing unit so far.
-    let mut nesting: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut nesting: SortedMap<usize, usize> = SortedMap::new();
     for group in groups {
         // Only nameless groups nest in others of their kind.
         let mut depth = 0;
@@ -222,12 +222,13 @@ fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> V
         }
         let cores = to_cores(&group.pus);
         let RawGroup { os_id, pus, .. } = group;
-        by_level.entry((group.level, depth)).or_default().push(Group { os_id, pus, cores });
+        by_level.or_default((group.level, depth)).push(Group { os_id, pus, cores });
     }
     let mut levels: Vec<LevelGroups> = by_level
+        .into_pairs()
         .into_iter()
         .map(|((level, _), mut groups)| {
-            groups.sort_by(|a, b| {
+            groups.arrange_by(|a, b| {
                 (a.cores.first(), a.pus.first(), a.os_id).cmp(&(
                     b.cores.first(),
                     b.pus.first(),
@@ -238,14 +239,15 @@ fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> V
         })
         .collect();
     // Outermost first: by the processing units in the largest group; equal ones in the usual order.
-    levels
-        .sort_by_key(|l| (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level));
+    levels.arrange_by_key(|l| {
+        (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level)
+    });
     levels
 }
 
 /// Each level and size once.
 fn distinct(mut caches: Vec<(Level, u64)>) -> Vec<(Level, u64)> {
-    caches.sort_unstable();
+    caches.arrange();
     caches.dedup();
     caches
 }

@@ -12,7 +12,7 @@
 
 mod loader;
 
-use std::collections::BTreeSet;
+use crate::sorted::SortedSet;
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
@@ -49,15 +49,15 @@ pub(super) fn read(system: &Facts) -> Result<Found, String> {
     }
     let mut found = load()?;
     found.groups.retain(|group| group.level != Level::Group || !from_distances(group, system));
-    let of = |cores: &[RawCore]| -> BTreeSet<usize> {
+    let of = |cores: &[RawCore]| -> SortedSet<usize> {
         cores.iter().flat_map(|core| core.pus.iter().copied()).collect()
     };
     let (ours, theirs) = (of(&system.cores), of(&found.cores));
-    let missing: Vec<usize> = ours.difference(&theirs).copied().collect();
+    let missing: Vec<usize> = ours.keys().copied().filter(|pu| !theirs.contains(pu)).collect();
     if !missing.is_empty() {
         return Err(format!("it does not see PU {}", format_list(&missing)));
     }
-    let extra: Vec<usize> = theirs.difference(&ours).copied().collect();
+    let extra: Vec<usize> = theirs.keys().copied().filter(|pu| !ours.contains(pu)).collect();
     if !extra.is_empty() {
         return Err(format!("it sees PU {} that are not online", format_list(&extra)));
     }
@@ -109,7 +109,7 @@ fn load() -> Result<Found, String> {
         }
     }
     // Old systems and some virtual machines have processing units without a core around them.
-    let in_cores: BTreeSet<usize> =
+    let in_cores: SortedSet<usize> =
         found.cores.iter().flat_map(|core| core.pus.iter().copied()).collect();
     let bare = units.into_iter().filter(|pu| !in_cores.contains(pu));
     found.cores.extend(bare.map(|pu| RawCore { pus: vec![pu] }));

@@ -4,6 +4,8 @@
 //! Both readers take what real files hold: trailing NULs (`/proc` files saved by some tools), white
 //! space, and nothing at all (the empty set).
 
+use crate::sorted::Arrange;
+
 /// Processor ids from here on are refused: Linux itself stops at 8192, and the limit keeps a
 /// damaged file from asking for gigabytes.
 pub(crate) const MAX_PU: usize = 1 << 16;
@@ -47,7 +49,7 @@ pub(crate) fn parse_list(text: &str) -> Result<Vec<usize>, MaskError> {
         }
         position += part.len() + 1;
     }
-    ids.sort_unstable();
+    ids.arrange();
     ids.dedup();
     Ok(ids)
 }
@@ -80,7 +82,7 @@ pub(crate) fn parse_mask(text: &str) -> Result<Vec<usize>, MaskError> {
         base += 32.max(4 * word.len());
         end = position.saturating_sub(1);
     }
-    ids.sort_unstable();
+    ids.arrange();
     ids.dedup();
     Ok(ids)
 }

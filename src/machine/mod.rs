@@ -34,6 +34,7 @@ mod sysfs;
 mod tree;
 mod xml;
 
+use crate::sorted::Arrange;
 use std::path::Path;
 
 pub use self::core::{Core, Group, LevelGroups, NumaNode};
@@ -216,7 +217,7 @@ impl Machine {
 
     /// The same machine, of which only `units` may be used: some of its allowed ones.
     pub(crate) fn narrowed_to(&self, mut units: Vec<usize>) -> Machine {
-        units.sort_unstable();
+        units.arrange();
         debug_assert!(!units.is_empty() && units.iter().all(|&unit| self.is_allowed(unit)));
         Machine { allowed: units, ..self.clone() }
     }

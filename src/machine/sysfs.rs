@@ -5,8 +5,8 @@
 //! file. So everything is optional here, except the processors themselves; whatever is missing is
 //! taken as "not shared". Offline processors are no part of the machine.
 
+use crate::sorted::{Arrange, SortedMap, SortedSet};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,9 +45,9 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
     let online = online(&cpu_dir)?;
     let mut facts = Facts::default();
     // How many processors report a set, and the number that goes with it.
-    let mut groups: BTreeMap<(Level, Vec<usize>), (usize, Option<usize>)> = BTreeMap::new();
+    let mut groups: SortedMap<(Level, Vec<usize>), (usize, Option<usize>)> = SortedMap::new();
     let mut report = |level: Level, set: Vec<usize>, os_id: Option<usize>| {
-        groups.entry((level, set)).or_insert((0, os_id)).0 += 1;
+        groups.or_insert((level, set), (0, os_id)).0 += 1;
     };
     for &cpu in &online {
         let dir = cpu_dir.join(format!("cpu{cpu}"));
@@ -108,12 +108,12 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
 /// processors report is right. (A saved 4 x 10-core Xeon has one processor that claims to be in a
 /// package with the first core of each other package.) Clusters may nest, so they are left alone.
 fn elect(
-    reported: BTreeMap<(Level, Vec<usize>), (usize, Option<usize>)>,
+    reported: SortedMap<(Level, Vec<usize>), (usize, Option<usize>)>,
     warnings: &mut Vec<String>,
 ) -> Vec<RawGroup> {
-    let mut sets: Vec<_> = reported.into_iter().collect();
-    sets.sort_by_key(|((level, set), (votes, _))| (*level, Reverse(*votes), set.len()));
-    let mut taken: BTreeSet<(Level, usize)> = BTreeSet::new();
+    let mut sets = reported.into_pairs();
+    sets.arrange_by_key(|((level, set), (votes, _))| (*level, Reverse(*votes), set.len()));
+    let mut taken: SortedSet<(Level, usize)> = SortedSet::new();
     let mut elected = Vec::new();
     for ((level, pus), (_, os_id)) in sets {
         if level != Level::Group && pus.iter().any(|&pu| taken.contains(&(level, pu))) {
@@ -122,7 +122,7 @@ fn elect(
                 .push(format!("the {level} of PU {pus} contradicts what others report: dropped"));
             continue;
         }
-        taken.extend(pus.iter().map(|&pu| (level, pu)));
+        taken.extend(pus.iter().map(|&pu| ((level, pu), ())));
         elected.push(RawGroup { level, os_id, pus });
     }
     elected
@@ -146,7 +146,7 @@ fn has_cpus(sys: &Path) -> bool {
 fn entries(dir: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    paths.sort();
+    paths.arrange();
     paths
 }
 
@@ -157,25 +157,29 @@ fn numbered(dir: &Path, prefix: &str) -> Vec<usize> {
         .filter_map(|path| path.file_name()?.to_str()?.strip_prefix(prefix)?.parse().ok())
         .filter(|&number| number < MAX_PU)
         .collect();
-    numbers.sort_unstable();
+    numbers.arrange();
     numbers
 }
 
 /// Of one file; a saved tree may have anything in the place of it.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// Not inlined, as it is called from thirty places.
+#[inline(never)]
 fn read_text(path: &Path) -> Option<String> {
     // Firmware strings need not be UTF-8; nothing here is longer than a page or two.
     let bytes = crate::file::read(path, MOST_BYTES).ok()?;
     Some(clean(&String::from_utf8_lossy(&bytes)).to_owned())
 }
 
+#[inline(never)]
 fn read_number(path: &Path) -> Option<usize> {
     read_text(path)?.parse().ok()
 }
 
 /// Reads the first file among `NAME_list`, `NAME`, `NAME_map` .. that holds a set with something in
 /// it.
+#[inline(never)]
 fn read_set(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
     names.iter().find_map(|name| {
         let mask = |suffix: &str| {
@@ -304,7 +308,7 @@ fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Vec<(usize, usize)> {
         return Vec::new();
     };
     let mut steps: Vec<u64> = values.iter().map(|&(_, value)| value).collect();
-    steps.sort_unstable();
+    steps.arrange();
     steps.dedup_by(|next, kept| *next == *kept || (tenth && *next <= *kept + *kept / 10));
     values
         .into_iter()

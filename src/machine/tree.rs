@@ -5,6 +5,7 @@
 //! with several names; sets of a single core are no vertices, as nothing is shared between cores
 //! there.
 
+use crate::sorted::Arrange;
 use std::ops::Range;
 
 use super::level::Level;
@@ -97,7 +98,7 @@ impl Tree {
         let mut innermost = vec![0; cores.len()];
         let mut by_size: Vec<&(Level, Vec<usize>)> =
             sets.iter().filter(|(_, set)| set.len() > 1 || cores.len() == 1).collect();
-        by_size.sort_by(|a, b| (b.1.len(), a.0, &a.1).cmp(&(a.1.len(), b.0, &b.1)));
+        by_size.arrange_by(|a, b| (b.1.len(), a.0, &a.1).cmp(&(a.1.len(), b.0, &b.1)));
         for (level, set) in by_size {
             let vertex = innermost[set[0]];
             if set.iter().any(|&core| innermost[core] != vertex) {
@@ -130,7 +131,7 @@ impl Tree {
             below[vertex].push((cores[core][0], Err(core)));
         }
         for list in &mut below {
-            list.sort_unstable();
+            list.arrange();
         }
 
         // Depth first, without recursion: a damaged file can nest as deeply as it likes.

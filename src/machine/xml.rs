@@ -5,7 +5,7 @@
 //! has the facts about the system beside the objects instead of in the outermost one, and other
 //! numbers for kinds of devices), and in `id`, a second name of an object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use crate::sorted::{SortedMap, SortedSet};
 
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -82,9 +82,9 @@ fn refused(text: &str, found: &roxmltree::Error) -> MachineError {
 #[derive(Debug, Default)]
 struct Reader {
     facts: Facts,
-    units: BTreeSet<usize>,
+    units: SortedSet<usize>,
     /// Global index of a NUMA node to its number.
-    globals: BTreeMap<u64, usize>,
+    globals: SortedMap<u64, usize>,
     /// How many units the sets so far have named.
     named: usize,
     kinds: Vec<(Vec<usize>, Option<usize>)>,
@@ -195,7 +195,7 @@ impl Reader {
         match (kind, os_id) {
             ("Machine", _) => self.facts.allowed = self.mask(node, "allowed_cpuset")?,
             ("PU", Some(id)) if id < MAX_PU => {
-                if !self.units.insert(id) {
+                if !self.units.add(id) {
                     return Err(error(position, format!("PU {id} is there twice")));
                 }
                 pus.push(id);
@@ -285,9 +285,9 @@ impl Reader {
         if self.units.is_empty() {
             return Err(error(end, "there is no PU in it"));
         }
-        let in_cores: BTreeSet<usize> =
+        let in_cores: SortedSet<usize> =
             self.facts.cores.iter().flat_map(|core| core.pus.iter().copied()).collect();
-        let bare = self.units.iter().filter(|pu| !in_cores.contains(pu));
+        let bare = self.units.keys().filter(|pu| !in_cores.contains(pu));
         self.facts.cores.extend(bare.map(|&pu| RawCore { pus: vec![pu] }));
         // hwloc lists the kinds by their efficiency, the slowest first.
         for (position, (pus, forced)) in self.kinds.iter().enumerate() {

@@ -1,12 +1,11 @@
 //! Assignments of ranks to processing units.
 
-use std::collections::BTreeMap;
-
 use super::core_order;
 use super::error::PlacementError;
 use super::policy::Placement;
 use super::search;
 use crate::machine::Machine;
+use crate::sorted::SortedMap;
 
 /// A processing unit for each rank.
 ///
@@ -31,20 +30,14 @@ pub struct Assignment {
 impl Assignment {
     /// Counts how crowded it gets. For unpinned ranks that is the best that the system can do.
     fn new(machine: &Machine, pus: Vec<Option<usize>>) -> Assignment {
-        let mut on_pu: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut on_core: BTreeMap<usize, usize> = BTreeMap::new();
-        let core_of: BTreeMap<usize, usize> = machine
-            .cores()
-            .iter()
-            .enumerate()
-            .flat_map(|(index, core)| core.pus.iter().map(move |&pu| (pu, index)))
-            .collect();
+        let mut on_pu: SortedMap<usize, usize> = SortedMap::new();
+        let mut on_core: SortedMap<usize, usize> = SortedMap::new();
         for &pu in pus.iter().flatten() {
-            *on_pu.entry(pu).or_default() += 1;
-            *on_core.entry(core_of[&pu]).or_default() += 1;
+            *on_pu.or_default(pu) += 1;
+            *on_core.or_default(machine.core_of(pu).expect("a unit of the machine")) += 1;
         }
         let free = pus.iter().filter(|pu| pu.is_none()).count();
-        let most = |counts: &BTreeMap<usize, usize>, places: usize| {
+        let most = |counts: &SortedMap<usize, usize>, places: usize| {
             counts.values().copied().max().unwrap_or(0).max(free.div_ceil(places.max(1)))
         };
         Assignment {
@@ -147,7 +140,7 @@ fn from_list(
     machine: &Machine,
     ranks: usize,
 ) -> Result<Assignment, PlacementError> {
-    let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut seen: SortedMap<usize, usize> = SortedMap::new();
     for (rank, &pu) in list.iter().enumerate() {
         if machine.core_of(pu).is_none() {
             return Err(PlacementError::Absent { pu, rank });

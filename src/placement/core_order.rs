@@ -2,6 +2,7 @@
 
 use crate::machine::{Core, Machine};
 use crate::mix::SplitMix;
+use crate::sorted::Arrange;
 
 /// The allowed processing units of a core, the primary thread first.
 fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
@@ -31,7 +32,7 @@ pub(super) fn fastest(machine: &Machine, needed: usize) -> Vec<usize> {
     let usable = usable(machine);
     let kind = |core: usize| machine.cores()[core].kind;
     let mut kinds: Vec<usize> = usable.iter().map(|&core| kind(core)).collect();
-    kinds.sort_unstable_by(|a, b| b.cmp(a));
+    kinds.arrange_by(|a, b| b.cmp(a));
     let slowest = kinds.get(needed.clamp(1, kinds.len().max(1)) - 1).copied().unwrap_or(0);
     usable.into_iter().filter(|&core| kind(core) >= slowest).collect()
 }
@@ -39,7 +40,7 @@ pub(super) fn fastest(machine: &Machine, needed: usize) -> Vec<usize> {
 /// The usable cores in the order of the operating system's numbers.
 pub(super) fn by_number(machine: &Machine) -> Vec<usize> {
     let mut cores = usable(machine);
-    cores.sort_by_key(|&core| threads(machine, &machine.cores()[core]).next());
+    cores.arrange_by_key(|&core| threads(machine, &machine.cores()[core]).next());
     cores
 }
 
@@ -54,7 +55,7 @@ pub(super) fn scattered(machine: &Machine) -> Vec<usize> {
             vertex.children.iter().map(|&child| std::mem::take(&mut orders[child])).collect();
         let direct = vertex.cores.clone().filter(|&core| tree.above(core) == index);
         parts.extend(direct.map(|core| vec![core]));
-        parts.sort_by_key(|part| part.iter().min().copied());
+        parts.arrange_by_key(|part| part.iter().min().copied());
         let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
         orders[index] = (0..longest)
             .flat_map(|nth| parts.iter().filter_map(move |part| part.get(nth).copied()))

@@ -1,6 +1,6 @@
 //! The quality of a placement: dilation and congestion, step by step.
 
-use std::collections::BTreeMap;
+use crate::sorted::SortedMap;
 
 use super::assignment::Assignment;
 use super::network::{ChannelLoads, Weights};
@@ -87,14 +87,14 @@ impl PlacementReport {
         let mut steps = Vec::with_capacity(pattern.steps().len());
         for step in pattern.steps() {
             let load = network.load(step, core_of);
-            let mut by_level: BTreeMap<(usize, Level), usize> = BTreeMap::new();
+            let mut by_level: SortedMap<(usize, Level), usize> = SortedMap::new();
             for (node, messages) in network.busiest() {
                 let vertex = machine.tree().vertices().get(node);
                 let key = vertex.map_or((usize::MAX, Level::Core), |vertex| {
                     (vertex.depth, vertex.levels.first().copied().unwrap_or(Level::Group))
                 });
                 debug_assert_eq!(vertex.is_none(), node >= network.vertices());
-                let most = by_level.entry(key).or_default();
+                let most = by_level.or_default(key);
                 *most = messages.max(*most);
             }
             channels += load.channels;
@@ -106,7 +106,11 @@ impl PlacementReport {
                 average_dilation: load.channels as f64 / load.words.max(1) as f64,
                 congestion: load.congestion,
                 congestion_factor: load.load as f64 / load.largest.max(1) as f64,
-                by_level: by_level.into_iter().map(|((_, level), most)| (level, most)).collect(),
+                by_level: by_level
+                    .into_pairs()
+                    .into_iter()
+                    .map(|((_, level), most)| (level, most))
+                    .collect(),
                 cost: weights.time(&load),
             });
         }

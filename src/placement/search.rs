@@ -17,7 +17,7 @@
 //!    asked, so the same input gives the same placement everywhere. A heuristic: up to 8 ranks the
 //!    tests compare it with all permutations, beyond that nothing but step 3 is promised.
 
-use std::collections::BTreeSet;
+use crate::sorted::{Arrange, SortedSet};
 
 use super::core_order;
 use super::network::{ChannelLoads, Score, Weights};
@@ -43,7 +43,7 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
         candidates.push(slots);
     }
     // Identity and compact as they are, unless they use slower cores than needed.
-    let allowed: BTreeSet<usize> = fast.iter().copied().collect();
+    let allowed: SortedSet<usize> = fast.iter().copied().collect();
     for cores in [core_order::usable(machine), core_order::by_number(machine)] {
         let order = core_order::units(machine, &cores);
         let units: Vec<usize> = order.iter().copied().cycle().take(ranks).collect();
@@ -95,8 +95,9 @@ fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
         let below = below(machine, cores, vertex);
         let mut parts = below.clone();
         // Whole parts first, the largest; the rest from the smallest part that has room for it.
-        parts
-            .sort_by_key(|part| (std::cmp::Reverse(part.cores.len()), part.cores.first().copied()));
+        parts.arrange_by_key(|part| {
+            (std::cmp::Reverse(part.cores.len()), part.cores.first().copied())
+        });
         while needed > 0 {
             let fits = parts.iter().rposition(|part| part.cores.len() >= needed);
             let (part, count) = match fits {
@@ -122,7 +123,7 @@ fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
             }
         }
     }
-    taken.sort_unstable();
+    taken.arrange();
     taken
 }
 
@@ -158,7 +159,7 @@ fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
             }
         }
     }
-    taken.sort_unstable();
+    taken.arrange();
     taken
 }
 
@@ -185,7 +186,7 @@ fn below(machine: &Machine, cores: &[usize], vertex: usize) -> Vec<Part> {
     let direct = within(&here.cores).into_iter().filter(|&core| tree.above(core) == vertex);
     parts.extend(direct.map(|core| Part { vertex: None, cores: vec![core] }));
     parts.retain(|part| !part.cores.is_empty());
-    parts.sort_by_key(|part| part.cores[0]);
+    parts.arrange_by_key(|part| part.cores[0]);
     parts
 }
 
@@ -194,7 +195,7 @@ fn below(machine: &Machine, cores: &[usize], vertex: usize) -> Vec<Part> {
 fn slots(machine: &Machine, cores: &[usize], ranks: usize) -> Vec<usize> {
     let units = core_order::units(machine, cores);
     let mut slots: Vec<usize> = units.iter().copied().cycle().take(ranks).collect();
-    slots.sort_by_key(|&pu| (machine.core_of(pu), pu));
+    slots.arrange_by_key(|&pu| (machine.core_of(pu), pu));
     slots
 }
 
@@ -314,7 +315,7 @@ fn cut(
     for dimension in 0..extents.len() {
         let mut order = members.clone();
         // By this dimension, then in rank order.
-        order.sort_by_key(|&rank| (rank / strides[dimension] % extents[dimension], rank));
+        order.arrange_by_key(|&rank| (rank / strides[dimension] % extents[dimension], rank));
         let mut at = 0;
         for (part, &size) in sizes.iter().enumerate() {
             for &rank in &order[at..at + size] {
@@ -352,16 +353,16 @@ fn improve(
     units: Vec<usize>,
 ) -> Vec<usize> {
     let ranks = units.len();
-    let taken: BTreeSet<Option<usize>> = units.iter().map(|&pu| machine.core_of(pu)).collect();
+    let taken: SortedSet<Option<usize>> = units.iter().map(|&pu| machine.core_of(pu)).collect();
     // One unit of each free core is enough.
     let mut places = units;
     let free = usable.iter().filter(|&&core| !taken.contains(&Some(core)));
     places.extend(core_order::units(machine, &free.copied().collect::<Vec<_>>()));
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let mut index = 0;
     places.retain(|&pu| {
         index += 1;
-        index <= ranks || seen.insert(machine.core_of(pu))
+        index <= ranks || seen.add(machine.core_of(pu))
     });
 
     // A team that asks for nothing in particular is not to wait for its start.

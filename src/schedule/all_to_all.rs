@@ -5,6 +5,7 @@
 use super::grid::{DimensionPart, pick};
 use super::rule_parts::{BlockRanges, Boxed, Padded, ceil_log, counted, cyclic};
 use super::{BlockRange, Chain, Mode, Step, StepTraffic};
+use crate::sorted::Arrange;
 use crate::topology::Extents;
 
 /// TX-RING, -MESH, -MESHD, -HCUBE: along every dimension in turn, everything
@@ -156,7 +157,7 @@ pub(crate) fn bruck(p: usize) -> Boxed {
                 let origin = (from + p - far % h) % p;
                 out.push(origin * p + (origin + far) % p);
             }
-            out.sort_unstable();
+            out.arrange();
             let mut runs = BlockRanges::default();
             out.into_iter().for_each(|b| runs.push(b, 1));
             runs.0

@@ -52,8 +52,15 @@ pub(super) struct CatalogueRow {
     pub(super) needs: Needs,
     pub(super) about: &'static str,
     pub(super) source: &'static str,
-    pub(super) build: fn(&CheckedRequest) -> Built,
 }
+
+/// Makes an algorithm's schedule.
+pub(super) type Build = fn(&CheckedRequest) -> Built;
+
+/// What makes the schedules of one operation's algorithms. Apart from the rows, and for each
+/// operation by itself: of a program that calls two operations, the linker leaves out the rest.
+#[derive(Clone, Copy)]
+pub(crate) struct Builders(pub(super) &'static [(Algorithm, Build)]);
 
 /// A validated request.
 pub(super) struct CheckedRequest {
@@ -216,8 +223,21 @@ impl Algorithm {
     /// );
     /// ```
     pub fn schedule(self, request: &Request) -> Result<Schedule, Unfit> {
+        self.schedule_by(request.operation.builders(), request)
+    }
+
+    /// The same by the builders of the request's operation.
+    pub(crate) fn schedule_by(
+        self,
+        builders: Builders,
+        request: &Request,
+    ) -> Result<Schedule, Unfit> {
         let plan = self.plan(request)?;
-        let built = (self.row().build)(&plan);
+        let found = builders.0.iter().find(|(algorithm, _)| *algorithm == self);
+        let Some((_, build)) = found else {
+            return Err(Unfit::Operation { algorithm: self, asked: plan.operation });
+        };
+        let built = build(&plan);
         let contract = Contract {
             operation: plan.operation,
             ranks: plan.p,

@@ -10,6 +10,7 @@ use super::explicit::ExplicitRounds;
 use super::hierarchy::{Exchange, Hierarchy, LeaderGroup};
 use super::rule_parts::{BlockRanges, Boxed, ceil_log};
 use super::{BlockRange, Incoming, Mode, OFFSET, RESULT, Reversed, Round, Step, TOTAL};
+use crate::sorted::Arrange;
 
 /// Rules of given messages, and the ports that they need.
 pub(super) struct Staged {
@@ -153,7 +154,7 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
             rounds.push(Round { combine: false, messages: said.iter().map(message).collect() });
             for (leader, _, blocks) in &said {
                 has[*leader].extend(blocks);
-                has[*leader].sort_unstable();
+                has[*leader].arrange();
             }
             reported.push(said);
         }
@@ -174,7 +175,7 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
             let count = hop.min(n - hop);
             let mut blocks: Vec<usize> =
                 (0..count).flat_map(|j| own[(i + j) % n].iter().copied()).collect();
-            blocks.sort_unstable();
+            blocks.arrange();
             (leaders[i], leaders[(i + n - hop) % n], runs(&blocks))
         };
         rounds.push(Round { combine: false, messages: (0..n).map(message).collect() });

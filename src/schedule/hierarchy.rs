@@ -1,5 +1,6 @@
 //! Groups of ranks within groups of ranks: a communicator as a machine's levels divide it.
 
+use crate::sorted::Arrange;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -263,7 +264,7 @@ impl Hierarchy {
         kept.extend((0..n).map(|out| (0..n).filter(|&level| level != out).collect()));
         kept.extend((0..n).map(|level| vec![level]));
         kept.retain(|levels| !levels.is_empty());
-        kept.sort_by_key(|levels| std::cmp::Reverse(levels.len()));
+        kept.arrange_by_key(|levels| std::cmp::Reverse(levels.len()));
         kept.dedup();
         let of = |levels: Vec<usize>| {
             let groups = levels.into_iter().map(|level| self.groups[level].clone());
@@ -339,7 +340,7 @@ impl Hierarchy {
                 group.leader = group.members.iter().position(|&m| m == root).unwrap_or(0);
             }
             members = out.iter().map(|g| g.members[g.leader]).collect();
-            members.sort_unstable();
+            members.arrange();
         }
         out
     }

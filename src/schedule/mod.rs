@@ -38,6 +38,7 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use catalogue::Builders;
 pub use catalogue::{Algorithm, UnknownAlgorithm};
 pub use check::{CheckReport, Violation, cases, check};
 pub use contract::Contract;

@@ -1,6 +1,7 @@
 //! The busiest port of a step.
 
 use super::{Schedule, StepTraffic};
+use crate::sorted::Arrange;
 
 /// The load of the busiest rank in a step of a [`Schedule`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +50,7 @@ fn busiest(messages: &mut [(usize, usize)], ports: usize) -> usize {
     if let [(_, blocks)] = messages[..] {
         return blocks * ports;
     }
-    messages.sort_unstable();
+    messages.arrange();
     let sum = |messages: &[(usize, usize)]| messages.iter().map(|&(_, n)| n).sum::<usize>();
     let pair = messages.chunk_by(|a, b| a.0 == b.0).map(sum).max().unwrap_or(0);
     sum(messages).max(pair * ports)

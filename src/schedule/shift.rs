@@ -2,6 +2,7 @@
 
 use super::rule_parts::{Boxed, rule};
 use super::{BlockRange, Mode, Step};
+use crate::sorted::Arrange;
 use crate::topology::{Extents, gray, gray_inverse};
 
 /// One message out, one in; what leaves carries the origin held before.
@@ -165,7 +166,7 @@ fn signed(p: usize, q: usize) -> Vec<(usize, bool)> {
     }
     let [(_, terms), _] = best;
     let mut terms = terms;
-    terms.sort_unstable_by(|a, b| b.cmp(a));
+    terms.arrange_by(|a, b| b.cmp(a));
     terms
 }
 

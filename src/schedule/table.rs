@@ -6,7 +6,7 @@
 //! Grama, Gupta, Karypis and Kumar, chapter 4 (G1..G8: `guide::cost_model`); ids marked
 //! "ours" are not in the book.
 
-use super::catalogue::{Algorithm, Built, CatalogueRow, Needs};
+use super::catalogue::{Algorithm, Build, Builders, Built, CatalogueRow, Needs};
 use super::gather::all;
 use super::grid::{ascending, descending};
 use super::line_tree::TreeKind;
@@ -42,9 +42,72 @@ macro_rules! catalogue {
             needs: $needs,
             about: $about,
             source: $source,
-            build: $build,
         }),+];
+
+        /// By number. A constant: what an operation's own list has not is not in the program.
+        const BUILDERS: [(&[Operation], Build); Algorithm::ALL.len()] =
+            [$((&[$($op),+], $build)),+];
     };
+}
+
+/// Whether algorithm `index` carries out `operation`.
+const fn serves(index: usize, operation: Operation) -> bool {
+    let (operations, mut i) = (BUILDERS[index].0, 0);
+    while i < operations.len() {
+        if operations[i] as usize == operation as usize {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// How many algorithms carry out `operation`.
+const fn count(operation: Operation) -> usize {
+    let (mut index, mut count) = (0, 0);
+    while index < BUILDERS.len() {
+        count += serves(index, operation) as usize;
+        index += 1;
+    }
+    count
+}
+
+/// These algorithms, and what makes their schedules.
+const fn of_operation<const N: usize>(operation: Operation) -> [(Algorithm, Build); N] {
+    let mut of = [(Algorithm(0), BUILDERS[0].1); N];
+    let (mut index, mut count) = (0, 0);
+    while index < BUILDERS.len() {
+        if serves(index, operation) {
+            of[count] = (Algorithm(index as u16), BUILDERS[index].1);
+            count += 1;
+        }
+        index += 1;
+    }
+    of
+}
+
+macro_rules! builders {
+    ($($operation:ident)+) => {
+        impl Operation {
+            /// What makes the schedules of its algorithms. Of an operation that the compiler knows
+            /// only its own get into the program.
+            #[inline(always)]
+            pub(crate) const fn builders(self) -> Builders {
+                match self {
+                    $($operation => {
+                        static OF: [(Algorithm, Build); count($operation)] =
+                            of_operation($operation);
+                        Builders(&OF)
+                    })+
+                }
+            }
+        }
+    };
+}
+
+builders! {
+    Broadcast Reduce AllGather ReduceScatter AllReduce Barrier Scan ExclusiveScan Scatter Gather
+    AllToAll AllToAllInPlace Shift
 }
 
 const BC_CUBE: Needs = Cube(Algorithm::BC_ANY);

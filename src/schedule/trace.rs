@@ -1,5 +1,6 @@
 //! A schedule as a list of messages, as the textbook's figures show them.
 
+use crate::sorted::Arrange;
 use std::fmt;
 
 use super::operation::Units;
@@ -110,7 +111,7 @@ pub fn trace(schedule: &Schedule) -> impl Iterator<Item = Message> + '_ {
     (0..schedule.steps()).flat_map(move |step| {
         (0..contract.ranks).flat_map(move |src| {
             let mut sends = schedule.step(step, src).sends;
-            sends.sort_by_key(|s| s.to);
+            sends.arrange_by_key(|s| s.to);
             let message = move |s: super::Outgoing| Message {
                 step: step + 1,
                 src,

@@ -3,11 +3,11 @@
 use crate::fork;
 use crate::machine::{CpuQuota, Machine};
 use crate::placement::{Assignment, Placement, PlacementError, assign};
+use crate::sorted::SortedMap;
 use crate::sync::diagnostic::Mutex;
-use std::collections::BTreeMap;
 
 /// How many ranks are bound to each unit, over all teams that live.
-static TAKEN: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+static TAKEN: Mutex<SortedMap<usize, usize>> = Mutex::new(SortedMap::new());
 
 /// A team's share; given back when dropped.
 pub(super) struct TakenUnits(Vec<usize>);
@@ -37,7 +37,7 @@ pub(super) fn take_units(
         }
     };
     let units: Vec<usize> = assignment.pus().iter().copied().flatten().collect();
-    units.iter().for_each(|&unit| *taken.entry(unit).or_default() += 1);
+    units.iter().for_each(|&unit| *taken.or_default(unit) += 1);
     Ok((assignment, TakenUnits(units)))
 }
 
@@ -50,7 +50,7 @@ impl Drop for TakenUnits {
                 *ranks -= 1;
             }
         }
-        taken.retain(|_, ranks| *ranks > 0);
+        taken.retain(|ranks| *ranks > 0);
     }
 }
 
@@ -95,7 +95,7 @@ fn this_container(quota: &CpuQuota) -> u64 {
 /// whole cores before single hardware threads. None if that is all of them.
 fn least_taken(
     machine: &Machine,
-    taken: &BTreeMap<usize, usize>,
+    taken: &SortedMap<usize, usize>,
     ranks: usize,
 ) -> Option<Vec<usize>> {
     let load = |unit: usize| taken.get(&unit).copied().unwrap_or(0);
@@ -122,8 +122,8 @@ mod tests {
 
     /// The units that a team of `ranks` would be placed on.
     fn units(machine: &Machine, taken: &[usize], ranks: usize) -> Vec<usize> {
-        let mut counts = BTreeMap::new();
-        taken.iter().for_each(|&unit| *counts.entry(unit).or_default() += 1);
+        let mut counts = SortedMap::new();
+        taken.iter().for_each(|&unit| *counts.or_default(unit) += 1);
         let mut units = least_taken(machine, &counts, ranks).unwrap_or_default();
         units.sort_unstable();
         units

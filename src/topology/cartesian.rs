@@ -2,6 +2,7 @@
 //! or without wrap-around.
 
 use super::Extents;
+use crate::sorted::Arrange;
 use std::fmt;
 use std::ops::Deref;
 
@@ -268,7 +269,7 @@ fn divisors(n: usize) -> Vec<usize> {
         }
         prime += 1;
     }
-    all.sort_unstable();
+    all.arrange();
     all
 }
 

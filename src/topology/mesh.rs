@@ -1,6 +1,7 @@
 //! The meshes that a number of ranks can form.
 
 use super::Extents;
+use crate::sorted::Arrange;
 
 /// The mesh of `ranks` ranks nearest to a square, as (rows, columns) with
 /// rows <= columns.
@@ -42,6 +43,6 @@ pub fn meshes(ranks: usize) -> Vec<Extents> {
     }
     let mut all = Vec::new();
     extend(ranks, &mut Vec::new(), &mut all);
-    all.sort_by_key(Vec::len);
+    all.arrange_by_key(Vec::len);
     all.into_iter().filter_map(|e| Extents::new(e).ok()).collect()
 }

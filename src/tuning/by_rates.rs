@@ -1,6 +1,7 @@
 //! The cheapest algorithm where a message of m words takes t_s + t_w m between any two ranks.
 
 use crate::schedule::{Algorithm, Load, MOST_SEGMENTS, Request, Schedule};
+use crate::sorted::Arrange;
 
 /// The times of a message, the same between any two ranks.
 ///
@@ -38,13 +39,14 @@ pub struct Rates {
 /// assert_eq!((best(64.0), best(65.0)), (Algorithm::TX_HCUBE, Algorithm::TX_HCUBE_XOR));
 /// ```
 pub fn cheapest(request: &Request, m: f64, rates: Rates) -> Vec<Algorithm> {
+    let builders = request.operation.builders();
     let timed = |algorithm: Algorithm| {
         let mut request = request.clone();
         let is_chain = matches!(algorithm, Algorithm::BC_CHAIN | Algorithm::RED_CHAIN);
         if is_chain && request.segments.is_none() {
             request.segments = Some(best_segments(request.ranks, m, rates.t_s, rates.t_w));
         }
-        let schedule = algorithm.schedule(&request).ok()?;
+        let schedule = algorithm.schedule_by(builders, &request).ok()?;
         if schedule.ports() > rates.ports {
             return None;
         }
@@ -52,7 +54,7 @@ pub fn cheapest(request: &Request, m: f64, rates: Rates) -> Vec<Algorithm> {
         Some((rates.t_s * startups as f64 + rates.t_w * words * m, startups, algorithm))
     };
     let mut all: Vec<_> = Algorithm::for_operation(request.operation).filter_map(timed).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    all.arrange_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     all.into_iter().map(|(_, _, algorithm)| algorithm).collect()
 }
 

@@ -1,5 +1,6 @@
 //! The costs of a machine's levels: hand-off times, rates, and the source of each number.
 
+use crate::sorted::Arrange;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -198,7 +199,7 @@ impl MachineCosts {
             }
         }
         // Innermost first.
-        best.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
+        best.arrange_by_key(|(level, _)| std::cmp::Reverse(*level));
         let ours = Transport::PHALANX;
         let hand_off = |t_s: f64| ((t_s - ours.one_way(0.0)) / ours.transfers).max(1.0);
         let cost = |(level, rates): (Level, &LevelRates)| LevelCost {

@@ -1,5 +1,6 @@
 //! The ranks that share a core, and the number of a core's ranks that sleep.
 
+use crate::sorted::Arrange;
 use crate::sync::diagnostic::{AtomicUsize, Ordering::Relaxed};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
@@ -47,7 +48,7 @@ impl Cores {
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn new(pus: &[Option<usize>]) -> Self {
         let mut units: Vec<usize> = pus.iter().copied().flatten().collect();
-        units.sort_unstable();
+        units.arrange();
         units.dedup();
         let place = |pu: &Option<usize>| pu.and_then(|pu| units.binary_search(&pu).ok());
         let of: Box<[_]> = pus.iter().map(place).collect();

@@ -22,7 +22,7 @@ const HOUSES: [House; 11] = [
         sources: "src",
         below: "",
         order: &[
-            "mix", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
+            "mix", "sorted", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
             "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
             "fabric", "exec", "comm", "team", "engine", "guide", "lib",
         ],

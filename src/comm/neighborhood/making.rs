@@ -5,6 +5,7 @@ use super::{Edge, Moves, Neighborhood};
 use crate::comm::Comm;
 use crate::dist::Distribution;
 use crate::fabric::{Signature, Stop};
+use crate::sorted::Arrange;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -189,7 +190,7 @@ impl Comm {
         let place = |&column: &usize| (rows.owner(column), rows.local(column));
         let mut places: Vec<(usize, usize)> = columns.iter().map(place).collect();
         let mut foreign: Vec<_> = places.iter().copied().filter(|at| at.0 != rank).collect();
-        foreign.sort_unstable();
+        foreign.arrange();
         foreign.dedup();
         let renumbered = places.drain(..).map(|at| match foreign.binary_search(&at) {
             // (A distribution of the user's own may say anything.)

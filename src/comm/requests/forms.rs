@@ -281,7 +281,7 @@ impl<'env> Requests<'_, 'env> {
     ) -> Form<'env, T> {
         let sig = started!("all_to_all_varied_into", PERSISTENT, of::<T>, "");
         let at = Location::caller();
-        if !self.comm.check_pairs(sig, at, (send, send_counts), (&*recv, recv_counts)) {
+        if !self.comm.check_pairs(sig, at, (send.len(), send_counts), (recv.len(), recv_counts)) {
             self.comm.nothing_to_return();
         }
         let cut = Partition::Pairs { send: send_counts, recv: recv_counts };
@@ -372,7 +372,7 @@ impl<'env> Requests<'_, 'env> {
         at: &'static Location<'static>,
         (counts, own): (&'env [usize], usize),
     ) -> Call<'env> {
-        match self.comm.check_counts::<T>(counts, own, sig, at) {
+        match self.comm.check_counts(counts, own, size_of::<T>(), sig, at) {
             Some(total) => Call::of_counts(operation, sig, at, counts, total),
             None => self.comm.nothing_to_return(),
         }

@@ -232,16 +232,8 @@ impl<'scope, 'env> Requests<'scope, 'env> {
                 // SAFETY: the call's.
                 let (send, recv): (&[usize], &[usize]) =
                     unsafe { (keep.keep(send), keep.keep(recv)) };
-                let units = |counts: &[usize]| {
-                    let sum = counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
-                    // SAFETY: of no size; the lengths are compared only.
-                    unsafe {
-                        std::slice::from_raw_parts(
-                            std::ptr::NonNull::<()>::dangling().as_ptr(),
-                            sum,
-                        )
-                    }
-                };
+                let units =
+                    |counts: &[usize]| counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
                 let (sent, received) = (units(send), units(recv));
                 if !self.comm.check_pairs(sig, at, (sent, send), (received, recv)) {
                     self.comm.nothing_to_return();

@@ -16,7 +16,7 @@ pub(super) unsafe fn broadcast(
     len: usize,
 ) -> Result<(), Stop> {
     // SAFETY: these are everybody's, who keep them until we finish.
-    call.together(buf, len, |work, all| unsafe { broadcast_part(work, all, root, len) })
+    call.together(buf, len, &mut |work, all| unsafe { broadcast_part(work, all, root, len) })
 }
 
 /// This rank's part of a broadcast of `len` elements at `all[root]` to the other addresses.
@@ -127,7 +127,7 @@ pub(super) unsafe fn all_to_all(
 /// this call and the peers' same call accesses it.
 pub(super) unsafe fn swap_pairs(call: Access<'_>, buf: *mut u8, block: usize) -> Result<(), Stop> {
     let len = block.wrapping_mul(call.port.size());
-    call.together(buf, len, |work, all| {
+    call.together(buf, len, &mut |work, all| {
         let (rank, p) = (work.rank, work.p);
         // In turn k with k - rank: the two of a pair meet in one turn.
         for peer in (0..p).map(|k| (k + p - rank) % p).filter(|&peer| peer != rank) {
@@ -272,7 +272,7 @@ pub(super) unsafe fn shift(
     len: usize,
 ) -> Result<(), Stop> {
     // SAFETY: these are everybody's, who keep them until we finish.
-    call.together(buf, len, |work, all| unsafe { shift_part(work, all, distance, len) })
+    call.together(buf, len, &mut |work, all| unsafe { shift_part(work, all, distance, len) })
 }
 
 /// This rank's part of a shift of `len` elements at each of the addresses in `all`.

@@ -12,7 +12,7 @@ use std::ops::Range;
 ///   type, and nobody but this call and the peers' same call accesses it.
 /// - The call's scratch memory is as large as `scratch_bytes` says, unless there are two ranks.
 pub(super) unsafe fn all_reduce(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
-    call.together(buf, len, |work, all| {
+    call.together(buf, len, &mut |work, all| {
         let mine = work.share(len);
         let at = |buf: *mut u8| work.at(buf, mine.start);
         if let [a, b] = *all {
@@ -42,7 +42,7 @@ pub(super) unsafe fn reduce(
     buf: *mut u8,
     len: usize,
 ) -> Result<(), Stop> {
-    call.together(buf, len, |work, all| {
+    call.together(buf, len, &mut |work, all| {
         let mine = work.share(len);
         if let [a, b] = *all {
             let at = |buf: *mut u8| work.at(buf, mine.start);
@@ -73,7 +73,7 @@ pub(super) unsafe fn reduce_scatter(
     part: Range<usize>,
     output: *mut u8,
 ) -> Result<(), Stop> {
-    call.together(input.cast_mut(), len, |work, all| {
+    call.together(input.cast_mut(), len, &mut |work, all| {
         if work.p <= MOST_INPUTS && !work.stream {
             // SAFETY: the inputs are only read, by everybody; the output is
             // ours.
@@ -96,7 +96,7 @@ pub(super) unsafe fn reduce_scatter(
 /// As [`all_reduce`].
 pub(super) unsafe fn scan(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
     // SAFETY: these are everybody's, who keep them until we finish.
-    call.together(buf, len, |work, all| unsafe { scan_part(work, all, len) })
+    call.together(buf, len, &mut |work, all| unsafe { scan_part(work, all, len) })
 }
 
 /// This rank's part of an inclusive scan of `len` elements at each of the addresses in `all`.
@@ -130,7 +130,7 @@ pub(super) unsafe fn exclusive_scan(
 ) -> Result<(), Stop> {
     // SAFETY: these are everybody's, who keep them, and rank 0 its identity, until all have
     // finished.
-    call.together_with((buf, identity.cast_mut()), len, |work, all, identity| unsafe {
+    call.together_with((buf, identity.cast_mut()), len, &mut |work, all, identity| unsafe {
         exclusive_scan_part(work, all, len, identity);
     })
 }

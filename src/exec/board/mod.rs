@@ -36,7 +36,6 @@ use super::kernel::stream;
 use super::{Kernel, Workspace};
 use crate::dist::chunk;
 use crate::fabric::{Guard, Port, StartedCall, Stop};
-use crate::schedule::Operation;
 use std::ops::Range;
 
 /// Bytes that are worked on over all ranks before the next are begun, where
@@ -127,7 +126,7 @@ impl<'a> DirectParts<'a> {
 }
 
 /// What a call has at hand.
-struct Access<'a> {
+pub(super) struct Access<'a> {
     port: &'a mut Port,
     /// The call, which goes on record once its notice is out.
     begun: StartedCall,
@@ -162,37 +161,96 @@ pub(crate) fn run(
             false => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
         },
     };
-    let (parts, len) = match call.cut() {
-        Partition::Vector(n) => (DirectParts::Equal(0), n),
-        Partition::Equal(m) => (DirectParts::Equal(m), m),
-        Partition::Varied(counts) => (DirectParts::Varied(counts), 0),
-        // SAFETY: the call's promise, for the whole of the buffers; both have a
-        // count for every rank.
-        Partition::Pairs { send, recv } => unsafe {
-            return direct_move::all_to_all_varied(access, input, output, send, recv);
-        },
-    };
-    // SAFETY: the call's promise, for the whole of the buffers.
+    // SAFETY: the call's promise, for the whole of the buffers; that of its own operation.
     unsafe {
-        match call.operation() {
-            Operation::Broadcast => direct_move::broadcast(access, root, output, len),
-            Operation::Reduce => direct_reduce::reduce(access, root, output, len),
-            Operation::AllGather => direct_move::all_gather(access, input, output, parts),
-            Operation::ReduceScatter => {
-                let (total, part) = (parts.total(p), parts.range(rank));
-                direct_reduce::reduce_scatter(access, input, total, part, output)
-            }
-            Operation::AllReduce => direct_reduce::all_reduce(access, output, len),
-            Operation::Scan => direct_reduce::scan(access, output, len),
-            Operation::ExclusiveScan => direct_reduce::exclusive_scan(access, input, output, len),
-            Operation::Scatter => direct_move::scatter(access, root, input, parts, output),
-            Operation::Gather => direct_move::gather(access, root, input, output, parts),
-            Operation::AllToAll => direct_move::all_to_all(access, input, output, len),
-            Operation::AllToAllInPlace => direct_move::swap_pairs(access, output, len),
-            Operation::Shift => direct_move::shift(access, call.distance(), output, len),
-            Operation::Barrier => unreachable!("a barrier has no memory to access"),
+        (call.code().on_boards)(
+            access,
+            &BoardCall { rank, p, root, input, output, call: call.bare() },
+        )
+    }
+}
+
+/// What an operation's function has of a call.
+pub(super) struct BoardCall<'a> {
+    rank: usize,
+    p: usize,
+    root: usize,
+    input: *const u8,
+    output: *mut u8,
+    call: Call<'a>,
+}
+
+impl<'a> BoardCall<'a> {
+    /// Elements of the vector, or of each block.
+    fn len(&self) -> usize {
+        match self.call.cut() {
+            Partition::Vector(n) | Partition::Equal(n) => n,
+            Partition::Varied(_) | Partition::Pairs { .. } => 0,
         }
     }
+
+    /// The blocks of the buffer that has one for every rank.
+    fn parts(&self) -> DirectParts<'a> {
+        match self.call.cut() {
+            Partition::Vector(_) => DirectParts::Equal(0),
+            Partition::Equal(m) => DirectParts::Equal(m),
+            Partition::Varied(counts) => DirectParts::Varied(counts),
+            Partition::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
+        }
+    }
+}
+
+/// An operation by direct access. To be called for calls of that operation, whose memory is as
+/// [`RawBuffers`] promises.
+pub(super) type OnBoards = unsafe fn(Access<'_>, &BoardCall<'_>) -> Result<(), Stop>;
+
+/// Defines the functions of the operations.
+macro_rules! on_boards {
+    ($($name:ident($access:ident, $it:ident) $body:expr;)+) => {$(
+        /// # Safety
+        /// See [`OnBoards`].
+        pub(super) unsafe fn $name(
+            $access: Access<'_>,
+            $it: &BoardCall<'_>,
+        ) -> Result<(), Stop> {
+            // SAFETY: the call's promise, for the whole of the buffers.
+            unsafe { $body }
+        }
+    )+};
+}
+
+on_boards! {
+    broadcast(access, it) direct_move::broadcast(access, it.root, it.output, it.len());
+    reduce(access, it) direct_reduce::reduce(access, it.root, it.output, it.len());
+    all_gather(access, it) direct_move::all_gather(access, it.input, it.output, it.parts());
+    reduce_scatter(access, it) {
+        let parts = it.parts();
+        let (total, part) = (parts.total(it.p), parts.range(it.rank));
+        direct_reduce::reduce_scatter(access, it.input, total, part, it.output)
+    };
+    all_reduce(access, it) direct_reduce::all_reduce(access, it.output, it.len());
+    scan(access, it) direct_reduce::scan(access, it.output, it.len());
+    exclusive_scan(access, it)
+        direct_reduce::exclusive_scan(access, it.input, it.output, it.len());
+    scatter(access, it)
+        direct_move::scatter(access, it.root, it.input, it.parts(), it.output);
+    gather(access, it)
+        direct_move::gather(access, it.root, it.input, it.output, it.parts());
+    all_to_all(access, it) match it.call.cut() {
+        // Both have a count for every rank.
+        Partition::Pairs { send, recv } => {
+            direct_move::all_to_all_varied(access, it.input, it.output, send, recv)
+        }
+        _ => direct_move::all_to_all(access, it.input, it.output, it.len()),
+    };
+    all_to_all_in_place(access, it) direct_move::swap_pairs(access, it.output, it.len());
+    shift(access, it) direct_move::shift(access, it.call.distance(), it.output, it.len());
+}
+
+/// # Safety
+/// None is needed.
+pub(super) unsafe fn barrier(_: Access<'_>, _: &BoardCall<'_>) -> Result<(), Stop> {
+    unreachable!("a barrier has no memory to access")
 }
 
 /// Bytes that a call reads and writes on all `p` ranks together.
@@ -225,9 +283,9 @@ impl Access<'_> {
         self,
         own: *mut u8,
         len: usize,
-        work: impl FnOnce(&Work<'_>, &[*mut u8]),
+        work: &mut dyn FnMut(&Work<'_>, &[*mut u8]),
     ) -> Result<(), Stop> {
-        self.together_with((own, std::ptr::null_mut()), len, |w, all, _| work(w, all))
+        self.together_with((own, std::ptr::null_mut()), len, &mut |w, all, _| work(w, all))
     }
 
     /// The same with a second address, of which `work` gets rank 0's.
@@ -235,7 +293,7 @@ impl Access<'_> {
         self,
         own: (*mut u8, *mut u8),
         len: usize,
-        work: impl FnOnce(&Work<'_>, &[*mut u8], *mut u8),
+        work: &mut dyn FnMut(&Work<'_>, &[*mut u8], *mut u8),
     ) -> Result<(), Stop> {
         let Access { port, begun, kernel, all, scratch, stream } = self;
         // The operator is user code, but for kernels that only move.

@@ -29,7 +29,7 @@ fn slot(kernel: &Kernel<'_>) -> usize {
 
 /// Bytes of scratch memory that a reduction over `p` ranks needs: a block for
 /// every level of the tree.
-pub(super) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
+pub(crate) fn scratch(kernel: &Kernel<'_>, p: usize) -> usize {
     slot(kernel) * (p.ilog2() as usize + 2)
 }
 
@@ -188,7 +188,7 @@ unsafe fn reduce<R>(
 ///   them; but `base` may be one of them, if only this rank accesses these elements of it.
 /// - `base` is valid for writes of these elements, and overlaps no other input.
 /// - `slots` are [`scratch`] bytes of this rank's own.
-pub(super) unsafe fn reduce_part(
+pub(crate) unsafe fn reduce_part(
     kernel: &Kernel<'_>,
     all: &[*mut u8],
     part: Range<usize>,

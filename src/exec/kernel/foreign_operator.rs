@@ -3,7 +3,6 @@
 
 use super::{Kernel, Loops, line};
 use std::marker::PhantomData;
-use std::ptr::{copy_nonoverlapping, swap_nonoverlapping};
 
 /// An operator of another language, on elements of `size` bytes.
 ///
@@ -22,26 +21,11 @@ impl<'a> ForeignOperator<'a> {
         (size, align): (usize, usize),
         commutative: bool,
     ) -> Self {
-        let loops = Loops {
-            size,
-            align,
-            line: line(size),
-            combine: combine_slices,
-            both,
-            carry,
-            fold,
-            // An exclusive scan by a foreign operator has no identity, and pairs of ranks that
-            // swap blocks do not combine.
-            fill: |_, _, _| unreachable!("a foreign operator has no identity"),
-            replace: |_, _, _, _, _| unreachable!("a foreign operator has no identity"),
-            swap: |_, _, _| unreachable!("a call that combines swaps nothing"),
-        };
+        let loops =
+            Loops { size, align, line: line(size), combine: combine_slices, both, carry, fold };
         ForeignOperator { combine, commutative, loops }
     }
 }
-
-/// Bytes that are copied aside at a time.
-const ASIDE: usize = 1024;
 
 impl<'a> Kernel<'a> {
     /// For elements that `op` combines.
@@ -62,26 +46,30 @@ unsafe fn combine_slices(op: *const (), dst: *mut u8, left: *const u8, right: *c
 /// As [`Kernel::both`]; `op` points to a [`ForeignOperator`].
 unsafe fn both(op: *const (), a: *mut u8, b: *mut u8, n: usize) {
     // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
-    (op.combine)(a, a, b, n);
-    // SAFETY: both have n elements, and do not overlap.
-    unsafe { copy_nonoverlapping(a, b, n * op.loops.size) };
+    let kernel = unsafe { Kernel::foreign(&*op.cast()) };
+    kernel.in_blocks(n, |at, n| {
+        let (a, b) = (a.wrapping_add(at), b.wrapping_add(at));
+        // SAFETY: by the contract.
+        unsafe {
+            kernel.combine(a, a, b, n);
+            kernel.copy(b, a, n);
+        }
+    });
 }
 
 /// # Safety
 /// As [`Kernel::carry`]; `op` points to a [`ForeignOperator`].
 unsafe fn carry(op: *const (), total: *mut u8, x: *mut u8, n: usize) {
     // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
-    // x = total (+) x, and then they change places: each is read before it is written.
-    (op.combine)(x, total, x, n);
-    let (mut at, bytes) = (0, n * op.loops.size);
-    while at < bytes {
-        let part = ASIDE.min(bytes - at);
-        // SAFETY: both have so many bytes, and do not overlap.
-        unsafe { swap_nonoverlapping(total.add(at), x.add(at), part) };
-        at += part;
-    }
+    let kernel = unsafe { Kernel::foreign(&*op.cast()) };
+    kernel.in_blocks(n, |at, n| {
+        let (total, x) = (total.wrapping_add(at), x.wrapping_add(at));
+        // SAFETY: by the contract.
+        unsafe {
+            kernel.combine(x, total, x, n);
+            kernel.swap(total, x, n);
+        }
+    });
 }
 
 /// # Safety

@@ -1,6 +1,7 @@
 //! Kernels: element type and operator, erased, called once per slice.
 //!
-//! Every loop is compiled twice (`loops!`): for the baseline of the
+//! A pair of type and operator has three loops: one for any number of inputs, in place or not, and
+//! two that write both operands. Each is compiled twice: for the baseline of the
 //! architecture, and on x86-64 for AVX2, chosen when the program runs. So a
 //! program built for any x86-64 uses the vectors of the machine that it runs
 //! on, with the user's operators and closures, which are inlined into both. The
@@ -23,10 +24,14 @@ use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::slice::{from_raw_parts, from_raw_parts_mut};
+use std::slice::from_raw_parts_mut;
 
 /// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
+
+/// Bytes that are worked on by one loop before the next loop takes them, where two loops make one
+/// result: they stay in the innermost cache.
+const BLOCK: usize = 4 << 10;
 
 /// `dst[i] = left[i] (+) right[i]` for `n` elements.
 type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize);
@@ -34,12 +39,6 @@ type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *c
 type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
 /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
 type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
-/// `dst[i] = value` for `n` elements.
-type Fill = unsafe fn(dst: *mut u8, value: *const u8, n: usize);
-/// `(dst[i], src[i]) = (src[i], value)` for `n` elements.
-type Replace = unsafe fn(op: *const (), dst: *mut u8, src: *mut u8, value: *const u8, n: usize);
-/// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
-type Swap = unsafe fn(a: *mut u8, b: *mut u8, n: usize);
 
 /// What the engine knows of elements: how large they are and how they combine. Two words: calls
 /// are moved with it.
@@ -51,7 +50,7 @@ pub(crate) struct Kernel<'a> {
 }
 
 /// That of a type and an operator's type.
-struct Loops {
+pub(crate) struct Loops {
     size: usize,
     align: usize,
     line: u32,
@@ -59,29 +58,27 @@ struct Loops {
     both: Pair,
     carry: Pair,
     fold: FoldFn,
-    fill: Fill,
-    replace: Replace,
-    swap: Swap,
+}
+
+impl Loops {
+    /// Those of elements that are only moved.
+    #[inline(always)]
+    pub(crate) const fn none(size: usize, align: usize) -> Self {
+        let (combine, pair, fold) = (no_combine, no_pair, no_fold);
+        Loops { size, align, line: line(size), combine, both: pair, carry: pair, fold }
+    }
 }
 
 impl<'a> Kernel<'a> {
     /// For elements that are only moved.
     #[inline(always)]
     pub(crate) fn mover<T: Element>() -> Self {
-        let loops = const {
-            &Loops {
-                size: size_of::<T>(),
-                align: align_of::<T>(),
-                line: line(size_of::<T>()),
-                combine: no_combine,
-                both: no_pair,
-                carry: no_pair,
-                fold: no_fold,
-                fill: fill::<T>,
-                replace: no_replace,
-                swap: swap::<T>,
-            }
-        };
+        Kernel::moving(const { &Loops::none(size_of::<T>(), align_of::<T>()) })
+    }
+
+    /// The same for elements of which only size and alignment are known.
+    #[inline(always)]
+    pub(crate) fn moving(loops: &'a Loops) -> Self {
         Kernel { loops, op: std::ptr::null(), _op: PhantomData }
     }
 
@@ -94,12 +91,9 @@ impl<'a> Kernel<'a> {
                 align: align_of::<T>(),
                 line: line(size_of::<T>()),
                 combine: combine::<T, O>,
-                both: both::<T, O>,
-                carry: carry::<T, O>,
+                both: pair::<T, O, false>,
+                carry: pair::<T, O, true>,
                 fold: fold::<T, O>,
-                fill: fill::<T>,
-                replace: replace::<T, O>,
-                swap: swap::<T>,
             }
         };
         Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
@@ -138,39 +132,78 @@ impl<'a> Kernel<'a> {
     ///
     /// # Safety
     /// - `value` is valid for reads of an element of the kernel's type, `dst`
-    ///   for writes of `n`, both aligned for it; they do not overlap.
-    #[inline(always)]
+    ///   for writes of `n`; they do not overlap.
     pub(crate) unsafe fn fill(&self, dst: *mut u8, value: *const u8, n: usize) {
-        // SAFETY: by the contract above.
-        unsafe { (self.loops.fill)(dst, value, n) }
+        let (size, bytes) = (self.size(), n * self.size());
+        if bytes == 0 {
+            return;
+        }
+        // SAFETY: by the contract.
+        unsafe { copy(dst, value, size) };
+        let mut done = size;
+        while done < bytes {
+            // What is written is the source: not more of it than stays in the innermost cache.
+            let more = done.min(BLOCK.max(size) / size * size).min(bytes - done);
+            // SAFETY: the first `done` bytes are written, and those behind are within `dst`.
+            unsafe { copy(dst.add(done), dst, more) };
+            done += more;
+        }
     }
 
-    /// `(dst[i], src[i]) = (src[i], value)` for `n` elements, in one pass.
+    /// `(dst[i], src[i]) = (src[i], value)` for `n` elements.
     ///
     /// # Safety
     /// - As for [`fill`](Kernel::fill), and `src` is valid for reads and writes of `n` elements,
     ///   and overlaps none of the others.
-    #[inline(always)]
     pub(crate) unsafe fn replace(&self, dst: *mut u8, src: *mut u8, value: *const u8, n: usize) {
-        // SAFETY: by the contract above.
-        unsafe { (self.loops.replace)(self.op, dst, src, value, n) }
+        self.in_blocks(n, |at, n| {
+            let (dst, from) = (dst.wrapping_add(at), src.wrapping_add(at));
+            // SAFETY: by the contract; the first block is filled, and as long as any other.
+            unsafe {
+                self.copy(dst, from, n);
+                match at {
+                    0 => self.fill(from, value, n),
+                    _ => self.copy(from, src, n),
+                }
+            }
+        });
     }
 
     /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
     ///
     /// # Safety
     /// As for [`both`](Kernel::both).
-    #[inline(always)]
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
-        // SAFETY: by the contract above.
-        unsafe { (self.loops.swap)(a, b, n) }
+        let bytes = n * self.size();
+        // SAFETY: by the contract. Bytes that may not be written are no bytes of a number.
+        unsafe {
+            std::ptr::swap_nonoverlapping(
+                a.cast::<MaybeUninit<u8>>(),
+                b.cast::<MaybeUninit<u8>>(),
+                bytes,
+            );
+        }
+    }
+
+    /// Calls `work` with the offset in bytes and the number of elements of one block after the
+    /// other.
+    #[inline(always)]
+    fn in_blocks(&self, n: usize, mut work: impl FnMut(usize, usize)) {
+        let most = BLOCK.checked_div(self.size()).map_or(n, |some| some.max(1));
+        let mut done = 0;
+        while done < n {
+            let some = most.min(n - done);
+            work(done * self.size(), some);
+            done += some;
+        }
     }
 
     /// `dst[i] = left[i] (+) right[i]` for `n` elements.
     ///
     /// # Safety
     /// - `left` and `right` are valid for reads of `n` elements of the
-    ///   kernel's type, `dst` for writes, all aligned for it.
+    ///   kernel's type, `dst` for writes, aligned for it; `left` and `right` as well, if the kernel
+    ///   is a [foreign](ForeignOperator) operator's.
     /// - `dst` is `left`, or `right`, or overlaps neither.
     #[inline(always)]
     pub(crate) unsafe fn combine(&self, dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
@@ -233,119 +266,115 @@ unsafe fn no_pair(_: *const (), _: *mut u8, _: *mut u8, _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
-unsafe fn no_replace(_: *const (), _: *mut u8, _: *mut u8, _: *const u8, _: usize) {
-    unreachable!("{NO_OPERATOR}")
-}
-
 unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
-/// Defines loops over slices, in functions of their own (the compiler
-/// vectorises well only what it knows not to overlap, and it knows that of
-/// arguments), each for the baseline and for AVX2.
-macro_rules! loops {
-    ($($(#[$doc:meta])* fn $name:ident[$($k:ident)?]($($arg:ident: $ty:ty),*) $body:block)*) => {$(
-        $(#[$doc])*
-        #[inline(never)]
-        fn $name<T: Element, O: Operator<T> $(, const $k: usize)?>($($arg: $ty),*) {
-            #[inline(always)]
-            fn baseline<T: Element, O: Operator<T> $(, const $k: usize)?>($($arg: $ty),*) $body
-
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2")]
-                fn avx2<T: Element, O: Operator<T> $(, const $k: usize)?>($($arg: $ty),*) {
-                    baseline::<T, O $(, $k)?>($($arg),*);
-                }
-                if std::arch::is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has AVX2.
-                    return unsafe { avx2::<T, O $(, $k)?>($($arg),*) };
-                }
-            }
-            baseline::<T, O $(, $k)?>($($arg),*);
+/// Runs `work`, which is to be inlined, with the vectors of the machine.
+#[inline(always)]
+fn with_vectors(work: impl FnOnce()) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        fn avx2(work: impl FnOnce()) {
+            work();
         }
-    )*};
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { avx2(work) };
+        }
+    }
+    work();
 }
 
-loops! {
-    fn onto_left[](op: &O, left: &mut [T], right: &[T]) {
-        left.iter_mut().zip(right).for_each(|(l, &r)| *l = op.combine(*l, r));
-    }
-
-    fn onto_right[](op: &O, left: &[T], right: &mut [T]) {
-        right.iter_mut().zip(left).for_each(|(r, &l)| *r = op.combine(l, *r));
-    }
-
-    fn onto_both[](op: &O, a: &mut [T], b: &mut [T]) {
-        for (x, y) in a.iter_mut().zip(b) {
-            let z = op.combine(*x, *y);
-            *x = z;
-            *y = z;
-        }
-    }
-
-    fn onto_next[](op: &O, total: &mut [T], x: &mut [T]) {
-        for (t, x) in total.iter_mut().zip(x) {
-            let next = op.combine(*t, *x);
-            *x = *t;
-            *t = next;
-        }
-    }
-
-    fn from_replaced[](_op: &O, dst: &mut [MaybeUninit<T>], src: &mut [T], value: T) {
-        for (to, from) in dst.iter_mut().zip(src) {
-            to.write(*from);
-            *from = value;
-        }
-    }
-
-    fn out_of_place[K](op: &O, dst: &mut [MaybeUninit<T>], inputs: [&[T]; K]) {
-        let n = dst.len();
-        let inputs = inputs.map(|x| &x[..n]);
-        for i in 0..n {
-            let mut z = inputs[0][i];
-            for x in &inputs[1..] {
-                z = op.combine(z, x[i]);
+/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for the elements from `i` on of `n`, `K` at a
+/// time while there are so many: those are all read before the first is written, so that the
+/// compiler makes vectors of them although `dst` may be one of the inputs, and stay in registers
+/// while the inputs are gone through. Input `j` begins `at` bytes after `inputs[j]`. Returns the
+/// first element that is left.
+///
+/// # Safety
+/// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
+#[inline(always)]
+unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
+    op: &O,
+    dst: *mut T,
+    inputs: &[*mut u8],
+    at: usize,
+    mut i: usize,
+    n: usize,
+) -> usize {
+    let &[first, second, ref others @ ..] = inputs else { return i };
+    let of = |input: *mut u8| input.wrapping_add(at).cast::<T>();
+    while n - i >= K {
+        // SAFETY: all places are below `n`, by the contract valid.
+        unsafe {
+            let mut some = of(first).add(i).cast::<[T; K]>().read_unaligned();
+            let (mut next, mut others) = (second, others.iter());
+            loop {
+                let x = of(next).add(i).cast::<[T; K]>().read_unaligned();
+                some.iter_mut().zip(x).for_each(|(some, x)| *some = op.combine(*some, x));
+                let Some(&input) = others.next() else { break };
+                next = input;
             }
-            dst[i].write(z);
+            dst.add(i).cast::<[T; K]>().write(some);
         }
+        i += K;
+    }
+    i
+}
+
+/// [`fold_by`] all elements: `MANY` at a time, then `FEW`, then one.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn fold_in_turns<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
+    op: &O,
+    dst: *mut T,
+    inputs: &[*mut u8],
+    at: usize,
+    n: usize,
+) {
+    with_vectors(
+        #[inline(always)]
+        move || {
+            // SAFETY: passed on.
+            unsafe {
+                let i = fold_by::<T, O, MANY>(op, dst, inputs, at, 0, n);
+                let i = fold_by::<T, O, FEW>(op, dst, inputs, at, i, n);
+                fold_by::<T, O, 1>(op, dst, inputs, at, i, n);
+            }
+        },
+    );
+}
+
+/// `a[i] = a[i] (+) b[i]`; `b[i]` is the same, or, if it carries, `a[i]` as it was.
+#[inline(always)]
+fn onto_both<T: Element, O: Operator<T>, const CARRIES: bool>(op: &O, a: &mut [T], b: &mut [T]) {
+    for (a, b) in a.iter_mut().zip(b) {
+        let combined = op.combine(*a, *b);
+        *b = if CARRIES { *a } else { combined };
+        *a = combined;
     }
 }
 
 /// # Safety
-/// As [`Kernel::fill`].
-unsafe fn fill<T: Element>(dst: *mut u8, value: *const u8, n: usize) {
-    // SAFETY: by the contract.
-    let (dst, value) =
-        unsafe { (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), value.cast::<T>().read()) };
-    dst.fill(MaybeUninit::new(value));
-}
-
-/// # Safety
-/// As [`Kernel::replace`].
-unsafe fn replace<T: Element, O: Operator<T>>(
+/// As [`Kernel::both`] and [`Kernel::carry`]; `op` points to an `O`.
+unsafe fn pair<T: Element, O: Operator<T>, const CARRIES: bool>(
     op: *const (),
-    dst: *mut u8,
-    src: *mut u8,
-    value: *const u8,
+    a: *mut u8,
+    b: *mut u8,
     n: usize,
 ) {
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
     // SAFETY: by the contract they are valid and disjoint.
-    let (dst, src) = unsafe {
-        (from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n), from_raw_parts_mut(src.cast(), n))
-    };
-    // SAFETY: as above.
-    from_replaced(op, dst, src, unsafe { value.cast::<T>().read() });
-}
-
-/// # Safety
-/// As [`Kernel::swap`].
-unsafe fn swap<T: Element>(a: *mut u8, b: *mut u8, n: usize) {
-    // SAFETY: by the contract.
-    unsafe { std::ptr::swap_nonoverlapping(a.cast::<T>(), b.cast::<T>(), n) }
+    let (a, b) = unsafe { (from_raw_parts_mut(a.cast(), n), from_raw_parts_mut(b.cast(), n)) };
+    with_vectors(
+        #[inline(always)]
+        move || onto_both::<T, O, CARRIES>(op, a, b),
+    );
 }
 
 /// # Safety
@@ -357,56 +386,27 @@ unsafe fn combine<T: Element, O: Operator<T>>(
     right: *const u8,
     n: usize,
 ) {
-    // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<O>() };
-    let (dst, left, right) = (dst.cast::<T>(), left.cast::<T>(), right.cast::<T>());
     if n == 1 {
         // No loop, and none to be chosen.
         //
+        // SAFETY: by the contract.
+        let op = unsafe { &*op.cast::<O>() };
         // SAFETY: valid by the contract; both are read before `dst` is written.
-        unsafe { dst.write(op.combine(left.read(), right.read())) };
-    } else if std::ptr::eq(dst, left) {
-        // SAFETY: valid by the contract; `dst` (= `left`) may only overlap
-        // `right` if it is `right` as well, and then n elements are combined
-        // with themselves, which no caller does.
-        let (dst, right) = unsafe { (from_raw_parts_mut(dst, n), from_raw_parts(right, n)) };
-        onto_left(op, dst, right);
-    } else if std::ptr::eq(dst, right) {
-        // SAFETY: as above, with `left`.
-        let (dst, left) = unsafe { (from_raw_parts_mut(dst, n), from_raw_parts(left, n)) };
-        onto_right(op, left, dst);
-    } else {
-        // SAFETY: valid by the contract, and `dst` overlaps neither.
-        let dst = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
-        // SAFETY: valid for reads by the contract.
-        let (left, right) = unsafe { (from_raw_parts(left, n), from_raw_parts(right, n)) };
-        out_of_place(op, dst, [left, right]);
+        unsafe {
+            let left = left.cast::<T>().read_unaligned();
+            dst.cast::<T>().write(op.combine(left, right.cast::<T>().read_unaligned()));
+        }
+        return;
     }
+    // SAFETY: passed on: two inputs, of which `dst` may be one.
+    unsafe { fold::<T, O>(op, dst, &[left.cast_mut(), right.cast_mut()], 0, n) }
 }
 
+/// Not inlined: one element is combined without a frame.
+///
 /// # Safety
-/// As [`Kernel::both`]; `op` points to an `O`.
-unsafe fn both<T: Element, O: Operator<T>>(op: *const (), a: *mut u8, b: *mut u8, n: usize) {
-    // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<O>() };
-    // SAFETY: by the contract they are valid and disjoint.
-    let (a, b) = unsafe { (from_raw_parts_mut(a.cast::<T>(), n), from_raw_parts_mut(b.cast(), n)) };
-    onto_both(op, a, b);
-}
-
-/// # Safety
-/// As [`Kernel::carry`]; `op` points to an `O`.
-unsafe fn carry<T: Element, O: Operator<T>>(op: *const (), total: *mut u8, x: *mut u8, n: usize) {
-    // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<O>() };
-    // SAFETY: by the contract they are valid and disjoint.
-    let (total, x) =
-        unsafe { (from_raw_parts_mut(total.cast::<T>(), n), from_raw_parts_mut(x.cast(), n)) };
-    onto_next(op, total, x);
-}
-
-/// # Safety
-/// As [`Kernel::fold`]; `op` points to an `O`.
+/// As [`Kernel::fold`], but `dst` may be one of the inputs; `op` points to an `O`.
+#[inline(never)]
 unsafe fn fold<T: Element, O: Operator<T>>(
     op: *const (),
     dst: *mut u8,
@@ -414,37 +414,18 @@ unsafe fn fold<T: Element, O: Operator<T>>(
     at: usize,
     n: usize,
 ) {
-    /// # Safety
-    /// As `fold`, for `K` inputs.
-    unsafe fn of<T: Element, O: Operator<T>, const K: usize>(
-        op: &O,
-        dst: &mut [MaybeUninit<T>],
-        inputs: &[*mut u8],
-        at: usize,
-    ) {
-        let input = |j: usize| {
-            let x: *const T = inputs[j].wrapping_add(at).cast();
-            // SAFETY: valid for reads by the contract.
-            unsafe { from_raw_parts(x, dst.len()) }
-        };
-        let inputs: [&[T]; K] = std::array::from_fn(input);
-        out_of_place(op, dst, inputs);
-    }
     // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<O>() };
-    // SAFETY: valid by the contract, and `dst` overlaps no input.
-    let dst = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
-    // SAFETY: passed on; there are as many inputs as each says.
+    let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
+    // SAFETY: passed on.
     unsafe {
-        match inputs.len() {
-            2 => of::<T, O, 2>(op, dst, inputs, at),
-            3 => of::<T, O, 3>(op, dst, inputs, at),
-            4 => of::<T, O, 4>(op, dst, inputs, at),
-            5 => of::<T, O, 5>(op, dst, inputs, at),
-            6 => of::<T, O, 6>(op, dst, inputs, at),
-            7 => of::<T, O, 7>(op, dst, inputs, at),
-            8 => of::<T, O, 8>(op, dst, inputs, at),
-            k => unreachable!("a fold of {k} inputs"),
+        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
+        // only the loop of a number that it knows.)
+        match const { size_of::<T>().next_power_of_two() } {
+            1 | 2 => fold_in_turns::<T, O, 64, 16>(op, dst, inputs, at, n),
+            4 => fold_in_turns::<T, O, 32, 8>(op, dst, inputs, at, n),
+            8 => fold_in_turns::<T, O, 16, 4>(op, dst, inputs, at, n),
+            16 => fold_in_turns::<T, O, 8, 2>(op, dst, inputs, at, n),
+            _ => fold_in_turns::<T, O, 1, 1>(op, dst, inputs, at, n),
         }
     }
 }

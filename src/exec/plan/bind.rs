@@ -25,6 +25,7 @@ use super::regions::{Free, Regions};
 use crate::exec::Partition;
 use crate::mailbox::EAGER;
 use crate::schedule::{BlockRange, Contract, Mode, RESULT, Schedule, Share, Step};
+use crate::sorted::Arrange;
 use std::collections::HashMap;
 
 /// A post that its receiver may still be reading from.
@@ -492,7 +493,7 @@ impl Binder<'_> {
             !all.is_empty()
         });
         readers.looks += seen;
-        last.sort_unstable();
+        last.arrange();
         for (i, &(peer, number)) in last.iter().enumerate() {
             if last.get(i + 1).is_some_and(|next| next.0 == peer) {
                 continue; // Not the latest to that peer.

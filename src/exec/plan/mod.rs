@@ -11,6 +11,7 @@ mod block_layout;
 mod cache;
 mod hazard;
 mod regions;
+mod search_tree;
 #[cfg(test)]
 mod verify;
 

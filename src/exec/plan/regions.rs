@@ -5,14 +5,14 @@
 //! takes the parts of the range in question and one look-up, however many ranges there are. (The
 //! ranges of one plan are blocks, or runs of blocks: nearly all begin and end together.)
 
-use std::collections::{BTreeMap, BTreeSet};
+use super::search_tree::SearchTree;
 use std::ops::Range;
 
 /// A value for each part of a memory that is in some range.
 #[derive(Debug, Default)]
 pub(super) struct Regions<V> {
     /// By where the part begins: where it ends, and its value.
-    parts: BTreeMap<usize, (usize, V)>,
+    parts: SearchTree<(usize, V)>,
     /// Parts looked at so far: the work that was done.
     pub(super) looks: u64,
 }
@@ -20,11 +20,11 @@ pub(super) struct Regions<V> {
 impl<V: Clone + Default> Regions<V> {
     /// Makes a part begin at `at`, if that is inside of one.
     fn cut(&mut self, at: usize) {
-        if let Some((_, (end, value))) = self.parts.range_mut(..at).next_back()
+        if let Some((_, (end, value))) = self.parts.before((at, 0))
             && *end > at
         {
             let rest = (std::mem::replace(end, at), value.clone());
-            self.parts.insert(at, rest);
+            self.parts.insert((at, 0), rest);
         }
     }
 
@@ -37,14 +37,14 @@ impl<V: Clone + Default> Regions<V> {
         self.cut(range.start);
         self.cut(range.end);
         let (mut at, mut gaps) = (range.start, Vec::new());
-        for (&start, (end, value)) in self.parts.range_mut(range.clone()) {
-            self.looks += 1;
+        self.looks += self.parts.each_in(range.clone(), |start, (end, value)| {
             if at < start {
                 gaps.push(at..start);
             }
             change(value);
             at = *end;
-        }
+            true
+        });
         if at < range.end {
             gaps.push(at..range.end);
         }
@@ -52,43 +52,42 @@ impl<V: Clone + Default> Regions<V> {
             self.looks += 1;
             let mut value = V::default();
             change(&mut value);
-            self.parts.insert(gap.start, (gap.end, value));
+            self.parts.insert((gap.start, 0), (gap.end, value));
         }
     }
 
     /// Changes the values of the parts that overlap `range`, and forgets those of which `change`
     /// says so by false.
     pub(super) fn retain(&mut self, range: Range<usize>, mut change: impl FnMut(&mut V) -> bool) {
-        let mut over = Vec::new();
-        for (&start, (_, value)) in self.parts.range_mut(self.span(&range)) {
-            self.looks += 1;
+        let (mut over, span) = (Vec::new(), self.span(&range));
+        self.looks += self.parts.each_in(span, |start, (_, value)| {
             if !change(value) {
                 over.push(start);
             }
-        }
+            true
+        });
         for start in over {
-            self.parts.remove(&start);
+            self.parts.remove((start, 0));
         }
     }
 
     /// Whether a part that overlaps `range` is such: where it begins, and its value.
     pub(super) fn any(&mut self, range: Range<usize>, is: impl Fn(usize, &V) -> bool) -> bool {
-        let mut looks = 0;
-        let found = self.parts.range(self.span(&range)).any(|(&start, (_, value))| {
-            looks += 1;
-            is(start, value)
+        let (mut found, span) = (false, self.span(&range));
+        self.looks += self.parts.each_in(span, |start, (_, value)| {
+            found = is(start, value);
+            !found
         });
-        self.looks += looks;
         found
     }
 
     /// Where the parts begin that overlap `range`.
-    fn span(&self, range: &Range<usize>) -> Range<usize> {
+    fn span(&mut self, range: &Range<usize>) -> Range<usize> {
         if range.is_empty() {
             return 0..0;
         }
-        let before = self.parts.range(..range.start).next_back();
-        let first = before.filter(|(_, (end, _))| *end > range.start).map(|(&start, _)| start);
+        let before = self.parts.before((range.start, 0));
+        let first = before.filter(|(_, (end, _))| *end > range.start).map(|(key, _)| key.0);
         first.unwrap_or(range.start)..range.end
     }
 }
@@ -96,9 +95,10 @@ impl<V: Clone + Default> Regions<V> {
 /// Memory that is free: ranges that do not touch.
 #[derive(Debug, Default)]
 pub(super) struct Free {
-    by_start: BTreeMap<usize, usize>,
-    /// Length, start.
-    by_len: BTreeSet<(usize, usize)>,
+    /// Their lengths.
+    by_start: SearchTree<usize>,
+    /// By length, then by start.
+    by_len: SearchTree<()>,
     pub(super) looks: u64,
 }
 
@@ -111,13 +111,13 @@ impl Free {
     pub(super) fn give(&mut self, range: Range<usize>) {
         self.looks += 1;
         let (mut start, mut end) = (range.start, range.end);
-        if let Some((&before, &len)) = self.by_start.range(..start).next_back()
+        if let Some(((before, _), &mut len)) = self.by_start.before((start, 0))
             && before + len == start
         {
             self.remove(before, len);
             start = before;
         }
-        if let Some(&len) = self.by_start.get(&end) {
+        if let Some(&len) = self.by_start.get((end, 0)) {
             self.remove(end, len);
             end += len;
         }
@@ -126,9 +126,13 @@ impl Free {
 
     /// Takes `len` elements, if so many are free in one place.
     pub(super) fn take(&mut self, len: usize) -> Option<usize> {
-        let first = self.by_start.iter().take(Self::FIRST);
-        let low = first.map(|(&start, &room)| (room, start)).find(|&(room, _)| room >= len);
-        let fits = low.or_else(|| self.by_len.range((len, 0)..).next().copied());
+        let (mut low, mut left) = (None, Self::FIRST);
+        self.by_start.each((0, 0), |(start, _), &mut room| {
+            low = (room >= len).then_some((room, start));
+            left -= 1;
+            low.is_none() && left > 0
+        });
+        let fits = low.or_else(|| self.by_len.from((len, 0)));
         self.looks += 1;
         let (room, start) = fits?;
         self.remove(start, room);
@@ -139,13 +143,13 @@ impl Free {
     }
 
     fn insert(&mut self, start: usize, len: usize) {
-        self.by_start.insert(start, len);
-        self.by_len.insert((len, start));
+        self.by_start.insert((start, 0), len);
+        self.by_len.insert((len, start), ());
     }
 
     fn remove(&mut self, start: usize, len: usize) {
-        self.by_start.remove(&start);
-        self.by_len.remove(&(len, start));
+        self.by_start.remove((start, 0));
+        self.by_len.remove((len, start));
     }
 }
 
@@ -196,9 +200,10 @@ mod tests {
         for start in [10, 30, 20, 0] {
             free.give(start..start + 10);
         }
-        assert_eq!(free.by_start.iter().collect::<Vec<_>>(), [(&0, &40)]);
+        assert_eq!(free.by_start.from((0, 0)).zip(free.by_start.get((0, 0))), Some(((0, 0), &40)));
+        assert_eq!(free.by_start.from((1, 0)), None);
         assert_eq!((free.take(15), free.take(30), free.take(25)), (Some(0), None, Some(15)));
-        assert!(free.by_start.is_empty() && free.by_len.is_empty());
+        assert_eq!((free.by_start.from((0, 0)), free.by_len.from((0, 0))), (None, None));
         // Many small ones, and one behind them all.
         (0..100).for_each(|i| free.give(2 * i..2 * i + 1));
         free.give(1000..1100);

@@ -16,6 +16,7 @@ use super::bind::bind;
 use crate::exec::Partition;
 use crate::mailbox::{EAGER, SLOTS};
 use crate::schedule::{Algorithm, Mode, Operation, Request, Schedule};
+use crate::sorted::Arrange;
 use std::collections::VecDeque;
 
 /// Which elements (of which rank) were combined, in order.
@@ -248,10 +249,10 @@ fn verify(schedule: &Schedule, m: usize, element: usize) -> Result<(), String> {
             let mut got = got.ok_or_else(|| format!("rank {r}: element {i} was never written"))?;
             if c.operation == Operation::Barrier {
                 // Dissemination hears of some ranks twice.
-                got.sort_unstable();
+                got.arrange();
                 got.dedup();
             } else if !schedule.is_ordered() {
-                got.sort_unstable();
+                got.arrange();
             }
             if got != wanted {
                 return Err(format!("rank {r}: element {i} is {got:?}, should be {wanted:?}"));

@@ -27,9 +27,12 @@ impl Port {
         // is kept by the fabric.
         unsafe {
             if bytes <= LONG {
-                gate.show(*episode, header, |body| {
-                    pack(body, (bytes > PayloadKind::BRIEF).then_some(len), bytes, fill)
-                });
+                gate.show(
+                    *episode,
+                    header,
+                    #[cfg_attr(not(debug_assertions), inline(always))]
+                    |body| pack(body, (bytes > PayloadKind::BRIEF).then_some(len), bytes, fill),
+                );
             } else {
                 let eager_buffer = *eager_buffer.get_or_insert_with(|| fabric.new_eager_buffer());
                 let place = gate.eager_slot(eager_buffer.as_ref(), *episode, fill);

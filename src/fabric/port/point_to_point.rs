@@ -66,11 +66,15 @@ impl Port {
         let bytes = len * size;
         let kind = PayloadKind::copied(bytes);
         if bytes <= LONG {
-            // SAFETY: the body of a slot.
-            let fill = |body| unsafe {
-                pack(body, (bytes > PayloadKind::BRIEF).then_some(len), bytes, fill)
-            };
-            self.post_in_room(peer, kind, fill);
+            self.post_in_room(
+                peer,
+                kind,
+                #[cfg_attr(not(debug_assertions), inline(always))]
+                |body| {
+                    // SAFETY: the body of a slot.
+                    unsafe { pack(body, (bytes > PayloadKind::BRIEF).then_some(len), bytes, fill) }
+                },
+            );
             return;
         }
         let header = self.header(kind);

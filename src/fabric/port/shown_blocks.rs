@@ -125,6 +125,7 @@ pub(crate) unsafe fn copy_few(to: *mut u8, from: *const u8, bytes: usize) {
         match bytes {
             8 => std::ptr::copy_nonoverlapping(from, to, 8),
             16 => std::ptr::copy_nonoverlapping(from, to, 16),
+            4 => std::ptr::copy_nonoverlapping(from, to, 4),
             _ => std::ptr::copy_nonoverlapping(from, to, bytes),
         }
     }

@@ -3,6 +3,7 @@
 use super::{LevelSpec, error, kind_named};
 use crate::machine::MachineError;
 use crate::machine::mask::MAX_PU;
+use crate::sorted::Arrange;
 
 /// The numbers of the objects of level `own`: a list, or loops given as `STEP*N` or by types.
 pub(super) fn indexes(
@@ -26,7 +27,7 @@ pub(super) fn indexes(
             return Err(error(position, reason));
         }
         let mut sorted = ids.clone();
-        sorted.sort_unstable();
+        sorted.arrange();
         if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(error(position, "an index is there twice"));
         }
@@ -79,7 +80,7 @@ pub(super) fn indexes(
         factor *= number;
     }
     let mut sorted = ids.clone();
-    sorted.sort_unstable();
+    sorted.arrange();
     if sorted.iter().enumerate().any(|(index, &id)| index != id) {
         return Err(error(position, "the loops give an index twice"));
     }
