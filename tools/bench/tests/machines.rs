@@ -25,6 +25,7 @@ fn machine_as_json() {
         "cores",
         "pus",
         "allowed_pus",
+        "quota",
         "levels",
         "distances",
         "warnings",
@@ -44,7 +45,8 @@ fn machine_as_json() {
     let levels: Vec<&str> =
         object["levels"].as_array().unwrap().iter().map(|l| l["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["package", "numa", "l3"]);
-    assert!(object["distances"].is_null());
+    // A described machine has no control group.
+    assert!(object["quota"].is_null() && object["distances"].is_null());
 }
 
 #[test]
