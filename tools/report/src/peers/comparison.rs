@@ -133,7 +133,7 @@ fn matrix(part: &[MergedLine]) -> String {
     let mut sizes: Vec<usize> = part.iter().map(column).collect();
     sizes.sort_unstable();
     sizes.dedup();
-    let mut out = "| ours / best peer = ratio |".to_string();
+    let mut out = "| ours/best peer = ratio |".to_string();
     for bytes in &sizes {
         let name = if *bytes == 0 { "-".to_string() } else { byte_size::text(*bytes) };
         write!(out, " {name} |").unwrap_or_default();
@@ -163,7 +163,7 @@ fn nominal(bytes: usize) -> usize {
 
 fn cell(line: &MergedLine) -> String {
     let time = |m: Option<&Merged>| m.map_or("-".to_string(), |m| short(m.ns));
-    let text = format!("{} / {}", time(line.ours.as_ref()), time(line.best()));
+    let text = format!("{}/{}", time(line.ours.as_ref()), time(line.best()));
     match (line.ratio(), line.verdict()) {
         (Some(ratio), Some(Verdict::Loss)) => format!("{text} = **{ratio:.2} LOSS**"),
         // Not level, but not sure.
@@ -197,9 +197,9 @@ mod tests {
         let text = markdown(&merge(&parse(CANNED).0, OURS));
         for wanted in [
             "\n## 2 ranks, ccx\n",
-            "| ours / best peer = ratio | - | 8 | 64 |\n",
-            "| barrier | 110 / 99 = **1.11 LOSS** |  |  |\n",
-            "| allreduce |  | 100 / 200 = 0.50 |  |\n",
+            "| ours/best peer = ratio | - | 8 | 64 |\n",
+            "| barrier | 110/99 = **1.11 LOSS** |  |  |\n",
+            "| allreduce |  | 100/200 = 0.50 |  |\n",
             "## Losses: 1 of 3",
             "- barrier of 0, 2 ranks, ccx: 110 (110 to 110) against 99 (99 to 99) of openmp-gcc: \
              1.11 x",
@@ -218,7 +218,7 @@ mod tests {
         }
         let text = markdown(&merge(&parse(&text).0, OURS));
         assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
-        assert!(text.contains("| scan | 120 / 100 = 1.20 ~ |"), "{text}");
+        assert!(text.contains("| scan | 120/100 = 1.20 ~ |"), "{text}");
         assert!(text.contains("## Losses: 0 of 1"), "{text}");
     }
 
