@@ -3,7 +3,7 @@
 use super::markdown::wrapped;
 use super::open_mpi::{ACKNOWLEDGE, COPY_RATE, GAP, LATENCY, PAIRS, TRANSPORT};
 use super::sensitivity::{SetupRow, ablation, sensitivity, structures};
-use super::validate::Validation;
+use super::validate::{PublishedPoint, Validation};
 use phalanx_bench::failure::Failure;
 
 /// The whole page, in markdown.
@@ -102,22 +102,40 @@ fn built() -> String {
 }
 
 fn curves(validation: &Validation) -> String {
+    let points: Vec<_> = validation.points.iter().filter(|p| p.ranks >= 8).collect();
+    let mut curves: Vec<_> = points.iter().map(|p| (p.curve, p.what, p.within)).collect();
+    curves.dedup();
+    let mut seen = Vec::new();
+    curves.retain(|curve| {
+        !seen.contains(curve) && {
+            seen.push(*curve);
+            true
+        }
+    });
+    let mut ranks: Vec<usize> = points.iter().map(|p| p.ranks).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
     let mut out = String::from(
-        "\n## The curves\n\nFrom 8 ranks on:\n\n\
-         | curve | what | ranks | published us | model us | error | promised \
-         |\n|---|---|---|---|---|---|---|\n",
+        "\n## The curves\n\nFrom 8 ranks on: published, modelled (us), and the error; the promised \
+         error stands with the curve.\n\n| ranks |",
     );
-    for p in validation.points.iter().filter(|p| p.ranks >= 8) {
-        let verdict = match (p.within, p.missed) {
-            (None, _) => String::new(),
-            (Some(within), None) => format!("{:.0} %", within * 100.0),
-            (Some(within), Some(_)) => format!("{:.0} %, **missed**", within * 100.0),
-        };
-        let error = p.error() * 100.0;
-        out += &format!(
-            "| {} | {} | {} | {:.2} | {:.2} | {error:+.0} % | {verdict} |\n",
-            p.curve, p.what, p.ranks, p.published_us, p.model_us
-        );
+    for (curve, what, within) in &curves {
+        let promise = within.map_or(String::new(), |within| format!(", {:.0} %", within * 100.0));
+        out += &format!(" {curve} {what}{promise} |");
+    }
+    out += &format!("\n|---|{}\n", "---|".repeat(curves.len()));
+    for of in ranks {
+        out += &format!("| {of} |");
+        for &(curve, what, _) in &curves {
+            let is_it = |p: &&&PublishedPoint| (p.curve, p.what, p.ranks) == (curve, what, of);
+            let cell = points.iter().find(is_it).map(|p| {
+                let missed = if p.missed.is_some() { " **missed**" } else { "" };
+                let error = p.error() * 100.0;
+                format!("{:.2}, {:.2}, {error:+.0} %{missed}", p.published_us, p.model_us)
+            });
+            out += &format!(" {} |", cell.unwrap_or_default());
+        }
+        out += "\n";
     }
     out += "\n| curve | order or ratio | published | model | holds |\n|---|---|---|---|---|\n";
     for c in &validation.claims {
