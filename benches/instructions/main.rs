@@ -65,7 +65,7 @@ macro_rules! counted {
     };
 }
 
-/// The walks of DESIGN.md (`tools/instructions walk`), and the elements of a rank's vector.
+/// The walks of docs/walks.md (`tools/instructions walk`), and the elements of a rank's vector.
 const WALKS: &[(&str, usize, Call, Call)] = &[
     ("walk-all-reduce-8", 1, counted_all_reduce_whole, all_reduce_whole),
     ("walk-all-reduce-4m", (4 << 20) / 8, counted_all_reduce_whole, all_reduce_whole),
