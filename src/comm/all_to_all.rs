@@ -117,8 +117,9 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type.
     ///
-    /// **Cost** as there, in one step, for the counts travel with the data; and the memory of the
-    /// result. On a forced topology: an all-to-all of the counts before.
+    /// **Cost** that of [`all_to_all_varied_into`](Comm::all_to_all_varied_into), in one step, for
+    /// the counts travel with the data; and the memory of the result. On a forced topology: an
+    /// all-to-all of the counts before.
     ///
     /// # Errors
     /// Counts that do not sum to `send.len()`, or are not one per rank, end the run.

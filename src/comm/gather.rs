@@ -87,7 +87,8 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `all.len()` (a multiple of p); and all gather
     /// in place, or none.
     ///
-    /// **Cost** as there, but for the copy of the own block; every algorithm serves it.
+    /// **Cost** that of [`all_gather_into`](Comm::all_gather_into), but for the copy of the own
+    /// block; every algorithm serves it.
     ///
     /// # Errors
     /// A length that is no multiple of p ends the run.
@@ -137,9 +138,9 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`).
     ///
-    /// **Cost** as there, for blocks as long as the longest: a rank that has given these counts
-    /// before (eight lists of counts are remembered) compares them with those, `p` words; new
-    /// counts are compared with the other ranks' in full, once.
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -200,7 +201,8 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, the length of a block, `root`; and all gather
     /// in place, or none.
     ///
-    /// **Cost** as there, but for the copy of the root's own block; every algorithm serves it.
+    /// **Cost** that of [`gather_into`](Comm::gather_into), but for the copy of the root's own
+    /// block; every algorithm serves it.
     ///
     /// # Errors
     /// A `root` that is no rank, or on the root a length that is no multiple of p, ends the run.
@@ -238,8 +240,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
-    /// **Cost** as there, for blocks as long as the longest, and the counts as in
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.

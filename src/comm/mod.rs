@@ -58,7 +58,6 @@ mod window_part;
 
 pub use atomic_element::{AtomicElement, AtomicF32, AtomicF64};
 pub use atomic_window::AtomicWindow;
-pub(crate) use call::Keep;
 pub use canceller::Canceller;
 pub use cart::Cart;
 pub use exchange::{COPIED_PART, ExchangeCall, ExchangeStop, PARTS_AHEAD, PartExchange};

@@ -182,8 +182,12 @@ impl Comm {
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
     /// type.
     ///
-    /// **Order and cost** as there, for blocks as long as the longest, and the counts as in
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    /// **Order.** As given by the algorithm for commutative operators, rank order for others; the
+    /// same for the same p, counts and choice.
+    ///
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.

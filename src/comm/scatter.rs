@@ -42,8 +42,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
-    /// **Cost** as there, for blocks as long as the longest, and the counts as in
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.

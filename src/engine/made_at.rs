@@ -1,7 +1,6 @@
 //! A call with the location of another language's.
 
-use super::At;
-use crate::call::Made;
+use super::{At, Made};
 
 /// The [`call`](crate::call), made at `at`: errors and records name that line. What runs it, or
 /// starts it, is inlined, as the methods are that programs call all the time; so it costs what they
@@ -13,7 +12,7 @@ use crate::call::Made;
 /// use phalanx::{call, op};
 /// let at = ForeignCall::kept("lib_all_reduce", "heat.f90", 15).location();
 /// let out = phalanx::run(2, |comm| {
-///     let (mut x, mut y) = ([comm.rank() + 1], [0]);
+///     let (mut x, mut y) = ([comm.rank() + 1], [0_usize]);
 ///     let sent = x;
 ///     comm.run(engine::made_at(call::all_reduce(&mut x, op::Sum), at));
 ///     let peer = 1 - comm.rank();

@@ -105,7 +105,9 @@ pub use test_settings::{TestSettings, own_memory};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 pub use waits::{Waits, give_way, wait, wake};
 
-pub use crate::comm::call::{MemoryCall, MemoryCut, PreparedCall, Runs, run_by};
+pub use crate::comm::call::made::Made;
+pub use crate::comm::call::memory_call::{MemoryCall, MemoryCut, PreparedCall};
+pub use crate::comm::call::runs::{Runs, run_by};
 pub use crate::comm::{FieldPart, fitting_fields, whole_field};
 pub use crate::comm::{MemberSeats, ReductionCut, ReductionMemory};
 pub use crate::dist::partial::Partial;

@@ -2,7 +2,7 @@
 
 use super::{Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory};
 use crate::Comm;
-use crate::comm::Keep;
+use crate::comm::call::memory_call::Keep;
 use crate::exec::{ForeignOperator, Kernel};
 use crate::fabric::Signature;
 use std::any::TypeId;

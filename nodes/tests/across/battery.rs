@@ -442,8 +442,8 @@ fn values(comm: &mut NodeComm) {
     same!(total, &[], gather_varied_into(&some; &counts, root));
     same!(n, &[], scatter_into(&all; root));
     same!(r, &[], scatter_varied_into(&whole; &counts, root));
-    let (to, from) = (vec![r; p], counts);
-    same!(total, &[], all_to_all_varied_into(&vec![r as u64; r * p], &to; &from));
+    let (sent, to, from) = (vec![r as u64; r * p], vec![r; p], counts);
+    same!(total, &[], all_to_all_varied_into(&sent, &to; &from));
     assert_eq!(comm.run(call::sum([r, 1])), [p * (p - 1) / 2, p]);
     assert_eq!(comm.run(call::all_reduce_values([r], op::Max)), [p - 1]);
     let (sums, work) = comm.overlap(call::sum([1.0]), || 7);

@@ -1,6 +1,6 @@
 //! The arguments of a call, looked at once, whichever way it goes. What is wrong ends the run.
 
-use super::CallHead;
+use super::head::CallHead;
 use super::kinds::{CallCut, sealed::CallKind};
 use crate::comm::Comm;
 use crate::exec::{self, Partition};

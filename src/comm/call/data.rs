@@ -1,6 +1,6 @@
 //! What calls work on, and how each of the ways begins.
 
-use super::CallHead;
+use super::head::CallHead;
 use super::kinds::{self, CallCut, CallKind, CallWay};
 use super::runs::Runs;
 use crate::comm::requests::{Form, Gives, Kept, Lent};

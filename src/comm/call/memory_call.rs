@@ -1,7 +1,7 @@
 //! Calls on memory, for interfaces of other languages: what they do with their elements is chosen
 //! when the program runs. So one body serves all types.
 
-use super::Made;
+use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
 use crate::comm::requests::{Form, Kept, Lent};
 use crate::comm::{Comm, OpenRequest, Persistent, ReductionMemory, Requests};

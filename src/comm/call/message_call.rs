@@ -1,7 +1,7 @@
 //! Tagged messages as values.
 
-use super::Made;
 use super::input::Input;
+use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
 use crate::comm::{OpenRequest, Persistent, Requests};
 use crate::element::Element;

@@ -68,10 +68,12 @@
 // | file | |
 // |---|---|
 // | `mod.rs` | the value, and the traits of what can be done with it |
+// | `head.rs` | what a call says beside its kind and its data |
 // | `kinds.rs` | the kinds of calls: operation, cut, names |
 // | `make.rs`, `make_blocks.rs` | the functions that make them |
 // | `data.rs` | what they hold, and how that is run, started, set up |
 // | `checked.rs` | arguments that are looked at |
+// | `made.rs` | the line that made it |
 // | `runs.rs` | calls that another communicator makes |
 // | `message_call.rs` | tagged messages |
 // | `memory_call.rs` | calls on memory, for interfaces of other languages |
@@ -79,13 +81,15 @@
 
 mod checked;
 mod data;
+mod head;
 mod input;
 mod kinds;
+pub(crate) mod made;
 mod make;
 mod make_blocks;
-mod memory_call;
+pub(crate) mod memory_call;
 mod message_call;
-mod runs;
+pub(crate) mod runs;
 mod startable;
 
 pub use data::{CallData, MovedInPlace, MovedInto, ReducedInPlace, ReducedInto, ReducedValues};
@@ -103,15 +107,11 @@ pub use make_blocks::{
     gather_varied_into, reduce_scatter_into, reduce_scatter_varied_into, scatter_into,
     scatter_varied_into,
 };
-pub(crate) use memory_call::Keep;
-#[doc(hidden)]
-pub use memory_call::{MemoryCall, MemoryCut, PreparedCall};
 pub use message_call::{ReceiveMessage, SendMessage, recv_tagged, send_tagged};
-#[doc(hidden)]
-pub use runs::{Runs, run_by};
 pub use startable::{SetUp, Start};
 
 use super::Comm;
+use head::CallHead;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -132,20 +132,9 @@ use std::panic::Location;
 /// ```
 #[must_use = "a call is only made when it is run, overlapped, started or set up"]
 pub struct CollectiveCall<'a, K, D> {
-    pub(in crate::comm) said: CallHead<'a>,
-    pub(in crate::comm) data: D,
+    said: CallHead<'a>,
+    data: D,
     kind: PhantomData<K>,
-}
-
-/// What a call says beside its kind and its data.
-#[derive(Clone, Copy, Debug)]
-pub struct CallHead<'a> {
-    /// The line that made it.
-    pub(super) at: &'static Location<'static>,
-    /// The root, or the distance of a shift; else 0.
-    pub(super) parameter: isize,
-    /// Elements of each rank's block; of an all-to-all, of those that are sent, and received.
-    pub(super) counts: [&'a [usize]; 2],
 }
 
 impl<'a, K, D> CollectiveCall<'a, K, D> {
@@ -171,20 +160,6 @@ impl<'a, K, D> CollectiveCall<'a, K, D> {
     #[inline(always)]
     fn blocks(mut self, send: &'a [usize], recv: &'a [usize]) -> Self {
         self.said.counts = [send, recv];
-        self
-    }
-}
-
-/// What has the line that made it.
-pub trait Made {
-    /// It, made at `at`.
-    fn made_at(self, at: &'static Location<'static>) -> Self;
-}
-
-impl<K, D> Made for CollectiveCall<'_, K, D> {
-    #[inline(always)]
-    fn made_at(mut self, at: &'static Location<'static>) -> Self {
-        self.said.at = at;
         self
     }
 }

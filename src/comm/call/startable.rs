@@ -1,8 +1,9 @@
 //! Calls that are started, or set up, in a scope of requests.
 
+use super::CollectiveCall;
 use super::data::{CallData, MovedInPlace, MovedInto, ReducedInPlace, ReducedInto};
+use super::head::CallHead;
 use super::kinds::{CallKind, CallWay};
-use super::{CallHead, CollectiveCall};
 use crate::comm::requests::Lent;
 use crate::comm::{OpenRequest, Persistent, Requests};
 use crate::element::Element;

@@ -9,6 +9,7 @@ use crate::exec::board::started::Job;
 use crate::exec::{Call, Partition, RawBuffers, alone};
 use crate::fabric::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
+use std::ptr::NonNull;
 
 /// A call that can be started, with what it uses (`kept`: its operator), and its result's buffer.
 pub(crate) struct Form<'env, T> {
@@ -68,13 +69,14 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Starts a call whose request gives nothing.
+    /// Starts a call whose request gives nothing; it works where its memory is.
     pub(crate) fn start_of_nothing(
         &mut self,
         call: &Call<'env, RawBuffers<'env>>,
         kept: &mut Kept<'env>,
     ) -> OpenRequest<'scope, ()> {
-        match self.start_call(call, kept, &Gives::values::<()>(None)) {
+        let nothing = Gives::values::<()>(Some(NonNull::dangling()));
+        match self.start_call(call, kept, &nothing) {
             Some(slot) => OpenRequest::open(slot),
             None => OpenRequest::over(()),
         }
