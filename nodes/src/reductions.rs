@@ -414,33 +414,6 @@ impl NodeComm<'_> {
         self.here().sum(values)
     }
 
-    /// [`Comm::all_reduce_while`](phalanx::Comm::all_reduce_while); between nodes the work is done
-    /// first. The order is fixed there, too.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// phalanx_nodes::run(2, |comm| comm.all_reduce_while(&mut [1.0], op::Sum, || 7))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_while<T: Element, O: Operator<T>, R>(
-        &mut self,
-        buf: &mut [T],
-        op: O,
-        work: impl FnOnce() -> R,
-    ) -> R {
-        if self.group.is_none() {
-            return self.here().all_reduce_while(buf, op, work);
-        }
-        let result = work();
-        let call = NodeCall::of::<T>("all_reduce_while", buf.len()).meets("all_reduce");
-        if let Some(mut steps) = self.steps(call.by::<T, O>()) {
-            steps.order = Order::Fixed;
-            steps.all_reduce(buf, &op);
-        }
-        result
-    }
-
     /// [`Comm::reduce_scatter_into`](phalanx::Comm::reduce_scatter_into) of all nodes' ranks.
     ///
     /// **Cost** a reduction on each node, a transfer of each vector, a scatter on each node.

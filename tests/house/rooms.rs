@@ -46,7 +46,7 @@ const HOUSES: [House; 11] = [
         order: &[
             "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
             "node_comm", "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums",
-            "views", "split", "cart", "run", "lib",
+            "views", "split", "cart", "run_call", "run", "lib",
         ],
         up: &[],
     },
