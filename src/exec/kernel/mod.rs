@@ -387,7 +387,8 @@ unsafe fn fold<T: Element, O: Operator<T>>(
         // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
         // only the loop of a number that it knows.)
         match const { size_of::<T>().next_power_of_two() } {
-            1 | 2 => fold_with_vectors::<T, O, 64, 16>(op, dst, also, inputs, n),
+            1 => fold_with_vectors::<T, O, 128, 32>(op, dst, also, inputs, n),
+            2 => fold_with_vectors::<T, O, 64, 16>(op, dst, also, inputs, n),
             4 => fold_with_vectors::<T, O, 32, 8>(op, dst, also, inputs, n),
             8 => fold_with_vectors::<T, O, 16, 4>(op, dst, also, inputs, n),
             16 => fold_with_vectors::<T, O, 8, 2>(op, dst, also, inputs, n),
