@@ -15,6 +15,7 @@ use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::order::by_levels;
 use crate::schedule::{Doubling, Operation};
+use std::cell::Cell;
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
@@ -139,18 +140,18 @@ fn all_reduce(
     kernel: Kernel<'_>,
     (buf, len): (*mut u8, usize),
 ) -> Result<(), Stop> {
-    let tree = EagerTree::Doubling(Doubling::of(port.size()));
+    let tree = EagerTree::doubling(port.size());
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
     // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
     // agree) until we show something again; `buf` is the call's.
-    unsafe { combine_all(work, &kernel, guard.port.rank(), (buf, len), tree) };
+    unsafe { combine_all(work, &kernel, (buf, len), tree) };
     guard.disarm();
     Ok(())
 }
 
-/// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are,
-/// without the first `skipped` bytes.
+/// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are, the
+/// own ones in their place, without the first `skipped` bytes.
 fn show_and_look(
     port: &mut Port,
     work: &mut Workspace,
@@ -166,8 +167,10 @@ fn show_and_look(
     });
     port.log_call(begun);
     let all = &mut work.addresses;
-    all.clear();
-    all.resize(p, std::ptr::null_mut());
+    if all.len() != p {
+        all.resize(p, std::ptr::null_mut());
+    }
+    all[rank] = buf.cast_mut().wrapping_add(skipped);
     for peer in (rank + 1..p).chain(0..rank) {
         all[peer] = port.look(peer, len, size, |body| body.cast_mut().wrapping_add(skipped))?;
     }
@@ -189,17 +192,14 @@ fn reduce_scatter(
 ) -> Result<(), Stop> {
     assert!(before + n <= from.1, "the own block is one of all");
     let skipped = before * kernel.size();
-    let tree = EagerTree::Doubling(Doubling::of(port.size()));
+    let tree = EagerTree::doubling(port.size());
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
     // SAFETY: the own block is within what the call gives, and fits the output. The peers show as
     // many elements of the same type as we do (fingerprint and length agree), among them our block,
     // until we show something again.
-    unsafe {
-        kernel.copy(to, from.0.wrapping_add(skipped), n);
-        combine_all(work, &kernel, guard.port.rank(), (to, n), tree);
-    }
+    unsafe { combine_all(work, &kernel, (to, n), tree) };
     guard.disarm();
     Ok(())
 }
@@ -302,63 +302,56 @@ fn scan(
         // SAFETY: the peers show as many elements of the same type (fingerprint
         // and length agree) until we show something again; `buf` is the call's.
         operands => unsafe {
-            combine_all(work, &kernel, rank, (buf, len), EagerTree::Prefix(operands));
+            let tree = EagerTree { folded: 0, leaves: operands };
+            combine_all(work, &kernel, (buf, len), tree);
         },
     }
     guard.disarm();
     Ok(())
 }
 
-/// What recursive doubling makes of `value(rank)` of all ranks; `op` has the number of right turns
-/// before each join, as in [`by_levels`].
-fn doubled<T>(
-    doubling: Doubling,
-    value: &mut impl FnMut(usize) -> T,
-    op: &mut impl FnMut(usize, T, T) -> T,
-) -> T {
-    fn of<T>(
-        doubling: Doubling,
-        (from, ids, level): (usize, usize, usize),
-        value: &mut impl FnMut(usize) -> T,
-        op: &mut impl FnMut(usize, T, T) -> T,
-    ) -> T {
-        if ids > 1 {
-            let left = of(doubling, (from, ids / 2, level), value, op);
-            let right = of(doubling, (from + ids / 2, ids / 2, level + 1), value, op);
-            return op(level, left, right);
-        }
-        match doubling.folded(from) {
-            (Some(neighbour), rank) => {
-                let (left, right) = (value(neighbour), value(rank));
-                op(level, left, right)
-            }
-            (None, rank) => value(rank),
-        }
-    }
-    of(doubling, (0, doubling.active(), 0), value, op)
-}
-
-/// In which order the ranks' values are combined.
+/// In which order the ranks' values are combined: so many pairs of neighbours, the first ones, each
+/// to a leaf; then the leaves by the tree of [`by_levels`].
 #[derive(Clone, Copy)]
-enum EagerTree {
-    Doubling(Doubling),
-    /// The tree of [`by_levels`] over so many ranks, the first ones.
-    Prefix(usize),
+struct EagerTree {
+    folded: usize,
+    leaves: usize,
 }
 
-/// Makes of `len` elements at `own` what `tree` makes of the ranks' vectors; rank `r`'s is at the
-/// `r`-th of the addresses in `work`, the own one is at `own`.
+impl EagerTree {
+    /// Recursive doubling of `p` values.
+    fn doubling(p: usize) -> Self {
+        let leaves = Doubling::of(p).active();
+        EagerTree { folded: p - leaves, leaves }
+    }
+
+    /// What `join` makes of the values in the cells, which it may overwrite; it has the level of
+    /// each join, as in [`by_levels`].
+    #[inline(always)]
+    fn combine<V: Copy>(self, values: &[Cell<V>], join: impl Fn(usize, V, V) -> V) -> V {
+        let EagerTree { folded, leaves } = self;
+        // No result waits in a cell behind the values that are left.
+        let leaf = |level, i: usize| match i < folded {
+            true => join(level, values[2 * i].get(), values[2 * i + 1].get()),
+            false => values[i + folded].get(),
+        };
+        by_levels(leaves, values, leaf, &join)
+    }
+}
+
+/// Stores at `to` what `tree` makes of the ranks' vectors, of `len` elements each; rank `r`'s is at
+/// the `r`-th of the addresses in `work`.
 ///
 /// # Safety
-/// - `own` is valid for reads and writes of `len` elements of the kernel's type, aligned for it.
-/// - Of the ranks that `tree` names, but for the own one, `work` has the addresses of as
+/// - `to` is valid for writes of `len` elements of the kernel's type, aligned for it; it may be one
+///   of the vectors.
+/// - Of the ranks that `tree` names, `work` has the addresses of as
 ///   many elements, in any alignment, and nobody writes them now.
 /// - The kernel is no foreign operator's.
 unsafe fn combine_all(
     work: &mut Workspace,
     kernel: &Kernel<'_>,
-    rank: usize,
-    (own, len): (*mut u8, usize),
+    (to, len): (*mut u8, usize),
     tree: EagerTree,
 ) {
     let Workspace { addresses: all, scratch, .. } = work;
@@ -366,21 +359,17 @@ unsafe fn combine_all(
     let pitch = (len * kernel.size()).next_multiple_of(kernel.align());
     let levels = all.len().ilog2() as usize + 2;
     let slots = scratch.reserve(pitch * levels, kernel.align());
-    let value = &mut |r: usize| if r == rank { own.cast_const() } else { all[r].cast_const() };
-    let join = &mut |level: usize, left, right| {
+    let join = |level: usize, left: *mut u8, right: *mut u8| {
         // The left result may be in this very slot, the right one is in a later one.
-        let to = slots.wrapping_add(level * pitch);
+        let slot = slots.wrapping_add(level * pitch);
         // SAFETY: by the contract.
-        unsafe { kernel.combine(to, left, right, len) };
-        to.cast_const()
+        unsafe { kernel.combine(slot, left, right, len) };
+        slot
     };
-    let result = match tree {
-        EagerTree::Doubling(doubling) => doubled(doubling, value, join),
-        EagerTree::Prefix(n) => by_levels(0, n, 0, value, join),
-    };
-    if !std::ptr::eq(result, own) {
+    let result = tree.combine(Cell::from_mut(&mut all[..]).as_slice_of_cells(), join);
+    if !std::ptr::eq(result, to) {
         // SAFETY: a slot, or a peer's vector.
-        unsafe { kernel.copy(own, result, len) };
+        unsafe { kernel.copy(to, result, len) };
     }
 }
 
@@ -502,8 +491,9 @@ mod tests {
     #[test]
     fn both_ways_combine_in_one_order() {
         for p in 1..=33 {
-            let join = &mut |_, a, b| format!("({a} {b})");
-            let once = doubled(Doubling::of(p), &mut |r: usize| r.to_string(), join);
+            let values: Vec<_> = (0..p).map(|r| Cell::new(&*r.to_string().leak())).collect();
+            let join = |_, a, b| &*format!("({a} {b})").leak();
+            let once = EagerTree::doubling(p).combine(&values, join);
             assert_eq!(once, by_messages(p), "p = {p}");
         }
     }

@@ -11,6 +11,7 @@ use crate::fabric::{Guard, Port, StartedCall, Stop};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
 use crate::schedule::Operation;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -298,13 +299,13 @@ unsafe fn tree(
     len: usize,
     (slots, pitch): (*mut u8, usize),
 ) -> *const u8 {
-    let leaf = &mut |rank: usize| all[rank].wrapping_add(at).cast_const();
-    let join = &mut |level: usize, left, right| {
+    let join = |level: usize, left, right| {
         // The left result may be in this very slot, the right one is in a later one.
         let to = slots.wrapping_add(level * pitch);
         // SAFETY: by the contract.
         unsafe { kernel.combine(to, left, right, len) };
         to.cast_const()
     };
-    by_levels(0, all.len(), 0, leaf, join)
+    let waiting = [const { Cell::new(std::ptr::null()) }; usize::BITS as usize];
+    by_levels(all.len(), &waiting, |_, rank| all[rank].wrapping_add(at).cast_const(), join)
 }

@@ -1,7 +1,7 @@
 //! Kernels: element type and operator, erased, called once per slice.
 //!
-//! A pair of type and operator has three loops: one for any number of inputs, in place or not, and
-//! two that write both operands. Each is compiled twice: for the baseline of the
+//! A pair of type and operator has one loop, for any number of inputs and one or two outputs, in
+//! place or not. It is compiled twice: for the baseline of the
 //! architecture, and on x86-64 for AVX2, chosen when the program runs. So a
 //! program built for any x86-64 uses the vectors of the machine that it runs
 //! on, with the user's operators and closures, which are inlined into both. The
@@ -24,7 +24,6 @@ use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::slice::from_raw_parts_mut;
 
 /// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
@@ -35,10 +34,8 @@ const BLOCK: usize = 4 << 10;
 
 /// `dst[i] = left[i] (+) right[i]` for `n` elements.
 type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize);
-/// Two vectors of `n` elements, both read and written.
-type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
-/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
-type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
+/// `dst[i] = also[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
+type FoldFn = unsafe fn(op: *const (), dst: *mut u8, also: *mut u8, inputs: &[*mut u8], n: usize);
 
 /// What the engine knows of elements: how large they are and how they combine. Two words: calls
 /// are moved with it.
@@ -55,8 +52,6 @@ pub(crate) struct Loops {
     align: usize,
     line: u32,
     combine: Combine,
-    both: Pair,
-    carry: Pair,
     fold: FoldFn,
 }
 
@@ -64,8 +59,7 @@ impl Loops {
     /// Those of elements that are only moved.
     #[inline(always)]
     pub(crate) const fn none(size: usize, align: usize) -> Self {
-        let (combine, pair, fold) = (no_combine, no_pair, no_fold);
-        Loops { size, align, line: line(size), combine, both: pair, carry: pair, fold }
+        Loops { size, align, line: line(size), combine: no_combine, fold: no_fold }
     }
 }
 
@@ -91,8 +85,6 @@ impl<'a> Kernel<'a> {
                 align: align_of::<T>(),
                 line: line(size_of::<T>()),
                 combine: combine::<T, O>,
-                both: pair::<T, O, false>,
-                carry: pair::<T, O, true>,
                 fold: fold::<T, O>,
             }
         };
@@ -172,7 +164,7 @@ impl<'a> Kernel<'a> {
     /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
     ///
     /// # Safety
-    /// As for [`both`](Kernel::both).
+    /// Both are valid for reads and writes of `n` elements, and do not overlap.
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
         let bytes = n * self.size();
         // SAFETY: by the contract. Bytes that may not be written are no bytes of a number.
@@ -221,32 +213,19 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn both(&self, a: *mut u8, b: *mut u8, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.loops.both)(self.op, a, b, n) }
+        unsafe { (self.loops.fold)(self.op, a, b, &[a, b], n) }
     }
 
-    /// `(total[i], x[i]) = (total[i] (+) x[i], total[i])` for `n` elements: a step
-    /// of an exclusive prefix.
+    /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each read once.
     ///
     /// # Safety
-    /// As for [`both`](Kernel::both).
-    #[inline(always)]
-    pub(crate) unsafe fn carry(&self, total: *mut u8, x: *mut u8, n: usize) {
-        // SAFETY: as for `combine`.
-        unsafe { (self.loops.carry)(self.op, total, x, n) }
-    }
-
-    /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each
-    /// read once; input `j` begins `at` bytes after `inputs[j]`.
-    ///
-    /// # Safety
-    /// - There are 2 to [`MOST_INPUTS`] inputs, each valid for reads of `n`
-    ///   elements of the kernel's type from `at` on, `dst` for writes, all
-    ///   aligned for it.
+    /// - There are two inputs or more, each valid for reads of `n` elements of the kernel's type,
+    ///   `dst` for writes, all aligned for it.
     /// - `dst` overlaps none of them.
     #[inline(always)]
-    pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize) {
+    pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.loops.fold)(self.op, dst, inputs, at, n) }
+        unsafe { (self.loops.fold)(self.op, dst, dst, inputs, n) }
     }
 }
 
@@ -262,62 +241,44 @@ unsafe fn no_combine(_: *const (), _: *mut u8, _: *const u8, _: *const u8, _: us
     unreachable!("{NO_OPERATOR}")
 }
 
-unsafe fn no_pair(_: *const (), _: *mut u8, _: *mut u8, _: usize) {
+unsafe fn no_fold(_: *const (), _: *mut u8, _: *mut u8, _: &[*mut u8], _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
-unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
-    unreachable!("{NO_OPERATOR}")
-}
-
-/// Runs `work`, which is to be inlined, with the vectors of the machine.
-#[inline(always)]
-fn with_vectors(work: impl FnOnce()) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        fn avx2(work: impl FnOnce()) {
-            work();
-        }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { avx2(work) };
-        }
-    }
-    work();
-}
-
-/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for the elements from `i` on of `n`, `K` at a
-/// time while there are so many: those are all read before the first is written, so that the
-/// compiler makes vectors of them although `dst` may be one of the inputs, and stay in registers
-/// while the inputs are gone through. Input `j` begins `at` bytes after `inputs[j]`. Returns the
+/// Combines the elements from `i` on of `n`, `K` at a time while there are so many: those
+/// are all read before the first is written, so that the compiler makes vectors of them although
+/// an output may be an input, and stay in registers while the inputs are gone through. Returns the
 /// first element that is left.
 ///
 /// # Safety
-/// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
+/// As [`Kernel::fold`] and [`Kernel::both`], but an output may be an input, and inputs need no
+/// alignment.
 #[inline(always)]
 unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
     op: &O,
-    dst: *mut T,
+    dst: *mut u8,
+    also: *mut u8,
     inputs: &[*mut u8],
-    at: usize,
     mut i: usize,
     n: usize,
 ) -> usize {
     let &[first, second, ref others @ ..] = inputs else { return i };
-    let of = |input: *mut u8| input.wrapping_add(at).cast::<T>();
+    let at = |x: *mut u8, i: usize| x.cast::<T>().wrapping_add(i).cast::<[T; K]>();
     while n - i >= K {
         // SAFETY: all places are below `n`, by the contract valid.
         unsafe {
-            let mut some = of(first).add(i).cast::<[T; K]>().read_unaligned();
+            let mut some = at(first, i).read_unaligned();
             let (mut next, mut others) = (second, others.iter());
             loop {
-                let x = of(next).add(i).cast::<[T; K]>().read_unaligned();
+                let x = at(next, i).read_unaligned();
                 some.iter_mut().zip(x).for_each(|(some, x)| *some = op.combine(*some, x));
                 let Some(&input) = others.next() else { break };
                 next = input;
             }
-            dst.add(i).cast::<[T; K]>().write(some);
+            at(dst, i).write(some);
+            if !std::ptr::eq(also, dst) {
+                at(also, i).write(some);
+            }
         }
         i += K;
     }
@@ -331,50 +292,55 @@ unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
 #[inline(always)]
 unsafe fn fold_in_turns<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
     op: &O,
-    dst: *mut T,
+    dst: *mut u8,
+    also: *mut u8,
     inputs: &[*mut u8],
-    at: usize,
     n: usize,
 ) {
-    with_vectors(
-        #[inline(always)]
-        move || {
-            // SAFETY: passed on.
-            unsafe {
-                let i = fold_by::<T, O, MANY>(op, dst, inputs, at, 0, n);
-                let i = fold_by::<T, O, FEW>(op, dst, inputs, at, i, n);
-                fold_by::<T, O, 1>(op, dst, inputs, at, i, n);
-            }
-        },
-    );
-}
-
-/// `a[i] = a[i] (+) b[i]`; `b[i]` is the same, or, if it carries, `a[i]` as it was.
-#[inline(always)]
-fn onto_both<T: Element, O: Operator<T>, const CARRIES: bool>(op: &O, a: &mut [T], b: &mut [T]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        let combined = op.combine(*a, *b);
-        *b = if CARRIES { *a } else { combined };
-        *a = combined;
+    // SAFETY: passed on.
+    unsafe {
+        let i = fold_by::<T, O, MANY>(op, dst, also, inputs, 0, n);
+        let i = fold_by::<T, O, FEW>(op, dst, also, inputs, i, n);
+        fold_by::<T, O, 1>(op, dst, also, inputs, i, n);
     }
 }
 
+/// The same with the vectors of AVX2.
+///
 /// # Safety
-/// As [`Kernel::both`] and [`Kernel::carry`]; `op` points to an `O`.
-unsafe fn pair<T: Element, O: Operator<T>, const CARRIES: bool>(
-    op: *const (),
-    a: *mut u8,
-    b: *mut u8,
+/// The same; and the processor has it.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn fold_by_avx2<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
+    op: &O,
+    dst: *mut u8,
+    also: *mut u8,
+    inputs: &[*mut u8],
     n: usize,
 ) {
-    // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<O>() };
-    // SAFETY: by the contract they are valid and disjoint.
-    let (a, b) = unsafe { (from_raw_parts_mut(a.cast(), n), from_raw_parts_mut(b.cast(), n)) };
-    with_vectors(
-        #[inline(always)]
-        move || onto_both::<T, O, CARRIES>(op, a, b),
-    );
+    // SAFETY: passed on.
+    unsafe { fold_in_turns::<T, O, MANY, FEW>(op, dst, also, inputs, n) }
+}
+
+/// The same with the vectors of the machine.
+///
+/// # Safety
+/// As [`fold_by`].
+#[inline(always)]
+unsafe fn fold_with_vectors<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
+    op: &O,
+    dst: *mut u8,
+    also: *mut u8,
+    inputs: &[*mut u8],
+    n: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: passed on; the processor has AVX2.
+        return unsafe { fold_by_avx2::<T, O, MANY, FEW>(op, dst, also, inputs, n) };
+    }
+    // SAFETY: passed on.
+    unsafe { fold_in_turns::<T, O, MANY, FEW>(op, dst, also, inputs, n) }
 }
 
 /// # Safety
@@ -399,33 +365,34 @@ unsafe fn combine<T: Element, O: Operator<T>>(
         return;
     }
     // SAFETY: passed on: two inputs, of which `dst` may be one.
-    unsafe { fold::<T, O>(op, dst, &[left.cast_mut(), right.cast_mut()], 0, n) }
+    unsafe { fold::<T, O>(op, dst, dst, &[left.cast_mut(), right.cast_mut()], n) }
 }
 
 /// Not inlined: one element is combined without a frame.
 ///
 /// # Safety
-/// As [`Kernel::fold`], but `dst` may be one of the inputs; `op` points to an `O`.
+/// As [`fold_by`]; `op` points to an `O`.
 #[inline(never)]
 unsafe fn fold<T: Element, O: Operator<T>>(
     op: *const (),
     dst: *mut u8,
+    also: *mut u8,
     inputs: &[*mut u8],
-    at: usize,
     n: usize,
 ) {
     // SAFETY: by the contract.
-    let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
+    let op = unsafe { &*op.cast::<O>() };
     // SAFETY: passed on.
     unsafe {
         // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
         // only the loop of a number that it knows.)
         match const { size_of::<T>().next_power_of_two() } {
-            1 | 2 => fold_in_turns::<T, O, 64, 16>(op, dst, inputs, at, n),
-            4 => fold_in_turns::<T, O, 32, 8>(op, dst, inputs, at, n),
-            8 => fold_in_turns::<T, O, 16, 4>(op, dst, inputs, at, n),
-            16 => fold_in_turns::<T, O, 8, 2>(op, dst, inputs, at, n),
-            _ => fold_in_turns::<T, O, 1, 1>(op, dst, inputs, at, n),
+            1 => fold_with_vectors::<T, O, 128, 32>(op, dst, also, inputs, n),
+            2 => fold_with_vectors::<T, O, 64, 16>(op, dst, also, inputs, n),
+            4 => fold_with_vectors::<T, O, 32, 8>(op, dst, also, inputs, n),
+            8 => fold_with_vectors::<T, O, 16, 4>(op, dst, also, inputs, n),
+            16 => fold_with_vectors::<T, O, 8, 2>(op, dst, also, inputs, n),
+            _ => fold_with_vectors::<T, O, 1, 1>(op, dst, also, inputs, n),
         }
     }
 }
@@ -467,11 +434,9 @@ mod tests {
                 same(&a, &one, "both");
                 same(&b, &one, "both");
                 let (mut a, mut b) = (x.clone(), y.clone());
-                kernel.carry(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
-                same(&a, &one, "carry");
-                same(&b, &|i| x[i], "carry");
                 kernel.swap(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
-                same(&b, &one, "swap");
+                same(&a, &|i| y[i], "swap");
+                same(&b, &|i| x[i], "swap");
                 let five = value(5);
                 kernel.fill(b.as_mut_ptr().cast(), (&raw const five).cast(), n);
                 same(&b, &|_| value(5), "fill");
@@ -484,14 +449,10 @@ mod tests {
                     let mut all: Vec<Vec<T>> = (0..k).map(vector).collect();
                     let inputs: Vec<*mut u8> =
                         all.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
-                    kernel.fold(z.as_mut_ptr().cast(), &inputs, 0, n);
+                    kernel.fold(z.as_mut_ptr().cast(), &inputs, n);
                     let fold =
                         |i: usize| all[1..].iter().fold(all[0][i], |sum, v| op.combine(sum, v[i]));
                     same(&z, &fold, "fold");
-                    if n > 3 {
-                        kernel.fold(z.as_mut_ptr().cast(), &inputs, 3 * size_of::<T>(), n - 3);
-                        same(&z[..n - 3], &|i| fold(i + 3), "fold from 3");
-                    }
                 }
             }
         }
