@@ -1,6 +1,6 @@
 //! A collective that a rank has started: does what can be done, for itself and for others.
 
-use super::board::{Board, CardRow, differ};
+use super::board::{Board, differ};
 use super::fold::{Stored, fold_part};
 use super::part::{Gives, Part};
 use super::sheet::{Data, Sheet};
@@ -139,7 +139,7 @@ impl OpenPart<'_> {
         };
         let rank = self.call.comm.rank;
         let (first, second) = (rank.min(peer), rank.max(peer));
-        let lines = board.difference(first, second).filter(|_| number & CardRow::UNORDERED == 0);
+        let lines = board.difference(first, second);
         let lines = lines.unwrap_or_else(|| line(first) + &line(second));
         differ(&lines)
     }
@@ -160,12 +160,7 @@ impl OpenPart<'_> {
         // SAFETY: the rank's own; its part is over.
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
-        let ranks = board.lanes.ranks();
-        let row = |rank: usize| board.lanes.row(rank).expect("it has shown its card");
-        match number & CardRow::UNORDERED != 0 {
-            true => (0..ranks).for_each(|it| row(it).part(number, ranks)),
-            false => row(rank).end(number),
-        }
+        board.lanes.row(rank).expect("it has shown its card").end(number);
         failed
     }
 }
