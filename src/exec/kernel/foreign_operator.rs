@@ -49,10 +49,12 @@ unsafe fn both(op: *const (), a: *mut u8, b: *mut u8, n: usize) {
     let kernel = unsafe { Kernel::foreign(&*op.cast()) };
     kernel.in_blocks(n, |at, n| {
         let (a, b) = (a.wrapping_add(at), b.wrapping_add(at));
+        // To the right: so functions write that know two operands only, as those of MPI.
+        //
         // SAFETY: by the contract.
         unsafe {
-            kernel.combine(a, a, b, n);
-            kernel.copy(b, a, n);
+            kernel.combine(b, a, b, n);
+            kernel.copy(a, b, n);
         }
     });
 }
