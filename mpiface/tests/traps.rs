@@ -414,6 +414,7 @@ fn started_collectives_that_differ_are_named() {
         ("roots", "Ibcast", "Ibcast"),
         ("free", "Ibcast", "Ibcast"),
         ("many", "Ibcast", "Ibcast"),
+        ("again", "Gather_init", "Bcast_init"),
         ("count", "Iallreduce", "Iallreduce"),
         ("long", "Ireduce", "Igather"),
     ] {

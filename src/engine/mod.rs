@@ -58,11 +58,11 @@
 //! # Work that an interface does itself
 //! MPI's messages go by transports of the interface's own, beside the library's: [`MessageRing`],
 //! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. Its started calls show cards in
-//! [`Lanes`] and go on by [`StartedProgress`], as the library's own do. A rank that waits waits by
-//! [`wait`], and is woken by [`wake`]: so it is on the graph of waits, and no one hangs. [`Waits`]
-//! says who waits. A communicator that only its members make is made of [`MemberSeats`]. What a
-//! program calls is recorded by [`InterfaceRecord`], of a team that [`external`] has made. What
-//! threads share is behind a [`Lock`].
+//! [`Lanes`] and go on by [`StartedProgress`], as the library's own do; a [`FoldKernel`] combines
+//! long vectors. A rank that waits waits by [`wait`], and is woken by [`wake`]: so it is on the
+//! graph of waits, and no one hangs. [`Waits`] says who waits. A communicator that only its members
+//! make is made of [`MemberSeats`]. What a program calls is recorded by [`InterfaceRecord`], of a
+//! team that [`external`] has made. What threads share is behind a [`Lock`].
 //!
 //! # A layer above teams
 //! [`run_by`] takes a [`call`](crate::call) that is a value apart, for a layer that [`Runs`] such.
@@ -77,6 +77,7 @@
 
 // In the order of the page.
 mod across;
+mod fold_kernel;
 mod foreign_call;
 mod interface_record;
 mod made_at;
@@ -91,6 +92,7 @@ mod user_operator;
 mod waits;
 
 pub use across::{global_of, partial, partial_of_products, with_parts};
+pub use fold_kernel::FoldKernel;
 pub use foreign_call::{attempt, first_cause, note, refuse};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
 pub use made_at::made_at;

@@ -1,9 +1,10 @@
 //! Reductions and scans by direct access.
 
 use super::super::call::RawBuffers;
-use super::super::kernel::MOST_INPUTS;
-use super::{Access, Work, half_of_scratch};
+use super::super::kernel::{Kernel, MOST_INPUTS};
+use super::{Access, Work, blocks, half_of_scratch};
 use crate::fabric::Stop;
+use std::ops::Range;
 
 /// All-reduce in place.
 ///
@@ -95,24 +96,36 @@ pub(in crate::exec) unsafe fn scan(call: &mut Access<'_>) -> Result<(), Stop> {
     call.meet(call.call.memory().output, len)?;
     let Access { work, all, .. } = &*call;
     // SAFETY: these are everybody's, who keep them until we finish.
-    unsafe { scan_part(work, all, len) };
+    unsafe { scan_part(work.kernel, work.share(len), (all, all)) };
     call.part()
 }
 
-/// This rank's part of an inclusive scan of `len` elements at each of the addresses in `all`.
+/// Makes the elements `part` of an inclusive scan of the vectors at the addresses in `from`; its
+/// vectors are at those in `to`.
 ///
 /// # Safety
-/// They are valid for reads and writes of `len` elements of the kernel's type, and accessed by
-/// nobody but the ranks' parts of this very call.
-pub(super) unsafe fn scan_part(work: &Work<'_>, all: &[*mut u8], len: usize) {
-    let mine = work.share(len);
-    // Two ranks need no blocks: nothing passes through a cache.
-    let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
+/// - As many vectors, valid for reads and writes of these elements of the kernel's type, which
+///   nobody else accesses.
+/// - A vector of `to` is that of `from` with its number, or overlaps none.
+pub(super) unsafe fn scan_part(
+    kernel: &Kernel<'_>,
+    part: Range<usize>,
+    (from, to): (&[*mut u8], &[*mut u8]),
+) {
+    // Two vectors in place need no blocks: nothing passes through a cache.
+    let is_once = from.len() == 2 && from == to;
+    let step = if is_once { vec![part] } else { blocks(part, kernel.size()).collect() };
     for block in step {
-        let at = |r: usize| work.at(all[r], block.start);
-        for r in 1..work.p {
-            // SAFETY: as in `all_reduce`.
-            unsafe { work.kernel.combine(at(r), at(r - 1), at(r), block.len()) };
+        let (start, n) = (block.start.wrapping_mul(kernel.size()), block.len());
+        let at = |all: &[*mut u8], r: usize| all[r].wrapping_add(start);
+        // SAFETY: by the contract.
+        unsafe {
+            if from[0] != to[0] {
+                kernel.copy(at(to, 0), at(from, 0), n);
+            }
+            for r in 1..from.len() {
+                kernel.combine(at(to, r), at(to, r - 1), at(from, r), n);
+            }
         }
     }
 }
@@ -128,40 +141,50 @@ pub(in crate::exec) unsafe fn exclusive_scan(call: &mut Access<'_>) -> Result<()
     let Access { work, all, .. } = &*call;
     // SAFETY: these are everybody's, who keep them, and rank 0 its identity, until all have
     // finished.
-    unsafe { exclusive_scan_part(work, all, len, identity) };
+    unsafe {
+        exclusive_scan_part(work.kernel, work.share(len), (all, all), identity, work.scratch);
+    }
     call.part()
 }
 
-/// This rank's part of an exclusive scan of `len` elements at each of the addresses in `all`.
+/// Makes the elements `part` of an exclusive scan, as [`scan_part`]; the first of its vectors is
+/// filled with `identity`, unless that is null.
 ///
 /// # Safety
-/// As [`scan_part`]; `identity` is null or valid for reads of an element. The scratch memory is as
-/// large as `scratch_bytes` says.
+/// - As [`scan_part`]; but without an identity the first vector of `to` need be no memory, and with
+///   one it is that of `from`. The last of `from` need be none.
+/// - `identity` is null or valid for reads of an element. The scratch memory is as large as
+///   `scratch_bytes` says, unless there are two vectors at most.
 pub(super) unsafe fn exclusive_scan_part(
-    work: &Work<'_>,
-    all: &[*mut u8],
-    len: usize,
+    kernel: &Kernel<'_>,
+    part: Range<usize>,
+    (from, to): (&[*mut u8], &[*mut u8]),
     identity: *const u8,
+    scratch: *mut u8,
 ) {
-    let (kernel, last) = (work.kernel, work.p - 1);
-    for block in work.blocks(work.share(len)) {
-        let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
-        let mut total = if last == 1 { at(1) } else { work.scratch };
-        let mut next = work.scratch.wrapping_add(half_of_scratch(kernel));
-        // SAFETY: as in `all_reduce`; the scratch memory is ours.
+    let last = from.len() - 1;
+    if last == 0 && identity.is_null() {
+        return;
+    }
+    for block in blocks(part, kernel.size()) {
+        let (start, n) = (block.start.wrapping_mul(kernel.size()), block.len());
+        let at = |all: &[*mut u8], r: usize| all[r].wrapping_add(start);
+        let mut total = if last == 1 { at(to, 1) } else { scratch };
+        let mut next = scratch.wrapping_add(half_of_scratch(kernel));
+        // SAFETY: by the contract.
         unsafe {
             // Rank 0's is read and written once.
             match identity.is_null() {
-                true => kernel.copy(total, at(0), n),
-                false => kernel.replace(total, at(0), identity, n),
+                true => kernel.copy(total, at(from, 0), n),
+                false => kernel.replace(total, at(from, 0), identity, n),
             }
             for r in 1..last {
-                kernel.combine(next, total, at(r), n);
-                kernel.copy(at(r), total, n);
+                kernel.combine(next, total, at(from, r), n);
+                kernel.copy(at(to, r), total, n);
                 (total, next) = (next, total);
             }
             if last > 1 {
-                kernel.copy(at(last), total, n);
+                kernel.copy(at(to, last), total, n);
             }
         }
     }

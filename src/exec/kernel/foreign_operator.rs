@@ -49,12 +49,15 @@ unsafe fn fold(op: *const (), dst: *mut u8, also: *mut u8, inputs: &[*mut u8], n
     kernel.in_blocks(n, |at, n| {
         let (dst, also) = (dst.wrapping_add(at), also.wrapping_add(at));
         let input = |j: usize| inputs[j].wrapping_add(at);
+        // Of two places in the second, which may be the right operand's: so functions write that
+        // know two operands only, as those of MPI.
+        //
         // SAFETY: by the contract; of the inputs only the first two may be where the result is.
         unsafe {
-            kernel.combine(dst, input(0), input(1), n);
-            (2..inputs.len()).for_each(|j| kernel.combine(dst, dst, input(j), n));
+            kernel.combine(also, input(0), input(1), n);
+            (2..inputs.len()).for_each(|j| kernel.combine(also, also, input(j), n));
             if !std::ptr::eq(also, dst) {
-                kernel.copy(also, dst, n);
+                kernel.copy(dst, also, n);
             }
         }
     });
