@@ -2,6 +2,7 @@
 
 use super::markdown::wrapped;
 use super::open_mpi::{ACKNOWLEDGE, COPY_RATE, GAP, LATENCY, PAIRS, TRANSPORT};
+use super::published_nodes;
 use super::sensitivity::{SetupRow, ablation, sensitivity, structures};
 use super::validate::Validation;
 use phalanx_bench::failure::Failure;
@@ -28,6 +29,7 @@ pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {
     out += "\n## The effect of each constant\n\n";
     out += &table(&sensitivity()?);
     out += &chosen(&structures()?);
+    out += &published_nodes::section(&published_nodes::points());
     Ok(wrapped(&out))
 }
 
