@@ -38,7 +38,15 @@ pub(super) fn time(call: &Call<'_>, shape: &str, kind: Kind) -> Option<f64> {
     let schedule = algorithm.schedule(&request).ok()?;
     let split = schedule.contract().split.max(1) as f64;
     let mut clocks = PhaseClocks::new(call, 2.0 * bytes);
-    let software = Own::PHALANX.send_ns + Own::PHALANX.receive_ns;
+    let mailbox = Transport {
+        message_ns: Own::PHALANX.send_ns + Own::PHALANX.receive_ns,
+        exchange: 1.0,
+        hand_offs: 0.0,
+        copied: true,
+        buffers: 2.0,
+        cells: 0.0,
+        long: (f64::INFINITY, 0.0),
+    };
     for step in 0..schedule.steps() {
         for rank in 0..p {
             for from in schedule.step(step, rank).recvs {
@@ -47,17 +55,18 @@ pub(super) fn time(call: &Call<'_>, shape: &str, kind: Kind) -> Option<f64> {
                 }
                 let blocks: usize = from.blocks.iter().map(|b| b.count).sum();
                 let part = blocks as f64 * bytes / split;
-                let by = Transport {
-                    message_ns: software,
-                    exchange: 1.0,
-                    hand_offs: 0.0,
-                    copied: part < LENT,
-                    buffers: 2.0,
-                    cells: 0.0,
-                    long: (f64::INFINITY, 0.0),
-                };
                 let adds = !matches!(from.mode, Mode::Store);
-                by_messages::message(&mut clocks, from.from, rank, part, &by, adds);
+                if part < LENT {
+                    by_messages::message(&mut clocks, from.from, rank, part, &mailbox, false);
+                    continue;
+                }
+                clocks.wait(rank, from.from);
+                clocks.work(rank, mailbox.message_ns);
+                clocks.read(rank, from.from, part);
+                match adds {
+                    true => clocks.again(rank, part, true),
+                    false => clocks.own_write(rank, part),
+                }
             }
         }
         clocks.run();

@@ -185,7 +185,47 @@ pub(super) fn section(points: &[CollectivePoint]) -> String {
         let why = MISSED.iter().find(|m| m.0 == p.name()).map_or("no reason known", |m| m.1);
         out += &format!("- {} bytes, {:.2}: {why}.\n", p.name(), p.ratio());
     }
-    out + &constants()
+    out + &constants() + &ours(points)
+}
+
+/// This library's defaults beside what the best measured library took.
+fn ours(points: &[CollectivePoint]) -> String {
+    let mut out = String::from(
+        "\n## This library on these nodes\n\n\
+         **Modelled, not measured**: the schedules that this library chooses by itself on these \
+         nodes, by the same clocks, in us; beside them ext_mpi's measured rows. The interval is \
+         the model's 30 % either way. Ahead: the whole interval is; open: the measured number is \
+         within it; behind: the whole interval is beyond it. The choice itself is made by the \
+         library's own estimates (docs/modelled.md), and, for Grace, with the costs of the most \
+         similar machine of its table; it was not changed by these numbers.\n\n\
+         | curve | machine | ranks | bytes | ours | interval | ext_mpi, measured | |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    let machines = machines();
+    for p in
+        points.iter().filter(|p| p.curve.library == "ext_mpi" && p.bytes.log2() as u32 % 3 == 1)
+    {
+        let Curve { operation, machine, ranks, .. } = &p.curve;
+        let asked = Asked { library: "phalanx", how: "", operation, ranks: *ranks, spread: false };
+        let found = machines.iter().find(|m| m.name == machine);
+        let Some(us) = found.and_then(|m| m.predict(&asked, p.bytes)) else { continue };
+        let (low, high) = (us / (1.0 + NEAR), us * (1.0 + NEAR));
+        let verdict = match p.published_us {
+            measured if high < measured => "ahead",
+            measured if low > measured => "**behind**",
+            _ => "open",
+        };
+        out += &format!(
+            "| {} {operation} | {machine} | {ranks} | {} | {} | {} to {} | {} | {verdict} |\n",
+            p.number(),
+            short(p.bytes),
+            digits(us),
+            digits(low),
+            digits(high),
+            digits(p.published_us)
+        );
+    }
+    out
 }
 
 fn short(bytes: f64) -> String {
