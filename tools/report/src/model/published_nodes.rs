@@ -246,7 +246,8 @@ fn constants() -> String {
     let mut out = String::from(
         "\nConstants, in nanoseconds a line where no unit is named (`published::Node`). Given: \
          cores and caches, EPYC's hand-offs and links, and the transfers for a written line. \
-         Fitted: the rest. Constants at the end of their range (a core's writes in flight, one \
+         Fitted: the rest (EPYC's with 0.5 ns a line on the links; 0.44 is kept). \
+         Constants at the end of their range (a core's writes in flight, one \
          hand-off a message on EPYC, Open MPI's mapped messages) say that the curves do not \
          determine them. The software of a call is one constant for each operation, which its \
          8-byte point sets.\n\n| constant | epyc-2x64 | grace |\n|---|---|---|\n",
