@@ -94,7 +94,7 @@ const HOUSES: [House; 11] = [
         order: &[
             "median", "network", "rational", "shapes", "cost", "network_error", "simulation",
             "closed_form", "congestion", "levels", "scaling", "ranking", "scaling_page",
-            "several_nodes", "lib",
+            "several_nodes", "published", "lib",
         ],
         up: &[
             ("network", "network_error"), ("simulation", "lib"),

@@ -167,7 +167,9 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
          published machines, one rank a core, their published hand-off times. \
          [validation.md](validation.md) says how good the model is. Times are in microseconds. \
          Rates that were not published are derived from hand-offs, so sizes from 16 KiB on are \
-         rougher than the rest.\n\n\
+         rougher than the rest. **They are too good**: published runs on a node like Rome take \
+         1.3 to 8 times what stands here, and the model that holds against them (V6 to V8 there) \
+         has its own table of this library's choice.\n\n\
          ![All-reduce on six machines, modelled](modelled.svg)\n",
     );
     out += &barrier(&subjects)?;

@@ -2,6 +2,7 @@
 
 use super::markdown::wrapped;
 use super::open_mpi::{ACKNOWLEDGE, COPY_RATE, GAP, LATENCY, PAIRS, TRANSPORT};
+use super::published_nodes;
 use super::sensitivity::{SetupRow, ablation, sensitivity, structures};
 use super::validate::{PublishedPoint, Validation};
 use phalanx_bench::failure::Failure;
@@ -30,6 +31,7 @@ pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {
     constants.retain(|row| row.errors.iter().zip(&ablation[0].errors).any(|(a, b)| is_far(*a, *b)));
     out += &table(&constants, &ablation[0]);
     out += &chosen(&structures()?);
+    out += &published_nodes::section(&published_nodes::points());
     Ok(wrapped(&out))
 }
 
