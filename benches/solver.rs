@@ -281,8 +281,7 @@ fn pairs() -> Vec<Pair> {
                     let mut x = [black_box(1.0)];
                     c.overlap(call::all_reduce(&mut x, op::Sum), || {
                         black_box(uneven(rank, &mut turn))
-                    })
-                    .1;
+                    });
                 })
             },
             Call(|c, _| {

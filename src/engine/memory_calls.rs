@@ -9,7 +9,7 @@ use crate::{Comm, Element};
 /// only.
 ///
 /// **Cost** the executors are compiled once, and the operator's loop for each type: a small call
-/// takes a few more instructions than [`all_reduce`](super::all_reduce).
+/// takes a few more instructions than [`Comm::all_reduce`].
 ///
 /// # Errors
 /// As the method, where they end the run.

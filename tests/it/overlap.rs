@@ -143,8 +143,7 @@ fn a_panic_in_the_work_ends_the_run() {
                             if r == bad {
                                 bomb();
                             }
-                        })
-                        .1;
+                        });
                     }))
                 });
                 assert!(matches!(error, Error::Panicked { rank, .. } if rank == bad), "{error}");
@@ -157,8 +156,7 @@ fn a_panic_in_the_work_ends_the_run() {
                 if r == 1 {
                     bomb()
                 }
-            })
-            .1;
+            });
         }));
         assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
         check_usable(&team, 1);

@@ -431,10 +431,10 @@ fn splits() {
                     assert_eq!(x, [if me == 1 { 1 } else { 2 }]);
                     assert_eq!(child.rank(), usize::from(me == 0));
                     let mut again = child.split(0, child.rank());
-                    again.start(call::barrier());
+                    again.barrier();
                     drop(child);
                     comm.barrier();
-                    again.start(call::barrier());
+                    again.barrier();
                 })
                 .unwrap();
             });
