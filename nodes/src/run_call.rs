@@ -8,9 +8,9 @@ use phalanx::{Element, Order};
 
 impl NodeComm<'_> {
     /// Makes a [call](phalanx::call) on all nodes' ranks, as the method of its name does, and
-    /// returns what it gives: the buffer that has the result, or the values.
+    /// returns its result: the buffer that has the result, or the values.
     ///
-    /// **Must agree on all ranks, cost:** what the method says.
+    /// **Must agree on all ranks, cost:** as the method's page says.
     ///
     /// ```
     /// use phalanx::{Order, call, op};
@@ -35,12 +35,12 @@ impl NodeComm<'_> {
     }
 
     /// Makes a [call](phalanx::call) with work in between; between nodes the work is done first.
-    /// Returns what the call gives, and what `work` returns.
+    /// Returns the call's result, and that of `work`.
     ///
     /// **Order** of a reduction: that of [`Order::Fixed`], always.
     ///
-    /// **Must agree on all ranks:** what the method of the call's name says; and, where all ranks
-    /// are on one node, that the call is overlapped.
+    /// **Must agree on all ranks:** as the page of the method of the call's name says; and, where
+    /// all ranks are on one node, that the call is overlapped.
     ///
     /// ```
     /// use phalanx::call;

@@ -1,4 +1,4 @@
-//! Parts of reductions whose ranks an interface brings together itself.
+//! Parts of reductions, of ranks that an interface brings together itself.
 
 use super::Operation;
 use crate::Element;
@@ -8,10 +8,10 @@ use crate::op::Operator;
 use std::fmt;
 use std::ops::Range;
 
-/// How the elements of vectors combine, for an interface whose ranks have shown where theirs lie.
+/// How the elements of vectors combine, for an interface of ranks that have shown where theirs lie.
 ///
 /// # Examples
-/// A sum of three vectors, and what was before each of them. (One thread does all parts.)
+/// A sum of three vectors, and the value before each of them. (One thread does all parts.)
 /// ```
 /// use phalanx::engine::{FoldKernel, Operation};
 /// let mut all = [[1_u64, 10], [2, 20], [3, 30]];
@@ -72,8 +72,8 @@ impl<'a> FoldKernel<'a> {
     /// [`Operation::Scan`] and [`Operation::ExclusiveScan`], `to` has as many vectors, of which the
     /// first stays as it is in an exclusive scan; of the other operations the result goes to its
     /// place in each vector of `to`, in the order of the tree ([`Order::Fixed`](crate::Order)).
-    /// Ranks that do different parts may do so at the same time; `rank` is the one whose part this
-    /// is.
+    /// Ranks that do different parts may do so at the same time; `rank` is the one of which this
+    /// part is.
     ///
     /// **Cost** each element is read once; of a result, each is written once. Among three ranks
     /// and more: scratch memory.

@@ -2,9 +2,9 @@
 
 use super::{At, Made};
 
-/// The [`call`](crate::call), made at `at`: errors and records name that line. What runs it, or
-/// starts it, is inlined, as the methods are that programs call all the time; so it costs what they
-/// do, without the call.
+/// The [`call`](crate::call), made at `at`: errors and records name that line. The code that runs
+/// it, or starts it, is inlined, as the methods are that programs call all the time; so it costs
+/// what they do, without the call.
 ///
 /// # Examples
 /// ```

@@ -60,9 +60,10 @@
 //! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. Its started calls show cards in
 //! [`Lanes`] and go on by [`StartedProgress`], as the library's own do; a [`FoldKernel`] combines
 //! long vectors. A rank that waits waits by [`wait`], and is woken by [`wake`]: so it is on the
-//! graph of waits, and no one hangs. [`Waits`] says who waits. A communicator that only its members
-//! make is made of [`MemberSeats`]. What a program calls is recorded by [`InterfaceRecord`], of a
-//! team that [`external`] has made. What threads share is behind a [`Lock`].
+//! graph of waits, and no one hangs. [`Waits`] names the ranks that wait. A communicator that only
+//! its members make is made of [`MemberSeats`]. A program's calls are recorded by
+//! [`InterfaceRecord`], of a team that [`external`] has made. Shared state of threads is behind a
+//! [`Lock`].
 //!
 //! # A layer above teams
 //! [`run_by`] takes a [`call`](crate::call) that is a value apart, for a layer that [`Runs`] such.

@@ -325,7 +325,7 @@ impl EagerTree {
         EagerTree { folded: p - leaves, leaves }
     }
 
-    /// What `join` makes of the values in the cells, which it may overwrite; it has the level of
+    /// The result of `join` of the values in the cells, which it may overwrite; it has the level of
     /// each join, as in [`by_levels`].
     #[inline(always)]
     fn combine<V: Copy>(self, values: &[Cell<V>], join: impl Fn(usize, V, V) -> V) -> V {
@@ -339,8 +339,8 @@ impl EagerTree {
     }
 }
 
-/// Stores at `to` what `tree` makes of the ranks' vectors, of `len` elements each; rank `r`'s is at
-/// the `r`-th of the addresses in `work`.
+/// Stores at `to` the result of `tree` of the ranks' vectors, of `len` elements each; rank `r`'s is
+/// at the `r`-th of the addresses in `work`.
 ///
 /// # Safety
 /// - `to` is valid for writes of `len` elements of the kernel's type, aligned for it; it may be one

@@ -237,7 +237,7 @@ fn bind_one(_pu: usize) -> Result<(), PinError> {
     Err(PinError::Unsupported)
 }
 
-/// The processors that are online. (What the standard library says of their number reads the quota
+/// The processors that are online. (The standard library's number of them reads the quota
 /// once more, which is code that a program has no other use for.)
 #[cfg(target_os = "linux")]
 pub(super) fn online_processors() -> usize {

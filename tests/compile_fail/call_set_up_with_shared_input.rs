@@ -1,4 +1,4 @@
-//! What a call that is set up gives is filled between two starts: so it is borrowed exclusively.
+//! The result of a call that is set up is filled between two starts: so it is borrowed exclusively.
 // says: a call that is set up has its buffers by `&mut`
 use phalanx::call;
 

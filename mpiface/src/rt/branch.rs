@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub enum Key {
     /// Of MPI_Comm_create_group: a communicator, a tag, and the members.
     Group(u32, c_int, Vec<usize>),
-    /// Of MPI_Comm_idup: a communicator, and the number of what is made of it.
+    /// Of MPI_Comm_idup: a communicator, and the number of the next object that is made of it.
     Duplicate(u32, u64),
     /// Of a request that is started many times: the same.
     Persistent(u32, u64),

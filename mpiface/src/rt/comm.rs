@@ -203,7 +203,7 @@ pub struct Comm {
     /// The library's, where there are several ranks; none if it is the world's.
     library: Option<Own>,
     meetings: Cell<u64>,
-    /// What was made of it alone: requests that are started many times, duplicates.
+    /// Objects made of it alone: requests that are started many times, duplicates.
     made: Cell<u64>,
     /// The program's communicator, of one that is [apart](Comm::apart).
     program: Option<Rc<Comm>>,
@@ -367,7 +367,7 @@ impl Comm {
         self.program.as_ref().map_or(self.shared.context, |it| it.shared.context)
     }
 
-    /// The number of what is made of it next, which all ranks count alike.
+    /// The number of the next object that is made of it, which all ranks count alike.
     pub fn next_made(&self) -> u64 {
         self.made.set(self.made.get() + 1);
         self.made.get()

@@ -13,7 +13,7 @@ pub(super) const MIN: Handle = 0x22;
 pub(super) const MAX: Handle = 0x23;
 pub(super) const PROD: Handle = 0x24;
 
-/// The operators of the library that reductions take: elements, operator; as what, by which, and
+/// The operators of the library that reductions take: elements, operator; the type, the kernel, and
 /// whether rounding depends on the order.
 macro_rules! built_in {
     ($with:ident) => {
@@ -51,8 +51,8 @@ pub fn is_built_in(op: Handle, element: Element) -> bool {
     built_in!(known)
 }
 
-/// Calls `run` with what combines elements of a size and an alignment, by an operator: by one of
-/// the library's if there is one.
+/// Calls `run` with the kernel that combines elements of a size and an alignment, by an operator:
+/// by one of the library's if there is one.
 pub(super) fn with_kernel(
     op: Operator,
     (size, align): (usize, usize),

@@ -405,7 +405,7 @@ fn grid(comm: &mut NodeComm) {
     }
 }
 
-/// Every kind of call as a value gives what the method of its name gives.
+/// Every kind of call as a value gives the results of the method of its name.
 fn values(comm: &mut NodeComm) {
     let (r, p) = (comm.rank(), comm.size());
     let (root, n) = (p / 2, 3);

@@ -1,4 +1,4 @@
-//! The arguments of a call, looked at once, whichever way it goes. What is wrong ends the run.
+//! The arguments of a call, looked at once, whichever way it goes. A wrong one ends the run.
 
 use super::head::CallHead;
 use super::kinds::{CallCut, sealed::CallKind};

@@ -1,4 +1,4 @@
-//! What calls work on, and how each of the ways begins.
+//! The data of calls, and how each of the ways begins.
 
 use super::head::CallHead;
 use super::kinds::{self, CallCut, CallKind, CallWay};
@@ -13,7 +13,7 @@ use crate::op::Operator;
 use crate::schedule::Operation;
 use std::ptr::NonNull;
 
-/// What a call works on: nothing, values, or slices, with an operator if it combines them.
+/// The data of a call: nothing, values, or slices, with an operator if it combines them.
 ///
 /// # Examples
 /// See [`CollectiveCall`](super::CollectiveCall).
@@ -26,7 +26,7 @@ pub(super) mod sealed {
 
     /// The ways of a call of any kind on such data.
     pub trait CallData<'a>: Sized {
-        /// What the call gives when it is over.
+        /// The call's result when it is over.
         type Gives;
 
         fn run<K: CallKind>(self, said: &CallHead<'a>, comm: &mut Comm) -> Self::Gives;
@@ -49,14 +49,14 @@ pub(super) mod sealed {
     }
 }
 
-/// A slice whose elements are moved.
+/// A slice of elements that are moved.
 ///
 /// # Examples
 /// See [`broadcast`](super::broadcast).
 #[derive(Debug)]
 pub struct MovedInPlace<'a, T>(pub(super) &'a mut [T]);
 
-/// A slice whose elements are combined by `O`.
+/// A slice of elements that are combined by `O`.
 ///
 /// # Examples
 /// See [`all_reduce`](super::all_reduce).
@@ -336,7 +336,7 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
 }
 
 impl Comm {
-    /// Carries out a call of blocks whose lengths all ranks know.
+    /// Carries out a call of blocks of lengths that all ranks know.
     #[inline(always)]
     fn run_varied<'a, 'b, K: CallKind, T: Element, O: Operator<T> + 'b>(
         &mut self,
@@ -605,7 +605,7 @@ impl<'a, T: Element, const N: usize, O: Operator<T> + 'a> sealed::CallData<'a>
         let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
         match scope.start_call(&call, &mut kept, &gives) {
             Some(slot) => OpenRequest::open(slot),
-            // SAFETY: it is over, and what it has worked on is there.
+            // SAFETY: it is over, and its data is there.
             None => OpenRequest::over(unsafe { values.read() }),
         }
     }

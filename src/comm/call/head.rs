@@ -1,4 +1,4 @@
-//! What a call says beside its kind and its data.
+//! The facts of a call beside its kind and its data.
 
 use std::panic::Location;
 

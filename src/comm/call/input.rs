@@ -1,7 +1,7 @@
 //! The input of a call of two buffers.
 
-/// What a call of two buffers reads: a slice, an array or a `Vec`, by `&`; by `&mut` where the call
-/// is to be [set up](crate::Requests::set_up), as its input is filled between two starts.
+/// The input of a call of two buffers: a slice, an array or a `Vec`, by `&`; by `&mut` where the
+/// call is to be [set up](crate::Requests::set_up), as its input is filled between two starts.
 ///
 /// # Examples
 /// See [`all_gather_into`](super::all_gather_into).
@@ -14,7 +14,7 @@ pub trait Input<'a, T>: sealed::Input<'a, T> {}
 impl<'a, T, I: sealed::Input<'a, T>> Input<'a, T> for I {}
 
 pub(super) mod sealed {
-    /// What the library does with an input.
+    /// The library's use of an input.
     pub trait Input<'a, T> {
         /// `&[T]` or `&mut [T]`.
         type Slice;

@@ -50,11 +50,11 @@ pub struct Names {
     ordered: &'static str,
     ordered_carrier: &'static str,
     overlapped_ordered: &'static str,
-    /// What its parameter is, in words.
+    /// Its parameter, in words.
     pub(crate) parameter: &'static str,
 }
 
-/// What a [`CollectiveCall`](super::CollectiveCall) does: the operation, and the form of it. Only
+/// The kind of a [`CollectiveCall`](super::CollectiveCall): the operation, and the form of it. Only
 /// the types of [`call`](crate::call) are kinds.
 ///
 /// # Examples
@@ -66,7 +66,7 @@ impl<K: sealed::CallKind> CallKind for K {}
 pub(super) mod sealed {
     use super::{CallCut, Names, Operation};
 
-    /// What the library knows of a kind.
+    /// The library's facts about a kind.
     pub trait CallKind {
         const OPERATION: Operation;
         const CUT: CallCut;

@@ -3,7 +3,7 @@
 use super::CollectiveCall;
 use std::panic::Location;
 
-/// What has the line that made it: a [`call`](crate::call), a message, or a
+/// A value that has the line that made it: a [`call`](crate::call), a message, or a
 /// [`PreparedCall`](crate::engine::PreparedCall).
 pub trait Made {
     /// It, made at `at`.

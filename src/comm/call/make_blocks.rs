@@ -173,7 +173,7 @@ pub fn all_to_all_into<'a, T: Element, I: Input<'a, T>>(
 /// An [`all_to_all_varied_into`](crate::Comm::all_to_all_varied_into): `send_counts[j]` elements of
 /// every rank's `send` go to rank `j`, whose `recv` gets those of every rank, in rank order.
 ///
-/// **Must agree on all ranks:** the element type; and `recv_counts[j]` is what rank `j` has as
+/// **Must agree on all ranks:** the element type; and `recv_counts[j]` is rank `j`'s
 /// `send_counts[rank]`.
 ///
 /// # Errors
@@ -207,7 +207,7 @@ pub fn all_to_all_varied_into<'a, T: Element, I: Input<'a, T>>(
 }
 
 /// A [`gather_into`](crate::Comm::gather_into): every rank's `mine` goes, in rank order, to
-/// `root`'s `all`. What the others have as `all` is not looked at.
+/// `root`'s `all`. The others' `all` is not looked at.
 ///
 /// **Must agree on all ranks:** the element type, `mine.len()` (at the root
 /// `all.len() == p * mine.len()`), `root`.
@@ -274,7 +274,7 @@ pub fn gather_varied_into<'a, T: Element, I: Input<'a, T>>(
 }
 
 /// A [`scatter_into`](crate::Comm::scatter_into): block `r` of `root`'s `all` goes to rank `r`'s
-/// `mine`. What the others have as `all` is not looked at.
+/// `mine`. The others' `all` is not looked at.
 ///
 /// **Must agree on all ranks:** the element type, `mine.len()` (at the root
 /// `all.len() == p * mine.len()`), `root`.
@@ -306,8 +306,8 @@ pub fn scatter_into<'a, T: Element, I: Input<'a, T>>(
 }
 
 /// A [`scatter_varied_into`](crate::Comm::scatter_varied_into): rank `r`'s `mine` gets the
-/// `counts[r]` elements of `root`'s `all` that follow those of the ranks before it. What the others
-/// have as `all` is not looked at.
+/// `counts[r]` elements of `root`'s `all` that follow those of the ranks before it. The others'
+/// `all` is not looked at.
 ///
 /// **Must agree on all ranks:** the element type, `counts` (one per rank, at the root summing to
 /// `all.len()`, `counts[rank] == mine.len()`), `root`.

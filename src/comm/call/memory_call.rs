@@ -1,4 +1,4 @@
-//! Calls on memory, for interfaces of other languages: what they do with their elements is chosen
+//! Calls on memory, for interfaces of other languages: the use of their elements is chosen
 //! when the program runs. So one body serves all types.
 
 use super::made::Made;
@@ -65,7 +65,7 @@ impl Keep {
     }
 }
 
-/// A call on memory that knows what it does with its elements: moves them, or combines them by an
+/// A call on memory that knows the use of its elements: moves them, or combines them by an
 /// operator of the library's; by one that is a function:
 /// [`UserOperator`](crate::engine::UserOperator). It is started, or set up, as any
 /// [`call`](crate::call).
@@ -142,7 +142,7 @@ impl PreparedCall {
     /// # Safety
     /// The memory has the elements that the call says, initialised for reads and exclusive for
     /// writes whenever it is under way: from a start until it was waited for, or the scope has
-    /// ended. Input and output are one, for what is in place, or do not overlap.
+    /// ended. Input and output are one, for a call in place, or do not overlap.
     ///
     /// # Examples
     /// See [`PreparedCall`].
@@ -185,7 +185,7 @@ impl PreparedCall {
     /// # Safety
     /// The memory has the elements that the call says, initialised for reads and exclusive for
     /// writes whenever it is under way: from a start until it was waited for, or the scope has
-    /// ended. Input and output are one, for what is in place, or do not overlap.
+    /// ended. Input and output are one, for a call in place, or do not overlap.
     ///
     /// # Examples
     /// See [`PreparedCall`].
@@ -297,7 +297,7 @@ impl PreparedCall {
             comm.nothing_to_return();
         };
         let made = made.combining_memory(commutative, built_in);
-        // SAFETY: by the contract of what made this; what the kernel refers to is kept.
+        // SAFETY: by the contract of its maker; the kernel's references are kept.
         let call = unsafe { made.on_memory(kernel, memory.input, memory.output) };
         let (result, _) = Lent::new(&mut []);
         let kept = if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 };

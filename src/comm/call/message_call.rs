@@ -95,7 +95,7 @@ pub fn send_tagged<'a, T: Element, I: Input<'a, T>>(
 
 /// A [`recv_tagged`](crate::Comm::recv_tagged), to be started, or set up. Its request gives the
 /// buffer back, and the message's status; of one that was set up,
-/// [`Persistent::status`] says what the latest message was.
+/// [`Persistent::status`] has the latest message's facts.
 ///
 /// Of several receives that fit a message, the one that was started first gets it. A receive that
 /// waits later, or a probe, gets no message that a started one has got.

@@ -8,7 +8,7 @@
 //! | run, as by the method of its name | [`Comm::run`] | its buffer, or its values |
 //! | run by a forced algorithm | `comm.ring().run(..)`, on any view | its buffer, or its values |
 //! | run in fixed order | `comm.with_order(..).run(..)` | its buffer, or its values |
-//! | overlapped with work | [`Comm::overlap`] | that, and what the work returns |
+//! | overlapped with work | [`Comm::overlap`] | that, and the work's result |
 //! | started, and waited for later | [`Requests::start`] | an [`OpenRequest`], which gives that |
 //! | set up, to be started many times | [`Requests::set_up`] | a [`Persistent`] call |
 //!
@@ -67,17 +67,17 @@
 //
 // | file | |
 // |---|---|
-// | `mod.rs` | the value, and the traits of what can be done with it |
-// | `head.rs` | what a call says beside its kind and its data |
+// | `mod.rs` | the value, and the traits of its uses |
+// | `head.rs` | the facts of a call beside its kind and its data |
 // | `kinds.rs` | the kinds of calls: operation, cut, names |
 // | `make.rs`, `make_blocks.rs` | the functions that make them |
-// | `data.rs` | what they hold, and how that is run, started, set up |
+// | `data.rs` | their data, and how that is run, started, set up |
 // | `checked.rs` | arguments that are looked at |
 // | `made.rs` | the line that made it |
 // | `runs.rs` | calls that another communicator makes |
 // | `message_call.rs` | tagged messages |
 // | `memory_call.rs` | calls on memory, for interfaces of other languages |
-// | `startable.rs` | what is started, or set up |
+// | `startable.rs` | a call that is started, or set up |
 
 mod checked;
 mod data;
@@ -116,7 +116,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// A collective call that is not made yet: of kind `K`, with what it works on, `D`. The functions
+/// A collective call that is not made yet: of kind `K`, with its data, `D`. The functions
 /// of [`call`](crate::call) make it.
 ///
 /// # Examples
@@ -177,9 +177,9 @@ impl Comm {
     /// Makes a [call](crate::call): as the method of its name does. It returns what a request of
     /// the call would give, the buffer that has the result, or the values.
     ///
-    /// Through a view it goes by what the view forces: `comm.ring().run(..)`.
+    /// Through a view it goes by the view's choice: `comm.ring().run(..)`.
     ///
-    /// **Must agree on all ranks, errors, cost:** what the method says.
+    /// **Must agree on all ranks, errors, cost:** as the method's page says.
     ///
     /// # Examples
     /// ```
@@ -203,19 +203,19 @@ impl Comm {
     }
 
     /// Makes a [call](crate::call) with work in between: this rank's contribution is there for all
-    /// to see, `work` runs, and then the call is completed. Returns what the call gives, and what
-    /// `work` returns.
+    /// to see, `work` runs, and then the call is completed. Returns the call's result, and
+    /// that of `work`.
     ///
     /// A barrier, or an all-reduce of up to 40 bytes, on up to 64 ranks waits for the others to
-    /// *arrive*, not for their work; so ranks whose work takes longer than that do not wait at all.
+    /// *arrive*, not for their work; so ranks with longer work do not wait at all.
     /// Of all other calls that holds as far as it does for started ones ([`Comm::requests`]); else
     /// the call returns once everybody's work is done.
     ///
-    /// What any rank did before an overlapped barrier is visible to every rank after it. What it
-    /// does in `work` need not be: others may have gone on by then.
+    /// Each rank's writes before an overlapped barrier are visible to every rank after it. Those
+    /// that it does in `work` need not be: others may have gone on by then.
     ///
-    /// **Must agree on all ranks:** what the method of the call's name says; and that the call is
-    /// overlapped.
+    /// **Must agree on all ranks:** as the page of the method of the call's name says; and that the
+    /// call is overlapped.
     ///
     /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always. (Through a
     /// view with a forced algorithm the work is done first, and then the call, by that algorithm.)
@@ -242,7 +242,7 @@ impl Comm {
     /// ```
     /// This communicator is busy while `work` runs, another one is not: with one made by
     /// [`split`](Comm::split), the work may send, or exchange halos, or reduce, as pipelined
-    /// conjugate gradients do (the matrix's product, whose halo is exchanged, beside the dots):
+    /// conjugate gradients do (the matrix's product, its halo beside the dots):
     /// ```
     /// use phalanx::{call, dist::Halo, op};
     /// let out = phalanx::run(3, |comm| {

@@ -5,31 +5,31 @@ use super::{CallKind, CollectiveCall};
 use crate::element::Element;
 use crate::op::Operator;
 
-/// What makes calls as [`Comm`](crate::Comm) does, by methods of the same names: a communicator of
+/// A maker of calls as [`Comm`](crate::Comm) does, by methods of the same names: a communicator of
 /// a layer above. [`run_by`] takes a [call](crate::call) apart for it.
 ///
 /// # Examples
 /// `phalanx-nodes` has one, whose ranks are on several nodes: `NodeComm::run`.
 /// See [`run_by`].
 pub trait Runs {
-    /// Does what [`Comm::barrier`](crate::Comm::barrier) does.
+    /// Makes the call of [`Comm::barrier`](crate::Comm::barrier).
     fn barrier(&mut self);
-    /// Does what [`Comm::broadcast`](crate::Comm::broadcast) does.
+    /// Makes the call of [`Comm::broadcast`](crate::Comm::broadcast).
     fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize);
-    /// Does what [`Comm::shift`](crate::Comm::shift) does.
+    /// Makes the call of [`Comm::shift`](crate::Comm::shift).
     fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize);
-    /// Does what [`Comm::reduce`](crate::Comm::reduce) does.
+    /// Makes the call of [`Comm::reduce`](crate::Comm::reduce).
     fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize);
-    /// Does what [`Comm::all_reduce`](crate::Comm::all_reduce) does.
+    /// Makes the call of [`Comm::all_reduce`](crate::Comm::all_reduce).
     fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O);
-    /// Does what [`Comm::scan`](crate::Comm::scan) does.
+    /// Makes the call of [`Comm::scan`](crate::Comm::scan).
     fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O);
-    /// Does what [`Comm::exclusive_scan`](crate::Comm::exclusive_scan) does.
+    /// Makes the call of [`Comm::exclusive_scan`](crate::Comm::exclusive_scan).
     fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O);
-    /// Does what [`Comm::reduce_scatter_into`](crate::Comm::reduce_scatter_into) does.
+    /// Makes the call of [`Comm::reduce_scatter_into`](crate::Comm::reduce_scatter_into).
     fn reduce_scatter<T: Element, O: Operator<T>>(&mut self, all: &[T], mine: &mut [T], op: O);
-    /// Does what
-    /// [`Comm::reduce_scatter_varied_into`](crate::Comm::reduce_scatter_varied_into) does.
+    /// Makes the call of
+    /// [`Comm::reduce_scatter_varied_into`](crate::Comm::reduce_scatter_varied_into).
     fn reduce_scatter_varied<T: Element, O: Operator<T>>(
         &mut self,
         all: &[T],
@@ -37,17 +37,17 @@ pub trait Runs {
         counts: &[usize],
         op: O,
     );
-    /// Does what [`Comm::all_gather_into`](crate::Comm::all_gather_into) does.
+    /// Makes the call of [`Comm::all_gather_into`](crate::Comm::all_gather_into).
     fn all_gather<T: Element>(&mut self, mine: &[T], all: &mut [T]);
-    /// Does what [`Comm::all_gather_varied_into`](crate::Comm::all_gather_varied_into) does.
+    /// Makes the call of [`Comm::all_gather_varied_into`](crate::Comm::all_gather_varied_into).
     fn all_gather_varied<T: Element>(&mut self, mine: &[T], all: &mut [T], counts: &[usize]);
-    /// Does what [`Comm::all_to_all_into`](crate::Comm::all_to_all_into) does.
+    /// Makes the call of [`Comm::all_to_all_into`](crate::Comm::all_to_all_into).
     fn all_to_all<T: Element>(&mut self, send: &[T], recv: &mut [T]);
-    /// Does what [`Comm::all_to_all_varied_into`](crate::Comm::all_to_all_varied_into) does.
+    /// Makes the call of [`Comm::all_to_all_varied_into`](crate::Comm::all_to_all_varied_into).
     fn all_to_all_varied<T: Element>(&mut self, send: (&[T], &[usize]), recv: (&mut [T], &[usize]));
-    /// Does what [`Comm::gather_into`](crate::Comm::gather_into) does.
+    /// Makes the call of [`Comm::gather_into`](crate::Comm::gather_into).
     fn gather<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize);
-    /// Does what [`Comm::gather_varied_into`](crate::Comm::gather_varied_into) does.
+    /// Makes the call of [`Comm::gather_varied_into`](crate::Comm::gather_varied_into).
     fn gather_varied<T: Element>(
         &mut self,
         mine: &[T],
@@ -55,9 +55,9 @@ pub trait Runs {
         counts: &[usize],
         root: usize,
     );
-    /// Does what [`Comm::scatter_into`](crate::Comm::scatter_into) does.
+    /// Makes the call of [`Comm::scatter_into`](crate::Comm::scatter_into).
     fn scatter<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize);
-    /// Does what [`Comm::scatter_varied_into`](crate::Comm::scatter_varied_into) does.
+    /// Makes the call of [`Comm::scatter_varied_into`](crate::Comm::scatter_varied_into).
     fn scatter_varied<T: Element>(
         &mut self,
         all: &[T],

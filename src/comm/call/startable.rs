@@ -10,8 +10,8 @@ use crate::element::Element;
 use crate::op::Operator;
 use std::panic::Location;
 
-/// What [`Requests::start`] starts: a [`CollectiveCall`], a message, or a [`Persistent`] call, once
-/// more.
+/// A value that [`Requests::start`] starts: a [`CollectiveCall`], a message, or a [`Persistent`]
+/// call, once more.
 ///
 /// # Examples
 /// See [`Requests::start`].
@@ -19,8 +19,8 @@ pub trait Start<'scope, 'env>: sealed::Start<'scope, 'env> {}
 
 impl<'scope, 'env, C: sealed::Start<'scope, 'env>> Start<'scope, 'env> for C {}
 
-/// What [`Requests::set_up`] sets up: a [`CollectiveCall`] on slices, or a message. It has what it
-/// gives by `&mut`, as that is filled between two starts.
+/// A value that [`Requests::set_up`] sets up: a [`CollectiveCall`] on slices, or a message. It has
+/// its result by `&mut`, as that is filled between two starts.
 ///
 /// # Examples
 /// See [`Requests::set_up`].
@@ -35,9 +35,9 @@ impl<'scope, 'env, C: sealed::SetUp<'scope, 'env>> SetUp<'scope, 'env> for C {}
 pub(in crate::comm) mod sealed {
     use super::{Location, OpenRequest, Persistent, Requests};
 
-    /// What can be started in the scope.
+    /// The value that can be started in the scope.
     pub trait Start<'scope, 'env>: Sized {
-        /// What its request gives.
+        /// Its request's result.
         type Gives;
 
         /// Starts it, in the line `at`.
@@ -48,7 +48,7 @@ pub(in crate::comm) mod sealed {
         ) -> OpenRequest<'scope, Self::Gives>;
     }
 
-    /// What can be set up in the scope.
+    /// The value that can be set up in the scope.
     pub trait SetUp<'scope, 'env>: Sized {
         /// The type of its elements.
         type Element;
@@ -192,14 +192,14 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ///
     /// A collective is complete when every rank has started it, and, if it is long, has done its
     /// part ([`Comm::requests`](crate::Comm::requests)); a broadcast's root waits for that, too.
-    /// What any rank did before it started a barrier is visible to every rank that has waited for
-    /// it. What is sent stays in its slice, however little it is, until its receivers have it.
+    /// A rank's writes before it started a barrier are visible to every rank that has waited for
+    /// it. A sent value stays in its slice, however little it is, until its receivers have it.
     ///
     /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always.
     ///
-    /// **Must agree on all ranks:** what the method of [`Comm`](crate::Comm) with the call's name
-    /// says; and the order in which calls are started. That one is set up makes no difference to
-    /// the others.
+    /// **Must agree on all ranks:** as the page of the method of [`Comm`](crate::Comm) with the
+    /// call's name says; and the order in which calls are started. That one is set up makes no
+    /// difference to the others.
     ///
     /// **Cost** of a start: nothing is allocated, but for an operator or values that are kept.
     ///
@@ -260,9 +260,9 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     /// nothing. `MPI_Allreduce_init` and its relatives.
     ///
     /// It keeps its buffers, and lends them out between two starts: so they are all borrowed by
-    /// `&mut`, what is only read, too.
+    /// `&mut`, also where it is only read.
     ///
-    /// **Must agree on all ranks:** nothing now; what they start then.
+    /// **Must agree on all ranks:** nothing now; the calls that they start then.
     ///
     /// # Errors
     /// Arguments that do not fit end the run.

@@ -4,8 +4,8 @@
 //! | file | |
 //! |---|---|
 //! | `mod.rs` | the scope; waiting, and how it ends badly |
-//! | `start.rs` | what starts a collective (`comm/call` has what can be started) |
-//! | `persistent.rs` | what was set up, to be started many times |
+//! | `start.rs` | the start of a collective (`comm/call` has the calls) |
+//! | `persistent.rs` | calls that were set up, to be started many times |
 //! | `running.rs` | what any started call does |
 //! | `open.rs` | the requests of a scope |
 //! | `started_collective.rs` | a started collective |
@@ -577,8 +577,8 @@ impl<'scope> Requests<'scope, '_> {
         self.wait_for(&slots, Location::caller())
     }
 
-    /// After a failed call, where the program goes on: no other rank reaches the memory of what was
-    /// started when this returns. `is_over`: only if the run is over.
+    /// After a failed call, where the program goes on: no other rank reaches the memory of calls
+    /// that were started when this returns. `is_over`: only if the run is over.
     #[cold]
     pub(crate) fn quiesce(&self, is_over: bool) {
         // One of its calls that is at work further out fails there, and comes here again.

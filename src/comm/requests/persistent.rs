@@ -227,7 +227,7 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
 }
 
 impl<'scope, 'env> Requests<'scope, 'env> {
-    /// Starts what was set up, in the line `at`.
+    /// Starts a call that was set up, in the line `at`.
     pub(crate) fn start_again<T>(
         &mut self,
         mut persistent: Persistent<'scope, 'env, T>,

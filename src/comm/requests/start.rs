@@ -1,4 +1,4 @@
-//! What starts a collective, whatever it is.
+//! The start of a collective, whatever it is.
 
 use super::open::Progress;
 use super::pending::{Gives, Kept, Lent, PendingCollective};
@@ -11,7 +11,8 @@ use crate::fabric::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-/// A call that can be started, with what it uses (`kept`: its operator), and its result's buffer.
+/// A call that can be started, with the values that it uses (`kept`: its operator), and its
+/// result's buffer.
 pub(crate) struct Form<'env, T> {
     pub(crate) call: Call<'env, RawBuffers<'env>>,
     pub(crate) kept: Kept<'env>,
@@ -69,7 +70,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Starts a call whose request gives nothing; it works where its memory is.
+    /// Starts a call without a result of its request; it works where its memory is.
     pub(crate) fn start_of_nothing(
         &mut self,
         call: &Call<'env, RawBuffers<'env>>,

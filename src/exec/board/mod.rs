@@ -144,7 +144,7 @@ pub(crate) fn run(
 ) -> Result<(), Stop> {
     let kernel = &call.memory().kernel;
     let (rank, p) = (port.rank(), port.size());
-    // What combines in place delivers nothing, and two ranks combine where the operands are.
+    // A combination in place delivers nothing, and two ranks combine where the operands are.
     let in_place = call.operation().has_order() && call.operation().is_in_place();
     let scratch = match in_place && p == 2 {
         true => std::ptr::null_mut(),

@@ -1,4 +1,4 @@
-//! Fits the constants of `published` to the points of fit-points.tsv, and shows what comes out.
+//! Fits the constants of `published` to the points of fit-points.tsv, and shows the result.
 //!
 //! `cargo run --release -p phalanx-model --example fit -- [ROUNDS [RANKS]]`: ROUNDS 0 (the default)
 //! only shows the constants that are kept; with RANKS the rows of so many ranks are left out of the

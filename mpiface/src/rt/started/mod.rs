@@ -14,10 +14,10 @@
 //! if it is busy elsewhere, by a lender that waits. So no call of the others is needed after their
 //! start, and a rank may start several and await them in any order.
 //!
-//! Ranks' numbers of collectives are their order on the communicator; what a persistent request
-//! starts has an order of its own, and so a communicator of its own (`Comm::apart`). A card that
-//! finds no free place (its rank has started many that others have not) lies in a list of the rank,
-//! under a lock.
+//! Ranks' numbers of collectives are their order on the communicator; the objects that a persistent
+//! request starts has an order of its own, and so a communicator of its own (`Comm::apart`). A card
+//! that finds no free place (its rank has started many that others have not) lies in a list of the
+//! rank, under a lock.
 //!
 //! Calls must agree: each card has a digest of its call and of all before on the communicator, so
 //! who reads a card has compared all. A rank that reads no cards compares when it looks whether a

@@ -3,7 +3,7 @@
 use super::clocks::PhaseClocks;
 use super::node::Call;
 
-/// What a message costs beside its lines.
+/// The cost of a message beside its lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transport {
     /// The software of one message, sender and receiver.
@@ -195,7 +195,7 @@ pub(super) fn halving_reduce(call: &Call<'_>, by: &Transport) -> f64 {
     let real = fold(&mut c, m, by);
     halve(&mut c, &real, m, by);
     let (mut mask, mut bytes) = (real.len() / 2, m / real.len() as f64);
-    // A gather to the first, by halves of what is left.
+    // A gather to the first, by halves of the rest.
     let mut step = 1;
     while mask > 0 {
         for i in (0..real.len()).filter(|i| i % (2 * step) == 0) {

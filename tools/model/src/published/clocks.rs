@@ -1,4 +1,4 @@
-//! The clocks of all ranks: what each of them reads and writes in a phase, and what they share.
+//! The clocks of all ranks: the reads and writes of each in a phase, and the shared paths.
 
 use super::node::{Call, Node};
 
@@ -135,7 +135,7 @@ impl<'a> PhaseClocks<'a> {
     }
 
     /// Runs the moves of this phase. They began when the last phase ended: a rank that waits
-    /// waits for what the other had done by then.
+    /// waits for the other's work until then.
     pub(super) fn run(&mut self) {
         let node = self.node;
         let before = self.at.clone();
@@ -158,7 +158,7 @@ impl<'a> PhaseClocks<'a> {
                 }
                 Move::Own { lines, times, missed } => (rank, lines, times, missed, false),
                 Move::Wait(other) => {
-                    // In the segment of all flags, whose home is rank 0's memory.
+                    // In the segment of all flags, in rank 0's memory.
                     pollers[other] += 1;
                     flags += node.home;
                     far_flags[package] += node.link * f64::from(package != 0);
@@ -191,7 +191,8 @@ impl<'a> PhaseClocks<'a> {
         for (rank, a_move) in moves {
             match a_move {
                 Move::Wait(other) => {
-                    // The writer takes its line back from all who poll it; they fetch it in turn.
+                    // The writer takes its line back from all readers that poll it; they fetch it
+                    // in turn.
                     waits[rank] = true;
                     let turns = f64::from(pollers[other] - 1) * node.reader;
                     let flag = before[other] + 2.0 * self.hand_off(rank, other) + turns;

@@ -66,13 +66,13 @@ pub(super) fn time(
 ) -> f64 {
     let &Call { node, p, bytes: m, .. } = call;
     let cyclic = set.radices.iter().product::<usize>() != p;
-    // Its own vectors, and what it reads or writes of those in other caches.
+    // Its own vectors, and its reads and writes of those in other caches.
     let near = node.sharers as f64 / set.radices[0] as f64;
     let others = (1.0 - near).max(0.0);
     let own = match kind {
         Kind::Broadcast => 1.0,
         Kind::AllReduce => 2.0,
-        // Its vector, and a cell for what goes in and one for what comes out.
+        // Its vector, and a cell for the input and one for the output.
         Kind::Reduce => 3.0,
     };
     let buffers = m * (others + own);

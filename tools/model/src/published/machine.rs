@@ -1,4 +1,4 @@
-//! A published machine: its node and the software of the libraries on it, and what they predict.
+//! A published machine: its node and the software of the libraries on it, and their predictions.
 
 use super::by_messages::Transport;
 use super::ext_mpi::{self, Kind};
@@ -40,7 +40,7 @@ pub struct Software {
     pub exchange: f64,
     /// MPICH: the hand-offs of a message.
     pub hand_offs: f64,
-    /// MPICH: what a message beyond a cell takes longer.
+    /// MPICH: the further time of a message beyond a cell.
     pub long: f64,
     /// Open MPI; None where its measured build is erratic.
     pub open_mpi: Option<OpenMpi>,
@@ -61,7 +61,7 @@ pub struct OpenMpi {
     pub hand_offs: f64,
 }
 
-/// What is asked of a [`Machine`].
+/// A question to a [`Machine`].
 ///
 /// # Examples
 /// ```
@@ -171,7 +171,7 @@ fn kind(operation: &str) -> Option<Kind> {
     }
 }
 
-/// The machines: what is given of them, and what was fitted (see [`Machine`]).
+/// The machines: given facts, and fitted ones (see [`Machine`]).
 ///
 /// # Examples
 /// ```

@@ -1,8 +1,8 @@
-//! Published collectives on one node: what four libraries take on two machines, by their own
+//! Published collectives on one node: the times of four libraries on two machines, by their own
 //! schedules. **Modelled, never measured.**
 //!
-//! Each rank has a clock; its reads, writes and flags take the time of their lines, and share what
-//! ranks share. Each effect has a physical reason:
+//! Each rank has a clock; its reads, writes and flags take the time of their lines, and share
+//! the paths of the hardware. Each effect has a physical reason:
 //!
 //! | effect | reason | constant |
 //! |---|---|---|
@@ -12,9 +12,9 @@
 //! | many readers of a line | a line that many poll is fetched by them in turn | `reader` |
 //! | a cache's door | a cache serves the other caches one line after the other | `served` |
 //! | homes | all lines of a segment pass through the memory that it lies in | `home` |
-//! | links | what crosses packages shares their links | `link` |
-//! | memory | what the caches do not hold comes from the package's memory | `memory`, `capacity` |
-//! | second buffers | vectors, cells, and what is copied of others fill the caches | `Call` sites |
+//! | links | traffic between packages shares their links | `link` |
+//! | memory | lines beyond the caches come from the package's memory | `memory`, `capacity` |
+//! | second buffers | vectors, cells, and copies of others' fill the caches | `Call` sites |
 //! | blocks that fit | a block that its core combines stays in its cache, if it fits | `again` |
 //!
 //! Pages are not in it: the benchmarks touch their buffers before they measure.
@@ -22,7 +22,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `curves.rs` | the published rows ([`rows()`]) and which points are fitted ([`fitted()`]) |
-//! | `machine.rs` | the machines ([`machines()`]) and what is asked of them ([`Asked`]) |
+//! | `machine.rs` | the machines ([`machines()`]) and questions to them ([`Asked`]) |
 //! | `node.rs` | the hardware of a node ([`Node`]) |
 //! | `clocks.rs` | the clocks of the ranks |
 //! | `ext_mpi.rs` | ext_mpi's compiled collectives of several radices |

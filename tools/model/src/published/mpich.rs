@@ -127,7 +127,7 @@ pub(super) fn release_gather(call: &Call<'_>, kind: Kind, flags: Flags) -> f64 {
     let missed = clocks.missed();
     let narrow = tree(&clocks, node, spread, 4);
     let wide = tree(&clocks, node, spread, 64);
-    // A rank's copy of a chunk into its cell, whose lines its parent has.
+    // A rank's copy of a chunk into its cell, of lines that its parent has.
     let claimed = node.line(1, node.writes_in_flight);
     let own = node.work * (1.0 - missed) + node.core_memory * missed;
     let copy_in = (lines * (claimed + own)).max(lines * p as f64 * node.home);

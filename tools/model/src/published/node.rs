@@ -1,6 +1,6 @@
 //! The two kinds of node of the published curves, and the constants of their hardware.
 
-/// The hardware of one node: what its cores share, and the times of its lines.
+/// The hardware of one node: the shared paths of its cores, and the times of its lines.
 ///
 /// Times are nanoseconds for one line of 64 bytes, sizes are bytes. A `distance` is 0 within a
 /// last-level cache, 1 within a package, 2 between packages.
@@ -40,7 +40,7 @@ pub struct Node {
     pub memory: f64,
     /// The time in which one core gets a line from memory.
     pub core_memory: f64,
-    /// What one cache and the inner caches of its sharers hold.
+    /// The room of one cache and the inner caches of its sharers.
     pub capacity: f64,
     /// A further reader of a line that others fetch at the same time.
     pub reader: f64,

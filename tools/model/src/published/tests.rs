@@ -37,7 +37,7 @@ fn four_fifths_of_the_predicted_points_are_within_thirty_percent() {
     assert!(far.len() <= 6, "{far:?}");
 }
 
-/// The file that was committed before the fit says what `fitted` says.
+/// The file that was committed before the fit says the points of `fitted`.
 #[test]
 fn the_points_that_are_fitted_are_those_of_the_file() {
     let used: Vec<String> =

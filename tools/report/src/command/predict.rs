@@ -1,4 +1,4 @@
-//! `phalanx model predict`: what a library's collective takes on a published node, by size.
+//! `phalanx model predict`: the time of a library's collective on a published node, by size.
 
 use phalanx_bench::failure::Failure;
 use phalanx_bench::suggest;
@@ -11,7 +11,7 @@ const OPERATIONS: [&str; 3] = ["allreduce", "bcast", "reduce"];
 /// The two ways of calls.
 const WAYS: [&str; 2] = ["blocking", "persistent"];
 
-/// What is predicted.
+/// The subject of a prediction.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Predict {
     /// predict: mpich, openmpi, ext_mpi or phalanx

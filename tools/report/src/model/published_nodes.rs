@@ -188,7 +188,7 @@ pub(super) fn section(points: &[CollectivePoint]) -> String {
     out + &constants() + &ours(points)
 }
 
-/// This library's defaults beside what the best measured library took.
+/// This library's defaults beside the best measured library's times.
 fn ours(points: &[CollectivePoint]) -> String {
     let mut out = String::from(
         "\n## This library on these nodes\n\n\
