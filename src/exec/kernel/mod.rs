@@ -24,7 +24,6 @@ use crate::element::Element;
 use crate::op::Operator;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 
 /// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
@@ -286,9 +285,8 @@ unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
     i
 }
 
-/// Combines the elements from `i` on of `n`, each alone. (Nothing is an array here, or a value of
-/// an iterator: an element may have half of a stack, of which each would be a copy where nothing is
-/// optimised.)
+/// Combines `n` large elements, each alone. (Nothing is an array here, or a value of an iterator:
+/// each would be a copy where nothing is optimised, and an element may have half of a stack.)
 ///
 /// # Safety
 /// As [`fold_by`].
@@ -298,10 +296,10 @@ unsafe fn fold_each<T: Element, O: Operator<T>>(
     dst: *mut u8,
     also: *mut u8,
     inputs: &[*mut u8],
-    elements: Range<usize>,
+    n: usize,
 ) {
     let [first, others @ ..] = inputs else { return };
-    for i in elements {
+    for i in 0..n {
         let at = |x: *mut u8| x.cast::<T>().wrapping_add(i);
         // SAFETY: all places are below `n`, by the contract valid.
         unsafe {
@@ -317,8 +315,7 @@ unsafe fn fold_each<T: Element, O: Operator<T>>(
     }
 }
 
-/// [`fold_by`] all elements: `MANY` at a time, then `FEW`, then [each](fold_each) that is left; so
-/// all of them if `MANY` is 1.
+/// [`fold_by`] all elements: `MANY` at a time, then `FEW`, then one; [`fold_each`] if `MANY` is 1.
 ///
 /// # Safety
 /// As there.
@@ -332,12 +329,12 @@ unsafe fn fold_in_turns<T: Element, O: Operator<T>, const MANY: usize, const FEW
 ) {
     // SAFETY: passed on.
     unsafe {
-        let mut i = 0;
-        if const { MANY > 1 } {
-            i = fold_by::<T, O, MANY>(op, dst, also, inputs, i, n);
-            i = fold_by::<T, O, FEW>(op, dst, also, inputs, i, n);
+        if const { MANY == 1 } {
+            return fold_each(op, dst, also, inputs, n);
         }
-        fold_each(op, dst, also, inputs, i..n);
+        let i = fold_by::<T, O, MANY>(op, dst, also, inputs, 0, n);
+        let i = fold_by::<T, O, FEW>(op, dst, also, inputs, i, n);
+        fold_by::<T, O, 1>(op, dst, also, inputs, i, n);
     }
 }
 
