@@ -46,6 +46,10 @@ fn names(text: &str) -> Vec<String> {
             }
         }
     }
+    // The table of kinds of calls as values: `"name" as "operation"`.
+    for (at, _) in code.match_indices("\" as \"") {
+        found.extend(code[..at].rsplit('"').next().map(String::from));
+    }
     found
 }
 
