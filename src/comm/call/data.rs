@@ -40,12 +40,16 @@ pub(super) mod sealed {
             scope: &mut Requests<'scope, 'a>,
         ) -> OpenRequest<'scope, Self::Gives>;
 
+        /// With `work` in between: it is started, and waited for after the work.
+        #[track_caller]
         fn overlap<K: CallKind, R>(
             self,
             said: &CallHead<'a>,
             comm: &mut Comm,
             work: impl FnOnce() -> R,
-        ) -> (Self::Gives, R);
+        ) -> (Self::Gives, R) {
+            super::started::<K, _, _>(self, said, comm, work)
+        }
     }
 }
 
@@ -242,16 +246,6 @@ impl<'a, T: Element> sealed::CallData<'a> for MovedInPlace<'a, T> {
         let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
         scope.start_form(form)
     }
-
-    #[track_caller]
-    fn overlap<K: CallKind, R>(
-        self,
-        said: &CallHead<'a>,
-        comm: &mut Comm,
-        work: impl FnOnce() -> R,
-    ) -> (&'a mut [T], R) {
-        started::<K, _, _>(self, said, comm, work)
-    }
 }
 
 impl<'a, T: Element, I: Given<'a, T>> MovedInto<'a, T, I> {
@@ -322,16 +316,6 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
     ) -> OpenRequest<'scope, &'a mut [T]> {
         let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
         scope.start_form(form)
-    }
-
-    #[track_caller]
-    fn overlap<K: CallKind, R>(
-        self,
-        said: &CallHead<'a>,
-        comm: &mut Comm,
-        work: impl FnOnce() -> R,
-    ) -> (&'a mut [T], R) {
-        started::<K, _, _>(self, said, comm, work)
     }
 }
 
@@ -543,16 +527,6 @@ where
     ) -> OpenRequest<'scope, &'a mut [T]> {
         let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
         scope.start_form(form)
-    }
-
-    #[track_caller]
-    fn overlap<K: CallKind, R>(
-        self,
-        said: &CallHead<'a>,
-        comm: &mut Comm,
-        work: impl FnOnce() -> R,
-    ) -> (&'a mut [T], R) {
-        started::<K, _, _>(self, said, comm, work)
     }
 }
 
