@@ -1,5 +1,5 @@
 //! Sorting, and maps in the order of their keys, in little code: the standard library's sorts and
-//! trees are compiled for each type and each closure, at 8 KB a time, for speeds that nothing here
+//! trees are compiled for each type and each closure, for speeds that nothing here
 //! needs. What is sorted here are the parts of a machine, and the ranks of a team.
 
 use std::borrow::Borrow;
