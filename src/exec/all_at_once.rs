@@ -7,13 +7,12 @@
 
 use super::Workspace;
 use super::call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, OperandTree};
 use crate::element::Element;
 use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::order::by_levels;
 use crate::schedule::{Doubling, Operation};
 
 // Unoptimised it would fill its callers' frames.
@@ -139,7 +138,7 @@ fn all_reduce(
     kernel: Kernel<'_>,
     (buf, len): (*mut u8, usize),
 ) -> Result<(), Stop> {
-    let tree = EagerTree::Doubling(Doubling::of(port.size()));
+    let tree = OperandTree::Doubling(Doubling::of(port.size()));
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
     // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
@@ -189,7 +188,7 @@ fn reduce_scatter(
 ) -> Result<(), Stop> {
     assert!(before + n <= from.1, "the own block is one of all");
     let skipped = before * kernel.size();
-    let tree = EagerTree::Doubling(Doubling::of(port.size()));
+    let tree = OperandTree::Doubling(Doubling::of(port.size()));
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
@@ -281,7 +280,7 @@ impl ShownElements {
 /// nothing is `identity`, if that is not null.
 ///
 /// They are combined as the hypercube's scan does it (`SCAN-HCUBE`): aligned blocks of
-/// powers of two, from the right. That is the tree of [`by_levels`].
+/// powers of two, from the right. That is the tree of [`by_levels`](crate::order::by_levels).
 fn scan(
     port: &mut Port,
     work: &mut Workspace,
@@ -302,48 +301,11 @@ fn scan(
         // SAFETY: the peers show as many elements of the same type (fingerprint
         // and length agree) until we show something again; `buf` is the call's.
         operands => unsafe {
-            combine_all(work, &kernel, rank, (buf, len), EagerTree::Prefix(operands));
+            combine_all(work, &kernel, rank, (buf, len), OperandTree::Levels(operands));
         },
     }
     guard.disarm();
     Ok(())
-}
-
-/// What recursive doubling makes of `value(rank)` of all ranks; `op` has the number of right turns
-/// before each join, as in [`by_levels`].
-fn doubled<T>(
-    doubling: Doubling,
-    value: &mut impl FnMut(usize) -> T,
-    op: &mut impl FnMut(usize, T, T) -> T,
-) -> T {
-    fn of<T>(
-        doubling: Doubling,
-        (from, ids, level): (usize, usize, usize),
-        value: &mut impl FnMut(usize) -> T,
-        op: &mut impl FnMut(usize, T, T) -> T,
-    ) -> T {
-        if ids > 1 {
-            let left = of(doubling, (from, ids / 2, level), value, op);
-            let right = of(doubling, (from + ids / 2, ids / 2, level + 1), value, op);
-            return op(level, left, right);
-        }
-        match doubling.folded(from) {
-            (Some(neighbour), rank) => {
-                let (left, right) = (value(neighbour), value(rank));
-                op(level, left, right)
-            }
-            (None, rank) => value(rank),
-        }
-    }
-    of(doubling, (0, doubling.active(), 0), value, op)
-}
-
-/// In which order the ranks' values are combined.
-#[derive(Clone, Copy)]
-enum EagerTree {
-    Doubling(Doubling),
-    /// The tree of [`by_levels`] over so many ranks, the first ones.
-    Prefix(usize),
 }
 
 /// Makes of `len` elements at `own` what `tree` makes of the ranks' vectors; rank `r`'s is at the
@@ -359,25 +321,27 @@ unsafe fn combine_all(
     kernel: &Kernel<'_>,
     rank: usize,
     (own, len): (*mut u8, usize),
-    tree: EagerTree,
+    tree: OperandTree,
 ) {
     let Workspace { addresses: all, scratch, .. } = work;
+    if kernel.is_wide() {
+        all[rank] = own;
+        // SAFETY: by the contract.
+        return unsafe { kernel.by_tree(own, all, 0, len, tree) };
+    }
     // A slot for each level of the tree.
     let pitch = (len * kernel.size()).next_multiple_of(kernel.align());
     let levels = all.len().ilog2() as usize + 2;
     let slots = scratch.reserve(pitch * levels, kernel.align());
-    let value = &mut |r: usize| if r == rank { own.cast_const() } else { all[r].cast_const() };
-    let join = &mut |level: usize, left, right| {
+    let value = |r: usize| if r == rank { own.cast_const() } else { all[r].cast_const() };
+    let join = |level: usize, left, right| {
         // The left result may be in this very slot, the right one is in a later one.
         let to = slots.wrapping_add(level * pitch);
         // SAFETY: by the contract.
         unsafe { kernel.combine(to, left, right, len) };
         to.cast_const()
     };
-    let result = match tree {
-        EagerTree::Doubling(doubling) => doubled(doubling, value, join),
-        EagerTree::Prefix(n) => by_levels(0, n, 0, value, join),
-    };
+    let result = tree.walk(value, join);
     if !std::ptr::eq(result, own) {
         // SAFETY: a slot, or a peer's vector.
         unsafe { kernel.copy(own, result, len) };
@@ -470,41 +434,6 @@ pub(super) unsafe fn join<T: Element, O: Operator<T>>(
                 // SAFETY: by the contract.
                 combine(own, unsafe { got.add(i).read_unaligned() });
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The order in which recursive doubling combines, message by message.
-    fn by_messages(p: usize) -> String {
-        let doubling = Doubling::of(p);
-        let mut at: Vec<String> = (0..p).map(|r| r.to_string()).collect();
-        for step in 0..doubling.steps() {
-            let before = at.clone();
-            for (rank, own) in at.iter_mut().enumerate() {
-                match doubling.step(step, rank).recv {
-                    None => {}
-                    Some((from, true)) => own.clone_from(&before[from]),
-                    Some((from, false)) => {
-                        let (low, high) = (from.min(rank), from.max(rank));
-                        *own = format!("({} {})", before[low], before[high]);
-                    }
-                }
-            }
-        }
-        assert!(at.iter().all(|x| *x == at[0]), "{at:?}");
-        at.swap_remove(0)
-    }
-
-    #[test]
-    fn both_ways_combine_in_one_order() {
-        for p in 1..=33 {
-            let join = &mut |_, a, b| format!("({a} {b})");
-            let once = doubled(Doubling::of(p), &mut |r: usize| r.to_string(), join);
-            assert_eq!(once, by_messages(p), "p = {p}");
         }
     }
 }

@@ -110,6 +110,12 @@ pub(super) unsafe fn scan_part(work: &Work<'_>, all: &[*mut u8], len: usize) {
     let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
     for block in step {
         let at = |r: usize| work.at(all[r], block.start);
+        if work.kernel.is_wide() {
+            let behind = block.start.wrapping_mul(work.kernel.size());
+            // SAFETY: as in `all_reduce`.
+            unsafe { work.kernel.prefixes(all, behind, block.len(), false) };
+            continue;
+        }
         for r in 1..work.p {
             // SAFETY: as in `all_reduce`.
             unsafe { work.kernel.combine(at(r), at(r - 1), at(r), block.len()) };
@@ -149,6 +155,16 @@ pub(super) unsafe fn exclusive_scan_part(
     let (kernel, last) = (work.kernel, work.p - 1);
     for block in work.blocks(work.share(len)) {
         let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
+        if kernel.is_wide() {
+            // SAFETY: as in `all_reduce`; the identity is there.
+            unsafe {
+                kernel.prefixes(all, block.start.wrapping_mul(kernel.size()), n, true);
+                if !identity.is_null() {
+                    kernel.fill(at(0), identity, n);
+                }
+            }
+            continue;
+        }
         let total = if last == 1 { at(1) } else { work.scratch };
         // SAFETY: as in `all_reduce`; the scratch memory is ours.
         unsafe {
@@ -177,7 +193,9 @@ impl Work<'_> {
     unsafe fn fold(&self, dst: *mut u8, all: &[*mut u8], from: usize, n: usize) {
         let kernel: &Kernel<'_> = self.kernel;
         let at = from.wrapping_mul(kernel.size());
-        let (first, mut rest) = all.split_at(all.len().min(MOST_INPUTS));
+        // What has been rounded cannot go on.
+        let most = if kernel.is_wide() { all.len() } else { MOST_INPUTS };
+        let (first, mut rest) = all.split_at(all.len().min(most));
         let rounds = rest.len().div_ceil(MOST_INPUTS - 1);
         let spare = self.scratch.wrapping_add(half_of_scratch(kernel));
         // So that the last round ends in `dst`.

@@ -5,6 +5,7 @@
 //! order of an element's operands depends on nothing but their number: not on
 //! the length, the chunks or the blocks.
 
+use super::super::kernel::OperandTree;
 use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
 use crate::fabric::{Guard, Port, StartedCall, Stop};
@@ -299,6 +300,11 @@ unsafe fn tree(
     (slots, pitch): (*mut u8, usize),
 ) -> *const u8 {
     let leaf = &mut |rank: usize| all[rank].wrapping_add(at).cast_const();
+    if kernel.is_wide() && all.len() > 1 {
+        // SAFETY: by the contract.
+        unsafe { kernel.by_tree(slots, all, at, len, OperandTree::Levels(all.len())) };
+        return slots;
+    }
     let join = &mut |level: usize, left, right| {
         // The left result may be in this very slot, the right one is in a later one.
         let to = slots.wrapping_add(level * pitch);

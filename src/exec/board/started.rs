@@ -316,6 +316,9 @@ impl<'a> Job<'a> {
         let n = self.unit;
         // SAFETY: as in `take`.
         unsafe {
+            if kernel.is_wide() && all.len() > 1 {
+                return kernel.fold(output, all, 0, n);
+            }
             kernel.copy(output, all[0], n);
             all[1..].iter().for_each(|x| kernel.combine(output, output, *x, n));
         }

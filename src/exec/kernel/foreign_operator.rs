@@ -21,8 +21,9 @@ impl<'a> ForeignOperator<'a> {
         (size, align): (usize, usize),
         commutative: bool,
     ) -> Self {
+        let line = line(size);
         let loops =
-            Loops { size, align, line: line(size), combine: combine_slices, both, carry, fold };
+            Loops { size, align, line, combine: combine_slices, both, carry, fold, wide: None };
         ForeignOperator { combine, commutative, loops }
     }
 }

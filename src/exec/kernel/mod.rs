@@ -8,6 +8,9 @@
 //! results are the same bits: each element is combined by itself, in rank
 //! order, and Rust never contracts a multiplication and an addition.
 //!
+//! Of some pairs partial results are wider than elements ([`Accumulation`]): `fold` rounds once,
+//! and [`Wide`] has the loops for all other ways in which more than two operands meet.
+//!
 //! On aarch64 the baseline has NEON. AVX-512 gains up to a tenth at some sizes and
 //! loses it at others (docs/measurements.md), so it is left out.
 
@@ -15,18 +18,21 @@ mod copy;
 mod foreign_operator;
 mod scratch;
 pub(super) mod stream;
+mod wide;
 
 pub(crate) use copy::copy;
 pub(crate) use foreign_operator::ForeignOperator;
 pub(crate) use scratch::Scratch;
+pub(super) use wide::OperandTree;
 
 use crate::element::Element;
-use crate::op::Operator;
+use crate::op::{Accumulation, Avx2, Baseline, Operator, Vectors};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::slice::from_raw_parts_mut;
+use wide::Wide;
 
-/// The most inputs that one pass combines ([`Kernel::fold`]).
+/// The most inputs that one pass combines ([`Kernel::fold`]), unless partial results are wide.
 pub(crate) const MOST_INPUTS: usize = 8;
 
 /// Bytes that are worked on by one loop before the next loop takes them, where two loops make one
@@ -58,6 +64,7 @@ pub(crate) struct Loops {
     both: Pair,
     carry: Pair,
     fold: FoldFn,
+    wide: Option<&'static Wide>,
 }
 
 impl Loops {
@@ -65,7 +72,24 @@ impl Loops {
     #[inline(always)]
     pub(crate) const fn none(size: usize, align: usize) -> Self {
         let (combine, pair, fold) = (no_combine, no_pair, no_fold);
-        Loops { size, align, line: line(size), combine, both: pair, carry: pair, fold }
+        Loops { size, align, line: line(size), combine, both: pair, carry: pair, fold, wide: None }
+    }
+
+    /// Those of elements that `O` combines, whose partial results are `S`'s.
+    const fn of<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+        both: Pair,
+        wide: Option<&'static Wide>,
+    ) -> Self {
+        Loops {
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            line: line(size_of::<T>()),
+            combine: combine::<T, O, S>,
+            both,
+            carry: pair::<T, O, true>,
+            fold: fold::<T, O, S>,
+            wide,
+        }
     }
 }
 
@@ -85,17 +109,7 @@ impl<'a> Kernel<'a> {
     /// For elements that `op` combines.
     #[inline(always)]
     pub(crate) fn combiner<T: Element, O: Operator<T>>(op: &'a O) -> Self {
-        let loops = const {
-            &Loops {
-                size: size_of::<T>(),
-                align: align_of::<T>(),
-                line: line(size_of::<T>()),
-                combine: combine::<T, O>,
-                both: pair::<T, O, false>,
-                carry: pair::<T, O, true>,
-                fold: fold::<T, O>,
-            }
-        };
+        let loops = wide::loops::<T, O, _>(O::accumulation());
         Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
     }
 
@@ -239,9 +253,9 @@ impl<'a> Kernel<'a> {
     /// read once; input `j` begins `at` bytes after `inputs[j]`.
     ///
     /// # Safety
-    /// - There are 2 to [`MOST_INPUTS`] inputs, each valid for reads of `n`
-    ///   elements of the kernel's type from `at` on, `dst` for writes, all
-    ///   aligned for it.
+    /// - There are 2 to [`MOST_INPUTS`] inputs, or any number of which partial results are
+    ///   [wide](Kernel::is_wide), each valid for reads of `n` elements of the kernel's type from
+    ///   `at` on, `dst` for writes, all aligned for it.
     /// - `dst` overlaps none of them.
     #[inline(always)]
     pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize) {
@@ -273,80 +287,132 @@ unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
 /// Runs `work`, which is to be inlined, with the vectors of the machine.
 #[inline(always)]
 fn with_vectors(work: impl FnOnce()) {
+    match Avx2::detected() {
+        Some(has) => with_avx2(has, work),
+        None => work(),
+    }
+}
+
+/// Runs `work` with AVX2.
+#[inline(always)]
+fn with_avx2(_: Avx2, work: impl FnOnce()) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2")]
+        #[cfg_attr(feature = "half", target_feature(enable = "f16c"))]
         fn avx2(work: impl FnOnce()) {
             work();
         }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { avx2(work) };
-        }
+        // SAFETY: the processor has AVX2, and F16C where that is asked for.
+        unsafe { avx2(work) }
     }
+    #[cfg(not(target_arch = "x86_64"))]
     work();
 }
 
-/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for the elements from `i` on of `n`, `K` at a
-/// time while there are so many: those are all read before the first is written, so that the
-/// compiler makes vectors of them although `dst` may be one of the inputs, and stay in registers
-/// while the inputs are gone through. Input `j` begins `at` bytes after `inputs[j]`. Returns the
-/// first element that is left.
-///
-/// # Safety
-/// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
-#[inline(always)]
-unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
-    op: &O,
-    dst: *mut T,
-    inputs: &[*mut u8],
-    at: usize,
-    mut i: usize,
-    n: usize,
-) -> usize {
-    let &[first, second, ref others @ ..] = inputs else { return i };
-    let of = |input: *mut u8| input.wrapping_add(at).cast::<T>();
-    while n - i >= K {
-        // SAFETY: all places are below `n`, by the contract valid.
-        unsafe {
-            let mut some = of(first).add(i).cast::<[T; K]>().read_unaligned();
-            let (mut next, mut others) = (second, others.iter());
-            loop {
-                let x = of(next).add(i).cast::<[T; K]>().read_unaligned();
-                some.iter_mut().zip(x).for_each(|(some, x)| *some = op.combine(*some, x));
-                let Some(&input) = others.next() else { break };
-                next = input;
-            }
-            dst.add(i).cast::<[T; K]>().write(some);
-        }
-        i += K;
-    }
-    i
+/// A loop over elements.
+trait Stride {
+    /// Works on the elements from `i` on of `n`, `K` at a time while there are so many. Returns the
+    /// first element that is left.
+    ///
+    /// # Safety
+    /// As each says.
+    unsafe fn by<const K: usize>(&self, i: usize, n: usize, has: impl Vectors) -> usize;
 }
 
-/// [`fold_by`] all elements: `MANY` at a time, then `FEW`, then one.
+/// Works on `n` elements, of which partial results are `W`, with the vectors of the machine.
 ///
 /// # Safety
-/// As there.
+/// As [`Stride::by`].
 #[inline(always)]
-unsafe fn fold_in_turns<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
-    op: &O,
-    dst: *mut T,
-    inputs: &[*mut u8],
-    at: usize,
-    n: usize,
-) {
-    with_vectors(
-        #[inline(always)]
-        move || {
+unsafe fn in_turns<W: Element>(work: impl Stride, n: usize) {
+    match Avx2::detected() {
+        Some(has) => with_avx2(
+            has,
+            #[inline(always)]
             // SAFETY: passed on.
+            move || unsafe { by_size::<W>(work, n, has) },
+        ),
+        // SAFETY: passed on.
+        None => unsafe { by_size::<W>(work, n, Baseline) },
+    }
+}
+
+/// # Safety
+/// As [`Stride::by`].
+#[inline(always)]
+unsafe fn by_size<W: Element>(work: impl Stride, n: usize, has: impl Vectors) {
+    // SAFETY: passed on.
+    unsafe {
+        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
+        // only the loop of a number that it knows.)
+        match const { size_of::<W>().next_power_of_two() } {
+            1 | 2 => turns::<64, 16>(work, n, has),
+            4 => turns::<32, 8>(work, n, has),
+            8 => turns::<16, 4>(work, n, has),
+            16 => turns::<8, 2>(work, n, has),
+            _ => turns::<1, 1>(work, n, has),
+        }
+    }
+}
+
+/// `MANY` at a time, then `FEW`, then one.
+///
+/// # Safety
+/// As [`Stride::by`].
+#[inline(always)]
+unsafe fn turns<const MANY: usize, const FEW: usize>(
+    work: impl Stride,
+    n: usize,
+    has: impl Vectors,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        let i = work.by::<MANY>(0, n, has);
+        let i = work.by::<FEW>(i, n, has);
+        work.by::<1>(i, n, has);
+    }
+}
+
+/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]`. So many elements are all read before the
+/// first is written, so that the compiler makes vectors of them although `dst` may be one of the
+/// inputs, and stay in registers while the inputs are gone through. Input `j` begins `at` bytes
+/// after `inputs[j]`.
+struct Fold<'a, T, O, S> {
+    op: &'a O,
+    dst: *mut T,
+    inputs: &'a [*mut u8],
+    at: usize,
+    accumulation: PhantomData<S>,
+}
+
+impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Fold<'_, T, O, S> {
+    /// # Safety
+    /// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
+    #[inline(always)]
+    unsafe fn by<const K: usize>(&self, mut i: usize, n: usize, has: impl Vectors) -> usize {
+        let &Fold { op, dst, inputs, at, .. } = self;
+        let &[first, second, ref others @ ..] = inputs else { return i };
+        let of = |input: *mut u8| input.wrapping_add(at).cast::<T>();
+        while n - i >= K {
+            // SAFETY: all places are below `n`, by the contract valid.
             unsafe {
-                let i = fold_by::<T, O, MANY>(op, dst, inputs, at, 0, n);
-                let i = fold_by::<T, O, FEW>(op, dst, inputs, at, i, n);
-                fold_by::<T, O, 1>(op, dst, inputs, at, i, n);
+                let x = of(first).add(i).cast::<[T; K]>().read_unaligned();
+                let mut some = S::widen_all(x, has);
+                let (mut next, mut others) = (second, others.iter());
+                loop {
+                    let x = of(next).add(i).cast::<[T; K]>().read_unaligned();
+                    let x = S::widen_all(x, has);
+                    some.iter_mut().zip(x).for_each(|(some, x)| *some = S::combine(op, *some, x));
+                    let Some(&input) = others.next() else { break };
+                    next = input;
+                }
+                dst.add(i).cast::<[T; K]>().write(S::round_all(some, has));
             }
-        },
-    );
+            i += K;
+        }
+        i
+    }
 }
 
 /// `a[i] = a[i] (+) b[i]`; `b[i]` is the same, or, if it carries, `a[i]` as it was.
@@ -379,7 +445,7 @@ unsafe fn pair<T: Element, O: Operator<T>, const CARRIES: bool>(
 
 /// # Safety
 /// As [`Kernel::combine`]; `op` points to an `O`.
-unsafe fn combine<T: Element, O: Operator<T>>(
+unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     op: *const (),
     dst: *mut u8,
     left: *const u8,
@@ -399,7 +465,7 @@ unsafe fn combine<T: Element, O: Operator<T>>(
         return;
     }
     // SAFETY: passed on: two inputs, of which `dst` may be one.
-    unsafe { fold::<T, O>(op, dst, &[left.cast_mut(), right.cast_mut()], 0, n) }
+    unsafe { fold::<T, O, S>(op, dst, &[left.cast_mut(), right.cast_mut()], 0, n) }
 }
 
 /// Not inlined: one element is combined without a frame.
@@ -407,7 +473,7 @@ unsafe fn combine<T: Element, O: Operator<T>>(
 /// # Safety
 /// As [`Kernel::fold`], but `dst` may be one of the inputs; `op` points to an `O`.
 #[inline(never)]
-unsafe fn fold<T: Element, O: Operator<T>>(
+unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     op: *const (),
     dst: *mut u8,
     inputs: &[*mut u8],
@@ -416,18 +482,9 @@ unsafe fn fold<T: Element, O: Operator<T>>(
 ) {
     // SAFETY: by the contract.
     let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
+    let fold = Fold::<T, O, S> { op, dst, inputs, at, accumulation: PhantomData };
     // SAFETY: passed on.
-    unsafe {
-        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
-        // only the loop of a number that it knows.)
-        match const { size_of::<T>().next_power_of_two() } {
-            1 | 2 => fold_in_turns::<T, O, 64, 16>(op, dst, inputs, at, n),
-            4 => fold_in_turns::<T, O, 32, 8>(op, dst, inputs, at, n),
-            8 => fold_in_turns::<T, O, 16, 4>(op, dst, inputs, at, n),
-            16 => fold_in_turns::<T, O, 8, 2>(op, dst, inputs, at, n),
-            _ => fold_in_turns::<T, O, 1, 1>(op, dst, inputs, at, n),
-        }
-    }
+    unsafe { in_turns::<S::Wide>(fold, n) }
 }
 
 #[cfg(test)]
