@@ -125,7 +125,7 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
 }
 
 /// Elements as the partial results of an operator `O`.
-pub(crate) struct Widened<V, T, O, S>(V, PhantomData<fn() -> (T, O, S)>);
+pub(crate) struct Widened<V, T, O, S>(V, PhantomData<(T, O, S)>);
 
 impl<V, T, O, S> Widened<V, T, O, S> {
     pub(crate) fn new(values: V) -> Self {

@@ -54,7 +54,7 @@ fn exact<T: Half>(x: usize, i: usize) -> T {
         // Overflow, when there are two.
         5 => T::LARGEST,
         // Infinities, and the NaN of both.
-        6 if x % 5 == 0 => {
+        6 if x.is_multiple_of(5) => {
             if x & 64 == 0 {
                 T::INFINITE
             } else {
@@ -62,7 +62,7 @@ fn exact<T: Half>(x: usize, i: usize) -> T {
             }
         }
         // NaN, with all bits set so that it is the same where it has no other operand.
-        7 if x % 7 == 0 => T::from(!0),
+        7 if x.is_multiple_of(7) => T::from(!0),
         _ => T::of(number(-7)),
     }
 }
@@ -122,21 +122,21 @@ fn sums_are_rounded_once_on_every_way() {
 /// Halves within arrays and tuples, by operators within others.
 #[test]
 fn compound_sums_are_rounded_once_on_every_way() {
-    fn fields(x: usize, i: usize) -> (bf16, [bf16; 2]) {
+    type Fields = (bf16, [bf16; 2]);
+    fn fields(x: usize, i: usize) -> Fields {
         let i = i % 3;
         (exact(x, i), [exact(x / 3, i), exact(x / 5, i)])
     }
-    fn sum_of_fields(all: &[(bf16, [bf16; 2])]) -> (bf16, [bf16; 2]) {
-        let of = |field: &dyn Fn(&(bf16, [bf16; 2])) -> bf16| {
-            exact_sum(&all.iter().map(field).collect::<Vec<_>>())
-        };
-        (of(&|x| x.0), [of(&|x| x.1[0]), of(&|x| x.1[1])])
+    fn sum_of_fields(all: &[Fields]) -> Fields {
+        let of = |field: fn(&Fields) -> bf16| exact_sum(&all.iter().map(field).collect::<Vec<_>>());
+        (of(|x| x.0), [of(|x| x.1[0]), of(|x| x.1[1])])
     }
     for p in sizes(2..=6) {
         for n in [1, 10, 330] {
             let run = team(p).run(|comm| {
                 every_way_to(comm, n, op::Sum, fields, &sum_of_fields);
-                every_way_to(comm, n, &op::Sum, exact::<f16>, &exact_sum);
+                let borrowed = &op::Sum;
+                every_way_to(comm, n, borrowed, exact::<f16>, &exact_sum);
                 let op = op::with_identity(op::Sum, f16::ONE);
                 every_way_to(comm, n, op, exact::<f16>, &exact_sum);
             });
@@ -235,6 +235,49 @@ fn spread_sums_are_rounded_once() {
                 let wanted = comm.fixed_reduce(&wide_x[mine], op::Sum, from);
                 assert_eq!(got, wanted.map(bf16::from_f32));
             }
+        });
+        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
+    }
+}
+
+/// Other calls that combine: of counts, of values, beside work, on a part of the ranks.
+#[test]
+fn related_calls_round_once() {
+    for p in sizes(2..=6) {
+        let run = team(p).run(|comm| {
+            let r = comm.rank();
+            let sum = |i: usize, of: &dyn Fn(usize) -> bool| {
+                let all = (0..p).filter(|&q| of(q)).map(|q| exact::<bf16>(q * 37, i));
+                exact_sum(&all.collect::<Vec<_>>()).bits()
+            };
+            let all = |_: usize| true;
+            let mine = |n: usize| (0..n).map(|i| exact(r * 37, i)).collect::<Vec<bf16>>();
+            for n in [1, 30, 900] {
+                let counts: Vec<usize> = (0..p).map(|q| (q + 1) % 3 * n).collect();
+                let before: usize = counts[..r].iter().sum();
+                let (blocks, mut own) = (mine(counts.iter().sum()), vec![bf16::ZERO; counts[r]]);
+                // The second time by the plan of the first one.
+                for _ in 0..2 {
+                    comm.reduce_scatter_varied_into(&blocks, &mut own, &counts, op::Sum);
+                    for (i, x) in own.iter().enumerate() {
+                        assert_eq!(x.bits(), sum(before + i, &all), "varied, {i} of {n}");
+                    }
+                }
+                let mut x = mine(n);
+                comm.all_reduce_while(&mut x, op::Sum, || ());
+                for (i, x) in x.iter().enumerate() {
+                    assert_eq!(x.bits(), sum(i, &all), "beside work, {i} of {n}");
+                }
+                let mut x = mine(n);
+                comm.split(r % 2, 0).all_reduce(&mut x, op::Sum);
+                for (i, x) in x.iter().enumerate() {
+                    assert_eq!(x.bits(), sum(i, &|q| q % 2 == r % 2), "split, {i} of {n}");
+                }
+            }
+            let x = [exact::<bf16>(r * 37, 0), exact(r * 37, 1)];
+            let wanted = [sum(0, &all), sum(1, &all)];
+            assert_eq!(comm.sum(x).map(Bits::bits), wanted);
+            assert_eq!(comm.all_reduce_values(x, op::Sum).map(Bits::bits), wanted);
         });
         run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
     }

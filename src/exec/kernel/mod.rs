@@ -131,6 +131,18 @@ impl<'a> Kernel<'a> {
         self.loops.line
     }
 
+    /// Whether partial results are wider than elements.
+    #[inline(always)]
+    pub(crate) fn is_wide(&self) -> bool {
+        self.loops.wide.is_some()
+    }
+
+    /// For partial results, if these are wider than elements.
+    #[inline(always)]
+    pub(crate) fn partial_results(&self) -> Option<Kernel<'a>> {
+        self.loops.wide.map(|wide| Kernel { loops: &wide.loops, ..*self })
+    }
+
     /// Copies `n` elements.
     ///
     /// # Safety

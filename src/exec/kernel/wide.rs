@@ -31,7 +31,7 @@ type Prefixes = unsafe fn(op: *const (), all: &[*mut u8], at: usize, n: usize, i
 /// That of a type and an operator's type.
 pub(super) struct Wide {
     /// Those of partial results.
-    loops: Loops,
+    pub(super) loops: Loops,
     widen: Convert,
     round: Convert,
     by_tree: ByTree,
@@ -61,7 +61,8 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> PairLoops<T, O, S> {
     };
 }
 
-/// That of the partial results, which are elements of a pair of their own.
+/// That of the partial results, which are elements of a pair of their own: the operator on them is
+/// in memory what the operator on elements is.
 struct OfPartials<T, O, S>(PhantomData<(T, O, S)>);
 
 impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OfPartials<T, O, S> {
@@ -131,19 +132,7 @@ impl OperandTree {
     }
 }
 
-impl<'a> Kernel<'a> {
-    /// Whether partial results are wider than elements.
-    #[inline(always)]
-    pub(crate) fn is_wide(&self) -> bool {
-        self.loops.wide.is_some()
-    }
-
-    /// For partial results, if these are wider than elements.
-    #[inline(always)]
-    pub(crate) fn partial_results(&self) -> Option<Kernel<'a>> {
-        self.loops.wide.map(|wide| Kernel { loops: &wide.loops, ..*self })
-    }
-
+impl Kernel<'_> {
     #[inline(always)]
     fn wide(&self) -> &'static Wide {
         self.loops.wide.expect("elements with wider partial results")
