@@ -3,7 +3,7 @@
 use super::topology::PlacedTopology;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::source::{source, summary};
+use crate::source::{count, source, summary};
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{
     Assignment, Pattern, Placement, PlacementReport, StepReport, assign, svg,
