@@ -54,7 +54,10 @@ impl Vectors for Avx2 {
 /// use phalanx::op::{Operator, Sum};
 ///
 /// // The sum of a slice, rounded once.
-/// fn sum<T: phalanx::Element, S: Accumulation<T, Sum>>(x: &[T], accumulation: S) -> Option<T> {
+/// fn sum<T: phalanx::Element, S: Accumulation<T, Sum>>(x: &[T], accumulation: S) -> Option<T>
+/// where
+///     Sum: Operator<T>,
+/// {
 ///     let op = Accumulating::new(Sum, &accumulation);
 ///     let all = x.iter().map(|&x| S::widen(x));
 ///     all.reduce(|sum, x| op.combine(sum, x)).map(S::round)
