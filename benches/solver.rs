@@ -11,7 +11,7 @@ mod flags;
 mod rounds;
 
 use phalanx::dist::{Block, Halo};
-use phalanx::{Comm, Neighborhood, Order, Team, op};
+use phalanx::{Comm, Neighborhood, Order, Team, call, op};
 use phalanx_model::median;
 use rounds::Rounds;
 use std::hint::black_box;
@@ -269,8 +269,8 @@ fn pairs() -> Vec<Pair> {
             Call(|c, d| dot_plain(c, d, 131_072, 10)),
         ),
         (
-            "barrier_while, no work / barrier",
-            |c, _| batch(CALLS, || c.barrier_while(|| ())),
+            "overlapped barrier, no work / barrier",
+            |c, _| batch(CALLS, || c.overlap(call::barrier(), || ()).1),
             Call(|c, _| batch(CALLS, || c.barrier())),
         ),
         (
@@ -279,7 +279,9 @@ fn pairs() -> Vec<Pair> {
                 let (rank, mut turn) = (c.rank(), 0);
                 batch(CALLS / 3, || {
                     let mut x = [black_box(1.0)];
-                    c.all_reduce_while(&mut x, op::Sum, || black_box(uneven(rank, &mut turn)));
+                    c.overlap(call::all_reduce(&mut x, op::Sum), || {
+                        black_box(uneven(rank, &mut turn))
+                    });
                 })
             },
             Call(|c, _| {

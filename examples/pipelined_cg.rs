@@ -1,7 +1,7 @@
 //! Conjugate gradients with two sums a step (plain), with one (Chronopoulos and Gear 1989), and
 //! with one that is on its way during the product (pipelined: Ghysels and Vanroose 2014).
 
-use phalanx::{Comm, dist::Halo};
+use phalanx::{Comm, call, dist::Halo};
 
 const N: usize = 50; // unknowns of a rank
 
@@ -28,7 +28,7 @@ fn solve(comm: &mut Comm, way: &str) -> Vec<f64> {
     let (mut norms, mut w, mut old, mut alpha) = (vec![], apply(comm, &r), f64::INFINITY, 1.0);
     while norms.last().is_none_or(|&norm| norm > 1e-8) {
         let ([rr, rw], q) = comm.requests(|scope| {
-            let sums = scope.sum([dot(&r, &r), dot(&w, &r)]);
+            let sums = scope.start(call::sum([dot(&r, &r), dot(&w, &r)]));
             let q = if way == "pipelined" { apply(scope.comm(), &w) } else { [0.0; N] };
             (scope.wait(sums), q)
         });

@@ -1,6 +1,6 @@
 //! Several calls on their way at a time, waited for in the order in which their results are needed.
 
-use phalanx::op;
+use phalanx::{call, op};
 
 fn main() -> Result<(), phalanx::Error> {
     phalanx::run(4, |comm| {
@@ -8,9 +8,9 @@ fn main() -> Result<(), phalanx::Error> {
         let (mut table, mut norms) = (vec![rank as f64; 10_000], [0.0]);
         comm.requests(|scope| {
             // A table from rank 2, two sums, and a maximum: started together.
-            let table = scope.broadcast(&mut table, 2);
-            let sums = scope.sum([1.0, rank as f64]);
-            let highest = scope.all_reduce_values([rank], op::Max);
+            let table = scope.start(call::broadcast(&mut table, 2));
+            let sums = scope.start(call::sum([1.0, rank as f64]));
+            let highest = scope.start(call::all_reduce_values([rank], op::Max));
 
             // Calls that wait, and work, go on beside.
             let mut behind = [rank];
@@ -23,7 +23,7 @@ fn main() -> Result<(), phalanx::Error> {
             assert_eq!(scope.wait(table)[9_999], 2.0);
 
             // The same sum again and again: set up once.
-            let mut norm = scope.persistent_all_reduce(&mut norms, op::Sum);
+            let mut norm = scope.set_up(call::all_reduce(&mut norms, op::Sum));
             for step in 0..10 {
                 norm.buf_mut()[0] = f64::from(step);
                 let request = scope.start(norm);

@@ -23,9 +23,9 @@
 //!
 //! # Where things are
 //! - Starting: [`run`], [`Team`], [`Builder`], [`Wait`], [`placement::Placement`].
-//! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`Forced`]
-//!   (a forced algorithm or topology), [`Peers`]; memory that all share: [`Window`],
-//!   [`AtomicWindow`].
+//! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`call`] (calls as values:
+//!   started, set up, overlapped), [`Forced`] (a forced algorithm or topology), [`Peers`]; memory
+//!   that all share: [`Window`], [`AtomicWindow`].
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
@@ -93,6 +93,7 @@ pub mod topology;
 pub mod tuning;
 mod wait;
 
+pub use comm::call;
 pub use comm::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Window};
 pub use comm::{CallStatistics, Canceller, Cart, Choice, Comm, Forced, Global};
 pub use comm::{Neighborhood, Peers};

@@ -1,5 +1,7 @@
 //! The order in which contributions are combined.
 
+use std::cell::Cell;
+
 /// What a reduction promises about the order of its operands, and with it
 /// about the last bits of a floating-point result.
 ///
@@ -59,34 +61,32 @@ pub const fn left_half(n: usize) -> usize {
     1 << (n - 1).ilog2()
 }
 
-/// Combines operands `first..first + n`, `n > 0`, by the tree.
-#[cfg(test)]
-pub(crate) fn by_tree<V>(
-    first: usize,
+/// Combines `n > 0` operands by the tree. `join` and `leaf` have the level, which is the number of
+/// results that wait in the cells for their right neighbours: a value under that number is
+/// kept until it is joined.
+#[inline(always)]
+pub(crate) fn by_levels<V: Copy>(
     n: usize,
-    leaf: &mut impl FnMut(usize) -> V,
-    join: &mut impl FnMut(V, V) -> V,
+    waiting: &[Cell<V>],
+    leaf: impl Fn(usize, usize) -> V,
+    join: impl Fn(usize, V, V) -> V,
 ) -> V {
-    by_levels(first, n, 0, leaf, &mut |_, left, right| join(left, right))
-}
-
-/// Combines operands `first..first + n`, `n > 0`, by the tree. `join` has the number of right
-/// turns, from `level` on, before each join: what is kept under that number is kept until the join
-/// is made.
-pub(crate) fn by_levels<V>(
-    first: usize,
-    n: usize,
-    level: usize,
-    leaf: &mut impl FnMut(usize) -> V,
-    join: &mut impl FnMut(usize, V, V) -> V,
-) -> V {
-    if n == 1 {
-        return leaf(first);
+    let (mut level, mut done) = (0, 0);
+    loop {
+        let mut result = leaf(level, done);
+        done += 1;
+        // As many as trees of one size have met; of the last operand all that wait.
+        let joined = if done == n { level } else { done.trailing_zeros() as usize };
+        for _ in 0..joined {
+            level -= 1;
+            result = join(level, waiting[level].get(), result);
+        }
+        if done == n {
+            return result;
+        }
+        waiting[level].set(result);
+        level += 1;
     }
-    let half = left_half(n);
-    let left = by_levels(first, half, level, leaf, join);
-    let right = by_levels(first + half, n - half, level + 1, leaf, join);
-    join(level, left, right)
 }
 
 #[cfg(test)]
@@ -108,7 +108,9 @@ mod tests {
     #[test]
     fn the_tree_is_the_one_of_the_definition() {
         for n in 1..300 {
-            let tree = by_tree(0, n, &mut |i| i.to_string(), &mut |a, b| format!("({a} {b})"));
+            let waiting = [const { Cell::new("") }; 9];
+            let leaf = |_, i: usize| &*i.to_string().leak();
+            let tree = by_levels(n, &waiting, leaf, |_, a, b| format!("({a} {b})").leak());
             assert_eq!(tree, as_defined(n));
         }
     }

@@ -8,7 +8,7 @@
 //! The case `names` is no count: see `loops_in_closures`.
 
 use phalanx::dist::{Block, Halo};
-use phalanx::{Comm, Neighborhood, Team, Wait, op};
+use phalanx::{Comm, Neighborhood, Team, Wait, call, op};
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -65,7 +65,7 @@ macro_rules! counted {
     };
 }
 
-/// The walks of DESIGN.md (`tools/instructions walk`), and the elements of a rank's vector.
+/// The walks of docs/walks.md (`tools/instructions walk`), and the elements of a rank's vector.
 const WALKS: &[(&str, usize, Call, Call)] = &[
     ("walk-all-reduce-8", 1, counted_all_reduce_whole, all_reduce_whole),
     ("walk-all-reduce-4m", (4 << 20) / 8, counted_all_reduce_whole, all_reduce_whole),
@@ -165,7 +165,7 @@ fn counted_scan(comm: &mut Comm, x: &mut [f64]) {
 fn started(comm: &mut Comm, x: &mut [f64]) {
     let own = x[0];
     [x[0]] = comm.requests(|scope| {
-        let request = scope.sum([own]);
+        let request = scope.start(call::sum([own]));
         scope.wait(request)
     });
 }
@@ -178,7 +178,7 @@ fn started_anew(comm: &mut Comm, x: &mut [f64]) {
     comm.requests(|scope| {
         let mut x = &mut x[..1];
         for _ in 0..10 {
-            let request = scope.all_reduce(x, op::Sum);
+            let request = scope.start(call::all_reduce(x, op::Sum));
             x = scope.wait(request);
         }
     });
@@ -190,7 +190,7 @@ counted!(counted_started_anew, started_anew, &mut Comm);
 #[inline(always)]
 fn persistent(comm: &mut Comm, x: &mut [f64]) {
     comm.requests(|scope| {
-        let mut sum = scope.persistent_all_reduce(&mut x[..1], op::Sum);
+        let mut sum = scope.set_up(call::all_reduce(&mut x[..1], op::Sum));
         for _ in 0..10 {
             let request = scope.start(sum);
             sum = scope.wait(request);
@@ -274,9 +274,9 @@ fn started_both(comms: &mut [Comm], x: &mut [f64]) {
     let [a, b] = comms else { return };
     let own = x[0];
     a.requests(|first| {
-        let request = first.sum([own]);
+        let request = first.start(call::sum([own]));
         b.requests(|second| {
-            let request = second.sum([own]);
+            let request = second.start(call::sum([own]));
             black_box(second.wait(request));
         });
         black_box(first.wait(request));
@@ -294,8 +294,8 @@ fn started_both_10(comms: &mut [Comm], x: &mut [f64]) {
         b.requests(|second| {
             let (mut x, mut y) = (x, y);
             for _ in 0..10 {
-                let one = first.all_reduce(x, op::Sum);
-                let other = second.all_reduce(y, op::Sum);
+                let one = first.start(call::all_reduce(x, op::Sum));
+                let other = second.start(call::all_reduce(y, op::Sum));
                 y = second.wait(other);
                 x = first.wait(one);
             }
@@ -311,9 +311,9 @@ fn persistent_both_10(comms: &mut [Comm], x: &mut [f64]) {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
     let y = &mut y[..1];
     a.requests(|first| {
-        let mut x = first.persistent_all_reduce(x, op::Sum);
+        let mut x = first.set_up(call::all_reduce(x, op::Sum));
         b.requests(|second| {
-            let mut y = second.persistent_all_reduce(y, op::Sum);
+            let mut y = second.set_up(call::all_reduce(y, op::Sum));
             for _ in 0..10 {
                 let one = first.start(x);
                 let other = second.start(y);
@@ -335,8 +335,8 @@ fn started_messages_10(comms: &mut [Comm], x: &mut [f64]) {
         a.requests(|sender| {
             let mut y = y;
             for _ in 0..10 {
-                let received = receiver.recv_tagged(y, 0, 7);
-                let sent = sender.send_tagged(x, 1, 7);
+                let received = receiver.start(call::recv_tagged(y, 0, 7));
+                let sent = sender.start(call::send_tagged(&*x, 1, 7));
                 sender.wait(sent);
                 (y, _) = receiver.wait(received);
             }
@@ -352,9 +352,9 @@ fn persistent_messages_10(comms: &mut [Comm], x: &mut [f64]) {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
     let y = &mut y[..1];
     b.requests(|receiver| {
-        let mut y = receiver.persistent_recv_tagged(y, 0, 7);
+        let mut y = receiver.set_up(call::recv_tagged(y, 0, 7));
         a.requests(|sender| {
-            let mut x = sender.persistent_send_tagged(x, 1, 7);
+            let mut x = sender.set_up(call::send_tagged(x, 1, 7));
             for _ in 0..10 {
                 let received = receiver.start(y);
                 let sent = sender.start(x);
@@ -383,8 +383,9 @@ fn messages_1000(comms: &mut [Comm], is_reversed: bool, are_posted: bool) {
             send(a, false);
         }
         let receives = tags(is_reversed && !are_posted).zip(&mut room);
-        let open: Vec<_> =
-            receives.map(|(tag, to)| (tag, receiver.recv_tagged(to, 0, tag))).collect();
+        let open: Vec<_> = receives
+            .map(|(tag, to)| (tag, receiver.start(call::recv_tagged(to, 0, tag))))
+            .collect();
         if are_posted {
             send(a, is_reversed);
         }
@@ -527,9 +528,9 @@ fn loops_in_closures() -> Result<(), Box<dyn std::error::Error>> {
         comm.with_peers(&x, |_| own_loop!());
         comm.with_root(&x, 0, |_| own_loop!());
         comm.with_global(&x, |_| own_loop!());
-        comm.all_reduce_while(&mut [1.0], op::Sum, || own_loop!());
-        comm.all_reduce_while(&mut [1.0; 100], op::Sum, || own_loop!());
-        comm.barrier_while(|| own_loop!());
+        comm.overlap(call::all_reduce(&mut [1.0], op::Sum), || own_loop!());
+        comm.overlap(call::all_reduce(&mut [1.0; 100], op::Sum), || own_loop!());
+        comm.overlap(call::barrier(), || own_loop!());
         comm.phase("own", |_| own_loop!());
         let _ = comm.protect(|_| own_loop!());
         comm.shared::<f64>(1).update(comm, |own| own[0] = own_loop!());

@@ -2,7 +2,7 @@
 //! on the same data, in interleaved batches.
 
 use crate::raw::{Flags, Raw, Rounds, Row, batch};
-use phalanx::{Comm, Source, op};
+use phalanx::{Comm, Source, call, op};
 use std::hint::black_box;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -36,7 +36,7 @@ fn started<const N: usize>(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 {
     let x = &mut x[..N];
     batch(calls, || {
         comm.requests(|scope| {
-            let request = scope.all_reduce(black_box(&mut *x), op::Max);
+            let request = scope.start(call::all_reduce(black_box(&mut *x), op::Max));
             scope.wait(request);
         });
     })
@@ -44,7 +44,7 @@ fn started<const N: usize>(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 {
 
 fn persistent(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 {
     comm.requests(|scope| {
-        let mut sum = Some(scope.persistent_all_reduce(&mut x[..1], op::Max));
+        let mut sum = Some(scope.set_up(call::all_reduce(&mut x[..1], op::Max)));
         batch(calls, || {
             if let Some(mut it) = sum.take() {
                 black_box(it.buf_mut());
@@ -58,7 +58,7 @@ fn persistent(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 {
 fn eight(comm: &mut Comm, _: &mut [f64], calls: u64) -> f64 {
     batch(calls / 8 + 1, || {
         comm.requests(|scope| {
-            let all: [_; 8] = std::array::from_fn(|i| scope.sum([i as f64]));
+            let all: [_; 8] = std::array::from_fn(|i| scope.start(call::sum([i as f64])));
             for request in all {
                 black_box(scope.wait(request));
             }
@@ -125,8 +125,8 @@ fn both_ways<const N: usize>(comm: &mut Comm, x: &mut [f64], calls: u64) -> f64 
     let peer = 1 - comm.rank();
     batch(fewer::<N>(calls), || {
         comm.requests(|scope| {
-            let got = scope.recv_tagged(black_box(&mut *to), peer, 7);
-            let sent = scope.send_tagged(black_box(&*from), peer, 7);
+            let got = scope.start(call::recv_tagged(black_box(&mut *to), peer, 7));
+            let sent = scope.start(call::send_tagged(black_box(&*from), peer, 7));
             scope.wait(got);
             scope.wait(sent);
         });

@@ -206,7 +206,8 @@ impl ByOperator for MemoryCall {
     type Output = PreparedCall;
 
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> PreparedCall {
-        PreparedCall::combining::<T, O>(self, op)
+        // SAFETY: by the contract of `with_operator`.
+        unsafe { PreparedCall::combining::<T, O>(self, op) }
     }
 
     fn by_user(self, op: &Arc<UserOperator>, element: UserElement) -> PreparedCall {

@@ -317,13 +317,12 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
             // What can be started many times is told how it is started once.
             Some((last, before)) if is_collective_again => {
                 let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
-                let taken = arguments(before, is_raw, false)
-                    .replace("caller.comm(comm)?.as_ref()", "own.as_ref()");
+                let taken =
+                    arguments(before, is_raw, false).replace("caller.comm(comm)?.as_ref()", "own");
                 format!(
-                    "let (comm, _) = (caller.comm(comm)?, info); let own = Rc::clone(&comm); \
-                     {} \
-                     let start = move |caller: Caller<'_>| functions::i{base}({taken}); \
-                     let made = functions::again(comm, held, start)?; \
+                    "let (comm, _) = (caller.comm(comm)?, info); {} \
+                     let start = move |caller: Caller<'_>, own: &_| functions::i{base}({taken}); \
+                     let made = functions::again(caller, &comm, held, start)?; \
                      Out::new({}).set(made.keep(caller)); Ok(())",
                     held(before, &base),
                     last.name,

@@ -31,6 +31,11 @@ fn graphs_and_collectives_of_neighbours() {
 }
 
 #[test]
+fn long_reductions_that_are_started_have_the_bits_of_the_blocking_ones() {
+    runs("folds.c", &[], &[1, 2, 3, 5, 7], "folds fine\n");
+}
+
+#[test]
 fn large_counts_and_datatypes_of_many_blocks() {
     runs("large.c", &[], &[1, 2, 3, 8], "large fine\n");
 }

@@ -134,7 +134,7 @@ impl Steps<'_> {
         self.joined(parts, op, &|i| ranks[i])
     }
 
-    /// The results of the vectors in `all`, whose partial results are `S`'s; `widen` makes an
+    /// The results of the vectors in `all`, with the partial results of `S`; `widen` makes an
     /// element of a vector one, and `make` a part.
     #[track_caller]
     fn fixed_of<T, O, S, X: Copy, const N: usize>(

@@ -43,6 +43,7 @@ mod number;
 mod origin;
 mod reductions;
 mod run;
+mod run_call;
 mod split;
 mod steps;
 mod views;

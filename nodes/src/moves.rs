@@ -254,25 +254,6 @@ impl NodeComm<'_> {
         between!(self, call, |steps| steps.barrier(), barrier())
     }
 
-    /// [`Comm::barrier_while`](phalanx::Comm::barrier_while); between nodes the work is done first.
-    ///
-    /// ```
-    /// assert_eq!(phalanx_nodes::run(2, |comm| comm.barrier_while(|| 7))?, [7, 7]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn barrier_while<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        if self.group.is_none() {
-            return self.here().barrier_while(work);
-        }
-        let result = work();
-        let call = NodeCall::of::<()>("barrier_while", 0).meets("barrier");
-        if let Some(mut steps) = self.steps(call) {
-            steps.barrier();
-        }
-        result
-    }
-
     /// [`Comm::broadcast`](phalanx::Comm::broadcast) to all nodes' ranks.
     ///
     /// **Cost** a broadcast on the root's node, one between leaders, one on the other nodes.

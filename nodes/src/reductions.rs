@@ -97,7 +97,7 @@ impl Steps<'_> {
             let widen = |x: &[T]| -> Vec<S::Wide> { x.iter().map(|&x| S::widen(x)).collect() };
             let (all, mut wide) = (widen(all), widen(buf));
             steps.combine_elements(it, &all, &mut wide, &Accumulating::new(op, accumulation));
-            // What has no other operand is not changed.
+            // A vector without another operand is not changed.
             let has_result = match it {
                 Reduction::ToRoot(root) => steps.group.rank == root,
                 Reduction::Scan { exclusive: false } => steps.group.rank > 0,
@@ -479,33 +479,6 @@ impl NodeComm<'_> {
             return values;
         }
         self.here().sum(values)
-    }
-
-    /// [`Comm::all_reduce_while`](phalanx::Comm::all_reduce_while); between nodes the work is done
-    /// first. The order is fixed there, too.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// phalanx_nodes::run(2, |comm| comm.all_reduce_while(&mut [1.0], op::Sum, || 7))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_while<T: Element, O: Operator<T>, R>(
-        &mut self,
-        buf: &mut [T],
-        op: O,
-        work: impl FnOnce() -> R,
-    ) -> R {
-        if self.group.is_none() {
-            return self.here().all_reduce_while(buf, op, work);
-        }
-        let result = work();
-        let call = NodeCall::of::<T>("all_reduce_while", buf.len()).meets("all_reduce");
-        if let Some(mut steps) = self.steps(call.by::<T, O>()) {
-            steps.order = Order::Fixed;
-            steps.combine(Reduction::All, &[], buf, &op);
-        }
-        result
     }
 
     /// [`Comm::reduce_scatter_into`](phalanx::Comm::reduce_scatter_into) of all nodes' ranks.

@@ -1,6 +1,6 @@
 //! Total exchange.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::element::Element;
 use crate::exec::{Call, Partition};
 use crate::fabric::Signature;
@@ -36,8 +36,7 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_to_all_into<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
-        let sig = const { &Signature::of::<T>("all_to_all_into", "") };
-        self.exchange_blocks(sig, Location::caller(), send, recv);
+        self.run(call::all_to_all_into(send, recv));
     }
 
     /// [`all_to_all_into`](Comm::all_to_all_into) in one buffer: block `j` of `data` goes to rank
@@ -108,9 +107,7 @@ impl Comm {
         recv: &mut [T],
         recv_counts: &[usize],
     ) {
-        let sig = const { &Signature::of::<T>("all_to_all_varied_into", "") };
-        let at = Location::caller();
-        self.exchange_varied(sig, at, (send, send_counts), (recv, recv_counts));
+        self.run(call::all_to_all_varied_into(send, send_counts, recv, recv_counts));
     }
 
     /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know what
@@ -120,8 +117,9 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type.
     ///
-    /// **Cost** as there, in one step, for the counts travel with the data; and the memory of the
-    /// result. On a forced topology: an all-to-all of the counts before.
+    /// **Cost** that of [`all_to_all_varied_into`](Comm::all_to_all_varied_into), in one step, for
+    /// the counts travel with the data; and the memory of the result. On a forced topology: an
+    /// all-to-all of the counts before.
     ///
     /// # Errors
     /// Counts that do not sum to `send.len()`, or are not one per rank, end the run.

@@ -1,6 +1,6 @@
 //! Barrier.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::exec::{Buffers, Call, Partition};
 use crate::fabric::Signature;
 use crate::op::BitOr;
@@ -33,17 +33,10 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn barrier(&mut self) {
-        self.barrier_at(Location::caller());
+        self.run(call::barrier());
     }
 
-    /// The same, called at `at`, inlined: for interfaces of other languages.
-    #[inline(always)]
-    pub(crate) fn barrier_at(&mut self, at: &'static Location<'static>) {
-        static SIG: Signature = Signature::of::<()>("barrier", "");
-        self.barrier_as(&SIG, at);
-    }
-
-    /// The same as a call of the method of `sig`.
+    /// A barrier as a call of the method of `sig`.
     #[inline(always)]
     pub(super) fn barrier_as(&mut self, sig: &'static Signature, at: &'static Location<'static>) {
         // By an algorithm: an all-reduce of one word. Peers compare the fingerprint of a

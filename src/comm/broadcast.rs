@@ -1,11 +1,7 @@
 //! One-to-all broadcast.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
-use crate::schedule::Operation;
-use std::panic::Location;
 
 impl Comm {
     /// Copies `root`'s `buf` to every other rank's.
@@ -32,23 +28,6 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
-        self.broadcast_at(buf, root, Location::caller());
-    }
-
-    /// The same, called at `at`, inlined: for interfaces of other languages.
-    #[inline(always)]
-    pub(crate) fn broadcast_at<T: Element>(
-        &mut self,
-        buf: &mut [T],
-        root: usize,
-        at: &'static Location<'static>,
-    ) {
-        let sig = const { &Signature::of::<T>("broadcast", "from root") };
-        if !self.check_rank("root", root, sig, at, buf.len()) {
-            return;
-        }
-        let call =
-            Call::new(Operation::Broadcast, sig, at, Partition::Vector(buf.len())).root(root);
-        self.carry_out(call.moving(Buffers::InPlace(buf)));
+        self.run(call::broadcast(buf, root));
     }
 }

@@ -244,5 +244,5 @@ unsafe fn combine(p: usize, kernel: &Kernel<'_>, all: *mut u8, m: usize, out: *m
     let mut slots = Scratch::new();
     let slots = slots.reserve(ordered::scratch(kernel, p), kernel.align());
     // SAFETY: by the contract; the slots are this call's own.
-    unsafe { ordered::reduce_part(kernel, &blocks, 0..n, out, slots) };
+    unsafe { ordered::reduce_part(kernel, 0..n, (&blocks, &[out]), 0, slots) };
 }

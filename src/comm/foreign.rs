@@ -408,7 +408,7 @@ impl Comm {
                     return;
                 };
                 let call = Call::of_counts(operation, sig, at, counts, facts.total);
-                let call = match self.rooted_on_memory(call, root) {
+                let call = match self.with_parameter(call, root as isize) {
                     Some(call) => call,
                     None => return,
                 };
@@ -421,24 +421,12 @@ impl Comm {
             ReductionCut::Equal(n) => Partition::Equal(n),
         };
         let call = Call::new(operation, sig, at, partition);
-        let Some(call) = self.rooted_on_memory(call, root) else { return };
+        let Some(call) = self.with_parameter(call, root as isize) else { return };
         let call = call.combining_memory(commutative, built_in);
         // SAFETY: passed on.
         self.carry_on(&unsafe { call.on_memory(kernel, input, output) });
         if operation == Operation::Shift && root == 0 && self.size() > 1 {
             self.port.count_silent_call();
-        }
-    }
-
-    /// The call with its root or its distance, if it has one; none if that is no rank.
-    fn rooted_on_memory<'a>(&mut self, call: Call<'a>, root: usize) -> Option<Call<'a>> {
-        match call.operation() {
-            Operation::Shift => Some(call.shifted(root)),
-            Operation::Reduce | Operation::Broadcast | Operation::Gather | Operation::Scatter => {
-                self.check_rank("root", root, call.sig(), call.at(), call.len())
-                    .then(|| call.root(root))
-            }
-            _ => Some(call),
         }
     }
 }

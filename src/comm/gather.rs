@@ -1,7 +1,7 @@
 //! Gathering blocks, at one rank or at all.
 
-use super::Comm;
 use super::all_to_all::{of_lengths, of_some};
+use super::{Comm, call};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
 use crate::fabric::Signature;
@@ -43,19 +43,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
-        self.all_gather_into_at(mine, all, Location::caller());
-    }
-
-    /// The same, called at `at`, inlined: for interfaces of other languages.
-    #[inline(always)]
-    pub(crate) fn all_gather_into_at<T: Element>(
-        &mut self,
-        mine: &[T],
-        all: &mut [T],
-        at: &'static Location<'static>,
-    ) {
-        let sig = const { &Signature::of::<T>("all_gather_into", "") };
-        self.gather_to_all(sig, at, mine, all);
+        self.run(call::all_gather_into(mine, all));
     }
 
     /// Every rank's `mine` goes to everybody's `all`.
@@ -99,7 +87,8 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `all.len()` (a multiple of p); and all gather
     /// in place, or none.
     ///
-    /// **Cost** as there, but for the copy of the own block; every algorithm serves it.
+    /// **Cost** that of [`all_gather_into`](Comm::all_gather_into), but for the copy of the own
+    /// block; every algorithm serves it.
     ///
     /// # Errors
     /// A length that is no multiple of p ends the run.
@@ -149,9 +138,9 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`).
     ///
-    /// **Cost** as there, for blocks as long as the longest: a rank that has given these counts
-    /// before (eight lists of counts are remembered) compares them with those, `p` words; new
-    /// counts are compared with the other ranks' in full, once.
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -174,17 +163,7 @@ impl Comm {
         all: &mut [T],
         counts: &[usize],
     ) {
-        let sig = const { &Signature::of::<T>("all_gather_varied_into", "") };
-        let at = Location::caller();
-        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
-            return;
-        };
-        let total = facts.total;
-        if !self.check_len("the output", all.len(), Some(total), sig, at, total) {
-            return;
-        }
-        let call = Call::of_counts(Operation::AllGather, sig, at, counts, facts.total);
-        self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(mine, all)));
+        self.run(call::all_gather_varied_into(mine, all, counts));
     }
 
     /// Collects every rank's `mine`, in rank order, in `root`'s `all`. On the
@@ -212,18 +191,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
-        let sig = const { &Signature::of::<T>("gather_into", "to root") };
-        let at = Location::caller();
-        let len = mine.len();
-        if !self.check_rank("root", root, sig, at, len) {
-            return;
-        }
-        let wanted = len.checked_mul(self.size());
-        if self.rank() == root && !self.check_len("the output", all.len(), wanted, sig, at, len) {
-            return;
-        }
-        let call = Call::new(Operation::Gather, sig, at, Partition::Equal(len)).root(root);
-        self.carry_out(call.moving(Buffers::Apart(mine, all)));
+        self.run(call::gather_into(mine, all, root));
     }
 
     /// [`gather_into`](Comm::gather_into) with one buffer a rank: on the root `data` has a block
@@ -233,7 +201,8 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, the length of a block, `root`; and all gather
     /// in place, or none.
     ///
-    /// **Cost** as there, but for the copy of the root's own block; every algorithm serves it.
+    /// **Cost** that of [`gather_into`](Comm::gather_into), but for the copy of the root's own
+    /// block; every algorithm serves it.
     ///
     /// # Errors
     /// A `root` that is no rank, or on the root a length that is no multiple of p, ends the run.
@@ -271,8 +240,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
-    /// **Cost** as there, for blocks as long as the longest, and the counts as in
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -296,19 +266,7 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Signature::of::<T>("gather_varied_into", "to root") };
-        let at = Location::caller();
-        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
-            return;
-        };
-        let total = facts.total;
-        let good = self.check_rank("root", root, sig, at, total)
-            && (self.rank() != root
-                || self.check_len("the output", all.len(), Some(total), sig, at, total));
-        if good {
-            let call = Call::of_counts(Operation::Gather, sig, at, counts, facts.total).root(root);
-            self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(mine, all)));
-        }
+        self.run(call::gather_varied_into(mine, all, counts, root));
     }
 
     /// [`all_gather_varied_into`](Comm::all_gather_varied_into) for ranks that do not know how many

@@ -1,12 +1,8 @@
 //! Reductions: to one rank, to all, scattered.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::{Signature, reduction};
-use crate::op::Operator;
-use crate::schedule::Operation;
-use std::panic::Location;
+use crate::op::{Operator, Sum};
 
 impl Comm {
     /// Combines the ranks' buffers element by element into `root`'s:
@@ -37,13 +33,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let sig = reduction!("reduce" meets "reduce", T, O, "to root");
-        let at = Location::caller();
-        if !self.check_rank("root", root, sig, at, buf.len()) {
-            return;
-        }
-        let call = Call::new(Operation::Reduce, sig, at, Partition::Vector(buf.len())).root(root);
-        self.carry_out(call.combining(Buffers::InPlace(buf), &op));
+        self.run(call::reduce(buf, op, root));
     }
 
     /// Combines the ranks' buffers element by element, and leaves the result
@@ -91,31 +81,59 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        self.all_reduce_at(buf, op, Location::caller());
+        self.run(call::all_reduce(buf, op));
     }
 
-    /// The same, called at `at`, inlined: for interfaces of other languages.
-    #[inline(always)]
-    pub(crate) fn all_reduce_at<T: Element, O: Operator<T>>(
+    /// Combines a few values of each rank, place by place, and returns the result to all: an
+    /// [`all_reduce`](Comm::all_reduce) by value, several dot products at the price of one.
+    ///
+    /// **Must agree on all ranks:** the element type, how many values they are, the operator's
+    /// type.
+    ///
+    /// **Order.** Operands are combined in rank order. Every rank gets the same bits.
+    ///
+    /// **Cost** that of an [`all_reduce`](Comm::all_reduce) of a buffer of so many.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx::run(3, |comm| {
+    ///     let r = comm.rank() as f64;
+    ///     comm.all_reduce_values([r, -r], op::Max)
+    /// })?;
+    /// assert_eq!(out, [[2.0, 0.0]; 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn all_reduce_values<T: Element, const N: usize, O: Operator<T>>(
         &mut self,
-        buf: &mut [T],
+        values: [T; N],
         op: O,
-        at: &'static Location<'static>,
-    ) {
-        self.all_reduce_as(reduction!("all_reduce" meets "all_reduce", T, O, ""), buf, op, at);
+    ) -> [T; N] {
+        self.run(call::all_reduce_values(values, op))
     }
 
-    /// The same as a call of the method of `sig`.
-    #[inline(always)]
-    pub(super) fn all_reduce_as<T: Element, O: Operator<T>>(
-        &mut self,
-        sig: &'static Signature,
-        buf: &mut [T],
-        op: O,
-        at: &'static Location<'static>,
-    ) {
-        let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(buf.len()));
-        self.carry_out(call.combining(Buffers::InPlace(buf), &op));
+    /// The sums over all ranks of a few values, in rank order, with the same bits on every rank. Of
+    /// one value: `let [total] = comm.sum([x]);`.
+    ///
+    /// **Must agree on all ranks:** the element type, how many values they are.
+    ///
+    /// **Cost** that of an [`all_reduce`](Comm::all_reduce) of a buffer of so many.
+    ///
+    /// # Examples
+    /// ```
+    /// let out = phalanx::run(4, |comm| comm.sum([1.0, comm.rank() as f64]))?;
+    /// assert_eq!(out, [[4.0, 6.0]; 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn sum<T: Element, const N: usize>(&mut self, values: [T; N]) -> [T; N]
+    where
+        Sum: Operator<T>,
+    {
+        self.run(call::sum(values))
     }
 
     /// Combines the ranks' `all` element by element, and leaves block `r` of
@@ -153,15 +171,7 @@ impl Comm {
         mine: &mut [T],
         op: O,
     ) {
-        let sig = reduction!("reduce_scatter_into" meets "reduce_scatter_into", T, O, "");
-        let at = Location::caller();
-        let len = mine.len();
-        let wanted = len.checked_mul(self.size());
-        if !self.check_len("the input", all.len(), wanted, sig, at, len) {
-            return;
-        }
-        let call = Call::new(Operation::ReduceScatter, sig, at, Partition::Equal(len));
-        self.carry_out(call.combining(Buffers::Apart(all, mine), &op));
+        self.run(call::reduce_scatter_into(all, mine, op));
     }
 
     /// [`reduce_scatter_into`](Comm::reduce_scatter_into) with blocks of
@@ -172,8 +182,12 @@ impl Comm {
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's
     /// type.
     ///
-    /// **Order and cost** as there, for blocks as long as the longest, and the counts as in
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    /// **Order.** As given by the algorithm for commutative operators, rank order for others; the
+    /// same for the same p, counts and choice.
+    ///
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -196,17 +210,6 @@ impl Comm {
         counts: &[usize],
         op: O,
     ) {
-        let sig =
-            reduction!("reduce_scatter_varied_into" meets "reduce_scatter_varied_into", T, O, "");
-        let at = Location::caller();
-        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
-            return;
-        };
-        let total = facts.total;
-        if !self.check_len("the input", all.len(), Some(total), sig, at, total) {
-            return;
-        }
-        let call = Call::of_counts(Operation::ReduceScatter, sig, at, counts, facts.total);
-        self.carry_out_varied((counts, facts), call.combining(Buffers::Apart(all, mine), &op));
+        self.run(call::reduce_scatter_varied_into(all, mine, counts, op));
     }
 }

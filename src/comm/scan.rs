@@ -1,12 +1,8 @@
 //! Prefix combinations.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
 use crate::op::Operator;
-use crate::schedule::Operation;
-use std::panic::Location;
 
 impl Comm {
     /// Inclusive prefix: afterwards rank `k`'s `buf` holds `x0 (+) .. (+) xk`,
@@ -33,8 +29,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Signature::combining::<T, O>("scan", O::NAME, "") };
-        self.any_scan(Operation::Scan, sig, Location::caller(), None, buf, op);
+        self.run(call::scan(buf, op));
     }
 
     /// Exclusive prefix: afterwards rank `k`'s `buf` holds `x0 (+) .. (+)
@@ -56,23 +51,6 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let sig = const { &Signature::combining::<T, O>("exclusive_scan", O::NAME, "") };
-        let identity = op.identity();
-        let at = Location::caller();
-        self.any_scan(Operation::ExclusiveScan, sig, at, identity.as_ref(), buf, op);
-    }
-
-    #[inline(always)]
-    fn any_scan<T: Element, O: Operator<T>>(
-        &mut self,
-        operation: Operation,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        identity: Option<&T>,
-        buf: &mut [T],
-        op: O,
-    ) {
-        let call = Call::new(operation, sig, at, Partition::Vector(buf.len()));
-        self.carry_out(call.combining(Buffers::InPlace(buf), &op).or(identity));
+        self.run(call::exclusive_scan(buf, op));
     }
 }

@@ -1,11 +1,7 @@
 //! One-to-all personalised communication.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
-use crate::schedule::Operation;
-use std::panic::Location;
 
 impl Comm {
     /// Cuts `root`'s `all` into blocks of `mine.len()` elements and copies
@@ -35,18 +31,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn scatter_into<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
-        let sig = const { &Signature::of::<T>("scatter_into", "from root") };
-        let at = Location::caller();
-        let len = mine.len();
-        if !self.check_rank("root", root, sig, at, len) {
-            return;
-        }
-        let wanted = len.checked_mul(self.size());
-        if self.rank() == root && !self.check_len("the input", all.len(), wanted, sig, at, len) {
-            return;
-        }
-        let call = Call::new(Operation::Scatter, sig, at, Partition::Equal(len)).root(root);
-        self.carry_out(call.moving(Buffers::Apart(all, mine)));
+        self.run(call::scatter_into(all, mine, root));
     }
 
     /// [`scatter_into`](Comm::scatter_into) with blocks of different lengths:
@@ -57,8 +42,9 @@ impl Comm {
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
     /// `all.len()`).
     ///
-    /// **Cost** as there, for blocks as long as the longest, and the counts as in
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into).
+    /// **Cost** that of blocks that are all as long as the longest; the counts are compared with
+    /// those that this rank has given before (`p` words; eight lists are remembered), new ones with
+    /// the other ranks', in full, once.
     ///
     /// # Errors
     /// Counts that do not fit end the run.
@@ -82,18 +68,6 @@ impl Comm {
         counts: &[usize],
         root: usize,
     ) {
-        let sig = const { &Signature::of::<T>("scatter_varied_into", "from root") };
-        let at = Location::caller();
-        let Some(facts) = self.check_common_counts::<T>(counts, mine.len(), sig, at) else {
-            return;
-        };
-        let total = facts.total;
-        let good = self.check_rank("root", root, sig, at, total)
-            && (self.rank() != root
-                || self.check_len("the input", all.len(), Some(total), sig, at, total));
-        if good {
-            let call = Call::of_counts(Operation::Scatter, sig, at, counts, facts.total).root(root);
-            self.carry_out_varied((counts, facts), call.moving(Buffers::Apart(all, mine)));
-        }
+        self.run(call::scatter_varied_into(all, mine, counts, root));
     }
 }

@@ -1,11 +1,7 @@
 //! Circular shift.
 
-use super::Comm;
+use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
-use crate::schedule::Operation;
-use std::panic::Location;
 
 impl Comm {
     /// Sends `buf` to the rank `distance` places further, and receives the
@@ -30,14 +26,6 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize) {
-        let sig = const { &Signature::of::<T>("shift", "by") };
-        let p = self.size() as isize;
-        let at = Location::caller();
-        let by = distance.rem_euclid(p) as usize;
-        let call = Call::new(Operation::Shift, sig, at, Partition::Vector(buf.len())).shifted(by);
-        self.carry_out(call.moving(Buffers::InPlace(buf)));
-        if by == 0 && p > 1 {
-            self.port.count_silent_call();
-        }
+        self.run(call::shift(buf, distance));
     }
 }

@@ -463,7 +463,8 @@ impl<T: Element> Partial<T> {
 mod tests {
     use super::*;
     use crate::op;
-    use crate::order::by_tree;
+    use crate::order::by_levels;
+    use std::cell::Cell;
 
     /// Numbers of very different sizes, whose sum depends on the order.
     fn x(i: usize) -> f64 {
@@ -476,7 +477,8 @@ mod tests {
     fn defined<T: Element, O: Operator<T>>(x: &[T], op: &O) -> Option<T> {
         let leaves: Vec<T> = x.chunks(BLOCK).map(|b| leaf(&b, 0, b.len(), op)).collect();
         let n = leaves.len();
-        (n > 0).then(|| by_tree(0, n, &mut |i| leaves[i], &mut |a, b| op.combine(a, b)))
+        let waiting: Vec<Cell<T>> = leaves.iter().map(|x| Cell::new(*x)).collect();
+        (n > 0).then(|| by_levels(n, &waiting, |_, i| leaves[i], |_, a, b| op.combine(a, b)))
     }
 
     fn cut<T: Element, O: Operator<T>>(x: &[T], cuts: &[usize], op: &O) -> Vec<Partial<T>> {

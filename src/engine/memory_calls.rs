@@ -1,15 +1,15 @@
 //! Calls on memory, for interfaces that know the type of the elements, and the operator, only when
 //! the program runs.
 
-use super::{At, Operation, PreparedCall, ReductionCut, ReductionMemory};
+use super::{Operation, ReductionCut, ReductionMemory};
 use crate::op::Operator;
-use crate::{Comm, Element, OpenRequest, Persistent, Requests};
+use crate::{Comm, Element};
 
 /// A reduction on memory: as the method `operation`. `root` is looked at by [`Operation::Reduce`]
 /// only.
 ///
 /// **Cost** the executors are compiled once, and the operator's loop for each type: a small call
-/// takes a few more instructions than [`all_reduce`](super::all_reduce).
+/// takes a few more instructions than [`Comm::all_reduce`].
 ///
 /// # Errors
 /// As the method, where they end the run.
@@ -86,87 +86,4 @@ pub unsafe fn movement<T: Element>(
 ) {
     // SAFETY: passed on.
     unsafe { comm.movement::<T>(operation, cut, parameter, memory, within) }
-}
-
-/// Starts a call on memory, at `at`.
-///
-/// # Errors
-/// As the method of [`Requests`] that starts it, where they end the run.
-///
-/// # Safety
-/// The memory has the elements that the call says, initialised for reads and exclusive for writes
-/// until it was waited for, or the scope has ended; input and output are one, for what is in place,
-/// or do not overlap.
-///
-/// # Examples
-/// ```
-/// use phalanx::engine::{self, ForeignCall, MemoryCall, MemoryCut};
-/// use phalanx::engine::{Operation, PreparedCall, ReductionMemory};
-/// let at = ForeignCall::kept("lib_start_broadcast", "heat.f90", 16).location();
-/// let out = phalanx::run(2, |comm| {
-///     let mut x = [comm.rank() as u64];
-///     let here = x.as_mut_ptr().cast::<u8>();
-///     let memory = ReductionMemory { input: here, output: here };
-///     let (operation, cut) = (Operation::Broadcast, MemoryCut::Vector(1));
-///     let call = MemoryCall { operation, cut, parameter: 1, memory };
-///     comm.requests(|scope| {
-///         // SAFETY: one number, which nobody else uses before the scope has ended.
-///         let open = unsafe { engine::start(scope, PreparedCall::moving::<u64>(call), at) };
-///         scope.wait(open);
-///     });
-///     x
-/// })?;
-/// assert_eq!(out, [[1], [1]]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
-pub unsafe fn start<'scope, 'env>(
-    scope: &mut Requests<'scope, 'env>,
-    call: PreparedCall,
-    at: At,
-) -> OpenRequest<'scope, &'env mut [()]> {
-    // SAFETY: passed on.
-    unsafe { scope.start_on_memory(call, at) }
-}
-
-/// Sets a call on memory up, at `at`, to be started many times.
-///
-/// # Errors
-/// As [`start`].
-///
-/// # Safety
-/// As [`start`], whenever it is under way.
-///
-/// # Examples
-/// ```
-/// use phalanx::engine::{self, ForeignCall, MemoryCall, MemoryCut};
-/// use phalanx::engine::{Operation, PreparedCall, ReductionMemory};
-/// static SUM: phalanx::op::Sum = phalanx::op::Sum;
-/// let at = ForeignCall::kept("lib_all_reduce_init", "heat.f90", 17).location();
-/// let out = phalanx::run(2, |comm| {
-///     let mut x = [1_u64];
-///     let here = x.as_mut_ptr().cast::<u8>();
-///     let memory = ReductionMemory { input: here, output: here };
-///     let (operation, cut) = (Operation::AllReduce, MemoryCut::Vector(1));
-///     let call = MemoryCall { operation, cut, parameter: 0, memory };
-///     comm.requests(|scope| {
-///         let call = PreparedCall::combining::<u64, _>(call, &SUM);
-///         // SAFETY: one number, which nobody else uses before the scope has ended.
-///         let mut idle = unsafe { engine::set_up(scope, call, at) };
-///         for _ in 0..3 {
-///             let open = scope.start(idle);
-///             idle = scope.wait(open);
-///         }
-///     });
-///     x
-/// })?;
-/// assert_eq!(out, [[8], [8]]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
-pub unsafe fn set_up<'scope, 'env>(
-    scope: &mut Requests<'scope, 'env>,
-    call: PreparedCall,
-    at: At,
-) -> Persistent<'scope, 'env, ()> {
-    // SAFETY: passed on.
-    unsafe { scope.set_up_on_memory(call, at) }
 }

@@ -16,23 +16,21 @@
 //!
 //! 1. *Its line.* Errors and records name lines of the user's program, and `#[track_caller]` sees
 //!    Rust only. [`ForeignCall::kept`] makes the call of a function in a line of a file, once;
-//!    [`ForeignCall::location`] a `Location` that stands for it, which calls and requests take
-//!    ([`barrier`] to [`persistent_recv_tagged`]). For all other methods [`attempt`] notes the call
-//!    beside the records; [`note`] does so in a scope of requests.
+//!    [`ForeignCall::location`] a `Location` that stands for it, in which a [`call`](crate::call)
+//!    is then made ([`made_at`]). For all other methods [`attempt`] notes the call beside the
+//!    records; [`note`] does so in a scope of requests.
 //! 2. *Its thread.* A communicator of a thread of the program's own is that thread's:
 //!    [`this_thread`] tells threads apart, [`adopt`], [`take_turns`] and [`take`] hand one on, and
 //!    [`leave`] says that a rank makes no more calls.
 //! 3. *Its arguments.* What the interface finds wrong it says by [`refuse`], within [`attempt`]:
 //!    this rank's error is every rank's then. [`choose`] and [`set_order`] are settings without a
 //!    borrow.
-//! 4. *Its work*: the methods, on slices; [`barrier`], [`broadcast`], [`all_gather_into`] and
-//!    [`all_reduce`] are those that are called all the time, inlined. Where the type of the
+//! 4. *Its work*: the methods, or calls, on slices. Where the type of the
 //!    elements is known only when the program runs: [`reduce`] and [`movement`] on memory
-//!    ([`ReductionMemory`], cut as [`ReductionCut`] says); started, [`start`] and [`set_up`] of a
-//!    [`MemoryCall`] that is a [`PreparedCall`]; operators that are functions of the language
+//!    ([`ReductionMemory`], cut as [`ReductionCut`] says); to be started, a [`MemoryCall`] that
+//!    is a [`PreparedCall`]; operators that are functions of the language
 //!    ([`UserOperator`]). Parts of which only their givers know the lengths: [`begin_exchange`] and
-//!    [`exchange`]. Tagged messages: [`send_tagged`] and the like. Of several requests:
-//!    [`place_of`], [`wait_any`].
+//!    [`exchange`]. Of several requests: [`place_of`], [`wait_any`].
 //! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's
 //!    slices is its own again; [`first_cause`] says why the run has ended. Where the program goes
 //!    on although a call in a scope has failed: [`quiesce`].
@@ -43,8 +41,9 @@
 //! // What a barrier is to Fortran; its error is a text.
 //! fn lib_barrier(comm: &mut phalanx::Comm, file: &str, line: u32) -> Result<(), String> {
 //!     let at = ForeignCall::kept("lib_barrier", file, line).location();
+//!     let call = engine::made_at(phalanx::call::barrier(), at);
 //!     // SAFETY: the communicator stays in its place.
-//!     let made = unsafe { engine::attempt(comm, None, |comm| engine::barrier(comm, at)) };
+//!     let made = unsafe { engine::attempt(comm, None, |comm| comm.run(call)) };
 //!     made.map_err(|payload| engine::first_cause(comm, payload, |_| ()).1)
 //! }
 //!
@@ -59,18 +58,20 @@
 //! # Work that an interface does itself
 //! MPI's messages go by transports of the interface's own, beside the library's: [`MessageRing`],
 //! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. Its started calls show cards in
-//! [`Lanes`] and go on by [`StartedProgress`], as the library's own do. A rank that waits waits by
-//! [`wait`], and is woken by [`wake`]: so it is on the graph of waits, and no one hangs. [`Waits`]
-//! says who waits. A communicator that only its members make is made of [`MemberSeats`]. What a
-//! program calls is recorded by [`InterfaceRecord`], of a team that [`external`] has made. What
-//! threads share is behind a [`Lock`].
+//! [`Lanes`] and go on by [`StartedProgress`], as the library's own do; a [`FoldKernel`] combines
+//! long vectors. A rank that waits waits by [`wait`], and is woken by [`wake`]: so it is on the
+//! graph of waits, and no one hangs. [`Waits`] names the ranks that wait. A communicator that only
+//! its members make is made of [`MemberSeats`]. A program's calls are recorded by
+//! [`InterfaceRecord`], of a team that [`external`] has made. Shared state of threads is behind a
+//! [`Lock`].
 //!
 //! # A layer above teams
+//! [`run_by`] takes a [`call`](crate::call) that is a value apart, for a layer that [`Runs`] such.
 //! A call among several processes is steps on each: [`begin_steps`], [`end_steps`]; it waits for
 //! other processes by [`wait_outside`], and ends by [`end_run`], [`cause`] and [`deadline`]. Views
 //! of all processes' slices: [`with_parts`], [`global_of`]; of grids: [`FieldPart`],
 //! [`fitting_fields`], [`whole_field`]. Sums in fixed order: [`partial`], [`partial_of_products`],
-//! [`Partial`], [`left_half`]. Operators whose partial results are wider than elements:
+//! [`Partial`], [`left_half`]. Operators with partial results wider than elements:
 //! [`Accumulation`], [`Accumulating`].
 //!
 //! # For tests
@@ -78,9 +79,10 @@
 
 // In the order of the page.
 mod across;
+mod fold_kernel;
 mod foreign_call;
-mod inlined_calls;
 mod interface_record;
+mod made_at;
 mod memory_calls;
 mod ownership;
 mod part_exchange;
@@ -92,14 +94,14 @@ mod user_operator;
 mod waits;
 
 pub use across::{global_of, partial, partial_of_products, with_parts};
+pub use fold_kernel::FoldKernel;
 pub use foreign_call::{attempt, first_cause, note, refuse};
-pub use inlined_calls::{all_gather_into, all_reduce, barrier, broadcast};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};
-pub use memory_calls::{movement, reduce, set_up, start};
+pub use made_at::made_at;
+pub use memory_calls::{movement, reduce};
 pub use ownership::{adopt, leave, take, take_turns, this_thread};
 pub use part_exchange::{COPIED_PART, ExchangeCall, ExchangeStop, GivenPart, PARTS_AHEAD};
 pub use part_exchange::{PartExchange, begin_exchange, exchange};
-pub use request_calls::{persistent_recv_tagged, persistent_send_tagged, recv_tagged, send_tagged};
 pub use request_calls::{place_of, quiesce, wait_any};
 pub use settings::{choose, set_order};
 pub use steps::{begin_steps, cause, deadline, end_run, end_steps, wait_outside};
@@ -107,10 +109,11 @@ pub use test_settings::{TestSettings, own_memory};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 pub use waits::{Waits, give_way, wait, wake};
 
+pub use crate::comm::call::made::Made;
+pub use crate::comm::call::memory_call::{MemoryCall, MemoryCut, PreparedCall};
+pub use crate::comm::call::runs::{Runs, run_by};
 pub use crate::comm::{FieldPart, fitting_fields, whole_field};
-pub use crate::comm::{
-    MemberSeats, MemoryCall, MemoryCut, PreparedCall, ReductionCut, ReductionMemory,
-};
+pub use crate::comm::{MemberSeats, ReductionCut, ReductionMemory};
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
 pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};

@@ -2,12 +2,13 @@
 
 use super::{Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory};
 use crate::Comm;
-use crate::comm::Keep;
+use crate::comm::call::memory_call::Keep;
 use crate::exec::{ForeignOperator, Kernel};
 use crate::fabric::Signature;
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// `out[i] = left[i] (+) right[i]` for `n` elements; `out` is `left`, or `right`, or overlaps
@@ -88,9 +89,10 @@ impl fmt::Debug for UserElement {
 ///     unsafe { op.reduce(comm, operation, cut, 0, memory, element) };
 ///     // The same, started.
 ///     let call = MemoryCall { operation, cut: MemoryCut::Vector(1), parameter: 0, memory };
+///     // SAFETY: as above, until the scope has ended.
+///     let call = unsafe { op.prepared(call, element) };
 ///     comm.requests(|scope| {
-///         // SAFETY: as above, until the scope has ended.
-///         let open = unsafe { engine::start(scope, op.prepared(call, element), at) };
+///         let open = scope.start(engine::made_at(call, at));
 ///         scope.wait(open);
 ///     });
 ///     x
@@ -219,7 +221,8 @@ impl UserOperator {
     /// A call to be started, which combines by this operator.
     ///
     /// # Safety
-    /// As [`start`](super::start), of elements as `element` says.
+    /// As [`PreparedCall::combining`], of elements as `element` says.
+    #[track_caller]
     pub unsafe fn prepared(
         self: &Arc<Self>,
         mut call: MemoryCall,
@@ -241,7 +244,8 @@ impl UserOperator {
             keep.keep(operator(combine, element, self.commutative))
         };
         let (kernel, commutative) = (Kernel::foreign(op), self.commutative);
-        PreparedCall { call, sig, kernel, commutative, built_in: false, keep }
+        let at = Location::caller();
+        PreparedCall { call, sig, at, kernel, commutative, built_in: false, keep }
     }
 
     /// # Safety

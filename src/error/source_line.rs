@@ -34,7 +34,8 @@ enum CallerLine {
 /// assert!(std::ptr::eq(call, ForeignCall::kept("lib_sum", "heat.f90", 12)));
 /// let err = phalanx::run(2, |comm| {
 ///     let mut x = vec![0; 1 + comm.rank()]; // must be as long on all ranks
-///     engine::all_reduce(comm, &mut x, phalanx::op::Sum, call.location());
+///     let sum = phalanx::call::all_reduce(&mut x, phalanx::op::Sum);
+///     comm.run(engine::made_at(sum, call.location()));
 /// });
 /// assert!(err.unwrap_err().to_string().contains("heat.f90:12"));
 /// ```

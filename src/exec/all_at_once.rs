@@ -13,7 +13,8 @@ use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::schedule::{Doubling, Operation};
+use crate::schedule::Operation;
+use std::cell::Cell;
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
@@ -138,18 +139,18 @@ fn all_reduce(
     kernel: Kernel<'_>,
     (buf, len): (*mut u8, usize),
 ) -> Result<(), Stop> {
-    let tree = OperandTree::Doubling(Doubling::of(port.size()));
+    let tree = OperandTree::doubling(port.size());
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
     // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
     // agree) until we show something again; `buf` is the call's.
-    unsafe { combine_all(work, &kernel, guard.port.rank(), (buf, len), tree) };
+    unsafe { combine_all(work, &kernel, (buf, len), tree) };
     guard.disarm();
     Ok(())
 }
 
-/// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are,
-/// without the first `skipped` bytes.
+/// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are, the
+/// own ones in their place, without the first `skipped` bytes.
 fn show_and_look(
     port: &mut Port,
     work: &mut Workspace,
@@ -165,8 +166,10 @@ fn show_and_look(
     });
     port.log_call(begun);
     let all = &mut work.addresses;
-    all.clear();
-    all.resize(p, std::ptr::null_mut());
+    if all.len() != p {
+        all.resize(p, std::ptr::null_mut());
+    }
+    all[rank] = buf.cast_mut().wrapping_add(skipped);
     for peer in (rank + 1..p).chain(0..rank) {
         all[peer] = port.look(peer, len, size, |body| body.cast_mut().wrapping_add(skipped))?;
     }
@@ -188,17 +191,14 @@ fn reduce_scatter(
 ) -> Result<(), Stop> {
     assert!(before + n <= from.1, "the own block is one of all");
     let skipped = before * kernel.size();
-    let tree = OperandTree::Doubling(Doubling::of(port.size()));
+    let tree = OperandTree::doubling(port.size());
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
     // SAFETY: the own block is within what the call gives, and fits the output. The peers show as
     // many elements of the same type as we do (fingerprint and length agree), among them our block,
     // until we show something again.
-    unsafe {
-        kernel.copy(to, from.0.wrapping_add(skipped), n);
-        combine_all(work, &kernel, guard.port.rank(), (to, n), tree);
-    }
+    unsafe { combine_all(work, &kernel, (to, n), tree) };
     guard.disarm();
     Ok(())
 }
@@ -301,50 +301,49 @@ fn scan(
         // SAFETY: the peers show as many elements of the same type (fingerprint
         // and length agree) until we show something again; `buf` is the call's.
         operands => unsafe {
-            combine_all(work, &kernel, rank, (buf, len), OperandTree::Levels(operands));
+            combine_all(work, &kernel, (buf, len), OperandTree::levels(operands));
         },
     }
     guard.disarm();
     Ok(())
 }
 
-/// Makes of `len` elements at `own` what `tree` makes of the ranks' vectors; rank `r`'s is at the
-/// `r`-th of the addresses in `work`, the own one is at `own`.
+/// Stores at `to` the result of `tree` of the ranks' vectors, of `len` elements each; rank `r`'s is
+/// at the `r`-th of the addresses in `work`.
 ///
 /// # Safety
-/// - `own` is valid for reads and writes of `len` elements of the kernel's type, aligned for it.
-/// - Of the ranks that `tree` names, but for the own one, `work` has the addresses of as
+/// - `to` is valid for writes of `len` elements of the kernel's type, aligned for it; it may be one
+///   of the vectors.
+/// - Of the ranks that `tree` names, `work` has the addresses of as
 ///   many elements, in any alignment, and nobody writes them now.
 /// - The kernel is no foreign operator's.
 unsafe fn combine_all(
     work: &mut Workspace,
     kernel: &Kernel<'_>,
-    rank: usize,
-    (own, len): (*mut u8, usize),
+    (to, len): (*mut u8, usize),
     tree: OperandTree,
 ) {
     let Workspace { addresses: all, scratch, .. } = work;
     if kernel.is_wide() {
-        all[rank] = own;
         // SAFETY: by the contract.
-        return unsafe { kernel.by_tree(own, all, 0, len, tree) };
+        return unsafe { kernel.by_tree(to, all, 0, len, tree) };
     }
     // A slot for each level of the tree.
     let pitch = (len * kernel.size()).next_multiple_of(kernel.align());
     let levels = all.len().ilog2() as usize + 2;
     let slots = scratch.reserve(pitch * levels, kernel.align());
-    let value = |r: usize| if r == rank { own.cast_const() } else { all[r].cast_const() };
-    let join = |level: usize, left, right| {
+    let join = |level: usize, left: *mut u8, right: *mut u8| {
         // The left result may be in this very slot, the right one is in a later one.
-        let to = slots.wrapping_add(level * pitch);
+        let slot = slots.wrapping_add(level * pitch);
         // SAFETY: by the contract.
-        unsafe { kernel.combine(to, left, right, len) };
-        to.cast_const()
+        unsafe { kernel.combine(slot, left, right, len) };
+        slot
     };
-    let result = tree.walk(value, join);
-    if !std::ptr::eq(result, own) {
+    let all = Cell::from_mut(&mut all[..]).as_slice_of_cells();
+    let result = tree.combine(all, |rank| all[rank].get(), join);
+    if !std::ptr::eq(result, to) {
         // SAFETY: a slot, or a peer's vector.
-        unsafe { kernel.copy(own, result, len) };
+        unsafe { kernel.copy(to, result, len) };
     }
 }
 

@@ -1,6 +1,6 @@
 //! A collective call: one type, from the public method to the executor.
 
-use super::board::OnBoards;
+use super::board::{self, OnBoards, direct_move, direct_reduce};
 use super::kernel::{Kernel, Loops};
 use crate::element::Element;
 use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
@@ -107,7 +107,7 @@ pub(crate) struct OperationCode {
 }
 
 macro_rules! codes {
-    ($($operation:ident $on_boards:ident)+) => {
+    ($($operation:ident $on_boards:path;)+) => {
         impl OperationCode {
             /// That of an operation, of which the compiler knows which it is.
             #[inline(always)]
@@ -116,7 +116,7 @@ macro_rules! codes {
                     $(Operation::$operation => {
                         static CODE: OperationCode = OperationCode {
                             builders: Operation::$operation.builders(),
-                            on_boards: super::board::$on_boards,
+                            on_boards: $on_boards,
                         };
                         &CODE
                     })+
@@ -127,19 +127,19 @@ macro_rules! codes {
 }
 
 codes! {
-    Broadcast broadcast
-    Reduce reduce
-    AllGather all_gather
-    ReduceScatter reduce_scatter
-    AllReduce all_reduce
-    Barrier barrier
-    Scan scan
-    ExclusiveScan exclusive_scan
-    Scatter scatter
-    Gather gather
-    AllToAll all_to_all
-    AllToAllInPlace all_to_all_in_place
-    Shift shift
+    Broadcast direct_move::broadcast;
+    Reduce direct_reduce::reduce;
+    AllGather direct_move::all_gather;
+    ReduceScatter direct_reduce::reduce_scatter;
+    AllReduce direct_reduce::all_reduce;
+    Barrier board::barrier;
+    Scan direct_reduce::scan;
+    ExclusiveScan direct_reduce::exclusive_scan;
+    Scatter direct_move::scatter;
+    Gather direct_move::gather;
+    AllToAll direct_move::all_to_all;
+    AllToAllInPlace direct_move::all_to_all_in_place;
+    Shift direct_move::shift;
 }
 
 /// The operator of a call that only moves.

@@ -495,18 +495,24 @@ impl CallLog {
 
     /// The owner's latest call.
     pub(crate) fn latest(&self) -> Option<CallRecord> {
-        self.calls().max_by_key(|c| c.number)
+        self.latest_of(&|_| true)
     }
 
     /// The owner's latest call in the current run of which `is` holds.
     pub(crate) fn latest_of_run(&self, is: impl Fn(&CallRecord) -> bool) -> Option<CallRecord> {
         let before = self.before.load(Relaxed);
-        self.calls().filter(|c| c.number > before && is(c)).max_by_key(|c| c.number)
+        self.latest_of(&|c| c.number > before && is(c))
+    }
+
+    /// One body for all searches.
+    #[inline(never)]
+    fn latest_of(&self, is: &dyn Fn(&CallRecord) -> bool) -> Option<CallRecord> {
+        self.calls().filter(is).max_by_key(|c| c.number)
     }
 
     /// The latest call on communicator `comm` whose number ends in the eight
     /// bits `low`.
     pub(crate) fn find(&self, comm: u64, low: u64) -> Option<CallRecord> {
-        self.calls().filter(|c| c.comm == comm && c.number & 0xff == low).max_by_key(|c| c.number)
+        self.latest_of(&|c| c.comm == comm && c.number & 0xff == low)
     }
 }

@@ -172,26 +172,6 @@ impl Signature {
     }
 }
 
-/// The [`Signature`] of a reduction under its method's name, which meets that of another method;
-/// where the order is fixed, the same with that in the name.
-macro_rules! reduction {
-    ($call:literal meets $meets:literal, $element:ty, $operator:ty, $parameter:literal) => {
-        const {
-            let name = <$operator as crate::op::Operator<$element>>::NAME;
-            let ordered = const {
-                let name = <$operator as crate::op::Operator<$element>>::NAME;
-                let call = concat!($call, " in fixed order");
-                &Signature::combining::<$element, $operator>(call, name, $parameter)
-                    .meets(concat!($meets, " in fixed order"))
-            };
-            &Signature::combining::<$element, $operator>($call, name, $parameter)
-                .meets($meets)
-                .in_order(ordered)
-        }
-    };
-}
-pub(crate) use reduction;
-
 /// How a payload travels: a value of the check's `kind` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PayloadKind(u8);

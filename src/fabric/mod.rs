@@ -55,7 +55,6 @@ pub(crate) use early_receive::EarlyReceive;
 pub use early_receives::EarlyReceives;
 #[cfg(loom)] // For mutants of the files that use them.
 pub(crate) use event_ring::{CallFacts, EventLine, EventRing};
-pub(crate) use fingerprint::reduction;
 pub(crate) use fingerprint::{
     BeginningCall, CallParams, CallTransport, Fingerprint, PayloadKind, Signature,
 };

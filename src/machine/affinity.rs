@@ -6,7 +6,7 @@
 //! from inside a pinned rank sees the whole machine again.
 //!
 //! The only unsafe code of the machine room is here: the two system calls that `core_affinity`
-//! cannot make for more than 1024 processors.
+//! cannot make for more than 1024 processors, and the number of those that are online.
 
 use crate::sorted::Arrange;
 use std::cell::RefCell;
@@ -235,6 +235,20 @@ fn bind_one(pu: usize) -> Result<(), PinError> {
 #[cfg(not(target_os = "linux"))]
 fn bind_one(_pu: usize) -> Result<(), PinError> {
     Err(PinError::Unsupported)
+}
+
+/// The processors that are online. (The standard library's number of them reads the quota
+/// once more, which is code that a program has no other use for.)
+#[cfg(target_os = "linux")]
+pub(super) fn online_processors() -> usize {
+    // SAFETY: asks for a number.
+    let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    usize::try_from(online).unwrap_or(1).max(1)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn online_processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Checks that the thread's mask is `wanted`, a sorted list.

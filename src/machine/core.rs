@@ -18,7 +18,7 @@ pub struct Core {
     pub kind: usize,
     /// Whether it is an efficiency core: a team has none by default
     /// ([`Machine::ranks`](super::Machine::ranks)). Where kinds of cores differ by a fifth or more
-    /// in what the system says of their speed, those below the largest difference are.
+    /// in speed, as the system says, those below the largest difference are.
     pub is_efficiency: bool,
     /// What is above the core: vertices of [`Machine::tree`](super::Machine::tree), outermost (the
     /// machine) first.

@@ -1,6 +1,5 @@
 //! The machine that this program runs on: the choice of a back end, and the fallback if one fails.
 
-use std::num::NonZero;
 use std::path::Path;
 
 use super::facts::{Facts, RawCore};
@@ -44,10 +43,8 @@ pub(super) fn this() -> Result<Machine, MachineError> {
 
 /// Processing units side by side, when nothing says what they share.
 fn flat(allowed: Option<&[usize]>, reason: &str) -> (Facts, MachineSource) {
-    let pus = allowed.map_or_else(
-        || (0..std::thread::available_parallelism().map_or(1, NonZero::get)).collect(),
-        <[usize]>::to_vec,
-    );
+    let pus =
+        allowed.map_or_else(|| (0..affinity::online_processors()).collect(), <[usize]>::to_vec);
     let facts = Facts {
         cores: pus.into_iter().map(|pu| RawCore { pus: vec![pu] }).collect(),
         warnings: vec![format!("what the cores share is not known: {reason}")],

@@ -275,14 +275,14 @@ fn memory_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// What a system says of its processing units: as in [`Facts`].
+/// A system's facts of its processing units: as in [`Facts`].
 #[derive(Default)]
 struct Kinds {
     kinds: Vec<(usize, usize)>,
     speeds: Vec<(usize, u64)>,
 }
 
-/// Efficiency classes, 0 the slowest, and speeds, from what the system has: the capacity that the
+/// Efficiency classes, 0 the slowest, and speeds, from the system's files: the capacity that the
 /// scheduler uses, Intel's two lists of performance and efficiency cores (of which nothing says how
 /// much faster the ones are), or maximum frequencies.
 fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {

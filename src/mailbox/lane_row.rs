@@ -21,14 +21,11 @@ struct RowProgress {
 struct ListedCard<C> {
     number: u64,
     tray: Arc<Tray<C>>,
-    /// Ranks that are done with it.
-    parted: usize,
 }
 
 /// What one rank shows: cards in `N` trays, and what it shows beside, an `E`. The card of call `n`
 /// lies in tray `n % N`, which is free again when every rank is done with the call that had it
-/// before. (A rank that may not wait for that puts the card into the list; so it does with one of a
-/// call whose order among the others is free, [`UNORDERED`](LaneRow::UNORDERED) in its number.)
+/// before. (A rank that may not wait for that puts the card into the list.)
 ///
 /// # Examples
 /// See [`Lanes`](super::Lanes).
@@ -83,9 +80,6 @@ impl<C: Default, E: Default, const N: usize> Default for LaneRow<C, E, N> {
 }
 
 impl<C, E, const N: usize> LaneRow<C, E, N> {
-    /// In the number of a call whose order among the others is free.
-    pub const UNORDERED: u64 = 1 << 63;
-
     /// Whether the tray of call `number` is free, if all ranks are done with all calls up to
     /// `done`.
     #[inline(always)]
@@ -153,15 +147,15 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
     /// Whether the card of a call has been shown: asked while the asking rank is not done with it.
     #[inline(always)]
     pub fn has_shown(&self, number: u64) -> bool {
-        let is_here = number & Self::UNORDERED == 0 && self.tray(number).shown() >= number;
-        is_here || (self.has_list() && self.listed_card(number).is_some())
+        self.tray(number).shown() >= number
+            || (self.has_list() && self.listed_card(number).is_some())
     }
 
     /// The card of a call, if it has been shown: asked as above.
     #[inline(always)]
     pub fn card(&self, number: u64) -> Option<FoundCard<'_, C>> {
         let tray = self.tray(number);
-        if number & Self::UNORDERED == 0 && tray.shown() == number {
+        if tray.shown() == number {
             return Some(FoundCard::Here(tray));
         }
         self.listed_card(number).map(FoundCard::Listed)
@@ -183,7 +177,7 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
 
     /// Puts a card, which was shown in a tray of its own, into the list. By the rank that owns it.
     pub fn put(&self, number: u64, tray: Tray<C>) {
-        let card = ListedCard { number, tray: Arc::new(tray), parted: 0 };
+        let card = ListedCard { number, tray: Arc::new(tray) };
         self.with_list(|list| list.push(card));
     }
 
@@ -194,16 +188,6 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
         let gone = self.with_list(|list| {
             let is_over = |it: &mut ListedCard<C>| it.number <= done;
             list.extract_if(.., is_over).collect::<Vec<_>>()
-        });
-        drop(gone);
-    }
-
-    /// A rank of so many is done with the card of a call without order.
-    pub fn part(&self, number: u64, ranks: usize) {
-        let gone = self.with_list(|list| {
-            let index = list.iter().position(|it| it.number == number)?;
-            list[index].parted += 1;
-            (list[index].parted == ranks).then(|| list.swap_remove(index))
         });
         drop(gone);
     }

@@ -9,13 +9,13 @@ use crate::element::Element;
 use std::marker::PhantomData;
 use std::ops::Mul;
 
-/// What the processor at hand is known to have: whoever has a value has seen it.
+/// Instructions that the processor at hand has: a value is the proof.
 pub trait Vectors: Copy {
     /// Conversions of vectors of halves (F16C).
     const HAS_F16C: bool;
 }
 
-/// What every processor has.
+/// Those of every processor.
 #[derive(Clone, Copy)]
 pub(crate) struct Baseline;
 
@@ -98,8 +98,8 @@ pub trait Accumulation<T: Element, O: ?Sized> {
         )
     }
 
-    /// [`round`](Accumulation::round) of what [`widen_all`](Accumulation::widen_all) has put in
-    /// order.
+    /// [`round`](Accumulation::round) of several, in the order of
+    /// [`widen_all`](Accumulation::widen_all).
     #[inline(always)]
     fn round_all<const K: usize, V: Vectors>(x: [Self::Wide; K], _: V) -> [T; K] {
         std::array::from_fn(
@@ -270,7 +270,7 @@ of_fields!(A P 0 B Q 1 C R 2 D S 3);
 pub struct Accumulating<T, O, S>(O, PhantomData<fn() -> (T, S)>);
 
 impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Accumulating<T, O, S> {
-    /// Of `op`, whose accumulator is `S`.
+    /// Of `op`, with the accumulator `S`.
     ///
     /// # Examples
     /// See [`Accumulation`].

@@ -132,7 +132,7 @@ pub trait Operator<T: Element> {
         None
     }
 
-    /// How partial results are kept. All but the library's operators keep what is here: they are
+    /// How partial results are kept. All but the library's operators keep this body: they are
     /// elements.
     #[doc(hidden)]
     fn accumulation() -> impl Accumulation<T, Self>

@@ -2,7 +2,7 @@
 
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Element, Order};
+use phalanx::{Algorithm, Comm, Element, Order, call};
 
 /// The bits of a value that two values share only if nothing tells them apart.
 pub(crate) trait Bits: Element {
@@ -139,7 +139,7 @@ fn every_way<T: Bits, O: Operator<T> + Copy + 'static>(
     every_way_to(comm, n, op, make, &fold);
 }
 
-/// The same, each against what `result` makes of the operands.
+/// The same, each against `result` of the operands.
 pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
     comm: &mut Comm,
     n: usize,
@@ -211,11 +211,11 @@ pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
     let [mut a, mut b, mut c, mut d, mut e] = [0; 5].map(|_| mine.clone());
     comm.requests(|scope| {
         let started = [
-            scope.all_reduce(&mut a, op),
-            scope.reduce(&mut b, op, root),
-            scope.scan(&mut c, op),
-            scope.exclusive_scan(&mut d, op),
-            scope.reduce_scatter_into(&all, &mut e, op),
+            scope.start(call::all_reduce(&mut a, op)),
+            scope.start(call::reduce(&mut b, op, root)),
+            scope.start(call::scan(&mut c, op)),
+            scope.start(call::exclusive_scan(&mut d, op)),
+            scope.start(call::reduce_scatter_into(&all, &mut e, op)),
         ];
         for (operation, request) in operations.into_iter().zip(started) {
             let got = scope.wait(request);
@@ -226,11 +226,11 @@ pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
     let mut all = all.clone();
     comm.requests(|scope| {
         let set_up = [
-            scope.persistent_all_reduce(&mut a, op),
-            scope.persistent_reduce(&mut b, op, root),
-            scope.persistent_scan(&mut c, op),
-            scope.persistent_exclusive_scan(&mut d, op),
-            scope.persistent_reduce_scatter_into(&mut all, &mut e, op),
+            scope.set_up(call::all_reduce(&mut a, op)),
+            scope.set_up(call::reduce(&mut b, op, root)),
+            scope.set_up(call::scan(&mut c, op)),
+            scope.set_up(call::exclusive_scan(&mut d, op)),
+            scope.set_up(call::reduce_scatter_into(&mut all, &mut e, op)),
         ];
         for (operation, call) in operations.into_iter().zip(set_up) {
             let request = scope.start(call);

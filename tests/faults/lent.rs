@@ -2,7 +2,7 @@
 //! no call ends nothing; a panic in `protect`, and the end of the communicator, end the rank.
 
 use super::common::{bomb, watched};
-use phalanx::{Activity, Comm, Error, Team, Window, op};
+use phalanx::{Activity, Comm, Error, Team, Window, call, op};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -35,9 +35,9 @@ const STEPS: [Step; 9] = [
         let peer = 1 - comm.rank();
         let (mut sum, mut got) = ([1.0f64; 40], [0u8; 5]);
         comm.requests(|scope| {
-            let sum = scope.all_reduce(&mut sum, op::Sum);
-            let sent = scope.send_tagged(&[7u8; 5], peer, 1);
-            let got = scope.recv_tagged(&mut got, peer, 1);
+            let sum = scope.start(call::all_reduce(&mut sum, op::Sum));
+            let sent = scope.start(call::send_tagged(&[7u8; 5], peer, 1));
+            let got = scope.start(call::recv_tagged(&mut got, peer, 1));
             scope.wait(sum);
             scope.wait(got);
             scope.wait(sent);
@@ -157,7 +157,7 @@ fn a_rank_with_an_open_scope_goes_to_no_other_thread() {
             let mut got = [0u8; 5000];
             let error = comm.protect(|comm| {
                 comm.requests(|scope| {
-                    let request = scope.recv_tagged(&mut got, 0, 1);
+                    let request = scope.start(call::recv_tagged(&mut got, 0, 1));
                     refused_for_a_scope(scope.comm());
                     scope.wait(request);
                 });

@@ -3,7 +3,7 @@
 
 use super::common::{Canary, add_alive, bomb, check_usable, failure, team, watched, watched_cases};
 use super::is_bomb_of;
-use phalanx::{Comm, Error, op};
+use phalanx::{Comm, Error, call, op};
 use std::cell::{Cell, RefCell};
 
 /// Lengths in `u64`: 40, 64, 96 and 1024 bytes are limits.
@@ -16,7 +16,7 @@ const REDUCTIONS: [Reduction; 5] = [
     |c, n, add| c.all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)),
     |c, n, add| c.scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
     |c, n, add| c.exclusive_scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
-    |c, n, add| c.all_reduce_while(&mut Canary(vec![1; n]).0, op::ordered(add), || ()),
+    |c, n, add| c.overlap(call::all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)), || ()).1,
     |c, n, add| {
         c.with_order(phalanx::Order::Fixed)
             .all_reduce(&mut Canary(vec![1; n]).0, op::commutative(add))
@@ -71,7 +71,7 @@ fn an_operator_that_panics() {
 
 /// All sorts of small calls on `n` elements; the last rank has something to wait for in each.
 const CALLS: [fn(&mut Comm, usize); 6] = [
-    |c, n| c.barrier_while(|| assert!(n > 0)),
+    |c, n| c.overlap(call::barrier(), || assert!(n > 0)).1,
     |c, n| c.broadcast(&mut Canary(vec![1; n]).0, 0),
     |c, n| {
         let mut all = Canary(vec![0; n * c.size()]);

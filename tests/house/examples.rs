@@ -82,7 +82,7 @@ fn sources() -> Vec<(String, Vec<Item>)> {
         "src/comm/foreign.rs",
         "src/comm/gather_grid.rs",
         "src/comm/member_seats.rs",
-        "src/comm/requests/memory_call.rs",
+        "src/comm/call/memory_call.rs",
         "src/dist/partial.rs",
         "src/error/source_line.rs",
         "src/fabric/early_receives.rs",

@@ -1,5 +1,5 @@
 //! The rules of the repository: rooms, circles, style, the names in TRUST.md, the walks of
-//! DESIGN.md, and the programs that the compiler must refuse.
+//! docs/walks.md, and the programs that the compiler must refuse.
 
 mod circles;
 mod compile_fail;

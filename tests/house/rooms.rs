@@ -46,7 +46,7 @@ const HOUSES: [House; 11] = [
         order: &[
             "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
             "node_comm", "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums",
-            "views", "split", "cart", "run", "lib",
+            "views", "split", "cart", "run_call", "run", "lib",
         ],
         up: &[],
     },
@@ -77,8 +77,8 @@ const HOUSES: [House; 11] = [
             "signature", "target_lock", "thread_time", "word", "basic", "codes", "graph",
             "held", "history", "place", "site", "user_function", "external", "flat",
             "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
-            "operator", "standings", "polls", "window_part", "short_message", "world", "p2p",
-            "early", "comm", "attributes", "branch", "coll", "exchange", "reduction",
+            "operator", "kernel", "standings", "polls", "window_part", "short_message", "world",
+            "p2p", "early", "comm", "attributes", "branch", "coll", "exchange", "reduction",
             "route", "run", "short", "started", "window", "rank", "begun", "api",
             "forked", "held_by_rank",
         ],
@@ -94,7 +94,7 @@ const HOUSES: [House; 11] = [
         order: &[
             "median", "network", "rational", "shapes", "cost", "network_error", "simulation",
             "closed_form", "congestion", "levels", "scaling", "ranking", "scaling_page",
-            "several_nodes", "lib",
+            "several_nodes", "published", "lib",
         ],
         up: &[
             ("network", "network_error"), ("simulation", "lib"),

@@ -2,7 +2,7 @@
 //! frees no memory that a peer can still read; and that a deadline changes nothing else.
 
 use crate::common::{Canary, again, bomb, failure, look_alive, right, watched};
-use phalanx::{Activity, Comm, Error, RankReport, Team, Wait, op};
+use phalanx::{Activity, Comm, Error, RankReport, Team, Wait, call, op};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -54,7 +54,9 @@ fn a_rank_that_computes_for_too_long() {
             ("scan", |c| c.scan(&mut [1u64; 12], op::Sum)),
             ("exclusive_scan", |c| c.exclusive_scan(&mut [1u64; 128], op::Sum)),
             ("all_reduce", |c| c.all_reduce(&mut [1u64; 8], op::Sum)),
-            ("all_reduce_while", |c| c.all_reduce_while(&mut [1u64; 2], op::Sum, || ())),
+            ("overlapped all_reduce", |c| {
+                c.overlap(call::all_reduce(&mut [1u64; 2], op::Sum), || ());
+            }),
             ("fixed_sum", |c| assert_eq!(c.fixed_sum(&[1u64], c.rank()), 3)),
             ("barrier", |c| c.barrier()),
             ("all_reduce", |c| c.all_reduce(&mut [1; 3], op::Sum)),
@@ -464,7 +466,7 @@ fn stalls() {
         })),
         "started" => drop(soon.build().unwrap().run(|comm| match comm.rank() {
             0 => drop(comm.requests(|scope| {
-                let request = scope.sum([1]);
+                let request = scope.start(call::sum([1]));
                 scope.wait(request)
             })),
             _ => sleep_for_ever(),

@@ -4,7 +4,7 @@
 
 use crate::common::{team, watched};
 use phalanx::dist::Halo;
-use phalanx::{Algorithm, Comm, Element, Order, Team, op};
+use phalanx::{Algorithm, Comm, Element, Order, Team, call, op};
 use std::fmt::Debug;
 
 /// Values that differ by rank and index.
@@ -352,7 +352,7 @@ fn in_every_way<T: Make>(comm: &mut Comm) {
         varied::<T>(&mut comm.with_order(Order::Fixed), &counts);
 
         let mut x = data::<T>(r, n);
-        comm.all_reduce_while(&mut x, op::ordered(later), || ());
+        comm.overlap(call::all_reduce(&mut x, op::ordered(later)), || ());
         assert_eq!(x, data(p - 1, n));
 
         let halo = Halo::new(&[n.max(1), 2], 1);

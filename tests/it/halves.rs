@@ -2,9 +2,10 @@
 
 use crate::common::{Bits, every_way_to, sizes, team, watched_cases};
 use half::{bf16, f16};
+use phalanx::engine::FoldKernel;
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Element, Order};
+use phalanx::{Algorithm, Comm, Element, Order, call};
 
 /// A float of 16 bits.
 trait Half: Bits + std::ops::Mul<Output = Self> {
@@ -39,7 +40,7 @@ macro_rules! halves {
 
 halves! { f16 bf16 }
 
-/// Operands whose sum in `f32` is exact in every order, but for what is beyond all numbers.
+/// Operands with a sum in `f32` that is exact in every order, but for results beyond all numbers.
 fn exact<T: Half>(x: usize, i: usize) -> T {
     let sign = if x & 64 == 0 { 1.0 } else { -1.0 };
     let number =
@@ -76,7 +77,7 @@ fn exact_sum<T: Half>(all: &[T]) -> T {
     if sum.is_nan() { T::from(!0) } else { T::of(sum) }
 }
 
-/// Operands whose product in `f32` is exact.
+/// Operands with an exact product in `f32`.
 fn factor<T: Half>(x: usize, i: usize) -> T {
     match (x + i) % 4 {
         0 => T::of(1.5),
@@ -145,7 +146,7 @@ fn compound_sums_are_rounded_once_on_every_way() {
     }
 }
 
-/// Operands whose sum depends on the order.
+/// Operands with a sum that depends on the order.
 fn odd<T: Half>(r: usize, i: usize) -> T {
     let x = (r * 7919 + i * 104_729) % 1000;
     T::of((x as f64 - 500.0) * f64::powi(2.0, (x % 19) as i32 - 12))
@@ -212,7 +213,7 @@ fn the_order_is_that_of_f32() {
 }
 
 /// Sums of vectors that are spread over the ranks: one result for each number of ranks, of as many
-/// elements as swallow what is added to them.
+/// elements as swallow the next ones.
 #[test]
 fn spread_sums_are_rounded_once() {
     const N: usize = 3000;
@@ -264,7 +265,7 @@ fn related_calls_round_once() {
                     }
                 }
                 let mut x = mine(n);
-                comm.all_reduce_while(&mut x, op::Sum, || ());
+                comm.overlap(call::all_reduce(&mut x, op::Sum), || ());
                 for (i, x) in x.iter().enumerate() {
                     assert_eq!(x.bits(), sum(i, &all), "beside work, {i} of {n}");
                 }
@@ -280,5 +281,52 @@ fn related_calls_round_once() {
             assert_eq!(comm.all_reduce_values(x, op::Sum).map(Bits::bits), wanted);
         });
         run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
+    }
+}
+
+/// Parts that an interface does on vectors of its ranks, which it shows itself: in place, apart.
+#[test]
+fn parts_of_an_interface_round_once() {
+    const N: usize = 300;
+    let kernel = FoldKernel::of::<bf16, _>(&op::Sum);
+    let old = || bf16::from_bits(0x5555);
+    for p in (1..=9).chain([17]) {
+        let vector = |r: usize| (0..N).map(|i| exact::<bf16>(r * 37, i)).collect::<Vec<bf16>>();
+        let all: Vec<Vec<bf16>> = (0..p).map(vector).collect();
+        let before =
+            |i: usize, n: usize| exact_sum(&all.iter().map(|x| x[i]).collect::<Vec<_>>()[..n]);
+        let addresses = |x: &mut Vec<Vec<bf16>>| -> Vec<*mut u8> {
+            x.iter_mut().map(|x| x.as_mut_ptr().cast()).collect()
+        };
+        let (mut ins, mut outs) = (all.clone(), vec![vec![old(); N]; p]);
+        for in_place in [false, true] {
+            for operation in [Operation::AllReduce, Operation::Scan, Operation::ExclusiveScan] {
+                ins.clone_from(&all);
+                let mut from = addresses(&mut ins);
+                let mut to = if in_place { from.clone() } else { addresses(&mut outs) };
+                if operation == Operation::ExclusiveScan && !in_place {
+                    // Vectors that have no part in it.
+                    (from[p - 1], to[0]) = (std::ptr::null_mut(), std::ptr::null_mut());
+                }
+                for part in [0..1, 1..40, 40..N] {
+                    // SAFETY: vectors of so many elements, but those that the operation leaves out.
+                    unsafe { kernel.fold_part(operation, part, (&from, &to), 0) };
+                }
+                let results = if in_place { &ins } else { &outs };
+                for (r, x) in results.iter().enumerate() {
+                    let operands = match operation {
+                        Operation::AllReduce => p,
+                        Operation::Scan => r + 1,
+                        _ if r == 0 => continue,
+                        _ => r,
+                    };
+                    for (i, x) in x.iter().enumerate() {
+                        let wanted = before(i, operands).bits();
+                        let case = format!("{operation}, p = {p}, in place: {in_place}");
+                        assert_eq!(x.bits(), wanted, "{case}, {i} of {r}");
+                    }
+                }
+            }
+        }
     }
 }

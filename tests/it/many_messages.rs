@@ -1,7 +1,7 @@
 //! Checks that one of very many tagged messages, and of receives, is found, and in order.
 
 use crate::common::{team, watched};
-use phalanx::{Source, Status, Tag};
+use phalanx::{Source, Status, Tag, call};
 use std::collections::BTreeSet;
 
 /// So many messages at once, with as many tags as half of them.
@@ -70,7 +70,7 @@ fn many_posted_receives_are_met_in_the_reverse_order_of_their_tags() {
                 let mut open = Vec::new();
                 for (i, to) in room.chunks_mut(1).enumerate() {
                     let from = if i % 3 == 0 { Source::Any } else { 1.into() };
-                    open.push(scope.recv_tagged(to, from, (i / 2) as u32));
+                    open.push(scope.start(call::recv_tagged(to, from, (i / 2) as u32)));
                 }
                 scope.comm().barrier();
                 for (i, request) in open.into_iter().enumerate() {

@@ -4,7 +4,7 @@
 
 use crate::common::{Canary, POISON, add_alive, bomb, check_usable, failure, sizes, team, watched};
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Error, Order, Team, op};
+use phalanx::{Algorithm, Comm, Error, Order, Team, call, op};
 
 /// Large, its opposite, tiny and in between: a sum that any change of order
 /// changes.
@@ -141,7 +141,7 @@ fn fixed_order_is_the_same_for_every_topology_and_length() {
                     let mut a = data(comm.rank(), n);
                     let mut b = a.clone();
                     comm.with_order(Order::Fixed).all_reduce(&mut a, op::Sum);
-                    comm.all_reduce_while(&mut b, op::Sum, || ());
+                    comm.overlap(call::all_reduce(&mut b, op::Sum), || ());
                     assert_eq!(bits(&a), bits(&b));
                 })
             };

@@ -2,7 +2,7 @@
 //! waits for another's work), and panics in the work.
 
 use crate::common::{Canary, bomb, check_usable, failure, sizes, team, watched};
-use phalanx::{Error, op};
+use phalanx::{Error, call, op};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// Associative, not commutative: composition of affine maps.
@@ -25,13 +25,13 @@ fn the_right_result_with_any_work() {
                 team.run(|comm| {
                     let r = comm.rank();
                     let mut x: Vec<u64> = (0..n as u64).map(|i| i * 10 + r as u64).collect();
-                    let back = comm.all_reduce_while(&mut x, op::Sum, || vec![r; 3]);
+                    let back = comm.overlap(call::all_reduce(&mut x, op::Sum), || vec![r; 3]).1;
                     assert_eq!(back, [r; 3]);
                     let p = p as u64;
                     let want = |i: u64| p * i * 10 + p * (p - 1) / 2;
                     assert!(x.iter().zip(0..).all(|(&x, i)| x == want(i)), "{p} ranks: {x:?}");
                     let mut x: Vec<Map> = (0..n).map(|i| map(r, i)).collect();
-                    comm.all_reduce_while(&mut x, op::ordered(compose), || ());
+                    comm.overlap(call::all_reduce(&mut x, op::ordered(compose)), || ());
                     for (i, &x) in x.iter().enumerate() {
                         let want = (1..p as usize).fold(map(0, i), |a, q| compose(a, map(q, i)));
                         assert_eq!(x, want, "{p} ranks, element {i}");
@@ -76,10 +76,10 @@ fn nobody_waits_for_the_work() {
                         };
                         if reduce {
                             let mut x = [1; 5];
-                            comm.all_reduce_while(&mut x, op::Sum, work);
+                            comm.overlap(call::all_reduce(&mut x, op::Sum), work);
                             assert_eq!(x, [p; 5]);
                         } else {
-                            comm.barrier_while(work);
+                            comm.overlap(call::barrier(), work);
                         }
                         if !is_first {
                             gone.fetch_add(1, SeqCst);
@@ -101,9 +101,9 @@ fn a_barrier_in_two_phases_is_one() {
             team(p).run(|comm| {
                 for k in 1..=20 {
                     arrived.fetch_add(1, SeqCst);
-                    assert_eq!(comm.barrier_while(|| k), k);
+                    assert_eq!(comm.overlap(call::barrier(), || k).1, k);
                     assert!(arrived.load(SeqCst) >= k * p);
-                    comm.ring().barrier_while(|| ());
+                    comm.ring().overlap(call::barrier(), || ());
                 }
             })
         };
@@ -118,7 +118,7 @@ fn forced_algorithms() {
         let run = team(p).run(|comm| {
             for n in [1, 100] {
                 let mut x = vec![comm.rank(); n];
-                comm.ring().all_reduce_while(&mut x, op::Sum, || ());
+                comm.ring().overlap(call::all_reduce(&mut x, op::Sum), || ());
                 assert_eq!(x, vec![p * (p - 1) / 2; n]);
             }
         });
@@ -139,7 +139,7 @@ fn a_panic_in_the_work_ends_the_run() {
                         let r = comm.rank();
                         let mut x = Canary(vec![1; n]);
                         let op = op::commutative(crate::common::add_alive);
-                        comm.all_reduce_while(&mut x.0, op, || {
+                        comm.overlap(call::all_reduce(&mut x.0, op), || {
                             if r == bad {
                                 bomb();
                             }
@@ -152,7 +152,7 @@ fn a_panic_in_the_work_ends_the_run() {
         }
         let error = failure(team.run(|comm| {
             let r = comm.rank();
-            comm.barrier_while(|| {
+            comm.overlap(call::barrier(), || {
                 if r == 1 {
                     bomb()
                 }
@@ -168,12 +168,12 @@ fn disagreements_are_named() {
     let team = team(3);
     let error = failure(team.run(|comm| match comm.rank() {
         1 => comm.barrier(),
-        _ => comm.barrier_while(|| ()),
+        _ => comm.overlap(call::barrier(), || ()).1,
     }));
-    assert!(error.to_string().contains("barrier_while"), "{error}");
+    assert!(error.to_string().contains("overlapped barrier"), "{error}");
     let error = failure(team.run(|comm| {
         let mut x = vec![0; 3 + comm.rank() / 2];
-        comm.all_reduce_while(&mut x, op::Sum, || ());
+        comm.overlap(call::all_reduce(&mut x, op::Sum), || ());
     }));
     assert!(
         matches!(error, Error::Mismatch { .. }) && error.to_string().contains("length"),

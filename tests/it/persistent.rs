@@ -1,7 +1,7 @@
 //! Started calls of blocks of different lengths, and calls that are set up once.
 
 use crate::common::{failure, team, watched, watched_cases};
-use phalanx::{Comm, Error, Persistent, Requests, Source, op};
+use phalanx::{Comm, Error, Persistent, Requests, Source, call, op};
 
 /// Elements of each rank: none of some, and on the third one many.
 fn counts(p: usize, n: usize) -> Vec<usize> {
@@ -85,22 +85,22 @@ fn set_up<'s, 'e>(
     (send, recv): (&'e [usize], &'e [usize]),
 ) -> Persistent<'s, 'e, u64> {
     match k {
-        0 => scope.persistent_all_gather_varied_into(x, y, counts),
-        1 => scope.persistent_scatter_varied_into(x, y, counts, root),
-        2 | 3 => scope.persistent_gather_varied_into(x, y, counts, root),
-        4 => scope.persistent_all_to_all_varied_into(x, send, y, recv),
-        5 => scope.persistent_reduce_scatter_varied_into(x, y, counts, op::Sum),
-        6 => scope.persistent_all_gather_into(x, y),
-        7 => scope.persistent_all_to_all_into(x, y),
-        8 => scope.persistent_reduce_scatter_into(x, y, op::Sum),
-        9 => scope.persistent_gather_into(x, y, root),
-        10 => scope.persistent_scatter_into(x, y, root),
-        11 => scope.persistent_scan(y, op::Sum),
-        12 => scope.persistent_exclusive_scan(y, op::Sum),
-        13 => scope.persistent_broadcast(y, root),
-        14 => scope.persistent_reduce(y, op::Sum, root),
-        15 => scope.persistent_all_reduce(y, op::Sum),
-        _ => scope.persistent_shift(y, 1),
+        0 => scope.set_up(call::all_gather_varied_into(x, y, counts)),
+        1 => scope.set_up(call::scatter_varied_into(x, y, counts, root)),
+        2 | 3 => scope.set_up(call::gather_varied_into(x, y, counts, root)),
+        4 => scope.set_up(call::all_to_all_varied_into(x, send, y, recv)),
+        5 => scope.set_up(call::reduce_scatter_varied_into(x, y, counts, op::Sum)),
+        6 => scope.set_up(call::all_gather_into(x, y)),
+        7 => scope.set_up(call::all_to_all_into(x, y)),
+        8 => scope.set_up(call::reduce_scatter_into(x, y, op::Sum)),
+        9 => scope.set_up(call::gather_into(x, y, root)),
+        10 => scope.set_up(call::scatter_into(x, y, root)),
+        11 => scope.set_up(call::scan(y, op::Sum)),
+        12 => scope.set_up(call::exclusive_scan(y, op::Sum)),
+        13 => scope.set_up(call::broadcast(y, root)),
+        14 => scope.set_up(call::reduce(y, op::Sum, root)),
+        15 => scope.set_up(call::all_reduce(y, op::Sum)),
+        _ => scope.set_up(call::shift(y, 1)),
     }
 }
 
@@ -118,12 +118,12 @@ fn every_varied_call_gives_what_the_blocking_one_gives() {
                 let [a, b, c, d, e, f, ..] = &mut output[..] else { unreachable!() };
                 comm.requests(|scope| {
                     let mut open = vec![
-                        scope.all_gather_varied_into(&x[0], a, counts),
-                        scope.scatter_varied_into(&x[1], b, counts, root),
-                        scope.gather_varied_into(&x[2], c, counts, root),
-                        scope.gather_varied_into(&x[3], d, counts, root),
-                        scope.all_to_all_varied_into(&x[4], send, e, recv),
-                        scope.reduce_scatter_varied_into(&x[5], f, counts, op::Sum),
+                        scope.start(call::all_gather_varied_into(&x[0], a, counts)),
+                        scope.start(call::scatter_varied_into(&x[1], b, counts, root)),
+                        scope.start(call::gather_varied_into(&x[2], c, counts, root)),
+                        scope.start(call::gather_varied_into(&x[3], d, counts, root)),
+                        scope.start(call::all_to_all_varied_into(&x[4], send, e, recv)),
+                        scope.start(call::reduce_scatter_varied_into(&x[5], f, counts, op::Sum)),
                     ];
                     // Each rank in an order of its own.
                     while !open.is_empty() {
@@ -186,13 +186,13 @@ fn a_persistent_call_meets_one_that_is_not() {
             let (mut few, mut many) = ([comm.rank() as u64; 2], [comm.rank() as u64; 900]);
             comm.requests(|scope| {
                 if scope.comm().rank() == 1 {
-                    let few = scope.persistent_all_reduce(&mut few, op::Sum);
-                    let many = scope.persistent_all_reduce(&mut many, op::Max);
+                    let few = scope.set_up(call::all_reduce(&mut few, op::Sum));
+                    let many = scope.set_up(call::all_reduce(&mut many, op::Max));
                     let (few, many) = (scope.start(few), scope.start(many));
                     return (scope.wait(few).buf()[1], scope.wait(many).buf()[899]);
                 }
-                let few = scope.all_reduce(&mut few, op::Sum);
-                let many = scope.all_reduce(&mut many, op::Max);
+                let few = scope.start(call::all_reduce(&mut few, op::Sum));
+                let many = scope.start(call::all_reduce(&mut many, op::Max));
                 (scope.wait(few)[1], scope.wait(many)[899])
             })
         });
@@ -209,9 +209,9 @@ fn barriers_and_messages_are_started_again_and_again() {
                 let (to, from) = ((comm.rank() + 1) % p, (comm.rank() + p - 1) % p);
                 let (mut x, mut y, mut sum) = (vec![0; len], vec![0; len + 2], 0);
                 comm.requests(|scope| {
-                    let mut together = scope.persistent_barrier();
-                    let mut sent = scope.persistent_send_tagged(&mut x, to, 3);
-                    let mut got = scope.persistent_recv_tagged(&mut y, Source::Any, 3);
+                    let mut together = scope.set_up(call::barrier());
+                    let mut sent = scope.set_up(call::send_tagged(&mut x, to, 3));
+                    let mut got = scope.set_up(call::recv_tagged(&mut y, Source::Any, 3));
                     assert!(got.status().is_none() && sent.status().is_none());
                     for step in 0..50 {
                         sent.buf_mut().fill(100 * step + rank);
@@ -243,10 +243,10 @@ fn what_was_set_up_may_be_dropped() {
             let run = team(p).run(|comm| {
                 let (mut x, mut y, mut z) = ([1u64; 500], [1u64; 2], [7u64; 9]);
                 comm.requests(|scope| {
-                    drop(scope.persistent_recv_tagged(&mut z, Source::Any, 0));
-                    let long = scope.persistent_all_reduce(&mut x, op::Sum);
+                    drop(scope.set_up(call::recv_tagged(&mut z, Source::Any, 0)));
+                    let long = scope.set_up(call::all_reduce(&mut x, op::Sum));
                     drop(scope.start(long));
-                    let brief = scope.persistent_all_reduce(&mut y, op::Sum);
+                    let brief = scope.set_up(call::all_reduce(&mut y, op::Sum));
                     std::mem::forget(scope.start(brief));
                 });
                 (x[499], y[1], z[8])
@@ -266,7 +266,8 @@ fn counts_that_differ_end_the_run() {
                 let counts = if rank == 2 { [long, long, long] } else { [2 * long, 0, long] };
                 let (mine, mut all) = (vec![0u8; counts[rank]], vec![0; 3 * long]);
                 comm.requests(|scope| {
-                    let request = scope.all_gather_varied_into(&mine, &mut all, &counts);
+                    let request =
+                        scope.start(call::all_gather_varied_into(&mine, &mut all, &counts));
                     scope.wait(request);
                 });
             }));
@@ -282,7 +283,7 @@ fn counts_that_differ_end_the_run() {
             let x = vec![0u8; send.iter().sum()];
             let mut y = vec![0; recv.iter().sum()];
             comm.requests(|scope| {
-                let request = scope.all_to_all_varied_into(&x, &send, &mut y, &recv);
+                let request = scope.start(call::all_to_all_varied_into(&x, &send, &mut y, &recv));
                 scope.wait(request);
             });
         }));
@@ -303,7 +304,8 @@ fn wrong_counts_are_told() {
                 let (mine, mut all) = ([0u8; 1], [0; 4]);
                 comm.requests(|scope| {
                     let blocks = (&mine, &mut all);
-                    let request = scope.all_gather_varied_into(blocks.0, blocks.1, &counts);
+                    let request =
+                        scope.start(call::all_gather_varied_into(blocks.0, blocks.1, &counts));
                     scope.wait(request);
                 });
             }));

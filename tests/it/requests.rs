@@ -8,7 +8,7 @@ mod endings;
 mod progress;
 
 use crate::common::{Dice, compose, team, watched, watched_cases};
-use phalanx::{Comm, OpenRequest, Requests, Team, Wait, op};
+use phalanx::{Comm, OpenRequest, Requests, Team, Wait, call, op};
 
 const CALLS: usize = 11;
 
@@ -56,17 +56,17 @@ fn started<'s, 'e>(
     root: usize,
 ) -> OpenRequest<'s, &'e mut [u64]> {
     match k {
-        0 => scope.broadcast(y, root),
-        1 => scope.reduce(y, op::Sum, root),
-        2 => scope.all_reduce(y, op::Sum),
-        3 => scope.scan(y, op::Sum),
-        4 => scope.exclusive_scan(y, op::Sum),
-        5 => scope.reduce_scatter_into(x, y, op::Sum),
-        6 => scope.all_gather_into(x, y),
-        7 => scope.all_to_all_into(x, y),
-        8 => scope.gather_into(x, y, root),
-        9 => scope.scatter_into(x, y, root),
-        _ => scope.shift(y, 1),
+        0 => scope.start(call::broadcast(y, root)),
+        1 => scope.start(call::reduce(y, op::Sum, root)),
+        2 => scope.start(call::all_reduce(y, op::Sum)),
+        3 => scope.start(call::scan(y, op::Sum)),
+        4 => scope.start(call::exclusive_scan(y, op::Sum)),
+        5 => scope.start(call::reduce_scatter_into(x, y, op::Sum)),
+        6 => scope.start(call::all_gather_into(x, y)),
+        7 => scope.start(call::all_to_all_into(x, y)),
+        8 => scope.start(call::gather_into(x, y, root)),
+        9 => scope.start(call::scatter_into(x, y, root)),
+        _ => scope.start(call::shift(y, 1)),
     }
 }
 
@@ -84,7 +84,7 @@ fn all_at_once(comm: &mut Comm, n: usize, seed: u64) {
         let calls = x.iter().zip(&mut y).enumerate();
         let mut open: Vec<_> =
             calls.map(|(k, (x, y))| (k, started(scope, k, x, y, root))).collect();
-        let barrier = scope.barrier();
+        let barrier = scope.start(call::barrier());
         if seed % 2 == 1 {
             scope.comm().barrier();
         }
@@ -128,8 +128,8 @@ fn operators_that_do_not_commute_keep_the_order_of_ranks() {
                         comm.scan(&mut prefix, op::ordered(compose));
                         let (mut a, mut b) = (own.clone(), own);
                         comm.requests(|scope| {
-                            let a = scope.all_reduce(&mut a, op::ordered(compose));
-                            let b = scope.scan(&mut b, op::ordered(compose));
+                            let a = scope.start(call::all_reduce(&mut a, op::ordered(compose)));
+                            let b = scope.start(call::scan(&mut b, op::ordered(compose)));
                             assert_eq!(scope.wait(b), prefix);
                             assert_eq!(scope.wait(a), sum);
                         });
@@ -149,9 +149,12 @@ fn a_hundred_are_open_at_once() {
                     let p = comm.size() as u64;
                     let mut long = vec![vec![1u64; 50]; 100];
                     comm.requests(|scope| {
-                        let few: Vec<_> = (0..100u64).map(|i| scope.sum([i])).collect();
-                        let many: Vec<_> =
-                            long.iter_mut().map(|x| scope.all_reduce(x, op::Sum)).collect();
+                        let few: Vec<_> =
+                            (0..100u64).map(|i| scope.start(call::sum([i]))).collect();
+                        let many: Vec<_> = long
+                            .iter_mut()
+                            .map(|x| scope.start(call::all_reduce(x, op::Sum)))
+                            .collect();
                         let few = scope.wait_all(few);
                         assert!((0..).zip(few).all(|(i, [sum])| sum == i * p));
                         for x in scope.wait_all(many.into_iter().rev()) {
@@ -173,8 +176,8 @@ fn test_and_wait_any_make_progress() {
                     let (rank, p) = (comm.rank() as u64, comm.size() as u64);
                     let (mut x, mut y) = ([rank; 1000], [1; 2000]);
                     comm.requests(|scope| {
-                        let mut a = scope.all_reduce(&mut x[..], op::Max);
-                        let b = scope.all_reduce(&mut y[..], op::Sum);
+                        let mut a = scope.start(call::all_reduce(&mut x[..], op::Max));
+                        let b = scope.start(call::all_reduce(&mut y[..], op::Sum));
                         while !scope.test(&mut a) {}
                         assert!(scope.test(&mut a), "complete for good");
                         let mut open = vec![a, b];
@@ -200,9 +203,9 @@ fn dropped_and_forgotten_requests_are_completed() {
                 .run(|comm| {
                     let (mut x, mut y, mut z) = ([1; 100], [1; 100], [1; 3]);
                     comm.requests(|scope| {
-                        std::mem::forget(scope.all_reduce(&mut x, op::Sum));
-                        drop(scope.all_reduce(&mut y, op::Sum));
-                        let _early = scope.all_reduce(&mut z, op::Sum);
+                        std::mem::forget(scope.start(call::all_reduce(&mut x, op::Sum)));
+                        drop(scope.start(call::all_reduce(&mut y, op::Sum)));
+                        let _early = scope.start(call::all_reduce(&mut z, op::Sum));
                         if scope.comm().rank() % 2 == 1 {
                             return; // an early return
                         }
@@ -228,7 +231,7 @@ fn blocking_calls_and_messages_go_on_beside() {
                     for round in 0..20 {
                         x.fill(rank as u64 + round);
                         comm.requests(|scope| {
-                            let sum = scope.all_reduce(&mut x, op::Sum);
+                            let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                             // Rank 0 waits for messages only, and must do its part there.
                             if rank == 0 {
                                 for peer in 1..p {
@@ -262,16 +265,16 @@ fn scopes_nest_on_one_communicator_and_on_its_parts() {
                     let (mut x, mut y, mut z) = ([1u64; 300], [2u64; 300], [3u64; 300]);
                     let half = comm.rank() % 2;
                     comm.requests(|scope| {
-                        let outer = scope.all_reduce(&mut x, op::Sum);
+                        let outer = scope.start(call::all_reduce(&mut x, op::Sum));
                         let mut part = scope.comm().split(half, 0);
                         let size = part.size() as u64;
                         part.requests(|inner| {
-                            let sum = inner.all_reduce(&mut y, op::Sum);
+                            let sum = inner.start(call::all_reduce(&mut y, op::Sum));
                             assert_eq!(inner.wait(sum)[299], 2 * size);
                         });
                         scope.comm().requests(|again| {
-                            let sum = again.all_reduce(&mut z, op::Sum);
-                            std::mem::forget(again.barrier());
+                            let sum = again.start(call::all_reduce(&mut z, op::Sum));
+                            std::mem::forget(again.start(call::barrier()));
                             assert_eq!(again.wait(sum)[0], 3 * p);
                         });
                         assert_eq!(scope.wait(outer)[150], p);
@@ -291,9 +294,9 @@ fn persistent_requests_start_again_and_again() {
                     let (rank, p) = (comm.rank() as u64, comm.size() as u64);
                     let (mut few, mut many, mut root) = ([0u64; 2], [0u64; 500], [0u64; 3]);
                     comm.requests(|scope| {
-                        let mut few = scope.persistent_all_reduce(&mut few, op::Sum);
-                        let mut many = scope.persistent_all_reduce(&mut many, op::Max);
-                        let mut root = scope.persistent_broadcast(&mut root, p as usize - 1);
+                        let mut few = scope.set_up(call::all_reduce(&mut few, op::Sum));
+                        let mut many = scope.set_up(call::all_reduce(&mut many, op::Max));
+                        let mut root = scope.set_up(call::broadcast(&mut root, p as usize - 1));
                         for i in 0..200u64 {
                             few.buf_mut().fill(i);
                             many.buf_mut().fill(i + rank);
@@ -325,7 +328,7 @@ fn threads_of_the_programs_own_start_calls() {
                     s.spawn(move || {
                         let mut x = [comm.rank() as u64; 100];
                         comm.requests(|scope| {
-                            let sum = scope.all_reduce(&mut x, op::Sum);
+                            let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                             scope.comm().barrier();
                             scope.wait(sum)[99]
                         })

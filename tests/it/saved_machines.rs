@@ -156,7 +156,7 @@ fn differences(xml: &Machine, sysfs: &Machine) -> Vec<String> {
     found
 }
 
-/// What may differ, and why (DESIGN.md has the table). The XML of all but the first two is what
+/// What may differ, and why. The XML of all but the first two is what
 /// hwloc's own reader makes of the same tree (`.ci/topologies`).
 const EXPECTED: [(&str, &[&str]); 22] = [
     // hwloc leaves out the memories that the cpuset does not allow, and shows their cores without;

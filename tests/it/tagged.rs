@@ -6,7 +6,7 @@ mod owned;
 mod started;
 
 use crate::common::{Dice, check_usable, failure, rounds, seed, team, watched, watched_cases};
-use phalanx::{Comm, Error, Source, Status, Tag, Team};
+use phalanx::{Comm, Error, Source, Status, Tag, Team, call};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -562,11 +562,11 @@ fn a_short_message_that_does_not_fit_a_started_receive_is_told_by_its_rank() {
                     let mut x = [[0u8]; 2];
                     let [a, b] = &mut x;
                     comm.requests(|scope| {
-                        let first = scope.recv_tagged(a, 0, 4);
+                        let first = scope.start(call::recv_tagged(a, 0, 4));
                         if started_first {
                             scope.comm().barrier();
                         }
-                        let second = scope.recv_tagged(b, 0, 5);
+                        let second = scope.start(call::recv_tagged(b, 0, 5));
                         scope.wait(second);
                         scope.wait(first);
                     });

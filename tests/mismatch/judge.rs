@@ -90,11 +90,11 @@ fn is_outvoted(case: &Case, p: usize) -> bool {
 fn method(call: Call) -> &'static str {
     match call {
         Barrier => "barrier",
-        BarrierWhile => "barrier_while",
+        BarrierOverlapped => "overlapped barrier",
         Broadcast => "broadcast",
         Reduce => "reduce",
         AllReduce => "all_reduce",
-        AllReduceWhile => "all_reduce_while",
+        AllReduceOverlapped => "overlapped all_reduce",
         AllReduceFixed => "all_reduce in fixed order",
         Scan => "scan",
         ExclusiveScan => "exclusive_scan",
@@ -123,7 +123,7 @@ fn method(call: Call) -> &'static str {
         StartedAllReduce => "started all_reduce",
         StartedGatherVaried => "started gather_varied_into",
         StartedReduceScatterVaried => "started reduce_scatter_varied_into",
-        PersistentScan => "persistent_scan",
+        PersistentScan => "persistent scan",
         GatherGhosts | ScatterGhosts => "ghosts",
         Exchange => "exchange",
         ExchangeHalo => "exchange_halo",

@@ -2,7 +2,7 @@
 
 use phalanx::dist::{Block, Halo};
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Element, op};
+use phalanx::{Algorithm, Comm, Element, call, op};
 
 /// An enumeration and the list of all that is in it.
 macro_rules! listed {
@@ -24,11 +24,11 @@ listed! {
     /// A call, as a rank makes it.
     Call, CALLS:
     Barrier,
-    BarrierWhile,
+    BarrierOverlapped,
     Broadcast,
     Reduce,
     AllReduce,
-    AllReduceWhile,
+    AllReduceOverlapped,
     /// In the order of `Order::Fixed`.
     AllReduceFixed,
     Scan,
@@ -81,7 +81,7 @@ impl Call {
     }
 
     pub(crate) fn has_data(self) -> bool {
-        !matches!(self, Barrier | BarrierWhile | Split | StartedBarrier)
+        !matches!(self, Barrier | BarrierOverlapped | Split | StartedBarrier)
     }
 
     /// Lengths that must agree; views, and parts of a vector, may be of different ones.
@@ -94,7 +94,7 @@ impl Call {
             self,
             Reduce
                 | AllReduce
-                | AllReduceWhile
+                | AllReduceOverlapped
                 | AllReduceFixed
                 | Scan
                 | ExclusiveScan
@@ -137,8 +137,8 @@ impl Call {
             AllToAll | AllToAllVaried => Operation::AllToAll,
             AllToAllInPlace => Operation::AllToAllInPlace,
             Shift => Operation::Shift,
-            BarrierWhile
-            | AllReduceWhile
+            BarrierOverlapped
+            | AllReduceOverlapped
             | AllReduceFixed
             | WithPeers
             | WithGlobal
@@ -309,11 +309,11 @@ macro_rules! mouth {
                 let counts = it.counts(r, p);
                 match it.call {
                     Barrier => comm.barrier(),
-                    BarrierWhile => comm.barrier_while(|| ()),
+                    BarrierOverlapped => comm.overlap(call::barrier(), || ()).1,
                     Broadcast => comm.broadcast(&mut one, root),
                     Reduce => comm.reduce(&mut one, op, root),
                     AllReduce => comm.all_reduce(&mut one, op),
-                    AllReduceWhile => comm.all_reduce_while(&mut one, op, || ()),
+                    AllReduceOverlapped => comm.overlap(call::all_reduce(&mut one, op), || ()).1,
                     AllReduceFixed => {
                         comm.with_order(phalanx::Order::Fixed).all_reduce(&mut one, op)
                     }
@@ -349,28 +349,30 @@ macro_rules! mouth {
                     FixedReduce => drop(comm.fixed_reduce(&one, op, r * n)),
                     Split => drop(comm.split(0, n)),
                     StartedBarrier => comm.requests(|scope| {
-                        let request = scope.barrier();
+                        let request = scope.start(call::barrier());
                         scope.wait(request);
                     }),
                     StartedBroadcast => comm.requests(|scope| {
-                        let request = scope.broadcast(&mut one, root);
+                        let request = scope.start(call::broadcast(&mut one, root));
                         scope.wait(request);
                     }),
                     StartedAllReduce => comm.requests(|scope| {
-                        let request = scope.all_reduce(&mut one, op);
+                        let request = scope.start(call::all_reduce(&mut one, op));
                         scope.wait(request);
                     }),
                     StartedGatherVaried => comm.requests(|scope| {
-                        let request = scope.gather_varied_into(&one, &mut all, &counts, root);
+                        let request =
+                            scope.start(call::gather_varied_into(&one, &mut all, &counts, root));
                         scope.wait(request);
                     }),
                     StartedReduceScatterVaried => comm.requests(|scope| {
                         let out = &mut one;
-                        let request = scope.reduce_scatter_varied_into(&all, out, &counts, op);
+                        let request =
+                            scope.start(call::reduce_scatter_varied_into(&all, out, &counts, op));
                         scope.wait(request);
                     }),
                     PersistentScan => comm.requests(|scope| {
-                        let scan = scope.persistent_scan(&mut one, op);
+                        let scan = scope.set_up(call::scan(&mut one, op));
                         let request = scope.start(scan);
                         drop(scope.wait(request));
                     }),

@@ -4,7 +4,7 @@ mod counts;
 
 use crate::common::{bomb, check_usable, failure, team, watched};
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, op};
+use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, call, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
 /// `got`, and whose text has all of `words`; then sees whether the team still works.
@@ -378,7 +378,7 @@ fn combined(c: &mut Comm, call: usize, n: usize, op: impl op::Operator<u64>) {
         3 => c.exclusive_scan(&mut x, op),
         4 => c.reduce_scatter_into(&all, &mut x, op),
         5 => c.reduce_scatter_varied_into(&all, &mut x, &vec![n; p], op),
-        6 => c.all_reduce_while(&mut x, op, || ()),
+        6 => c.overlap(call::all_reduce(&mut x, op), || ()).1,
         7 => drop(c.fixed_reduce(&x, op, c.rank() * n)),
         8 => c.with_order(Order::Fixed).all_reduce(&mut x, op),
         9 => c.with_order(Order::Fixed).reduce(&mut x, op, 0),

@@ -7,7 +7,7 @@ use crate::call::{From, quick_call};
 use crate::names::*;
 use crate::types::Type;
 use phalanx::op::{self, Operator};
-use phalanx::{Comm, Element, engine};
+use phalanx::{Comm, Element, call, engine};
 use std::ffi::{c_int, c_void};
 
 #[inline(always)]
@@ -16,7 +16,7 @@ pub(crate) unsafe fn barrier(
     from: From,
     odd: impl Fn() -> phx_err,
 ) -> phx_err {
-    let body = |comm: &mut Comm, _, at| engine::barrier(comm, at);
+    let body = |comm: &mut Comm, _, at| comm.run(engine::made_at(call::barrier(), at));
     // SAFETY: by the contract.
     unsafe { quick_call::<0>(comm, from, |_| 0, |_| true, body, odd) }
 }
@@ -36,7 +36,7 @@ pub(crate) unsafe fn broadcast<T: Element>(
     unsafe {
         let body = move |comm: &mut Comm, _, at| {
             let buf = std::slice::from_raw_parts_mut(buf.cast::<T>(), n);
-            engine::broadcast(comm, buf, root as usize, at);
+            comm.run(engine::made_at(call::broadcast(buf, root as usize), at));
         };
         quick_call::<1>(comm, from, |_| 0, is_usual, body, odd)
     }
@@ -57,7 +57,7 @@ pub(crate) unsafe fn all_reduce<T: Element, O: Operator<T> + Default>(
     unsafe {
         let body = move |comm: &mut Comm, _, at| {
             let it = std::slice::from_raw_parts_mut(inout.cast::<T>(), n);
-            engine::all_reduce(comm, it, O::default(), at);
+            comm.run(engine::made_at(call::all_reduce(it, O::default()), at));
         };
         quick_call::<2>(comm, from, |_| 0, is_usual, body, odd)
     }
@@ -79,7 +79,7 @@ pub(crate) unsafe fn all_gather<T: Element>(
         let body = move |comm: &mut Comm, ranks: usize, at| {
             let mine = std::slice::from_raw_parts(mine.cast::<T>(), n);
             let all = std::slice::from_raw_parts_mut(all.cast::<T>(), n * ranks);
-            engine::all_gather_into(comm, mine, all, at);
+            comm.run(engine::made_at(call::all_gather_into(mine, all), at));
         };
         quick_call::<3>(comm, from, Comm::size, is_usual, body, odd)
     }

@@ -3,7 +3,8 @@
 use super::{Open, Work};
 use crate::names::*;
 use crate::types::{Elements, with_type};
-use phalanx::{Source, Tag, engine};
+use phalanx::engine::made_at;
+use phalanx::{Source, Tag, call};
 use std::ffi::c_int;
 
 pub(crate) unsafe fn start_send(
@@ -13,16 +14,15 @@ pub(crate) unsafe fn start_send(
     tag: u32,
     (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
-    let to = (to, tag);
     // SAFETY: by the contract.
     unsafe {
         let work = with_type!(buf.ty, T => if persistent == 0 {
             let buf = buf.input::<T>("the buffer")?;
-            Work::Started(Box::new(engine::send_tagged(scope, buf, to, at)))
+            Work::Started(Box::new(scope.start(made_at(call::send_tagged(buf, to, tag), at))))
         } else {
             // It is read only, when it is under way.
             let buf = buf.output::<T>("the buffer")?;
-            Work::Idle(Box::new(engine::persistent_send_tagged(scope, buf, to, at)))
+            Work::Idle(Box::new(scope.set_up(made_at(call::send_tagged(buf, to, tag), at))))
         });
         state.keep(None, work, request);
     }
@@ -36,14 +36,14 @@ pub(crate) unsafe fn start_recv(
     tag: Tag,
     (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
-    let from = (source, tag);
     // SAFETY: by the contract.
     unsafe {
         let work = with_type!(buf.ty, T => {
             let to = buf.output::<T>("the buffer")?;
+            let call = made_at(call::recv_tagged(to, source, tag), at);
             match persistent {
-                0 => Work::Started(Box::new(engine::recv_tagged(scope, to, from, at))),
-                _ => Work::Idle(Box::new(engine::persistent_recv_tagged(scope, to, from, at))),
+                0 => Work::Started(Box::new(scope.start(call))),
+                _ => Work::Idle(Box::new(scope.set_up(call))),
             }
         });
         state.keep(Some(buf.ty), work, request);

@@ -18,7 +18,7 @@ use crate::names::*;
 use crate::objects::OwnSeat;
 use crate::results::Leave;
 use crate::types::Type;
-use phalanx::engine::{self, PreparedCall};
+use phalanx::engine::{self, PreparedCall, made_at};
 use phalanx::{OpenRequest, Persistent, Requests, Status};
 use std::any::Any;
 use std::cell::RefCell;
@@ -271,12 +271,13 @@ impl ScopeState {
 }
 
 pub(crate) unsafe fn start_barrier(
-    (scope, state, _): Open<'_>,
+    (scope, state, at): Open<'_>,
     (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
+    let call = made_at(phalanx::call::barrier(), at);
     let work = match persistent {
-        0 => Work::Started(Box::new(scope.barrier())),
-        _ => Work::Idle(Box::new(scope.persistent_barrier())),
+        0 => Work::Started(Box::new(scope.start(call))),
+        _ => Work::Idle(Box::new(scope.set_up(call))),
     };
     // SAFETY: by the contract.
     unsafe { state.keep(None, work, request) };
@@ -286,19 +287,17 @@ pub(crate) unsafe fn start_barrier(
 /// Starts a collective, or sets it up.
 ///
 /// # Safety
-/// As [`engine::start`]; `request` is null or valid.
+/// `request` is null or valid.
 pub(crate) unsafe fn launch(
     (scope, state): (&mut Scope, &mut ScopeState),
     call: PreparedCall,
     (persistent, request): (c_int, *mut phx_request),
     at: At,
 ) {
+    let work = match persistent {
+        0 => Work::Started(Box::new(scope.start(made_at(call, at)))),
+        _ => Work::Idle(Box::new(scope.set_up(made_at(call, at)))),
+    };
     // SAFETY: passed on.
-    unsafe {
-        let work = match persistent {
-            0 => Work::Started(Box::new(engine::start(scope, call, at))),
-            _ => Work::Idle(Box::new(engine::set_up(scope, call, at))),
-        };
-        state.keep(None, work, request);
-    }
+    unsafe { state.keep(None, work, request) };
 }

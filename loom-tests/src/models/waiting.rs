@@ -244,14 +244,28 @@ fn both_senders() {
 
 #[test]
 fn the_end_wakes_sleepers() {
-    for (name, body) in [
-        ("waiting: the run ends, asleep for an event", real::over as fn()),
-        ("waiting: the run ends, asleep in a berth", berth::over),
-    ] {
-        let silent = &[Site::Gate];
-        let (reaches, catches): (&[&str], &[Site]) = (&[], &[]);
-        Model { name, ranks: 2, bound: None, floor: 130, reaches, catches, silent, body }.check();
+    Model {
+        name: "waiting: the run ends, asleep for an event",
+        ranks: 2,
+        bound: None,
+        floor: 130,
+        reaches: &[],
+        catches: &[],
+        silent: &[Site::Gate],
+        body: real::over,
     }
+    .check();
+    Model {
+        name: "waiting: the run ends, asleep in a berth",
+        ranks: 2,
+        bound: None,
+        floor: 130,
+        reaches: &[],
+        catches: &[],
+        silent: &[Site::Gate],
+        body: berth::over,
+    }
+    .check();
 }
 
 #[test]

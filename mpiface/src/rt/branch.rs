@@ -14,8 +14,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub enum Key {
     /// Of MPI_Comm_create_group: a communicator, a tag, and the members.
     Group(u32, c_int, Vec<usize>),
-    /// Of MPI_Comm_idup: a communicator, and the number of the collective there.
+    /// Of MPI_Comm_idup: a communicator, and the number of the next object that is made of it.
     Duplicate(u32, u64),
+    /// Of a request that is started many times: the same.
+    Persistent(u32, u64),
 }
 
 /// The groups of two leaders, who know: a communicator, each other (the smaller first), and a tag.

@@ -203,8 +203,10 @@ pub struct Comm {
     /// The library's, where there are several ranks; none if it is the world's.
     library: Option<Own>,
     meetings: Cell<u64>,
-    started: Cell<u64>,
-    numbered: Cell<Option<u64>>,
+    /// Objects made of it alone: requests that are started many times, duplicates.
+    made: Cell<u64>,
+    /// The program's communicator, of one that is [apart](Comm::apart).
+    program: Option<Rc<Comm>>,
     /// The edges of its grid or graph, once they have been asked for.
     edges: OnceCell<Edges>,
     /// The collectives that it has started.
@@ -243,7 +245,7 @@ impl Comm {
         topology: Option<Topology>,
         library: Option<phalanx::Comm>,
     ) -> Rc<Comm> {
-        Comm::whole(shared, rank, errhandler, topology, library, None)
+        Comm::whole(shared, rank, errhandler, (topology, None), library, None)
     }
 
     /// This rank's part of an intercommunicator.
@@ -253,16 +255,24 @@ impl Comm {
         errhandler: Handler,
         sides: Sides,
     ) -> Rc<Comm> {
-        Comm::whole(shared, rank, errhandler, None, None, Some(sides))
+        Comm::whole(shared, rank, errhandler, (None, Some(sides)), None, None)
+    }
+
+    /// The same with a shared part of its own, for calls whose order among others is free. It is
+    /// the program's communicator in errors, which it keeps.
+    pub fn apart(self: &Rc<Comm>, shared: Arc<Shared>) -> Rc<Comm> {
+        let Comm { rank, topology, sides, errhandler, .. } = &**self;
+        let kind = (topology.clone(), sides.clone());
+        Comm::whole(shared, *rank, errhandler.get(), kind, None, Some(Rc::clone(self)))
     }
 
     fn whole(
         shared: Arc<Shared>,
         rank: usize,
         errhandler: Handler,
-        topology: Option<Topology>,
+        (topology, sides): (Option<Topology>, Option<Sides>),
         library: Option<phalanx::Comm>,
-        sides: Option<Sides>,
+        program: Option<Rc<Comm>>,
     ) -> Rc<Comm> {
         let meetings = Cell::new(0);
         Rc::new_cyclic(|own| Comm {
@@ -277,8 +287,8 @@ impl Comm {
             hints: RefCell::default(),
             library: library.map(Own::new),
             meetings,
-            started: Cell::new(0),
-            numbered: Cell::new(None),
+            made: Cell::new(0),
+            program,
             edges: OnceCell::new(),
             begun: RefCell::default(),
             own: Weak::clone(own),
@@ -351,27 +361,16 @@ impl Comm {
         self.meetings.get()
     }
 
-    /// Gives the collective that `run` starts a number of its own. (A persistent one keeps apart
-    /// from the others: ranks may start several in different orders.)
-    pub fn numbered<R>(&self, number: u64, run: impl FnOnce() -> R) -> R {
-        self.numbered.set(Some(number));
-        let result = run();
-        self.numbered.set(None);
-        result
+    /// The number of the program's communicator.
+    #[inline]
+    pub fn context(&self) -> u32 {
+        self.program.as_ref().map_or(self.shared.context, |it| it.shared.context)
     }
 
-    /// The number of the next collective that is started.
-    pub fn next_started(&self) -> u64 {
-        if let Some(number) = self.numbered.take() {
-            return number;
-        }
-        self.started.set(self.started.get() + 1);
-        self.started.get()
-    }
-
-    /// The number that `next_started` will give.
-    pub fn upcoming(&self) -> u64 {
-        self.started.get() + 1
+    /// The number of the next object that is made of it, which all ranks count alike.
+    pub fn next_made(&self) -> u64 {
+        self.made.set(self.made.get() + 1);
+        self.made.get()
     }
 
     /// The number of the next meeting.

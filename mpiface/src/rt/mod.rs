@@ -23,6 +23,7 @@
 //! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
 //! | `ops.rs`, `complex.rs` | operators over memory; complex numbers |
 //! | `operator.rs`, `user_function.rs` | operators on a datatype, folds; those of the program |
+//! | `kernel.rs` | how elements combine: the library's operators, others over memory |
 //! | `record.rs` | what a recorded run's events have of its calls |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
@@ -67,6 +68,7 @@ pub mod handlers;
 pub mod held;
 pub mod held_by_rank;
 pub mod history;
+pub mod kernel;
 pub mod log;
 pub mod mutex;
 pub mod operator;

@@ -51,7 +51,8 @@ impl Operator {
 /// Room for elements, laid out as their type says.
 #[derive(Debug)]
 pub struct Temporary {
-    _room: Vec<u128>,
+    /// The memory.
+    pub room: Vec<u128>,
     /// The elements.
     pub place: Place,
 }
@@ -65,7 +66,7 @@ impl Temporary {
         let length = usize::try_from(high - low).unwrap_or(0);
         let mut room = vec![0_u128; length.div_ceil(16)];
         let address = (room.as_mut_ptr() as usize).wrapping_add_signed(-low);
-        Temporary { _room: room, place: Place { address, count, ty: ty.clone() } }
+        Temporary { room, place: Place { address, count, ty: ty.clone() } }
     }
 }
 

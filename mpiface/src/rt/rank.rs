@@ -50,6 +50,14 @@ impl Started {
     pub fn of(active: Active) -> Started {
         Started { active, again: None, general: None }
     }
+
+    /// The communicator that it alone has, of a collective that can be started many times.
+    pub fn own_comm(&self) -> Option<&Comm> {
+        match self.again.as_deref()? {
+            Persistent::Collective { comm, .. } => Some(comm),
+            Persistent::Message { .. } => None,
+        }
+    }
 }
 
 /// As many words as the largest variant of [`Active`] has. (A variant without them is moved as a
@@ -106,12 +114,8 @@ pub enum Persistent {
     },
     /// A collective.
     Collective {
-        /// The communicator.
+        /// A communicator of its own.
         comm: Rc<Comm>,
-        /// Its number among those of the communicator that were started or made.
-        number: u64,
-        /// How often it was started.
-        starts: Cell<u64>,
         /// Starts it.
         start: Starter,
         /// Datatypes and operators that it starts with.
@@ -119,9 +123,9 @@ pub enum Persistent {
     },
 }
 
-type Start = dyn Fn(&Rank, Site) -> Outcome<Arc<Req>>;
+type Start = dyn Fn(&Rank, &Comm) -> Outcome<Arc<Req>>;
 
-/// Starts a collective in a call of a rank.
+/// Starts a collective on a communicator.
 pub struct Starter(pub Box<Start>);
 
 impl std::fmt::Debug for Starter {
@@ -586,7 +590,7 @@ impl Rank {
             }
             Begin::Open(open) => open,
         };
-        let (number, awaits) = open.awaited();
+        let ((number, awaits), at) = (open.awaited(), open.shared().context);
         if let Some(ty) = named {
             open.hold = self.types.borrow().hold(ty);
         }
@@ -596,7 +600,7 @@ impl Rank {
             all.len() - 1
         });
         all[index] = Some(open);
-        self.request(Ask { open: Some(OpenAsk { index, context, number, awaits }), ..ask })
+        self.request(Ask { open: Some(OpenAsk { index, context: at, number, awaits }), ..ask })
     }
 
     /// Does what can be done now for a collective's request: gives whether it is complete.

@@ -11,11 +11,11 @@ use super::comm::Terms;
 use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::flat::Flat;
 use super::handle::Handle;
+use super::kernel::{Arithmetic, MAX, MIN, PROD, SUM, built_in};
 use super::operator::Operator;
-use super::ops::{self, apply};
+use super::ops;
 use super::rank::Rank;
 use super::types::Place;
-use super::user_function::UserFunction;
 use phalanx::engine::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
 use phalanx::op::{self, Operator as LibraryOperator};
 use phalanx::{Comm, Order};
@@ -92,49 +92,6 @@ unsafe fn typed_as_it_comes<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     }
 }
 
-pub(super) const SUM: Handle = 0x21;
-pub(super) const MIN: Handle = 0x22;
-pub(super) const MAX: Handle = 0x23;
-pub(super) const PROD: Handle = 0x24;
-
-/// The operators of the library that reductions take: elements, operator; as what, by which, and
-/// whether rounding depends on the order.
-macro_rules! built_in {
-    ($with:ident) => {
-        $with! {
-            (F64, SUM) => f64, op::Sum, true;
-            (F64, PROD) => f64, op::Prod, true;
-            (F64, MIN) => f64, op::Min, false;
-            (F64, MAX) => f64, op::Max, false;
-            (F32, SUM) => f32, op::Sum, true;
-            (F32, PROD) => f32, op::Prod, true;
-            (I32, SUM) => i32, op::Sum, false;
-            (I32, MIN) => i32, op::Min, false;
-            (I32, MAX) => i32, op::Max, false;
-            (I64 | U64, SUM) => u64, op::Sum, false;
-            (I64, MIN) => i64, op::Min, false;
-            (I64, MAX) => i64, op::Max, false;
-            (C64, SUM) => Complex<f64>, ComplexSum, true;
-            (C64, PROD) => Complex<f64>, ComplexProduct, true;
-            (C32, SUM) => Complex<f32>, ComplexSum, true;
-            (C32, PROD) => Complex<f32>, ComplexProduct, true;
-        }
-    };
-}
-pub(super) use built_in;
-
-/// Whether the library has this operator for these elements.
-#[inline]
-pub fn is_built_in(op: Handle, element: Element) -> bool {
-    use Element::{C32, C64, F32, F64, I32, I64, U64};
-    macro_rules! known {
-        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
-            matches!((element, op), $(($element, $op))|*)
-        };
-    }
-    built_in!(known)
-}
-
 /// A reduction by the library's operators; says whether there is one.
 ///
 /// # Safety
@@ -184,12 +141,6 @@ impl Plain {
     }
 }
 
-/// What an operator over memory is told: its own argument lives as long as the operator.
-enum Arithmetic {
-    Known(Handle, Element, usize),
-    User(UserFunction, Handle, usize),
-}
-
 /// `right = left (+) right`, or the like: see `engine::UserFunction`.
 unsafe extern "C-unwind" fn combine(
     out: *mut c_void,
@@ -198,34 +149,11 @@ unsafe extern "C-unwind" fn combine(
     n: usize,
     argument: *mut c_void,
 ) {
-    // SAFETY: `Memory::new` has made the operator with such an argument.
-    let arithmetic = unsafe { &*argument.cast_const().cast::<Arithmetic>() };
-    let (Arithmetic::Known(.., size) | Arithmetic::User(.., size)) = arithmetic;
-    let bytes = n * size;
-    let mut kept: Vec<u128> = Vec::new();
-    // The standard's functions write where the right operand is.
-    let target = if std::ptr::addr_eq(out, left) && !std::ptr::addr_eq(out, right) {
-        kept.resize(bytes.div_ceil(16), 0);
-        kept.as_mut_ptr().cast::<u8>()
-    } else {
-        out.cast::<u8>()
-    };
-    // SAFETY: `n` elements each, `out` being one of the operands or overlapping neither.
+    // SAFETY: `Memory::new` has made the operator with such an argument; the rest is the library's
+    // promise.
     unsafe {
-        if !std::ptr::addr_eq(target, right) {
-            std::ptr::copy_nonoverlapping(right.cast(), target, bytes);
-        }
-        match arithmetic {
-            Arithmetic::Known(op, element, _) => {
-                apply(*op, *element, left.cast(), target, n);
-            }
-            Arithmetic::User(function, ty, _) => {
-                function.call(left as usize, target as usize, (n, size.cast_signed()), *ty);
-            }
-        }
-        if !kept.is_empty() {
-            std::ptr::copy_nonoverlapping(target, out.cast(), bytes);
-        }
+        let arithmetic = &*argument.cast_const().cast::<Arithmetic>();
+        arithmetic.combine(out.cast(), left.cast(), right.cast(), n);
     }
 }
 
@@ -248,13 +176,11 @@ struct Elements;
 impl Memory {
     /// Of elements of `size` bytes that are aligned as they say.
     fn new(op: Operator, commutes: bool, size: usize, align: usize) -> Memory {
-        let (name, arithmetic) = match op {
-            Operator::Known(op, element) => (ops::name(op), Arithmetic::Known(op, element, size)),
-            Operator::User(function, ty) => {
-                ("a user's operator", Arithmetic::User(function, ty, size))
-            }
+        let name = match op {
+            Operator::Known(op, _) => ops::name(op),
+            Operator::User(..) => "a user's operator",
         };
-        let arithmetic = Box::new(arithmetic);
+        let arithmetic = Box::new(Arithmetic { op, size });
         let argument = std::ptr::from_ref(&*arithmetic).cast_mut().cast();
         // SAFETY: `combine` is such a function with this argument, which is kept beside it.
         let operator = unsafe { UserOperator::new(combine, argument, commutes, name) };

@@ -32,7 +32,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < size; i++) from[i] = rank + i + turn, all[i] = -1;
     /* Each rank in its own order, and a nonblocking one among them. */
     int one = 1, ones = 0;
-    for (int i = 0; i < 6; i++) MPI_Start(&of[(i + rank + turn) % 6]);
+    if ((rank + turn) % 3) for (int i = 0; i < 6; i++) MPI_Start(&of[(i + rank + turn) % 6]);
+    else MPI_Startall(6, of);
     MPI_Iallreduce(&one, &ones, 1, MPI_INT, MPI_SUM, comm, &other);
     MPI_Waitall(6, of, MPI_STATUSES_IGNORE);
     MPI_Wait(&other, MPI_STATUS_IGNORE);
@@ -45,6 +46,28 @@ int main(int argc, char **argv) {
   for (int i = 0; i < 6; i++) {
     CHECK(of[i] != MPI_REQUEST_NULL);
     MPI_Request_free(&of[i]);
+  }
+
+  /* Broadcasts, of which the root runs ahead, on a communicator that has been freed; a request that
+   * is freed without a start. */
+  MPI_Comm gone;
+  for (int turn = 0; turn < 4; turn++) {
+    MPI_Comm_dup(comm, &gone);
+    MPI_Bcast_init(&here, 1, MPI_INT, turn % size, gone, MPI_INFO_NULL, &of[0]);
+    MPI_Allreduce_init(&given, &sum, 1, MPI_INT, MPI_SUM, gone, MPI_INFO_NULL, &of[1]);
+    MPI_Request_free(&of[1]);
+    MPI_Barrier_init(gone, MPI_INFO_NULL, &of[1]);
+    MPI_Comm_free(&gone);
+    for (int i = 0; i < 30; i++) {
+      here = rank == turn % size ? 100 * turn + i : -1;
+      MPI_Start(&of[0]);
+      MPI_Wait(&of[0], MPI_STATUS_IGNORE);
+      CHECK(here == 100 * turn + i);
+    }
+    MPI_Start(&of[1]);
+    MPI_Wait(&of[1], MPI_STATUS_IGNORE);
+    MPI_Request_free(&of[0]);
+    MPI_Request_free(&of[1]);
   }
 
   /* Longer than any eager limit. */

@@ -3,7 +3,7 @@
 
 use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::op::{self, Operator};
-use phalanx::{Element, Order};
+use phalanx::{Element, Order, call};
 use phalanx_nodes::NodeComm;
 
 /// A number that depends on all its arguments.
@@ -54,6 +54,7 @@ pub(crate) fn all(comm: &mut NodeComm) -> u64 {
         let place = |x, i| (float(x, i), (x >> 16) as u32 % 3);
         one_result(comm, n, op::MaxLoc, place, |(x, at)| vec![x.to_bits(), u64::from(at)]);
     }
+    values(comm);
     // The same in communicators: halves, reversed, interleaved.
     let (r, p) = (comm.rank(), comm.size());
     one(&mut comm.split(r % 2, r), &FEWER);
@@ -154,7 +155,7 @@ fn one(comm: &mut NodeComm, lengths: &[usize]) -> u64 {
     }
     messages(comm);
     views(comm);
-    assert_eq!(comm.barrier_while(|| r), r);
+    assert_eq!(comm.overlap(call::barrier(), || r).1, r);
     let digest = fixed(comm);
     let mut check = [digest; 1];
     comm.broadcast(&mut check, p - 1);
@@ -404,6 +405,51 @@ fn grid(comm: &mut NodeComm) {
     }
 }
 
+/// Every kind of call as a value gives the results of the method of its name.
+fn values(comm: &mut NodeComm) {
+    let (r, p) = (comm.rank(), comm.size());
+    let (root, n) = (p / 2, 3);
+    let mine: Vec<u64> = (0..n).map(|i| x(r, i, 5)).collect();
+    let all: Vec<u64> = (0..n * p).map(|i| x(r, i, 6)).collect();
+    // Rank q's has q blocks' elements.
+    let counts: Vec<usize> = (0..p).collect();
+    let total = counts.iter().sum();
+    let (some, whole) = (vec![r as u64; r], vec![1; total]);
+    // The method and the value, on the same input.
+    macro_rules! same {
+        ($len:expr, $from:expr, $call:ident ($($input:expr),*; $($rest:expr),*)) => {{
+            let (mut a, mut b) = (vec![7; $len], vec![7; $len]);
+            a.iter_mut().zip($from).for_each(|(a, &from): (_, &u64)| *a = from);
+            b.copy_from_slice(&a);
+            comm.$call($($input,)* &mut a, $($rest),*);
+            let gives = comm.run(call::$call($($input,)* &mut b, $($rest),*));
+            assert_eq!(*gives, a, "{} of rank {r} of {p}", stringify!($call));
+        }};
+    }
+    comm.run(call::barrier());
+    same!(n, &mine, broadcast(; root));
+    same!(n, &mine, shift(; -1));
+    same!(n, &mine, reduce(; op::Sum, root));
+    same!(n, &mine, all_reduce(; op::Max));
+    same!(n, &mine, scan(; op::Sum));
+    same!(n, &mine, exclusive_scan(; op::Sum));
+    same!(n, &[], reduce_scatter_into(&all; op::Sum));
+    same!(r, &[], reduce_scatter_varied_into(&whole; &counts, op::Sum));
+    same!(n * p, &[], all_gather_into(&mine;));
+    same!(total, &[], all_gather_varied_into(&some; &counts));
+    same!(n * p, &[], all_to_all_into(&all;));
+    same!(n * p, &[], gather_into(&mine; root));
+    same!(total, &[], gather_varied_into(&some; &counts, root));
+    same!(n, &[], scatter_into(&all; root));
+    same!(r, &[], scatter_varied_into(&whole; &counts, root));
+    let (sent, to, from) = (vec![r as u64; r * p], vec![r; p], counts);
+    same!(total, &[], all_to_all_varied_into(&sent, &to; &from));
+    assert_eq!(comm.run(call::sum([r, 1])), [p * (p - 1) / 2, p]);
+    assert_eq!(comm.run(call::all_reduce_values([r], op::Max)), [p - 1]);
+    let (sums, work) = comm.overlap(call::sum([1.0]), || 7);
+    assert_eq!((sums, work), ([p as f64], 7));
+}
+
 /// What must have the same bits for the same ranks on any nodes.
 fn fixed(comm: &mut NodeComm) -> u64 {
     let (r, p) = (comm.rank(), comm.size());
@@ -424,7 +470,7 @@ fn fixed(comm: &mut NodeComm) -> u64 {
         comm.all_gather_into(&part, &mut whole);
         whole.iter().for_each(|&x| note(x));
         let mut lone = [mine[0]];
-        comm.all_reduce_while(&mut lone, op::Sum, || ());
+        comm.overlap(call::all_reduce(&mut lone, op::Sum), || ());
         note(lone[0]);
     }
     // A vector: also for any number of ranks.

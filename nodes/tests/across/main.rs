@@ -6,7 +6,7 @@ mod memory;
 mod misuse;
 mod random;
 
-use phalanx::{Error, Team, op};
+use phalanx::{Error, Team, call, op};
 use phalanx_nodes::NodeComm;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -88,7 +88,7 @@ fn a_wait_for_another_node_moves_what_was_started() {
             let (rank, mut part) = (comm.rank(), comm.split_by_node());
             let (mut x, mut word) = (vec![1u64; n], [rank]);
             part.requests(|scope| {
-                let sum = scope.all_reduce(&mut x, op::Sum);
+                let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                 if rank == 0 {
                     comm.broadcast(&mut word, 2);
                 }
@@ -255,7 +255,7 @@ fn what_needs_shared_memory_is_there_on_a_node() {
         let (from, _) = of_node.recv_vec::<usize>((r + p - 1) % p, 3);
         let mut sum = [1];
         of_node.requests(|scope| {
-            let request = scope.all_reduce(&mut sum, op::Sum);
+            let request = scope.start(call::all_reduce(&mut sum, op::Sum));
             scope.wait(request);
         });
         (window.global().iter().copied().collect::<Vec<_>>(), from[0], sum[0])

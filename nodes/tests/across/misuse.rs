@@ -2,6 +2,7 @@
 //! them.
 
 use super::{causes, good, run_on};
+use phalanx::call;
 use phalanx::dist::Halo;
 use phalanx::op::{self, And, Operator, Sum};
 use phalanx_nodes::NodeComm;
@@ -200,7 +201,7 @@ fn user_code_that_panics_inside_of_calls() {
         },
         |comm, who| {
             let rank = comm.rank();
-            comm.barrier_while(|| now(rank, who));
+            comm.overlap(call::barrier(), || now(rank, who));
         },
         |comm, who| {
             let rank = comm.rank();

@@ -4,7 +4,7 @@
 use super::memory;
 use phalanx::dist::Halo;
 use phalanx::op;
-use phalanx::{Comm, Element, Error, Order, Team};
+use phalanx::{Comm, Element, Error, Order, Team, call};
 use phalanx_nodes::NodeComm;
 use phalanx_nodes::net::{Net, NetError, Pending, Transfer};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -304,7 +304,7 @@ macro_rules! program {
             match kind {
                 22 => comm.reduce(&mut x, op, root),
                 23 => comm.all_reduce(&mut x, op),
-                24 => assert_eq!(comm.all_reduce_while(&mut x, op, || 5), 5),
+                24 => assert_eq!(comm.overlap(call::all_reduce(&mut x, op), || 5).1, 5),
                 25 => {
                     let all = some::<T>(r, n * p, seed);
                     comm.reduce_scatter_into(&all, &mut x, op);
@@ -354,7 +354,7 @@ macro_rules! program {
                 }
                 30 => {
                     comm.barrier();
-                    assert_eq!(comm.barrier_while(|| 3), 3);
+                    assert_eq!(comm.overlap(call::barrier(), || 3).1, 3);
                     note(out, &comm.sum([r as u64, number(r, 1, seed)]));
                     comm.check();
                 }

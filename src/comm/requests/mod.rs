@@ -4,35 +4,28 @@
 //! | file | |
 //! |---|---|
 //! | `mod.rs` | the scope; waiting, and how it ends badly |
-//! | `forms.rs` | the collectives that can be started, made of checked arguments |
-//! | `start.rs`, `start_varied.rs` | what starts them |
-//! | `set_up.rs` | what sets them up, to be started many times |
-//! | `persistent.rs` | what was set up |
+//! | `start.rs` | the start of a collective (`comm/call` has the calls) |
+//! | `persistent.rs` | calls that were set up, to be started many times |
 //! | `running.rs` | what any started call does |
 //! | `open.rs` | the requests of a scope |
 //! | `started_collective.rs` | a started collective |
 //! | `pending.rs` | one with what it gives, and what a call keeps |
-//! | `memory_call.rs` | collectives on memory, for interfaces of other languages |
 //! | `started_message.rs` | a tagged message that was started, as a scope carries it on |
 //! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
 
-mod forms;
-mod memory_call;
 mod open;
 mod pending;
 mod persistent;
 mod running;
-mod set_up;
 mod start;
-mod start_varied;
 mod started_collective;
 mod started_message;
 mod tagged_request;
 
-pub(crate) use memory_call::Keep;
-pub use memory_call::{MemoryCall, MemoryCut, PreparedCall};
 pub(crate) use open::Inner;
+pub(crate) use pending::{Gives, Kept, Lent};
 pub use persistent::Persistent;
+pub(crate) use start::Form;
 
 use super::Comm;
 use super::diagnose::{disagree, disagree_with_waiting};
@@ -51,8 +44,11 @@ type Brand<'scope> = PhantomData<fn(&'scope ()) -> &'scope ()>;
 
 /// A scope in which calls are started, to be waited for later: see [`Comm::requests`].
 ///
-/// Each method starts the collective of its name, as [`Comm`] has it, and returns a
-/// [`OpenRequest`]; [`wait`](Requests::wait) completes it, and gives the buffer back.
+/// [`start`](Requests::start) starts a [call](crate::call), and returns an [`OpenRequest`];
+/// [`wait`](Requests::wait) completes that, and gives the buffer back.
+///
+/// # Examples
+/// See [`start`](Requests::start).
 pub struct Requests<'scope, 'env> {
     comm: &'scope mut Comm,
     open: &'scope Open<'env>,
@@ -73,7 +69,7 @@ const TESTS: u64 = 1024;
 /// # Examples
 /// ```
 /// phalanx::run(3, |comm| {
-///     comm.requests(|scope| std::mem::forget(scope.barrier()));
+///     comm.requests(|scope| std::mem::forget(scope.start(phalanx::call::barrier())));
 /// })?;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
@@ -91,12 +87,20 @@ enum RequestState<B> {
 }
 
 impl<B> OpenRequest<'_, B> {
-    fn open(slot: usize) -> Self {
+    pub(crate) fn open(slot: usize) -> Self {
         OpenRequest { state: RequestState::Open(slot), _brand: PhantomData }
     }
 
-    fn over(gives: B) -> Self {
+    pub(crate) fn over(gives: B) -> Self {
         OpenRequest { state: RequestState::Over(gives), _brand: PhantomData }
+    }
+
+    /// For [`Requests::wait_any_of`].
+    pub(crate) fn slot(&self) -> Option<usize> {
+        match self.state {
+            RequestState::Open(slot) => Some(slot),
+            RequestState::Over(_) => None,
+        }
     }
 }
 
@@ -139,12 +143,12 @@ impl Comm {
     ///
     /// # Examples
     /// ```
-    /// use phalanx::op;
+    /// use phalanx::{call, op};
     /// let out = phalanx::run(3, |comm| {
     ///     let (mut x, mut y) = ([comm.rank() as f64; 100], [1u8]);
     ///     comm.requests(|scope| {
-    ///         let sum = scope.all_reduce(&mut x, op::Sum);
-    ///         let max = scope.all_reduce(&mut y, op::Max);
+    ///         let sum = scope.start(call::all_reduce(&mut x, op::Sum));
+    ///         let max = scope.start(call::all_reduce(&mut y, op::Max));
     ///         let work: f64 = (0..10).map(f64::from).sum();
     ///         scope.comm().barrier(); // calls that wait are there as ever
     ///         let y: &mut [u8] = scope.wait(max); // in any order; the buffer comes back
@@ -153,29 +157,6 @@ impl Comm {
     /// })?;
     /// assert_eq!(out, [(3.0, 1, 45.0); 3]);
     /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    /// A buffer is not there while a call has it, and no request leaves its scope:
-    /// ```compile_fail
-    /// phalanx::run(2, |comm| {
-    ///     let mut x = [1.0];
-    ///     comm.requests(|scope| {
-    ///         let sum = scope.all_reduce(&mut x, phalanx::op::Sum);
-    ///         x[0] = 2.0;
-    ///         scope.wait(sum);
-    ///     });
-    /// });
-    /// ```
-    /// ```compile_fail
-    /// phalanx::run(2, |comm| { let kept = comm.requests(|scope| scope.barrier()); });
-    /// ```
-    /// ```compile_fail
-    /// phalanx::run(2, |comm| {
-    ///     comm.requests(|scope| {
-    ///         let mut x = [1.0]; // shorter than the scope
-    ///         let sum = scope.all_reduce(&mut x, phalanx::op::Sum);
-    ///         scope.wait(sum);
-    ///     });
-    /// });
     /// ```
     #[track_caller]
     #[inline]
@@ -264,9 +245,10 @@ impl<'scope> Requests<'scope, '_> {
     ///
     /// # Examples
     /// ```
+    /// use phalanx::call;
     /// let out = phalanx::run(2, |comm| {
     ///     comm.requests(|scope| {
-    ///         let request = scope.sum([1]);
+    ///         let request = scope.start(call::sum([1]));
     ///         scope.wait(request)
     ///     })
     /// })?;
@@ -313,9 +295,10 @@ impl<'scope> Requests<'scope, '_> {
     ///
     /// # Examples
     /// ```
+    /// use phalanx::call;
     /// let out = phalanx::run(3, |comm| {
     ///     comm.requests(|scope| {
-    ///         let requests: Vec<_> = (0..100).map(|i| scope.sum([i])).collect();
+    ///         let requests: Vec<_> = (0..100).map(|i| scope.start(call::sum([i]))).collect();
     ///         scope.wait_all(requests)[99]
     ///     })
     /// })?;
@@ -339,10 +322,11 @@ impl<'scope> Requests<'scope, '_> {
     ///
     /// # Examples
     /// ```
+    /// use phalanx::call;
     /// let out = phalanx::run(2, |comm| {
     ///     let mut x = [comm.rank() as f64; 1000];
     ///     comm.requests(|scope| {
-    ///         let mut open = vec![scope.shift(&mut x, 1)];
+    ///         let mut open = vec![scope.start(call::shift(&mut x, 1))];
     ///         let i = scope.wait_any(&open);
     ///         scope.wait(open.swap_remove(i))[0]
     ///     })
@@ -365,9 +349,10 @@ impl<'scope> Requests<'scope, '_> {
     ///
     /// # Examples
     /// ```
+    /// use phalanx::call;
     /// let out = phalanx::run(2, |comm| {
     ///     comm.requests(|scope| {
-    ///         let mut request = scope.sum([1]);
+    ///         let mut request = scope.start(call::sum([1]));
     ///         let mut work = 0;
     ///         while !scope.test(&mut request) {
     ///             work += 1;
@@ -573,5 +558,33 @@ impl<'scope> Requests<'scope, '_> {
             }
         }
         self.comm.nothing_to_return()
+    }
+
+    /// [`wait_any`](Requests::wait_any) for requests by their slots; none for one that is over.
+    #[track_caller]
+    pub(crate) fn wait_any_of(&mut self, requests: impl Iterator<Item = Option<usize>>) -> usize {
+        self.open.go_on_with_all();
+        let mut slots = Vec::new();
+        for (i, slot) in requests.enumerate() {
+            let Some(slot) = slot else { return i };
+            match self.open.advance(slot) {
+                Progress::Done => return i,
+                Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
+                Progress::Open => slots.push(slot),
+            }
+        }
+        assert!(!slots.is_empty(), "wait_any: there is no request to wait for");
+        self.wait_for(&slots, Location::caller())
+    }
+
+    /// After a failed call, where the program goes on: no other rank reaches the memory of calls
+    /// that were started when this returns. `is_over`: only if the run is over.
+    #[cold]
+    pub(crate) fn quiesce(&self, is_over: bool) {
+        // One of its calls that is at work further out fails there, and comes here again.
+        let goes_on = is_over && self.comm.is_admitted();
+        if !self.open.is_at_work() && !goes_on {
+            self.open.abandon();
+        }
     }
 }

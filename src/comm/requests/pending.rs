@@ -43,24 +43,24 @@ impl Drop for Kept<'_> {
 }
 
 /// A borrowed slice that a call works on.
-pub(super) struct Lent<'env, T>(*mut [T], PhantomData<&'env mut [T]>);
+pub(crate) struct Lent<'env, T>(*mut [T], PhantomData<&'env mut [T]>);
 
 impl<'env, T> Lent<'env, T> {
     /// The slice to be given back, and that for the call.
     #[inline(always)]
-    pub(super) fn new(slice: &'env mut [T]) -> (Self, &'env mut [T]) {
+    pub(crate) fn new(slice: &'env mut [T]) -> (Self, &'env mut [T]) {
         let at = std::ptr::from_mut(slice);
         // SAFETY: the same slice; what is kept is not used before the call is over (`back`).
         (Lent(at, PhantomData), unsafe { &mut *at })
     }
 
-    pub(super) fn at(&self) -> *mut [T] {
+    pub(crate) fn at(&self) -> *mut [T] {
         self.0
     }
 
     /// What the request of the call gives.
     #[inline(always)]
-    pub(super) fn gives(&self) -> Gives<'env> {
+    pub(crate) fn gives(&self) -> Gives<'env> {
         /// # Safety
         /// The slice is borrowed for as long as `to` says, and no call has it.
         unsafe fn make<T>(at: *mut u8, len: usize, to: *mut u8) {
@@ -73,7 +73,7 @@ impl<'env, T> Lent<'env, T> {
     /// # Safety
     /// The call is over, and its request gives nothing.
     #[inline(always)]
-    pub(super) unsafe fn back(self) -> &'env mut [T] {
+    pub(crate) unsafe fn back(self) -> &'env mut [T] {
         // SAFETY: borrowed for 'env; the call, which had it, is over.
         unsafe { &mut *self.0 }
     }
@@ -81,7 +81,7 @@ impl<'env, T> Lent<'env, T> {
 
 /// What the request of a collective gives when its call is over.
 #[derive(Clone, Copy)]
-pub(super) struct Gives<'env> {
+pub(crate) struct Gives<'env> {
     /// Of few values null: they lie beside the call.
     at: *mut u8,
     len: usize,
@@ -93,7 +93,7 @@ pub(super) struct Gives<'env> {
 impl<'env> Gives<'env> {
     /// The values at an address, or beside the call.
     #[inline(always)]
-    pub(super) fn values<V: Copy>(at: Option<NonNull<V>>) -> Self {
+    pub(crate) fn values<V: Copy>(at: Option<NonNull<V>>) -> Self {
         /// # Safety
         /// They are there.
         unsafe fn make<V: Copy>(at: *mut u8, _: usize, to: *mut u8) {

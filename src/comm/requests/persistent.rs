@@ -1,8 +1,8 @@
-//! Persistent requests: set up once, started many times. `set_up.rs` has the calls.
+//! Persistent requests: set up once, started many times.
 
-use super::forms::Form;
 use super::pending::{Kept, Lent};
 use super::running::{Running, Underway};
+use super::start::Form;
 use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
 use crate::Status;
@@ -13,19 +13,19 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// A call that is set up, and not under way: [`start`](Requests::start) starts it, and
-/// [`wait`](Requests::wait) gives it back. `MPI_Allreduce_init` and its relatives.
+/// A call that is [set up](Requests::set_up), and not under way: [`start`](Requests::start) starts
+/// it, and [`wait`](Requests::wait) gives it back.
 ///
 /// It has its buffers as long as it lives, and lends them out between two starts: `input` is what
 /// the rank gives, and `buf` has what it gets; where a call works in place both are the same.
 ///
 /// # Examples
 /// ```
-/// use phalanx::op;
+/// use phalanx::{call, op};
 /// let out = phalanx::run(3, |comm| {
 ///     let mut x = [0.0; 4];
 ///     comm.requests(|scope| {
-///         let mut sum = scope.persistent_all_reduce(&mut x, op::Sum);
+///         let mut sum = scope.set_up(call::all_reduce(&mut x, op::Sum));
 ///         for step in 1..=10 {
 ///             sum.buf_mut().fill(f64::from(step));
 ///             let request = scope.start(sum);
@@ -76,7 +76,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
     /// What this rank gives.
     ///
     /// # Examples
-    /// See [`persistent_all_gather_into`](Requests::persistent_all_gather_into).
+    /// See [`set_up`](Requests::set_up).
     pub fn input(&self) -> &[T] {
         // SAFETY: as above.
         unsafe { &*self.input }
@@ -85,7 +85,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
     /// What this rank gives, to be filled for the next call.
     ///
     /// # Examples
-    /// See [`persistent_all_gather_into`](Requests::persistent_all_gather_into).
+    /// See [`set_up`](Requests::set_up).
     pub fn input_mut(&mut self) -> &mut [T] {
         // SAFETY: as above.
         unsafe { &mut *self.input }
@@ -94,7 +94,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
     /// What the latest message was, if this is a receive that was waited for.
     ///
     /// # Examples
-    /// See [`persistent_recv_tagged`](Requests::persistent_recv_tagged).
+    /// See [`recv_tagged`](crate::call::recv_tagged).
     pub fn status(&self) -> Option<Status> {
         self.again.status()
     }
@@ -227,20 +227,13 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
 }
 
 impl<'scope, 'env> Requests<'scope, 'env> {
-    /// Starts a persistent request. Its arguments were checked when it was set up, and nothing is
-    /// allocated.
-    ///
-    /// **Must agree on all ranks:** the order in which calls are started, as ever; that this one is
-    /// persistent makes no difference to the others.
-    ///
-    /// # Examples
-    /// See [`Persistent`].
-    #[track_caller]
-    pub fn start<T>(
+    /// Starts a call that was set up, in the line `at`.
+    pub(crate) fn start_again<T>(
         &mut self,
         mut persistent: Persistent<'scope, 'env, T>,
+        at: &'static Location<'static>,
     ) -> OpenRequest<'scope, Persistent<'scope, 'env, T>> {
-        match persistent.again.start(self, Location::caller()) {
+        match persistent.again.start(self, at) {
             Restarted::Over => OpenRequest::over(persistent),
             Restarted::Open => OpenRequest::open(self.open.add_again(persistent.again)),
             Restarted::Early(early) => {
@@ -261,8 +254,16 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         SetUpCollective { call, started: Collective::new(job) }
     }
 
+    /// `form` of a call on memory, not started yet.
+    pub(crate) fn set_up_as_it_is(&mut self, form: Form<'env, ()>) -> Persistent<'scope, 'env, ()> {
+        self.check_place();
+        let Form { call, kept, result } = form;
+        let (call, none) = (self.collective(call), result.at());
+        Persistent::of(Box::new(Repeated::new(call, kept, none, none)))
+    }
+
     /// `form` as a call that is not started yet; its input, if that is not its result's buffer.
-    pub(super) fn set_up<T: 'env>(
+    pub(crate) fn set_up_form<T: 'env>(
         &mut self,
         form: Form<'env, T>,
         input: Option<Lent<'env, T>>,

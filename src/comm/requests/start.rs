@@ -1,443 +1,25 @@
-//! The calls that can be started.
+//! The start of a collective, whatever it is.
 
-use super::forms::Form;
 use super::open::Progress;
-use super::pending::{Gives, Kept, PendingCollective};
+use super::pending::{Gives, Kept, Lent, PendingCollective};
 use super::running::Underway;
 use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
-use crate::element::Element;
 use crate::exec::board::started::Job;
-use crate::exec::{Buffers, Call, Partition, RawBuffers, alone};
-use crate::fabric::{CallParams, CallTransport, Digest, Owed, Signature, StartedCall, Stop};
-use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
-use crate::op::{Operator, Sum};
-use crate::schedule::Operation;
+use crate::exec::{Call, Partition, RawBuffers, alone};
+use crate::fabric::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
 use std::ptr::NonNull;
 
-/// What carries out an all-reduce of values.
-const STARTED: &str = "started all_reduce";
+/// A call that can be started, with the values that it uses (`kept`: its operator), and its
+/// result's buffer.
+pub(crate) struct Form<'env, T> {
+    pub(crate) call: Call<'env, RawBuffers<'env>>,
+    pub(crate) kept: Kept<'env>,
+    pub(crate) result: Lent<'env, T>,
+}
 
 impl<'scope, 'env> Requests<'scope, 'env> {
-    /// Starts a [`barrier`](crate::Comm::barrier): it is complete when every rank has started it.
-    /// What any rank did before that is visible to every rank that has waited for it.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     comm.requests(|scope| {
-    ///         let all_here = scope.barrier();
-    ///         let work = 6 * 7;
-    ///         scope.wait(all_here);
-    ///         work
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [42; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn barrier(&mut self) -> OpenRequest<'scope, ()> {
-        let Form { call, mut kept, .. } = self.barrier_form::<false>();
-        match self.start_call(&call, &mut kept, &Gives::values::<()>(None)) {
-            Some(slot) => OpenRequest::open(slot),
-            None => OpenRequest::over(()),
-        }
-    }
-
-    /// Starts a [`broadcast`](crate::Comm::broadcast). The root's call, too, is complete only when
-    /// every rank has started it.
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank(); 20];
-    ///     comm.requests(|scope| {
-    ///         let request = scope.broadcast(&mut x, 2);
-    ///         scope.wait(request)[19]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [2; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn broadcast<T: Element>(
-        &mut self,
-        buf: &'env mut [T],
-        root: usize,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.broadcast_form::<false, _>(buf, root);
-        self.start_form(form)
-    }
-
-    /// Starts a [`reduce`](crate::Comm::reduce).
-    ///
-    /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always.
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank() + 1];
-    ///     comm.requests(|scope| {
-    ///         let request = scope.reduce(&mut x, op::Prod, 0);
-    ///         scope.wait(request)[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [6, 2, 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        buf: &'env mut [T],
-        op: O,
-        root: usize,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.reduce_form::<false, _, _>(buf, op, root);
-        self.start_form(form)
-    }
-
-    /// Starts an [`all_reduce`](crate::Comm::all_reduce).
-    ///
-    /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always.
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// Two of them on their way at once:
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let (mut x, mut y) = ([comm.rank(); 100], [1.0]);
-    ///     comm.requests(|scope| {
-    ///         let a = scope.all_reduce(&mut x, op::Max);
-    ///         let b = scope.all_reduce(&mut y, op::Sum);
-    ///         (scope.wait(b)[0], scope.wait(a)[0])
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [(3.0, 2); 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        buf: &'env mut [T],
-        op: O,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.all_reduce_form::<false, _, _>(buf, op);
-        self.start_form(form)
-    }
-
-    /// Starts an [`all_reduce`](Requests::all_reduce) of a few values, which need no buffer.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     comm.requests(|scope| {
-    ///         let r = scope.comm().rank() as i32;
-    ///         let request = scope.all_reduce_values([r, -r], op::Max);
-    ///         scope.wait(request)
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [[2, 0]; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_values<T: Element, const N: usize, O: Operator<T> + 'env>(
-        &mut self,
-        values: [T; N],
-        op: O,
-    ) -> OpenRequest<'scope, [T; N]> {
-        const NAME: &str = "started all_reduce_values";
-        let sig = const { &Signature::combining::<T, O>(NAME, O::NAME, "").meets(STARTED) };
-        self.few_values(sig, Location::caller(), values, op)
-    }
-
-    /// The same as a call of the method of `sig`.
-    #[inline(always)]
-    fn few_values<T: Element, const N: usize, O: Operator<T> + 'env>(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        values: [T; N],
-        op: O,
-    ) -> OpenRequest<'scope, [T; N]> {
-        let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(N));
-        let (rank, p) = (self.comm.port.rank(), self.comm.port.size());
-        let is_few = size_of::<[T; N]>() <= BRIEF_ROOM && align_of::<T>() <= BRIEF_ALIGN;
-        let mut few = values;
-        let few = &raw mut few;
-        // Others have the address of more.
-        let (mut kept, (values, op), gives) = if is_few {
-            let (kept, op) = Kept::new(op);
-            (kept, (few, op.as_ptr()), Gives::values::<[T; N]>(None))
-        } else {
-            let (kept, all) = Kept::new((values, op));
-            // SAFETY: just made.
-            let (values, op) = unsafe { (&raw mut (*all.as_ptr()).0, &raw mut (*all.as_ptr()).1) };
-            (kept, (values, op), Gives::values(NonNull::new(values)))
-        };
-        // SAFETY: the operator is kept until the call is dropped. So are more than a few values,
-        // which the call has alone until it is over; it goes from a few to where their result is
-        // to be if it is not over when this returns (`PendingCollective::call`).
-        let (by, at): (&'env O, &'env mut [T; N]) = unsafe { (&*op, &mut *values) };
-        let call = call.combining(Buffers::InPlace(at), by).on_bytes(rank, p);
-        match self.start_call(&call, &mut kept, &gives) {
-            Some(slot) => OpenRequest::open(slot),
-            // SAFETY: it is over, and what it has worked on is there.
-            None => OpenRequest::over(unsafe { values.read() }),
-        }
-    }
-
-    /// Starts the [`sum`](crate::Comm::sum) of a few values.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     comm.requests(|scope| {
-    ///         let request = scope.sum([1.0, 0.5]);
-    ///         scope.wait(request)
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [[3.0, 1.5]; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn sum<T: Element, const N: usize>(&mut self, values: [T; N]) -> OpenRequest<'scope, [T; N]>
-    where
-        Sum: Operator<T>,
-    {
-        const NAME: &str = "started sum";
-        let sig = const {
-            let operator = <Sum as Operator<T>>::NAME;
-            &Signature::combining::<T, Sum>(NAME, operator, "").meets(STARTED)
-        };
-        self.few_values(sig, Location::caller(), values, Sum)
-    }
-
-    /// Starts a [`scan`](crate::Comm::scan): the inclusive prefix, in rank order.
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank() + 1];
-    ///     comm.requests(|scope| {
-    ///         let request = scope.scan(&mut x, op::Sum);
-    ///         scope.wait(request)[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [1, 3, 6]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn scan<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        buf: &'env mut [T],
-        op: O,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.scan_form::<false, _, _>(buf, op);
-        self.start_form(form)
-    }
-
-    /// Starts an [`exclusive_scan`](crate::Comm::exclusive_scan).
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank() + 1];
-    ///     comm.requests(|scope| {
-    ///         let request = scope.exclusive_scan(&mut x, op::Sum);
-    ///         scope.wait(request)[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [0, 1, 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn exclusive_scan<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        buf: &'env mut [T],
-        op: O,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.exclusive_scan_form::<false, _, _>(buf, op);
-        self.start_form(form)
-    }
-
-    /// Starts a [`reduce_scatter_into`](crate::Comm::reduce_scatter_into).
-    ///
-    /// **Order.** That of [`Order::Fixed`](crate::Order::Fixed), always.
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let all = [comm.rank(); 3];
-    ///     let mut mine = [0];
-    ///     comm.requests(|scope| {
-    ///         let request = scope.reduce_scatter_into(&all, &mut mine, op::Sum);
-    ///         scope.wait(request)[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [3; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_scatter_into<T: Element, O: Operator<T> + 'env>(
-        &mut self,
-        all: &'env [T],
-        mine: &'env mut [T],
-        op: O,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.reduce_scatter_form::<false, _, _>(all, mine, op);
-        self.start_form(form)
-    }
-
-    /// Starts an [`all_gather_into`](crate::Comm::all_gather_into).
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let (mine, mut all) = ([comm.rank()], [9; 3]);
-    ///     comm.requests(|scope| {
-    ///         let request = scope.all_gather_into(&mine, &mut all);
-    ///         scope.wait(request).to_vec()
-    ///     })
-    /// })?;
-    /// assert_eq!(out, vec![[0, 1, 2]; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_gather_into<T: Element>(
-        &mut self,
-        mine: &'env [T],
-        all: &'env mut [T],
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.all_gather_form::<false, _>(mine, all);
-        self.start_form(form)
-    }
-
-    /// Starts an [`all_to_all_into`](crate::Comm::all_to_all_into).
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let (send, mut recv) = ([10 * comm.rank(); 3], [9; 3]);
-    ///     comm.requests(|scope| {
-    ///         let request = scope.all_to_all_into(&send, &mut recv);
-    ///         scope.wait(request).to_vec()
-    ///     })
-    /// })?;
-    /// assert_eq!(out, vec![[0, 10, 20]; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_to_all_into<T: Element>(
-        &mut self,
-        send: &'env [T],
-        recv: &'env mut [T],
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.all_to_all_form::<false, _>(send, recv);
-        self.start_form(form)
-    }
-
-    /// Starts a [`gather_into`](crate::Comm::gather_into).
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let (mine, mut all) = ([comm.rank()], [9; 3]);
-    ///     comm.requests(|scope| {
-    ///         let request = scope.gather_into(&mine, &mut all, 0);
-    ///         scope.wait(request).to_vec()
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [[0, 1, 2], [9, 9, 9], [9, 9, 9]]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn gather_into<T: Element>(
-        &mut self,
-        mine: &'env [T],
-        all: &'env mut [T],
-        root: usize,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.gather_form::<false, _>(mine, all, root);
-        self.start_form(form)
-    }
-
-    /// Starts a [`scatter_into`](crate::Comm::scatter_into).
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let (all, mut mine) = ([5, 6, 7], [0]);
-    ///     comm.requests(|scope| {
-    ///         let request = scope.scatter_into(&all, &mut mine, 1);
-    ///         scope.wait(request)[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [5, 6, 7]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn scatter_into<T: Element>(
-        &mut self,
-        all: &'env [T],
-        mine: &'env mut [T],
-        root: usize,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.scatter_form::<false, _>(all, mine, root);
-        self.start_form(form)
-    }
-
-    /// Starts a [`shift`](crate::Comm::shift).
-    ///
-    /// **Must agree on all ranks, errors:** as there; the order in which calls are started, too.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(3, |comm| {
-    ///     let mut x = [comm.rank()];
-    ///     comm.requests(|scope| {
-    ///         let request = scope.shift(&mut x, 1);
-    ///         scope.wait(request)[0]
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [2, 0, 1]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn shift<T: Element>(
-        &mut self,
-        buf: &'env mut [T],
-        distance: isize,
-    ) -> OpenRequest<'scope, &'env mut [T]> {
-        let form = self.shift_form::<false, _>(buf, distance);
-        self.start_form(form)
-    }
-
     /// Another communicator must not stand where the scope's was.
     #[inline(always)]
     pub(super) fn check_place(&mut self) {
@@ -476,7 +58,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
 
     /// Starts the call of `form`.
     #[inline(always)]
-    pub(super) fn start_form<T>(
+    pub(crate) fn start_form<T>(
         &mut self,
         form: Form<'env, T>,
     ) -> OpenRequest<'scope, &'env mut [T]> {
@@ -488,11 +70,24 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
+    /// Starts a call without a result of its request; it works where its memory is.
+    pub(crate) fn start_of_nothing(
+        &mut self,
+        call: &Call<'env, RawBuffers<'env>>,
+        kept: &mut Kept<'env>,
+    ) -> OpenRequest<'scope, ()> {
+        let nothing = Gives::values::<()>(Some(NonNull::dangling()));
+        match self.start_call(call, kept, &nothing) {
+            Some(slot) => OpenRequest::open(slot),
+            None => OpenRequest::over(()),
+        }
+    }
+
     /// Starts `call`, whose arguments are checked; its slot, if it is not over when this returns:
     /// then it takes what is `kept` for it. One body for all types: to start a call of another one
     /// costs a program the few lines before this.
     #[inline(never)]
-    fn start_call(
+    pub(crate) fn start_call(
         &mut self,
         call: &Call<'env, RawBuffers<'env>>,
         kept: &mut Kept<'env>,

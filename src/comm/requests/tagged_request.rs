@@ -1,7 +1,6 @@
 //! Started sends and receives of tagged messages.
 
 use super::super::tagged_call::TaggedCall;
-use super::forms::started;
 use super::pending::Kept;
 use super::persistent::{Repeated, Restart, Restarted};
 use super::running::Running;
@@ -65,45 +64,11 @@ impl<'env, T: Element> Restart<'env> for StartedMessage<Replay<T>> {
 }
 
 impl<'scope, 'env> Requests<'scope, 'env> {
-    /// Starts a [`send_tagged`](crate::Comm::send_tagged), which never waits here: a message that
-    /// is not copied stays in `data` until its receiver has asked for it, and the request is
-    /// complete then. If the receiver has asked for it before, it is copied now.
-    ///
-    /// A request may be to this rank itself.
-    ///
-    /// # Examples
-    /// Two ranks that send each other more than is copied, which neither could by two calls:
-    /// ```
-    /// let out = phalanx::run(2, |comm| {
-    ///     let (me, peer) = (comm.rank(), 1 - comm.rank());
-    ///     let (mine, mut theirs) = (vec![me; 100_000], vec![9usize; 100_000]);
-    ///     comm.requests(|scope| {
-    ///         let sent = scope.send_tagged(&mine, peer, 0);
-    ///         let got = scope.recv_tagged(&mut theirs, peer, 0);
-    ///         let (got, status) = scope.wait(got);
-    ///         scope.wait(sent);
-    ///         (got[99_999], status.len)
-    ///     })
-    /// })?;
-    /// assert_eq!(out, [(1, 100_000), (0, 100_000)]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn send_tagged<T: Element>(
+    /// Starts a send.
+    pub(crate) fn start_send<T: Element>(
         &mut self,
         data: &'env [T],
-        to: usize,
-        tag: u32,
-    ) -> OpenRequest<'scope, ()> {
-        self.send_tagged_at(data, to, tag, Location::caller())
-    }
-
-    /// The same, called at `at`: for interfaces of other languages.
-    pub(crate) fn send_tagged_at<T: Element>(
-        &mut self,
-        data: &'env [T],
-        to: usize,
-        tag: u32,
+        (to, tag): (usize, u32),
         at: &'static Location<'static>,
     ) -> OpenRequest<'scope, ()> {
         let call = Self::send_of::<false, T>(data.len(), (to, tag), at);
@@ -118,54 +83,11 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         self.open(Box::new(PendingSend(StartedMessage { call, request, again: () })), Owed::Nothing)
     }
 
-    /// Starts a [`recv_tagged`](crate::Comm::recv_tagged). The request gives the buffer back, and
-    /// the message's status.
-    ///
-    /// Of several receives that fit a message, the one that was started first gets it. A receive
-    /// that waits later, or a probe, gets no message that a started one has got.
-    ///
-    /// # Errors
-    /// As [`recv_tagged`](crate::Comm::recv_tagged). A receive from this rank itself that it has
-    /// sent nothing for is found when it is waited for: an
-    /// [`Error::Deadlock`](crate::Error::Deadlock).
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::Source;
-    /// let out = phalanx::run(3, |comm| {
-    ///     let (me, mut x) = (comm.rank() as u8, [[0u8]; 2]);
-    ///     let [a, b] = &mut x;
-    ///     comm.requests(|scope| {
-    ///         let first = scope.recv_tagged(a, Source::Any, 7);
-    ///         let second = scope.recv_tagged(b, Source::Any, 7);
-    ///         for peer in (0..3).filter(|&peer| peer != me as usize) {
-    ///             scope.comm().send_tagged(&[me], peer, 7);
-    ///         }
-    ///         let (_, first) = scope.wait(first);
-    ///         let (_, second) = scope.wait(second);
-    ///         assert_ne!(first.source, second.source);
-    ///     });
-    ///     x[0][0] + x[1][0]
-    /// })?;
-    /// assert_eq!(out, [3, 2, 1]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn recv_tagged<T: Element>(
+    /// Starts a receive.
+    pub(crate) fn start_receive<T: Element>(
         &mut self,
         data: &'env mut [T],
-        from: impl Into<Source>,
-        tag: impl Into<Tag>,
-    ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
-        self.recv_tagged_at(data, from, tag, Location::caller())
-    }
-
-    /// The same, called at `at`: for interfaces of other languages.
-    pub(crate) fn recv_tagged_at<T: Element>(
-        &mut self,
-        data: &'env mut [T],
-        from: impl Into<Source>,
-        tag: impl Into<Tag>,
+        (from, tag): (Source, Tag),
         at: &'static Location<'static>,
     ) -> OpenRequest<'scope, (&'env mut [T], Status)> {
         let call = Self::receive_of::<false, T>(data.len(), (from, tag), at);
@@ -193,96 +115,22 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Sets up a [`send_tagged`](Requests::send_tagged): always from one buffer, to one rank, with
-    /// one tag. A rank may receive it by any call.
-    ///
-    /// # Examples
-    /// ```
-    /// let out = phalanx::run(2, |comm| {
-    ///     let (me, peer, mut x, mut sum) = (comm.rank(), 1 - comm.rank(), [0; 3], 0);
-    ///     comm.requests(|scope| {
-    ///         let mut message = scope.persistent_send_tagged(&mut x, peer, 0);
-    ///         for step in 1..=10 {
-    ///             message.buf_mut()[2] = step * (me + 1);
-    ///             let request = scope.start(message);
-    ///             let mut got = [0usize; 3];
-    ///             scope.comm().recv_tagged(&mut got, peer, 0);
-    ///             sum += got[2];
-    ///             message = scope.wait(request);
-    ///         }
-    ///     });
-    ///     sum
-    /// })?;
-    /// assert_eq!(out, [110, 55]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn persistent_send_tagged<T: Element>(
+    /// Sets a send up.
+    pub(crate) fn set_up_send<T: Element>(
         &mut self,
         data: &'env mut [T],
-        to: usize,
-        tag: u32,
-    ) -> Persistent<'scope, 'env, T> {
-        self.persistent_send_tagged_at(data, to, tag, Location::caller())
-    }
-
-    /// The same, called at `at`: for interfaces of other languages.
-    pub(crate) fn persistent_send_tagged_at<T: Element>(
-        &mut self,
-        data: &'env mut [T],
-        to: usize,
-        tag: u32,
+        (to, tag): (usize, u32),
         at: &'static Location<'static>,
     ) -> Persistent<'scope, 'env, T> {
         let call = Self::send_of::<true, T>(data.len(), (to, tag), at);
         self.set_up_tagged(call, data, Some(to))
     }
 
-    /// Sets up a [`recv_tagged`](Requests::recv_tagged); [`Persistent::status`] says what the
-    /// latest message was.
-    ///
-    /// # Examples
-    /// Two buffers, one of which is filled while the program works on the other:
-    /// ```
-    /// let out = phalanx::run(2, |comm| {
-    ///     if comm.rank() == 0 {
-    ///         (1..=10u64).for_each(|step| comm.send_tagged(&[step], 1, 0));
-    ///         return 0;
-    ///     }
-    ///     let (mut a, mut b, mut sum) = ([0; 9], [0; 9], 0);
-    ///     comm.requests(|scope| {
-    ///         let a = scope.persistent_recv_tagged(&mut a, 0, 0);
-    ///         let b = scope.persistent_recv_tagged(&mut b, 0, 0);
-    ///         let mut open = std::collections::VecDeque::from([scope.start(a), scope.start(b)]);
-    ///         while let Some(first) = open.pop_front() {
-    ///             let message = scope.wait(first);
-    ///             sum += message.buf()[..message.status().unwrap().len].iter().sum::<u64>();
-    ///             if message.buf()[0] < 9 {
-    ///                 open.push_back(scope.start(message));
-    ///             }
-    ///         }
-    ///     });
-    ///     sum
-    /// })?;
-    /// assert_eq!(out[1], 55);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn persistent_recv_tagged<T: Element>(
+    /// Sets a receive up.
+    pub(crate) fn set_up_receive<T: Element>(
         &mut self,
         data: &'env mut [T],
-        from: impl Into<Source>,
-        tag: impl Into<Tag>,
-    ) -> Persistent<'scope, 'env, T> {
-        self.persistent_recv_tagged_at(data, from, tag, Location::caller())
-    }
-
-    /// The same, called at `at`: for interfaces of other languages.
-    pub(crate) fn persistent_recv_tagged_at<T: Element>(
-        &mut self,
-        data: &'env mut [T],
-        from: impl Into<Source>,
-        tag: impl Into<Tag>,
+        (from, tag): (Source, Tag),
         at: &'static Location<'static>,
     ) -> Persistent<'scope, 'env, T> {
         let call = Self::receive_of::<true, T>(data.len(), (from, tag), at);
@@ -312,17 +160,33 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         (to, tag): (usize, u32),
         at: &'static Location<'static>,
     ) -> TaggedCall {
-        let sig = started!("send_tagged", PERSISTENT, of::<T>, "to rank");
+        let sig = match PERSISTENT {
+            false => const { &Signature::of::<T>("started send_tagged", "to rank") },
+            true => {
+                const {
+                    &Signature::of::<T>("persistent send_tagged", "to rank")
+                        .meets("started send_tagged")
+                }
+            }
+        };
         TaggedCall { sig, at, len, peer: Some(to), tag: Some(tag) }
     }
 
     fn receive_of<const PERSISTENT: bool, T: Element>(
         len: usize,
-        (from, tag): (impl Into<Source>, impl Into<Tag>),
+        (from, tag): (Source, Tag),
         at: &'static Location<'static>,
     ) -> TaggedCall {
-        let sig = started!("recv_tagged", PERSISTENT, of::<T>, "from rank");
-        TaggedCall { sig, at, len, peer: from.into().rank(), tag: tag.into().number() }
+        let sig = match PERSISTENT {
+            false => const { &Signature::of::<T>("started recv_tagged", "from rank") },
+            true => {
+                const {
+                    &Signature::of::<T>("persistent recv_tagged", "from rank")
+                        .meets("started recv_tagged")
+                }
+            }
+        };
+        TaggedCall { sig, at, len, peer: from.rank(), tag: tag.number() }
     }
 
     /// The receive `call`, which is on record, of elements at `to`, as an early one of a slot, if

@@ -1,22 +1,20 @@
 //! Operations by direct access that only move data.
 
-use super::{Access, DirectParts, Work, share};
-use crate::fabric::{Guard, Port, Stop};
+use super::super::call::{Partition, RawBuffers};
+use super::{Access, Work, share};
+use crate::fabric::{Port, Stop};
 
-/// Broadcast of `len` elements at `root`'s `buf` to everybody's.
+/// Broadcast of the root's vector to everybody's.
 ///
 /// # Safety
-/// - `buf` is valid for writes (on the root: reads) of `len` elements of the
-///   kernel's type, and nobody but this call and the peers' same call accesses
-///   it.
-pub(super) unsafe fn broadcast(
-    call: Access<'_>,
-    root: usize,
-    buf: *mut u8,
-    len: usize,
-) -> Result<(), Stop> {
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn broadcast(call: &mut Access<'_>) -> Result<(), Stop> {
+    let (len, root) = (call.len(), call.call.root_rank());
+    call.meet(call.call.memory().output, len)?;
+    let Access { work, all, .. } = &*call;
     // SAFETY: these are everybody's, who keep them until we finish.
-    call.together(buf, len, &mut |work, all| unsafe { broadcast_part(work, all, root, len) })
+    unsafe { broadcast_part(work, all, root, len) };
+    call.part()
 }
 
 /// This rank's part of a broadcast of `len` elements at `all[root]` to the other addresses.
@@ -42,43 +40,30 @@ pub(super) unsafe fn broadcast_part(work: &Work<'_>, all: &[*mut u8], root: usiz
 /// Everybody shows `own`, `len` elements; then `take` is called once for every
 /// rank, the own one first, with what that rank shows.
 fn from_everybody(
-    call: Access<'_>,
+    call: &mut Access<'_>,
     own: (*mut u8, *mut u8, usize),
     mut take: impl FnMut(&Work<'_>, &Port, usize, (*mut u8, *mut u8, usize)) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
-    let Access { port, begun, kernel, scratch, stream, .. } = call;
-    let guard = Guard::new(port);
-    let port = &mut *guard.port;
-    let (rank, p) = (port.rank(), port.size());
-    let work = Work { kernel, rank, p, scratch, stream };
+    let Access { port, begun, work, .. } = call;
     port.show(own.0, own.1, own.2);
-    port.log_call(begun);
-    take(&work, port, rank, own)?;
-    for peer in (rank + 1..p).chain(0..rank) {
+    port.log_call(*begun);
+    take(work, port, work.rank, own)?;
+    for peer in (work.rank + 1..work.p).chain(0..work.rank) {
         let shown = port.notice(peer, None)?;
-        take(&work, port, peer, (shown.a, shown.b, shown.len))?;
+        take(work, port, peer, (shown.a, shown.b, shown.len))?;
     }
     port.noticed_all();
-    port.finish();
-    port.close()?;
-    guard.disarm();
-    Ok(())
+    call.part()
 }
 
 /// All-gather: rank `r`'s input becomes part `r` of every output.
 ///
 /// # Safety
-/// - `input` is valid for reads of the own part's elements of the kernel's
-///   type, `output` for writes of all parts.
-/// - They do not overlap, or `input` is the own part of `output`.
-pub(super) unsafe fn all_gather(
-    call: Access<'_>,
-    input: *const u8,
-    output: *mut u8,
-    parts: DirectParts<'_>,
-) -> Result<(), Stop> {
-    let input = input.cast_mut();
-    let own = parts.range(call.port.rank()).len();
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn all_gather(call: &mut Access<'_>) -> Result<(), Stop> {
+    let RawBuffers { input, output, .. } = *call.call.memory();
+    let (input, parts) = (input.cast_mut(), call.parts());
+    let own = parts.range(call.work.rank).len();
     from_everybody(call, (input, input, own), |work, port, peer, (from, _, len)| {
         let to = parts.range(peer);
         if len != to.len() {
@@ -95,19 +80,18 @@ pub(super) unsafe fn all_gather(
     })
 }
 
-/// All-to-all of blocks of `block` elements.
+/// All-to-all, of blocks of one length or, where each rank knows its own counts, of its own.
 ///
 /// # Safety
-/// `input` is valid for reads, `output` for writes, of a block per rank of the
-/// kernel's type; they do not overlap.
-pub(super) unsafe fn all_to_all(
-    call: Access<'_>,
-    input: *const u8,
-    output: *mut u8,
-    block: usize,
-) -> Result<(), Stop> {
-    let (input, rank) = (input.cast_mut(), call.port.rank());
-    let own = block.wrapping_mul(call.port.size());
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn all_to_all(call: &mut Access<'_>) -> Result<(), Stop> {
+    let RawBuffers { input, output, .. } = *call.call.memory();
+    let (input, rank, block) = (input.cast_mut(), call.work.rank, call.len());
+    if let Partition::Pairs { send, recv } = call.call.cut() {
+        // SAFETY: passed on; both have a count for every rank.
+        return unsafe { all_to_all_varied(call, (input, send), (output, recv)) };
+    }
+    let own = block.wrapping_mul(call.work.p);
     from_everybody(call, (input, input, own), |work, port, peer, (from, _, len)| {
         if len != own {
             return Err(port.unequal(peer, own, len));
@@ -119,48 +103,45 @@ pub(super) unsafe fn all_to_all(
     })
 }
 
-/// All-to-all in place of blocks of `block` elements: each pair of ranks swaps its two blocks, the
+/// All-to-all in place: each pair of ranks swaps its two blocks, the
 /// lower rank the first half of them, the higher one the second.
 ///
 /// # Safety
-/// `buf` is valid for reads and writes of a block per rank of the kernel's type, and nobody but
-/// this call and the peers' same call accesses it.
-pub(super) unsafe fn swap_pairs(call: Access<'_>, buf: *mut u8, block: usize) -> Result<(), Stop> {
-    let len = block.wrapping_mul(call.port.size());
-    call.together(buf, len, &mut |work, all| {
-        let (rank, p) = (work.rank, work.p);
-        // In turn k with k - rank: the two of a pair meet in one turn.
-        for peer in (0..p).map(|k| (k + p - rank) % p).filter(|&peer| peer != rank) {
-            let half = share(block, usize::from(rank > peer), 2, work.kernel.line());
-            let at = |of: usize, to: usize| {
-                work.at(all[of], block.wrapping_mul(to).wrapping_add(half.start))
-            };
-            // SAFETY: these halves of the two blocks are touched by us alone; the blocks are in
-            // the buffers of two ranks, which keep them until we finish.
-            unsafe { work.kernel.swap(at(rank, peer), at(peer, rank), half.len()) };
-        }
-    })
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn all_to_all_in_place(call: &mut Access<'_>) -> Result<(), Stop> {
+    let block = call.len();
+    let len = block.wrapping_mul(call.work.p);
+    call.meet(call.call.memory().output, len)?;
+    let Access { work, all, .. } = &*call;
+    let (rank, p) = (work.rank, work.p);
+    // In turn k with k - rank: the two of a pair meet in one turn.
+    for peer in (0..p).map(|k| (k + p - rank) % p).filter(|&peer| peer != rank) {
+        let half = share(block, usize::from(rank > peer), 2, work.kernel.line());
+        let at = |of: usize, to: usize| {
+            work.at(all[of], block.wrapping_mul(to).wrapping_add(half.start))
+        };
+        // SAFETY: these halves of the two blocks are touched by us alone; the blocks are in
+        // the buffers of two ranks, which keep them until we finish.
+        unsafe { work.kernel.swap(at(rank, peer), at(peer, rank), half.len()) };
+    }
+    call.part()
 }
 
-/// All-to-all of blocks of different lengths: `send[j]` elements go to rank `j`,
-/// `receive[j]` come from it.
+/// All-to-all of blocks of different lengths: `send[j]` elements of `input` go to rank `j`,
+/// `receive[j]` come from it to `output`.
 ///
 /// # Safety
-/// - `input` is valid for reads of the sum of `send`, `output` for writes of the
-///   sum of `receive` elements of the kernel's type; they do not overlap.
-/// - `send` has an entry for every rank, on all ranks.
-pub(super) unsafe fn all_to_all_varied(
-    call: Access<'_>,
-    input: *const u8,
-    output: *mut u8,
-    send: &[usize],
-    receive: &[usize],
+/// As [`all_to_all`]; the counts are the call's.
+unsafe fn all_to_all_varied(
+    call: &mut Access<'_>,
+    (input, send): (*mut u8, &[usize]),
+    (output, receive): (*mut u8, &[usize]),
 ) -> Result<(), Stop> {
-    let (rank, p) = (call.port.rank(), call.port.size());
+    let (rank, p) = (call.work.rank, call.work.p);
     // The counts are shown, too: where a block begins only its sender knows.
     let counts = send.as_ptr().cast_mut().cast();
-    let own = (input.cast_mut(), counts, send.iter().sum());
-    from_everybody(call, own, |work, port, peer, (from, counts, _)| {
+    from_everybody(call, (input, counts, send.iter().sum()), |work, port, peer, shown| {
+        let (from, counts, _) = shown;
         // SAFETY: the peer is in the same call (fingerprint) and shows its `p`
         // counts, which it keeps until all have finished.
         let counts = unsafe { std::slice::from_raw_parts(counts.cast::<usize>(), p) };
@@ -178,28 +159,24 @@ pub(super) unsafe fn all_to_all_varied(
 /// The root shows a buffer that has a block for every rank; each moves its own
 /// block: `block(work, address, length)`.
 fn with_root(
-    call: Access<'_>,
-    root: usize,
+    call: &mut Access<'_>,
     buf: *mut u8,
-    parts: DirectParts<'_>,
     block: impl FnOnce(&Work<'_>, *mut u8, usize),
 ) -> Result<(), Stop> {
-    let Access { port, begun, kernel, scratch, stream, .. } = call;
-    let guard = Guard::new(port);
-    let port = &mut *guard.port;
-    let (rank, p) = (port.rank(), port.size());
-    let work = Work { kernel, rank, p, scratch, stream };
+    let (parts, root) = (call.parts(), call.call.root_rank());
+    let Access { port, begun, work, .. } = call;
+    let (rank, p) = (work.rank, work.p);
     let own = parts.range(rank);
     if rank == root {
         port.show_alone(buf, parts.shown(), parts.total(p));
-        port.log_call(begun);
-        block(&work, work.at(buf, own.start), own.len());
+        port.log_call(*begun);
+        block(work, work.at(buf, own.start), own.len());
         // In this order: two ranks that both take themselves for the root then
         // wait for each other, which is noticed.
         port.close_alone()?;
         port.finish();
     } else {
-        port.log_call(begun);
+        port.log_call(*begun);
         let shown = port.notice_alone(root, Some(parts.total(p)))?;
         // SAFETY: the root is in the same call (fingerprint), shows its counts
         // if we have some, and keeps them until all have finished.
@@ -207,48 +184,32 @@ fn with_root(
         if there.len() != own.len() {
             return Err(port.unequal(root, own.len(), there.len()));
         }
-        block(&work, work.at(shown.a, there.start), own.len());
+        block(work, work.at(shown.a, there.start), own.len());
         port.finish_for(root);
     }
-    guard.disarm();
     Ok(())
 }
 
-/// Scatter: this rank's part of the root's `input` goes to `output`.
+/// Scatter: this rank's part of the root's input goes to the output.
 ///
 /// # Safety
-/// - On the root `input` is valid for reads of all parts, elements of the
-///   kernel's type; `output` is valid for writes of the own part; they do not
-///   overlap.
-pub(super) unsafe fn scatter(
-    call: Access<'_>,
-    root: usize,
-    input: *const u8,
-    parts: DirectParts<'_>,
-    output: *mut u8,
-) -> Result<(), Stop> {
-    with_root(call, root, input.cast_mut(), parts, |work, from, len| {
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn scatter(call: &mut Access<'_>) -> Result<(), Stop> {
+    let RawBuffers { input, output, .. } = *call.call.memory();
+    with_root(call, input.cast_mut(), |work, from, len| {
         // SAFETY: the root's buffer is only read, and kept until all have
         // finished; the block is within it by the root's own counts.
         unsafe { work.deliver(output, from, len) };
     })
 }
 
-/// Gather: this rank's `input` becomes its part of the root's `output`.
+/// Gather: this rank's input becomes its part of the root's output.
 ///
 /// # Safety
-/// - `input` is valid for reads of the own part, elements of the kernel's type;
-///   on the root `output` is valid for writes of all parts, and nobody but this
-///   call and the peers' same call accesses it.
-/// - They do not overlap, or on the root `input` is the own part of `output`.
-pub(super) unsafe fn gather(
-    call: Access<'_>,
-    root: usize,
-    input: *const u8,
-    output: *mut u8,
-    parts: DirectParts<'_>,
-) -> Result<(), Stop> {
-    with_root(call, root, output, parts, |work, to, len| {
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn gather(call: &mut Access<'_>) -> Result<(), Stop> {
+    let RawBuffers { input, output, .. } = *call.call.memory();
+    with_root(call, output, |work, to, len| {
         if std::ptr::eq(to, input) {
             return; // The root's own part, which is there.
         }
@@ -258,21 +219,17 @@ pub(super) unsafe fn gather(
     })
 }
 
-/// Shift in place of `len` elements at `buf` by `distance < p` ranks, which is
-/// not 0.
+/// Shift in place by a distance that is not 0.
 ///
 /// # Safety
-/// - `buf` is valid for reads and writes of `len` elements of the kernel's
-///   type, and nobody but this call and the peers' same call accesses it.
-/// - The call's scratch memory is as large as `scratch_bytes` says.
-pub(super) unsafe fn shift(
-    call: Access<'_>,
-    distance: usize,
-    buf: *mut u8,
-    len: usize,
-) -> Result<(), Stop> {
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn shift(call: &mut Access<'_>) -> Result<(), Stop> {
+    let (len, distance) = (call.len(), call.call.distance());
+    call.meet(call.call.memory().output, len)?;
+    let Access { work, all, .. } = &*call;
     // SAFETY: these are everybody's, who keep them until we finish.
-    call.together(buf, len, &mut |work, all| unsafe { shift_part(work, all, distance, len) })
+    unsafe { shift_part(work, all, distance, len) };
+    call.part()
 }
 
 /// This rank's part of a shift of `len` elements at each of the addresses in `all`.

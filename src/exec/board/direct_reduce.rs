@@ -1,55 +1,54 @@
 //! Reductions and scans by direct access.
 
+use super::super::call::RawBuffers;
 use super::super::kernel::{Kernel, MOST_INPUTS};
-use super::{Access, Work, half_of_scratch};
+use super::{Access, Work, blocks, half_of_scratch};
 use crate::fabric::Stop;
 use std::ops::Range;
 
-/// All-reduce in place of `len` elements at `buf`.
+/// All-reduce in place.
 ///
 /// # Safety
-/// - `buf` is valid for reads and writes of `len` elements of the kernel's
-///   type, and nobody but this call and the peers' same call accesses it.
-/// - The call's scratch memory is as large as `scratch_bytes` says, unless there are two ranks.
-pub(super) unsafe fn all_reduce(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
-    call.together(buf, len, &mut |work, all| {
-        let mine = work.share(len);
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn all_reduce(call: &mut Access<'_>) -> Result<(), Stop> {
+    let len = call.len();
+    call.meet(call.call.memory().output, len)?;
+    let Access { work, all, .. } = &*call;
+    let mine = work.share(len);
+    if let [a, b] = all[..] {
         let at = |buf: *mut u8| work.at(buf, mine.start);
-        if let [a, b] = *all {
-            // SAFETY: shares of different ranks are disjoint, the two buffers
-            // are (two live `&mut`), and both owners keep them until we finish.
-            return unsafe { work.kernel.both(at(a), at(b), mine.len()) };
-        }
+        // SAFETY: shares of different ranks are disjoint, the two buffers
+        // are (two live `&mut`), and both owners keep them until we finish.
+        unsafe { work.kernel.both(at(a), at(b), mine.len()) };
+    } else {
         for block in work.blocks(mine) {
             // SAFETY: as above: this range of every buffer is ours alone.
             unsafe {
                 work.fold(work.scratch, all, block.start, block.len());
-                for &x in all {
+                for &x in all.iter() {
                     work.kernel.copy(work.at(x, block.start), work.scratch, block.len());
                 }
             }
         }
-    })
+    }
+    call.part()
 }
 
-/// Reduce of `len` elements at `buf` on every rank into `root`'s.
+/// Reduce of vectors of which the root's is the output.
 ///
 /// # Safety
-/// As [`all_reduce`]; on ranks other than the root `buf` need not be writable.
-pub(super) unsafe fn reduce(
-    call: Access<'_>,
-    root: usize,
-    buf: *mut u8,
-    len: usize,
-) -> Result<(), Stop> {
-    call.together(buf, len, &mut |work, all| {
-        let mine = work.share(len);
-        if let [a, b] = *all {
-            let at = |buf: *mut u8| work.at(buf, mine.start);
-            // SAFETY: everybody only reads, except that this range of the
-            // root's buffer is written by us alone.
-            return unsafe { work.kernel.combine(at(all[root]), at(a), at(b), mine.len()) };
-        }
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn reduce(call: &mut Access<'_>) -> Result<(), Stop> {
+    let (len, root) = (call.len(), call.call.root_rank());
+    call.meet(call.call.memory().output, len)?;
+    let Access { work, all, .. } = &*call;
+    let mine = work.share(len);
+    if let [a, b] = all[..] {
+        let at = |buf: *mut u8| work.at(buf, mine.start);
+        // SAFETY: everybody only reads, except that this range of the
+        // root's buffer is written by us alone.
+        unsafe { work.kernel.combine(at(all[root]), at(a), at(b), mine.len()) };
+    } else {
         for block in work.blocks(mine) {
             // SAFETY: as above; the scratch memory is ours.
             unsafe {
@@ -57,28 +56,25 @@ pub(super) unsafe fn reduce(
                 work.kernel.copy(work.at(all[root], block.start), work.scratch, block.len());
             }
         }
-    })
+    }
+    call.part()
 }
 
-/// Reduce-scatter: `part` is the range of the `len` elements at `input` that
-/// belongs to this rank; it goes to `output`.
+/// Reduce-scatter: the own part of all inputs goes to the output.
 ///
 /// # Safety
-/// `input` is valid for reads of `len` elements of the kernel's type, `output`
-/// for writes of the own part; they do not overlap. Scratch as [`all_reduce`].
-pub(super) unsafe fn reduce_scatter(
-    call: Access<'_>,
-    input: *const u8,
-    len: usize,
-    part: Range<usize>,
-    output: *mut u8,
-) -> Result<(), Stop> {
-    call.together(input.cast_mut(), len, &mut |work, all| {
-        if work.p <= MOST_INPUTS && !work.stream {
-            // SAFETY: the inputs are only read, by everybody; the output is
-            // ours.
-            return unsafe { work.fold(output, all, part.start, part.len()) };
-        }
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn reduce_scatter(call: &mut Access<'_>) -> Result<(), Stop> {
+    let parts = call.parts();
+    let (len, part) = (parts.total(call.work.p), parts.range(call.work.rank));
+    let RawBuffers { input, output, .. } = *call.call.memory();
+    call.meet(input.cast_mut(), len)?;
+    let Access { work, all, .. } = &*call;
+    if work.p <= MOST_INPUTS && !work.stream {
+        // SAFETY: the inputs are only read, by everybody; the output is
+        // ours.
+        unsafe { work.fold(output, all, part.start, part.len()) };
+    } else {
         for block in work.blocks(part.clone()) {
             let to = work.at(output, block.start - part.start);
             // SAFETY: as above; the scratch memory is ours.
@@ -87,95 +83,124 @@ pub(super) unsafe fn reduce_scatter(
                 work.deliver(to, work.scratch, block.len());
             }
         }
-    })
+    }
+    call.part()
 }
 
-/// Inclusive scan in place of `len` elements at `buf`.
+/// Inclusive scan in place.
 ///
 /// # Safety
-/// As [`all_reduce`].
-pub(super) unsafe fn scan(call: Access<'_>, buf: *mut u8, len: usize) -> Result<(), Stop> {
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn scan(call: &mut Access<'_>) -> Result<(), Stop> {
+    let len = call.len();
+    call.meet(call.call.memory().output, len)?;
+    let Access { work, all, .. } = &*call;
     // SAFETY: these are everybody's, who keep them until we finish.
-    call.together(buf, len, &mut |work, all| unsafe { scan_part(work, all, len) })
+    unsafe { scan_part(work.kernel, work.share(len), (all, all)) };
+    call.part()
 }
 
-/// This rank's part of an inclusive scan of `len` elements at each of the addresses in `all`.
+/// Makes the elements `part` of an inclusive scan of the vectors at the addresses in `from`; its
+/// vectors are at those in `to`.
 ///
 /// # Safety
-/// They are valid for reads and writes of `len` elements of the kernel's type, and accessed by
-/// nobody but the ranks' parts of this very call.
-pub(super) unsafe fn scan_part(work: &Work<'_>, all: &[*mut u8], len: usize) {
-    let mine = work.share(len);
-    // Two ranks need no blocks: nothing passes through a cache.
-    let step = if work.p == 2 { vec![mine] } else { work.blocks(mine).collect() };
+/// - As many vectors, valid for reads and writes of these elements of the kernel's type, which
+///   nobody else accesses.
+/// - A vector of `to` is that of `from` with its number, or overlaps none.
+pub(super) unsafe fn scan_part(
+    kernel: &Kernel<'_>,
+    part: Range<usize>,
+    (from, to): (&[*mut u8], &[*mut u8]),
+) {
+    if kernel.is_wide() {
+        let start = part.start.wrapping_mul(kernel.size());
+        // SAFETY: by the contract.
+        return unsafe { kernel.prefixes((from, to), start, part.len()) };
+    }
+    // Two vectors in place need no blocks: nothing passes through a cache.
+    let is_once = from.len() == 2 && from == to;
+    let step = if is_once { vec![part] } else { blocks(part, kernel.size()).collect() };
     for block in step {
-        let at = |r: usize| work.at(all[r], block.start);
-        if work.kernel.is_wide() {
-            let behind = block.start.wrapping_mul(work.kernel.size());
-            // SAFETY: as in `all_reduce`.
-            unsafe { work.kernel.prefixes(all, behind, block.len(), false) };
-            continue;
-        }
-        for r in 1..work.p {
-            // SAFETY: as in `all_reduce`.
-            unsafe { work.kernel.combine(at(r), at(r - 1), at(r), block.len()) };
+        let (start, n) = (block.start.wrapping_mul(kernel.size()), block.len());
+        let at = |all: &[*mut u8], r: usize| all[r].wrapping_add(start);
+        // SAFETY: by the contract.
+        unsafe {
+            if from[0] != to[0] {
+                kernel.copy(at(to, 0), at(from, 0), n);
+            }
+            for r in 1..from.len() {
+                kernel.combine(at(to, r), at(to, r - 1), at(from, r), n);
+            }
         }
     }
 }
 
-/// Exclusive scan in place of `len` elements at `buf`. Rank 0's buffer is filled
-/// with its `identity`, unless that is null.
+/// Exclusive scan in place. Rank 0's vector is filled with its identity, if it has one.
 ///
 /// # Safety
-/// As [`all_reduce`]; `identity` is null or valid for reads of an element.
-pub(super) unsafe fn exclusive_scan(
-    call: Access<'_>,
-    identity: *const u8,
-    buf: *mut u8,
-    len: usize,
-) -> Result<(), Stop> {
+/// See [`OnBoards`](super::OnBoards).
+pub(in crate::exec) unsafe fn exclusive_scan(call: &mut Access<'_>) -> Result<(), Stop> {
+    let len = call.len();
+    let RawBuffers { input, output, .. } = *call.call.memory();
+    let identity = call.meet_with((output, input.cast_mut()), len)?;
+    let Access { work, all, .. } = &*call;
     // SAFETY: these are everybody's, who keep them, and rank 0 its identity, until all have
     // finished.
-    call.together_with((buf, identity.cast_mut()), len, &mut |work, all, identity| unsafe {
-        exclusive_scan_part(work, all, len, identity);
-    })
+    unsafe {
+        exclusive_scan_part(work.kernel, work.share(len), (all, all), identity, work.scratch);
+    }
+    call.part()
 }
 
-/// This rank's part of an exclusive scan of `len` elements at each of the addresses in `all`.
+/// Makes the elements `part` of an exclusive scan, as [`scan_part`]; the first of its vectors is
+/// filled with `identity`, unless that is null.
 ///
 /// # Safety
-/// As [`scan_part`]; `identity` is null or valid for reads of an element. The scratch memory is as
-/// large as `scratch_bytes` says.
+/// - As [`scan_part`]; but without an identity the first vector of `to` need be no memory, and with
+///   one it is that of `from`. The last of `from` need be none.
+/// - `identity` is null or valid for reads of an element. The scratch memory is as large as
+///   `scratch_bytes` says, unless there are two vectors at most.
 pub(super) unsafe fn exclusive_scan_part(
-    work: &Work<'_>,
-    all: &[*mut u8],
-    len: usize,
+    kernel: &Kernel<'_>,
+    part: Range<usize>,
+    (from, to): (&[*mut u8], &[*mut u8]),
     identity: *const u8,
+    scratch: *mut u8,
 ) {
-    let (kernel, last) = (work.kernel, work.p - 1);
-    for block in work.blocks(work.share(len)) {
-        let (at, n) = (|r: usize| work.at(all[r], block.start), block.len());
-        if kernel.is_wide() {
-            // SAFETY: as in `all_reduce`; the identity is there.
-            unsafe {
-                kernel.prefixes(all, block.start.wrapping_mul(kernel.size()), n, true);
-                if !identity.is_null() {
-                    kernel.fill(at(0), identity, n);
-                }
+    let last = from.len() - 1;
+    if last == 0 && identity.is_null() {
+        return;
+    }
+    if kernel.is_wide() {
+        let start = part.start.wrapping_mul(kernel.size());
+        // SAFETY: by the contract; the identity is stored when the first vector has been read.
+        unsafe {
+            kernel.prefixes((&from[..last], &to[1..]), start, part.len());
+            if !identity.is_null() {
+                kernel.fill(from[0].wrapping_add(start), identity, part.len());
             }
-            continue;
         }
-        let total = if last == 1 { at(1) } else { work.scratch };
-        // SAFETY: as in `all_reduce`; the scratch memory is ours.
+        return;
+    }
+    for block in blocks(part, kernel.size()) {
+        let (start, n) = (block.start.wrapping_mul(kernel.size()), block.len());
+        let at = |all: &[*mut u8], r: usize| all[r].wrapping_add(start);
+        let mut total = if last == 1 { at(to, 1) } else { scratch };
+        let mut next = scratch.wrapping_add(half_of_scratch(kernel));
+        // SAFETY: by the contract.
         unsafe {
             // Rank 0's is read and written once.
             match identity.is_null() {
-                true => kernel.copy(total, at(0), n),
-                false => kernel.replace(total, at(0), identity, n),
+                true => kernel.copy(total, at(from, 0), n),
+                false => kernel.replace(total, at(from, 0), identity, n),
+            }
+            for r in 1..last {
+                kernel.combine(next, total, at(from, r), n);
+                kernel.copy(at(to, r), total, n);
+                (total, next) = (next, total);
             }
             if last > 1 {
-                (1..last).for_each(|r| kernel.carry(total, at(r), n));
-                kernel.copy(at(last), total, n);
+                kernel.copy(at(to, last), total, n);
             }
         }
     }
@@ -191,25 +216,38 @@ impl Work<'_> {
     /// - `dst` is not the second half of the scratch memory; if there are more
     ///   than [`MOST_INPUTS`] inputs, `n` elements fit a block.
     unsafe fn fold(&self, dst: *mut u8, all: &[*mut u8], from: usize, n: usize) {
-        let kernel: &Kernel<'_> = self.kernel;
-        let at = from.wrapping_mul(kernel.size());
-        // What has been rounded cannot go on.
-        let most = if kernel.is_wide() { all.len() } else { MOST_INPUTS };
-        let (first, mut rest) = all.split_at(all.len().min(most));
+        let kernel = self.kernel;
+        if kernel.is_wide() {
+            // A rounded sum cannot go on: all in one pass.
+            let at = from.wrapping_mul(kernel.size());
+            // SAFETY: passed on.
+            return unsafe { kernel.prefixes((all, &[dst.wrapping_sub(at)]), at, n) };
+        }
+        let (first, mut rest) = all.split_at(all.len().min(MOST_INPUTS));
         let rounds = rest.len().div_ceil(MOST_INPUTS - 1);
         let spare = self.scratch.wrapping_add(half_of_scratch(kernel));
         // So that the last round ends in `dst`.
         let (mut to, mut next) = if rounds % 2 == 0 { (dst, spare) } else { (spare, dst) };
         // SAFETY: passed on.
-        unsafe { kernel.fold(to, first, at, n) };
+        unsafe { kernel.fold(to, &self.places(first, from)[..first.len()], n) };
         while !rest.is_empty() {
             let (some, others) = rest.split_at(rest.len().min(MOST_INPUTS - 1));
-            let mut inputs = [to.wrapping_sub(at); MOST_INPUTS];
-            inputs[1..=some.len()].copy_from_slice(some);
+            let mut inputs = self.places(some, from);
+            inputs.copy_within(..some.len(), 1);
+            inputs[0] = to;
             // SAFETY: passed on; `next` is neither `to` nor an input.
-            unsafe { kernel.fold(next, &inputs[..=some.len()], at, n) };
+            unsafe { kernel.fold(next, &inputs[..=some.len()], n) };
             (to, next) = (next, to);
             rest = others;
         }
+    }
+
+    /// Where element `from` of each of the buffers is, of which there are at most so many.
+    fn places(&self, all: &[*mut u8], from: usize) -> [*mut u8; MOST_INPUTS] {
+        let mut places = [std::ptr::null_mut(); MOST_INPUTS];
+        for (place, &buf) in places.iter_mut().zip(all) {
+            *place = self.at(buf, from);
+        }
+        places
     }
 }

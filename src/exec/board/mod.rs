@@ -26,8 +26,8 @@
 //! guard quiesces the port if the operator panics or a wait is given up, so
 //! nobody's memory is reached after its call is over.
 
-mod direct_move;
-mod direct_reduce;
+pub(super) mod direct_move;
+pub(super) mod direct_reduce;
 pub(crate) mod ordered;
 pub(crate) mod started;
 
@@ -130,15 +130,10 @@ pub(super) struct Access<'a> {
     port: &'a mut Port,
     /// The call, which goes on record once its notice is out.
     begun: StartedCall,
-    kernel: &'a Kernel<'a>,
+    call: &'a Call<'a, RawBuffers<'a>>,
     /// Room for everybody's address.
     all: &'a mut Vec<*mut u8>,
-    /// [`scratch_bytes`] bytes of this rank's own, aligned for the element; null for two
-    /// ranks that combine in place.
-    scratch: *mut u8,
-    /// Whether results that are not written in place are too large for any
-    /// cache, and so go round them.
-    stream: bool,
+    work: Work<'a>,
 }
 
 pub(crate) fn run(
@@ -147,111 +142,39 @@ pub(crate) fn run(
     begun: StartedCall,
     call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
-    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
-    let (rank, p, root) = (port.rank(), port.size(), call.root_rank());
-    let access = Access {
-        stream: touched(call, p) >= work.stream_from,
-        port,
+    let kernel = &call.memory().kernel;
+    let (rank, p) = (port.rank(), port.size());
+    // A combination in place delivers nothing, and two ranks combine where the operands are.
+    let in_place = call.operation().has_order() && call.operation().is_in_place();
+    let scratch = match in_place && p == 2 {
+        true => std::ptr::null_mut(),
+        false => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
+    };
+    let stream = !in_place && touched(call, p) >= work.stream_from;
+    // The operator is user code.
+    let guard = match call.operation().combines() {
+        true => Guard::around_user_code(port),
+        false => Guard::new(port),
+    };
+    let access = &mut Access {
+        port: &mut *guard.port,
         begun,
-        kernel,
+        call,
         all: &mut work.addresses,
-        // Two ranks combine where the operands are.
-        scratch: match p == 2 && call.operation().has_order() && call.operation().is_in_place() {
-            true => std::ptr::null_mut(),
-            false => work.scratch.reserve(scratch_bytes(kernel), kernel.align()),
-        },
+        work: Work { kernel, rank, p, scratch, stream },
     };
-    // SAFETY: the call's promise, for the whole of the buffers; that of its own operation.
-    unsafe {
-        (call.code().on_boards)(
-            access,
-            &BoardCall { rank, p, root, input, output, call: call.bare() },
-        )
-    }
+    // SAFETY: the function of the call's operation; the call promises its memory.
+    unsafe { (call.code().on_boards)(access)? };
+    guard.disarm();
+    Ok(())
 }
 
-/// What an operation's function has of a call.
-pub(super) struct BoardCall<'a> {
-    rank: usize,
-    p: usize,
-    root: usize,
-    input: *const u8,
-    output: *mut u8,
-    call: Call<'a>,
-}
-
-impl<'a> BoardCall<'a> {
-    /// Elements of the vector, or of each block.
-    fn len(&self) -> usize {
-        match self.call.cut() {
-            Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(_) | Partition::Pairs { .. } => 0,
-        }
-    }
-
-    /// The blocks of the buffer that has one for every rank.
-    fn parts(&self) -> DirectParts<'a> {
-        match self.call.cut() {
-            Partition::Vector(_) => DirectParts::Equal(0),
-            Partition::Equal(m) => DirectParts::Equal(m),
-            Partition::Varied(counts) => DirectParts::Varied(counts),
-            Partition::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
-        }
-    }
-}
-
-/// An operation by direct access. To be called for calls of that operation, whose memory is as
-/// [`RawBuffers`] promises.
-pub(super) type OnBoards = unsafe fn(Access<'_>, &BoardCall<'_>) -> Result<(), Stop>;
-
-/// Defines the functions of the operations.
-macro_rules! on_boards {
-    ($($name:ident($access:ident, $it:ident) $body:expr;)+) => {$(
-        /// # Safety
-        /// See [`OnBoards`].
-        pub(super) unsafe fn $name(
-            $access: Access<'_>,
-            $it: &BoardCall<'_>,
-        ) -> Result<(), Stop> {
-            // SAFETY: the call's promise, for the whole of the buffers.
-            unsafe { $body }
-        }
-    )+};
-}
-
-on_boards! {
-    broadcast(access, it) direct_move::broadcast(access, it.root, it.output, it.len());
-    reduce(access, it) direct_reduce::reduce(access, it.root, it.output, it.len());
-    all_gather(access, it) direct_move::all_gather(access, it.input, it.output, it.parts());
-    reduce_scatter(access, it) {
-        let parts = it.parts();
-        let (total, part) = (parts.total(it.p), parts.range(it.rank));
-        direct_reduce::reduce_scatter(access, it.input, total, part, it.output)
-    };
-    all_reduce(access, it) direct_reduce::all_reduce(access, it.output, it.len());
-    scan(access, it) direct_reduce::scan(access, it.output, it.len());
-    exclusive_scan(access, it)
-        direct_reduce::exclusive_scan(access, it.input, it.output, it.len());
-    scatter(access, it)
-        direct_move::scatter(access, it.root, it.input, it.parts(), it.output);
-    gather(access, it)
-        direct_move::gather(access, it.root, it.input, it.output, it.parts());
-    all_to_all(access, it) match it.call.cut() {
-        // Both have a count for every rank.
-        Partition::Pairs { send, recv } => {
-            direct_move::all_to_all_varied(access, it.input, it.output, send, recv)
-        }
-        _ => direct_move::all_to_all(access, it.input, it.output, it.len()),
-    };
-    all_to_all_in_place(access, it) direct_move::swap_pairs(access, it.output, it.len());
-    shift(access, it) direct_move::shift(access, it.call.distance(), it.output, it.len());
-}
-
+/// An operation by direct access.
+///
 /// # Safety
-/// None is needed.
-pub(super) unsafe fn barrier(_: Access<'_>, _: &BoardCall<'_>) -> Result<(), Stop> {
-    unreachable!("a barrier has no memory to access")
-}
+/// The call is one of that operation, and its memory as [`RawBuffers`] promises. The scratch memory
+/// has [`scratch_bytes`], unless two ranks combine in place.
+pub(super) type OnBoards = unsafe fn(&mut Access<'_>) -> Result<(), Stop>;
 
 /// Bytes that a call reads and writes on all `p` ranks together.
 fn touched(call: &Call<'_, RawBuffers<'_>>, p: usize) -> usize {
@@ -276,32 +199,37 @@ fn half_of_scratch(kernel: &Kernel<'_>) -> usize {
     BLOCK.max(kernel.size()).next_multiple_of(kernel.align())
 }
 
-impl Access<'_> {
-    /// Shows `own`, `len` elements; lets `work` use everybody's, in rank order;
-    /// returns when everybody is done.
-    fn together(
-        self,
-        own: *mut u8,
-        len: usize,
-        work: &mut dyn FnMut(&Work<'_>, &[*mut u8]),
-    ) -> Result<(), Stop> {
-        self.together_with((own, std::ptr::null_mut()), len, &mut |w, all, _| work(w, all))
+impl<'a> Access<'a> {
+    /// Elements of the vector, or of each block.
+    fn len(&self) -> usize {
+        match self.call.cut() {
+            Partition::Vector(n) | Partition::Equal(n) => n,
+            Partition::Varied(_) | Partition::Pairs { .. } => 0,
+        }
     }
 
-    /// The same with a second address, of which `work` gets rank 0's.
-    fn together_with(
-        self,
-        own: (*mut u8, *mut u8),
-        len: usize,
-        work: &mut dyn FnMut(&Work<'_>, &[*mut u8], *mut u8),
-    ) -> Result<(), Stop> {
-        let Access { port, begun, kernel, all, scratch, stream } = self;
-        // The operator is user code, but for kernels that only move.
-        let guard = Guard::around_user_code(port);
-        let port = &mut *guard.port;
+    /// The blocks of the buffer that has one for every rank.
+    fn parts(&self) -> DirectParts<'a> {
+        match self.call.cut() {
+            Partition::Vector(_) => DirectParts::Equal(0),
+            Partition::Equal(m) => DirectParts::Equal(m),
+            Partition::Varied(counts) => DirectParts::Varied(counts),
+            Partition::Pairs { .. } => unreachable!("pairs are for the all-to-all"),
+        }
+    }
+
+    /// Shows `own`, `len` elements, and collects everybody's addresses, in rank order. When its
+    /// work is done the rank [parts](Access::part).
+    fn meet(&mut self, own: *mut u8, len: usize) -> Result<(), Stop> {
+        self.meet_with((own, std::ptr::null_mut()), len).map(|_| ())
+    }
+
+    /// The same with a second address; rank 0's is returned.
+    fn meet_with(&mut self, own: (*mut u8, *mut u8), len: usize) -> Result<*mut u8, Stop> {
+        let Access { port, begun, all, work, .. } = self;
         port.show(own.0, own.1, len);
-        port.log_call(begun);
-        let (rank, p) = (port.rank(), port.size());
+        port.log_call(*begun);
+        let (rank, p) = (work.rank, work.p);
         if all.len() != p {
             all.resize(p, own.0);
         }
@@ -316,12 +244,22 @@ impl Access<'_> {
             }
         }
         port.noticed_all();
-        work(&Work { kernel, rank, p, scratch, stream }, all, second);
-        port.finish();
-        port.close()?;
-        guard.disarm();
-        Ok(())
+        Ok(second)
     }
+
+    /// Returns when everybody has done its work.
+    fn part(&mut self) -> Result<(), Stop> {
+        self.port.finish();
+        self.port.close()
+    }
+}
+
+/// An operation without memory.
+///
+/// # Safety
+/// None is needed.
+pub(super) unsafe fn barrier(_: &mut Access<'_>) -> Result<(), Stop> {
+    unreachable!("a barrier has no memory to access")
 }
 
 /// What a rank works with, between the waits of a call.

@@ -12,6 +12,7 @@ use crate::fabric::{Guard, Port, StartedCall, Stop};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
 use crate::schedule::Operation;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -94,46 +95,11 @@ unsafe fn all_reduce<R>(
     let result = meanwhile();
     addresses(port, buf, len, all)?;
     // SAFETY: these are everybody's, who keep them until we finish.
-    unsafe { all_reduce_part(kernel, all, rank, len, slots) };
+    unsafe { reduce_part(kernel, chunk(len, rank, all.len()), (all, all), rank, slots) };
     port.finish();
     port.close()?;
     guard.disarm();
     Ok(result)
-}
-
-/// Rank `rank`'s part of an all-reduce of `len` elements at each of the addresses in `all`.
-///
-/// # Safety
-/// - They are valid for reads and writes of `len` elements of the kernel's type, and accessed by
-///   nobody but the ranks' parts of this very call.
-/// - `slots` are [`scratch`] bytes of this rank's own.
-pub(super) unsafe fn all_reduce_part(
-    kernel: &Kernel<'_>,
-    all: &[*mut u8],
-    rank: usize,
-    len: usize,
-    slots: *mut u8,
-) {
-    let (p, size) = (all.len(), kernel.size());
-    let mine = chunk(len, rank, p);
-    if let [a, b] = all[..] {
-        let at = mine.start * size;
-        // SAFETY: chunks of different ranks are disjoint, the two buffers are
-        // (two live `&mut`).
-        unsafe { kernel.both(a.wrapping_add(at), b.wrapping_add(at), mine.len()) };
-    } else if p > 1 {
-        for block in blocks(mine, size) {
-            // SAFETY: as above: this range of every buffer is ours alone, and
-            // the scratch memory is.
-            unsafe {
-                let at = block.start * size;
-                let sum = tree(kernel, all, at, block.len(), (slots, slot(kernel)));
-                for x in all.iter() {
-                    kernel.copy(x.wrapping_add(at), sum, block.len());
-                }
-            }
-        }
-    }
 }
 
 /// Where the result of [`reduce`] goes.
@@ -174,40 +140,45 @@ unsafe fn reduce<R>(
         To::Root(root) => (chunk(len, port.rank(), port.size()), all[root]),
     };
     // SAFETY: everybody's inputs, which they keep until we finish.
-    unsafe { reduce_part(kernel, all, part, base, slots) };
+    unsafe { reduce_part(kernel, part, (all, &[base]), 0, slots) };
     port.finish();
     port.close()?;
     guard.disarm();
     Ok(result)
 }
 
-/// Combines the elements `part` of the vectors at the addresses in `all`, and stores them at their
-/// places in a vector at `base`.
+/// Combines the elements `part` of the vectors at the addresses in `from`, and stores them at their
+/// places in each of the vectors at those in `to`: first in vector `near`, which the others are
+/// copied from.
 ///
 /// # Safety
-/// - The vectors are valid for reads of these elements of the kernel's type, and nobody writes
-///   them; but `base` may be one of them, if only this rank accesses these elements of it.
-/// - `base` is valid for writes of these elements, and overlaps no other input.
-/// - `slots` are [`scratch`] bytes of this rank's own.
+/// - The vectors are valid, those of `from` for reads and those of `to` for writes of these
+///   elements of the kernel's type, which nobody else accesses. (But if `to` is none of `from`,
+///   others may read these.)
+/// - A vector of `to` is one of `from`, or overlaps none of them; it overlaps no other of `to`.
+/// - `slots` are [`scratch`] bytes of this rank's own, or there are two vectors in `from` at most.
 pub(crate) unsafe fn reduce_part(
     kernel: &Kernel<'_>,
-    all: &[*mut u8],
     part: Range<usize>,
-    base: *mut u8,
+    (from, to): (&[*mut u8], &[*mut u8]),
+    near: usize,
     slots: *mut u8,
 ) {
     let size = kernel.size();
+    if let ([a, b], true) = (from, from == to) {
+        let at = part.start * size;
+        // SAFETY: by the contract; the two are two vectors, as `to` are.
+        return unsafe { kernel.both(a.wrapping_add(at), b.wrapping_add(at), part.len()) };
+    }
     for block in blocks(part, size) {
-        let at = block.start * size;
-        // SAFETY: the inputs are only read, except that this range of the
-        // root's is written by us alone, when we have read it; output and
-        // scratch memory are ours. A tree of one operand is that operand,
-        // perhaps the output itself.
+        let (at, n) = (block.start * size, block.len());
+        let made = to[near].wrapping_add(at);
+        // SAFETY: by the contract; the last combination is stored where one of its operands is, or
+        // where nothing is that is read any more.
         unsafe {
-            let sum = tree(kernel, all, at, block.len(), (slots, slot(kernel)));
-            let to = base.wrapping_add(at);
-            if !std::ptr::eq(sum, to) {
-                kernel.copy(to, sum, block.len());
+            tree(kernel, from, at, n, made, (slots, slot(kernel)));
+            for (_, to) in to.iter().enumerate().filter(|it| it.0 != near) {
+                kernel.copy(to.wrapping_add(at), made, n);
             }
         }
     }
@@ -258,8 +229,8 @@ unsafe fn tree_of_brief(kernel: Kernel<'_>, all: &[*mut u8], at: usize, n: usize
         // else's.
         unsafe {
             let slots = (slots.0.as_mut_ptr().cast(), BRIEF_ROOM);
-            let sum = tree(&kernel, all, at.wrapping_add(behind), some, slots);
-            kernel.copy(to.wrapping_add(behind), sum, some);
+            let to = to.wrapping_add(behind);
+            tree(&kernel, all, at.wrapping_add(behind), some, to, slots);
         }
         done += some;
     }
@@ -285,32 +256,45 @@ fn addresses(
 }
 
 /// Combines `len` elements, `at` bytes behind each of the addresses in `all`, in
-/// the order of the tree, and returns where the result is: in the first of the
-/// slots, or where the only operand is.
+/// the order of the tree, and stores the result at `to`.
 ///
 /// # Safety
 /// - The elements are of the kernel's type, nobody writes them, and `len` of
 ///   them fit a slot.
-/// - There is a slot for every level of the tree and one more, of so many bytes each.
+/// - There is a slot for every level of the tree and one more, of so many bytes each; of two
+///   operands none.
+/// - `to` is valid for writes of as many elements. It is the place of an operand, or overlaps none
+///   of them, and no slot.
 unsafe fn tree(
     kernel: &Kernel<'_>,
     all: &[*mut u8],
     at: usize,
     len: usize,
+    to: *mut u8,
     (slots, pitch): (*mut u8, usize),
-) -> *const u8 {
-    let leaf = &mut |rank: usize| all[rank].wrapping_add(at).cast_const();
-    if kernel.is_wide() && all.len() > 1 {
+) {
+    if kernel.is_wide() {
         // SAFETY: by the contract.
-        unsafe { kernel.by_tree(slots, all, at, len, OperandTree::Levels(all.len())) };
-        return slots;
+        return unsafe { kernel.by_tree(to, all, at, len, OperandTree::levels(all.len())) };
     }
-    let join = &mut |level: usize, left, right| {
+    // (The last join comes after the last leaf, and is at level 0.)
+    let leaves = Cell::new(0);
+    let leaf = |_, rank: usize| {
+        leaves.set(rank + 1);
+        all[rank].wrapping_add(at).cast_const()
+    };
+    let join = |level: usize, left, right| {
+        let is_last = level == 0 && leaves.get() == all.len();
         // The left result may be in this very slot, the right one is in a later one.
-        let to = slots.wrapping_add(level * pitch);
+        let to = if is_last { to } else { slots.wrapping_add(level * pitch) };
         // SAFETY: by the contract.
         unsafe { kernel.combine(to, left, right, len) };
         to.cast_const()
     };
-    by_levels(0, all.len(), 0, leaf, join)
+    let waiting = [const { Cell::new(std::ptr::null()) }; usize::BITS as usize];
+    let result = by_levels(all.len(), &waiting, leaf, join);
+    if result != to.cast_const() {
+        // SAFETY: by the contract: the only operand.
+        unsafe { kernel.copy(to, result, len) };
+    }
 }

@@ -6,11 +6,13 @@
 //! started: it takes what it needs, and nobody waits for anybody's work.
 
 use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_bytes, touched};
+use crate::dist::chunk;
 use crate::exec::call::{Call, Partition, RawBuffers};
-use crate::exec::{Scratch, Workspace};
+use crate::exec::{Kernel, Scratch, Workspace};
 use crate::fabric::{EarlyReceive, EarlyReceives, RankPlace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
+use std::ops::Range;
 
 /// Ranks up to which the addresses of their copies are on the stack.
 const FEW: usize = 8;
@@ -236,8 +238,7 @@ impl<'a> Job<'a> {
             // SAFETY: passed on.
             return unsafe { self.take(all) };
         }
-        let bytes = scratch_bytes(kernel).max(ordered::scratch(kernel, p));
-        let scratch = scratch.reserve(bytes, kernel.align());
+        let scratch = scratch.reserve(fold_scratch(kernel, p), kernel.align());
         // SAFETY: passed on; the scratch memory is large enough.
         unsafe { self.share(&Work { kernel, rank, p, scratch, stream }, all) }
     }
@@ -316,11 +317,11 @@ impl<'a> Job<'a> {
         let n = self.unit;
         // SAFETY: as in `take`.
         unsafe {
-            if kernel.is_wide() && all.len() > 1 {
-                return kernel.fold(output, all, 0, n);
+            match *all {
+                [one] => kernel.copy(output, one, n),
+                [a, b] => kernel.combine(output, a, b, n),
+                _ => kernel.fold(output, all, n),
             }
-            kernel.copy(output, all[0], n);
-            all[1..].iter().for_each(|x| kernel.combine(output, output, *x, n));
         }
     }
 
@@ -339,22 +340,20 @@ impl<'a> Job<'a> {
         unsafe {
             match self.operation {
                 Operation::Broadcast => direct_move::broadcast_part(work, all, root, n),
-                Operation::Reduce => {
-                    let part = crate::dist::chunk(n, rank, p);
-                    ordered::reduce_part(kernel, all, part, all[root], work.scratch);
-                }
-                Operation::AllReduce => {
-                    ordered::all_reduce_part(kernel, all, rank, n, work.scratch);
-                }
-                Operation::ReduceScatter => {
-                    let part = parts.range(rank);
-                    let base = output.wrapping_sub(part.start.wrapping_mul(kernel.size()));
-                    ordered::reduce_part(kernel, all, part, base, work.scratch);
-                }
-                Operation::Scan => direct_reduce::scan_part(work, all, n),
-                // Rank 0's identity follows when all have finished.
-                Operation::ExclusiveScan => {
-                    direct_reduce::exclusive_scan_part(work, all, n, std::ptr::null());
+                operation if operation.combines() => {
+                    let part = match operation {
+                        Operation::Reduce | Operation::AllReduce => chunk(n, rank, p),
+                        Operation::ReduceScatter => parts.range(rank),
+                        _ => work.share(n),
+                    };
+                    let to: &[*mut u8] = match operation {
+                        Operation::Reduce => &[all[root]],
+                        Operation::ReduceScatter => {
+                            &[output.wrapping_sub(part.start.wrapping_mul(kernel.size()))]
+                        }
+                        _ => all,
+                    };
+                    fold_part(kernel, operation, part, (all, to), rank, work.scratch);
                 }
                 Operation::AllGather => {
                     for r in (0..p).map(|d| (rank + d) % p) {
@@ -377,9 +376,7 @@ impl<'a> Job<'a> {
                 }
                 Operation::Shift if self.parameter == 0 => {}
                 Operation::Shift => direct_move::shift_part(work, all, self.parameter, n),
-                Operation::Barrier | Operation::AllToAllInPlace => {
-                    unreachable!("brief, or not among the started calls")
-                }
+                _ => unreachable!("brief, or not among the started calls"),
             }
         }
     }
@@ -413,6 +410,40 @@ impl<'a> Job<'a> {
         if is_first && !self.is_brief && !input.is_null() {
             // SAFETY: the identity, and the vector (`RawBuffers`).
             unsafe { kernel.fill(output, input, self.unit) };
+        }
+    }
+}
+
+/// Bytes of scratch memory for [`fold_part`], among so many ranks.
+pub(crate) fn fold_scratch(kernel: &Kernel<'_>, p: usize) -> usize {
+    scratch_bytes(kernel).max(ordered::scratch(kernel, p))
+}
+
+/// Does the elements `part` of a call that combines the vectors at the addresses in `from`; the
+/// results go to vectors at those in `to`: of scans as many, else to each the same, first to that
+/// of the working rank, if it has one.
+///
+/// # Safety
+/// As the parts of the blocking calls say; `scratch` is [`fold_scratch`] bytes, aligned for the
+/// kernel's elements.
+pub(crate) unsafe fn fold_part(
+    kernel: &Kernel<'_>,
+    operation: Operation,
+    part: Range<usize>,
+    (from, to): (&[*mut u8], &[*mut u8]),
+    rank: usize,
+    scratch: *mut u8,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        match operation {
+            Operation::Scan => direct_reduce::scan_part(kernel, part, (from, to)),
+            // An identity is not stored before all have finished.
+            Operation::ExclusiveScan => {
+                let identity = std::ptr::null();
+                direct_reduce::exclusive_scan_part(kernel, part, (from, to), identity, scratch);
+            }
+            _ => ordered::reduce_part(kernel, part, (from, to), rank % to.len(), scratch),
         }
     }
 }

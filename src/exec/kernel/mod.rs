@@ -1,14 +1,14 @@
 //! Kernels: element type and operator, erased, called once per slice.
 //!
-//! A pair of type and operator has three loops: one for any number of inputs, in place or not, and
-//! two that write both operands. Each is compiled twice: for the baseline of the
+//! A pair of type and operator has one loop, for any number of inputs and one or two outputs, in
+//! place or not. It is compiled twice: for the baseline of the
 //! architecture, and on x86-64 for AVX2, chosen when the program runs. So a
 //! program built for any x86-64 uses the vectors of the machine that it runs
 //! on, with the user's operators and closures, which are inlined into both. The
 //! results are the same bits: each element is combined by itself, in rank
 //! order, and Rust never contracts a multiplication and an addition.
 //!
-//! Of some pairs partial results are wider than elements ([`Accumulation`]): `fold` rounds once,
+//! Of some pairs partial results are wider than elements ([`Accumulation`]): the loop rounds once,
 //! and [`Wide`] has the loops for all other ways in which more than two operands meet.
 //!
 //! On aarch64 the baseline has NEON. AVX-512 gains up to a tenth at some sizes and
@@ -29,10 +29,9 @@ use crate::element::Element;
 use crate::op::{Accumulation, Avx2, Baseline, Operator, Vectors};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::slice::from_raw_parts_mut;
 use wide::Wide;
 
-/// The most inputs that one pass combines ([`Kernel::fold`]), unless partial results are wide.
+/// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
 
 /// Bytes that are worked on by one loop before the next loop takes them, where two loops make one
@@ -41,10 +40,8 @@ const BLOCK: usize = 4 << 10;
 
 /// `dst[i] = left[i] (+) right[i]` for `n` elements.
 type Combine = unsafe fn(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize);
-/// Two vectors of `n` elements, both read and written.
-type Pair = unsafe fn(op: *const (), a: *mut u8, b: *mut u8, n: usize);
-/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
-type FoldFn = unsafe fn(op: *const (), dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize);
+/// `dst[i] = also[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements.
+type FoldFn = unsafe fn(op: *const (), dst: *mut u8, also: *mut u8, inputs: &[*mut u8], n: usize);
 
 /// What the engine knows of elements: how large they are and how they combine. Two words: calls
 /// are moved with it.
@@ -61,8 +58,6 @@ pub(crate) struct Loops {
     align: usize,
     line: u32,
     combine: Combine,
-    both: Pair,
-    carry: Pair,
     fold: FoldFn,
     wide: Option<&'static Wide>,
 }
@@ -71,13 +66,11 @@ impl Loops {
     /// Those of elements that are only moved.
     #[inline(always)]
     pub(crate) const fn none(size: usize, align: usize) -> Self {
-        let (combine, pair, fold) = (no_combine, no_pair, no_fold);
-        Loops { size, align, line: line(size), combine, both: pair, carry: pair, fold, wide: None }
+        Loops { size, align, line: line(size), combine: no_combine, fold: no_fold, wide: None }
     }
 
-    /// Those of elements that `O` combines, whose partial results are `S`'s.
+    /// Those of elements that `O` combines, with the partial results of `S`.
     const fn of<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
-        both: Pair,
         wide: Option<&'static Wide>,
     ) -> Self {
         Loops {
@@ -85,8 +78,6 @@ impl Loops {
             align: align_of::<T>(),
             line: line(size_of::<T>()),
             combine: combine::<T, O, S>,
-            both,
-            carry: pair::<T, O, true>,
             fold: fold::<T, O, S>,
             wide,
         }
@@ -198,7 +189,7 @@ impl<'a> Kernel<'a> {
     /// `(a[i], b[i]) = (b[i], a[i])` for `n` elements.
     ///
     /// # Safety
-    /// As for [`both`](Kernel::both).
+    /// Both are valid for reads and writes of `n` elements, and do not overlap.
     pub(crate) unsafe fn swap(&self, a: *mut u8, b: *mut u8, n: usize) {
         let bytes = n * self.size();
         // SAFETY: by the contract. Bytes that may not be written are no bytes of a number.
@@ -247,32 +238,19 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) unsafe fn both(&self, a: *mut u8, b: *mut u8, n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.loops.both)(self.op, a, b, n) }
+        unsafe { (self.loops.fold)(self.op, a, b, &[a, b], n) }
     }
 
-    /// `(total[i], x[i]) = (total[i] (+) x[i], total[i])` for `n` elements: a step
-    /// of an exclusive prefix.
+    /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each read once.
     ///
     /// # Safety
-    /// As for [`both`](Kernel::both).
-    #[inline(always)]
-    pub(crate) unsafe fn carry(&self, total: *mut u8, x: *mut u8, n: usize) {
-        // SAFETY: as for `combine`.
-        unsafe { (self.loops.carry)(self.op, total, x, n) }
-    }
-
-    /// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]` for `n` elements, each
-    /// read once; input `j` begins `at` bytes after `inputs[j]`.
-    ///
-    /// # Safety
-    /// - There are 2 to [`MOST_INPUTS`] inputs, or any number of which partial results are
-    ///   [wide](Kernel::is_wide), each valid for reads of `n` elements of the kernel's type from
-    ///   `at` on, `dst` for writes, all aligned for it.
+    /// - There are two inputs or more, each valid for reads of `n` elements of the kernel's type,
+    ///   `dst` for writes, all aligned for it.
     /// - `dst` overlaps none of them.
     #[inline(always)]
-    pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], at: usize, n: usize) {
+    pub(crate) unsafe fn fold(&self, dst: *mut u8, inputs: &[*mut u8], n: usize) {
         // SAFETY: as for `combine`.
-        unsafe { (self.loops.fold)(self.op, dst, inputs, at, n) }
+        unsafe { (self.loops.fold)(self.op, dst, dst, inputs, n) }
     }
 }
 
@@ -288,11 +266,7 @@ unsafe fn no_combine(_: *const (), _: *mut u8, _: *const u8, _: *const u8, _: us
     unreachable!("{NO_OPERATOR}")
 }
 
-unsafe fn no_pair(_: *const (), _: *mut u8, _: *mut u8, _: usize) {
-    unreachable!("{NO_OPERATOR}")
-}
-
-unsafe fn no_fold(_: *const (), _: *mut u8, _: &[*mut u8], _: usize, _: usize) {
+unsafe fn no_fold(_: *const (), _: *mut u8, _: *mut u8, _: &[*mut u8], _: usize) {
     unreachable!("{NO_OPERATOR}")
 }
 
@@ -359,7 +333,8 @@ unsafe fn by_size<W: Element>(work: impl Stride, n: usize, has: impl Vectors) {
         // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
         // only the loop of a number that it knows.)
         match const { size_of::<W>().next_power_of_two() } {
-            1 | 2 => turns::<64, 16>(work, n, has),
+            1 => turns::<128, 32>(work, n, has),
+            2 => turns::<64, 16>(work, n, has),
             4 => turns::<32, 8>(work, n, has),
             8 => turns::<16, 4>(work, n, has),
             16 => turns::<8, 2>(work, n, has),
@@ -386,73 +361,47 @@ unsafe fn turns<const MANY: usize, const FEW: usize>(
     }
 }
 
-/// `dst[i] = inputs[0][i] (+) .. (+) inputs[k-1][i]`. So many elements are all read before the
-/// first is written, so that the compiler makes vectors of them although `dst` may be one of the
-/// inputs, and stay in registers while the inputs are gone through. Input `j` begins `at` bytes
-/// after `inputs[j]`.
+/// See [`Kernel::fold`] and [`Kernel::both`]. So many elements are all read before the first is
+/// written, so that the compiler makes vectors of them although an output may be an input, and stay
+/// in registers while the inputs are gone through.
 struct Fold<'a, T, O, S> {
     op: &'a O,
-    dst: *mut T,
+    dst: *mut u8,
+    also: *mut u8,
     inputs: &'a [*mut u8],
-    at: usize,
-    accumulation: PhantomData<S>,
+    accumulation: PhantomData<(T, S)>,
 }
 
 impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Fold<'_, T, O, S> {
     /// # Safety
-    /// As [`Kernel::fold`], but `dst` may be one of the inputs, and these need no alignment.
+    /// As [`Kernel::fold`] and [`Kernel::both`], but an output may be an input, and inputs need no
+    /// alignment.
     #[inline(always)]
     unsafe fn by<const K: usize>(&self, mut i: usize, n: usize, has: impl Vectors) -> usize {
-        let &Fold { op, dst, inputs, at, .. } = self;
+        let &Fold { op, dst, also, inputs, .. } = self;
         let &[first, second, ref others @ ..] = inputs else { return i };
-        let of = |input: *mut u8| input.wrapping_add(at).cast::<T>();
+        let at = |x: *mut u8, i: usize| x.cast::<T>().wrapping_add(i).cast::<[T; K]>();
         while n - i >= K {
             // SAFETY: all places are below `n`, by the contract valid.
             unsafe {
-                let x = of(first).add(i).cast::<[T; K]>().read_unaligned();
-                let mut some = S::widen_all(x, has);
+                let mut some = S::widen_all(at(first, i).read_unaligned(), has);
                 let (mut next, mut others) = (second, others.iter());
                 loop {
-                    let x = of(next).add(i).cast::<[T; K]>().read_unaligned();
-                    let x = S::widen_all(x, has);
+                    let x = S::widen_all(at(next, i).read_unaligned(), has);
                     some.iter_mut().zip(x).for_each(|(some, x)| *some = S::combine(op, *some, x));
                     let Some(&input) = others.next() else { break };
                     next = input;
                 }
-                dst.add(i).cast::<[T; K]>().write(S::round_all(some, has));
+                let some = S::round_all(some, has);
+                at(dst, i).write(some);
+                if !std::ptr::eq(also, dst) {
+                    at(also, i).write(some);
+                }
             }
             i += K;
         }
         i
     }
-}
-
-/// `a[i] = a[i] (+) b[i]`; `b[i]` is the same, or, if it carries, `a[i]` as it was.
-#[inline(always)]
-fn onto_both<T: Element, O: Operator<T>, const CARRIES: bool>(op: &O, a: &mut [T], b: &mut [T]) {
-    for (a, b) in a.iter_mut().zip(b) {
-        let combined = op.combine(*a, *b);
-        *b = if CARRIES { *a } else { combined };
-        *a = combined;
-    }
-}
-
-/// # Safety
-/// As [`Kernel::both`] and [`Kernel::carry`]; `op` points to an `O`.
-unsafe fn pair<T: Element, O: Operator<T>, const CARRIES: bool>(
-    op: *const (),
-    a: *mut u8,
-    b: *mut u8,
-    n: usize,
-) {
-    // SAFETY: by the contract.
-    let op = unsafe { &*op.cast::<O>() };
-    // SAFETY: by the contract they are valid and disjoint.
-    let (a, b) = unsafe { (from_raw_parts_mut(a.cast(), n), from_raw_parts_mut(b.cast(), n)) };
-    with_vectors(
-        #[inline(always)]
-        move || onto_both::<T, O, CARRIES>(op, a, b),
-    );
 }
 
 /// # Safety
@@ -477,24 +426,24 @@ unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
         return;
     }
     // SAFETY: passed on: two inputs, of which `dst` may be one.
-    unsafe { fold::<T, O, S>(op, dst, &[left.cast_mut(), right.cast_mut()], 0, n) }
+    unsafe { fold::<T, O, S>(op, dst, dst, &[left.cast_mut(), right.cast_mut()], n) }
 }
 
 /// Not inlined: one element is combined without a frame.
 ///
 /// # Safety
-/// As [`Kernel::fold`], but `dst` may be one of the inputs; `op` points to an `O`.
+/// As [`Fold`]; `op` points to an `O`.
 #[inline(never)]
 unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     op: *const (),
     dst: *mut u8,
+    also: *mut u8,
     inputs: &[*mut u8],
-    at: usize,
     n: usize,
 ) {
     // SAFETY: by the contract.
-    let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
-    let fold = Fold::<T, O, S> { op, dst, inputs, at, accumulation: PhantomData };
+    let op = unsafe { &*op.cast::<O>() };
+    let fold = Fold::<T, O, S> { op, dst, also, inputs, accumulation: PhantomData };
     // SAFETY: passed on.
     unsafe { in_turns::<S::Wide>(fold, n) }
 }
@@ -536,11 +485,9 @@ mod tests {
                 same(&a, &one, "both");
                 same(&b, &one, "both");
                 let (mut a, mut b) = (x.clone(), y.clone());
-                kernel.carry(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
-                same(&a, &one, "carry");
-                same(&b, &|i| x[i], "carry");
                 kernel.swap(a.as_mut_ptr().cast(), b.as_mut_ptr().cast(), n);
-                same(&b, &one, "swap");
+                same(&a, &|i| y[i], "swap");
+                same(&b, &|i| x[i], "swap");
                 let five = value(5);
                 kernel.fill(b.as_mut_ptr().cast(), (&raw const five).cast(), n);
                 same(&b, &|_| value(5), "fill");
@@ -553,14 +500,10 @@ mod tests {
                     let mut all: Vec<Vec<T>> = (0..k).map(vector).collect();
                     let inputs: Vec<*mut u8> =
                         all.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
-                    kernel.fold(z.as_mut_ptr().cast(), &inputs, 0, n);
+                    kernel.fold(z.as_mut_ptr().cast(), &inputs, n);
                     let fold =
                         |i: usize| all[1..].iter().fold(all[0][i], |sum, v| op.combine(sum, v[i]));
                     same(&z, &fold, "fold");
-                    if n > 3 {
-                        kernel.fold(z.as_mut_ptr().cast(), &inputs, 3 * size_of::<T>(), n - 3);
-                        same(&z[..n - 3], &|i| fold(i + 3), "fold from 3");
-                    }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Loops for pairs of element and operator whose partial results are wider than elements, so that
+//! Loops for pairs of element and operator with partial results wider than elements, so that
 //! each result is rounded once, however many operands it has.
 //!
 //! Where a rank has all operands before it, it folds them in registers, in whatever order the
@@ -6,10 +6,12 @@
 //! these: it widens its operands first, and rounds its result at the end
 //! ([`Kernel::partial_results`]).
 
-use super::{BLOCK, Kernel, Loops, Stride, fold, in_turns, pair, with_vectors};
+use super::{Kernel, Loops, Stride, in_turns, with_vectors};
 use crate::element::Element;
 use crate::op::{Accumulating, Accumulation, AsElements, Operator, Vectors};
+use crate::order::by_levels;
 use crate::schedule::Doubling;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
@@ -26,7 +28,7 @@ type ByTree = unsafe fn(
     tree: OperandTree,
 );
 /// See [`Kernel::prefixes`].
-type Prefixes = unsafe fn(op: *const (), all: &[*mut u8], at: usize, n: usize, is_exclusive: bool);
+type Prefixes = unsafe fn(op: *const (), lists: (&[*mut u8], &[*mut u8]), at: usize, n: usize);
 
 /// That of a type and an operator's type.
 pub(super) struct Wide {
@@ -48,12 +50,13 @@ struct PairLoops<T, O, S>(PhantomData<(T, O, S)>);
 
 impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> PairLoops<T, O, S> {
     const LOOPS: &'static Loops = match S::IS_WIDE {
-        true => &Loops::of::<T, O, S>(both::<T, O, S>, Some(Self::WIDE)),
-        false => &Loops::of::<T, O, S>(pair::<T, O, false>, None),
+        true => &Loops::of::<T, O, S>(Some(Self::WIDE)),
+        false => &Loops::of::<T, O, S>(None),
     };
 
+    // The operator on partial results is in memory the operator on elements.
     const WIDE: &'static Wide = &Wide {
-        loops: OfPartials::<T, O, S>::LOOPS,
+        loops: Loops::of::<S::Wide, Accumulating<T, O, S>, AsElements>(None),
         widen: widen::<T, O, S>,
         round: round::<T, O, S>,
         by_tree: by_tree::<T, O, S>,
@@ -61,74 +64,47 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> PairLoops<T, O, S> {
     };
 }
 
-/// That of the partial results, which are elements of a pair of their own: the operator on them is
-/// in memory what the operator on elements is.
-struct OfPartials<T, O, S>(PhantomData<(T, O, S)>);
-
-impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OfPartials<T, O, S> {
-    const LOOPS: Loops = Loops::of::<S::Wide, Accumulating<T, O, S>, AsElements>(
-        pair::<S::Wide, Accumulating<T, O, S>, false>,
-        None,
-    );
-}
-
-/// In which order the operands of a reduction are combined.
+/// In which order the ranks' operands are combined: so many pairs of neighbours, the first ones,
+/// each to a leaf; then the leaves by the tree of [`by_levels`].
 #[derive(Clone, Copy)]
-pub(crate) enum OperandTree {
-    /// As by recursive doubling.
-    Doubling(Doubling),
-    /// As [`by_levels`](crate::order::by_levels) of so many operands, the first ones.
-    Levels(usize),
+pub(crate) struct OperandTree {
+    folded: usize,
+    leaves: usize,
 }
 
 impl OperandTree {
-    /// Operands of it.
-    fn operands(self, all: usize) -> usize {
-        match self {
-            OperandTree::Doubling(_) => all,
-            OperandTree::Levels(n) => n,
-        }
+    /// Recursive doubling of `p` operands.
+    pub(crate) fn doubling(p: usize) -> Self {
+        let leaves = Doubling::of(p).active();
+        OperandTree { folded: p - leaves, leaves }
     }
 
-    /// What the tree makes of `leaf(operand)`, of at least one. `join` has the number of partial
-    /// results on the left that are kept meanwhile: what is kept under that number is kept until
-    /// the next join of this number or a smaller one.
+    /// The tree of [`by_levels`] of so many operands, the first ones.
+    pub(crate) fn levels(n: usize) -> Self {
+        OperandTree { folded: 0, leaves: n }
+    }
+
+    /// The tree's result of `operand(rank)`, of one at least, with cells and levels as in
+    /// [`by_levels`]; the cells may be those that `operand` reads: no result waits in a cell behind
+    /// the operands that are left.
     #[inline(always)]
-    pub(crate) fn walk<V: Copy>(
+    pub(crate) fn combine<V: Copy>(
         self,
-        mut leaf: impl FnMut(usize) -> V,
-        mut join: impl FnMut(usize, V, V) -> V,
+        waiting: &[Cell<V>],
+        operand: impl Fn(usize) -> V,
+        join: impl Fn(usize, V, V) -> V,
     ) -> V {
-        // Neighbours are joined, then neighbours of these, as far as they go; the rest at the end.
-        const DEPTH: usize = usize::BITS as usize + 1;
-        let mut kept = [const { MaybeUninit::<V>::uninit() }; DEPTH];
-        let mut depth = 0;
-        let groups = match self {
-            OperandTree::Doubling(doubling) => doubling.active(),
-            OperandTree::Levels(n) => n,
-        };
-        for id in 0..groups {
-            let mut value = match self {
-                OperandTree::Levels(_) => leaf(id),
-                OperandTree::Doubling(doubling) => match doubling.folded(id) {
-                    (None, rank) => leaf(rank),
-                    (Some(neighbour), rank) => {
-                        let (left, right) = (leaf(neighbour), leaf(rank));
-                        join(depth, left, right)
-                    }
-                },
-            };
-            let joins = if id + 1 == groups { depth as u32 } else { (id + 1).trailing_zeros() };
-            for _ in 0..joins {
-                depth -= 1;
-                // SAFETY: the places below the depth are written.
-                value = join(depth, unsafe { kept[depth].assume_init() }, value);
-            }
-            kept[depth].write(value);
-            depth += 1;
-        }
-        // SAFETY: there is an operand, and all have been joined.
-        unsafe { kept[0].assume_init() }
+        let OperandTree { folded, leaves } = self;
+        by_levels(
+            leaves,
+            waiting,
+            #[inline(always)]
+            |level, i| match i < folded {
+                true => join(level, operand(2 * i), operand(2 * i + 1)),
+                false => operand(i + folded),
+            },
+            &join,
+        )
     }
 }
 
@@ -158,7 +134,7 @@ impl Kernel<'_> {
         unsafe { (self.wide().round)(dst, src, n) }
     }
 
-    /// `dst[i]` is what the tree makes of `inputs[..][i]`, for `n` elements, rounded once; input
+    /// `dst[i]` is the tree's result of `inputs[..][i]`, for `n` elements, rounded once; input
     /// `j` begins `at` bytes after `inputs[j]`. A single operand is the result.
     ///
     /// # Safety
@@ -174,7 +150,7 @@ impl Kernel<'_> {
         n: usize,
         tree: OperandTree,
     ) {
-        if tree.operands(inputs.len()) == 1 {
+        if tree.leaves == 1 {
             let only = inputs[0].wrapping_add(at);
             if !std::ptr::eq(dst, only) {
                 // SAFETY: by the contract.
@@ -186,37 +162,18 @@ impl Kernel<'_> {
         unsafe { (self.wide().by_tree)(self.op, dst, inputs, at, n, tree) }
     }
 
-    /// Makes of `n` elements of each vector those of the vectors before it, and of its own unless
-    /// that is exclusive; those of the first stay. Vector `j` begins `at` bytes after `all[j]`.
+    /// The results of the first one, two .. of the vectors `from`, combined from the left: the last
+    /// ones of them, as many as there are vectors in `to`, go there, each rounded once. That of one
+    /// vector is its elements. There are `n` elements, `at` bytes behind the addresses.
     ///
     /// # Safety
     /// - [`is_wide`](Kernel::is_wide).
-    /// - There is a vector. Each is valid for reads and writes of `n` elements of the kernel's type
-    ///   from `at` on, and aligned. They do not overlap.
-    pub(crate) unsafe fn prefixes(&self, all: &[*mut u8], at: usize, n: usize, is_exclusive: bool) {
+    /// - There are no more vectors in `to`. They are valid, `from` for reads, in
+    ///   any alignment, and `to` for writes, aligned.
+    /// - Where a result goes, there is its last operand, or the one behind that, or none.
+    pub(crate) unsafe fn prefixes(&self, lists: (&[*mut u8], &[*mut u8]), at: usize, n: usize) {
         // SAFETY: by the contract.
-        unsafe { (self.wide().prefixes)(self.op, all, at, n, is_exclusive) }
-    }
-}
-
-/// # Safety
-/// As [`Kernel::both`]; `op` points to an `O`.
-unsafe fn both<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
-    op: *const (),
-    a: *mut u8,
-    b: *mut u8,
-    n: usize,
-) {
-    let size = size_of::<T>();
-    let most = BLOCK.checked_div(size).map_or(n, |some| some.max(1));
-    for done in (0..n).step_by(most.max(1)) {
-        let (a, b) = (a.wrapping_add(done * size), b.wrapping_add(done * size));
-        let n = most.min(n - done);
-        // SAFETY: by the contract.
-        unsafe {
-            fold::<T, O, S>(op, a, &[a, b], 0, n);
-            super::copy(b, a, n * size);
-        }
+        unsafe { (self.wide().prefixes)(self.op, lists, at, n) }
     }
 }
 
@@ -278,19 +235,26 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for FoldByTree<'_
     unsafe fn by<const K: usize>(&self, mut i: usize, n: usize, has: impl Vectors) -> usize {
         let &FoldByTree { op, dst, inputs, at, tree, .. } = self;
         while n - i >= K {
-            let all = tree.walk(
+            let waiting = [const { Cell::new(MaybeUninit::uninit()) }; usize::BITS as usize];
+            let all = tree.combine(
+                &waiting,
                 #[inline(always)]
                 |j: usize| {
                     let from = inputs[j].wrapping_add(at).cast::<T>().wrapping_add(i);
                     // SAFETY: all places are below `n`, by the contract valid.
-                    S::widen_all(unsafe { from.cast::<[T; K]>().read_unaligned() }, has)
+                    let x = unsafe { from.cast::<[T; K]>().read_unaligned() };
+                    MaybeUninit::new(S::widen_all(x, has))
                 },
                 #[inline(always)]
-                |_, mut left: [S::Wide; K], right: [S::Wide; K]| {
+                |_, left: MaybeUninit<[S::Wide; K]>, right: MaybeUninit<[S::Wide; K]>| {
+                    // SAFETY: operands, or results of this.
+                    let (mut left, right) = unsafe { (left.assume_init(), right.assume_init()) };
                     left.iter_mut().zip(right).for_each(|(x, y)| *x = S::combine(op, *x, y));
-                    left
+                    MaybeUninit::new(left)
                 },
             );
+            // SAFETY: as above.
+            let all = unsafe { all.assume_init() };
             // SAFETY: as above.
             unsafe { dst.add(i).cast::<[T; K]>().write(S::round_all(all, has)) };
             i += K;
@@ -318,9 +282,9 @@ unsafe fn by_tree<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
 
 struct Prefix<'a, T, O, S> {
     op: &'a O,
-    all: &'a [*mut u8],
+    from: &'a [*mut u8],
+    to: &'a [*mut u8],
     at: usize,
-    is_exclusive: bool,
     accumulation: PhantomData<(T, S)>,
 }
 
@@ -329,22 +293,30 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Prefix<'_, T,
     /// As [`Kernel::prefixes`].
     #[inline(always)]
     unsafe fn by<const K: usize>(&self, mut i: usize, n: usize, has: impl Vectors) -> usize {
-        let &Prefix { op, all, at, is_exclusive, .. } = self;
-        let &[first, ref others @ ..] = all else { return n };
+        let &Prefix { op, from, to, at, .. } = self;
+        let &[first, ref others @ ..] = from else { return n };
+        let skipped = from.len() - to.len();
         while n - i >= K {
             let of = |x: *mut u8| x.wrapping_add(at).cast::<T>().wrapping_add(i).cast::<[T; K]>();
             // SAFETY: all places are below `n`, by the contract valid.
-            let mut before = unsafe { of(first).read() };
-            let mut sum = S::widen_all(before, has);
-            for &x in others {
+            let mut result = unsafe { of(first).read_unaligned() };
+            let mut sum = S::widen_all(result, has);
+            for (r, &x) in others.iter().enumerate() {
+                // SAFETY: as above. Read before it is written: a result may go there.
+                unsafe {
+                    let x = S::widen_all(of(x).read_unaligned(), has);
+                    if r >= skipped {
+                        of(to[r - skipped]).write(result);
+                    }
+                    sum.iter_mut().zip(x).for_each(|(sum, x)| *sum = S::combine(op, *sum, x));
+                }
+                if r + 1 >= skipped {
+                    result = S::round_all(sum, has);
+                }
+            }
+            if let Some(&last) = to.last() {
                 // SAFETY: as above.
-                let own = unsafe { of(x).read() };
-                let wide = S::widen_all(own, has);
-                sum.iter_mut().zip(wide).for_each(|(sum, x)| *sum = S::combine(op, *sum, x));
-                let with_own = S::round_all(sum, has);
-                // SAFETY: as above.
-                unsafe { of(x).write(if is_exclusive { before } else { with_own }) };
-                before = with_own;
+                unsafe { of(last).write(result) };
             }
             i += K;
         }
@@ -356,14 +328,13 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Prefix<'_, T,
 /// As [`Kernel::prefixes`]; `op` points to an `O`.
 unsafe fn prefixes<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     op: *const (),
-    all: &[*mut u8],
+    (from, to): (&[*mut u8], &[*mut u8]),
     at: usize,
     n: usize,
-    is_exclusive: bool,
 ) {
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
-    let prefix = Prefix::<T, O, S> { op, all, at, is_exclusive, accumulation: PhantomData };
+    let prefix = Prefix::<T, O, S> { op, from, to, at, accumulation: PhantomData };
     // SAFETY: passed on.
     unsafe { in_turns::<S::Wide>(prefix, n) }
 }
@@ -371,24 +342,6 @@ unsafe fn prefixes<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::by_tree;
-    use std::cell::RefCell;
-
-    /// The tree in words.
-    fn walked(tree: OperandTree) -> String {
-        let words = RefCell::new(vec![]);
-        let note = |word: String| {
-            words.borrow_mut().push(word);
-            words.borrow().len() - 1
-        };
-        let word = |at: usize| words.borrow()[at].clone();
-        let (leaf, join) = (
-            |rank: usize| note(rank.to_string()),
-            |_, a, b| note(format!("({} {})", word(a), word(b))),
-        );
-        word(tree.walk(leaf, join))
-    }
-
     /// The order in which recursive doubling combines, message by message.
     fn by_messages(p: usize) -> String {
         let doubling = Doubling::of(p);
@@ -411,12 +364,12 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_those_of_the_messages_and_of_the_fixed_order() {
+    fn both_ways_combine_in_one_order() {
         for p in 1..=33 {
-            let doubling = OperandTree::Doubling(Doubling::of(p));
-            assert_eq!(walked(doubling), by_messages(p), "p = {p}");
-            let (leaf, join) = (&mut |r: usize| r.to_string(), &mut |a, b| format!("({a} {b})"));
-            assert_eq!(walked(OperandTree::Levels(p)), by_tree(0, p, leaf, join), "p = {p}");
+            let values: Vec<_> = (0..p).map(|r| Cell::new(&*r.to_string().leak())).collect();
+            let join = |_, a, b| &*format!("({a} {b})").leak();
+            let once = OperandTree::doubling(p).combine(&values, |r| values[r].get(), join);
+            assert_eq!(once, by_messages(p), "p = {p}");
         }
     }
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Walks `plan` on vectors of partial results, `partials`, for a call whose kernel has wider ones.
+/// Walks `plan` on vectors of partial results, `partials`, for a call by a kernel with wider ones.
 ///
 /// # Safety
 /// As [`walk`], of the call's memory.

@@ -2,7 +2,7 @@
 //! several teams.
 
 use crate::common::{Dice, bomb, check_usable, failure, team, watched};
-use phalanx::{Comm, Error, OpenRequest, Requests, op};
+use phalanx::{Comm, Error, OpenRequest, Requests, call, op};
 use std::time::Duration;
 /// Waits for its request when it is dropped.
 struct WaitsInDrop<'a, 's, 'e>(&'a mut Requests<'s, 'e>, Option<OpenRequest<'s, &'e mut [u64]>>);
@@ -24,7 +24,7 @@ fn a_request_may_be_waited_for_in_a_destructor() {
                 let sums = team(p).run(|comm| {
                     let mut x = vec![1u64; n];
                     comm.requests(|scope| {
-                        let request = scope.all_reduce(&mut x, op::Sum);
+                        let request = scope.start(call::all_reduce(&mut x, op::Sum));
                         let _waits = WaitsInDrop(scope, Some(request));
                     });
                     x
@@ -44,7 +44,8 @@ fn a_destructor_may_wait_during_a_panic_while_the_run_goes_on() {
             let error = failure(team.run(|comm| {
                 let (mut x, rank) = (crate::common::Canary(vec![1; 5000]), comm.rank());
                 comm.requests(|scope| {
-                    let request = scope.all_reduce(&mut x.0, op::ordered(crate::common::add_alive));
+                    let request = scope
+                        .start(call::all_reduce(&mut x.0, op::ordered(crate::common::add_alive)));
                     let waits = WaitsInDrop(scope, Some(request));
                     if rank == 1 {
                         bomb();
@@ -77,9 +78,9 @@ fn an_operator_that_panics_beside_open_requests() {
                         let [mut x, mut y, mut z] =
                             [0; 3].map(|_| crate::common::Canary(vec![1; 4000 * p]));
                         comm.requests(|scope| {
-                            let a = scope.all_reduce(&mut x.0, fuse(which == 0));
-                            let b = scope.scan(&mut y.0, fuse(which == 1));
-                            let c = scope.all_reduce(&mut z.0, fuse(which == 2));
+                            let a = scope.start(call::all_reduce(&mut x.0, fuse(which == 0)));
+                            let b = scope.start(call::scan(&mut y.0, fuse(which == 1)));
+                            let c = scope.start(call::all_reduce(&mut z.0, fuse(which == 2)));
                             scope.wait(b);
                             scope.wait(c);
                             scope.wait(a);
@@ -100,8 +101,8 @@ fn a_scope_may_be_left_early_with_large_buffers() {
     fn half(comm: &mut Comm, x: &mut [u64], y: &mut [u64]) -> Option<u64> {
         let early = comm.rank() % 2 == 1;
         comm.requests(|scope| {
-            let sum = scope.all_reduce(x, op::Sum);
-            let shift = scope.shift(y, 1);
+            let sum = scope.start(call::all_reduce(x, op::Sum));
+            let shift = scope.start(call::shift(y, 1));
             if early {
                 return None;
             }
@@ -134,11 +135,11 @@ fn scopes_of_two_teams_on_one_thread() {
             let sums = outer.run(|comm| {
                 let (mut x, rank) = (vec![1u64; n], comm.rank());
                 comm.requests(|scope| {
-                    let sum = scope.all_reduce(&mut x, op::Sum);
+                    let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                     let inner = team(2).run(|comm| {
                         let mut y = vec![2u64; n];
                         comm.requests(|scope| {
-                            let sum = scope.all_reduce(&mut y, op::Sum);
+                            let sum = scope.start(call::all_reduce(&mut y, op::Sum));
                             scope.comm().barrier();
                             scope.wait(sum)[n - 1]
                         })
@@ -152,17 +153,17 @@ fn scopes_of_two_teams_on_one_thread() {
             let error = failure(outer.run(|comm| {
                 let (mut x, rank) = (crate::common::Canary(vec![1; 3000]), comm.rank());
                 comm.requests(|scope| {
-                    let sum = scope.all_reduce(
+                    let sum = scope.start(call::all_reduce(
                         &mut x.0,
                         op::ordered(move |a, b| match rank {
                             0 => bomb(),
                             _ => crate::common::add_alive(a, b),
                         }),
-                    );
+                    ));
                     let inner = team(2).run(|comm| {
                         let mut y = vec![2u64; n];
                         comm.requests(|scope| {
-                            let sum = scope.all_reduce(&mut y, op::Sum);
+                            let sum = scope.start(call::all_reduce(&mut y, op::Sum));
                             if scope.comm().rank() == 1 {
                                 std::thread::sleep(Duration::from_millis(20));
                             }
@@ -195,14 +196,16 @@ fn a_failure_in_a_nested_scope_of_a_part() {
                         crate::common::Canary(vec![1; 5000]),
                     );
                     comm.requests(|scope| {
-                        let outer =
-                            scope.all_reduce(&mut x.0, op::ordered(crate::common::add_alive));
+                        let outer = scope.start(call::all_reduce(
+                            &mut x.0,
+                            op::ordered(crate::common::add_alive),
+                        ));
                         part.requests(|inner| {
                             let fuse = op::ordered(move |a, b| match by_operator && rank == 0 {
                                 true => bomb(),
                                 false => crate::common::add_alive(a, b),
                             });
-                            let sum = inner.all_reduce(&mut y.0, fuse);
+                            let sum = inner.start(call::all_reduce(&mut y.0, fuse));
                             if rank == 0 {
                                 inner.comm().barrier();
                                 bomb();
@@ -232,10 +235,12 @@ fn two_hundred_large_ones_open_on_two_communicators() {
                 let (a, b) = long.split_at_mut(100);
                 comm.requests(|scope| {
                     let mut open: Vec<_> =
-                        a.iter_mut().map(|x| scope.all_reduce(x, op::Sum)).collect();
+                        a.iter_mut().map(|x| scope.start(call::all_reduce(x, op::Sum))).collect();
                     let of_part = part.requests(|inner| {
-                        let open: Vec<_> =
-                            b.iter_mut().map(|x| inner.all_reduce(x, op::Sum)).collect();
+                        let open: Vec<_> = b
+                            .iter_mut()
+                            .map(|x| inner.start(call::all_reduce(x, op::Sum)))
+                            .collect();
                         inner.wait_all(open.into_iter().rev()).len()
                     });
                     let mut dice = Dice(rank as u64);

@@ -2,7 +2,7 @@
 //! arguments.
 
 use crate::common::{bomb, check_usable, failure, team, watched, watched_cases};
-use phalanx::{Comm, Error, OpenRequest, Team, op};
+use phalanx::{Comm, Error, OpenRequest, Team, call, op};
 use std::time::Duration;
 /// Runs `f`, which must fail with a mismatch that has all of `words` and both lines; then sees
 /// whether the team still works.
@@ -26,34 +26,38 @@ fn started_calls_that_differ_are_named_with_both_lines() {
             case("length");
             told(&team, &["length: expected"], |comm| {
                 let mut x = vec![1; if comm.rank() == 1 { 20 } else { 30 }];
-                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+                comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
             });
             case("length, brief and not");
             told(&team, &["length: expected"], |comm| {
                 let mut x = vec![1u64; if comm.rank() == 1 { 8 } else { 9 }];
-                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+                comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
             });
             case("type");
             told(&team, &["element type"], |comm| match comm.rank() {
-                1 => comm.requests(|scope| drop(scope.sum([1u8]))),
-                _ => comm.requests(|scope| drop(scope.sum([1i32]))),
+                1 => comm.requests(|scope| drop(scope.start(call::sum([1u8])))),
+                _ => comm.requests(|scope| drop(scope.start(call::sum([1i32])))),
             });
             case("operator");
             told(&team, &["operator"], |comm| match comm.rank() {
-                1 => comm.requests(|scope| drop(scope.all_reduce_values([1], op::Max))),
-                _ => comm.requests(|scope| drop(scope.all_reduce_values([1], op::Min))),
+                1 => {
+                    comm.requests(|scope| drop(scope.start(call::all_reduce_values([1], op::Max))))
+                }
+                _ => {
+                    comm.requests(|scope| drop(scope.start(call::all_reduce_values([1], op::Min))))
+                }
             });
             case("root");
             told(&team, &["root"], |comm| {
                 let (mut x, root) = ([1; 5], usize::from(comm.rank() == 1));
-                comm.requests(|scope| drop(scope.broadcast(&mut x, root)));
+                comm.requests(|scope| drop(scope.start(call::broadcast(&mut x, root))));
             });
             case("operation");
             told(&team, &["operation: expected"], |comm| {
                 let (mut x, odd) = ([1; 100], comm.rank() == 1);
                 comm.requests(|scope| match odd {
-                    true => drop(scope.scan(&mut x, op::Sum)),
-                    false => drop(scope.all_reduce(&mut x, op::Sum)),
+                    true => drop(scope.start(call::scan(&mut x, op::Sum))),
+                    false => drop(scope.start(call::all_reduce(&mut x, op::Sum))),
                 });
             });
             case("order");
@@ -61,11 +65,11 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                 let odd = comm.rank() == 1;
                 comm.requests(|scope| {
                     if odd {
-                        drop(scope.barrier());
-                        drop(scope.sum([1]));
+                        drop(scope.start(call::barrier()));
+                        drop(scope.start(call::sum([1])));
                     } else {
-                        drop(scope.sum([1]));
-                        drop(scope.barrier());
+                        drop(scope.start(call::sum([1])));
+                        drop(scope.start(call::barrier()));
                     }
                 });
             });
@@ -75,7 +79,8 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                     let mut x = vec![1; n];
                     match comm.rank() {
                         1 => comm.barrier(),
-                        _ => comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum))),
+                        _ => comm
+                            .requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum)))),
                     }
                 });
             }
@@ -86,7 +91,7 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                     match comm.rank() {
                         1 => comm.barrier(),
                         _ => comm.requests(|scope| {
-                            let mut sum = scope.all_reduce(&mut x, op::Sum);
+                            let mut sum = scope.start(call::all_reduce(&mut x, op::Sum));
                             while !scope.test(&mut sum) {
                                 std::hint::spin_loop();
                             }
@@ -98,7 +103,7 @@ fn started_calls_that_differ_are_named_with_both_lines() {
             told(&team, &["length: expected"], |comm| {
                 let mut x = vec![1; if comm.rank() == 1 { 20 } else { 30 }];
                 comm.requests(|scope| {
-                    let _open = scope.all_reduce(&mut x, op::Sum);
+                    let _open = scope.start(call::all_reduce(&mut x, op::Sum));
                     scope.comm().barrier();
                     let (rank, p) = (scope.comm().rank(), scope.comm().size());
                     scope.comm().recv(&mut [0], (rank + 1) % p);
@@ -120,7 +125,7 @@ fn the_odd_rank_is_told_by_one_that_comes_late() {
                 if rank == 2 {
                     std::thread::sleep(Duration::from_millis(50));
                 }
-                comm.requests(|scope| drop(scope.broadcast(&mut x, 0)));
+                comm.requests(|scope| drop(scope.start(call::broadcast(&mut x, 0))));
             }));
             assert!(matches!(error, Error::Mismatch { peer, .. } if peer == odd), "{error}");
             check_usable(&team, 1);
@@ -139,7 +144,7 @@ fn a_rank_that_leaves_ends_the_others_waits() {
                         let mut x = vec![1; n];
                         if comm.rank() > 0 {
                             comm.requests(|scope| {
-                                let mut request = scope.all_reduce(&mut x, op::Sum);
+                                let mut request = scope.start(call::all_reduce(&mut x, op::Sum));
                                 while by_test && !scope.test(&mut request) {}
                                 scope.wait(request);
                             });
@@ -165,8 +170,10 @@ fn panics_end_the_run_and_nobody_reaches_the_buffers() {
                 let error = failure(team.run(|comm| {
                     let (mut x, rank) = (crate::common::Canary(vec![1; n]), comm.rank());
                     comm.requests(|scope| {
-                        let request =
-                            scope.all_reduce(&mut x.0, op::ordered(crate::common::add_alive));
+                        let request = scope.start(call::all_reduce(
+                            &mut x.0,
+                            op::ordered(crate::common::add_alive),
+                        ));
                         if rank == 1 {
                             bomb();
                         }
@@ -184,7 +191,7 @@ fn panics_end_the_run_and_nobody_reaches_the_buffers() {
                             _ => crate::common::add_alive(a, b),
                         });
                         comm.requests(|scope| {
-                            let request = scope.all_reduce(&mut x.0, fuse);
+                            let request = scope.start(call::all_reduce(&mut x.0, fuse));
                             if beside {
                                 // Longer than the first looks, so that the request goes on here.
                                 if rank == 1 {
@@ -211,7 +218,8 @@ fn a_caught_failure_does_not_go_on() {
         let error = failure(team.run(|comm| {
             let (mut x, rank) = (crate::common::Canary(vec![1; 1000]), comm.rank());
             comm.requests(|scope| {
-                let mut request = scope.all_reduce(&mut x.0, op::ordered(crate::common::add_alive));
+                let mut request =
+                    scope.start(call::all_reduce(&mut x.0, op::ordered(crate::common::add_alive)));
                 let caught =
                     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match rank {
                         0 => scope.comm().barrier(),
@@ -235,9 +243,9 @@ fn a_communicator_in_the_place_of_the_scopes_is_refused() {
             let mut other = comm.split(0, 0);
             let mut x = [1; 1000];
             comm.requests(|scope| {
-                let request = scope.all_reduce(&mut x, op::Sum);
+                let request = scope.start(call::all_reduce(&mut x, op::Sum));
                 std::mem::swap(scope.comm(), &mut other);
-                drop(scope.barrier());
+                drop(scope.start(call::barrier()));
                 scope.wait(request);
             });
         }));
@@ -247,7 +255,7 @@ fn a_communicator_in_the_place_of_the_scopes_is_refused() {
             let mut other = comm.split(0, 0);
             let mut x = [1; 1000];
             comm.requests(|scope| {
-                let request = scope.all_reduce(&mut x, op::Sum);
+                let request = scope.start(call::all_reduce(&mut x, op::Sum));
                 std::mem::swap(scope.comm(), &mut other);
                 scope.comm().barrier();
                 assert_eq!(scope.wait(request)[7], 2);
@@ -269,7 +277,7 @@ fn deadlines_and_cancels_end_the_waits() {
                 if comm.rank() == 2 {
                     std::thread::sleep(8 * limit);
                 }
-                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+                comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
             }));
             let text = error.to_string();
             assert!(matches!(error, Error::Deadline { peer: 2, .. }), "{text}");
@@ -280,7 +288,7 @@ fn deadlines_and_cancels_end_the_waits() {
             let error = failure(team.run(|comm| {
                 let (mut x, rank) = (vec![1; n], comm.rank());
                 comm.requests(|scope| {
-                    let request = scope.all_reduce(&mut x, op::Sum);
+                    let request = scope.start(call::all_reduce(&mut x, op::Sum));
                     scope.comm().recv(&mut [0], (rank + 1) % 3);
                     scope.wait(request);
                 });
@@ -298,7 +306,7 @@ fn deadlines_and_cancels_end_the_waits() {
                     std::thread::sleep(limit);
                     return canceller.cancel();
                 }
-                comm.requests(|scope| drop(scope.all_reduce(&mut x, op::Sum)));
+                comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
             }));
             let is_it = matches!(error, Error::Cancelled { .. } | Error::Left { .. });
             assert!(is_it, "{error}");
@@ -311,12 +319,14 @@ fn wrong_arguments_are_told() {
     watched(|| {
         let team = team(2);
         let error = failure(team.run(|comm| {
-            comm.requests(|scope| drop(scope.broadcast(&mut [], 2) as OpenRequest<'_, &mut [u8]>));
+            comm.requests(|scope| {
+                drop(scope.start(call::broadcast(&mut [], 2)) as OpenRequest<'_, &mut [u8]>)
+            });
         }));
         assert!(matches!(error, Error::Argument { .. }), "{error}");
         let error = failure(Team::builder().ranks(1).build().unwrap().run(|comm| {
             let (mine, mut all) = ([1; 3], [0; 5]);
-            comm.requests(|scope| drop(scope.all_gather_into(&mine, &mut all)));
+            comm.requests(|scope| drop(scope.start(call::all_gather_into(&mine, &mut all))));
         }));
         assert!(error.to_string().contains("5 elements, must have 3"), "{error}");
     });

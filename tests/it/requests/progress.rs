@@ -3,7 +3,7 @@
 
 use crate::common::{Dice, team, watched, watched_cases};
 use phalanx::dist::{Block, Halo};
-use phalanx::{Comm, OpenRequest, Requests, Tag, Team, op};
+use phalanx::{Comm, OpenRequest, Requests, Tag, Team, call, op};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
@@ -34,10 +34,13 @@ fn ranks_that_test_in_other_orders_end() {
                         let mut again = vec![2u64; n];
                         let mut dice = Dice(seed * 64 + rank as u64);
                         comm.requests(|scope| {
-                            let persistent = scope.persistent_all_reduce(&mut again, op::Sum);
-                            let mut open: Vec<_> =
-                                x.iter_mut().map(|x| scope.all_reduce(x, op::Sum)).collect();
-                            let mut varied = scope.all_gather_varied_into(&mine, &mut all, &counts);
+                            let persistent = scope.set_up(call::all_reduce(&mut again, op::Sum));
+                            let mut open: Vec<_> = x
+                                .iter_mut()
+                                .map(|x| scope.start(call::all_reduce(x, op::Sum)))
+                                .collect();
+                            let mut varied =
+                                scope.start(call::all_gather_varied_into(&mine, &mut all, &counts));
                             let mut started = scope.start(persistent);
                             let mut order = [0, 1, 2, 3, 4, 5];
                             for i in 0..6 {
@@ -123,9 +126,9 @@ const CALLS: &[(&str, Call)] = &[
     }),
     ("a start", |it| {
         let me = it.scope.comm().rank();
-        drop(it.scope.send_tagged::<u8>(&[], me, 3));
+        drop(it.scope.start(call::send_tagged::<u8, _>(&[], me, 3)));
     }),
-    ("a start elsewhere", |it| it.own.requests(|scope| drop(scope.sum([1])))),
+    ("a start elsewhere", |it| it.own.requests(|scope| drop(scope.start(call::sum([1]))))),
     ("a run of its own", |_| drop(phalanx::run(1, |_| ()))),
     ("a communicator of its own", |_| {
         let mut alone = Team::external(1).unwrap().pop().unwrap();
@@ -147,16 +150,16 @@ fn one_call_of_any_kind_moves_what_was_started() {
                     let mut own = comm.split(rank, 0);
                     let (mut x, mut y, mut z) = (vec![1u64; n], [1u64; 2], [0u8]);
                     comm.requests(|scope| {
-                        let done = scope.all_reduce(&mut y, op::Sum);
+                        let done = scope.start(call::all_reduce(&mut y, op::Sum));
                         scope.comm().barrier();
                         let mut done = Some(done);
                         if let Some(done) = &mut done {
                             while !scope.test(done) {}
                         }
-                        let sum = scope.all_reduce(&mut x, op::Sum);
+                        let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                         started.fetch_add(1, SeqCst);
                         if rank == 1 {
-                            let awaited = Some(scope.recv_tagged(&mut z, 0, 9));
+                            let awaited = Some(scope.start(call::recv_tagged(&mut z, 0, 9)));
                             await_word(&started, 3, name);
                             let mut busy = Busy { scope, own: &mut own, done, awaited };
                             call(&mut busy);
@@ -214,8 +217,10 @@ fn a_rank_that_tests_moves_one_that_is_blocked() {
                     let (rank, mut pair) = (comm.rank(), comm.split(0, 0));
                     let (mut x, mut y) = (vec![1u64; n], vec![1u64; n]);
                     comm.requests(|scope| {
-                        let (mut a, mut b) =
-                            (scope.all_reduce(&mut x, op::Sum), scope.all_reduce(&mut y, op::Max));
+                        let (mut a, mut b) = (
+                            scope.start(call::all_reduce(&mut x, op::Sum)),
+                            scope.start(call::all_reduce(&mut y, op::Max)),
+                        );
                         if rank == 0 {
                             block(scope.comm(), &mut pair);
                         } else {
@@ -246,10 +251,10 @@ fn a_loop_of_calls_that_are_quickly_over_moves_what_was_started() {
                 let (rank, mut part) = (comm.rank(), comm.split(comm.rank().min(1), 0));
                 let (mut x, mut y) = (vec![1u64; n], vec![1u64; n]);
                 comm.requests(|scope| {
-                    let sum = scope.all_reduce(&mut x, op::Sum);
+                    let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                     // In a scope of another communicator, which is nested.
                     part.requests(|inner| {
-                        let other = inner.all_reduce(&mut y, op::Sum);
+                        let other = inner.start(call::all_reduce(&mut y, op::Sum));
                         let mut is_over = rank == 0;
                         while !is_over {
                             let seen = over.load(SeqCst) as u64;
@@ -278,13 +283,14 @@ fn a_rank_that_makes_other_calls_frees_lanes() {
                 let mut x = vec![vec![1u64; n]; 65];
                 let mut all = x.iter_mut();
                 comm.requests(|scope| {
-                    let first = scope.all_reduce(all.next().unwrap(), op::Sum);
+                    let first = scope.start(call::all_reduce(all.next().unwrap(), op::Sum));
                     if rank == 1 {
                         while over.load(SeqCst) == 0 {
                             own.barrier();
                         }
                     }
-                    let open: Vec<_> = all.map(|x| scope.all_reduce(x, op::Sum)).collect();
+                    let open: Vec<_> =
+                        all.map(|x| scope.start(call::all_reduce(x, op::Sum))).collect();
                     over.store(1, SeqCst);
                     assert_eq!(scope.wait(first)[n - 1], 2);
                     assert_eq!(scope.wait_all(open)[63][0], 2);
@@ -307,9 +313,9 @@ fn threads_of_the_programs_own_move_what_they_have_started() {
                         let (mut x, mut y) = (vec![1u64; n], vec![1u64; n]);
                         let rank = a.rank();
                         a.requests(|outer| {
-                            let mut sum = outer.all_reduce(&mut x, op::Sum);
+                            let mut sum = outer.start(call::all_reduce(&mut x, op::Sum));
                             b.requests(|inner| {
-                                let mut other = inner.all_reduce(&mut y, op::Sum);
+                                let mut other = inner.start(call::all_reduce(&mut y, op::Sum));
                                 match rank {
                                     0 => while !outer.test(&mut sum) {},
                                     _ => while !inner.test(&mut other) {},
@@ -358,13 +364,17 @@ fn random_orders_end() {
                 comm.requests(|scope| {
                     all.requests(|of_all| {
                         half.requests(|of_half| {
-                            let mut open: Vec<_> =
-                                a.iter_mut().map(|x| Some(scope.all_reduce(x, op::Sum))).collect();
-                            let mut others: Vec<_> =
-                                b.iter_mut().map(|x| Some(of_all.all_reduce(x, op::Max))).collect();
+                            let mut open: Vec<_> = a
+                                .iter_mut()
+                                .map(|x| Some(scope.start(call::all_reduce(x, op::Sum))))
+                                .collect();
+                            let mut others: Vec<_> = b
+                                .iter_mut()
+                                .map(|x| Some(of_all.start(call::all_reduce(x, op::Max))))
+                                .collect();
                             let mut parts: Vec<_> = c
                                 .iter_mut()
-                                .map(|x| Some(of_half.all_reduce(x, op::Sum)))
+                                .map(|x| Some(of_half.start(call::all_reduce(x, op::Sum))))
                                 .collect();
                             for (step, &(from, to)) in moves.iter().enumerate() {
                                 if rank == from && rank != to {
@@ -432,12 +442,12 @@ fn permitted<'e>(
             scope.comm().recv_tagged(room, from, tag).source
         }
         2 => {
-            let mut request = scope.recv_tagged(room, from, tag);
+            let mut request = scope.start(call::recv_tagged(room, from, tag));
             while !scope.test(&mut request) {}
             return scope.wait(request).0[0];
         }
         _ => {
-            let request = scope.recv_tagged(room, from, tag);
+            let request = scope.start(call::recv_tagged(room, from, tag));
             return scope.wait(request).0[0];
         }
     };
@@ -473,8 +483,10 @@ fn a_rank_that_makes_other_calls_receives_what_is_not_copied() {
                     over.store(1, SeqCst);
                 }
                 1 => {
-                    let all: Vec<_> =
-                        short.iter_mut().map(|it| scope.recv_tagged(it, 0, 1)).collect();
+                    let all: Vec<_> = short
+                        .iter_mut()
+                        .map(|it| scope.start(call::recv_tagged(it, 0, 1)))
+                        .collect();
                     ready.store(1, SeqCst);
                     while over.load(SeqCst) == 0 {
                         scope.comm().check();
@@ -490,7 +502,7 @@ fn a_rank_that_makes_other_calls_receives_what_is_not_copied() {
                 _ => {
                     await_word(&ready, 1, "rank 1");
                     for _ in 0..MANY {
-                        std::mem::forget(scope.send_tagged(&long, 1, 2));
+                        std::mem::forget(scope.start(call::send_tagged(&long, 1, 2)));
                     }
                     flooded.store(1, SeqCst);
                 }

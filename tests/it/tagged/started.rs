@@ -2,7 +2,7 @@
 
 use super::{LONG, told};
 use crate::common::{Canary, Dice, bomb, check_usable, failure, look_alive, seed, team, watched};
-use phalanx::{Error, Source, Status, Tag};
+use phalanx::{Error, Source, Status, Tag, call};
 use std::time::Duration;
 
 #[test]
@@ -18,11 +18,12 @@ fn all_send_to_all_before_anybody_receives() {
                         let sent: Vec<_> = mine
                             .iter()
                             .enumerate()
-                            .map(|(to, x)| scope.send_tagged(x, to, 3))
+                            .map(|(to, x)| scope.start(call::send_tagged(x, to, 3)))
                             .collect();
                         let from = (0..p).rev().zip(theirs.iter_mut().rev());
-                        let got: Vec<_> =
-                            from.map(|(from, x)| scope.recv_tagged(x, from, 3)).collect();
+                        let got: Vec<_> = from
+                            .map(|(from, x)| scope.start(call::recv_tagged(x, from, 3)))
+                            .collect();
                         for (from, request) in (0..p).rev().zip(got) {
                             let (x, status) = scope.wait(request);
                             assert_eq!(status, Status { source: from, tag: 3, len: n });
@@ -49,9 +50,9 @@ fn started_receives_get_messages_in_their_order() {
                 }
                 let (mut a, mut b, mut c) = ([0u32; LONG], [0u32; LONG], [0u32; 2]);
                 comm.requests(|scope| {
-                    let any = scope.recv_tagged(&mut a, Source::Any, 1);
-                    let of_two = scope.recv_tagged(&mut c, 2, Tag::Any);
-                    let late = scope.recv_tagged(&mut b, Source::Any, Tag::Any);
+                    let any = scope.start(call::recv_tagged(&mut a, Source::Any, 1));
+                    let of_two = scope.start(call::recv_tagged(&mut c, 2, Tag::Any));
+                    let late = scope.start(call::recv_tagged(&mut b, Source::Any, Tag::Any));
                     scope.comm().barrier();
                     let mut late = late;
                     while !scope.test(&mut late) {}
@@ -82,8 +83,8 @@ fn a_scope_completes_what_was_not_waited_for() {
                 let (me, mut got) = (comm.rank(), [0; LONG]);
                 let mine = [me + 5; LONG];
                 comm.requests(|scope| {
-                    drop(scope.send_tagged(&mine, 1 - me, 0));
-                    _ = scope.recv_tagged(&mut got, 1 - me, 0);
+                    drop(scope.start(call::send_tagged(&mine, 1 - me, 0)));
+                    _ = scope.start(call::recv_tagged(&mut got, 1 - me, 0));
                 });
                 assert_eq!(got, [6 - me; LONG]);
             })
@@ -98,21 +99,21 @@ fn requests_that_cannot_be_completed_are_told() {
         told(&team, &["in a circle", "started send_tagged of 4096 u64"], |comm| {
             let (x, peer) = ([0u64; LONG], 1 - comm.rank());
             comm.requests(|scope| {
-                let sent = scope.send_tagged(&x, peer, 0);
+                let sent = scope.start(call::send_tagged(&x, peer, 0));
                 scope.wait(sent);
             });
         });
         told(&team, &["in a circle: rank", "started recv_tagged"], |comm| {
             let (me, mut x) = (comm.rank(), [0u8]);
             comm.requests(|scope| {
-                let got = scope.recv_tagged(&mut x, me, 4);
+                let got = scope.start(call::recv_tagged(&mut x, me, 4));
                 scope.wait(got);
             });
         });
         told(&team, &["truncation", "started recv_tagged of 1"], |comm| {
             let (me, mut x) = (comm.rank(), [0u8]);
             comm.requests(|scope| {
-                let got = scope.recv_tagged(&mut x, 1 - me, 4);
+                let got = scope.start(call::recv_tagged(&mut x, 1 - me, 4));
                 scope.comm().send_tagged(&[1u8, 2], 1 - me, 4);
                 scope.wait(got);
             });
@@ -121,7 +122,7 @@ fn requests_that_cannot_be_completed_are_told() {
             let mut x = [0u8];
             if comm.rank() == 0 {
                 comm.requests(|scope| {
-                    let got = scope.recv_tagged(&mut x, Source::Any, Tag::Any);
+                    let got = scope.start(call::recv_tagged(&mut x, Source::Any, Tag::Any));
                     scope.wait(got);
                 });
             }
@@ -142,11 +143,11 @@ fn nothing_is_freed_while_a_request_has_it() {
                 let (to, from) = ((me + 1) % 3, (me + 2) % 3);
                 comm.requests(|scope| {
                     let got = match turn % 2 {
-                        0 => scope.recv_tagged(&mut theirs.0, Source::Any, 0),
-                        _ => scope.recv_tagged(&mut theirs.0, from, Tag::Any),
+                        0 => scope.start(call::recv_tagged(&mut theirs.0, Source::Any, 0)),
+                        _ => scope.start(call::recv_tagged(&mut theirs.0, from, Tag::Any)),
                     };
                     std::thread::sleep(Duration::from_micros((turn * 31 + me as u64 * 17) % 90));
-                    let sent = scope.send_tagged(&mine.0, to, 0);
+                    let sent = scope.start(call::send_tagged(&mine.0, to, 0));
                     if me == turn as usize % 3 {
                         bomb();
                     }
@@ -183,7 +184,7 @@ fn receives_that_are_early_keep_their_order() {
                 if comm.rank() == 0 {
                     comm.requests(|scope| {
                         for (tag, data) in &sent {
-                            let request = scope.send_tagged(data, peer, *tag);
+                            let request = scope.start(call::send_tagged(data, peer, *tag));
                             drop(request);
                         }
                     });
@@ -216,16 +217,18 @@ fn receives_that_are_early_keep_their_order() {
                                 assert_eq!(room, wanted);
                             }
                             2 => {
-                                let set_up = scope.persistent_recv_tagged(room, peer, tag);
+                                let set_up = scope.set_up(call::recv_tagged(room, peer, tag));
                                 let request = scope.start(set_up);
                                 assert_eq!(scope.wait(request).buf(), wanted);
                             }
                             3 => {
-                                let mut request = scope.recv_tagged(room, peer, tag);
+                                let mut request = scope.start(call::recv_tagged(room, peer, tag));
                                 while !scope.test(&mut request) {}
                                 assert_eq!(scope.wait(request).0, wanted);
                             }
-                            _ => open.push((scope.recv_tagged(room, peer, tag), wanted)),
+                            _ => {
+                                open.push((scope.start(call::recv_tagged(room, peer, tag)), wanted))
+                            }
                         }
                         if dice.below(4) == 0 && !open.is_empty() {
                             let (request, wanted) = open.swap_remove(dice.below(open.len()));

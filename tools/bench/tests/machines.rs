@@ -47,7 +47,8 @@ fn machine_as_json() {
     let levels: Vec<&str> =
         object["levels"].as_array().unwrap().iter().map(|l| l["level"].as_str().unwrap()).collect();
     assert_eq!(levels, ["package", "numa", "l3"]);
-    assert!(object["distances"].is_null());
+    // A described machine has no control group.
+    assert!(object["quota"].is_null() && object["distances"].is_null());
 }
 
 #[test]
@@ -231,7 +232,7 @@ fn saved_machines() {
     efficiency_cores(&dir);
 }
 
-/// What both commands say of a hybrid machine: 6 performance cores of two threads, 8 others.
+/// Both commands on a hybrid machine: 6 performance cores of two threads, 8 others.
 fn efficiency_cores(dir: &std::ffi::OsStr) {
     let path = std::path::Path::new(dir).join("20em64t-hybrid-1p6c2t+2ca4co1t.xml");
     let path = path.to_str().unwrap();

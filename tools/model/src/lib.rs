@@ -13,6 +13,7 @@
 //! | `simulation/` | the time of a schedule on a published machine ([`Simulation`]) |
 //! | `scaling.rs` | the library's own choice beside the best of the catalogue ([`scaling()`]) |
 //! | `scaling_page.rs` | the same as a page ([`scaling_page()`]) |
+//! | `published/` | published collectives of four libraries on one node ([`published`]) |
 //! | `shapes.rs` | the groups that are tried for the best hierarchical algorithm ([`shapes()`]) |
 //! | `rational.rs` | the exact fractions of all counts ([`Ratio`]) |
 //!
@@ -45,6 +46,7 @@ mod median;
 pub mod mix;
 mod network;
 mod network_error;
+pub mod published;
 mod ranking;
 mod rational;
 mod scaling;

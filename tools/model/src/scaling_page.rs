@@ -11,6 +11,9 @@ const RANKS: [usize; 5] = [2, 4, 16, 64, 256];
 /// A default that takes more than so many times the best is listed.
 const ALLOWED: f64 = 1.1;
 
+/// Rows of the first table have a default that takes so many times the best.
+const SHOWN: f64 = 1.025;
+
 const HEAD: &str = "# Defaults against the number of ranks
 
 **Simulated, not measured** (`phalanx model scaling -o docs/scaling.md`): one rank a core on six
@@ -19,9 +22,9 @@ Graviton3: more cores), which nobody has built. [validation.md](validation.md) s
 model is, [model.md](model.md) what it knows.
 
 A cell is the time of what a team takes if nothing is forced or calibrated, divided by that of the
-best algorithm of the catalogue, flat or over levels; of the six machines the largest. Bytes are
-those of the vector, or of a block where there is one for each rank. *Growth* is the largest growth
-of one machine's ratio from some number of ranks to a larger one.
+best algorithm of the catalogue, flat or over levels; of the six machines the largest. Rows without
+a number above 1.02 are left out. Bytes are those of the vector, or of a block where there is one
+for each rank. *Growth* is the largest growth of one machine's ratio with the number of ranks.
 
 Left out of the catalogue is what the simulation cannot compare: stars that send step by step and
 chains, since only the messages of one step share a link in it, and algorithms for several ports,
@@ -36,11 +39,11 @@ measured: [start.md](start.md).
 /// Why a default is above the limit.
 fn reason(row: &ScalingRow) -> &'static str {
     if row.ranks <= 4 {
-        "two ranks were measured, and chose it (choice.md): the model is not believed"
+        "measured otherwise (choice.md)"
     } else if row.chosen == row.best {
-        "the best has other groups or degrees: the estimate takes the worst way of each stage"
+        "the best has other groups or degrees"
     } else {
-        "the estimate has the two in the other order, and close: it knows no overlap of steps"
+        "the estimate knows no overlap of steps"
     }
 }
 
@@ -101,6 +104,9 @@ fn page(rows: &[ScalingRow]) -> String {
         for &bytes in sizes {
             let is_of = |row: &&ScalingRow| row.operation == operation && row.bytes == bytes;
             let own: Vec<&ScalingRow> = rows.iter().filter(is_of).collect();
+            if own.iter().all(|row| row.ratio() < SHOWN) {
+                continue;
+            }
             out += &format!("| {operation} | {} |", size(bytes));
             for ranks in RANKS {
                 let ratios = own.iter().filter(|row| row.ranks == ranks).map(|row| row.ratio());

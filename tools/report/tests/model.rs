@@ -22,7 +22,7 @@ fn error(args: &[&str]) -> (Option<i32>, String) {
 #[test]
 fn published_curves_are_as_stated() {
     let all = json(&["model", "validate", "--format", "json"]);
-    assert_eq!(all["rows"].as_array().unwrap().len(), 51);
+    assert_eq!(all["rows"].as_array().unwrap().len(), 51 + 432);
     let points = all["rows"].as_array().unwrap().iter();
     let v1: Vec<f64> = points
         .filter(|p| p["curve"] == "V1" && p["ranks"].as_u64() >= Some(8))
@@ -82,6 +82,50 @@ fn a_time_that_is_not_between_its_percentiles_is_explained() {
     // Without percentiles there is nothing to say.
     let text = phalanx(&[&of("text")[..], &["--without", "spread"]].concat()).stdout;
     assert!(!String::from_utf8(text).unwrap().contains("is not between"));
+}
+
+/// One line for each size, of ranks that nothing was fitted to as well.
+#[test]
+fn collectives_are_predicted_for_any_number_of_ranks() {
+    for (machine, library, p) in
+        [("epyc-2x64", "mpich", "127"), ("grace", "openmpi", "36"), ("grace", "ext_mpi", "283")]
+    {
+        for operation in ["allreduce", "bcast", "reduce"] {
+            let of = ["--library", library, "--operation", operation, "-p", p, "--format", "tsv"];
+            let out = phalanx(&[&["model", "predict", "--machine", machine][..], &of].concat());
+            let text = String::from_utf8(out.stdout).unwrap();
+            let rows: Vec<(u64, f64)> = text
+                .lines()
+                .map(|line| line.split_once('\t').unwrap())
+                .map(|(bytes, us)| (bytes.parse().unwrap(), us.parse().unwrap()))
+                .collect();
+            let sizes: Vec<u64> = (3..27).map(|i| 1 << i).collect();
+            assert_eq!(rows.iter().map(|r| r.0).collect::<Vec<_>>(), sizes);
+            let factor = rows[23].1 / rows[0].1;
+            assert!(rows[0].1 > 0.1 && factor > 1000.0, "{machine} {library} {operation}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_predicted_is_refused_in_words() {
+    let predict = |more: &[&str]| error(&[&["model", "predict"][..], more].concat());
+    let grace = ["--machine", "grace", "--library", "mpich", "--operation", "bcast"];
+    let cases: [(&[&str], &str); 6] = [
+        (&[], "predict needs --machine: epyc-2x64, grace"),
+        (&["--machine", "graze"], "did you mean grace?"),
+        (&["--machine", "grace"], "predict needs --library: mpich, openmpi, ext_mpi, phalanx"),
+        (&[&grace[..4], &["--operation", "scan"]].concat(), "scan"),
+        (&[&grace[..], &["-p", "289"]].concat(), "-p 289: the model gives every rank a core"),
+        (
+            &["--machine", "epyc-2x64", "--library", "openmpi", "--operation", "bcast"],
+            "the published build is erratic",
+        ),
+    ];
+    for (args, wanted) in cases {
+        let (code, line) = predict(args);
+        assert!(code == Some(2) && line.contains(wanted), "{args:?}: {line}");
+    }
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn rows_that_are_there_are_merged() {
     let plot = std::fs::read_to_string(&svg).unwrap();
     assert!(plot.starts_with("<svg") && plot.contains("allreduce"));
     let (markdown, _) = text(&phalanx(&args).output().unwrap());
-    assert!(markdown.contains("300 / 200 = **1.50 LOSS**"), "{markdown}");
+    assert!(markdown.contains("300/200 = **1.50 LOSS**"), "{markdown}");
     let json = phalanx(&format!("{args} --format json")).output().unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["rows"][1]["verdict"], "loss");

@@ -8,7 +8,7 @@ use crate::started_calls::StartedCalls;
 use phalanx::dist::{Block, Distribution, Halo};
 use phalanx::schedule::{Hierarchy, Operation, Request};
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Order, op};
+use phalanx::{Algorithm, Comm, Order, call, op};
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::panic::resume_unwind;
@@ -54,7 +54,7 @@ pub(crate) fn work(act: &Act, rank: usize, p: usize) {
 fn typed_work<T: Thing>(act: &Act, rank: usize, p: usize) {
     let combines = match act.kind {
         CallKind::Collective(op) | CallKind::Varied(op) => op.combines(),
-        CallKind::While => !is_barrier_while(act),
+        CallKind::While => !is_overlapped_barrier(act),
         CallKind::Whole | CallKind::Started => true,
         CallKind::Split | CallKind::Drop => return,
         _ => false,
@@ -409,21 +409,21 @@ fn global<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     });
 }
 
-fn is_barrier_while(act: &Act) -> bool {
+fn is_overlapped_barrier(act: &Act) -> bool {
     act.number.is_multiple_of(4)
 }
 
 /// A reduction, or a barrier, beside other work.
 fn overlap<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let &SoakCall { act, n, which, rank, p, tick, .. } = call;
-    if is_barrier_while(act) {
-        let done = comm.barrier_while(|| act.salt);
-        check("barrier_while", act, &[done], &[act.salt]);
+    if is_overlapped_barrier(act) {
+        let done = comm.overlap(call::barrier(), || act.salt).1;
+        check("overlapped barrier", act, &[done], &[act.salt]);
         return;
     }
     let mut x = input::<T>(act.salt, rank, 0, n);
     T::reduce(comm, which, Reduction::AllReduceWhile(&mut x), tick);
-    check("all_reduce_while", act, &x, &folded(act.salt, 0..p, which, 0, n));
+    check("overlapped all_reduce", act, &x, &folded(act.salt, 0..p, which, 0, n));
 }
 
 /// All elements of a vector that is spread over the ranks, combined.
@@ -584,8 +584,8 @@ fn tagged<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     let own = input::<T>(act.salt, rank, 0, n);
     let mut got = vec![T::make(0); n];
     comm.requests(|scope| {
-        let received = scope.recv_tagged(&mut got, from, tag);
-        let sent = scope.send_tagged(&own, to, tag);
+        let received = scope.start(call::recv_tagged(&mut got, from, tag));
+        let sent = scope.start(call::send_tagged(&own, to, tag));
         scope.wait(received);
         scope.wait(sent);
     });

@@ -7,7 +7,7 @@
 use crate::random::mix;
 use crate::started_calls::StartedCalls;
 use phalanx::op::{self, Operator};
-use phalanx::{Comm, Element};
+use phalanx::{Comm, Element, call};
 use std::fmt;
 use std::ops::Range;
 
@@ -38,7 +38,7 @@ impl<T: Element> Reduction<'_, T> {
             Reduction::AllReduce(x) => comm.all_reduce(x, op),
             Reduction::Scan(x) => comm.scan(x, op),
             Reduction::ExclusiveScan(x) => comm.exclusive_scan(x, op),
-            Reduction::AllReduceWhile(x) => comm.all_reduce_while(x, op, || ()),
+            Reduction::AllReduceWhile(x) => comm.overlap(call::all_reduce(x, op), || ()).1,
             Reduction::Whole(mine, offset, result) => *result = comm.fixed_reduce(mine, op, offset),
             Reduction::Started(calls) => calls.run(comm, &op),
             Reduction::ReduceScatter(all, x) => comm.reduce_scatter_into(all, x, op),

@@ -6,7 +6,7 @@ use crate::random::{Dice, mix};
 use crate::soak_elements::{Thing, folded, input};
 use phalanx::op::{Max, Operator};
 use phalanx::schedule::Operation;
-use phalanx::{Comm, Element};
+use phalanx::{Comm, Element, call};
 
 /// The operations that are started.
 const KINDS: [Operation; 8] = [
@@ -65,35 +65,40 @@ impl<T: Element> StartedCalls<T> {
             for Start { kind, from, to, counts, is_set_up } in starts {
                 match (&*kind, &*counts) {
                     (Operation::AllGather, Some([counts, _])) if *is_set_up => {
-                        twice.push(scope.persistent_all_gather_varied_into(from, to, counts));
+                        twice.push(scope.set_up(call::all_gather_varied_into(from, to, counts)));
                     }
                     (Operation::AllToAll, Some([recv, send])) if *is_set_up => {
-                        twice.push(scope.persistent_all_to_all_varied_into(from, send, to, recv));
+                        twice
+                            .push(scope.set_up(call::all_to_all_varied_into(from, send, to, recv)));
                     }
                     (Operation::Broadcast, None) if *is_set_up => {
-                        twice.push(scope.persistent_broadcast(to, root));
+                        twice.push(scope.set_up(call::broadcast(to, root)));
                     }
                     (Operation::ReduceScatter, None) if *is_set_up => {
-                        twice.push(scope.persistent_reduce_scatter_into(from, to, op));
+                        twice.push(scope.set_up(call::reduce_scatter_into(from, to, op)));
                     }
                     (Operation::AllGather, Some([counts, _])) => {
-                        open.push(scope.all_gather_varied_into(from, to, counts));
+                        open.push(scope.start(call::all_gather_varied_into(from, to, counts)));
                     }
                     (Operation::AllToAll, Some([recv, send])) => {
-                        open.push(scope.all_to_all_varied_into(from, send, to, recv));
+                        open.push(scope.start(call::all_to_all_varied_into(from, send, to, recv)));
                     }
                     (kind, _) => match kind {
-                        Operation::Broadcast => open.push(scope.broadcast(to, root)),
-                        Operation::AllReduce => open.push(scope.all_reduce(to, op)),
-                        Operation::Scan => open.push(scope.scan(to, op)),
+                        Operation::Broadcast => open.push(scope.start(call::broadcast(to, root))),
+                        Operation::AllReduce => open.push(scope.start(call::all_reduce(to, op))),
+                        Operation::Scan => open.push(scope.start(call::scan(to, op))),
                         Operation::ReduceScatter => {
-                            open.push(scope.reduce_scatter_into(from, to, op))
+                            open.push(scope.start(call::reduce_scatter_into(from, to, op)))
                         }
-                        Operation::AllGather => open.push(scope.all_gather_into(from, to)),
-                        Operation::AllToAll => open.push(scope.all_to_all_into(from, to)),
-                        Operation::Shift => open.push(scope.shift(to, 1)),
+                        Operation::AllGather => {
+                            open.push(scope.start(call::all_gather_into(from, to)))
+                        }
+                        Operation::AllToAll => {
+                            open.push(scope.start(call::all_to_all_into(from, to)))
+                        }
+                        Operation::Shift => open.push(scope.start(call::shift(to, 1))),
                         // Its request gives nothing: it is the scope that completes it.
-                        _ => drop(scope.barrier()),
+                        _ => drop(scope.start(call::barrier())),
                     },
                 }
                 if let Some(call) = twice.pop() {

@@ -57,8 +57,10 @@ impl WaitState {
             return Some(WaitState::of_mpi(&name.to_lowercase(), is_root));
         }
         let name = name.strip_prefix("wait for ").unwrap_or(name);
-        let name =
-            ["started ", "persistent_"].iter().find_map(|it| name.strip_prefix(it)).unwrap_or(name);
+        let name = ["started ", "persistent ", "overlapped "]
+            .iter()
+            .find_map(|it| name.strip_prefix(it))
+            .unwrap_or(name);
         let begins = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
         let from_root = match is_root {
             // For its memory, which the others read.

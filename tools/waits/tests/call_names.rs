@@ -96,9 +96,9 @@ fn started_calls_and_the_waits_for_them_have_the_states_of_their_calls() {
         ("wait for started send_tagged", WaitState::LateReceiver),
         ("Neighborhood::scatter_add", WaitState::LateSender),
         ("exclusive_scan", WaitState::EarlyScan),
-        ("barrier_while", WaitState::Barrier),
+        ("overlapped barrier", WaitState::Barrier),
         ("wait for started sum", WaitState::NxN),
-        ("wait for persistent_scan", WaitState::EarlyScan),
+        ("wait for persistent scan", WaitState::EarlyScan),
         ("sum in fixed order", WaitState::NxN),
         ("Window::update", WaitState::NxN),
     ] {

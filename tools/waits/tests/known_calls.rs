@@ -6,7 +6,7 @@ mod common;
 
 use common::{in_one_of_eight, is_near, recorded, sleep, waited};
 use phalanx::dist::Block;
-use phalanx::{Comm, Source, Tag, op};
+use phalanx::{Comm, Source, Tag, call, op};
 use phalanx_waits::record::EventKind;
 use phalanx_waits::wait_state::WaitState;
 use std::time::{Duration, Instant};
@@ -78,7 +78,7 @@ fn a_request_is_waited_for_where_the_program_waits() {
             let came = come(comm);
             comm.requests(|scope| {
                 let late = line!() + 1;
-                let sum = scope.all_reduce(&mut x, op::Sum);
+                let sum = scope.start(call::all_reduce(&mut x, op::Sum));
                 scope.wait(sum);
                 let rank = scope.comm().rank();
                 (came, if rank == 2 { late } else { line!() - 2 })
@@ -93,7 +93,7 @@ fn a_rank_that_computes_while_a_long_call_is_under_way_is_late_until_it_waits() 
     check("progress", &[0, 1], WaitState::NxN, |comm| {
         let mut x = vec![1.0; 100_000];
         comm.requests(|scope| {
-            let sum = scope.all_reduce(&mut x, op::Sum);
+            let sum = scope.start(call::all_reduce(&mut x, op::Sum));
             let came = come(scope.comm());
             scope.wait(sum);
             (came, line!() - 1)
@@ -122,7 +122,7 @@ fn a_tagged_message_of_any_source_names_the_rank_that_has_sent_it() {
         let mut x = [0_u8; 8];
         match comm.rank() {
             0 => comm.requests(|scope| {
-                let got = scope.recv_tagged(&mut x, Source::Any, 7);
+                let got = scope.start(call::recv_tagged(&mut x, Source::Any, 7));
                 scope.wait(got);
                 (came, line!() - 1)
             }),
@@ -183,7 +183,10 @@ fn a_wait_for_any_request_names_the_rank_that_has_ended_it() {
             comm.barrier();
             match comm.rank() {
                 0 => comm.requests(|scope| {
-                    let open = [scope.recv_tagged(a, 1, 0), scope.recv_tagged(b, 2, 0)];
+                    let open = [
+                        scope.start(call::recv_tagged(a, 1, 0)),
+                        scope.start(call::recv_tagged(b, 2, 0)),
+                    ];
                     assert_eq!(scope.wait_any(&open), 1);
                 }),
                 rank => {

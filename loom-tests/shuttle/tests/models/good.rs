@@ -6,7 +6,7 @@ use checker::Memory;
 use checker::Plan::{Consume, Publish, Twin};
 use phalanx::dist::{Block, Halo};
 use phalanx::schedule::Algorithm;
-use phalanx::{Comm, Order, op};
+use phalanx::{Comm, Order, call, op};
 
 fn sums(comm: &mut Comm) {
     let p = comm.size() as u64;
@@ -396,9 +396,9 @@ fn overlapped() {
         body: || {
             external(3, |comm| {
                 let mut x = [comm.rank() as u64 + 1];
-                comm.all_reduce_while(&mut x, op::Sum, || 7);
+                comm.overlap(call::all_reduce(&mut x, op::Sum), || 7);
                 assert_eq!(x, [6]);
-                comm.barrier_while(|| ());
+                comm.overlap(call::barrier(), || ());
                 let mut data = Memory::new(vec![comm.rank() as u64; 2000]);
                 comm.broadcast(&mut data, 1);
                 assert_eq!((data[0], data[1999]), (1, 1));
@@ -527,9 +527,9 @@ fn ranks_that_test_in_other_orders() {
                     (Memory::new(vec![1u64; 70]), Memory::new(vec![rank as u64; 70]), [0u8]);
                 let mut other = comm.split(0, 0);
                 comm.requests(|scope| {
-                    let mut a = scope.all_reduce(&mut x, op::Sum);
+                    let mut a = scope.start(call::all_reduce(&mut x, op::Sum));
                     other.requests(|inner| {
-                        let mut b = inner.all_reduce(&mut y, op::Max);
+                        let mut b = inner.start(call::all_reduce(&mut y, op::Max));
                         if rank == 0 {
                             while !scope.test(&mut a) {
                                 checker::threads::yield_now();

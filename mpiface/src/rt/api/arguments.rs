@@ -14,11 +14,12 @@ use crate::rt::error::{Class, Outcome, Site, error};
 use crate::rt::handle::Handle;
 use crate::rt::handle::UNDEFINED;
 use crate::rt::handle::fixed;
+use crate::rt::kernel::is_built_in;
 use crate::rt::operator::Operator;
 use crate::rt::ops;
 use crate::rt::p2p::{ANY_SOURCE, ANY_TAG, Arrived, PROC_NULL};
 use crate::rt::rank::Rank;
-use crate::rt::reduction::{self, Plain, Reduction};
+use crate::rt::reduction::{Plain, Reduction};
 use crate::rt::short_message::Solid;
 use crate::rt::types::{BYTE, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -684,7 +685,7 @@ impl Operands {
         let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
         let count = usize::try_from(count).ok().filter(|it| *it > 0)?;
         let fits = count.checked_mul(size).is_some_and(|bytes| bytes <= most);
-        let is_plain = fits && is_there && reduction::is_built_in(op, element);
+        let is_plain = fits && is_there && is_built_in(op, element);
         is_plain.then_some(Plain { from, to: recv, count, size, element, op })
     }
 

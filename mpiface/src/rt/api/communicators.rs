@@ -100,7 +100,7 @@ pub(super) fn comm_idup_with_info(
     info: Handle,
     handle: Out<Handle>,
 ) -> Outcome<Arc<Req>> {
-    let key = Key::Duplicate(old.shared.context, old.upcoming());
+    let key = Key::Duplicate(old.shared.context, old.next_made());
     let members = || old.shared.members.clone();
     let world = &caller.world;
     let shared = caller.rank.run.branches.take(key, old.size(), || match old.is_inter() {

@@ -107,7 +107,6 @@ mod table {
     use crate::rt::rank::ErrorFunction;
     use crate::rt::user_function::{FarFunction, NearFunction};
     use std::ffi::{c_char, c_int, c_void};
-    use std::rc::Rc;
 
     /// Makes a call between MPI_Init and MPI_Finalize; an error goes by the communicator's handler.
     ///

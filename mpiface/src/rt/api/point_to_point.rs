@@ -327,12 +327,9 @@ persistent! {
 pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Begun> {
     let (send, place, peer, comm) = match it {
         Persistent::Message { send, place, peer, comm } => (send, place.clone(), *peer, comm),
-        Persistent::Collective { comm, number, starts, start, .. } => {
+        Persistent::Collective { comm, start, .. } => {
             caller.publish();
-            starts.set(starts.get() + 1);
-            let number = 1 << 63 | (number & 0x7fff_ffff) << 32 | starts.get() & 0xffff_ffff;
-            let req = comm.numbered(number, || start.0(caller.rank, caller.site))?;
-            return Ok(Begun::Shared(req));
+            return Ok(Begun::Shared(start.0(caller.rank, comm)?));
         }
     };
     let peer = Peer::new(peer.0, peer.1);

@@ -11,6 +11,7 @@ use crate::rt::handle::fixed;
 use crate::rt::p2p::{self, Ask, Kind, NOBODY, OneOf, Req, SENT};
 use crate::rt::rank::{Active, Rank, Started};
 use crate::rt::standings::Condition;
+use crate::rt::started::close;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -673,9 +674,9 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
         return Ok(());
     }
     let started = caller.requests.borrow_mut().remove(handle.get());
+    started.iter().filter_map(Started::own_comm).for_each(|it| close(it, false));
     // What it has held is dropped here.
-    let active = started.map(|it| it.active);
-    if let Some(Active::Shared(req)) = active {
+    if let Some(Active::Shared(req)) = started.map(|it| it.active) {
         caller.keep_freed(req);
     }
     handle.set(fixed::REQUEST_NULL);

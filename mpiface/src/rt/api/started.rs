@@ -7,7 +7,8 @@ use super::counts::{Counts, count_of, counts_of, total_of};
 use super::intercommunicators::within;
 use super::requests::{finish, wait_one};
 use crate::rt::awaits::Awaits;
-use crate::rt::comm::{Comm, Terms};
+use crate::rt::branch::Key;
+use crate::rt::comm::{Comm, Shared, Terms};
 use crate::rt::error::Outcome;
 use crate::rt::handle::Handle;
 use crate::rt::held::Hold;
@@ -16,7 +17,6 @@ use crate::rt::p2p::Req;
 use crate::rt::rank::{Persistent, Starter};
 use crate::rt::started::{self, Part, Pieces, Takes};
 use crate::rt::types::Place;
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::ops::Range;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub(super) fn begin(
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
     let begin = unsafe { started::start(&caller.world, comm, caller.site, terms, part, reach) };
-    Ok(caller.carry_on(caller.site, begin, comm.shared.context, named))
+    Ok(caller.carry_on(caller.site, begin, comm.context(), named))
 }
 
 /// Awaits a collective that was started.
@@ -52,15 +52,21 @@ pub(super) fn held(caller: Caller<'_>, handles: &[Handle]) -> Vec<Hold> {
     handles.iter().filter_map(|it| caller.hold(*it)).collect()
 }
 
-/// A collective that can be started many times.
+/// A collective that can be started many times: on a communicator of its own, as ranks may start
+/// several in different orders. It is compared, and named, as the call that makes it here: ranks
+/// may start one by different functions.
 pub(super) fn again(
-    comm: Rc<Comm>,
+    caller: Caller<'_>,
+    comm: &Rc<Comm>,
     held: Vec<Hold>,
-    start: impl Fn(Caller<'_>) -> Outcome<Arc<Req>> + 'static,
+    start: impl Fn(Caller<'_>, &Comm) -> Outcome<Arc<Req>> + 'static,
 ) -> Outcome<Persistent> {
-    let start = Starter(Box::new(move |rank, site| start(Caller { rank, site, is_large: false })));
-    let (number, starts) = (comm.next_started(), Cell::new(0));
-    Ok(Persistent::Collective { comm, number, starts, start, _held: held })
+    let key = Key::Persistent(comm.shared.context, comm.next_made());
+    let make = || Shared::new(&caller.world, comm.shared.members.clone());
+    let comm = comm.apart(caller.rank.run.branches.take(key, comm.size(), make));
+    let site = caller.site;
+    let start = move |rank: &_, comm: &_| start(Caller { rank, site, is_large: false }, comm);
+    Ok(Persistent::Collective { comm, start: Starter(Box::new(start)), _held: held })
 }
 
 /// Starts an exchange: with a root, that one awaits all, if it takes, and the others the root, if

@@ -1,12 +1,15 @@
 //! Reductions over values of all ranks, wherever they lie.
 
 use super::part::Gives;
+use crate::rt::coll::part;
+use crate::rt::kernel::with_kernel;
 use crate::rt::operator::{Operator, Temporary, fold};
 use crate::rt::ops::apply;
 use crate::rt::types::{Place, copy};
+use phalanx::engine::Operation;
 use std::ops::Range;
 
-/// Results of long reductions are made in parts of so many bytes, which stay in the nearest cache.
+/// Results with gaps are made in parts of so many bytes, which stay in the nearest cache.
 const BLOCK: usize = 8 << 10;
 
 /// Values of ranks without gaps: where they lie, the operator, and bytes of an element.
@@ -93,73 +96,89 @@ impl<A: Fn(usize) -> usize> Stored<A> {
     }
 }
 
-/// The result of all at these elements goes to each target, in blocks: so a target may be where
-/// values lie.
+/// Does the part of a rank in a reduction of values that are lent, or lie with gaps; `gives`: the
+/// ranks' results. Where all are of as many elements, of the ranks from the first on, the part is
+/// some elements of all results: so a result may go where its rank's values lie. Else it is the
+/// rank's own result.
 ///
 /// # Safety
-/// The places are memory as their types say, of these elements of all; nobody else writes them.
-pub(super) unsafe fn fold_part(
-    owns: &[Place],
-    targets: &[Place],
-    elements: Range<usize>,
-    op: Operator,
-) {
-    let ty = &owns[0].ty;
-    let count = elements.len();
-    let block = (BLOCK / ty.size.max(1)).max(1).min(count.max(1));
-    let is_flat = |it: &Place| it.is_contiguous();
-    let are_flat = owns.iter().all(is_flat) && targets.iter().all(is_flat);
-    let room = Temporary::new(ty, block);
-    for start in elements.clone().step_by(block) {
-        let length = block.min(elements.end - start);
-        // SAFETY: the caller's promise; the room is new.
-        unsafe {
-            if are_flat {
-                let at = |rank: usize| owns[rank].address + start * ty.size;
-                let values = Stored { at, op, element: ty.size };
-                values.fold(0..owns.len(), room.place.address, length);
-                for target in targets {
-                    let to = (target.address + start * ty.size) as *mut u8;
-                    let from = room.place.address as *const u8;
-                    std::ptr::copy_nonoverlapping(from, to, length * ty.size);
-                }
-                continue;
-            }
-            let at = |it: &Place| it.moved(start as isize, length);
-            let parts: Vec<Place> = owns.iter().map(at).collect();
-            let made = room.place.moved(0, length);
-            fold(&parts, &made, op);
-            targets.iter().for_each(|it| _ = copy(&made, &at(it)));
-        }
+/// The places are memory as their types say; nobody else writes these elements of them.
+pub(super) unsafe fn fold_part(rank: usize, owns: &[Place], gives: &[Option<Gives>], op: Operator) {
+    let count = owns[0].count;
+    let is_even = |it: &Gives| it.1.start == 0 && it.2 == 0 && it.0.count == count;
+    if owns.iter().all(|it| it.count == count) && gives.iter().flatten().all(is_even) {
+        let targets: Vec<_> = gives.iter().flatten().map(|it| (it.0.clone(), it.1.end)).collect();
+        // SAFETY: passed on.
+        unsafe { fold_elements(rank, owns, &targets, part(count, rank, owns.len()), op) };
+    } else if let Some((target, ranks, start)) = &gives[rank] {
+        let elements = *start..start + target.count;
+        let target = target.moved(-start.cast_signed(), elements.end);
+        let (owns, targets) = (&owns[ranks.clone()], [(target, ranks.len())]);
+        // SAFETY: passed on.
+        unsafe { fold_elements(rank, owns, &targets, elements, op) };
     }
 }
 
-/// Results, each of these ranks from this element on, go to their places.
+/// These elements of each result, of so many ranks from the first on, go to its target.
 ///
 /// # Safety
-/// As [`fold_part`]; of all that is given.
-pub(super) unsafe fn fold_whole(owns: &[Place], gives: &[Gives], op: Operator) {
-    // All are made before one is given: a result may go where values lie.
-    let mut made: Vec<(Range<usize>, Range<usize>, Temporary)> = Vec::new();
-    let of = |it: &Gives| (it.1.clone(), it.2..it.2 + it.0.count);
-    for it in gives {
-        let (ranks, elements) = of(it);
-        let is_made = made.iter().any(|it| it.0 == ranks && it.1 == elements);
-        if is_made || ranks.is_empty() {
-            continue;
-        }
-        let room = Temporary::new(&it.0.ty, elements.len());
-        let part = |it: &Place| it.moved(elements.start as isize, elements.len());
-        let parts: Vec<Place> = owns[ranks.clone()].iter().map(part).collect();
-        // SAFETY: the caller's promise; the room is new.
-        unsafe { fold(&parts, &room.place, op) };
-        made.push((ranks, elements, room));
+/// As [`fold_part`].
+unsafe fn fold_elements(
+    rank: usize,
+    owns: &[Place],
+    targets: &[(Place, usize)],
+    elements: Range<usize>,
+    op: Operator,
+) {
+    if owns.is_empty() || targets.is_empty() || elements.is_empty() {
+        return;
     }
-    for it in gives {
-        let (ranks, elements) = of(it);
-        if let Some(made) = made.iter().find(|it| it.0 == ranks && it.1 == elements) {
-            // SAFETY: as above; nobody reads the values any more.
-            unsafe { copy(&made.2.place, &it.0) };
+    let ty = &owns[0].ty;
+    let (size, align) = (ty.size, ty.align());
+    let is_flat =
+        |it: &Place| it.is_contiguous() && it.ty.size == size && it.address.is_multiple_of(align);
+    let ends = || targets.iter().map(|it| it.1);
+    let operation = match owns.len() {
+        p if ends().all(|it| it == p) => Operation::AllReduce,
+        p if ends().eq(1..=p) => Operation::Scan,
+        _ => Operation::ExclusiveScan,
+    };
+    let mut places = owns.iter().chain(targets.iter().map(|it| &it.0));
+    if places.all(is_flat) {
+        let from: Vec<_> = owns.iter().map(|it| it.address as *mut u8).collect();
+        let to: Vec<_> = targets.iter().map(|it| it.0.address as *mut u8).collect();
+        // SAFETY: the caller's promise.
+        return with_kernel(op, (size, align), |kernel| unsafe {
+            kernel.fold_part(operation, elements, (&from, &to), rank);
+        });
+    }
+    let block = (BLOCK / size.max(1)).clamp(1, elements.len());
+    let rooms = [(); 2].map(|()| Temporary::new(ty, block));
+    for start in elements.clone().step_by(block) {
+        let length = block.min(elements.end - start);
+        let at = |it: &Place| it.moved(start as isize, length);
+        let parts: Vec<Place> = owns.iter().map(at).collect();
+        let [mut made, mut next] = rooms.each_ref().map(|it| it.place.moved(0, length));
+        // SAFETY: the caller's promise; the rooms are new.
+        unsafe {
+            if operation == Operation::AllReduce {
+                fold(&parts, &made, op);
+                targets.iter().for_each(|it| _ = copy(&made, &at(&it.0)));
+                continue;
+            }
+            for (index, (own, (target, _))) in parts.iter().zip(targets).enumerate() {
+                copy(own, &next);
+                if index > 0 {
+                    if operation == Operation::ExclusiveScan {
+                        copy(&made, &at(target));
+                    }
+                    op.combine(&made, &next);
+                }
+                std::mem::swap(&mut made, &mut next);
+                if operation == Operation::Scan {
+                    copy(&made, &at(target));
+                }
+            }
         }
     }
 }

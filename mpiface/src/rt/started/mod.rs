@@ -14,9 +14,10 @@
 //! if it is busy elsewhere, by a lender that waits. So no call of the others is needed after their
 //! start, and a rank may start several and await them in any order.
 //!
-//! Ranks' numbers of collectives are their order on the communicator. A card that finds no free
-//! place (its rank has started many that others have not), and that of a persistent collective,
-//! whose order is free, lies in a list of the rank, under a lock.
+//! Ranks' numbers of collectives are their order on the communicator; the objects that a persistent
+//! request starts has an order of its own, and so a communicator of its own (`Comm::apart`). A card
+//! that finds no free place (its rank has started many that others have not) lies in a list of the
+//! rank, under a lock.
 //!
 //! Calls must agree: each card has a digest of its call and of all before on the communicator, so
 //! who reads a card has compared all. A rank that reads no cards compares when it looks whether a
@@ -92,11 +93,9 @@ pub unsafe fn start(
     let board = comm.shared.board();
     let row = board.lanes.make(rank);
     let Terms { root, op, bytes } = terms;
-    let given = comm.next_started();
-    let is_again = given & CardRow::UNORDERED != 0;
     let mut begun = comm.begun.borrow_mut();
-    let number = if is_again { given } else { begun.last + 1 };
-    let call = Collective { context: comm.shared.context, number, site, root, op, bytes };
+    let number = begun.last + 1;
+    let call = Collective { context: comm.context(), number, site, root, op, bytes };
     let most = if size <= MANY { STORED } else { STORED_BY_MANY };
     let is_stored = match &part {
         Part::Exchange { offer, .. } => offer.bytes(size) <= most,
@@ -105,20 +104,17 @@ pub unsafe fn start(
     let is_fold = matches!(part, Part::Fold { .. });
     // How a reduction goes must be the same for all; between two groups each may have its own.
     let is_marked = is_fold && !comm.is_inter() && is_stored;
-    let before = if is_again { 0 } else { begun.digest };
-    let digest = mixed(before, &call, is_marked);
+    let digest = mixed(begun.digest, &call, is_marked);
     // Who reads no cards sees no difference: of those in a list nothing else tells.
     let own_done = row.done();
-    let is_free = !is_again && has_room(world, board, &mut begun, (rank, number, own_done));
+    let is_free = has_room(world, board, &mut begun, (rank, number, own_done));
     if row.has_list() {
         let done = (0..size).map(|it| board.done(it)).min();
         row.forget(done.unwrap_or(0));
     }
     let all = !is_free || (is_fold && !is_stored);
     let awaits = if all { Awaits::All } else { awaits };
-    if !is_again {
-        (begun.last, begun.digest) = (number, digest);
-    }
+    (begun.last, begun.digest) = (number, digest);
     drop(begun);
     let lends = !is_stored;
     let fill = |sheet: &mut Sheet| {
@@ -151,10 +147,8 @@ pub unsafe fn start(
         unsafe { tray.show(number, fill) };
         row.put(number, tray);
     }
-    if !is_again {
-        // Later than the card: another rank looks there now and then, for which writes wait.
-        row.beside().note(number, digest, &call);
-    }
+    // Later than the card: another rank looks there now and then, for which writes wait.
+    row.beside().note(number, digest, &call);
     let comm = comm.kept();
     let looks = Cell::new(0);
     let users = if lends { users } else { Awaits::Nobody };

@@ -1,11 +1,10 @@
 //! A collective that a rank has started: does what can be done, for itself and for others.
 
-use super::board::{Board, CardRow, differ};
-use super::fold::{Stored, fold_part, fold_whole};
+use super::board::{Board, differ};
+use super::fold::{Stored, fold_part};
 use super::part::{Gives, Part};
 use super::sheet::{Data, Sheet};
 use crate::rt::awaits::Awaits;
-use crate::rt::coll::part;
 use crate::rt::comm::{Comm, Shared};
 use crate::rt::error::Error;
 use crate::rt::held::Hold;
@@ -140,7 +139,7 @@ impl OpenPart<'_> {
         };
         let rank = self.call.comm.rank;
         let (first, second) = (rank.min(peer), rank.max(peer));
-        let lines = board.difference(first, second).filter(|_| number & CardRow::UNORDERED == 0);
+        let lines = board.difference(first, second);
         let lines = lines.unwrap_or_else(|| line(first) + &line(second));
         differ(&lines)
     }
@@ -161,12 +160,7 @@ impl OpenPart<'_> {
         // SAFETY: the rank's own; its part is over.
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
-        let ranks = board.lanes.ranks();
-        let row = |rank: usize| board.lanes.row(rank).expect("it has shown its card");
-        match number & CardRow::UNORDERED != 0 {
-            true => (0..ranks).for_each(|it| row(it).part(number, ranks)),
-            false => row(rank).end(number),
-        }
+        board.lanes.row(rank).expect("it has shown its card").end(number);
         failed
     }
 }
@@ -302,7 +296,7 @@ impl OpenPart<'_> {
             return;
         }
         // SAFETY: passed on.
-        unsafe { self.fold_any((number, rank), it) };
+        unsafe { self.fold_any((number, rank), it.op) };
     }
 
     /// The same for values that are lent, or lie with gaps.
@@ -310,7 +304,7 @@ impl OpenPart<'_> {
     /// # Safety
     /// As `work`.
     #[inline(never)]
-    unsafe fn fold_any(&self, (number, rank): (u64, usize), it: FoldedValues<'_>) {
+    unsafe fn fold_any(&self, (number, rank): (u64, usize), op: Operator) {
         let (board, size) = (self.board, self.call.comm.size());
         let cards: Vec<_> = (0..size).map(|it| board.card(it, number)).collect();
         let values = |card: &FoundCard<'_, Sheet>| {
@@ -328,28 +322,11 @@ impl OpenPart<'_> {
         if all.len() != size {
             return;
         }
-        let owns: Vec<Place> = all.iter().map(|it| it.0.clone()).collect();
         // A user's operator is the working rank's own, if that has a part in it.
         let mine = &all[self.call.comm.rank];
-        let op = if mine.0.count > 0 || mine.2.is_some() { mine.1 } else { it.op };
-        let gives: Vec<_> = all.iter().filter_map(|it| it.2.clone()).collect();
-        let is_even = |it: &Gives| it.1 == (0..size) && it.2 == 0 && it.0.count == owns[0].count;
-        // What goes to where other values lie may be written when nobody reads these any more.
-        let is_moved = |own: &Place, gives: &Gives| gives.0.address == own.address;
-        let mut moved = all.iter().filter(|it| it.2.as_ref().is_some_and(|to| is_moved(&it.0, to)));
+        let op = if mine.0.count > 0 || mine.2.is_some() { mine.1 } else { op };
+        let (owns, gives): (Vec<_>, Vec<_>) = all.into_iter().map(|it| (it.0, it.2)).unzip();
         // SAFETY: the caller's promise, for each of them.
-        unsafe {
-            if gives.iter().all(is_even) && owns.iter().all(|it| it.count == owns[0].count) {
-                let elements = part(owns[0].count, rank, size);
-                let targets: Vec<Place> = gives.into_iter().map(|it| it.0).collect();
-                fold_part(&owns, &targets, elements, op);
-            } else if moved.next().is_none() {
-                if let Some(gives) = it.gives {
-                    fold_whole(&owns, std::slice::from_ref(gives), op);
-                }
-            } else if rank == 0 {
-                fold_whole(&owns, &gives, op);
-            }
-        }
+        unsafe { fold_part(rank, &owns, &gives, op) };
     }
 }

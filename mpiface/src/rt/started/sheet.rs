@@ -5,6 +5,7 @@ use crate::rt::awaits::Awaits;
 use crate::rt::edges::Edge;
 use crate::rt::error::{Class, Error, Site};
 use crate::rt::log::Collective;
+use crate::rt::operator::Temporary;
 use crate::rt::ops::Mark;
 use crate::rt::p2p::unequal;
 use crate::rt::types::{Place, bytes_at, copy};
@@ -55,7 +56,7 @@ pub(super) struct Rest {
     pub(super) awaits: Awaits,
     pub(super) part: Option<Part>,
     /// What was offered, if its own memory cannot lend it.
-    pub(super) kept: Vec<u8>,
+    pub(super) kept: Vec<u128>,
     pub(super) failed: OnceLock<Error>,
 }
 
@@ -287,8 +288,21 @@ impl Sheet {
     /// As `take_data`.
     pub(super) unsafe fn keep(&mut self, size: usize) {
         let Rest { part, kept, .. } = &mut *self.rest;
-        let Some(Part::Exchange { offer, is_in_place: true, .. }) = part else { return };
-        *kept = vec![0_u8; offer.bytes(size)];
+        let offer = match part {
+            Some(Part::Exchange { offer, is_in_place: true, .. }) => offer,
+            // A part of the result goes where the values of other parts lie.
+            Some(Part::Fold { own, gives: Some((to, ..)), .. })
+                if to.address == own.address && to.count != own.count =>
+            {
+                let Temporary { room, place } = Temporary::new(&own.ty, own.count);
+                // SAFETY: the caller's promise; the room is new.
+                unsafe { copy(own, &place) };
+                (*own, *kept) = (place, room);
+                return;
+            }
+            _ => return,
+        };
+        *kept = vec![0; offer.bytes(size).div_ceil(16)];
         let mut next = kept.as_mut_ptr() as usize;
         let pieces = (0..size).map(|rank| {
             let from = offer.of(rank, 0).unwrap_or_else(|| bytes_at(next, 0));

@@ -13,7 +13,7 @@ use crate::measure::caches::{CacheState, throw_out, touch};
 use crate::rank_comm::RankComm;
 use phalanx::op::Operator;
 use phalanx::schedule::{Operation, Share};
-use phalanx::{Comm, Neighborhood};
+use phalanx::{Comm, Neighborhood, call};
 
 /// Bytes between the starts of lanes are a multiple of this: no two lanes, and
 /// no two ranks, share a cache line or a pair of lines that is fetched together.
@@ -390,13 +390,13 @@ fn message_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, 
             for (request, &peer) in got.iter_mut().zip(peers) {
                 let (mine, rest) = to.split_at_mut(part);
                 to = rest;
-                *request = Some(scope.recv_tagged(mine, peer, TAG));
+                *request = Some(scope.start(call::recv_tagged(mine, peer, TAG)));
             }
             let mut sent = [const { None }; ring::MOST];
             for (request, &peer) in sent.iter_mut().zip(peers) {
                 let (mine, rest) = from.split_at(part);
                 from = rest;
-                *request = Some(scope.send_tagged(mine, peer, TAG));
+                *request = Some(scope.start(call::send_tagged(mine, peer, TAG)));
             }
             for request in got.iter_mut().take(peers.len()).filter_map(Option::take) {
                 scope.wait(request);
@@ -418,7 +418,7 @@ fn start_combining<T: Sample, O: Operator<T> + Copy>(
     if operation == Operation::ReduceScatter {
         for (all, mine) in input.iter().zip(output.iter_mut()) {
             comm.requests(|scope| {
-                let request = scope.reduce_scatter_into(all, mine, op);
+                let request = scope.start(call::reduce_scatter_into(all, mine, op));
                 scope.wait(request);
             });
         }
@@ -427,10 +427,10 @@ fn start_combining<T: Sample, O: Operator<T> + Copy>(
     for x in input.iter_mut() {
         comm.requests(|scope| {
             let request = match operation {
-                Operation::Reduce => scope.reduce(x, op, root),
-                Operation::AllReduce => scope.all_reduce(x, op),
-                Operation::Scan => scope.scan(x, op),
-                Operation::ExclusiveScan => scope.exclusive_scan(x, op),
+                Operation::Reduce => scope.start(call::reduce(x, op, root)),
+                Operation::AllReduce => scope.start(call::all_reduce(x, op)),
+                Operation::Scan => scope.start(call::scan(x, op)),
+                Operation::ExclusiveScan => scope.start(call::exclusive_scan(x, op)),
                 other => unreachable!("{other} does not combine"),
             };
             scope.wait(request);
@@ -444,15 +444,15 @@ fn start_transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     match operation {
         Operation::Barrier => input.iter().for_each(|_| {
             comm.requests(|scope| {
-                let request = scope.barrier();
+                let request = scope.start(call::barrier());
                 scope.wait(request);
             });
         }),
         Operation::Broadcast | Operation::Shift => input.iter_mut().for_each(|x| {
             comm.requests(|scope| {
                 let request = match operation {
-                    Operation::Broadcast => scope.broadcast(x, root),
-                    _ => scope.shift(x, shift),
+                    Operation::Broadcast => scope.start(call::broadcast(x, root)),
+                    _ => scope.start(call::shift(x, shift)),
                 };
                 scope.wait(request);
             });
@@ -460,10 +460,10 @@ fn start_transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
         _ => input.iter().zip(output.iter_mut()).for_each(|(x, y)| {
             comm.requests(|scope| {
                 let request = match operation {
-                    Operation::AllGather => scope.all_gather_into(x, y),
-                    Operation::Gather => scope.gather_into(x, y, root),
-                    Operation::Scatter => scope.scatter_into(x, y, root),
-                    Operation::AllToAll => scope.all_to_all_into(x, y),
+                    Operation::AllGather => scope.start(call::all_gather_into(x, y)),
+                    Operation::Gather => scope.start(call::gather_into(x, y, root)),
+                    Operation::Scatter => scope.start(call::scatter_into(x, y, root)),
+                    Operation::AllToAll => scope.start(call::all_to_all_into(x, y)),
                     other => unreachable!("{other} has no such form"),
                 };
                 scope.wait(request);

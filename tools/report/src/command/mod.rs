@@ -3,6 +3,7 @@
 mod calibrate;
 mod model;
 mod peers;
+mod predict;
 mod report;
 
 use phalanx_bench::Run;

@@ -63,7 +63,7 @@ CACHES: the same in all programs. warm: just before each sample every rank reads
   of each line of what it receives, then of what it sends. cold: after that it throws these lines
   out of all caches. See bench --help; --caches both has a row for each.
 
-TABLE: ours / best peer = ratio. A result is the median of the slices' medians, with the interval
+TABLE: ours/best peer = ratio. A result is the median of the slices' medians, with the interval
   that has the true median in it with 95 % confidence (order statistics; from 6 slices on). LOSS:
   our median is more than a twentieth above the best peer's, and the intervals do not overlap; a win
   is the same the other way round; all else is level. ~ marks medians that are farther apart than a

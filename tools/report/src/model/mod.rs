@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `published.rs` | the curves V1 to V5, as published |
+//! | `published_nodes.rs` | the curves V6 to V8 of three libraries' collectives, beside the model |
 //! | `open_mpi.rs` | Open MPI's messages and its algorithms |
 //! | `smelt.rs` | the trees of the Smelt paper, and its channels |
 //! | `validate.rs` | published curves beside ours, with the errors |
@@ -18,6 +19,7 @@ pub(crate) mod large_machines;
 mod markdown;
 pub(crate) mod open_mpi;
 pub(crate) mod published;
+pub(crate) mod published_nodes;
 pub(crate) mod scale;
 mod sensitivity;
 pub(crate) mod smelt;

@@ -127,32 +127,39 @@ fn caches(part: &[MergedLine]) -> String {
 }
 
 /// Operations down, sizes across; in each cell our time, the best peer's and the
-/// ratio.
+/// ratio. Calls back to back have columns of their own.
 fn matrix(part: &[MergedLine]) -> String {
-    let column = |line: &MergedLine| nominal(line.key.bytes);
-    let mut sizes: Vec<usize> = part.iter().map(column).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let mut out = "| ours / best peer = ratio |".to_string();
-    for bytes in &sizes {
-        let name = if *bytes == 0 { "-".to_string() } else { byte_size::text(*bytes) };
-        write!(out, " {name} |").unwrap_or_default();
+    let column = |line: &MergedLine| (nominal(line.key.bytes), line.key.op.ends_with(B2B));
+    let mut columns: Vec<(usize, bool)> = part.iter().map(column).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let mut out = "| ours/best peer = ratio |".to_string();
+    for &(bytes, is_b2b) in &columns {
+        let name = if bytes == 0 { "-".to_string() } else { byte_size::text(bytes) };
+        write!(out, " {name}{} |", if is_b2b { " b2b" } else { "" }).unwrap_or_default();
     }
     out += "\n|---|";
-    out += &"---|".repeat(sizes.len());
+    out += &"---|".repeat(columns.len());
     out.push('\n');
-    for row in part.chunk_by(|a, b| a.key.op == b.key.op) {
+    for row in part.chunk_by(|a, b| operation(a) == operation(b)) {
         if row.iter().all(|line| line.ours.is_none()) {
             continue;
         }
-        write!(out, "| {} |", row[0].key.op).unwrap_or_default();
-        for bytes in &sizes {
-            let cell = row.iter().find(|line| column(line) == *bytes).map(cell);
+        write!(out, "| {} |", operation(&row[0])).unwrap_or_default();
+        for wanted in &columns {
+            let cell = row.iter().find(|line| column(line) == *wanted).map(cell);
             write!(out, " {} |", cell.unwrap_or_default()).unwrap_or_default();
         }
         out.push('\n');
     }
     out
+}
+
+/// The end of an operation's name if its calls follow each other at once.
+const B2B: &str = ".b2b";
+
+fn operation(line: &MergedLine) -> &str {
+    line.key.op.strip_suffix(B2B).unwrap_or(&line.key.op)
 }
 
 /// The column of a size: operations with blocks round the smallest size up to a
@@ -163,7 +170,7 @@ fn nominal(bytes: usize) -> usize {
 
 fn cell(line: &MergedLine) -> String {
     let time = |m: Option<&Merged>| m.map_or("-".to_string(), |m| short(m.ns));
-    let text = format!("{} / {}", time(line.ours.as_ref()), time(line.best()));
+    let text = format!("{}/{}", time(line.ours.as_ref()), time(line.best()));
     match (line.ratio(), line.verdict()) {
         (Some(ratio), Some(Verdict::Loss)) => format!("{text} = **{ratio:.2} LOSS**"),
         // Not level, but not sure.
@@ -197,9 +204,9 @@ mod tests {
         let text = markdown(&merge(&parse(CANNED).0, OURS));
         for wanted in [
             "\n## 2 ranks, ccx\n",
-            "| ours / best peer = ratio | - | 8 | 64 |\n",
-            "| barrier | 110 / 99 = **1.11 LOSS** |  |  |\n",
-            "| allreduce |  | 100 / 200 = 0.50 |  |\n",
+            "| ours/best peer = ratio | - | 8 | 64 b2b |\n",
+            "| barrier | 110/99 = **1.11 LOSS** |  |  |\n",
+            "| allreduce |  | 100/200 = 0.50 |  |\n",
             "## Losses: 1 of 3",
             "- barrier of 0, 2 ranks, ccx: 110 (110 to 110) against 99 (99 to 99) of openmp-gcc: \
              1.11 x",
@@ -218,7 +225,7 @@ mod tests {
         }
         let text = markdown(&merge(&parse(&text).0, OURS));
         assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
-        assert!(text.contains("| scan | 120 / 100 = 1.20 ~ |"), "{text}");
+        assert!(text.contains("| scan | 120/100 = 1.20 ~ |"), "{text}");
         assert!(text.contains("## Losses: 0 of 1"), "{text}");
     }
 

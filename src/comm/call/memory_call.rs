@@ -1,15 +1,13 @@
-//! Started calls on memory, for interfaces of other languages: what they do with their elements is
-//! chosen when the program runs. So one body serves all types.
+//! Calls on memory, for interfaces of other languages: the use of their elements is chosen
+//! when the program runs. So one body serves all types.
 
-use super::forms::Form;
-use super::open::Progress;
-use super::pending::{Kept, Lent};
-use super::persistent::Repeated;
-use super::{OpenRequest, Persistent, RequestState, Requests};
-use crate::comm::ReductionMemory;
+use super::made::Made;
+use super::startable::sealed::{SetUp, Start};
+use crate::comm::requests::{Form, Kept, Lent};
+use crate::comm::{Comm, OpenRequest, Persistent, ReductionMemory, Requests};
 use crate::element::Element;
-use crate::exec::{Call, Kernel, Partition};
-use crate::fabric::{Signature, Stop};
+use crate::exec::{self, Kernel, Partition};
+use crate::fabric::Signature;
 use crate::op::Operator;
 use crate::schedule::Operation;
 use std::panic::Location;
@@ -17,7 +15,7 @@ use std::panic::Location;
 /// How the elements of a started call are cut: it outlives the caller's list of counts.
 ///
 /// # Examples
-/// See [`start`](crate::engine::start).
+/// See [`PreparedCall`].
 #[derive(Clone, Debug)]
 pub enum MemoryCut {
     /// A vector of so many.
@@ -33,7 +31,7 @@ pub enum MemoryCut {
 /// A collective to be started, without its elements' type.
 ///
 /// # Examples
-/// See [`start`](crate::engine::start).
+/// See [`PreparedCall`].
 #[derive(Clone, Debug)]
 pub struct MemoryCall {
     /// What it is.
@@ -67,15 +65,62 @@ impl Keep {
     }
 }
 
-/// A call that knows what it does with its elements: moves them, or combines them by an operator of
-/// the library's; by one that is a function: [`UserOperator`](crate::engine::UserOperator).
+/// A call on memory that knows the use of its elements: moves them, or combines them by an
+/// operator of the library's; by one that is a function:
+/// [`UserOperator`](crate::engine::UserOperator). It is started, or set up, as any
+/// [`call`](crate::call).
 ///
 /// # Examples
-/// See [`start`](crate::engine::start), which moves, and [`set_up`](crate::engine::set_up), which
-/// combines.
+/// One that moves, and is started:
+/// ```
+/// use phalanx::engine::{self, ForeignCall, MemoryCall, MemoryCut};
+/// use phalanx::engine::{Operation, PreparedCall, ReductionMemory};
+/// let at = ForeignCall::kept("lib_start_broadcast", "heat.f90", 16).location();
+/// let out = phalanx::run(2, |comm| {
+///     let mut x = [comm.rank() as u64];
+///     let here = x.as_mut_ptr().cast::<u8>();
+///     let memory = ReductionMemory { input: here, output: here };
+///     let (operation, cut) = (Operation::Broadcast, MemoryCut::Vector(1));
+///     let call = MemoryCall { operation, cut, parameter: 1, memory };
+///     // SAFETY: one number, which nobody else uses before the scope has ended.
+///     let call = unsafe { PreparedCall::moving::<u64>(call) };
+///     comm.requests(|scope| {
+///         let open = scope.start(engine::made_at(call, at));
+///         scope.wait(open);
+///     });
+///     x
+/// })?;
+/// assert_eq!(out, [[1], [1]]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+/// One that combines, and is set up:
+/// ```
+/// use phalanx::engine::{MemoryCall, MemoryCut, Operation, PreparedCall, ReductionMemory};
+/// static SUM: phalanx::op::Sum = phalanx::op::Sum;
+/// let out = phalanx::run(2, |comm| {
+///     let mut x = [1_u64];
+///     let here = x.as_mut_ptr().cast::<u8>();
+///     let memory = ReductionMemory { input: here, output: here };
+///     let (operation, cut) = (Operation::AllReduce, MemoryCut::Vector(1));
+///     let call = MemoryCall { operation, cut, parameter: 0, memory };
+///     // SAFETY: one number, which nobody else uses before the scope has ended.
+///     let call = unsafe { PreparedCall::combining::<u64, _>(call, &SUM) };
+///     comm.requests(|scope| {
+///         let mut idle = scope.set_up(call);
+///         for _ in 0..3 {
+///             let open = scope.start(idle);
+///             idle = scope.wait(open);
+///         }
+///     });
+///     x
+/// })?;
+/// assert_eq!(out, [[8], [8]]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 pub struct PreparedCall {
     pub(crate) call: MemoryCall,
     pub(crate) sig: &'static Signature,
+    pub(crate) at: &'static Location<'static>,
     pub(crate) kernel: Kernel<'static>,
     pub(crate) commutative: bool,
     pub(crate) built_in: bool,
@@ -94,9 +139,15 @@ impl PreparedCall {
     /// # Panics
     /// If its operation combines, or cannot be started.
     ///
+    /// # Safety
+    /// The memory has the elements that the call says, initialised for reads and exclusive for
+    /// writes whenever it is under way: from a start until it was waited for, or the scope has
+    /// ended. Input and output are one, for a call in place, or do not overlap.
+    ///
     /// # Examples
-    /// See [`start`](crate::engine::start).
-    pub fn moving<T: Element>(call: MemoryCall) -> Self {
+    /// See [`PreparedCall`].
+    #[track_caller]
+    pub unsafe fn moving<T: Element>(call: MemoryCall) -> Self {
         let sig = const {
             &[
                 Signature::of::<T>("started broadcast", "from root"),
@@ -122,7 +173,8 @@ impl PreparedCall {
             other => unreachable!("{other} moves nothing, or is not started"),
         }];
         let (kernel, keep) = (Kernel::mover::<T>(), Keep::default());
-        PreparedCall { call, sig, kernel, commutative: true, built_in: false, keep }
+        let at = Location::caller();
+        PreparedCall { call, sig, at, kernel, commutative: true, built_in: false, keep }
     }
 
     /// A call that combines elements `T`.
@@ -130,9 +182,15 @@ impl PreparedCall {
     /// # Panics
     /// If its operation moves.
     ///
+    /// # Safety
+    /// The memory has the elements that the call says, initialised for reads and exclusive for
+    /// writes whenever it is under way: from a start until it was waited for, or the scope has
+    /// ended. Input and output are one, for a call in place, or do not overlap.
+    ///
     /// # Examples
-    /// See [`set_up`](crate::engine::set_up).
-    pub fn combining<T: Element, O: Operator<T> + 'static>(
+    /// See [`PreparedCall`].
+    #[track_caller]
+    pub unsafe fn combining<T: Element, O: Operator<T> + 'static>(
         mut call: MemoryCall,
         op: &'static O,
     ) -> Self {
@@ -157,6 +215,7 @@ impl PreparedCall {
         PreparedCall {
             call,
             sig,
+            at: Location::caller(),
             kernel,
             commutative,
             built_in: const { O::ORIGIN.is_library() },
@@ -177,56 +236,49 @@ fn place_of_combining(call: &MemoryCall) -> usize {
     }
 }
 
-impl<'scope, 'env> Requests<'scope, 'env> {
-    /// Starts a call.
-    ///
-    /// # Safety
-    /// The memory has the elements that the call says, initialised for reads and exclusive for
-    /// writes until it was waited for, or the scope has ended; input and output do not overlap, but
-    /// for what is in place. So for the operator.
-    pub(crate) unsafe fn start_on_memory(
-        &mut self,
-        call: PreparedCall,
-        at: &'static Location<'static>,
-    ) -> OpenRequest<'scope, &'env mut [()]> {
-        // SAFETY: passed on.
-        let form = unsafe { self.memory_form(call, at) };
-        self.start_form(form)
+impl Made for PreparedCall {
+    fn made_at(self, at: &'static Location<'static>) -> Self {
+        PreparedCall { at, ..self }
     }
+}
 
-    /// Sets a call up to be started many times.
-    ///
-    /// # Safety
-    /// As [`start_on_memory`](Requests::start_on_memory), whenever it is under way.
-    pub(crate) unsafe fn set_up_on_memory(
-        &mut self,
-        call: PreparedCall,
-        at: &'static Location<'static>,
-    ) -> Persistent<'scope, 'env, ()> {
-        self.check_place();
-        // SAFETY: passed on.
-        let Form { call, kept, result } = unsafe { self.memory_form(call, at) };
-        let (call, none) = (self.collective(call), result.at());
-        Persistent::of(Box::new(Repeated::new(call, kept, none, none)))
+impl<'scope, 'env> Start<'scope, 'env> for PreparedCall {
+    type Gives = ();
+
+    fn start(
+        self,
+        scope: &mut Requests<'scope, 'env>,
+        _: &'static Location<'static>,
+    ) -> OpenRequest<'scope, ()> {
+        let Form { call, mut kept, .. } = self.form(scope.comm());
+        scope.start_of_nothing(&call, &mut kept)
     }
+}
 
-    /// # Safety
-    /// As [`start_on_memory`](Requests::start_on_memory).
-    unsafe fn memory_form(
-        &mut self,
-        prepared: PreparedCall,
-        at: &'static Location<'static>,
-    ) -> Form<'env, ()> {
-        let PreparedCall { call, sig, kernel, commutative, built_in, mut keep } = prepared;
+impl<'scope, 'env> SetUp<'scope, 'env> for PreparedCall {
+    type Element = ();
+
+    fn set_up(self, scope: &mut Requests<'scope, 'env>) -> Persistent<'scope, 'env, ()> {
+        let form = self.form(scope.comm());
+        scope.set_up_as_it_is(form)
+    }
+}
+
+impl PreparedCall {
+    fn form<'env>(self, comm: &mut Comm) -> Form<'env, ()> {
+        let PreparedCall { call, sig, at, kernel, commutative, built_in, mut keep } = self;
         let MemoryCall { operation, cut, parameter, memory } = call;
         let made = match cut {
-            MemoryCut::Vector(n) => Call::new(operation, sig, at, Partition::Vector(n)),
-            MemoryCut::Equal(n) => Call::new(operation, sig, at, Partition::Equal(n)),
+            MemoryCut::Vector(n) => exec::Call::new(operation, sig, at, Partition::Vector(n)),
+            MemoryCut::Equal(n) => exec::Call::new(operation, sig, at, Partition::Equal(n)),
             MemoryCut::Varied(counts) => {
                 // SAFETY: the call's.
                 let counts: &[usize] = unsafe { keep.keep(counts) };
-                let own = counts.get(self.comm.port.rank()).copied().unwrap_or(0);
-                self.counted::<u8>(operation, sig, at, (counts, own))
+                let own = counts.get(comm.rank()).copied().unwrap_or(0);
+                match comm.check_counts(counts, own, 1, sig, at) {
+                    Some(total) => exec::Call::of_counts(operation, sig, at, counts, total),
+                    None => comm.nothing_to_return(),
+                }
             }
             MemoryCut::Pairs(send, recv) => {
                 // SAFETY: the call's.
@@ -235,62 +287,20 @@ impl<'scope, 'env> Requests<'scope, 'env> {
                 let units =
                     |counts: &[usize]| counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
                 let (sent, received) = (units(send), units(recv));
-                if !self.comm.check_pairs(sig, at, (sent, send), (received, recv)) {
-                    self.comm.nothing_to_return();
+                if !comm.check_pairs(sig, at, (sent, send), (received, recv)) {
+                    comm.nothing_to_return();
                 }
-                Call::new(operation, sig, at, Partition::Pairs { send, recv })
+                exec::Call::new(operation, sig, at, Partition::Pairs { send, recv })
             }
         };
-        let made = match operation {
-            Operation::Shift => made.shifted(parameter),
-            Operation::Broadcast | Operation::Reduce | Operation::Gather | Operation::Scatter => {
-                self.rooted(made, parameter)
-            }
-            _ => made,
+        let Some(made) = comm.with_parameter(made, parameter as isize) else {
+            comm.nothing_to_return();
         };
         let made = made.combining_memory(commutative, built_in);
-        // SAFETY: passed on; what the kernel refers to is kept.
+        // SAFETY: by the contract of its maker; the kernel's references are kept.
         let call = unsafe { made.on_memory(kernel, memory.input, memory.output) };
         let (result, _) = Lent::new(&mut []);
         let kept = if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 };
         Form { call, kept, result }
-    }
-
-    /// [`wait_any`](Requests::wait_any) for requests by their slots; none for one that is over.
-    #[track_caller]
-    pub(crate) fn wait_any_of(&mut self, requests: impl Iterator<Item = Option<usize>>) -> usize {
-        self.open.go_on_with_all();
-        let mut slots = Vec::new();
-        for (i, slot) in requests.enumerate() {
-            let Some(slot) = slot else { return i };
-            match self.open.advance(slot) {
-                Progress::Done => return i,
-                Progress::Failed => self.fail(Some(slot), Stop::Poisoned),
-                Progress::Open => slots.push(slot),
-            }
-        }
-        assert!(!slots.is_empty(), "wait_any: there is no request to wait for");
-        self.wait_for(&slots, Location::caller())
-    }
-
-    /// After a failed call, where the program goes on: no other rank reaches the memory of what was
-    /// started when this returns. `is_over`: only if the run is over.
-    #[cold]
-    pub(crate) fn quiesce(&self, is_over: bool) {
-        // One of its calls that is at work further out fails there, and comes here again.
-        let goes_on = is_over && self.comm.is_admitted();
-        if !self.open.is_at_work() && !goes_on {
-            self.open.abandon();
-        }
-    }
-}
-
-impl<B> OpenRequest<'_, B> {
-    /// For [`Requests::wait_any_of`].
-    pub(crate) fn slot(&self) -> Option<usize> {
-        match self.state {
-            RequestState::Open(slot) => Some(slot),
-            RequestState::Over(_) => None,
-        }
     }
 }

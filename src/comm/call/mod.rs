@@ -1,0 +1,292 @@
+//! Collective calls, and messages, as values.
+//!
+//! A function of this page makes a call: the operation, its buffers, its operator, its root, and
+//! the line that made it. The call holds its buffers, and does nothing yet. Then it is
+//!
+//! | | by | which gives |
+//! |---|---|---|
+//! | run, as by the method of its name | [`Comm::run`] | its buffer, or its values |
+//! | run by a forced algorithm | `comm.ring().run(..)`, on any view | its buffer, or its values |
+//! | run in fixed order | `comm.with_order(..).run(..)` | its buffer, or its values |
+//! | overlapped with work | [`Comm::overlap`] | that, and the work's result |
+//! | started, and waited for later | [`Requests::start`] | an [`OpenRequest`], which gives that |
+//! | set up, to be started many times | [`Requests::set_up`] | a [`Persistent`] call |
+//!
+//! [`Requests::start`]: crate::Requests::start
+//! [`Requests::set_up`]: crate::Requests::set_up
+//! [`OpenRequest`]: crate::OpenRequest
+//! [`Persistent`]: crate::Persistent
+//!
+//! Its arguments are looked at when it is run, started or set up: only then there are ranks. What
+//! ranks must agree about, what ends the run, and in which order a reduction combines, the method
+//! of [`Comm`] with the same name says. Of calls that are started or set up, ranks must agree about
+//! the order in which they are started on a communicator, blocking ones among them; their
+//! reductions have the order of [`Order::Fixed`](crate::Order::Fixed), always.
+//!
+//! Names in errors and records: `all_reduce`, `started all_reduce`, `persistent all_reduce`,
+//! `overlapped all_reduce`.
+//!
+//! # Examples
+//! ```
+//! use phalanx::{call, op};
+//! let out = phalanx::run(3, |comm| {
+//!     let (mut x, mut y) = ([comm.rank() as f64], [1u8]);
+//!     comm.run(call::all_reduce(&mut x, op::Sum));
+//!     comm.ring().run(call::all_reduce(&mut x, op::Max));
+//!     let ([all], work) = comm.overlap(call::sum([1]), || 6 * 7);
+//!     comm.requests(|scope| {
+//!         let sum = scope.start(call::all_reduce(&mut x, op::Sum));
+//!         let max = scope.start(call::all_reduce(&mut y, op::Max));
+//!         let y: &mut [u8] = scope.wait(max);
+//!         (scope.wait(sum)[0], y[0], all + work)
+//!     })
+//! })?;
+//! assert_eq!(out, [(9.0, 1, 45); 3]);
+//! # Ok::<(), phalanx::Error>(())
+//! ```
+//! A buffer is not there while a call has it, started or not:
+//! ```compile_fail,E0506
+//! # use phalanx::{call, op};
+//! let mut x = [1.0];
+//! let sum = call::all_reduce(&mut x, op::Sum);
+//! x[0] = 2.0;
+//! drop(sum);
+//! ```
+//! A call is made once:
+//! ```compile_fail,E0382
+//! # use phalanx::{call, op};
+//! phalanx::run(2, |comm| {
+//!     let mut x = [1.0];
+//!     let sum = call::all_reduce(&mut x, op::Sum);
+//!     comm.run(sum);
+//!     comm.run(sum);
+//! });
+//! ```
+
+// Files:
+//
+// | file | |
+// |---|---|
+// | `mod.rs` | the value, and the traits of its uses |
+// | `head.rs` | the facts of a call beside its kind and its data |
+// | `kinds.rs` | the kinds of calls: operation, cut, names |
+// | `make.rs`, `make_blocks.rs` | the functions that make them |
+// | `data.rs` | their data, and how that is run, started, set up |
+// | `checked.rs` | arguments that are looked at |
+// | `made.rs` | the line that made it |
+// | `runs.rs` | calls that another communicator makes |
+// | `message_call.rs` | tagged messages |
+// | `memory_call.rs` | calls on memory, for interfaces of other languages |
+// | `startable.rs` | a call that is started, or set up |
+
+mod checked;
+mod data;
+mod head;
+mod input;
+mod kinds;
+pub(crate) mod made;
+mod make;
+mod make_blocks;
+pub(crate) mod memory_call;
+mod message_call;
+pub(crate) mod runs;
+mod startable;
+
+pub use data::{CallData, MovedInPlace, MovedInto, ReducedInPlace, ReducedInto, ReducedValues};
+pub use input::Input;
+pub use kinds::{
+    AllGather, AllGatherVaried, AllReduce, AllReduceValues, AllToAll, AllToAllVaried, Barrier,
+    Broadcast, CallKind, ExclusiveScan, Gather, GatherVaried, Reduce, ReduceScatter,
+    ReduceScatterVaried, Scan, Scatter, ScatterVaried, Shift, SumValues,
+};
+pub use make::{
+    all_reduce, all_reduce_values, barrier, broadcast, exclusive_scan, reduce, scan, shift, sum,
+};
+pub use make_blocks::{
+    all_gather_into, all_gather_varied_into, all_to_all_into, all_to_all_varied_into, gather_into,
+    gather_varied_into, reduce_scatter_into, reduce_scatter_varied_into, scatter_into,
+    scatter_varied_into,
+};
+pub use message_call::{ReceiveMessage, SendMessage, recv_tagged, send_tagged};
+pub use startable::{SetUp, Start};
+
+use super::Comm;
+use head::CallHead;
+use std::fmt;
+use std::marker::PhantomData;
+use std::panic::Location;
+
+/// A collective call that is not made yet: of kind `K`, with its data, `D`. The functions
+/// of [`call`](crate::call) make it.
+///
+/// # Examples
+/// ```
+/// use phalanx::{call, op};
+/// let out = phalanx::run(3, |comm| {
+///     let mut x = [comm.rank()];
+///     let sum = call::all_reduce(&mut x, op::Sum); // nothing is done yet
+///     comm.run(sum)[0]
+/// })?;
+/// assert_eq!(out, [3; 3]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[must_use = "a call is only made when it is run, overlapped, started or set up"]
+pub struct CollectiveCall<'a, K, D> {
+    said: CallHead<'a>,
+    data: D,
+    kind: PhantomData<K>,
+}
+
+impl<'a, K, D> CollectiveCall<'a, K, D> {
+    #[inline(always)]
+    #[track_caller]
+    fn new(data: D) -> Self {
+        let said = CallHead { at: Location::caller(), parameter: 0, counts: [&[]; 2] };
+        CollectiveCall { said, data, kind: PhantomData }
+    }
+
+    #[inline(always)]
+    fn root(mut self, root: usize) -> Self {
+        self.said.parameter = root as isize;
+        self
+    }
+
+    #[inline(always)]
+    fn by(mut self, distance: isize) -> Self {
+        self.said.parameter = distance;
+        self
+    }
+
+    #[inline(always)]
+    fn blocks(mut self, send: &'a [usize], recv: &'a [usize]) -> Self {
+        self.said.counts = [send, recv];
+        self
+    }
+}
+
+impl<K: CallKind, D> fmt::Debug for CollectiveCall<'_, K, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CollectiveCall")
+            .field("operation", &K::OPERATION)
+            .field("made_at", &self.said.at)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Comm {
+    /// Makes a [call](crate::call): as the method of its name does. It returns what a request of
+    /// the call would give, the buffer that has the result, or the values.
+    ///
+    /// Through a view it goes by the view's choice: `comm.ring().run(..)`.
+    ///
+    /// **Must agree on all ranks, errors, cost:** as the method's page says.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::{Algorithm, Order, call, op};
+    /// let out = phalanx::run(4, |comm| {
+    ///     let (mine, mut all, mut x) = ([comm.rank()], [0; 4], [0.1]);
+    ///     let all = comm.with(Algorithm::AG_HCUBE).run(call::all_gather_into(&mine, &mut all));
+    ///     let x = comm.with_order(Order::Fixed).run(call::all_reduce(&mut x, op::Sum));
+    ///     (all[3], x[0])
+    /// })?;
+    /// assert_eq!(out, [(3, (0.1 + 0.1) + (0.1 + 0.1)); 4]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[inline(always)]
+    pub fn run<'a, K: CallKind, D: CallData<'a>>(
+        &mut self,
+        call: CollectiveCall<'a, K, D>,
+    ) -> D::Gives {
+        let CollectiveCall { said, data, .. } = call;
+        data.run::<K>(&said, self)
+    }
+
+    /// Makes a [call](crate::call) with work in between: this rank's contribution is there for all
+    /// to see, `work` runs, and then the call is completed. Returns the call's result, and
+    /// that of `work`.
+    ///
+    /// A barrier, or an all-reduce of up to 40 bytes, on up to 64 ranks waits for the others to
+    /// *arrive*, not for their work; so ranks with longer work do not wait at all.
+    /// Of all other calls that holds as far as it does for started ones ([`Comm::requests`]); else
+    /// the call returns once everybody's work is done.
+    ///
+    /// Each rank's writes before an overlapped barrier are visible to every rank after it. Those
+    /// that it does in `work` need not be: others may have gone on by then.
+    ///
+    /// **Must agree on all ranks:** as the page of the method of the call's name says; and that the
+    /// call is overlapped.
+    ///
+    /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always. (Through a
+    /// view with a forced algorithm the work is done first, and then the call, by that algorithm.)
+    ///
+    /// **Cost** of a barrier, or of up to 40 bytes all-reduced on up to 64 ranks: `p - 1` messages
+    /// in the mailboxes' lines, all at once; of a longer all-reduce as `AR-FUSED`; of any other
+    /// call that of a started one.
+    ///
+    /// If `work` panics, the run ends with that panic, as anywhere else on a rank; a buffer then
+    /// holds anything of its type.
+    ///
+    /// # Examples
+    /// A dot product on its way while the preconditioner works:
+    /// ```
+    /// use phalanx::call;
+    /// let out = phalanx::run(3, |comm| {
+    ///     let r = [1.0, 2.0, 3.0];
+    ///     let rr = r.iter().map(|x| x * x).sum::<f64>();
+    ///     let ([rr], z) = comm.overlap(call::sum([rr]), || r.map(|x| x / 4.0));
+    ///     (rr, z[2])
+    /// })?;
+    /// assert_eq!(out, [(42.0, 0.75); 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// This communicator is busy while `work` runs, another one is not: with one made by
+    /// [`split`](Comm::split), the work may send, or exchange halos, or reduce, as pipelined
+    /// conjugate gradients do (the matrix's product, its halo beside the dots):
+    /// ```
+    /// use phalanx::{call, dist::Halo, op};
+    /// let out = phalanx::run(3, |comm| {
+    ///     let mut other = comm.split(0, comm.rank()); // the same ranks; made once
+    ///     let halo = Halo::new(&[2], 1);
+    ///     let mut w = [0.0, 1.0, 1.0, 0.0];
+    ///     let mut dots = [2.0];
+    ///     let (dots, n) = comm.overlap(call::all_reduce(&mut dots, op::Sum), || {
+    ///         other.cart(&[0], &[true]).exchange_halo(&mut w, &halo);
+    ///         [1, 2].map(|i| 4.0 * w[i] - w[i - 1] - w[i + 1]) // A w
+    ///     });
+    ///     (dots[0], n)
+    /// })?;
+    /// assert_eq!(out, [(6.0, [2.0, 2.0]); 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// A barrier in two phases:
+    /// ```
+    /// use phalanx::call;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// let ready = AtomicUsize::new(0);
+    /// let out = phalanx::run(3, |comm| {
+    ///     ready.fetch_add(1, Relaxed);
+    ///     let ((), own) = comm.overlap(call::barrier(), || 6 * 7); // while the others come
+    ///     (own, ready.load(Relaxed))
+    /// })?;
+    /// assert_eq!(out, [(42, 3); 3]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    /// The buffer is not there for the work:
+    /// ```compile_fail,E0499
+    /// # use phalanx::{call, op};
+    /// phalanx::run(2, |comm| {
+    ///     let mut x = [1.0];
+    ///     comm.overlap(call::all_reduce(&mut x, op::Sum), || x[0] += 1.0);
+    /// });
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn overlap<'a, K: CallKind, D: CallData<'a>, R>(
+        &mut self,
+        call: CollectiveCall<'a, K, D>,
+        work: impl FnOnce() -> R,
+    ) -> (D::Gives, R) {
+        call.data.overlap::<K, R>(&call.said, self, work)
+    }
+}
