@@ -64,7 +64,7 @@ pub const fn left_half(n: usize) -> usize {
 /// Combines `n > 0` operands by the tree. `join` and `leaf` have the level, which is the number of
 /// results that wait in the cells for their right neighbours: a value under that number is
 /// kept until it is joined.
-#[inline]
+#[inline(always)]
 pub(crate) fn by_levels<V: Copy>(
     n: usize,
     waiting: &[Cell<V>],

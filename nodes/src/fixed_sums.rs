@@ -7,7 +7,7 @@ use crate::layout::starts;
 use crate::node_comm::NodeComm;
 use crate::steps::{Move, Steps, room, set, unset};
 use phalanx::Element;
-use phalanx::engine::{self, Partial};
+use phalanx::engine::{self, Accumulating, Accumulation, Partial};
 use phalanx::op::{Operator, Sum};
 use std::ops::Mul;
 
@@ -134,6 +134,85 @@ impl Steps<'_> {
         self.joined(parts, op, &|i| ranks[i])
     }
 
+    /// The results of the vectors in `all`, with the partial results of `S`; `widen` makes an
+    /// element of a vector one, and `make` a part.
+    #[track_caller]
+    fn fixed_of<T, O, S, X: Copy, const N: usize>(
+        &mut self,
+        (all, offset): ([X; N], usize),
+        (op, accumulation): (O, S),
+        len: impl Fn(X) -> usize,
+        widen: impl Fn(X, usize) -> S::Wide,
+        make: impl Fn(X) -> Partial<T>,
+    ) -> [Option<T>; N]
+    where
+        T: Element,
+        O: Operator<T> + Copy,
+        S: Accumulation<T, O>,
+    {
+        let n = all.first().map_or(0, |&x| len(x));
+        if !S::IS_WIDE {
+            return self.fixed(n, offset, &op, || all.map(make));
+        }
+        let op = Accumulating::new(op, &accumulation);
+        let make = |x| {
+            let wide: Vec<S::Wide> = (0..n).map(|i| widen(x, i)).collect();
+            engine::partial(&wide, offset, &op)
+        };
+        let results = self.fixed(n, offset, &op, || all.map(make));
+        results.map(|it| it.map(S::round))
+    }
+
+    /// The result of a vector.
+    #[track_caller]
+    fn fixed_reduce<T: Element, O: Operator<T>>(
+        &mut self,
+        mine: &[T],
+        op: &O,
+        offset: usize,
+    ) -> Option<T> {
+        fn by<T: Element, O: Operator<T> + Copy, S: Accumulation<T, O>>(
+            steps: &mut Steps<'_>,
+            (mine, offset): (&[T], usize),
+            (op, accumulation): (O, S),
+        ) -> Option<T> {
+            let widen = |x: &[T], i| S::widen(x[i]);
+            let make = |x: &[T]| engine::partial(x, offset, &op);
+            let of = (op, accumulation);
+            let [result] = steps.fixed_of(([mine], offset), of, <[T]>::len, widen, make);
+            result
+        }
+        by(self, (mine, offset), (op, <&O as Operator<T>>::accumulation()))
+    }
+
+    /// The dot products of pairs of vectors.
+    #[track_caller]
+    fn fixed_dots<T, const N: usize>(
+        &mut self,
+        pairs: [(&[T], &[T]); N],
+        offset: usize,
+    ) -> [Option<T>; N]
+    where
+        T: Element + Mul<Output = T>,
+        Sum: Operator<T>,
+    {
+        fn by<T: Element + Mul<Output = T>, S: Accumulation<T, Sum>, const N: usize>(
+            steps: &mut Steps<'_>,
+            pairs: [(&[T], &[T]); N],
+            offset: usize,
+            accumulation: S,
+        ) -> [Option<T>; N]
+        where
+            Sum: Operator<T>,
+        {
+            let widen = |(x, y): (&[T], &[T]), i| S::product(x[i], y[i]);
+            let make = |(x, y): (&[T], &[T])| engine::partial_of_products(x, y, offset, &Sum);
+            let of = (Sum, accumulation);
+            steps.fixed_of((pairs, offset), of, |(x, _)| x.len(), widen, make)
+        }
+        by(self, pairs, offset, <Sum as Operator<T>>::accumulation())
+    }
+
     /// Checks where a vector's part begins; the parts that `make` makes are joined.
     #[track_caller]
     fn fixed<T: Element, O: Operator<T>, const N: usize>(
@@ -172,8 +251,7 @@ impl NodeComm<'_> {
     {
         let call = NodeCall::of::<T>("fixed_sum", 1).by::<T, Sum>();
         if let Some(mut steps) = self.steps(call) {
-            let make = || [engine::partial(mine, offset, &Sum)];
-            let [sum] = steps.fixed(mine.len(), offset, &Sum, make);
+            let sum = steps.fixed_reduce(mine, &Sum, offset);
             return steps.or_zero(sum);
         }
         self.here().fixed_sum(mine, offset)
@@ -236,8 +314,7 @@ impl NodeComm<'_> {
             for other in pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]) {
                 steps.check_len("a vector of a dot product", other, Some(n));
             }
-            let part = |(x, y)| engine::partial_of_products(x, y, offset, &Sum);
-            let dots = steps.fixed(n, offset, &Sum, || pairs.map(part));
+            let dots = steps.fixed_dots(pairs, offset);
             return dots.map(|dot| steps.or_zero(dot));
         }
         self.here().fixed_dots(pairs, offset)
@@ -260,9 +337,7 @@ impl NodeComm<'_> {
     ) -> Option<T> {
         let call = NodeCall::of::<T>("fixed_reduce", 1).by::<T, O>();
         if let Some(mut steps) = self.steps(call) {
-            let make = || [engine::partial(mine, offset, &op)];
-            let [result] = steps.fixed(mine.len(), offset, &op, make);
-            return result;
+            return steps.fixed_reduce(mine, &op, offset);
         }
         self.here().fixed_reduce(mine, op, offset)
     }

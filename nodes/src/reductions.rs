@@ -17,7 +17,7 @@ use crate::node_comm::{NodeComm, between};
 use crate::number::built_in;
 use crate::steps::{Move, Steps, filled};
 use phalanx::dist::Block;
-use phalanx::engine::left_half;
+use phalanx::engine::{Accumulating, Accumulation, left_half};
 use phalanx::op::{Operator, Sum};
 use phalanx::{Element, Order};
 
@@ -63,7 +63,69 @@ fn combine<T: Element>(
     left
 }
 
+/// A call that combines.
+#[derive(Clone, Copy)]
+enum Reduction<'a> {
+    All,
+    ToRoot(usize),
+    Scattered(&'a Lengths<'a>),
+    Scan { exclusive: bool },
+}
+
 impl Steps<'_> {
+    /// Carries out a call, in place in `buf` but where blocks of `all` are scattered; on vectors of
+    /// partial results, if these are wider than elements.
+    #[track_caller]
+    fn combine<T: Element, O: Operator<T>>(
+        &mut self,
+        it: Reduction<'_>,
+        all: &[T],
+        buf: &mut [T],
+        op: &O,
+    ) {
+        #[track_caller]
+        fn by<T: Element, O: Operator<T> + Copy, S: Accumulation<T, O>>(
+            steps: &mut Steps<'_>,
+            it: Reduction<'_>,
+            (all, buf): (&[T], &mut [T]),
+            op: O,
+            accumulation: &S,
+        ) {
+            if !S::IS_WIDE {
+                return steps.combine_elements(it, all, buf, &op);
+            }
+            let widen = |x: &[T]| -> Vec<S::Wide> { x.iter().map(|&x| S::widen(x)).collect() };
+            let (all, mut wide) = (widen(all), widen(buf));
+            steps.combine_elements(it, &all, &mut wide, &Accumulating::new(op, accumulation));
+            // A vector without another operand is not changed.
+            let has_result = match it {
+                Reduction::ToRoot(root) => steps.group.rank == root,
+                Reduction::Scan { exclusive: false } => steps.group.rank > 0,
+                _ => true,
+            };
+            if has_result {
+                buf.iter_mut().zip(wide).for_each(|(to, x)| *to = S::round(x));
+            }
+        }
+        by(self, it, (all, buf), op, &<&O as Operator<T>>::accumulation());
+    }
+
+    #[track_caller]
+    fn combine_elements<T: Element, O: Operator<T>>(
+        &mut self,
+        it: Reduction<'_>,
+        all: &[T],
+        buf: &mut [T],
+        op: &O,
+    ) {
+        match it {
+            Reduction::All => self.all_reduce(buf, op),
+            Reduction::ToRoot(root) => self.reduce(buf, op, root),
+            Reduction::Scattered(lens) => self.reduce_scatter(all, buf, op, lens),
+            Reduction::Scan { exclusive } => self.scan(buf, op, exclusive),
+        }
+    }
+
     /// Whether operands are combined by the tree.
     fn goes_by_tree<T: Element, O: Operator<T>>(&self) -> bool {
         self.order == Order::Fixed || (!O::COMMUTATIVE && !self.layout().is_contiguous())
@@ -347,7 +409,7 @@ impl NodeComm<'_> {
         let call = NodeCall::of::<T>("reduce", buf.len()).by::<T, O>().with("to root", root);
         if let Some(mut steps) = self.steps(call) {
             steps.check_rank("root", root);
-            return steps.reduce(buf, &op, root);
+            return steps.combine(Reduction::ToRoot(root), &[], buf, &op);
         }
         self.here().reduce(buf, op, root);
     }
@@ -370,7 +432,12 @@ impl NodeComm<'_> {
     #[track_caller]
     pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
         let call = NodeCall::of::<T>("all_reduce", buf.len()).by::<T, O>();
-        between!(self, call, |steps| steps.all_reduce(buf, &op), all_reduce(buf, op))
+        between!(
+            self,
+            call,
+            |steps| steps.combine(Reduction::All, &[], buf, &op),
+            all_reduce(buf, op)
+        )
     }
 
     /// [`Comm::all_reduce_values`](phalanx::Comm::all_reduce_values) of all nodes' ranks.
@@ -389,7 +456,7 @@ impl NodeComm<'_> {
     ) -> [T; N] {
         let call = NodeCall::of::<T>("all_reduce_values", N).meets("all_reduce").by::<T, O>();
         if let Some(mut steps) = self.steps(call) {
-            steps.all_reduce(&mut values, &op);
+            steps.combine(Reduction::All, &[], &mut values, &op);
             return values;
         }
         self.here().all_reduce_values(values, op)
@@ -408,7 +475,7 @@ impl NodeComm<'_> {
     {
         let call = NodeCall::of::<T>("sum", N).meets("all_reduce").by::<T, Sum>();
         if let Some(mut steps) = self.steps(call) {
-            steps.all_reduce(&mut values, &Sum);
+            steps.combine(Reduction::All, &[], &mut values, &Sum);
             return values;
         }
         self.here().sum(values)
@@ -440,7 +507,7 @@ impl NodeComm<'_> {
         if let Some(mut steps) = self.steps(call) {
             let wanted = n.checked_mul(steps.layout().ranks());
             steps.check_len("the input", all.len(), wanted);
-            return steps.reduce_scatter(all, mine, &op, &Lengths::Equal(n));
+            return steps.combine(Reduction::Scattered(&Lengths::Equal(n)), all, mine, &op);
         }
         self.here().reduce_scatter_into(all, mine, op);
     }
@@ -467,7 +534,7 @@ impl NodeComm<'_> {
         if let Some(mut steps) = self.steps(call.counts(counts)) {
             let total = steps.check_counts::<T>(counts, mine.len());
             steps.check_len("the input", all.len(), Some(total));
-            return steps.reduce_scatter(all, mine, &op, &Lengths::Varied(counts));
+            return steps.combine(Reduction::Scattered(&Lengths::Varied(counts)), all, mine, &op);
         }
         self.here().reduce_scatter_varied_into(all, mine, counts, op);
     }
@@ -489,7 +556,8 @@ impl NodeComm<'_> {
     #[track_caller]
     pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
         let call = NodeCall::of::<T>("scan", buf.len()).by::<T, O>();
-        between!(self, call, |steps| steps.scan(buf, &op, false), scan(buf, op))
+        let it = Reduction::Scan { exclusive: false };
+        between!(self, call, |steps| steps.combine(it, &[], buf, &op), scan(buf, op))
     }
 
     /// [`Comm::exclusive_scan`](phalanx::Comm::exclusive_scan) of all nodes' ranks.
@@ -507,6 +575,7 @@ impl NodeComm<'_> {
     #[track_caller]
     pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
         let call = NodeCall::of::<T>("exclusive_scan", buf.len()).by::<T, O>();
-        between!(self, call, |steps| steps.scan(buf, &op, true), exclusive_scan(buf, op))
+        let it = Reduction::Scan { exclusive: true };
+        between!(self, call, |steps| steps.combine(it, &[], buf, &op), exclusive_scan(buf, op))
     }
 }

@@ -10,10 +10,10 @@
 
 use super::Comm;
 use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, params_of, write};
-use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values};
+use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values, Widened};
 use crate::element::Element;
 use crate::fabric::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
-use crate::op::{Operator, Sum};
+use crate::op::{Accumulating, Accumulation, OfInner, Operator, Sum};
 use crate::schedule::Doubling;
 use std::cell::Cell;
 use std::ops::{Mul, Range};
@@ -198,7 +198,34 @@ impl Comm {
         })
     }
 
-    fn whole<T: Element, O: Operator<T>, const N: usize>(
+    /// The results of `values`, which are rounded once if partial results are wide.
+    fn whole<T: Element, O: Operator<T>, V: Values<T>, const N: usize>(
+        &mut self,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        values: [V; N],
+        op: &O,
+        offset: usize,
+    ) -> [Option<T>; N] {
+        fn of<T: Element, O: Operator<T>, V: Values<T>, S: Accumulation<T, O>, const N: usize>(
+            comm: &mut Comm,
+            (sig, at): (&'static Signature, &'static Location<'static>),
+            values: [V; N],
+            (op, accumulation): (&O, S),
+            offset: usize,
+        ) -> [Option<T>; N] {
+            if !S::IS_WIDE {
+                return comm.whole_of_elements(sig, at, values, op, offset);
+            }
+            let values = values.map(Widened::<V, T, O, S>::new);
+            let op = Accumulating::new(op, &OfInner(accumulation));
+            let results = comm.whole_of_elements(sig, at, values, &op, offset);
+            results.map(|it| it.map(S::round))
+        }
+        of(self, (sig, at), values, (op, O::accumulation()), offset)
+    }
+
+    fn whole_of_elements<T: Element, O: Operator<T>, const N: usize>(
         &mut self,
         sig: &'static Signature,
         at: &'static Location<'static>,

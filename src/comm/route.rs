@@ -134,6 +134,9 @@ impl Comm {
     /// Carries out a call of a few bytes among more than two ranks.
     fn carry_out_among(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         let gated = self.port.is_gated() && call.operation() != Operation::Broadcast;
+        if !gated && call.unit() * call.message_element_size() > EAGER {
+            return self.carry_on(call);
+        }
         let algorithm = call.operation().usual().messages.of(call.is_commutative());
         let transport = if gated { CallTransport::Gates } else { CallTransport::Messages };
         let params = call.params(algorithm, transport, Digest::NONE);
@@ -141,7 +144,7 @@ impl Comm {
         let (port, work) = (&mut self.port, &mut self.work);
         let result = match gated {
             true => all_at_once::run_among(port, work, begun, call),
-            false => eager::run_among(port, begun, call),
+            false => eager::run_among(port, work, begun, call),
         };
         if let Err(stop) = result {
             self.stop(stop);
@@ -481,7 +484,7 @@ impl Comm {
         let bare = call.bare();
         let of_choice = (self.dims().cloned(), self.levels(algorithm));
         let counts = || self.number_of_counts();
-        let key = PlanKey::of(call, algorithm, call.element_size(), counts, of_choice);
+        let key = PlanKey::of(call, algorithm, call.message_element_size(), counts, of_choice);
         match key {
             Some(key) if self.work.plans.find(&key) => Ok(None),
             key => self.unbound(key, &bare, algorithm).map(Some),
@@ -502,7 +505,7 @@ impl Comm {
     /// Makes the plan of the call in progress, which is on record.
     #[cold]
     fn bind(&mut self, unbound: &Unbound, call: &Call<'_, RawBuffers<'_>>) -> Result<(), Stop> {
-        let (rank, cut, size) = (self.rank(), call.cut(), call.element_size());
+        let (rank, cut, size) = (self.rank(), call.cut(), call.message_element_size());
         let bind =
             |go_on: &mut dyn FnMut() -> bool| bind_while(&unbound.schedule, rank, cut, size, go_on);
         let plan = self.port.preparing(bind)?;

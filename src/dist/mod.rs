@@ -20,4 +20,4 @@ pub(crate) use block::chunk;
 pub(crate) use cut_vector::{FirstPart, SecondPart};
 pub(crate) use half_vector::HalfVector;
 pub(crate) use halo::Region;
-pub(crate) use partial::{BLOCK, LANES, Partial, Products, Values};
+pub(crate) use partial::{BLOCK, LANES, Partial, Products, Values, Widened};

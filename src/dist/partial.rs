@@ -23,7 +23,8 @@
 //! grouping, on one machine or between several.
 
 use crate::element::Element;
-use crate::op::Operator;
+use crate::op::{Accumulation, Operator};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Elements of a block; part of the definition, as is the next.
@@ -41,6 +42,13 @@ const ON_STACK: usize = 256;
 pub(crate) trait Values<T: Element> {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> T;
+
+    /// Element `i` as a partial result.
+    #[inline(always)]
+    fn wide<O, S: Accumulation<T, O>>(&self, i: usize) -> S::Wide {
+        S::widen(self.at(i))
+    }
+
     /// The lanes of the elements at `at`, at least one row of [`LANES`] and whole ones, into
     /// `sums`; of a block that has `begun`, combined onto them.
     fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool);
@@ -93,6 +101,11 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
     }
 
     #[inline(always)]
+    fn wide<O, S: Accumulation<T, O>>(&self, i: usize) -> S::Wide {
+        S::product(self.0[i], self.1[i])
+    }
+
+    #[inline(always)]
     fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
         let (mut xs, _) = self.0[at.clone()].as_chunks::<LANES>();
         let (mut ys, _) = self.1[at].as_chunks::<LANES>();
@@ -105,6 +118,47 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
         for (x, y) in xs.iter().zip(ys) {
             for k in 0..LANES {
                 all[k] = op.combine(all[k], x[k] * y[k]);
+            }
+        }
+        *sums = all;
+    }
+}
+
+/// Elements as the partial results of an operator `O`.
+pub(crate) struct Widened<V, T, O, S>(V, PhantomData<(T, O, S)>);
+
+impl<V, T, O, S> Widened<V, T, O, S> {
+    pub(crate) fn new(values: V) -> Self {
+        Widened(values, PhantomData)
+    }
+}
+
+impl<T: Element, O, S: Accumulation<T, O>, V: Values<T>> Values<S::Wide> for Widened<V, T, O, S> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn at(&self, i: usize) -> S::Wide {
+        self.0.wide::<O, S>(i)
+    }
+
+    #[inline(always)]
+    fn rows(
+        &self,
+        at: Range<usize>,
+        op: &impl Operator<S::Wide>,
+        sums: &mut [S::Wide; LANES],
+        begun: bool,
+    ) {
+        let mut rows = at.step_by(LANES);
+        let mut all = *sums;
+        if !begun && let Some(first) = rows.next() {
+            all = std::array::from_fn(|k| self.at(first + k));
+        }
+        for row in rows {
+            for (k, sum) in all.iter_mut().enumerate() {
+                *sum = op.combine(*sum, self.at(row + k));
             }
         }
         *sums = all;

@@ -71,7 +71,8 @@
 //! other processes by [`wait_outside`], and ends by [`end_run`], [`cause`] and [`deadline`]. Views
 //! of all processes' slices: [`with_parts`], [`global_of`]; of grids: [`FieldPart`],
 //! [`fitting_fields`], [`whole_field`]. Sums in fixed order: [`partial`], [`partial_of_products`],
-//! [`Partial`], [`left_half`].
+//! [`Partial`], [`left_half`]. Operators with partial results wider than elements:
+//! [`Accumulation`], [`Accumulating`].
 //!
 //! # For tests
 //! [`TestSettings`], [`own_memory`].
@@ -119,6 +120,7 @@ pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, Mess
 pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
 pub use crate::fabric::{StartedPart, StartedProgress};
 pub use crate::mailbox::{FoundCard, LaneRow, Lanes, Tray};
+pub use crate::op::accumulation::{Accumulating, Accumulation};
 pub use crate::order::left_half;
 pub use crate::schedule::Operation;
 pub use crate::wait::Lock;

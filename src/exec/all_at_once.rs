@@ -7,14 +7,13 @@
 
 use super::Workspace;
 use super::call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, OperandTree};
 use crate::element::Element;
 use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::order::by_levels;
-use crate::schedule::{Doubling, Operation};
+use crate::schedule::Operation;
 use std::cell::Cell;
 
 // Unoptimised it would fill its callers' frames.
@@ -140,7 +139,7 @@ fn all_reduce(
     kernel: Kernel<'_>,
     (buf, len): (*mut u8, usize),
 ) -> Result<(), Stop> {
-    let tree = EagerTree::doubling(port.size());
+    let tree = OperandTree::doubling(port.size());
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
     // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
@@ -192,7 +191,7 @@ fn reduce_scatter(
 ) -> Result<(), Stop> {
     assert!(before + n <= from.1, "the own block is one of all");
     let skipped = before * kernel.size();
-    let tree = EagerTree::doubling(port.size());
+    let tree = OperandTree::doubling(port.size());
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
@@ -281,7 +280,7 @@ impl ShownElements {
 /// nothing is `identity`, if that is not null.
 ///
 /// They are combined as the hypercube's scan does it (`SCAN-HCUBE`): aligned blocks of
-/// powers of two, from the right. That is the tree of [`by_levels`].
+/// powers of two, from the right. That is the tree of [`by_levels`](crate::order::by_levels).
 fn scan(
     port: &mut Port,
     work: &mut Workspace,
@@ -302,41 +301,11 @@ fn scan(
         // SAFETY: the peers show as many elements of the same type (fingerprint
         // and length agree) until we show something again; `buf` is the call's.
         operands => unsafe {
-            let tree = EagerTree { folded: 0, leaves: operands };
-            combine_all(work, &kernel, (buf, len), tree);
+            combine_all(work, &kernel, (buf, len), OperandTree::levels(operands));
         },
     }
     guard.disarm();
     Ok(())
-}
-
-/// In which order the ranks' values are combined: so many pairs of neighbours, the first ones, each
-/// to a leaf; then the leaves by the tree of [`by_levels`].
-#[derive(Clone, Copy)]
-struct EagerTree {
-    folded: usize,
-    leaves: usize,
-}
-
-impl EagerTree {
-    /// Recursive doubling of `p` values.
-    fn doubling(p: usize) -> Self {
-        let leaves = Doubling::of(p).active();
-        EagerTree { folded: p - leaves, leaves }
-    }
-
-    /// The result of `join` of the values in the cells, which it may overwrite; it has the level of
-    /// each join, as in [`by_levels`].
-    #[inline(always)]
-    fn combine<V: Copy>(self, values: &[Cell<V>], join: impl Fn(usize, V, V) -> V) -> V {
-        let EagerTree { folded, leaves } = self;
-        // No result waits in a cell behind the values that are left.
-        let leaf = |level, i: usize| match i < folded {
-            true => join(level, values[2 * i].get(), values[2 * i + 1].get()),
-            false => values[i + folded].get(),
-        };
-        by_levels(leaves, values, leaf, &join)
-    }
 }
 
 /// Stores at `to` the result of `tree` of the ranks' vectors, of `len` elements each; rank `r`'s is
@@ -352,9 +321,13 @@ unsafe fn combine_all(
     work: &mut Workspace,
     kernel: &Kernel<'_>,
     (to, len): (*mut u8, usize),
-    tree: EagerTree,
+    tree: OperandTree,
 ) {
     let Workspace { addresses: all, scratch, .. } = work;
+    if kernel.is_wide() {
+        // SAFETY: by the contract.
+        return unsafe { kernel.by_tree(to, all, 0, len, tree) };
+    }
     // A slot for each level of the tree.
     let pitch = (len * kernel.size()).next_multiple_of(kernel.align());
     let levels = all.len().ilog2() as usize + 2;
@@ -366,7 +339,8 @@ unsafe fn combine_all(
         unsafe { kernel.combine(slot, left, right, len) };
         slot
     };
-    let result = tree.combine(Cell::from_mut(&mut all[..]).as_slice_of_cells(), join);
+    let all = Cell::from_mut(&mut all[..]).as_slice_of_cells();
+    let result = tree.combine(all, |rank| all[rank].get(), join);
     if !std::ptr::eq(result, to) {
         // SAFETY: a slot, or a peer's vector.
         unsafe { kernel.copy(to, result, len) };
@@ -459,42 +433,6 @@ pub(super) unsafe fn join<T: Element, O: Operator<T>>(
                 // SAFETY: by the contract.
                 combine(own, unsafe { got.add(i).read_unaligned() });
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The order in which recursive doubling combines, message by message.
-    fn by_messages(p: usize) -> String {
-        let doubling = Doubling::of(p);
-        let mut at: Vec<String> = (0..p).map(|r| r.to_string()).collect();
-        for step in 0..doubling.steps() {
-            let before = at.clone();
-            for (rank, own) in at.iter_mut().enumerate() {
-                match doubling.step(step, rank).recv {
-                    None => {}
-                    Some((from, true)) => own.clone_from(&before[from]),
-                    Some((from, false)) => {
-                        let (low, high) = (from.min(rank), from.max(rank));
-                        *own = format!("({} {})", before[low], before[high]);
-                    }
-                }
-            }
-        }
-        assert!(at.iter().all(|x| *x == at[0]), "{at:?}");
-        at.swap_remove(0)
-    }
-
-    #[test]
-    fn both_ways_combine_in_one_order() {
-        for p in 1..=33 {
-            let values: Vec<_> = (0..p).map(|r| Cell::new(&*r.to_string().leak())).collect();
-            let join = |_, a, b| &*format!("({a} {b})").leak();
-            let once = EagerTree::doubling(p).combine(&values, join);
-            assert_eq!(once, by_messages(p), "p = {p}");
         }
     }
 }

@@ -447,6 +447,14 @@ impl<'a> Call<'a, RawBuffers<'a>> {
         self.data.kernel.size()
     }
 
+    /// Bytes of an element of the messages from rank to rank: of a partial result, if that is
+    /// wider.
+    #[inline(always)]
+    pub(crate) fn message_element_size(&self) -> usize {
+        let kernel = &self.data.kernel;
+        kernel.partial_results().as_ref().unwrap_or(kernel).size()
+    }
+
     /// The same on other memory: an output, and an input if that is another than before.
     ///
     /// # Safety

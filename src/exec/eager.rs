@@ -50,13 +50,26 @@ pub(crate) fn run<'a, T: Element, O: Operator<T>>(
 /// The calls of a few bytes among more than two ranks.
 pub(crate) fn run_among(
     port: &mut Port,
+    work: &mut Workspace,
     begun: StartedCall,
     call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
     port.log_call(begun);
     let &RawBuffers { kernel, output, .. } = call.memory();
     match call.operation() {
-        Operation::AllReduce => all_reduce(port, kernel, output, call.unit()),
+        Operation::AllReduce => match kernel.partial_results() {
+            None => all_reduce(port, kernel, output, call.unit()),
+            Some(partials) => {
+                let n = call.unit();
+                let sum = work.scratch.reserve(n * partials.size(), partials.align());
+                // SAFETY: the call's vector (`RawBuffers`), and room for as many partial results.
+                unsafe { kernel.widen(sum, output, n) };
+                all_reduce(port, partials, sum, n)?;
+                // SAFETY: as above.
+                unsafe { kernel.round(output, sum, n) };
+                Ok(())
+            }
+        },
         Operation::Broadcast => halve(port, output, (call.unit(), kernel.size()), call.root_rank()),
         operation => unreachable!("no {operation} of a few bytes among more than two ranks"),
     }

@@ -25,8 +25,8 @@ fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
 
 /// Builds the machine, or says that there is nothing to build it from.
 pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, MachineError> {
-    let Facts { cores, groups, nodes, distances, caches, kinds, allowed, quota, mut warnings } =
-        facts;
+    let Facts { cores, groups, nodes, distances, caches, kinds, speeds, allowed, .. } = facts;
+    let (quota, mut warnings) = (facts.quota, facts.warnings);
     let cores = disjoint_cores(cores, &mut warnings);
     if cores.is_empty() {
         return Err(MachineError::Empty { source: source.cores });
@@ -99,7 +99,7 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
             node_of.or_insert(pu, index);
         }
     }
-    let cores: Vec<Core> = order
+    let mut cores: Vec<Core> = order
         .iter()
         .enumerate()
         .map(|(index, &old)| {
@@ -109,11 +109,14 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
                 package: package_of.get(&first).copied(),
                 numa: node_of.get(&first).copied(),
                 kind: kind_of.get(&first).copied().unwrap_or(0),
+                is_efficiency: false,
                 path: tree.path(index),
                 pus,
             }
         })
         .collect();
+
+    mark_efficiency_cores(&mut cores, &speeds.into_iter().collect());
 
     let all = sorted(cores.iter().flat_map(|core| core.pus.iter().copied()).collect());
     let allowed = match allowed {
@@ -250,4 +253,71 @@ fn distinct(mut caches: Vec<(Level, u64)>) -> Vec<(Level, u64)> {
     caches.arrange();
     caches.dedup();
     caches
+}
+
+/// The cores of the kinds below the largest difference in speed, if that is a fifth or more. Kinds
+/// of which no speed is known differ by half.
+fn mark_efficiency_cores(cores: &mut [Core], speeds: &SortedMap<usize, u64>) {
+    const LEAST: f64 = 1.2;
+    let mut kinds: Vec<usize> = cores.iter().map(|core| core.kind).collect();
+    kinds = sorted(kinds);
+    let speed = |kind: usize| {
+        let pus = cores.iter().filter(|core| core.kind == kind).flat_map(|core| &core.pus);
+        pus.filter_map(|pu| speeds.get(pu).copied()).max()
+    };
+    let ratio = |slower: usize, faster: usize| match (speed(slower), speed(faster)) {
+        (Some(slower), Some(faster)) => faster as f64 / slower.max(1) as f64,
+        _ => 2.0,
+    };
+    let steps = kinds.windows(2).map(|pair| (ratio(pair[0], pair[1]), pair[0]));
+    let largest = steps.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|step| step.0 >= LEAST);
+    if let Some((_, last)) = largest {
+        cores.iter_mut().for_each(|core| core.is_efficiency = core.kind <= last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::facts::RawCore;
+
+    /// Cores of one unit each, by kind and speed; 0 for none.
+    fn machine(cores: &[(usize, u64)], allowed: Option<Vec<usize>>) -> Machine {
+        let units = || cores.iter().enumerate();
+        let facts = Facts {
+            cores: (0..cores.len()).map(|pu| RawCore { pus: vec![pu] }).collect(),
+            kinds: units().map(|(pu, core)| (pu, core.0)).collect(),
+            speeds: units().filter(|(_, it)| it.1 > 0).map(|(pu, it)| (pu, it.1)).collect(),
+            allowed,
+            ..Facts::default()
+        };
+        build(facts, MachineSource::all("test")).unwrap()
+    }
+
+    #[test]
+    fn efficiency_cores_are_below_the_largest_difference() {
+        let slow = |cores: &[(usize, u64)]| {
+            let all = machine(cores, None);
+            all.cores().iter().filter(|core| core.is_efficiency).map(|core| core.pus[0]).collect()
+        };
+        let none: [usize; 0] = [];
+        let of: Vec<usize> = slow(&[(0, 0); 3]);
+        assert_eq!(of, none);
+        let of: Vec<usize> = slow(&[(1, 0), (0, 0), (1, 0)]);
+        assert_eq!(of, [1], "no speed is known");
+        let of: Vec<usize> = slow(&[(1, 5000), (1, 5000), (0, 4900)]);
+        assert_eq!(of, none, "cores that may boost higher");
+        let of: Vec<usize> = slow(&[(2, 1024), (1, 900), (1, 900), (0, 350), (0, 350)]);
+        assert_eq!(of, [3, 4], "one prime core, and two that are nearly as fast");
+        let of: Vec<usize> = slow(&[(1, 1), (0, 0)]);
+        assert_eq!(of, [1]);
+    }
+
+    #[test]
+    fn a_team_has_performance_cores_where_it_may() {
+        let cores = [(1, 1024), (1, 1024), (0, 400), (0, 400), (0, 400)];
+        assert_eq!(machine(&cores, None).ranks(), 2);
+        assert_eq!(machine(&cores, Some(vec![1, 2, 3])).ranks(), 1);
+        assert_eq!(machine(&cores, Some(vec![2, 3, 4])).ranks(), 3);
+    }
 }

@@ -16,6 +16,10 @@ pub struct Core {
     /// The efficiency class: 0 is the slowest kind of core of this machine, higher is faster. All
     /// cores of a uniform machine have 0.
     pub kind: usize,
+    /// Whether it is an efficiency core: a team has none by default
+    /// ([`Machine::ranks`](super::Machine::ranks)). Where kinds of cores differ by a fifth or more
+    /// in speed, as the system says, those below the largest difference are.
+    pub is_efficiency: bool,
     /// What is above the core: vertices of [`Machine::tree`](super::Machine::tree), outermost (the
     /// machine) first.
     pub path: Vec<usize>,

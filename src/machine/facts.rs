@@ -47,6 +47,8 @@ pub(crate) struct Facts {
     pub(crate) caches: Vec<(Level, u64)>,
     /// Processing unit and its efficiency class; absent units are of class 0.
     pub(crate) kinds: Vec<(usize, usize)>,
+    /// Processing unit and how fast it is beside the others, where that is known.
+    pub(crate) speeds: Vec<(usize, u64)>,
     /// Processing units that may be used; `None` = all.
     pub(crate) allowed: Option<Vec<usize>>,
     /// How much of the processors' time the process may use; `None` = all.

@@ -231,8 +231,10 @@ impl Machine {
         self.quota.as_ref()
     }
 
-    /// How many ranks can run all the time: one for each core that may be used, within the
-    /// [quota](Machine::quota).
+    /// How many ranks can run all the time, at one pace: one for each core that may be used, within
+    /// the [quota](Machine::quota). Efficiency cores are left out, unless no other may be used: as
+    /// a rule ranks have equal shares of the work and wait for each other, so the slowest of them
+    /// would set the pace of all.
     ///
     /// ```
     /// let machine = phalanx::machine::Machine::this()?;
@@ -242,7 +244,9 @@ impl Machine {
     #[must_use]
     pub fn ranks(&self) -> usize {
         let is_usable = |core: &&Core| core.pus.iter().any(|&pu| self.is_allowed(pu));
-        let cores = self.cores.iter().filter(is_usable).count().max(1);
+        let fast = self.cores.iter().filter(is_usable).filter(|core| !core.is_efficiency).count();
+        let cores =
+            if fast > 0 { fast } else { self.cores.iter().filter(is_usable).count().max(1) };
         self.quota.as_ref().map_or(cores, |quota| cores.min(quota.ranks()))
     }
 

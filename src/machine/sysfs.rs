@@ -99,7 +99,7 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
         group.level != Level::Group || !cores.iter().any(|core| core.pus == group.pus)
     });
     read_nodes(sys, &mut facts);
-    facts.kinds = kinds(sys, &cpu_dir, &online);
+    Kinds { kinds: facts.kinds, speeds: facts.speeds } = kinds(sys, &cpu_dir, &online);
     facts.allowed = root.and_then(cpuset);
     Ok(facts)
 }
@@ -275,9 +275,17 @@ fn memory_total(meminfo: &str) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// Efficiency classes, 0 the slowest, from what the system has: the capacity that the scheduler
-/// uses, Intel's two lists of performance and efficiency cores, or maximum frequencies.
-fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Vec<(usize, usize)> {
+/// A system's facts of its processing units: as in [`Facts`].
+#[derive(Default)]
+struct Kinds {
+    kinds: Vec<(usize, usize)>,
+    speeds: Vec<(usize, u64)>,
+}
+
+/// Efficiency classes, 0 the slowest, and speeds, from the system's files: the capacity that the
+/// scheduler uses, Intel's two lists of performance and efficiency cores (of which nothing says how
+/// much faster the ones are), or maximum frequencies.
+fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {
     let of_file = |file: &str| -> Option<Vec<(usize, u64)>> {
         online
             .iter()
@@ -291,8 +299,8 @@ fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Vec<(usize, usize)> {
         let list = |name: &str| parse_list(&read_text(&sys.join("devices").join(name))?).ok();
         let (fast, slow) = (list("cpu_core/cpus")?, list("cpu_atom/cpus")?);
         let value = |cpu: usize| match (fast.contains(&cpu), slow.contains(&cpu)) {
-            (true, false) => Some(1),
-            (false, true) => Some(0),
+            (true, false) => Some(2),
+            (false, true) => Some(1),
             _ => None,
         };
         online.iter().map(|&cpu| Some((cpu, value(cpu)?))).collect::<Option<Vec<_>>>()
@@ -305,15 +313,13 @@ fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Vec<(usize, usize)> {
     } else if let Some(values) = of_file("cpufreq/cpuinfo_max_freq") {
         (values, true)
     } else {
-        return Vec::new();
+        return Kinds::default();
     };
     let mut steps: Vec<u64> = values.iter().map(|&(_, value)| value).collect();
     steps.arrange();
     steps.dedup_by(|next, kept| *next == *kept || (tenth && *next <= *kept + *kept / 10));
-    values
-        .into_iter()
-        .map(|(cpu, value)| (cpu, steps.partition_point(|&step| step <= value).saturating_sub(1)))
-        .collect()
+    let kind = |value: u64| steps.partition_point(|&step| step <= value).saturating_sub(1);
+    Kinds { kinds: values.iter().map(|&(cpu, value)| (cpu, kind(value))).collect(), speeds: values }
 }
 
 /// The processors of the cpuset that a saved tree's process ran in.

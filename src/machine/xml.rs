@@ -87,7 +87,8 @@ struct Reader {
     globals: SortedMap<u64, usize>,
     /// How many units the sets so far have named.
     named: usize,
-    kinds: Vec<(Vec<usize>, Option<usize>)>,
+    /// Units, forced efficiency, speed.
+    kinds: Vec<(Vec<usize>, Option<usize>, Option<u64>)>,
 }
 
 /// Reads a whole document.
@@ -110,7 +111,12 @@ pub(super) fn read(text: &str) -> Result<Facts, MachineError> {
     for kind in elements(root, "cpukind") {
         let forced = number(kind, "forced_efficiency")?.and_then(|n| usize::try_from(n).ok());
         let pus = reader.mask(kind, "cpuset")?.unwrap_or_default();
-        reader.kinds.push((pus, forced));
+        let info = |name: &str| {
+            let of = |info: &Node<'_, '_>| info.attribute("name") == Some(name);
+            elements(kind, "info").find(of)?.attribute("value")?.parse().ok()
+        };
+        let speed = info("LinuxCapacity").or_else(|| info("FrequencyMaxMHz"));
+        reader.kinds.push((pus, forced, speed));
     }
     reader.finish(text.len())
 }
@@ -290,9 +296,10 @@ impl Reader {
         let bare = self.units.keys().filter(|pu| !in_cores.contains(pu));
         self.facts.cores.extend(bare.map(|&pu| RawCore { pus: vec![pu] }));
         // hwloc lists the kinds by their efficiency, the slowest first.
-        for (position, (pus, forced)) in self.kinds.iter().enumerate() {
+        for (position, (pus, forced, speed)) in self.kinds.iter().enumerate() {
             let kind = forced.unwrap_or(position);
             self.facts.kinds.extend(pus.iter().map(|&pu| (pu, kind)));
+            self.facts.speeds.extend(pus.iter().filter_map(|&pu| Some((pu, (*speed)?))));
         }
         Ok(self.facts)
     }

@@ -15,9 +15,27 @@
 //! [`MaxLoc`] find the same value, and the lowest index that has it. What is combined with nothing
 //! is not changed: one rank's result is its own value, and so is rank 0's of a scan.
 //!
-//! With the feature `half`, `f16` and `bf16` are rounded whenever two elements are combined, so the
-//! error of a sum grows with the number of ranks (a `bf16` has 8 significant bits). For a sum that
-//! is rounded once, convert to `f32` before the call and back after it.
+//! With the feature `half`, sums and products of `f16` and `bf16` are made in `f32`, and rounded
+//! once, to the nearest (ties to even), when the last operand is in them: in every call, algorithm
+//! and order, on every number of ranks and nodes, also of halves within arrays and tuples. So the
+//! error of a sum of halves does not grow with the number of ranks, as long as `f32` has room for
+//! it; where the order of `f32`'s operations matters, it is that of the algorithm, as for `f32`
+//! itself. A partial result may be beyond the range of `f16` (65504 + 65504 - 65504 is 65504), not
+//! beyond that of `f32`, which is `bf16`'s. A NaN that comes of two operands has all bits set. Two
+//! things round each result: a program's own [`combine`](Operator::combine) of two halves, and the
+//! [scattering](crate::Neighborhood) of ghosts, one after the other, onto their owners' elements.
+//!
+//! ```
+//! # #[cfg(feature = "half")] {
+//! use half::bf16;
+//! let sums = phalanx::run(5, |comm| {
+//!     let x = if comm.rank() == 0 { 256.0 } else { 1.0 }; // a bf16 after 256 is 258
+//!     comm.sum([bf16::from_f32(x)])
+//! })?;
+//! assert_eq!(sums[0], [bf16::from_f32(260.0)]);
+//! # }
+//! # Ok::<(), phalanx::Error>(())
+//! ```
 //!
 //! Of an array `[T; N]` every operator of `T` but `MinLoc` and `MaxLoc` combines each element by
 //! itself, as in the slice that [`as_flattened`](slice::as_flattened) makes of the arrays; that
@@ -37,12 +55,17 @@
 //! # Ok::<(), phalanx::Error>(())
 //! ```
 
+pub(crate) mod accumulation;
 mod extremes;
 mod origin;
 
 pub use origin::OperatorOrigin;
 
+pub(crate) use accumulation::{Accumulating, Accumulation, AsElements, OfInner};
+pub(crate) use accumulation::{Avx2, Baseline, Vectors};
+
 use crate::element::Element;
+use accumulation::{OfEach, OfFields};
 use extremes::Extremes;
 
 /// An associative combination of two elements.
@@ -108,6 +131,16 @@ pub trait Operator<T: Element> {
     fn identity(&self) -> Option<T> {
         None
     }
+
+    /// How partial results are kept. All but the library's operators keep this body: they are
+    /// elements.
+    #[doc(hidden)]
+    fn accumulation() -> impl Accumulation<T, Self>
+    where
+        Self: Sized,
+    {
+        AsElements
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -123,6 +156,10 @@ impl<T: Element, O: Operator<T>> Operator<T> for &O {
 
     fn identity(&self) -> Option<T> {
         (**self).identity()
+    }
+
+    fn accumulation() -> impl Accumulation<T, Self> {
+        OfInner(O::accumulation())
     }
 }
 
@@ -329,6 +366,10 @@ macro_rules! on_arrays {
             fn identity(&self) -> Option<[T; N]> {
                 Operator::<T>::identity(self).map(|of_one| [of_one; N])
             }
+
+            fn accumulation() -> impl Accumulation<[T; N], Self> {
+                OfEach(<$op as Operator<T>>::accumulation())
+            }
         }
     )*};
 }
@@ -351,6 +392,10 @@ macro_rules! on_tuples {
 
             fn identity(&self) -> Option<($($t,)*)> {
                 Some(($(Operator::<$t>::identity(self)?,)*))
+            }
+
+            fn accumulation() -> impl Accumulation<($($t,)*), Self> {
+                OfFields(($(<$op as Operator<$t>>::accumulation(),)*))
             }
         }
     };
@@ -486,6 +531,10 @@ impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
     fn identity(&self) -> Option<T> {
         Some(self.1)
     }
+
+    fn accumulation() -> impl Accumulation<T, Self> {
+        OfInner(O::accumulation())
+    }
 }
 
 #[cfg(feature = "complex")]
@@ -532,19 +581,6 @@ macro_rules! complex {
 #[cfg(feature = "complex")]
 complex! { f32 f64 }
 
+// Behind the macro that it uses.
 #[cfg(feature = "half")]
-mod half_precision {
-    use super::*;
-    use half::{bf16, f16};
-
-    macro_rules! half_floats {
-        ($($t:ty)*) => {$(
-            implement!(Sum "sum": $t => |a, b| a + b, T::ZERO);
-            implement!(Prod "prod": $t => |a, b| a * b, T::ONE);
-            implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
-            implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
-        )*};
-    }
-
-    half_floats! { f16 bf16 }
-}
+mod half_precision;

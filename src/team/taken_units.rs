@@ -56,19 +56,22 @@ impl Drop for TakenUnits {
 
 /// The units of so many cores, near each other, out of more that are allowed: those of container
 /// number `container`. The cores of each group of the innermost level that has enough of them are
-/// cut into blocks. Containers do not see each other, so two of them may have one block; they would
-/// all have the first one, if each took the first cores that it may use.
+/// cut into blocks; of performance cores, if there are enough. Containers do not see each other, so
+/// two of them may have one block; they would all have the first one, if each took the first cores
+/// that it may use.
 fn block_of_a_container(machine: &Machine, cores: usize, container: u64) -> Option<Vec<usize>> {
     let usable = |core: usize| -> Vec<usize> {
         let pus = machine.cores()[core].pus.iter();
         pus.copied().filter(|&unit| machine.is_allowed(unit)).collect()
     };
+    let all: Vec<usize> = (0..machine.cores().len()).collect();
+    let is_fast = |core: usize| !machine.cores()[core].is_efficiency && !usable(core).is_empty();
+    let only_fast = all.iter().filter(|&&core| is_fast(core)).count() >= cores;
     let blocks_of = |group: &[usize]| -> Vec<Vec<usize>> {
-        let units: Vec<_> =
-            group.iter().map(|&core| usable(core)).filter(|it| !it.is_empty()).collect();
+        let group = group.iter().filter(|&&core| !only_fast || is_fast(core));
+        let units: Vec<_> = group.map(|&core| usable(core)).filter(|it| !it.is_empty()).collect();
         units.chunks_exact(cores).map(|block| block.concat()).collect()
     };
-    let all: Vec<usize> = (0..machine.cores().len()).collect();
     let is_part = |blocks: &Vec<Vec<usize>>| !blocks.is_empty();
     let levels = machine.levels().iter().rev();
     let by_level = levels.map(|level| {

@@ -10,7 +10,7 @@ mod watch;
 
 pub(crate) use dice::Dice;
 pub(crate) use one::one_call;
-pub(crate) use one_result::{Bits, double, one_result, one_result_of_floats, single};
+pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_of_floats, single};
 #[cfg(feature = "half")]
 pub(crate) use one_result::{brain, short};
 pub(crate) use truth::{compose, every_operation};

@@ -135,10 +135,21 @@ fn every_way<T: Bits, O: Operator<T> + Copy + 'static>(
     op: O,
     make: fn(usize, usize) -> T,
 ) {
+    let fold = |all: &[T]| all[1..].iter().fold(all[0], |x, &y| op.combine(x, y));
+    every_way_to(comm, n, op, make, &fold);
+}
+
+/// The same, each against `result` of the operands.
+pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
+    comm: &mut Comm,
+    n: usize,
+    op: O,
+    make: fn(usize, usize) -> T,
+    result: &dyn Fn(&[T]) -> T,
+) {
     let (r, p) = (comm.rank(), comm.size());
     let value = |q: usize, i: usize| make(noise(q, i), i);
-    let fold =
-        |i: usize, upto: usize| (1..upto).fold(value(0, i), |x, q| op.combine(x, value(q, i)));
+    let fold = |i: usize, upto: usize| result(&(0..upto).map(|q| value(q, i)).collect::<Vec<T>>());
     let vector = |range: std::ops::Range<usize>, at: &dyn Fn(usize) -> T| -> Vec<T> {
         range.map(at).collect()
     };

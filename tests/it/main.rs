@@ -14,6 +14,8 @@ mod deadline;
 mod elements;
 mod ending;
 mod grid;
+#[cfg(feature = "half")]
+mod halves;
 mod huge;
 mod levels;
 mod many_messages;

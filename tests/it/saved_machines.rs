@@ -284,3 +284,31 @@ fn saved_trees() {
 fn saved_xml() {
     for_each_xml(placements_fit);
 }
+
+/// By default a team has a rank for each performance core, and all are on those.
+#[test]
+fn efficiency_cores_are_left_out() {
+    let of_hybrid = |name: &str, machine: &Machine| {
+        let (all, fast) = match name {
+            "20em64t-hybrid-1p6c2t+2ca4co1t" => (14, 6),
+            // Capacities of 718, 731, 997, 1017 and 1024.
+            "nvidia-dgx-gb10" => (20, 10),
+            _ => (machine.cores().len(), machine.cores().len()),
+        };
+        let slow = machine.cores().iter().filter(|core| core.is_efficiency).count();
+        assert_eq!((machine.cores().len(), slow), (all, all - fast), "{name}");
+        if slow == 0 {
+            return;
+        }
+        assert_eq!(machine.ranks(), fast, "{name}");
+        for (ranks, on_slow) in [(1, 0), (fast, 0), (all, slow)] {
+            let placed = assign(&Placement::Auto, machine, ranks).unwrap();
+            let core = |pu: &usize| &machine.cores()[machine.core_of(*pu).unwrap()];
+            let pus = placed.pus().iter().flatten();
+            let count = pus.filter(|pu| core(pu).is_efficiency).count();
+            assert_eq!(count, on_slow, "{name}, {ranks} ranks");
+        }
+    };
+    for_each_xml(of_hybrid);
+    for_each_tree(of_hybrid);
+}

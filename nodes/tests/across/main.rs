@@ -634,3 +634,54 @@ fn every_method_is_there_or_needs_shared_memory() {
     assert!(of_one.len() > 8, "{of_one:?}");
     assert_eq!(of_one.difference(&of_several).collect::<Vec<_>>(), [""; 0]);
 }
+
+/// Sums of halves are rounded once, when all nodes' ranks are in them.
+#[test]
+fn sums_of_halves_are_rounded_once() {
+    use half::bf16;
+    use phalanx::Order;
+    let value = |r: usize, i: usize| {
+        let x = (i * 7919 + r * 104_729) % 1000;
+        bf16::from_f32(if r == 0 { 100.0 } else { x as f32 / 500.0 - 1.0 })
+    };
+    let sum = |upto: usize, i: usize| -> bf16 {
+        bf16::from_f64((0..upto).map(|r| value(r, i).to_f64()).sum())
+    };
+    let list = |n: usize, at: &dyn Fn(usize) -> bf16| (0..n).map(at).collect::<Vec<_>>();
+    let all_calls = |comm: &mut NodeComm| {
+        let (r, p) = (comm.rank(), comm.size());
+        for n in [1, 40, 3000] {
+            let mine = list(n, &|i| value(r, i));
+            let blocks = list(n * p, &|i| value(r, i));
+            for order in [Order::Ranked, Order::Fixed] {
+                let mut comm = comm.with_order(order);
+                let mut got = mine.clone();
+                comm.all_reduce(&mut got, op::Sum);
+                assert_eq!(got, list(n, &|i| sum(p, i)));
+                got.copy_from_slice(&mine);
+                comm.reduce(&mut got, op::Sum, p - 1);
+                let wanted = if r + 1 == p { list(n, &|i| sum(p, i)) } else { mine.clone() };
+                assert_eq!(got, wanted);
+                got.copy_from_slice(&mine);
+                comm.scan(&mut got, op::Sum);
+                assert_eq!(got, list(n, &|i| sum(r + 1, i)));
+                got.copy_from_slice(&mine);
+                comm.exclusive_scan(&mut got, op::Sum);
+                assert_eq!(got, list(n, &|i| sum(r, i)));
+                comm.reduce_scatter_into(&blocks, &mut got, op::Sum);
+                assert_eq!(got, list(n, &|i| sum(p, r * n + i)));
+                assert_eq!(comm.sum([mine[0]]), [sum(p, 0)]);
+            }
+        }
+        let ones = [bf16::from_f32(1.0 + 1.0 / 64.0); 1000];
+        let at = 1000 * r;
+        let total = 1000.0 * p as f64 * (1.0 + 1.0 / 64.0);
+        assert_eq!(comm.fixed_sum(&ones, at), bf16::from_f64(total));
+        assert_eq!(comm.fixed_reduce(&ones, op::Sum, at), Some(bf16::from_f64(total)));
+        let dot = bf16::from_f64(total * (1.0 + 1.0 / 64.0));
+        assert_eq!(comm.fixed_dots([(&ones, &ones)], at), [dot]);
+    };
+    for (threads, lanes) in [(&[1, 1][..], false), (&[3, 1, 2], false), (&[2, 2], true)] {
+        good(run_on(threads, lanes, None, all_calls));
+    }
+}

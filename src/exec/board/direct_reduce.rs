@@ -112,6 +112,11 @@ pub(super) unsafe fn scan_part(
     part: Range<usize>,
     (from, to): (&[*mut u8], &[*mut u8]),
 ) {
+    if kernel.is_wide() {
+        let start = part.start.wrapping_mul(kernel.size());
+        // SAFETY: by the contract.
+        return unsafe { kernel.prefixes((from, to), start, part.len()) };
+    }
     // Two vectors in place need no blocks: nothing passes through a cache.
     let is_once = from.len() == 2 && from == to;
     let step = if is_once { vec![part] } else { blocks(part, kernel.size()).collect() };
@@ -166,6 +171,17 @@ pub(super) unsafe fn exclusive_scan_part(
     if last == 0 && identity.is_null() {
         return;
     }
+    if kernel.is_wide() {
+        let start = part.start.wrapping_mul(kernel.size());
+        // SAFETY: by the contract; the identity is stored when the first vector has been read.
+        unsafe {
+            kernel.prefixes((&from[..last], &to[1..]), start, part.len());
+            if !identity.is_null() {
+                kernel.fill(from[0].wrapping_add(start), identity, part.len());
+            }
+        }
+        return;
+    }
     for block in blocks(part, kernel.size()) {
         let (start, n) = (block.start.wrapping_mul(kernel.size()), block.len());
         let at = |all: &[*mut u8], r: usize| all[r].wrapping_add(start);
@@ -201,6 +217,12 @@ impl Work<'_> {
     ///   than [`MOST_INPUTS`] inputs, `n` elements fit a block.
     unsafe fn fold(&self, dst: *mut u8, all: &[*mut u8], from: usize, n: usize) {
         let kernel = self.kernel;
+        if kernel.is_wide() {
+            // A rounded sum cannot go on: all in one pass.
+            let at = from.wrapping_mul(kernel.size());
+            // SAFETY: passed on.
+            return unsafe { kernel.prefixes((all, &[dst.wrapping_sub(at)]), at, n) };
+        }
         let (first, mut rest) = all.split_at(all.len().min(MOST_INPUTS));
         let rounds = rest.len().div_ceil(MOST_INPUTS - 1);
         let spare = self.scratch.wrapping_add(half_of_scratch(kernel));

@@ -5,6 +5,7 @@
 //! order of an element's operands depends on nothing but their number: not on
 //! the length, the chunks or the blocks.
 
+use super::super::kernel::OperandTree;
 use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
 use crate::fabric::{Guard, Port, StartedCall, Stop};
@@ -272,6 +273,10 @@ unsafe fn tree(
     to: *mut u8,
     (slots, pitch): (*mut u8, usize),
 ) {
+    if kernel.is_wide() {
+        // SAFETY: by the contract.
+        return unsafe { kernel.by_tree(to, all, at, len, OperandTree::levels(all.len())) };
+    }
     // (The last join comes after the last leaf, and is at level 0.)
     let leaves = Cell::new(0);
     let leaf = |_, rank: usize| {

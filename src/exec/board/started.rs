@@ -317,8 +317,11 @@ impl<'a> Job<'a> {
         let n = self.unit;
         // SAFETY: as in `take`.
         unsafe {
-            kernel.copy(output, all[0], n);
-            all[1..].iter().for_each(|x| kernel.combine(output, output, *x, n));
+            match *all {
+                [one] => kernel.copy(output, one, n),
+                [a, b] => kernel.combine(output, a, b, n),
+                _ => kernel.fold(output, all, n),
+            }
         }
     }
 

@@ -21,7 +21,8 @@ impl<'a> ForeignOperator<'a> {
         (size, align): (usize, usize),
         commutative: bool,
     ) -> Self {
-        let loops = Loops { size, align, line: line(size), combine: combine_slices, fold };
+        let loops =
+            Loops { size, align, line: line(size), combine: combine_slices, fold, wide: None };
         ForeignOperator { combine, commutative, loops }
     }
 }

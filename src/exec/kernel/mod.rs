@@ -8,6 +8,9 @@
 //! results are the same bits: each element is combined by itself, in rank
 //! order, and Rust never contracts a multiplication and an addition.
 //!
+//! Of some pairs partial results are wider than elements ([`Accumulation`]): the loop rounds once,
+//! and [`Wide`] has the loops for all other ways in which more than two operands meet.
+//!
 //! On aarch64 the baseline has NEON. AVX-512 gains up to a tenth at some sizes and
 //! loses it at others (docs/measurements.md), so it is left out.
 
@@ -15,15 +18,18 @@ mod copy;
 mod foreign_operator;
 mod scratch;
 pub(super) mod stream;
+mod wide;
 
 pub(crate) use copy::copy;
 pub(crate) use foreign_operator::ForeignOperator;
 pub(crate) use scratch::Scratch;
+pub(super) use wide::OperandTree;
 
 use crate::element::Element;
-use crate::op::Operator;
+use crate::op::{Accumulation, Avx2, Baseline, Operator, Vectors};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use wide::Wide;
 
 /// The most inputs that one pass combines ([`Kernel::fold`]).
 pub(crate) const MOST_INPUTS: usize = 8;
@@ -53,13 +59,28 @@ pub(crate) struct Loops {
     line: u32,
     combine: Combine,
     fold: FoldFn,
+    wide: Option<&'static Wide>,
 }
 
 impl Loops {
     /// Those of elements that are only moved.
     #[inline(always)]
     pub(crate) const fn none(size: usize, align: usize) -> Self {
-        Loops { size, align, line: line(size), combine: no_combine, fold: no_fold }
+        Loops { size, align, line: line(size), combine: no_combine, fold: no_fold, wide: None }
+    }
+
+    /// Those of elements that `O` combines, with the partial results of `S`.
+    const fn of<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+        wide: Option<&'static Wide>,
+    ) -> Self {
+        Loops {
+            size: size_of::<T>(),
+            align: align_of::<T>(),
+            line: line(size_of::<T>()),
+            combine: combine::<T, O, S>,
+            fold: fold::<T, O, S>,
+            wide,
+        }
     }
 }
 
@@ -79,15 +100,7 @@ impl<'a> Kernel<'a> {
     /// For elements that `op` combines.
     #[inline(always)]
     pub(crate) fn combiner<T: Element, O: Operator<T>>(op: &'a O) -> Self {
-        let loops = const {
-            &Loops {
-                size: size_of::<T>(),
-                align: align_of::<T>(),
-                line: line(size_of::<T>()),
-                combine: combine::<T, O>,
-                fold: fold::<T, O>,
-            }
-        };
+        let loops = wide::loops::<T, O, _>(O::accumulation());
         Kernel { loops, op: std::ptr::from_ref(op).cast(), _op: PhantomData }
     }
 
@@ -107,6 +120,18 @@ impl<'a> Kernel<'a> {
     #[inline(always)]
     pub(crate) fn line(&self) -> u32 {
         self.loops.line
+    }
+
+    /// Whether partial results are wider than elements.
+    #[inline(always)]
+    pub(crate) fn is_wide(&self) -> bool {
+        self.loops.wide.is_some()
+    }
+
+    /// For partial results, if these are wider than elements.
+    #[inline(always)]
+    pub(crate) fn partial_results(&self) -> Option<Kernel<'a>> {
+        self.loops.wide.map(|wide| Kernel { loops: &wide.loops, ..*self })
     }
 
     /// Copies `n` elements.
@@ -245,51 +270,145 @@ unsafe fn no_fold(_: *const (), _: *mut u8, _: *mut u8, _: &[*mut u8], _: usize)
     unreachable!("{NO_OPERATOR}")
 }
 
-/// Combines the elements from `i` on of `n`, `K` at a time while there are so many: those
-/// are all read before the first is written, so that the compiler makes vectors of them although
-/// an output may be an input, and stay in registers while the inputs are gone through. Returns the
-/// first element that is left.
+/// Runs `work`, which is to be inlined, with the vectors of the machine.
+#[inline(always)]
+fn with_vectors(work: impl FnOnce()) {
+    match Avx2::detected() {
+        Some(has) => with_avx2(has, work),
+        None => work(),
+    }
+}
+
+/// Runs `work` with AVX2.
+#[inline(always)]
+fn with_avx2(_: Avx2, work: impl FnOnce()) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2")]
+        #[cfg_attr(feature = "half", target_feature(enable = "f16c"))]
+        fn avx2(work: impl FnOnce()) {
+            work();
+        }
+        // SAFETY: the processor has AVX2, and F16C where that is asked for.
+        unsafe { avx2(work) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    work();
+}
+
+/// A loop over elements.
+trait Stride {
+    /// Works on the elements from `i` on of `n`, `K` at a time while there are so many. Returns the
+    /// first element that is left.
+    ///
+    /// # Safety
+    /// As each says.
+    unsafe fn by<const K: usize>(&self, i: usize, n: usize, has: impl Vectors) -> usize;
+}
+
+/// Works on `n` elements, of which partial results are `W`, with the vectors of the machine.
 ///
 /// # Safety
-/// As [`Kernel::fold`] and [`Kernel::both`], but an output may be an input, and inputs need no
-/// alignment.
+/// As [`Stride::by`].
 #[inline(always)]
-unsafe fn fold_by<T: Element, O: Operator<T>, const K: usize>(
-    op: &O,
+unsafe fn in_turns<W: Element>(work: impl Stride, n: usize) {
+    match Avx2::detected() {
+        Some(has) => with_avx2(
+            has,
+            #[inline(always)]
+            // SAFETY: passed on.
+            move || unsafe { by_size::<W>(work, n, has) },
+        ),
+        // SAFETY: passed on.
+        None => unsafe { by_size::<W>(work, n, Baseline) },
+    }
+}
+
+/// # Safety
+/// As [`Stride::by`].
+#[inline(always)]
+unsafe fn by_size<W: Element>(work: impl Stride, n: usize, has: impl Vectors) {
+    // SAFETY: passed on.
+    unsafe {
+        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
+        // only the loop of a number that it knows.)
+        match const { size_of::<W>().next_power_of_two() } {
+            1 => turns::<128, 32>(work, n, has),
+            2 => turns::<64, 16>(work, n, has),
+            4 => turns::<32, 8>(work, n, has),
+            8 => turns::<16, 4>(work, n, has),
+            16 => turns::<8, 2>(work, n, has),
+            _ => turns::<1, 1>(work, n, has),
+        }
+    }
+}
+
+/// `MANY` at a time, then `FEW`, then one.
+///
+/// # Safety
+/// As [`Stride::by`].
+#[inline(always)]
+unsafe fn turns<const MANY: usize, const FEW: usize>(
+    work: impl Stride,
+    n: usize,
+    has: impl Vectors,
+) {
+    // SAFETY: passed on.
+    unsafe {
+        let i = work.by::<MANY>(0, n, has);
+        let i = work.by::<FEW>(i, n, has);
+        work.by::<1>(i, n, has);
+    }
+}
+
+/// See [`Kernel::fold`] and [`Kernel::both`]. So many elements are all read before the first is
+/// written, so that the compiler makes vectors of them although an output may be an input, and stay
+/// in registers while the inputs are gone through.
+struct Fold<'a, T, O, S> {
+    op: &'a O,
     dst: *mut u8,
     also: *mut u8,
-    inputs: &[*mut u8],
-    mut i: usize,
-    n: usize,
-) -> usize {
-    let &[first, second, ref others @ ..] = inputs else { return i };
-    let at = |x: *mut u8, i: usize| x.cast::<T>().wrapping_add(i).cast::<[T; K]>();
-    while n - i >= K {
-        // SAFETY: all places are below `n`, by the contract valid.
-        unsafe {
-            let mut some = at(first, i).read_unaligned();
-            let (mut next, mut others) = (second, others.iter());
-            loop {
-                let x = at(next, i).read_unaligned();
-                some.iter_mut().zip(x).for_each(|(some, x)| *some = op.combine(*some, x));
-                let Some(&input) = others.next() else { break };
-                next = input;
+    inputs: &'a [*mut u8],
+    accumulation: PhantomData<(T, S)>,
+}
+
+impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for Fold<'_, T, O, S> {
+    /// # Safety
+    /// As [`Kernel::fold`] and [`Kernel::both`], but an output may be an input, and inputs need no
+    /// alignment.
+    #[inline(always)]
+    unsafe fn by<const K: usize>(&self, mut i: usize, n: usize, has: impl Vectors) -> usize {
+        let &Fold { op, dst, also, inputs, .. } = self;
+        let &[first, second, ref others @ ..] = inputs else { return i };
+        let at = |x: *mut u8, i: usize| x.cast::<T>().wrapping_add(i).cast::<[T; K]>();
+        while n - i >= K {
+            // SAFETY: all places are below `n`, by the contract valid.
+            unsafe {
+                let mut some = S::widen_all(at(first, i).read_unaligned(), has);
+                let (mut next, mut others) = (second, others.iter());
+                loop {
+                    let x = S::widen_all(at(next, i).read_unaligned(), has);
+                    some.iter_mut().zip(x).for_each(|(some, x)| *some = S::combine(op, *some, x));
+                    let Some(&input) = others.next() else { break };
+                    next = input;
+                }
+                let some = S::round_all(some, has);
+                at(dst, i).write(some);
+                if !std::ptr::eq(also, dst) {
+                    at(also, i).write(some);
+                }
             }
-            at(dst, i).write(some);
-            if !std::ptr::eq(also, dst) {
-                at(also, i).write(some);
-            }
+            i += K;
         }
-        i += K;
+        i
     }
-    i
 }
 
 /// Combines `n` large elements, each alone. (Nothing is an array here, or a value of an iterator:
 /// each would be a copy where nothing is optimised, and an element may have half of a stack.)
 ///
 /// # Safety
-/// As [`fold_by`].
+/// As [`Fold`].
 #[inline(always)]
 unsafe fn fold_each<T: Element, O: Operator<T>>(
     op: &O,
@@ -315,70 +434,9 @@ unsafe fn fold_each<T: Element, O: Operator<T>>(
     }
 }
 
-/// [`fold_by`] all elements: `MANY` at a time, then `FEW`, then one; [`fold_each`] if `MANY` is 1.
-///
-/// # Safety
-/// As there.
-#[inline(always)]
-unsafe fn fold_in_turns<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
-    op: &O,
-    dst: *mut u8,
-    also: *mut u8,
-    inputs: &[*mut u8],
-    n: usize,
-) {
-    // SAFETY: passed on.
-    unsafe {
-        if const { MANY == 1 } {
-            return fold_each(op, dst, also, inputs, n);
-        }
-        let i = fold_by::<T, O, MANY>(op, dst, also, inputs, 0, n);
-        let i = fold_by::<T, O, FEW>(op, dst, also, inputs, i, n);
-        fold_by::<T, O, 1>(op, dst, also, inputs, i, n);
-    }
-}
-
-/// The same with the vectors of AVX2.
-///
-/// # Safety
-/// The same; and the processor has it.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-unsafe fn fold_by_avx2<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
-    op: &O,
-    dst: *mut u8,
-    also: *mut u8,
-    inputs: &[*mut u8],
-    n: usize,
-) {
-    // SAFETY: passed on.
-    unsafe { fold_in_turns::<T, O, MANY, FEW>(op, dst, also, inputs, n) }
-}
-
-/// The same with the vectors of the machine.
-///
-/// # Safety
-/// As [`fold_by`].
-#[inline(always)]
-unsafe fn fold_with_vectors<T: Element, O: Operator<T>, const MANY: usize, const FEW: usize>(
-    op: &O,
-    dst: *mut u8,
-    also: *mut u8,
-    inputs: &[*mut u8],
-    n: usize,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: passed on; the processor has AVX2.
-        return unsafe { fold_by_avx2::<T, O, MANY, FEW>(op, dst, also, inputs, n) };
-    }
-    // SAFETY: passed on.
-    unsafe { fold_in_turns::<T, O, MANY, FEW>(op, dst, also, inputs, n) }
-}
-
 /// # Safety
 /// As [`Kernel::combine`]; `op` points to an `O`.
-unsafe fn combine<T: Element, O: Operator<T>>(
+unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     op: *const (),
     dst: *mut u8,
     left: *const u8,
@@ -398,15 +456,15 @@ unsafe fn combine<T: Element, O: Operator<T>>(
         return;
     }
     // SAFETY: passed on: two inputs, of which `dst` may be one.
-    unsafe { fold::<T, O>(op, dst, dst, &[left.cast_mut(), right.cast_mut()], n) }
+    unsafe { fold::<T, O, S>(op, dst, dst, &[left.cast_mut(), right.cast_mut()], n) }
 }
 
 /// Not inlined: one element is combined without a frame.
 ///
 /// # Safety
-/// As [`fold_by`]; `op` points to an `O`.
+/// As [`Fold`]; `op` points to an `O`.
 #[inline(never)]
-unsafe fn fold<T: Element, O: Operator<T>>(
+unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     op: *const (),
     dst: *mut u8,
     also: *mut u8,
@@ -415,19 +473,16 @@ unsafe fn fold<T: Element, O: Operator<T>>(
 ) {
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
-    // SAFETY: passed on.
-    unsafe {
-        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
-        // only the loop of a number that it knows.)
-        match const { size_of::<T>().next_power_of_two() } {
-            1 => fold_with_vectors::<T, O, 128, 32>(op, dst, also, inputs, n),
-            2 => fold_with_vectors::<T, O, 64, 16>(op, dst, also, inputs, n),
-            4 => fold_with_vectors::<T, O, 32, 8>(op, dst, also, inputs, n),
-            8 => fold_with_vectors::<T, O, 16, 4>(op, dst, also, inputs, n),
-            16 => fold_with_vectors::<T, O, 8, 2>(op, dst, also, inputs, n),
-            _ => fold_with_vectors::<T, O, 1, 1>(op, dst, also, inputs, n),
-        }
+    if const { size_of::<T>() > 16 && !S::IS_WIDE } {
+        return with_vectors(
+            #[inline(always)]
+            // SAFETY: passed on.
+            || unsafe { fold_each(op, dst, also, inputs, n) },
+        );
     }
+    let fold = Fold::<T, O, S> { op, dst, also, inputs, accumulation: PhantomData };
+    // SAFETY: passed on.
+    unsafe { in_turns::<S::Wide>(fold, n) }
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) use bind::bind_while;
 pub(crate) use cache::{PlanCache, PlanKey};
 
 use super::call::{Call, RawBuffers};
-use super::{Kernel, Workspace};
+use super::{Kernel, Scratch, Workspace};
 use crate::fabric::{Guard, PayloadKind, Port, Span, StartedCall, Stop, WordBytes};
 use crate::mailbox::{EAGER, INLINE};
 use crate::schedule::{Mode, Operation};
@@ -64,21 +64,73 @@ pub(crate) fn run(
     port.log_call(begun);
     let &RawBuffers { ref kernel, input, output, .. } = call.memory();
     let plan = work.plans.latest();
-    let scratch = match plan.scratch {
-        0 => std::ptr::without_provenance_mut(kernel.align()),
-        n => work.scratch.reserve(n * kernel.size(), kernel.align()),
-    };
-    let buffers = Memories { input, output, scratch };
-    // SAFETY: what the call promises of its memory covers the plan's reach, which the
-    // binder derived from the same operation and cut; the scratch memory is this
-    // communicator's own.
-    unsafe { walk(port, plan, &buffers, kernel, &mut work.spans)? };
+    // Alone, nothing is combined.
+    if let Some(partials) = kernel.partial_results()
+        && port.size() > 1
+    {
+        // SAFETY: as below.
+        unsafe {
+            let memory = (&mut work.scratch, &mut work.spans);
+            walk_on_partials(port, plan, call, &partials, memory)?;
+        }
+    } else {
+        let scratch = match plan.scratch {
+            0 => std::ptr::without_provenance_mut(kernel.align()),
+            n => work.scratch.reserve(n * kernel.size(), kernel.align()),
+        };
+        let buffers = Memories { input, output, scratch };
+        // SAFETY: what the call promises of its memory covers the plan's reach, which the
+        // binder derived from the same operation and cut; the scratch memory is this
+        // communicator's own.
+        unsafe { walk(port, plan, &buffers, kernel, &mut work.spans)? };
+    }
     // What a schedule leaves to do: rank 0's result of an exclusive scan is the
     // operator's identity, where it has one.
     let is_first = call.operation() == Operation::ExclusiveScan && port.rank() == 0;
     if is_first && !input.is_null() {
         // SAFETY: the call's promise; nobody looks at rank 0's buffer any more.
         unsafe { kernel.fill(output, input, call.len()) };
+    }
+    Ok(())
+}
+
+/// Walks `plan` on vectors of partial results, `partials`, for a call by a kernel with wider ones.
+///
+/// # Safety
+/// As [`walk`], of the call's memory.
+#[cold]
+unsafe fn walk_on_partials(
+    port: &mut Port,
+    plan: &Plan,
+    call: &Call<'_, RawBuffers<'_>>,
+    partials: &Kernel<'_>,
+    (memory, spans): (&mut Scratch, &mut Vec<Span>),
+) -> Result<(), Stop> {
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
+    let (operation, rank) = (call.operation(), port.rank());
+    let elements = plan.scratch + plan.input + plan.output;
+    let scratch = memory.reserve(elements * partials.size(), partials.align());
+    let behind = |n: usize| scratch.wrapping_add(n * partials.size());
+    let (own_input, own_output) = (behind(plan.scratch), behind(plan.scratch + plan.input));
+    let buffers = Memories { input: own_input, output: own_output, scratch };
+    // SAFETY: the plan reaches as many elements of the call's memory, of which the output of an
+    // operation that is not in place is only written; there is room for as many partial results.
+    unsafe {
+        kernel.widen(own_input, input, plan.input);
+        if operation.is_in_place() {
+            kernel.widen(own_output, output, plan.output);
+        }
+        walk(port, plan, &buffers, partials, spans)?;
+    }
+    let has_result = match operation {
+        Operation::Reduce => rank == call.root_rank(),
+        // Rank 0's has no other operand.
+        Operation::Scan | Operation::ExclusiveScan => rank > 0,
+        _ => true,
+    };
+    if has_result {
+        // SAFETY: as above; nobody looks at the call's own memory.
+        unsafe { kernel.round(output, own_output, plan.output) };
     }
     Ok(())
 }

@@ -53,7 +53,12 @@ pub fn summary(machine: &Machine) -> String {
         false => format!(" ({allowed} of them allowed)"),
     };
     let cores = count(machine.cores().len(), "core");
-    one_line(&format!("{cores}, {}{allowed}, from {}", count(all, "PU"), machine.source()))
+    let efficient = match machine.cores().iter().filter(|core| core.is_efficiency).count() {
+        0 => String::new(),
+        some => format!(" ({some} of them for efficiency)"),
+    };
+    let pus = count(all, "PU");
+    one_line(&format!("{cores}{efficient}, {pus}{allowed}, from {}", machine.source()))
 }
 
 /// The source of each kind of fact.

@@ -25,6 +25,7 @@ fn machine_as_json() {
         "cores",
         "pus",
         "allowed_pus",
+        "ranks",
         "quota",
         "levels",
         "distances",
@@ -40,7 +41,8 @@ fn machine_as_json() {
         assert_eq!(object[list].as_array().unwrap().len() as u64, number(list), "{list}");
     }
     let core = &object["cores"][9];
-    assert_eq!(keys(core), ["core", "pus", "package", "numa_node", "kind", "allowed"]);
+    let wanted = ["core", "pus", "package", "numa_node", "kind", "efficiency", "allowed"];
+    assert_eq!(keys(core), wanted);
     assert_eq!(core["pus"], serde_json::json!([18, 19]));
     let levels: Vec<&str> =
         object["levels"].as_array().unwrap().iter().map(|l| l["level"].as_str().unwrap()).collect();
@@ -210,7 +212,7 @@ fn saved_machines() {
         return writeln!(std::io::stderr(), "{what}").unwrap_or_default();
     };
     let mut seen = 0;
-    for entry in std::fs::read_dir(dir).unwrap().flatten() {
+    for entry in std::fs::read_dir(&dir).unwrap().flatten() {
         let path = entry.path();
         if path.extension().is_none_or(|extension| extension != "xml") {
             continue;
@@ -227,4 +229,24 @@ fn saved_machines() {
         }
     }
     assert!(seen > 0, "no XML files there");
+    efficiency_cores(&dir);
+}
+
+/// Both commands on a hybrid machine: 6 performance cores of two threads, 8 others.
+fn efficiency_cores(dir: &std::ffi::OsStr) {
+    let path = std::path::Path::new(dir).join("20em64t-hybrid-1p6c2t+2ca4co1t.xml");
+    let path = path.to_str().unwrap();
+    let machine = json(&["machine", "--xml", path]);
+    assert_eq!(machine["ranks"], 6);
+    let cores = machine["cores"].as_array().unwrap();
+    assert_eq!(cores.iter().filter(|core| core["efficiency"] == true).count(), 8);
+    let eyes = text(&["machine", "--xml", path]);
+    assert!(eyes.starts_with("# 14 cores (8 of them for efficiency), 20 PUs"), "{eyes}");
+    assert!(eyes.contains("\nefficiency: 8 cores, without ranks by default: 6 ranks\n"), "{eyes}");
+    let place = |ranks| text(&["place", "-p", ranks, "--topology", "ring", "--xml", path]);
+    let (few, all) = (place("6"), place("14"));
+    assert!(!few.contains("on efficiency cores"), "{few}");
+    let wanted = "# 8 ranks on efficiency cores, which set the pace of equal shares; a team has 6 \
+                  ranks by default\n";
+    assert!(all.contains(wanted), "{all}");
 }

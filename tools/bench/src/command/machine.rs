@@ -15,7 +15,8 @@ NUMBERS: processing units (PUs) and NUMA nodes have the operating system's numbe
 
 JSON: source {cores, memory, kinds, allowed: where each kind of fact came from}, counts {packages,
   numa_nodes, cores, pus, allowed_pus}, packages[], numa_nodes[], cores[{core, pus, package,
-  numa_node, kind, allowed}] with kind 0 for the slowest kind of core, pus[], allowed_pus[],
+  numa_node, kind, efficiency, allowed}] with kind 0 for the slowest kind of core, pus[],
+  allowed_pus[], ranks (of a team by default: without efficiency cores, within the quota),
   quota {cores, ranks, text} of the process's control groups, or null,
   levels[{level, groups[{os_id, cores, pus}]}] from the outside to the inside, distances (rows in
   the order of numa_nodes, 10 = local; null where not known), warnings[].
@@ -105,6 +106,7 @@ fn described(machine: &Machine, doubt: Option<&str>) -> Value {
             "package": core.package,
             "numa_node": core.numa.map(|node| machine.numa_nodes()[node].os_id),
             "kind": core.kind,
+            "efficiency": core.is_efficiency,
             "allowed": core.pus.iter().any(|&pu| machine.is_allowed(pu)),
         })
     });
@@ -127,6 +129,7 @@ fn described(machine: &Machine, doubt: Option<&str>) -> Value {
         "cores": cores.collect::<Vec<_>>(),
         "pus": pus,
         "allowed_pus": machine.allowed_pus(),
+        "ranks": machine.ranks(),
         "quota": quota(machine),
         "levels": levels
             .map(|l| json!({ "level": l.level.key(), "groups": groups(&l.groups) }))
@@ -209,6 +212,11 @@ fn text(machine: &Machine, doubt: Option<&str>) -> String {
     let allowed = machine.allowed_pus();
     if allowed.len() < machine.pu_count() {
         line(format!("allowed PUs: {}", list(allowed)));
+    }
+    let efficient = machine.cores().iter().filter(|core| core.is_efficiency).count();
+    if efficient > 0 {
+        let (cores, ranks) = (count(efficient, "core"), count(machine.ranks(), "rank"));
+        line(format!("efficiency: {cores}, without ranks by default: {ranks}"));
     }
     if let Some(quota) = machine.quota() {
         line(prose::folded(&format!(

@@ -3,7 +3,7 @@
 use super::topology::PlacedTopology;
 use crate::failure::Failure;
 use crate::output::Format;
-use crate::source::{source, summary};
+use crate::source::{count, source, summary};
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{
     Assignment, Pattern, Placement, PlacementReport, StepReport, assign, svg,
@@ -132,6 +132,16 @@ impl<'a> PlacementOutcome<'a> {
         let ranks = self.assignment.ranks();
         line(format!("# {}", summary(self.machine)));
         line(format!("# {ranks} ranks, {}{dims}", self.shape.name));
+        let is_slow = |core: usize| self.machine.cores()[core].is_efficiency;
+        let slow = self.places().filter(|place| place.2.is_some_and(is_slow)).count();
+        if slow > 0 {
+            line(format!(
+                "# {} on efficiency cores, which set the pace of equal shares; a team has {} by \
+                 default",
+                count(slow, "rank"),
+                count(self.machine.ranks(), "rank")
+            ));
+        }
         line(format!(
             "{:<14} {:>8} {:>8} {:>10} {:>14} {:>10}",
             "placement", "dilation", "average", "congestion", "ranks per core", "time"

@@ -1,0 +1,355 @@
+//! Operators on `f16` and `bf16`: sums and products in `f32`.
+//!
+//! A vector of `bf16` is taken as words of two, of which each half is an `f32` without its lower 16
+//! bits: no shuffle is needed. (AVX-512's own conversion takes subnormal numbers for 0, so it is
+//! not used.) `f16` is converted by F16C, where the processor has it.
+
+use super::accumulation::{Accumulation, Vectors};
+use super::extremes::Extremes;
+use super::{Max, Min, Operator, OperatorOrigin, Prod, Sum};
+use crate::element::Element;
+use half::{bf16, f16};
+use std::ops::Mul;
+
+/// A float of 16 bits.
+trait Half: Element {
+    fn widen(self) -> f32;
+    /// The nearest, of two the even one; NaN with all bits set, as in [`Min`].
+    fn round(x: f32) -> Self;
+    /// In an order that [`round_all`](Half::round_all) undoes.
+    fn widen_all<const K: usize, V: Vectors>(x: [Self; K], has: V) -> [f32; K];
+    fn round_all<const K: usize, V: Vectors>(x: [f32; K], has: V) -> [Self; K];
+}
+
+/// Partial results are `f32`.
+struct InF32;
+
+impl<T: Half, O: Operator<f32>> Accumulation<T, O> for InF32 {
+    type Wide = f32;
+    const IS_WIDE: bool = true;
+
+    #[inline(always)]
+    fn widen(x: T) -> f32 {
+        x.widen()
+    }
+
+    #[inline(always)]
+    fn combine(op: &O, left: f32, right: f32) -> f32 {
+        op.combine(left, right)
+    }
+
+    #[inline(always)]
+    fn round(x: f32) -> T {
+        T::round(x)
+    }
+
+    /// Of so few bits the product is exact, but for the range of `f32`.
+    #[inline(always)]
+    fn product(x: T, y: T) -> f32
+    where
+        T: Mul<Output = T>,
+    {
+        x.widen() * y.widen()
+    }
+
+    #[inline(always)]
+    fn widen_all<const K: usize, V: Vectors>(x: [T; K], has: V) -> [f32; K] {
+        T::widen_all(x, has)
+    }
+
+    #[inline(always)]
+    fn round_all<const K: usize, V: Vectors>(x: [f32; K], has: V) -> [T; K] {
+        T::round_all(x, has)
+    }
+}
+
+/// The bits of the nearest `bf16`, before 16 others.
+#[inline(always)]
+fn rounded(x: f32) -> u32 {
+    let bits = x.to_bits();
+    let nearest = bits.wrapping_add(0x7fff + ((bits >> 16) & 1));
+    if x.is_nan() { !0 } else { nearest }
+}
+
+impl Half for bf16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+
+    #[inline(always)]
+    fn round(x: f32) -> Self {
+        Self::from_bits((rounded(x) >> 16) as u16)
+    }
+
+    #[inline(always)]
+    fn widen_all<const K: usize, V: Vectors>(x: [Self; K], _: V) -> [f32; K] {
+        let mut all = [0.0; K];
+        if K % 2 == 1 {
+            all.iter_mut().zip(x).for_each(|(to, x)| *to = x.widen());
+            return all;
+        }
+        let (lower, upper) = all.split_at_mut(K / 2);
+        for (j, (lower, upper)) in lower.iter_mut().zip(upper).enumerate() {
+            // SAFETY: word `j` of the array's `K / 2`.
+            let word = unsafe { x.as_ptr().cast::<u32>().add(j).read_unaligned() };
+            *lower = f32::from_bits(word << 16);
+            *upper = f32::from_bits(word & 0xffff_0000);
+        }
+        all
+    }
+
+    #[inline(always)]
+    fn round_all<const K: usize, V: Vectors>(x: [f32; K], _: V) -> [Self; K] {
+        let mut all = [Self::ZERO; K];
+        if K % 2 == 1 {
+            all.iter_mut().zip(x).for_each(|(to, x)| *to = Self::round(x));
+            return all;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if const { V::HAS_F16C && K.is_multiple_of(16) } {
+            // SAFETY: the processor has AVX2: there is a value that says so.
+            return unsafe { avx2::round(x) };
+        }
+        let (lower, upper) = x.split_at(K / 2);
+        let to = all.as_mut_ptr().cast::<u32>();
+        for (j, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
+            let word = rounded(lower) >> 16 | rounded(upper) & 0xffff_0000;
+            // SAFETY: word `j` of the array's `K / 2`.
+            unsafe { to.add(j).write_unaligned(word) };
+        }
+        all
+    }
+}
+
+impl Half for f16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self.to_f32()
+    }
+
+    #[inline(always)]
+    fn round(x: f32) -> Self {
+        if x.is_nan() { Self::from_bits(!0) } else { Self::from_f32(x) }
+    }
+
+    #[inline(always)]
+    fn widen_all<const K: usize, V: Vectors>(x: [Self; K], _: V) -> [f32; K] {
+        #[cfg(target_arch = "x86_64")]
+        if const { V::HAS_F16C && K.is_multiple_of(8) } {
+            // SAFETY: the processor has F16C, and so AVX: there is a value that says so.
+            return unsafe { f16c::widen(x) };
+        }
+        std::array::from_fn(|i| x[i].widen())
+    }
+
+    #[inline(always)]
+    fn round_all<const K: usize, V: Vectors>(x: [f32; K], _: V) -> [Self; K] {
+        #[cfg(target_arch = "x86_64")]
+        if const { V::HAS_F16C && K.is_multiple_of(8) } {
+            // SAFETY: as above.
+            return unsafe { f16c::round(x) };
+        }
+        std::array::from_fn(|i| <Self as Half>::round(x[i]))
+    }
+}
+
+/// Vectors of sixteen, of which each word of two is made of one number of the lower half and one of
+/// the upper half. (The compiler makes vectors of half the size of the same steps.)
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use half::bf16;
+    use std::arch::x86_64::*;
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn round<const K: usize>(x: [f32; K]) -> [bf16; K] {
+        /// The second halves of the words are those of `upper`.
+        macro_rules! words {
+            ($lower:expr, $upper:expr) => {
+                _mm256_blend_epi16::<0b1010_1010>($lower, $upper)
+            };
+        }
+        let mut all = [bf16::ZERO; K];
+        let (lower, upper) = x.split_at(K / 2);
+        let both = lower.as_chunks::<8>().0.iter().zip(upper.as_chunks::<8>().0);
+        for (to, (lower, upper)) in all.as_chunks_mut::<16>().0.iter_mut().zip(both) {
+            // SAFETY: eight of each, and sixteen.
+            unsafe {
+                let (x, y) = (_mm256_loadu_ps(lower.as_ptr()), _mm256_loadu_ps(upper.as_ptr()));
+                let nan = |x| _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
+                let nan = words!(nan(x), nan(y));
+                let (x, y) = (_mm256_castps_si256(x), _mm256_castps_si256(y));
+                let whole = words!(_mm256_srli_epi32::<16>(x), y);
+                let rest = words!(x, _mm256_slli_epi32::<16>(y));
+                // The rest's first bit says to round up; of an even number, not from the middle.
+                let even = _mm256_andnot_si256(whole, _mm256_set1_epi16(1));
+                let up = _mm256_srli_epi16::<15>(_mm256_subs_epu16(rest, even));
+                let nearest = _mm256_or_si256(_mm256_add_epi16(whole, up), nan);
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), nearest);
+            }
+        }
+        all
+    }
+}
+
+/// Vectors of eight.
+#[cfg(target_arch = "x86_64")]
+mod f16c {
+    use half::f16;
+    use std::arch::x86_64::*;
+
+    #[inline]
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn widen<const K: usize>(x: [f16; K]) -> [f32; K] {
+        let mut all = [0.0; K];
+        for (to, x) in all.as_chunks_mut::<8>().0.iter_mut().zip(x.as_chunks::<8>().0) {
+            // SAFETY: eight of each.
+            unsafe {
+                let x = _mm_loadu_si128(x.as_ptr().cast());
+                _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(x));
+            }
+        }
+        all
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn round<const K: usize>(x: [f32; K]) -> [f16; K] {
+        let mut all = [f16::ZERO; K];
+        for (to, x) in all.as_chunks_mut::<8>().0.iter_mut().zip(x.as_chunks::<8>().0) {
+            // SAFETY: eight of each.
+            unsafe {
+                let x = _mm256_loadu_ps(x.as_ptr());
+                // All bits of a NaN.
+                let x = _mm256_or_ps(x, _mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
+                let nearest = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
+                _mm_storeu_si128(to.as_mut_ptr().cast(), nearest);
+            }
+        }
+        all
+    }
+}
+
+macro_rules! accumulating {
+    ($($op:ident $text:literal $identity:ident: $($t:ty)*;)*) => {$($(
+        impl Operator<$t> for $op {
+            const NAME: &'static str = $text;
+            const COMMUTATIVE: bool = true;
+            const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::LIBRARY;
+
+            #[inline(always)]
+            fn combine(&self, left: $t, right: $t) -> $t {
+                <$t as Half>::round(Operator::<f32>::combine(self, left.widen(), right.widen()))
+            }
+
+            fn identity(&self) -> Option<$t> {
+                Some(<$t>::$identity)
+            }
+
+            fn accumulation() -> impl Accumulation<$t, Self> {
+                InF32
+            }
+        }
+    )*)*};
+}
+
+macro_rules! half_floats {
+    ($($t:ty)*) => {$(
+        implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
+        implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
+    )*};
+}
+
+accumulating! {
+    Sum "sum" ZERO: f16 bf16;
+    Prod "prod" ONE: f16 bf16;
+}
+half_floats! { f16 bf16 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::accumulation::{Avx2, Baseline};
+    use super::*;
+
+    /// Every half, and `f32` around every half and in the middle of each two, alone and in vectors,
+    /// against the conversions of `half`.
+    fn check<T: Half>(
+        of: fn(u16) -> T,
+        bits: fn(T) -> u16,
+        widened: fn(T) -> f32,
+        rounded: fn(f32) -> T,
+        to_bits: fn(u16, u32) -> u32,
+    ) {
+        const K: usize = 32;
+        fn vectors<T: Half>(x: [T; K], has: impl Vectors) -> ([f32; K], [T; K]) {
+            let mut wide = T::widen_all(x, has);
+            let back = T::round_all(wide, has);
+            wide.sort_by(f32::total_cmp);
+            (wide, back)
+        }
+        for first in (0..=u16::MAX).step_by(K) {
+            let x: [T; K] = std::array::from_fn(|i| of(first + i as u16));
+            let mut wide = x.map(T::widen);
+            for (x, wide) in x.into_iter().zip(wide) {
+                let same = widened(x);
+                assert!(wide.to_bits() == same.to_bits() || wide.is_nan() && same.is_nan());
+            }
+            let back = wide.map(T::round).map(bits);
+            for (x, back) in x.into_iter().zip(back) {
+                assert_eq!(back, if x.widen().is_nan() { !0 } else { bits(x) });
+            }
+            let mut check = |(all, rounded): ([f32; K], [T; K])| {
+                wide.sort_by(f32::total_cmp);
+                let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan();
+                assert!(all.iter().zip(&wide).all(same), "from {first:#x}");
+                assert_eq!(rounded.map(bits), back, "from {first:#x}");
+            };
+            check(vectors(x, Baseline));
+            if let Some(has) = Avx2::detected() {
+                check(vectors(x, has));
+            }
+            for low in [0, 1, 2, 3, 4, 5, 6, 7] {
+                let wide: [f32; K] =
+                    std::array::from_fn(|i| f32::from_bits(to_bits(first + i as u16, low)));
+                let nearest = wide.map(|x| if x.is_nan() { !0 } else { bits(rounded(x)) });
+                assert_eq!(wide.map(T::round).map(bits), nearest);
+                // The order of a vector is its own.
+                let mut all = nearest;
+                all.sort_unstable();
+                let check = |mut got: [u16; K]| {
+                    got.sort_unstable();
+                    assert_eq!(got, all, "from {first:#x}");
+                };
+                check(T::round_all(wide, Baseline).map(bits));
+                if let Some(has) = Avx2::detected() {
+                    check(T::round_all(wide, has).map(bits));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn conversions_are_those_of_single_numbers() {
+        const LOW: [u32; 8] = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x4000, 0xc000];
+        check(bf16::from_bits, bf16::to_bits, bf16::to_f32, bf16::from_f32, |bits, low| {
+            u32::from(bits) << 16 | LOW[low as usize]
+        });
+        // Their places in an f32 are others, and subnormal ones have less.
+        check(f16::from_bits, f16::to_bits, f16::to_f32, f16::from_f32, |bits, low| {
+            let wide = f16::from_bits(bits).to_f32();
+            let next = f16::from_bits(bits.wrapping_add(1)).to_f32();
+            let middle = ((f64::from(wide) + f64::from(next)) / 2.0) as f32;
+            match low {
+                0 => wide.to_bits(),
+                1 => middle.to_bits(),
+                2 => middle.to_bits().wrapping_add(1),
+                3 => middle.to_bits().wrapping_sub(1),
+                4 => wide.to_bits().wrapping_add(1),
+                5 => wide.to_bits().wrapping_sub(1),
+                6 => f32::MAX.to_bits(),
+                _ => f32::MIN_POSITIVE.to_bits(),
+            }
+        });
+    }
+}

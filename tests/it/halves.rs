@@ -1,0 +1,332 @@
+//! Sums and products of halves: in `f32`, rounded once, on every way that a call can take.
+
+use crate::common::{Bits, every_way_to, sizes, team, watched_cases};
+use half::{bf16, f16};
+use phalanx::engine::FoldKernel;
+use phalanx::op::{self, Operator};
+use phalanx::schedule::{Operation, Request};
+use phalanx::{Algorithm, Comm, Element, Order, call};
+
+/// A float of 16 bits.
+trait Half: Bits + std::ops::Mul<Output = Self> {
+    const INFINITE: Self;
+    const LARGEST: Self;
+    fn of(x: f64) -> Self;
+    fn wide(self) -> f32;
+    fn from(bits: u16) -> Self;
+    fn rounded(x: f32) -> Self;
+}
+
+macro_rules! halves {
+    ($($half:ty)*) => {$(
+        impl Half for $half {
+            const INFINITE: Self = <$half>::INFINITY;
+            const LARGEST: Self = <$half>::MAX;
+            fn of(x: f64) -> Self {
+                Self::from_f64(x)
+            }
+            fn wide(self) -> f32 {
+                self.to_f32()
+            }
+            fn from(bits: u16) -> Self {
+                Self::from_bits(bits)
+            }
+            fn rounded(x: f32) -> Self {
+                if x.is_nan() { Self::from_bits(!0) } else { Self::from_f32(x) }
+            }
+        }
+    )*};
+}
+
+halves! { f16 bf16 }
+
+/// Operands with a sum in `f32` that is exact in every order, but for results beyond all numbers.
+fn exact<T: Half>(x: usize, i: usize) -> T {
+    let sign = if x & 64 == 0 { 1.0 } else { -1.0 };
+    let number =
+        |low: i32| sign * (128 + x % 128) as f64 * f64::powi(2.0, low + (x >> 7) as i32 % 6);
+    match i % 8 {
+        // Most of them are rounded: the bits are spread over more places than an element has.
+        0..=2 => T::of(number(-7)),
+        // Beside the largest number.
+        3 => T::of(number(-7) * 16.0),
+        // Subnormal numbers and 0, of both signs.
+        4 => T::from((x % 9) as u16 | if x & 64 == 0 { 0 } else { 1 << 15 }),
+        // Overflow, when there are two.
+        5 => T::LARGEST,
+        // Infinities, and the NaN of both.
+        6 if x.is_multiple_of(5) => {
+            if x & 64 == 0 {
+                T::INFINITE
+            } else {
+                T::from(T::INFINITE.bits()[0] as u16 | 1 << 15)
+            }
+        }
+        // NaN, with all bits set so that it is the same where it has no other operand.
+        7 if x.is_multiple_of(7) => T::from(!0),
+        _ => T::of(number(-7)),
+    }
+}
+
+/// The sum, rounded once; of one operand that.
+fn exact_sum<T: Half>(all: &[T]) -> T {
+    if let [one] = all {
+        return *one;
+    }
+    let sum = all.iter().fold(-0.0, |sum, x| sum + f64::from(x.wide()));
+    if sum.is_nan() { T::from(!0) } else { T::of(sum) }
+}
+
+/// Operands with an exact product in `f32`.
+fn factor<T: Half>(x: usize, i: usize) -> T {
+    match (x + i) % 4 {
+        0 => T::of(1.5),
+        1 => T::of(-0.5),
+        2 => T::of(1.25),
+        _ => T::of(-2.0),
+    }
+}
+
+fn exact_product<T: Half>(all: &[T]) -> T {
+    T::of(all.iter().fold(1.0, |product, x| product * f64::from(x.wide())))
+}
+
+fn each_way<T: Half>(comm: &mut Comm, n: usize)
+where
+    op::Sum: Operator<T>,
+    op::Prod: Operator<T>,
+{
+    every_way_to(comm, n, op::Sum, exact::<T>, &exact_sum);
+    every_way_to(comm, n, op::Prod, factor::<T>, &exact_product);
+}
+
+#[test]
+fn sums_are_rounded_once_on_every_way() {
+    watched_cases(|watch| {
+        for p in sizes(1..=9) {
+            for n in [1, 10, 330, 1500] {
+                watch.case(format!("p = {p}, n = {n}"));
+                let run = team(p).run(|comm| {
+                    each_way::<bf16>(comm, n);
+                    each_way::<f16>(comm, n);
+                });
+                run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
+            }
+        }
+        for (p, n) in [(2, 40_000), (3, 9000)] {
+            watch.case(format!("p = {p}, n = {n}"));
+            team(p).run(|comm| each_way::<bf16>(comm, n)).unwrap();
+        }
+    });
+}
+
+/// Halves within arrays and tuples, by operators within others.
+#[test]
+fn compound_sums_are_rounded_once_on_every_way() {
+    type Fields = (bf16, [bf16; 2]);
+    fn fields(x: usize, i: usize) -> Fields {
+        let i = i % 3;
+        (exact(x, i), [exact(x / 3, i), exact(x / 5, i)])
+    }
+    fn sum_of_fields(all: &[Fields]) -> Fields {
+        let of = |field: fn(&Fields) -> bf16| exact_sum(&all.iter().map(field).collect::<Vec<_>>());
+        (of(|x| x.0), [of(|x| x.1[0]), of(|x| x.1[1])])
+    }
+    for p in sizes(2..=6) {
+        for n in [1, 10, 330] {
+            let run = team(p).run(|comm| {
+                every_way_to(comm, n, op::Sum, fields, &sum_of_fields);
+                let borrowed = &op::Sum;
+                every_way_to(comm, n, borrowed, exact::<f16>, &exact_sum);
+                let op = op::with_identity(op::Sum, f16::ONE);
+                every_way_to(comm, n, op, exact::<f16>, &exact_sum);
+            });
+            run.unwrap_or_else(|e| panic!("p = {p}, n = {n}: {e}"));
+        }
+    }
+}
+
+/// Operands with a sum that depends on the order.
+fn odd<T: Half>(r: usize, i: usize) -> T {
+    let x = (r * 7919 + i * 104_729) % 1000;
+    T::of((x as f64 - 500.0) * f64::powi(2.0, (x % 19) as i32 - 12))
+}
+
+/// By each algorithm, and in fixed order, the result is that of the sum in `f32`, rounded once.
+#[test]
+fn the_order_is_that_of_f32() {
+    fn same<T: Half>(comm: &mut Comm, operation: Operation, n: usize)
+    where
+        op::Sum: Operator<T> + Operator<f32>,
+    {
+        fn call<E: Element, F: Fn(usize) -> E>(
+            comm: &mut Comm,
+            operation: Operation,
+            n: usize,
+            value: F,
+        ) -> Vec<E>
+        where
+            op::Sum: Operator<E>,
+        {
+            let mut x: Vec<E> = (0..n).map(&value).collect();
+            let all: Vec<E> = (0..n * comm.size()).map(&value).collect();
+            match operation {
+                Operation::AllReduce => comm.all_reduce(&mut x, op::Sum),
+                Operation::Reduce => comm.reduce(&mut x, op::Sum, 0),
+                Operation::Scan => comm.scan(&mut x, op::Sum),
+                Operation::ExclusiveScan => comm.exclusive_scan(&mut x, op::Sum),
+                _ => comm.reduce_scatter_into(&all, &mut x, op::Sum),
+            }
+            x
+        }
+        let r = comm.rank();
+        let got = call(comm, operation, n, |i| odd::<T>(r, i));
+        let wanted = call(comm, operation, n, |i| odd::<T>(r, i).wide());
+        for (got, wanted) in got.iter().zip(wanted) {
+            assert_eq!(got.bits(), T::rounded(wanted).bits(), "{operation}, {n} elements");
+        }
+    }
+    let operations = [
+        Operation::AllReduce,
+        Operation::Reduce,
+        Operation::Scan,
+        Operation::ExclusiveScan,
+        Operation::ReduceScatter,
+    ];
+    for p in sizes(2..=9) {
+        let run = team(p).run(|comm| {
+            for operation in operations {
+                for n in [3, 40, 700] {
+                    same::<bf16>(&mut comm.with_order(Order::Fixed), operation, n);
+                    let request = Request::new(operation, p).root(0);
+                    for algorithm in Algorithm::for_operation(operation) {
+                        if algorithm.schedule(&request).is_ok() {
+                            same::<bf16>(&mut comm.with(algorithm), operation, n);
+                            same::<f16>(&mut comm.with(algorithm), operation, n);
+                        }
+                    }
+                }
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
+    }
+}
+
+/// Sums of vectors that are spread over the ranks: one result for each number of ranks, of as many
+/// elements as swallow the next ones.
+#[test]
+fn spread_sums_are_rounded_once() {
+    const N: usize = 3000;
+    let x: Vec<bf16> = (0..N).map(|i| bf16::from_f32(1.0 + (i % 3) as f32 / 64.0)).collect();
+    let y: Vec<bf16> = (0..N).map(|i| bf16::from_f32(1.0 + (i % 7) as f32 / 128.0)).collect();
+    let wide = |x: &[bf16]| x.iter().map(|x| x.to_f32()).collect::<Vec<f32>>();
+    let (wide_x, wide_y) = (wide(&x), wide(&y));
+    let sum: f64 = wide_x.iter().map(|&x| f64::from(x)).sum();
+    let dot: f64 = wide_x.iter().zip(&wide_y).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
+    for p in sizes(1..=8) {
+        let run = team(p).run(|comm| {
+            for unit in [1, 256] {
+                let cut = |r: usize| if r == p { N } else { N * r / p / unit * unit };
+                let (from, to) = (cut(comm.rank()), cut(comm.rank() + 1));
+                let mine = from..to;
+                assert_eq!(comm.fixed_sum(&x[mine.clone()], from), bf16::from_f64(sum));
+                let (a, b) = (&x[mine.clone()], &y[mine.clone()]);
+                assert_eq!(comm.fixed_dot(a, b, from), bf16::from_f64(dot));
+                let got = comm.fixed_reduce(&x[mine.clone()], op::Sum, from);
+                let wanted = comm.fixed_reduce(&wide_x[mine], op::Sum, from);
+                assert_eq!(got, wanted.map(bf16::from_f32));
+            }
+        });
+        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
+    }
+}
+
+/// Other calls that combine: of counts, of values, beside work, on a part of the ranks.
+#[test]
+fn related_calls_round_once() {
+    for p in sizes(2..=6) {
+        let run = team(p).run(|comm| {
+            let r = comm.rank();
+            let sum = |i: usize, of: &dyn Fn(usize) -> bool| {
+                let all = (0..p).filter(|&q| of(q)).map(|q| exact::<bf16>(q * 37, i));
+                exact_sum(&all.collect::<Vec<_>>()).bits()
+            };
+            let all = |_: usize| true;
+            let mine = |n: usize| (0..n).map(|i| exact(r * 37, i)).collect::<Vec<bf16>>();
+            for n in [1, 30, 900] {
+                let counts: Vec<usize> = (0..p).map(|q| (q + 1) % 3 * n).collect();
+                let before: usize = counts[..r].iter().sum();
+                let (blocks, mut own) = (mine(counts.iter().sum()), vec![bf16::ZERO; counts[r]]);
+                // The second time by the plan of the first one.
+                for _ in 0..2 {
+                    comm.reduce_scatter_varied_into(&blocks, &mut own, &counts, op::Sum);
+                    for (i, x) in own.iter().enumerate() {
+                        assert_eq!(x.bits(), sum(before + i, &all), "varied, {i} of {n}");
+                    }
+                }
+                let mut x = mine(n);
+                comm.overlap(call::all_reduce(&mut x, op::Sum), || ());
+                for (i, x) in x.iter().enumerate() {
+                    assert_eq!(x.bits(), sum(i, &all), "beside work, {i} of {n}");
+                }
+                let mut x = mine(n);
+                comm.split(r % 2, 0).all_reduce(&mut x, op::Sum);
+                for (i, x) in x.iter().enumerate() {
+                    assert_eq!(x.bits(), sum(i, &|q| q % 2 == r % 2), "split, {i} of {n}");
+                }
+            }
+            let x = [exact::<bf16>(r * 37, 0), exact(r * 37, 1)];
+            let wanted = [sum(0, &all), sum(1, &all)];
+            assert_eq!(comm.sum(x).map(Bits::bits), wanted);
+            assert_eq!(comm.all_reduce_values(x, op::Sum).map(Bits::bits), wanted);
+        });
+        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
+    }
+}
+
+/// Parts that an interface does on vectors of its ranks, which it shows itself: in place, apart.
+#[test]
+fn parts_of_an_interface_round_once() {
+    const N: usize = 300;
+    let kernel = FoldKernel::of::<bf16, _>(&op::Sum);
+    let old = || bf16::from_bits(0x5555);
+    for p in (1..=9).chain([17]) {
+        let vector = |r: usize| (0..N).map(|i| exact::<bf16>(r * 37, i)).collect::<Vec<bf16>>();
+        let all: Vec<Vec<bf16>> = (0..p).map(vector).collect();
+        let before =
+            |i: usize, n: usize| exact_sum(&all.iter().map(|x| x[i]).collect::<Vec<_>>()[..n]);
+        let addresses = |x: &mut Vec<Vec<bf16>>| -> Vec<*mut u8> {
+            x.iter_mut().map(|x| x.as_mut_ptr().cast()).collect()
+        };
+        let (mut ins, mut outs) = (all.clone(), vec![vec![old(); N]; p]);
+        for in_place in [false, true] {
+            for operation in [Operation::AllReduce, Operation::Scan, Operation::ExclusiveScan] {
+                ins.clone_from(&all);
+                let mut from = addresses(&mut ins);
+                let mut to = if in_place { from.clone() } else { addresses(&mut outs) };
+                if operation == Operation::ExclusiveScan && !in_place {
+                    // Vectors that have no part in it.
+                    (from[p - 1], to[0]) = (std::ptr::null_mut(), std::ptr::null_mut());
+                }
+                for part in [0..1, 1..40, 40..N] {
+                    // SAFETY: vectors of so many elements, but those that the operation leaves out.
+                    unsafe { kernel.fold_part(operation, part, (&from, &to), 0) };
+                }
+                let results = if in_place { &ins } else { &outs };
+                for (r, x) in results.iter().enumerate() {
+                    let operands = match operation {
+                        Operation::AllReduce => p,
+                        Operation::Scan => r + 1,
+                        _ if r == 0 => continue,
+                        _ => r,
+                    };
+                    for (i, x) in x.iter().enumerate() {
+                        let wanted = before(i, operands).bits();
+                        let case = format!("{operation}, p = {p}, in place: {in_place}");
+                        assert_eq!(x.bits(), wanted, "{case}, {i} of {r}");
+                    }
+                }
+            }
+        }
+    }
+}
