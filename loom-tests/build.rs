@@ -108,6 +108,14 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
+        "port_judging_by_the_gate",
+        "../src/fabric/port",
+        &[(
+            "if !peer.gate().has_shown(episode) || !peer.board().has_finished(call) {",
+            "if !peer.gate().has_shown(episode) || call == 0 {",
+        )],
+    ),
+    (
         "port_settling_unseen",
         "../src/fabric/port",
         &[(

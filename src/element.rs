@@ -39,7 +39,8 @@
     message = "`{Self}` cannot travel between ranks: an element is `Copy + Send + Sync + 'static`",
     label = "`{Self}` is no element",
     note = "move the plain values in it: the bytes of a `String`, the numbers of a `Vec`; a struct \
-            of plain values derives `Clone` and `Copy`; `send_owned` hands over any `Send` value",
+            of plain values derives `Clone` and `Copy`; `send_owned` hands over any `Send` value, \
+            `all_to_all_owned` any number of them",
     note = "ranks share atomics and locks by reference: the closure of `run` captures \
             `&[AtomicU64]`, or `shared_atomic` makes them; what a rank returns may own anything"
 )]

@@ -244,6 +244,10 @@ mod mutants {
         include!(concat!(env!("OUT_DIR"), "/port_quiescing_by_poison/mod.rs"));
     }
     #[allow(unused_variables)]
+    pub(crate) mod port_judging_by_the_gate {
+        include!(concat!(env!("OUT_DIR"), "/port_judging_by_the_gate/mod.rs"));
+    }
+    #[allow(unused_variables)]
     pub(crate) mod port_settling_unseen {
         include!(concat!(env!("OUT_DIR"), "/port_settling_unseen/mod.rs"));
     }

@@ -1,9 +1,10 @@
 //! Total exchange.
 
+use super::varied::own_length;
 use super::{Comm, call};
 use crate::element::Element;
-use crate::exec::{Call, Partition};
-use crate::fabric::Signature;
+use crate::exec::{Call, Partition, uneven};
+use crate::fabric::{Fingerprint, Signature};
 use crate::schedule::Operation;
 use std::panic::Location;
 
@@ -165,6 +166,77 @@ impl Comm {
         self.collect_in_two(call, (send, counts), true, |comm, send, all, lens| {
             comm.exchange_varied(some, at, (send, counts), (all, lens));
         })
+    }
+
+    /// The sparse exchange of owned values: each value of `outbox` goes to the rank that stands
+    /// beside it, and the values for this rank are appended to `inbox`, each beside the rank that
+    /// has sent it. No rank need know how many will come, or from which ranks. A value may
+    /// be of any type that may go to another thread (a `String`, a `Vec`, a `Box<dyn Job +
+    /// Send>`); it is moved, so memory that it owns is neither copied nor serialised.
+    ///
+    /// `outbox` is empty then. The values come in rank order of their senders, and those of a
+    /// sender in the order of its outbox: the same in each run. A rank may send to itself, several
+    /// values to one rank, or none at all. The call returns when all ranks have their values.
+    /// (MPI: a non-blocking consensus, "NBX", or counts by `MPI_Reduce_scatter` and messages from
+    /// any source. For a value that only its receiver waits for:
+    /// [`send_owned`](Comm::send_owned).)
+    ///
+    /// **Must agree on all ranks:** the type.
+    ///
+    /// **Cost** a flag from each rank and one back, `2 (p-1)` looks, for any number of values; and
+    /// two copies of each value's own bytes, beside which a `usize` travels. Nothing is allocated
+    /// once `inbox` and the communicator's scratch memory are large enough: drain the same
+    /// vectors again and again. No forced algorithm or topology changes the way.
+    ///
+    /// # Errors
+    /// A destination that is no rank ends the run; `outbox` is as it was. If the call fails later,
+    /// each value is still in one place: in the inbox of a rank that has taken it, or in the
+    /// outbox, though perhaps in another order.
+    ///
+    /// # Examples
+    /// Each rank tells some others of vehicles that have left its part of a simulation:
+    /// ```
+    /// let logs = phalanx::run(3, |comm| {
+    ///     let (mut outbox, mut inbox) = (Vec::new(), Vec::new());
+    ///     let mut log = Vec::new();
+    ///     for step in 0..2 {
+    ///         if comm.rank() != 1 {
+    ///             outbox.push((1, format!("step {step}: a bus")));
+    ///         }
+    ///         if comm.rank() == 2 && step == 1 {
+    ///             outbox.push((0, "a late tram".to_string()));
+    ///         }
+    ///         comm.all_to_all_owned(&mut outbox, &mut inbox);
+    ///         log.extend(inbox.drain(..).map(|(from, event)| format!("{event} from {from}")));
+    ///     }
+    ///     log
+    /// })?;
+    /// assert_eq!(logs[0], ["a late tram from 2"]);
+    /// assert_eq!(logs[1][..2], ["step 0: a bus from 0", "step 0: a bus from 2"]);
+    /// assert_eq!((logs[1].len(), logs[2].len()), (4, 0));
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[doc(alias("sparse", "nbx", "exchange_sparse"))]
+    #[track_caller]
+    pub fn all_to_all_owned<T: Send + 'static>(
+        &mut self,
+        outbox: &mut Vec<(usize, T)>,
+        inbox: &mut Vec<(usize, T)>,
+    ) {
+        let sig = const { &Signature::of::<T>("all_to_all_owned", "") };
+        let (at, len, p) = (Location::caller(), outbox.len(), self.size());
+        if let Some(&(to, _)) = outbox.iter().find(|it| it.0 >= p) {
+            self.check_rank("destination", to, sig, at, len);
+            return;
+        }
+        let params = own_length(Operation::AllToAll, len, Fingerprint::NO_PARAMETER);
+        let Some(begun) = self.begin(sig, at, params) else { return };
+        let (port, work) = (&mut self.port, &mut self.work);
+        let result = uneven::exchange_owned(port, work, begun, outbox, inbox);
+        self.port.record_end();
+        if let Err(stop) = result {
+            self.stop(stop);
+        }
     }
 }
 

@@ -40,6 +40,8 @@ pub(crate) struct Workspace {
     pub(crate) spans: Vec<Span>,
     /// Room for everybody's address.
     pub(crate) addresses: Vec<*mut u8>,
+    /// Room for a number of each rank.
+    counts: Vec<usize>,
     pub(crate) scratch: Scratch,
     pub(crate) plans: PlanCache,
     /// Bytes that a call touches from which results that are not written in place
@@ -49,7 +51,13 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn new(stream_from: usize) -> Self {
-        let (spans, addresses, plans) = (Vec::new(), Vec::new(), PlanCache::default());
-        Workspace { spans, addresses, scratch: Scratch::new(), plans, stream_from }
+        Workspace {
+            spans: Vec::new(),
+            addresses: Vec::new(),
+            counts: Vec::new(),
+            scratch: Scratch::new(),
+            plans: PlanCache::default(),
+            stream_from,
+        }
     }
 }

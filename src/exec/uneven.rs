@@ -6,12 +6,13 @@
 //! | all-gather | all know all; only for few bytes |
 //! | all-to-all | the sender and the receiver of each block; compared by the receiver |
 //! | collected into a `Vec` | the sender |
+//! | owned values | the sender; they are never copied to a gate, so that each has one owner |
 
 use super::all_at_once::{copy, get, put};
 use super::kernel::{copy as copy_bytes, stream};
-use super::{Workspace, board};
+use super::{Scratch, Workspace, board};
 use crate::element::Element;
-use crate::fabric::{Guard, OwnBlocks, Port, ShownBlocks, StartedCall, Stop, copy_few};
+use crate::fabric::{Guard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 
@@ -103,7 +104,7 @@ fn own_blocks(
     own: Option<usize>,
 ) -> OwnBlocks<'_> {
     let for_peers = len - own.map_or(0, |own| counts[own]);
-    OwnBlocks { counts, data, len, size, own, for_peers }
+    OwnBlocks { counts, data, len, size, own, for_peers, is_lent: false }
 }
 
 /// Every rank sends block `j` of what it gives, of `send_counts[j]` elements of `size` bytes, to
@@ -241,4 +242,130 @@ pub(crate) fn collect<T: Element>(
     unsafe { all.set_len(at) };
     settle(guard, are_elsewhere)?;
     Ok((all, lens))
+}
+
+/// Values on their way, sorted by the rank that each is for. A rank takes all that is for it or,
+/// if its call fails, nothing. So when a call fails, each value has one owner: a peer, if that has
+/// finished the call, else this rank.
+struct Parcels<'a, T> {
+    port: &'a mut Port,
+    /// Has been emptied, and has room for all of them.
+    outbox: &'a mut Vec<(usize, T)>,
+    /// Beside each value, this rank.
+    sorted: *mut (usize, T),
+    /// How many are for each rank.
+    counts: &'a [usize],
+    /// Whether this rank has taken those for itself.
+    has_taken_own: bool,
+}
+
+impl<'a, T> Parcels<'a, T> {
+    /// Empties `outbox`, of which each value is for a rank.
+    fn pack(
+        port: &'a mut Port,
+        (counts, scratch): (&'a mut Vec<usize>, &mut Scratch),
+        outbox: &'a mut Vec<(usize, T)>,
+    ) -> Self {
+        let (rank, len) = (port.rank(), outbox.len());
+        counts.clear();
+        counts.resize(port.size(), 0);
+        outbox.iter().for_each(|&(to, _)| counts[to] += 1);
+        let bytes = len * size_of::<(usize, T)>();
+        let sorted = scratch.reserve(bytes, align_of::<(usize, T)>()).cast::<(usize, T)>();
+        // Each rank's number becomes the place where its values begin, and then that where they
+        // end.
+        let mut next = 0;
+        counts.iter_mut().for_each(|count| next += std::mem::replace(count, next));
+        // SAFETY: a vector may hold none of its values. From here on nothing can fail until they
+        // are in `sorted`.
+        unsafe { outbox.set_len(0) };
+        for i in 0..len {
+            // SAFETY: value `i` of `len`, read once. Places are below `len`, each is written once,
+            // and `scratch` has room for so many.
+            unsafe {
+                let (to, value) = outbox.as_ptr().add(i).read();
+                sorted.add(counts[to]).write((rank, value));
+                counts[to] += 1;
+            }
+        }
+        for to in (1..counts.len()).rev() {
+            counts[to] -= counts[to - 1];
+        }
+        Parcels { port, outbox, sorted, counts, has_taken_own: false }
+    }
+}
+
+impl<T> Drop for Parcels<'_, T> {
+    /// Puts the values that nobody has taken back into the outbox.
+    fn drop(&mut self) {
+        self.port.quiesce();
+        let rank = self.port.rank();
+        let mut at = self.sorted;
+        for (to, &count) in self.counts.iter().enumerate() {
+            let is_taken = match to == rank {
+                true => self.has_taken_own,
+                false => self.port.has_taken_block(to),
+            };
+            for i in (0..count).filter(|_| !is_taken) {
+                // SAFETY: a value that was sorted, and that no peer takes any more, as the port has
+                // quiesced. It is read once. The outbox has room for it: nothing is allocated.
+                self.outbox.push((to, unsafe { at.add(i).read().1 }));
+            }
+            at = at.wrapping_add(count);
+        }
+    }
+}
+
+/// Moves each value of `outbox` to the rank that stands beside it, one of the port's, and appends
+/// to `inbox` those that come to this rank, each beside its sender: in rank order, and those of a
+/// sender in the order in which they were. If this fails, no value is in two places, or lost.
+pub(crate) fn exchange_owned<T>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    outbox: &mut Vec<(usize, T)>,
+    inbox: &mut Vec<(usize, T)>,
+) -> Result<(), Stop> {
+    let (rank, p, len) = (port.rank(), port.size(), outbox.len());
+    let size = size_of::<(usize, T)>();
+    let Workspace { counts, scratch, spans, .. } = work;
+    let mut parcels = Parcels::pack(port, (counts, scratch), outbox);
+    let (data, counts) = (parcels.sorted.cast_const().cast(), parcels.counts);
+    let own = OwnBlocks { counts, data, len, size, own: None, for_peers: len, is_lent: true };
+    // SAFETY: `parcels` keeps values and counts until the call is closed, or the port has quiesced.
+    unsafe { parcels.port.show_blocks(&own) };
+    parcels.port.log_call(begun);
+    let long = own.is_long();
+    let before = counts[..rank].iter().sum();
+    let mine = Span { at: parcels.sorted.wrapping_add(before).cast(), len: counts[rank] };
+    spans.clear();
+    spans.resize(p, mine);
+    for peer in (rank + 1..p).chain(0..rank) {
+        let shown = parcels.port.look_at_blocks(peer, (p, false), long)?;
+        // SAFETY: the peer shows a block for every rank, of elements of the same type
+        // (fingerprint); we have not finished.
+        let (at, len) = unsafe { shown.block(rank, size) };
+        spans[peer] = Span { at, len };
+    }
+    parcels.port.looked_at_all();
+    let total: usize = spans.iter().map(|span| span.len).sum();
+    inbox.reserve(total);
+    // From here on nothing can fail until this rank has finished.
+    let mut at = inbox.len();
+    for span in &*spans {
+        // SAFETY: `inbox` has room for all, and is no memory that a rank shows. These values are
+        // for this rank, which alone reads them, once; their owners forget those that it has taken.
+        unsafe {
+            inbox.as_mut_ptr().add(at).copy_from_nonoverlapping(span.at.cast(), span.len);
+        }
+        at += span.len;
+    }
+    // SAFETY: so many are there now.
+    unsafe { inbox.set_len(at) };
+    parcels.has_taken_own = true;
+    parcels.port.finish();
+    parcels.port.close()?;
+    // All are taken.
+    std::mem::forget(parcels);
+    Ok(())
 }

@@ -23,6 +23,7 @@ mod neighborhood;
 mod operators;
 mod order;
 mod overlap;
+mod owned_exchange;
 mod persistent;
 mod properties;
 mod requests;

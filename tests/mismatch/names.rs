@@ -119,6 +119,7 @@ fn all() -> Vec<Named> {
             |comm| comm.all_to_all_varied_into(&[1.0; 2], COUNTS, &mut [0.0; 2], COUNTS);
         "all_to_all_vec", |comm| comm.all_to_all_vec(&[1.0; 2], COUNTS);
         "all_to_all_vec", |comm| comm.ring().all_to_all_vec(&[1.0; 2], COUNTS);
+        "all_to_all_owned", |comm| comm.all_to_all_owned(&mut vec![(1, ())], &mut Vec::new());
         "shift", |comm| comm.shift(&mut [1.0], 1);
         "fixed_sum", |comm| comm.fixed_sum(&[1.0], 0);
         "fixed_dot", |comm| comm.fixed_dot(&[1.0], &[1.0], 0);

@@ -31,6 +31,7 @@ bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
 bodies!(leaving_unpoisoned, crate::mutants::port_leaving_unpoisoned);
 bodies!(quiescing_by_poison, crate::mutants::port_quiescing_by_poison);
+bodies!(judging_by_the_gate, crate::mutants::port_judging_by_the_gate);
 bodies!(settling_unseen, crate::mutants::port_settling_unseen);
 bodies!(giving_up_in_silence, crate::mutants::port_giving_up_in_silence);
 bodies!(sleeping_without_limit, crate::mutants::port_sleeping_without_limit);
@@ -179,7 +180,7 @@ fn blocks_by_address() {
 #[test]
 fn poison_while_blocks_are_read() {
     Model {
-        name: "port: poison while the peer uses an address from the gates",
+        name: "port: poison while the peer takes from an address at the gates",
         ranks: 2,
         bound: Some(2),
         floor: 16_400,
@@ -606,6 +607,11 @@ fn mutants_are_found() {
     must_fail("port: a deadline frees early", Some(3), "Causality violation", || {
         use quiescing_by_poison::*;
         ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message);
+    });
+    // Only a rank that has finished the call has taken its block.
+    must_fail("port: shown is taken for taken", Some(2), "a block is lost", || {
+        use judging_by_the_gate::*;
+        ranks(2, fail_with_blocks);
     });
     // Why naps are timed: waking is by hint.
     must_fail("port: parked without a time limit", Some(3), "a wake-up was lost", || {

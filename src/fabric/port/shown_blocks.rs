@@ -22,6 +22,8 @@ pub(crate) struct OwnBlocks<'a> {
     pub(crate) own: Option<usize>,
     /// Elements of the other blocks.
     pub(crate) for_peers: usize,
+    /// Whether they stay where they are, however few.
+    pub(crate) is_lent: bool,
 }
 
 /// A length in what is copied, before the data.
@@ -38,7 +40,10 @@ impl OwnBlocks<'_> {
     /// Whether what a peer shows is probably not in a slot's first line alone, if it is as long.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_long(&self) -> bool {
-        Self::head(self.counts.len()) + self.for_peers * self.size > FIRST
+        match self.is_lent {
+            true => size_of::<BlocksAddress>() + size_of_val(self.counts) > FIRST,
+            false => Self::head(self.counts.len()) + self.for_peers * self.size > FIRST,
+        }
     }
 
     /// Bytes of the lengths: whole words, so that data of words are aligned.
@@ -50,6 +55,9 @@ impl OwnBlocks<'_> {
     /// Bytes of all, if they are few enough to be copied.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn copied(&self) -> Option<usize> {
+        if self.is_lent {
+            return None;
+        }
         // A slice has at most isize::MAX bytes: no overflow. No count is more than all together.
         let bytes = Self::head(self.counts.len()) + self.for_peers * self.size;
         (bytes <= EAGER && self.for_peers <= usize::from(ShortLength::MAX)).then_some(bytes)
@@ -323,6 +331,21 @@ impl Port {
                 Ok(ShownBlocks { header: got, lengths, data, omitted: None })
             }
         }
+    }
+
+    /// Whether `peer` has finished the call of the latest episode, in which this rank has shown
+    /// where its blocks are. The answer is final once this rank has quiesced.
+    #[cold]
+    pub(crate) fn has_taken_block(&self, peer: usize) -> bool {
+        let (call, episode, peer) = (self.calls, self.episode, &self.peers[peer]);
+        // A peer that is in another call may have finished one of that number, too.
+        if !peer.gate().has_shown(episode) || !peer.board().has_finished(call) {
+            return false;
+        }
+        // SAFETY: this rank is in that episode, and has seen its word.
+        let got = unsafe { peer.gate().read(episode, |got, _| got) };
+        let expected = self.header(Fingerprint(got.check).kind());
+        Fingerprint(expected.check).agrees(Fingerprint(got.check)) && self.sig.agrees(got.sig)
     }
 
     /// Why a call ends in which a block of `shown`, by `peer`, has another number of elements than

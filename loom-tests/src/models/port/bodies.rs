@@ -157,25 +157,31 @@ pub(super) fn meeting(port: &mut Port) {
     (1..p).for_each(|d| fine(port.look((me + d) % p, 0, 1, |_| ())));
 }
 
+const TAKEN: u64 = 8;
+
 /// Shows a block for rank 1 at the gates: too long to be copied, in `cell`, or none.
 pub(super) fn show_block(port: &mut Port, cell: Option<&Cell>, counts: &[usize; 2]) -> bool {
     let data = cell.map_or(std::ptr::null(), |cell| std::ptr::from_ref(cell).cast());
     let len = counts[1];
-    let own = OwnBlocks { counts, data, len, size: 2000, own: None, for_peers: len };
+    let (size, for_peers, is_lent) = (2000, len, false);
+    let own = OwnBlocks { counts, data, len, size, own: None, for_peers, is_lent };
     // SAFETY: the callers keep the cell until the call is closed, or the port has quiesced. (It is
     // shorter than it is said to be: the reader looks at its beginning only.)
     unsafe { port.show_blocks(&own) }
 }
 
-/// What rank 0 shows to rank 1; if it is there.
-pub(super) fn read_block(port: &mut Port) -> Result<u64, Stop> {
+/// Rank 1 takes the number that rank 0 shows to it, if it is there, and leaves another one.
+pub(super) fn take_block(port: &mut Port) -> Result<u64, Stop> {
     let shown = port.look_at_blocks(0, (2, false), false)?;
     assert!(shown.is_elsewhere());
     // SAFETY: rank 0 shows two blocks, and keeps them until this rank finishes.
     let (at, len) = unsafe { shown.block(1, 2000) };
     assert_eq!(len, 1);
     // SAFETY: the cell; see `show_block`.
-    Ok(read(unsafe { &*at.cast::<Cell>() }))
+    let cell = unsafe { &*at.cast::<Cell>() };
+    let value = read(cell);
+    write(cell, TAKEN);
+    Ok(value)
 }
 
 pub(super) fn blocks(port: &mut Port) {
@@ -186,7 +192,7 @@ pub(super) fn blocks(port: &mut Port) {
         assert!(!fine(port.look_at_blocks(1, (2, false), false)).is_elsewhere());
     } else {
         assert!(!show_block(port, None, &[0, 0]));
-        assert_eq!(fine(read_block(port)), 7);
+        assert_eq!(fine(take_block(port)), 7);
         reached("read");
     }
     port.finish();
@@ -194,17 +200,19 @@ pub(super) fn blocks(port: &mut Port) {
     write(&cell, 99);
 }
 
-/// Rank 0 fails when it has shown a block.
+/// Rank 0 fails when it has shown a block. It knows whether rank 1 has taken it.
 pub(super) fn fail_with_blocks(port: &mut Port) {
     enter(port);
     if port.rank() == 0 {
         let cell = Cell::new(7);
         assert!(show_block(port, Some(&cell), &[0, 1]));
         port.quiesce();
+        let is_taken = read(&cell) == TAKEN;
+        assert_eq!(port.has_taken_block(1), is_taken, "a block is lost, or in two places");
         write(&cell, 99);
     } else {
         assert!(!show_block(port, None, &[0, 0]));
-        match read_block(port) {
+        match take_block(port) {
             Ok(value) => {
                 assert_eq!(value, 7);
                 reached("read");
