@@ -237,6 +237,28 @@ module phalanx
             integer(c_int), value :: line
             integer(c_int) :: res
         end function
+        function phx_segmented_scan_at(comm, inout, flags, n, ty, op, file, &
+                                       line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, inout
+            integer(c_int), intent(in) :: flags(*)
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty, op
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
+        function phx_exclusive_segmented_scan_at(comm, inout, flags, n, ty, op, file, &
+                                                 line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: comm, inout
+            integer(c_int), intent(in) :: flags(*)
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty, op
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int), value :: line
+            integer(c_int) :: res
+        end function
         function phx_reduce_scatter_at(comm, all, mine, n, ty, op, file, line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: comm, all, mine
@@ -653,6 +675,30 @@ module phalanx
                                              line) result(res) bind(C)
             import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
             type(c_ptr), value :: scope, inout
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty, op
+            integer(c_int), value :: persistent, line
+            integer(c_int64_t) :: request
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_start_segmented_scan_at(scope, inout, flags, n, ty, op, persistent, request, &
+                                             file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: scope, inout
+            integer(c_int), intent(in) :: flags(*)
+            integer(c_size_t), value :: n
+            integer(c_int64_t), value :: ty, op
+            integer(c_int), value :: persistent, line
+            integer(c_int64_t) :: request
+            character(kind=c_char), intent(in) :: file(*)
+            integer(c_int) :: res
+        end function
+        function phx_start_exclusive_segmented_scan_at(scope, inout, flags, n, ty, op, persistent, &
+                                                       request, file, line) result(res) bind(C)
+            import :: c_char, c_int, c_int64_t, c_ptr, c_size_t
+            type(c_ptr), value :: scope, inout
+            integer(c_int), intent(in) :: flags(*)
             integer(c_size_t), value :: n
             integer(c_int64_t), value :: ty, op
             integer(c_int), value :: persistent, line

@@ -47,6 +47,10 @@
 #define phx_scan(comm, inout, n, type, op) phx_scan_at(comm, inout, n, type, op, PHX_HERE)
 #define phx_exclusive_scan(comm, inout, n, type, op) \
     phx_exclusive_scan_at(comm, inout, n, type, op, PHX_HERE)
+#define phx_segmented_scan(comm, inout, flags, n, type, op) \
+    phx_segmented_scan_at(comm, inout, flags, n, type, op, PHX_HERE)
+#define phx_exclusive_segmented_scan(comm, inout, flags, n, type, op) \
+    phx_exclusive_segmented_scan_at(comm, inout, flags, n, type, op, PHX_HERE)
 #define phx_reduce_scatter(comm, all, mine, n, type, op) \
     phx_reduce_scatter_at(comm, all, mine, n, type, op, PHX_HERE)
 #define phx_reduce_scatterv(comm, all, mine, counts, type, op) \
@@ -130,6 +134,14 @@
     phx_start_exclusive_scan_at(scope, inout, n, type, op, 0, request, PHX_HERE)
 #define phx_persistent_exclusive_scan(scope, inout, n, type, op, request) \
     phx_start_exclusive_scan_at(scope, inout, n, type, op, 1, request, PHX_HERE)
+#define phx_start_segmented_scan(scope, inout, flags, n, type, op, request) \
+    phx_start_segmented_scan_at(scope, inout, flags, n, type, op, 0, request, PHX_HERE)
+#define phx_persistent_segmented_scan(scope, inout, flags, n, type, op, request) \
+    phx_start_segmented_scan_at(scope, inout, flags, n, type, op, 1, request, PHX_HERE)
+#define phx_start_exclusive_segmented_scan(scope, inout, flags, n, type, op, request) \
+    phx_start_exclusive_segmented_scan_at(scope, inout, flags, n, type, op, 0, request, PHX_HERE)
+#define phx_persistent_exclusive_segmented_scan(scope, inout, flags, n, type, op, request) \
+    phx_start_exclusive_segmented_scan_at(scope, inout, flags, n, type, op, 1, request, PHX_HERE)
 #define phx_start_reduce_scatter(scope, all, mine, n, type, op, request) \
     phx_start_reduce_scatter_at(scope, all, mine, n, NULL, type, op, 0, request, PHX_HERE)
 #define phx_persistent_reduce_scatter(scope, all, mine, n, type, op, request) \

@@ -274,6 +274,24 @@ public:
         detail::check(phx_exclusive_scan_at(it_, inout.data(), inout.size(), type_of<T>(), by.get(),
                                             at.file, at.line));
     }
+    /// Leaves in each element the combination of those from the last flagged one up to itself, in
+    /// the sequence of all ranks' elements, one rank's after the other's.
+    template <class T>
+    void segmented_scan(span<T> inout, span<const int> flags, const op &by, here at = here()) {
+        detail::size("segmented_scan", flags.size(), inout.size());
+        detail::check(phx_segmented_scan_at(it_, inout.data(), flags.data(), inout.size(),
+                                            type_of<T>(), by.get(), at.file, at.line));
+    }
+    /// Leaves in each element the combination of those from the last flagged one up to the one
+    /// before it, as `phx_segmented_scan`; in the first of a segment what changes nothing, or what
+    /// it was where there is no such element.
+    template <class T>
+    void exclusive_segmented_scan(span<T> inout, span<const int> flags, const op &by,
+                                  here at = here()) {
+        detail::size("exclusive_segmented_scan", flags.size(), inout.size());
+        detail::check(phx_exclusive_segmented_scan_at(it_, inout.data(), flags.data(), inout.size(),
+                                                      type_of<T>(), by.get(), at.file, at.line));
+    }
     /// Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result
     /// in rank r's `mine`.
     template <class T>
@@ -600,6 +618,32 @@ public:
         phx_request it = 0;
         detail::check(phx_start_exclusive_scan_at(scope_, inout.data(), inout.size(), type_of<T>(),
                                                   by.get(), set_up, &it, at.file, at.line));
+        return it;
+    }
+    /// Starts `phx_segmented_scan`, which leaves in each element the combination of those from the
+    /// last flagged one up to itself, in the sequence of all ranks' elements, one rank's after the
+    /// other's.
+    template <class T>
+    phx_request segmented_scan(span<T> inout, span<const int> flags, const op &by,
+                               bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::size("segmented_scan", flags.size(), inout.size());
+        detail::check(phx_start_segmented_scan_at(scope_, inout.data(), flags.data(), inout.size(),
+                                                  type_of<T>(), by.get(), set_up, &it, at.file,
+                                                  at.line));
+        return it;
+    }
+    /// Starts `phx_exclusive_segmented_scan`, which leaves in each element the combination of those
+    /// from the last flagged one up to the one before it, as `phx_segmented_scan`; in the first of
+    /// a segment what changes nothing, or what it was where there is no such element.
+    template <class T>
+    phx_request exclusive_segmented_scan(span<T> inout, span<const int> flags, const op &by,
+                                         bool set_up = false, here at = here()) {
+        phx_request it = 0;
+        detail::size("exclusive_segmented_scan", flags.size(), inout.size());
+        detail::check(phx_start_exclusive_segmented_scan_at(scope_, inout.data(), flags.data(),
+                                                            inout.size(), type_of<T>(), by.get(),
+                                                            set_up, &it, at.file, at.line));
         return it;
     }
     /// Starts `phx_reduce_scatter`, which combines the ranks' `all`, of `n` elements for each rank,

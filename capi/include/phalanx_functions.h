@@ -447,6 +447,29 @@ phx_err phx_exclusive_scan_at(phx_comm *comm, void *inout, size_t n, phx_type ty
                               const char *file, int line);
 
 /*
+ * Leaves in each element the combination of those from the last flagged one up to itself, in the
+ * sequence of all ranks' elements, one rank's after the other's. There is a flag for each element;
+ * one that is not 0 starts a segment. `n` may differ; elements are of a type of their own, not
+ * bytes.
+ *
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses meanwhile; `flags` has `n`
+ * elements.
+ */
+phx_err phx_segmented_scan_at(phx_comm *comm, void *inout, const int *flags, size_t n, phx_type ty,
+                              phx_op op, const char *file, int line);
+
+/*
+ * Leaves in each element the combination of those from the last flagged one up to the one before
+ * it, as `phx_segmented_scan`; in the first of a segment what changes nothing, or what it was where
+ * there is no such element.
+ *
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses meanwhile; `flags` has `n`
+ * elements.
+ */
+phx_err phx_exclusive_segmented_scan_at(phx_comm *comm, void *inout, const int *flags, size_t n,
+                                        phx_type ty, phx_op op, const char *file, int line);
+
+/*
  * Combines the ranks' `all`, of `n` elements for each rank, and leaves block r of the result in
  * rank r's `mine`.
  *
@@ -887,6 +910,30 @@ phx_err phx_start_scan_at(phx_requests *scope, void *inout, size_t n, phx_type t
 phx_err phx_start_exclusive_scan_at(phx_requests *scope, void *inout, size_t n, phx_type ty,
                                     phx_op op, int persistent, phx_request *request,
                                     const char *file, int line);
+
+/*
+ * Starts `phx_segmented_scan`, which leaves in each element the combination of those from the last
+ * flagged one up to itself, in the sequence of all ranks' elements, one rank's after the other's.
+ * If `persistent`, sets it up.
+ *
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `flags` has `n` elements; `request` is null or valid.
+ */
+phx_err phx_start_segmented_scan_at(phx_requests *scope, void *inout, const int *flags, size_t n,
+                                    phx_type ty, phx_op op, int persistent, phx_request *request,
+                                    const char *file, int line);
+
+/*
+ * Starts `phx_exclusive_segmented_scan`, which leaves in each element the combination of those from
+ * the last flagged one up to the one before it, as `phx_segmented_scan`; in the first of a segment
+ * what changes nothing, or what it was where there is no such element. If `persistent`, sets it up.
+ *
+ * Safety: `inout` has `n` elements of `ty`, which nobody else uses until the call was waited for;
+ * `flags` has `n` elements; `request` is null or valid.
+ */
+phx_err phx_start_exclusive_segmented_scan_at(phx_requests *scope, void *inout, const int *flags,
+                                              size_t n, phx_type ty, phx_op op, int persistent,
+                                              phx_request *request, const char *file, int line);
 
 /*
  * Starts `phx_reduce_scatter`, which combines the ranks' `all`, of `n` elements for each rank, and

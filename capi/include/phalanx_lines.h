@@ -11,6 +11,9 @@
 #define phx_sum_f64(a,b,c) phx_sum_f64_at(a,b,c,PHX_HERE)
 #define phx_scan(a,b,c,d,e) phx_scan_at(a,b,c,d,e,PHX_HERE)
 #define phx_exclusive_scan(a,b,c,d,e) phx_exclusive_scan_at(a,b,c,d,e,PHX_HERE)
+#define phx_segmented_scan(a,b,c,d,e,f) phx_segmented_scan_at(a,b,c,d,e,f,PHX_HERE)
+#define phx_exclusive_segmented_scan(a,b,c,d,e,f) \
+    phx_exclusive_segmented_scan_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_reduce_scatter(a,b,c,d,e,f) phx_reduce_scatter_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_reduce_scatterv(a,b,c,d,e,f) phx_reduce_scatterv_at(a,b,c,d,e,f,PHX_HERE)
 #define phx_gather(a,b,c,d,e,f) phx_gather_at(a,b,c,d,e,f,PHX_HERE)
@@ -59,6 +62,14 @@
     phx_start_exclusive_scan_at(a,b,c,d,e,0_c_int,f,PHX_HERE)
 #define phx_persistent_exclusive_scan(a,b,c,d,e,f) \
     phx_start_exclusive_scan_at(a,b,c,d,e,1_c_int,f,PHX_HERE)
+#define phx_start_segmented_scan(a,b,c,d,e,f,g) \
+    phx_start_segmented_scan_at(a,b,c,d,e,f,0_c_int,g,PHX_HERE)
+#define phx_persistent_segmented_scan(a,b,c,d,e,f,g) \
+    phx_start_segmented_scan_at(a,b,c,d,e,f,1_c_int,g,PHX_HERE)
+#define phx_start_exclusive_segmented_scan(a,b,c,d,e,f,g) \
+    phx_start_exclusive_segmented_scan_at(a,b,c,d,e,f,0_c_int,g,PHX_HERE)
+#define phx_persistent_exclusive_segmented_scan(a,b,c,d,e,f,g) \
+    phx_start_exclusive_segmented_scan_at(a,b,c,d,e,f,1_c_int,g,PHX_HERE)
 #define phx_start_reduce_scatter(a,b,c,d,e,f,g) \
     phx_start_reduce_scatter_at(a,b,c,d,c_null_ptr,e,f,0_c_int,g,PHX_HERE)
 #define phx_persistent_reduce_scatter(a,b,c,d,e,f,g) \

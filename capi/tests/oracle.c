@@ -129,6 +129,22 @@ static void reductions(phx_comm *c, double *x, double *y, size_t n) {
     OK(phx_exclusive_scan(c, x, n, PHX_F64, PHX_SUM));
     for (size_t i = 0; i < n; i++)
         WANT(x[i] == 1000.0 * r * (r + 1) / 2 + r * (double)(i % 97));
+    int *flags = malloc((n + 1) * sizeof *flags);
+    for (int exclusive = 0; exclusive < 2; exclusive++) {
+        double sum = 0;
+        fill(x, r, n);
+        for (size_t i = 0; i < n; i++)
+            flags[i] = r != 1 && i % 5 == 2 ? -1 : 0;
+        OK(exclusive ? phx_exclusive_segmented_scan(c, x, flags, n, PHX_F64, PHX_SUM)
+                     : phx_segmented_scan(c, x, flags, n, PHX_F64, PHX_SUM));
+        for (int s = 0; s <= r; s++)
+            for (size_t i = 0; i < n; i++) {
+                double before = s != 1 && i % 5 == 2 ? 0 : sum;
+                sum = before + value(s, i);
+                WANT(s < r || x[i] == (exclusive ? before : sum));
+            }
+    }
+    free(flags);
     for (int s = 0; s < p; s++)
         fill(y + (size_t)s * n, r + s, n);
     OK(phx_reduce_scatter(c, y, x, n, PHX_F64, PHX_SUM));

@@ -26,7 +26,7 @@ static int failures;
         }                                                                                          \
     } while (0)
 
-enum { MOST = 16, CALLS = 17, ROUNDS = 3 };
+enum { MOST = 16, CALLS = 19, ROUNDS = 3 };
 /* Few bytes go another way than many. */
 static const size_t lengths[] = {0, 1, 3, 700};
 
@@ -34,12 +34,16 @@ static int value(int rank, int round, size_t i) {
     return rank * 10000 + round * 1000 + (int)i % 100;
 }
 
+/* Rank 1 has none, so that a segment goes through all of its elements. */
+static int flag_of(int rank, size_t i) { return rank != 1 && i % 5 == (size_t)rank % 5; }
+
 static size_t count_of(int rank, size_t n) { return rank % 3 == 1 ? 0 : n + (size_t)rank; }
 
 /* What a rank gives and gets, of each call. */
 typedef struct {
     int32_t *in[CALLS], *out[CALLS];
     size_t n, counts[MOST], sent[MOST], received[MOST];
+    int *flags;
 } buffers;
 
 static void fill(buffers *b, int r, int p, int round) {
@@ -67,7 +71,9 @@ static void fill(buffers *b, int r, int p, int round) {
     OK(phx_##kind##_all_to_allv(s, b->in[13], b->sent, b->out[13], b->received, PHX_I32, &q[13])); \
     OK(phx_##kind##_reduce_scatterv(s, b->in[14], b->out[14], b->counts, PHX_I32, op, &q[14]));    \
     OK(phx_##kind##_gatherv(s, b->in[15], b->out[15], b->counts, PHX_I32, p - 1, &q[15]));         \
-    OK(phx_##kind##_scatterv(s, b->in[16], b->out[16], b->counts, PHX_I32, 0, &q[16]))
+    OK(phx_##kind##_scatterv(s, b->in[16], b->out[16], b->counts, PHX_I32, 0, &q[16]));            \
+    OK(phx_##kind##_segmented_scan(s, b->out[17], b->flags, n, PHX_I32, op, &q[17]));              \
+    OK(phx_##kind##_exclusive_segmented_scan(s, b->out[18], b->flags, n, PHX_I32, PHX_SUM, &q[18]))
 
 static void add(void *out, const void *left, const void *right, size_t n, void *argument) {
     (void)argument;
@@ -100,6 +106,13 @@ static void check(const buffers *b, int r, int p, int round) {
             WANT(b->out[11][(size_t)s * n + i] == value(s, round, (size_t)r * n + i));
         }
     }
+    for (int s = 0, sum = 0; s <= r; s++)
+        for (size_t i = 0; i < n; i++) {
+            sum = flag_of(s, i) ? 0 : sum;
+            WANT(s < r || b->out[18][i] == sum);
+            sum += value(s, round, i);
+            WANT(s < r || b->out[17][i] == sum);
+        }
     for (int s = 0; s < p; s++)
         for (size_t i = 0; i < count_of(s, n); i++)
             WANT(b->out[12][at++] == value(s, round, i));
@@ -224,6 +237,9 @@ static void rank(phx_comm *c, void *argument) {
             b.in[i] = malloc(room);
             b.out[i] = malloc(room);
         }
+        b.flags = malloc((b.n + 1) * sizeof *b.flags);
+        for (size_t i = 0; i < b.n; i++)
+            b.flags[i] = flag_of(r, i);
         for (int s = 0; s < p; s++) {
             b.counts[s] = count_of(s, b.n);
             /* Of every rank's list block r has as many as its own number says. */
@@ -235,6 +251,7 @@ static void rank(phx_comm *c, void *argument) {
             free(b.in[i]);
             free(b.out[i]);
         }
+        free(b.flags);
     }
     OK(phx_requests(c, messages, NULL));
     OK(phx_requests(c, orders, NULL));

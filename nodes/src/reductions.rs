@@ -578,4 +578,51 @@ impl NodeComm<'_> {
         let it = Reduction::Scan { exclusive: true };
         between!(self, call, |steps| steps.combine(it, &[], buf, &op), exclusive_scan(buf, op))
     }
+
+    /// [`Comm::segmented_scan`](phalanx::Comm::segmented_scan) of all nodes' ranks.
+    ///
+    /// **Cost** an [`exclusive_scan`](NodeComm::exclusive_scan) of one element.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(3, |comm| {
+    ///     let mut x = [1, 1];
+    ///     comm.segmented_scan(&mut x, &[false, comm.rank() == 1], op::Sum);
+    ///     x
+    /// })?;
+    /// assert_eq!(out, [[1, 2], [3, 1], [2, 3]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn segmented_scan<T: Element, O: Operator<T>>(
+        &mut self,
+        values: &mut [T],
+        flags: &[bool],
+        op: O,
+    ) {
+        self.run(phalanx::call::segmented_scan(values, flags, op));
+    }
+
+    /// [`Comm::exclusive_segmented_scan`](phalanx::Comm::exclusive_segmented_scan) of all nodes'
+    /// ranks.
+    ///
+    /// ```
+    /// use phalanx::op;
+    /// let out = phalanx_nodes::run(3, |comm| {
+    ///     let mut x = [1, 1];
+    ///     comm.exclusive_segmented_scan(&mut x, &[false, comm.rank() == 1], op::Sum);
+    ///     x
+    /// })?;
+    /// assert_eq!(out, [[0, 1], [2, 0], [1, 2]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn exclusive_segmented_scan<T: Element, O: Operator<T>>(
+        &mut self,
+        values: &mut [T],
+        flags: &[bool],
+        op: O,
+    ) {
+        self.run(phalanx::call::exclusive_segmented_scan(values, flags, op));
+    }
 }

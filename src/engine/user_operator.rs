@@ -248,6 +248,35 @@ impl UserOperator {
         PreparedCall { call, sig, at, kernel, commutative, built_in: false, keep }
     }
 
+    /// Combines two elements.
+    ///
+    /// # Safety
+    /// As [`new`](UserOperator::new), of elements `T`.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::engine::UserOperator;
+    /// use std::ffi::c_void;
+    ///
+    /// unsafe extern "C-unwind" fn add(
+    ///     out: *mut c_void, left: *const c_void, right: *const c_void, _: usize, _: *mut c_void,
+    /// ) {
+    ///     // SAFETY: one element.
+    ///     unsafe { *out.cast::<u64>() = *left.cast::<u64>() + *right.cast::<u64>() }
+    /// }
+    ///
+    /// // SAFETY: it combines such elements, on any thread, and has no argument.
+    /// let op = unsafe { UserOperator::new(add, std::ptr::null_mut(), true, "add") };
+    /// // SAFETY: as above.
+    /// assert_eq!(unsafe { op.combine_one(2_u64, 3) }, 5);
+    /// ```
+    pub unsafe fn combine_one<T: crate::Element>(&self, mut left: T, right: T) -> T {
+        let at = (&raw mut left).cast::<u8>();
+        // SAFETY: one element each, and the output is the left one; passed on.
+        unsafe { self.combine(at, at, (&raw const right).cast(), 1) };
+        left
+    }
+
     /// # Safety
     /// By the contract of [`new`](UserOperator::new).
     unsafe fn combine(&self, out: *mut u8, left: *const u8, right: *const u8, n: usize) {

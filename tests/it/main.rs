@@ -28,6 +28,7 @@ mod persistent;
 mod properties;
 mod requests;
 mod saved_machines;
+mod segmented;
 mod small;
 mod tagged;
 mod team;

@@ -97,6 +97,9 @@ fn all() -> Vec<Named> {
         };
         "scan", |comm| comm.scan(&mut [1.0], op::Sum);
         "exclusive_scan", |comm| comm.exclusive_scan(&mut [1.0], op::Sum);
+        "segmented_scan", |comm| comm.segmented_scan(&mut [1.0], &[true], op::Sum);
+        "exclusive_segmented_scan",
+            |comm| comm.exclusive_segmented_scan(&mut [1.0], &[true], op::Sum);
         "reduce_scatter_into", |comm| comm.reduce_scatter_into(&[1.0; 2], &mut [1.0], op::Sum);
         "reduce_scatter_varied_into",
             |comm| comm.reduce_scatter_varied_into(&[1.0; 2], &mut [1.0], COUNTS, op::Sum);
@@ -195,6 +198,8 @@ fn all() -> Vec<Named> {
         all_reduce(buf(1), op::Sum);
         scan(buf(1), op::Sum);
         exclusive_scan(buf(1), op::Sum);
+        segmented_scan(buf(1), &[true], op::Sum);
+        exclusive_segmented_scan(buf(1), &[true], op::Sum);
         reduce_scatter_into(buf(2), buf(1), op::Sum);
         reduce_scatter_varied_into(buf(2), buf(1), COUNTS, op::Sum);
         all_gather_into(buf(1), buf(2));
@@ -302,7 +307,9 @@ fn every_method_is_in_the_table() {
                 let end = method.find(['<', '(']).unwrap();
                 let (method, file) = (&method[..end], path.to_str().unwrap());
                 let name = match file.rsplit('/').next().unwrap() {
-                    "make.rs" | "make_blocks.rs" | "message.rs" if file.contains("/call/") => {
+                    "make.rs" | "make_blocks.rs" | "message.rs" | "segmented.rs"
+                        if file.contains("/call/") =>
+                    {
                         format!("started {method}")
                     }
                     "window.rs" if method == "update" => "Window::update".to_string(),

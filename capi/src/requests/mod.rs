@@ -2,13 +2,18 @@
 //! once, and started many times. Here: the scope, and what it keeps.
 //!
 //! - `messages`: what starts those, or sets them up.
+//! - `segmented`: segmented scans, started or not.
 //! - `completion`: started again, waited for, looked at.
 
 mod completion;
 mod messages;
+mod segmented;
 
 pub(crate) use completion::{requests_comm, start, test, wait, wait_all, wait_any};
 pub(crate) use messages::{start_recv, start_send};
+pub(crate) use segmented::{
+    exclusive_segmented_scan, segmented_scan, start_exclusive_segmented_scan, start_segmented_scan,
+};
 
 use crate::arguments::put;
 use crate::call::{From, call, free, line_of, this_thread};

@@ -285,6 +285,16 @@ fn reductions(comm: &mut NodeComm, n: usize) {
     let mut offset = vec![r as u64 + 1; n];
     comm.exclusive_scan(&mut offset, op::Sum);
     assert_eq!(offset, vec![(r * (r + 1) / 2) as u64; n]);
+    let flag = |q: usize, i: usize| (i + q) % 3 == 1;
+    let flags: Vec<bool> = (0..n).map(|i| flag(r, i)).collect();
+    let mut parts = mine.clone();
+    comm.segmented_scan(&mut parts, &flags, op::Sum);
+    let places = (0..=r).flat_map(|q| (0..n).map(move |i| (q, i)));
+    let sums = places.scan(0, |sum, (q, i)| {
+        *sum = if flag(q, i) { x(q, i, n) } else { *sum + x(q, i, n) };
+        Some(*sum)
+    });
+    assert!(parts.iter().copied().eq(sums.skip(r * n)), "segmented scan of {n}");
     for root in [0, p - 1] {
         let mut one = matrices.clone();
         comm.reduce(&mut one, ordered, root);
@@ -433,6 +443,9 @@ fn values(comm: &mut NodeComm) {
     same!(n, &mine, all_reduce(; op::Max));
     same!(n, &mine, scan(; op::Sum));
     same!(n, &mine, exclusive_scan(; op::Sum));
+    let flags: Vec<bool> = (0..n).map(|i| (i + r) % 3 == 1).collect();
+    same!(n, &mine, segmented_scan(; &flags[..], op::Sum));
+    same!(n, &mine, exclusive_segmented_scan(; &flags[..], op::ordered(|a, b| a * 3 + b)));
     same!(n, &[], reduce_scatter_into(&all; op::Sum));
     same!(r, &[], reduce_scatter_varied_into(&whole; &counts, op::Sum));
     same!(n * p, &[], all_gather_into(&mine;));

@@ -178,6 +178,9 @@ kinds! {
     SumValues: AllReduce Vector, "sum" as "all_reduce", "";
     Scan: Scan Vector, "scan" as "scan", "";
     ExclusiveScan: ExclusiveScan Vector, "exclusive_scan" as "exclusive_scan", "";
+    SegmentedScan: ExclusiveScan Vector, "segmented_scan" as "segmented_scan", "";
+    ExclusiveSegmentedScan: ExclusiveScan Vector,
+        "exclusive_segmented_scan" as "exclusive_segmented_scan", "";
     ReduceScatter: ReduceScatter Equal, "reduce_scatter_into" as "reduce_scatter_into", "";
     ReduceScatterVaried: ReduceScatter Varied,
         "reduce_scatter_varied_into" as "reduce_scatter_varied_into", "";

@@ -76,6 +76,7 @@
 // | `made.rs` | the line that made it |
 // | `runs.rs` | calls that another communicator makes |
 // | `message_call.rs` | tagged messages |
+// | `segmented.rs` | segmented scans: a call, and each rank's own work around it |
 // | `memory_call.rs` | calls on memory, for interfaces of other languages |
 // | `startable.rs` | a call that is started, or set up |
 
@@ -90,14 +91,16 @@ mod make_blocks;
 pub(crate) mod memory_call;
 mod message_call;
 pub(crate) mod runs;
+mod segmented;
 mod startable;
 
 pub use data::{CallData, MovedInPlace, MovedInto, ReducedInPlace, ReducedInto, ReducedValues};
 pub use input::Input;
 pub use kinds::{
     AllGather, AllGatherVaried, AllReduce, AllReduceValues, AllToAll, AllToAllVaried, Barrier,
-    Broadcast, CallKind, ExclusiveScan, Gather, GatherVaried, Reduce, ReduceScatter,
-    ReduceScatterVaried, Scan, Scatter, ScatterVaried, Shift, SumValues,
+    Broadcast, CallKind, ExclusiveScan, ExclusiveSegmentedScan, Gather, GatherVaried, Reduce,
+    ReduceScatter, ReduceScatterVaried, Scan, Scatter, ScatterVaried, SegmentedScan, Shift,
+    SumValues,
 };
 pub use make::{
     all_reduce, all_reduce_values, barrier, broadcast, exclusive_scan, reduce, scan, shift, sum,
@@ -108,6 +111,7 @@ pub use make_blocks::{
     scatter_varied_into,
 };
 pub use message_call::{ReceiveMessage, SendMessage, recv_tagged, send_tagged};
+pub use segmented::{ReducedSegments, exclusive_segmented_scan, segmented_scan};
 pub use startable::{SetUp, Start};
 
 use super::Comm;

@@ -24,6 +24,7 @@ mod tagged_request;
 
 pub(crate) use open::Inner;
 pub(crate) use pending::{Gives, Kept, Lent};
+pub(crate) use persistent::OwnWork;
 pub use persistent::Persistent;
 pub(crate) use start::Form;
 

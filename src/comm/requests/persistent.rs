@@ -1,17 +1,18 @@
 //! Persistent requests: set up once, started many times.
 
 use super::pending::{Kept, Lent};
-use super::running::{Running, Underway};
+use super::running::{Failure, Running, Underway};
 use super::start::Form;
 use super::started_collective::Collective;
 use super::{Brand, OpenRequest, Requests};
 use crate::Status;
-use crate::exec::board::started::Job;
+use crate::exec::board::started::{Job, WorkDesk};
 use crate::exec::{Call, RawBuffers};
 use crate::fabric::EarlyReceive;
+use crate::sync::catch_unwind;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location};
 
 /// A call that is [set up](Requests::set_up), and not under way: [`start`](Requests::start) starts
 /// it, and [`wait`](Requests::wait) gives it back.
@@ -169,9 +170,16 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
     }
 }
 
+/// The work of a call on this rank's own buffer: before it is started, and as soon as it is over.
+pub(crate) trait OwnWork<T> {
+    fn before(&self, buf: &[T]);
+    fn after(&self, buf: &mut [T]);
+}
+
 /// What a [`Persistent`] has: the call, what that uses, and its buffers.
 pub(super) struct Repeated<'env, T, R> {
     call: R,
+    own_work: Option<&'env dyn OwnWork<T>>,
     _kept: Kept<'env>,
     input: *mut [T],
     buf: *mut [T],
@@ -180,7 +188,15 @@ pub(super) struct Repeated<'env, T, R> {
 
 impl<'env, T, R> Repeated<'env, T, R> {
     pub(super) fn new(call: R, kept: Kept<'env>, input: *mut [T], buf: *mut [T]) -> Self {
-        Repeated { call, _kept: kept, input, buf, _buf: PhantomData }
+        Repeated { call, own_work: None, _kept: kept, input, buf, _buf: PhantomData }
+    }
+
+    /// The call is over: does the work after it.
+    fn finish(&mut self) {
+        if let Some(work) = self.own_work {
+            // SAFETY: borrowed for 'env, and no call that has it is under way.
+            work.after(unsafe { &mut *self.buf });
+        }
     }
 }
 
@@ -202,7 +218,15 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Repeatable<'env> for Repeated<'env,
         scope: &mut Requests<'_, 'env>,
         at: &'static Location<'static>,
     ) -> Restarted {
-        self.call.restart(scope, at)
+        if let Some(work) = self.own_work {
+            // SAFETY: borrowed for 'env, and no call that has it is under way.
+            work.before(unsafe { &*self.buf });
+        }
+        let restarted = self.call.restart(scope, at);
+        if let Restarted::Over = restarted {
+            self.finish();
+        }
+        restarted
     }
 
     fn status(&self) -> Option<Status> {
@@ -219,6 +243,15 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
         self.call.running_mut()
     }
 
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        let is_over = self.call.running_mut().advance(desk)?;
+        if is_over && self.own_work.is_some() {
+            let finish = || desk.place.in_user_code(|| self.finish());
+            catch_unwind(AssertUnwindSafe(finish)).map_err(Failure::Panicked)?;
+        }
+        Ok(is_over)
+    }
+
     unsafe fn give(self: Box<Self>, to: *mut u8) {
         // SAFETY: a request for this gives a `Persistent` of the scope that it was made in
         // (`Requests::start`); lifetimes make no difference to what is written.
@@ -226,7 +259,66 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
     }
 }
 
+/// A [`Repeated`] that is started once: its request gives the buffer.
+struct StartedOnce<'env, T, R>(Repeated<'env, T, R>);
+
+impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for StartedOnce<'env, T, R> {
+    fn running(&self) -> &dyn Running {
+        self.0.running()
+    }
+
+    fn running_mut(&mut self) -> &mut dyn Running {
+        self.0.running_mut()
+    }
+
+    fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
+        self.0.advance(desk)
+    }
+
+    unsafe fn give(self: Box<Self>, to: *mut u8) {
+        // SAFETY: a request for this gives its buffer, which is borrowed for 'env, and no call has
+        // it any more.
+        unsafe { to.cast::<&mut [T]>().write(&mut *self.0.buf) };
+    }
+}
+
+/// A call that can be started, the values that it uses, the work around it, and its buffer.
+type FormWithWork<'env, T, W> = (Call<'env, RawBuffers<'env>>, Kept<'env>, &'env W, &'env mut [T]);
+
 impl<'scope, 'env> Requests<'scope, 'env> {
+    /// A call with work of the rank's own around it, not started yet.
+    fn with_work<T, W: OwnWork<T>>(
+        &mut self,
+        (call, kept, work, buf): FormWithWork<'env, T, W>,
+    ) -> Repeated<'env, T, impl Restart<'env> + use<'env, T, W>> {
+        self.check_place();
+        let buf = std::ptr::from_mut(buf);
+        let repeated = Repeated::new(self.collective(call), kept, buf, buf);
+        Repeated { own_work: Some(work), ..repeated }
+    }
+
+    /// Sets it up.
+    pub(crate) fn set_up_with_work<T: 'env, W: OwnWork<T>>(
+        &mut self,
+        form: FormWithWork<'env, T, W>,
+    ) -> Persistent<'scope, 'env, T> {
+        Persistent::of(Box::new(self.with_work(form)))
+    }
+
+    /// Starts it, in the line `at`.
+    pub(crate) fn start_with_work<T: 'env, W: OwnWork<T>>(
+        &mut self,
+        form: FormWithWork<'env, T, W>,
+        at: &'static Location<'static>,
+    ) -> OpenRequest<'scope, &'env mut [T]> {
+        let mut call = Box::new(StartedOnce(self.with_work(form)));
+        match call.0.start(self, at) {
+            // SAFETY: borrowed for 'env, and no call has it any more.
+            Restarted::Over => OpenRequest::over(unsafe { &mut *call.0.buf }),
+            _ => OpenRequest::open(self.open.add_again(call)),
+        }
+    }
+
     /// Starts a call that was set up, in the line `at`.
     pub(crate) fn start_again<T>(
         &mut self,

@@ -72,7 +72,7 @@ impl WaitState {
             _ if begins(&["send"]) => LateReceiver,
             _ if begins(&["barrier"]) => Barrier,
             _ if begins(&["broadcast", "scatter", "with_root"]) => from_root,
-            _ if begins(&["scan", "exclusive_scan"]) => EarlyScan,
+            _ if begins(&["scan", "exclusive_", "segmented_scan"]) => EarlyScan,
             _ if begins(&["reduce_scatter", "all_", "sum", "fixed_", "with_", "split"]) => NxN,
             _ if begins(&["reduce", "gather"]) => EarlyReduce,
             // Windows, plans of ghosts, and parts of a grid, which all ranks make together.
