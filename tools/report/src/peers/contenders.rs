@@ -6,7 +6,7 @@
 
 use super::installation::{Family, Installation};
 use super::programs::{FLOOR, OPENMP_CLANG, OPENMP_GCC, Program};
-use super::raw::{OURS, VARIANTS, our_name};
+use super::raw::{EARLIER, OURS, VARIANTS, our_name};
 use phalanx_bench::measure::caches::CachesAsked;
 use phalanx_bench::measure::proximity::{Proximity, ProximityLimits};
 use std::collections::BTreeMap;
@@ -39,8 +39,8 @@ struct PeerSetting {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PeerKind {
-    /// `phalanx bench`.
-    Ours,
+    /// `phalanx bench`, of this build or an earlier one.
+    Ours(PathBuf),
     Floor,
     Gomp,
     Omp,
@@ -218,16 +218,25 @@ impl Built {
     }
 }
 
-/// Everybody that takes part, in the order in which they are started.
-pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
+/// All programs that take part, in the order in which they are started: `ours` is this build's
+/// `phalanx`, `earlier` an earlier one's.
+pub(crate) fn all(
+    quick: bool,
+    mpis: &[Installation],
+    ours: &Path,
+    earlier: Option<&Path>,
+) -> Vec<Contender> {
     let threads =
         |library: &str, kind| Contender { library: library.to_string(), kind, setting: PLAIN };
     let mut all = vec![
-        threads(OURS, PeerKind::Ours),
+        threads(OURS, PeerKind::Ours(ours.to_path_buf())),
         threads("floor", PeerKind::Floor),
         threads("openmp-gcc", PeerKind::Gomp),
         threads("openmp-clang", PeerKind::Omp),
     ];
+    all.extend(earlier.map(|program| {
+        threads(&format!("{OURS}{EARLIER}"), PeerKind::Ours(program.to_path_buf()))
+    }));
     for mpi in mpis {
         let settings: &[PeerSetting] = match mpi.family {
             Family::OpenMpi if mpi.major() >= 5 => &OPEN_MPI_5,
@@ -248,7 +257,7 @@ pub(crate) fn all(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
 impl Contender {
     /// Whether this is our own library.
     pub(crate) fn is_ours(&self) -> bool {
-        self.kind == PeerKind::Ours
+        matches!(self.kind, PeerKind::Ours(_))
     }
 
     /// What its program calls the operation with this name of MPI's, in each way that it may have.
@@ -266,7 +275,7 @@ impl Contender {
 
     /// How to start it; none where its program was not built, or where it does
     /// not go with what is asked.
-    pub(crate) fn command(&self, ask: &Ask, built: &Built, ours: &Path) -> Option<Command> {
+    pub(crate) fn command(&self, ask: &Ask, built: &Built) -> Option<Command> {
         let crowded = ask.is_crowded();
         let threads = |program: &Program| {
             let mut command = Command::new(built.programs.get(program.name)?);
@@ -275,7 +284,7 @@ impl Contender {
             Some(command)
         };
         let mut command = match &self.kind {
-            PeerKind::Ours => return Some(ours_in_turns(ask, ours)),
+            PeerKind::Ours(program) => return Some(ours_in_turns(ask, program)),
             PeerKind::Floor if ask.ranks != 2 || crowded => return None,
             PeerKind::Floor => threads(&FLOOR)?,
             PeerKind::Gomp => threads(&OPENMP_GCC)?,
@@ -394,10 +403,22 @@ mod tests {
 
     #[test]
     fn ours_takes_turns_on_the_same_processors() {
-        let (built, path) = (Built::default(), Path::new("phalanx"));
-        let ours: Vec<_> = all(true, &[]).into_iter().filter(Contender::is_ours).collect();
+        let built = Built::default();
+        let ours = |earlier: Option<&Path>| {
+            all(true, &[], Path::new("phalanx"), earlier)
+                .into_iter()
+                .filter(Contender::is_ours)
+                .collect::<Vec<_>>()
+        };
+        let both = ours(Some(Path::new("older")));
+        let programs: Vec<_> = both
+            .iter()
+            .map(|it| it.command(&ask(2), &built).unwrap().get_program().to_owned())
+            .collect();
+        assert_eq!(programs, ["phalanx", "older"]);
+        let ours = ours(None);
         assert_eq!(ours.len(), 1);
-        let line = |ranks| words(&ours[0].command(&ask(ranks), &built, path).unwrap());
+        let line = |ranks| words(&ours[0].command(&ask(ranks), &built).unwrap());
         assert_eq!(
             line(2),
             "bench --turns --no-check --ranks 2 --places 40,130 --placement list:3,5"
@@ -406,6 +427,10 @@ mod tests {
         assert_eq!(ours[0].names("allgatherv"), ["all-gather-varied"]);
         let floor = Contender::for_test("floor").names("scan");
         assert_eq!(floor, ["scan", "scan_inplace", "scan_clause", "scan_persistent"]);
+    }
+
+    fn everybody(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
+        all(quick, mpis, Path::new("phalanx"), None)
     }
 
     /// Tools that are never run.
@@ -427,7 +452,8 @@ mod tests {
         for mpi in &built.mpis {
             built.programs.insert(mpi.name.clone(), PathBuf::from("program"));
         }
-        let names: Vec<String> = all(true, &built.mpis).into_iter().map(|c| c.library).collect();
+        let names: Vec<String> =
+            everybody(true, &built.mpis).into_iter().map(|c| c.library).collect();
         let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
         assert_eq!(distinct.len(), names.len(), "{names:?}");
         for (library, word) in [
@@ -436,9 +462,8 @@ mod tests {
             ("mpich-nocma", "-np 2 -bind-to core program --ranks 2"),
             ("phalanx-mpi", "-np 2 program --ranks 2"),
         ] {
-            let contender = all(true, &built.mpis).into_iter().find(|c| c.library == library);
-            let command =
-                contender.unwrap().command(&ask(2), &built, Path::new("phalanx")).unwrap();
+            let contender = everybody(true, &built.mpis).into_iter().find(|c| c.library == library);
+            let command = contender.unwrap().command(&ask(2), &built).unwrap();
             assert!(words(&command).contains(word), "{}", words(&command));
         }
     }
@@ -446,8 +471,8 @@ mod tests {
     #[test]
     fn a_peer_without_a_program_does_not_take_part() {
         let built = Built::default();
-        for contender in all(false, &mpis()).iter().filter(|c| !c.is_ours()) {
-            assert!(contender.command(&ask(2), &built, Path::new("phalanx")).is_none());
+        for contender in everybody(false, &mpis()).iter().filter(|c| !c.is_ours()) {
+            assert!(contender.command(&ask(2), &built).is_none());
         }
     }
 
@@ -455,9 +480,9 @@ mod tests {
     fn the_floor_is_for_two_ranks_with_a_core_each() {
         let mut built = Built::default();
         built.programs.insert("floor".to_string(), PathBuf::from("floor"));
-        let floor = all(true, &[]).into_iter().find(|c| c.library == "floor").unwrap();
-        let command = floor.command(&ask(2), &built, Path::new("phalanx")).unwrap();
+        let floor = everybody(true, &[]).into_iter().find(|c| c.library == "floor").unwrap();
+        let command = floor.command(&ask(2), &built).unwrap();
         assert!(words(&command).contains("--cpus 3,5 --ops allreduce,allreduce_inplace,"));
-        assert!(floor.command(&ask(4), &built, Path::new("phalanx")).is_none());
+        assert!(floor.command(&ask(4), &built).is_none());
     }
 }
