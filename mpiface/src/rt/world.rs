@@ -25,7 +25,9 @@ const FEW: usize = 8;
 /// by the queue, which the receiver then has to look at, too.
 const LOOKS_FOR_ROOM: u32 = 10;
 
-/// One rank, as the others see it.
+/// One rank, as the others see it; on lines of its own, as its lock and `left` are written and read
+/// at each message.
+#[repr(align(128))]
 pub struct Slot {
     /// The messages and receives that wait for this rank.
     pub queue: Mutex<Queue>,
