@@ -102,7 +102,9 @@ pub(super) fn group_translate_ranks(
             PROC_NULL
         } else {
             let world = member(from, *one)?;
-            to.iter().position(|it| *it == world).map_or(UNDEFINED, int)
+            // In the group of all ranks each has its own place.
+            let place = Some(world).filter(|it| to.get(*it) == Some(it));
+            place.or_else(|| to.iter().position(|it| *it == world)).map_or(UNDEFINED, int)
         };
         out.at(index).set(found);
     }
