@@ -170,7 +170,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         &mut self.0[at].1
     }
 
-    /// The same with the default.
+    /// The value of `key`; the default, if it had none.
     pub(crate) fn or_default(&mut self, key: K) -> &mut V
     where
         V: Default,

@@ -226,7 +226,7 @@ impl Comm {
         self.throw_text(what, &format!("{} at {at}: {}", sig.call, Error::Stale { what }));
     }
 
-    /// The same with a text of its own.
+    /// Unwinds with `text`, because the communicator does not belong here.
     #[cold]
     pub(super) fn throw_text(&self, what: &'static str, text: &str) {
         if panicking() {
@@ -436,7 +436,8 @@ pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error>
     Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
 }
 
-/// The same if rank `me`, the calling one, and `peer`, which waits, do not agree about a call.
+/// The error in the words of rank `me`, the calling one, if it does not agree with `peer`, which
+/// waits, about a call.
 pub(super) fn disagree_with_waiting(
     world: &TeamState,
     comm: u64,

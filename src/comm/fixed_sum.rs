@@ -73,14 +73,19 @@ impl Comm {
     /// same bits whatever the number of ranks: [`fixed_sum`](Comm::fixed_sum) of
     /// the products. `fixed_dot(x, x, offset).sqrt()` is the norm.
     ///
-    /// **Must agree, order, cost, errors:** as there; `x` and `y` are equally
-    /// long.
+    /// **Must agree on all ranks:** the element type; each rank's `offset` is where the part of the
+    /// rank before ends. `x` and `y` are equally long.
+    ///
+    /// **Order, cost** of the sum of the products: those of [`fixed_sum`](Comm::fixed_sum).
     ///
     /// **On a grid of ranks** of two or more dimensions the elements of a rank do not follow one
     /// another in the order of the whole array, so this call is not for them. Cut the array along
     /// its first dimension only (`cart(&[0, 1], ..)`): then each part is contiguous. Or take
     /// [`with_order`](Comm::with_order)`(Order::Fixed)` and [`sum`](Comm::sum) of each rank's own
     /// dot product: the same bits for every topology and algorithm, but others for another grid.
+    ///
+    /// # Errors
+    /// Parts that do not follow one another, and vectors of two lengths, end the run.
     ///
     /// # Examples
     /// ```
@@ -104,8 +109,14 @@ impl Comm {
 
     /// Several dot products at once, at the price of one exchange.
     ///
-    /// **Must agree, order, cost, errors:** as [`fixed_dot`](Comm::fixed_dot);
-    /// all vectors are cut alike.
+    /// **Must agree on all ranks:** the element type, the number of pairs; each rank's `offset` is
+    /// where the parts of the rank before end. All vectors are cut alike.
+    ///
+    /// **Order:** that of [`fixed_sum`](Comm::fixed_sum). **Cost** of one such call, whose messages
+    /// have the partial sums of all pairs.
+    ///
+    /// # Errors
+    /// Parts that do not follow one another, and vectors of two lengths, end the run.
     ///
     /// # Examples
     /// ```
@@ -130,7 +141,7 @@ impl Comm {
         self.fixed_dots_as(sig, Location::caller(), pairs, offset)
     }
 
-    /// The same as a call of the method of `sig`.
+    /// [`fixed_dots`](Comm::fixed_dots), as a call of the method of `sig`.
     fn fixed_dots_as<T, const N: usize>(
         &mut self,
         sig: &'static Signature,
@@ -156,8 +167,14 @@ impl Comm {
     /// without elements. Operators that are not commutative see the elements in
     /// the order of their indices.
     ///
-    /// **Must agree, cost, errors:** as there. **Order:** for operators that are
-    /// not commutative a block is combined from left to right.
+    /// **Must agree on all ranks:** the element type, the operator; each rank's `offset` is where
+    /// the part of the rank before ends.
+    ///
+    /// **Order:** that of [`fixed_sum`](Comm::fixed_sum); for operators that are not commutative a
+    /// block is combined from left to right. **Cost** that of `fixed_sum`.
+    ///
+    /// # Errors
+    /// Parts that do not follow one another end the run.
     ///
     /// # Examples
     /// ```

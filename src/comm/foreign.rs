@@ -109,7 +109,7 @@ impl Comm {
     /// Catches what `f`'s calls throw: as [`as_foreign`](Comm::as_foreign) without a note.
     ///
     /// # Safety
-    /// As there.
+    /// What [`as_foreign`](Comm::as_foreign) asks.
     #[inline(always)]
     pub(crate) unsafe fn caught_calls<R>(
         &mut self,
@@ -214,7 +214,7 @@ impl Comm {
     /// See [`adopt`](crate::engine::adopt).
     ///
     /// # Safety
-    /// As there.
+    /// What [`adopt`](crate::engine::adopt) asks.
     #[inline(always)]
     pub(crate) unsafe fn adopt(&mut self) {
         if !self.is_held_here() {
@@ -225,7 +225,7 @@ impl Comm {
     /// See [`take_turns`](crate::engine::take_turns).
     ///
     /// # Safety
-    /// As there.
+    /// What [`take_turns`](crate::engine::take_turns) asks.
     pub(crate) unsafe fn take_turns(&mut self) {
         self.in_turn = true;
     }
@@ -365,10 +365,10 @@ impl Comm {
         unsafe { self.reduction_by(operation, sig, cut, parameter, memory, combined) }
     }
 
-    /// The same by an operator of another language.
+    /// A reduction on memory by an operator of another language.
     ///
     /// # Safety
-    /// As there, of elements of the operator's size and alignment; `sig` is for such.
+    /// What `reduction_by` asks; elements have the operator's size and alignment, as `sig` says.
     pub(crate) unsafe fn reduction_by_foreign(
         &mut self,
         operation: Operation,

@@ -1,5 +1,5 @@
-//! Who holds a rank: the thread that may use its communicators. Calls compare one word; what is
-//! here is asked when another thread calls. See "Who holds a rank" in `src/fabric/README.md`.
+//! Holders of a rank: the thread that may use its communicators. Calls compare one word; what is
+//! here is asked when another thread calls. See "Holders of a rank" in `src/fabric/README.md`.
 
 use super::Comm;
 use crate::fabric::{Signature, Thread, ThreadMark};

@@ -146,8 +146,8 @@ pub struct Comm {
     grids: Grids,
     halo_plans: HaloPlans,
     roster: Option<Arc<Roster>>,
-    /// The same on all ranks: the sizes for this number of ranks, and what
-    /// those of sub-communicators come from.
+    /// Equal on all ranks: the sizes for this number of ranks, and what those of sub-communicators
+    /// come from.
     tuning: Tuning,
     rules: Arc<TuningSource>,
     /// For threads of the user's own, which no run counts.

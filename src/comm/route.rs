@@ -96,7 +96,7 @@ impl Comm {
         }
     }
 
-    /// The same for a call that moves something from all to all, whose short routes are these.
+    /// Carries out a call that moves something from all to all, whose short routes are these.
     #[inline(always)]
     pub(super) fn carry_out_moving(&mut self, call: Call<'_, Moved<'_>>) {
         let route = self.short_route(&call, call.given_bytes(self.port.size()));
@@ -224,7 +224,7 @@ impl Comm {
         self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Unknown)
     }
 
-    /// The same for a message of `params`, which are for the record.
+    /// Whether the communicator may be used for a message of `params`, which are for the record.
     #[inline(always)]
     #[must_use]
     pub(super) fn check_message(

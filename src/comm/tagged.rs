@@ -190,7 +190,7 @@ impl Comm {
         let room = MessageLabel { len: usize::MAX, ..call.label::<T>(false) };
         let status = self.await_message(&call, Some(&room));
         let mut data = Vec::with_capacity(status.len);
-        // The same message, which is still the first of its source with its tag.
+        // It is that message still, the first of its source with its tag.
         call = TaggedCall {
             len: status.len,
             peer: Some(status.source),
@@ -212,7 +212,8 @@ impl Comm {
     /// **Cost** as of a receive of no elements.
     ///
     /// # Errors
-    /// As [`recv_tagged`](Comm::recv_tagged), but for length and type, which are not compared.
+    /// A source that is no rank, or that has returned without sending, ends the run. Length and
+    /// type are not compared.
     ///
     /// # Examples
     /// ```
@@ -302,7 +303,7 @@ impl Comm {
     /// **Cost** `t_s`, and an allocation of the value's own size.
     ///
     /// # Errors
-    /// As [`send_tagged`](Comm::send_tagged).
+    /// A rank that does not exist ends the run.
     ///
     /// # Examples
     /// ```
@@ -341,7 +342,9 @@ impl Comm {
     /// **Cost** `t_s`.
     ///
     /// # Errors
-    /// As [`recv_tagged`](Comm::recv_tagged): a value of another type, or a slice, ends the run.
+    /// A value of another type, or a slice, ends the run, as does a source that is no rank, or has
+    /// returned without sending. Of a wait for any source, only the return of all other ranks is
+    /// noticed, or the team's deadline.
     ///
     /// # Examples
     /// Work as closures:

@@ -205,7 +205,7 @@ impl Comm {
         }
     }
 
-    /// The same by a forced topology: the lengths travel first. `way` sends the elements, as
+    /// The collection by a forced topology: the lengths travel first. `way` sends the elements, as
     /// `Some`, once it is known how many each rank has for this one; none, if it takes nothing.
     #[cold]
     pub(super) fn collect_in_two<T: Element>(

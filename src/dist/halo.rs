@@ -90,7 +90,7 @@ impl Halo {
         halo
     }
 
-    /// The same, edges and corners included: they are exchanged dimension by
+    /// This halo with edges and corners included: they are exchanged dimension by
     /// dimension, the first one first, each including the halos filled before.
     ///
     /// ```
@@ -331,7 +331,7 @@ impl Halo {
         })
     }
 
-    /// The same, if the neighbour's shape is not known.
+    /// How a neighbour of unknown shape does not fit along `dim`.
     pub(crate) fn misfit_with_unknown(&self, dim: usize) -> String {
         format!("face across dimension {dim}: expected {}, got another", self.face_in_words(dim))
     }

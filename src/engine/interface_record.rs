@@ -15,7 +15,7 @@ use super::ForeignCall;
 /// a call, if the team is recorded.
 ///
 /// # Errors
-/// As there.
+/// Those of [`Builder::external`](crate::team::Builder::external).
 ///
 /// # Examples
 /// See [`InterfaceRecord`].

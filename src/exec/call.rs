@@ -89,7 +89,7 @@ impl RawBuffers<'_> {
     /// As [`Call::place`].
     ///
     /// # Safety
-    /// As there.
+    /// What [`RawBuffers`] promises holds of the new memory.
     #[inline(always)]
     pub(super) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
         self.input = input.unwrap_or(self.input);
@@ -239,7 +239,7 @@ impl<'a> Call<'a> {
         self.with(Moved { input, output, _buffers: PhantomData })
     }
 
-    /// The same part of a call on memory.
+    /// The call with elements that a kernel combines or moves, in memory that only has addresses.
     ///
     /// # Safety
     /// What [`RawBuffers`] promises.
@@ -455,7 +455,7 @@ impl<'a> Call<'a, RawBuffers<'a>> {
         kernel.partial_results().as_ref().unwrap_or(kernel).size()
     }
 
-    /// The same on other memory: an output, and an input if that is another than before.
+    /// Puts the call on other memory: another output, and another input if there is one.
     ///
     /// # Safety
     /// What [`RawBuffers`] promises.
@@ -494,7 +494,7 @@ impl<'a> Call<'a, Moved<'a>> {
         Loops::none(self.sig.element_size, self.sig.element_align)
     }
 
-    /// The same call with a kernel of its [`loops`](Call::loops).
+    /// This call of moved elements, with a kernel of its [`loops`](Call::loops).
     #[inline(always)]
     pub(crate) fn on_loops(self, loops: &'a Loops) -> Call<'a, RawBuffers<'a>> {
         // SAFETY: as was promised.
@@ -541,7 +541,8 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
         self.data
     }
 
-    /// The same call for what is not generic, of rank `rank` of `p`.
+    /// This call of rank `rank` of `p` with addresses instead of slices, for code that is not
+    /// generic.
     ///
     /// # Panics
     /// If the slices are shorter than operation and cut say: the public methods

@@ -278,7 +278,7 @@ impl CommState {
         self.seats[rank].left.store(LEFT, publish(Site::Left));
     }
 
-    /// The same while a panic unwinds in a team's run.
+    /// Declares that `rank` has [left](CommState::leave), while a panic unwinds in a team's run.
     pub(crate) fn leave_in_panic(&self, rank: usize) {
         // Ordering: as in `leave`.
         self.seats[rank].left.store(LEFT_IN_PANIC, publish(Site::Left));

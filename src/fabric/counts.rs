@@ -283,7 +283,7 @@ mod tests {
         }
     }
 
-    /// The same counts on another mesh are another list.
+    /// Equal counts on another mesh are another list.
     #[test]
     fn what_belongs_to_counts_counts() {
         let mut own = OwnCounts::default();

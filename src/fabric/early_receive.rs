@@ -45,7 +45,7 @@ impl RankPlace {
     /// `TaggedQueue::take_early`.
     ///
     /// # Safety
-    /// As there; the receives are of this place.
+    /// What `TaggedQueue::take_early` asks; the receives are of this place.
     #[inline(always)]
     pub(crate) unsafe fn look(
         &self,
@@ -60,7 +60,7 @@ impl RankPlace {
     /// Posts a receive, as `Port::recv_tagged` does.
     ///
     /// # Safety
-    /// As there; the receive is of this place.
+    /// What `Port::recv_tagged` asks; the receive is of this place.
     pub(crate) unsafe fn post(
         &self,
         early: &EarlyReceive,

@@ -148,7 +148,7 @@ pub(crate) struct EventRing {
     pub(super) open: AtomicU64,
     /// The number under which that call goes into the [`CallLog`].
     pub(super) record: AtomicU64,
-    /// The same, if the event's facts are to be read there; else 0.
+    /// The record's number, if the event's facts are to be read there; else 0.
     pub(super) pending: AtomicU64,
     /// The first event since the latest call that is on record.
     pub(super) first: AtomicU64,

@@ -16,7 +16,7 @@ pub(crate) struct Signature {
     /// The name that ranks compare: where one method carries another out, as `all_reduce` does
     /// `sum`, that of the one that carries, so that the two may meet.
     pub(crate) meets: &'static str,
-    /// The same call in the order of [`Order::Fixed`](crate::Order::Fixed), if that is another one.
+    /// This call in the order of [`Order::Fixed`](crate::Order::Fixed), if that is another one.
     pub(crate) in_order: Option<&'static Signature>,
     /// The element type, exactly: what a payload is read as depends on it. A function, as
     /// `TypeId::of` is no constant before Rust 1.91.
@@ -72,12 +72,12 @@ impl Signature {
         }
     }
 
-    /// The same call, which the method `carrier` carries out.
+    /// This call, which the method `carrier` carries out.
     pub(crate) const fn meets(self, carrier: &'static str) -> Self {
         Signature { meets: carrier, ..self }
     }
 
-    /// The same call, which is `ordered` where the order is fixed.
+    /// This call, which is `ordered` where the order is fixed.
     pub(crate) const fn in_order(self, ordered: &'static Signature) -> Self {
         Signature { in_order: Some(ordered), ..self }
     }
@@ -155,7 +155,7 @@ impl Signature {
         self.words_as(self.call, len, parameter)
     }
 
-    /// The same, under another name of the call.
+    /// The call in words, under another name.
     pub(crate) fn words_as(&self, call: &str, len: usize, parameter: Option<usize>) -> String {
         let mut s = call.to_string();
         let element = (self.element_name)();

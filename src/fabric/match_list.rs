@@ -258,7 +258,7 @@ mod tests {
         MatchPattern { source: Some(source), tag: Some(tag) }
     }
 
-    /// The same, as plainly as can be.
+    /// A list of messages and receives, as plainly as can be: to compare with.
     #[derive(Default)]
     struct Oracle {
         messages: Vec<(u8, u32, u32, u64)>,

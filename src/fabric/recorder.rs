@@ -78,7 +78,7 @@ impl Recorder {
         Recorder { rings, events, file, algorithm, clock, at_drop, is_interfaces, waited }
     }
 
-    /// The same for the calls of an interface, which says when the run is over.
+    /// This recorder for the calls of an interface, which says when the run is over.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn of_interface(mut self) -> Self {
         (self.is_interfaces, self.at_drop) = (true, false);
@@ -397,9 +397,9 @@ impl Recorder {
         self.save_with((team, run), &program, outcome, &|ring, ns| self.file_rank(ring, ns));
     }
 
-    /// The same of an interface's calls, where `place` says the lines of their addresses, of each
-    /// rank. If the run has failed, other ranks may still run: what they write meanwhile may be
-    /// torn, and is read as what it may be.
+    /// Appends a run of an interface's calls to the file; `place` says the lines of their
+    /// addresses, of each rank. If the run has failed, other ranks may still run: an event that
+    /// they write meanwhile may be torn, and its fields are then any values.
     #[cold]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn save_interface_run(

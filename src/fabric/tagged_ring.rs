@@ -23,7 +23,7 @@ use std::panic::Location;
 pub(crate) const SHORT: usize = 1024;
 /// Messages that a ring holds: a rank may start so many at once, and none waits for its receiver.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
-/// The same where there are more ranks than [`MANY_SLOTS`]: there are more rings then.
+/// Messages that a ring holds where there are more ranks than [`MANY_SLOTS`], and so more rings.
 const FEW: usize = if cfg!(loom) { 2 } else { 8 };
 const MANY_SLOTS: u32 = 16;
 /// Payload bytes in a slot's first line, and in its second one.

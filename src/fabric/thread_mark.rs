@@ -34,7 +34,8 @@ pub(crate) struct ThreadMark {
     /// What a call compares with the number of its thread: [`BUSY`] if peers may wait for anything
     /// that was started.
     for_calls: AtomicUsize,
-    /// The same for a call that only starts something: if they may wait for work.
+    /// The number that a call compares which only starts something: [`BUSY`] if peers may wait for
+    /// work.
     for_starts: AtomicUsize,
     /// So many calls are under way that peers may wait for, and so many of them with work.
     started: AtomicUsize,

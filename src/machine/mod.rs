@@ -215,7 +215,7 @@ impl Machine {
         &self.allowed
     }
 
-    /// The same machine, of which only `units` may be used: some of its allowed ones.
+    /// This machine, of which only `units` may be used: some of its allowed ones.
     pub(crate) fn narrowed_to(&self, mut units: Vec<usize>) -> Machine {
         units.arrange();
         debug_assert!(!units.is_empty() && units.iter().all(|&unit| self.is_allowed(unit)));

@@ -121,7 +121,7 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
         done.store(number, publish(Site::Finished));
     }
 
-    /// The same out of order: up to where the rank is done now.
+    /// Ends a request out of order; returns up to which number the rank is done now.
     #[cold]
     fn end_beyond(&self, number: u64) -> u64 {
         let mut done = self.progress.done.load(Ordering::Relaxed);

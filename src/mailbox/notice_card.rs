@@ -64,7 +64,7 @@ impl NoticeCard {
         self.brief.as_ptr().cast_mut().cast()
     }
 
-    /// The same, to be written.
+    /// Where [`BRIEF_ROOM`] bytes are, to be written.
     #[inline(always)]
     pub(crate) fn brief_mut(&mut self) -> *mut u8 {
         self.brief.as_mut_ptr().cast()

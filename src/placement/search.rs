@@ -127,7 +127,7 @@ fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     taken
 }
 
-/// The same number of cores from every child of each vertex, as far as they have them: the choice
+/// As many cores from every child of each vertex, as far as they have them: the choice
 /// for patterns that split in halves on a machine that is not full.
 fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     if needed >= cores.len() {

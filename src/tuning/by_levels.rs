@@ -94,7 +94,7 @@ fn is_simple(hierarchy: &Hierarchy) -> bool {
 struct SharedLinks {
     /// GB/s, the ranks that share it, and the index of the level that one leaves.
     links: Vec<(f64, usize, usize)>,
-    /// The same of the memories.
+    /// Of the memories: GB/s, the ranks that share one, and the level that one leaves.
     memories: Vec<(f64, usize, usize)>,
 }
 
@@ -190,7 +190,7 @@ impl LevelModel {
         Messages { transport: Transport::PHALANX, memory }
     }
 
-    /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None
+    /// The estimates for some of the ranks, which get the numbers 0, 1, .. in the order given. None
     /// where they are few, and equally near.
     pub fn of_members(&self, members: &[usize]) -> Option<Self> {
         let hierarchy = self.hierarchy.of_members(members);

@@ -51,7 +51,7 @@ impl LevelHop {
         if other.hand_off < self.hand_off { other } else { self }
     }
 
-    /// The same where so many pull from one group at once.
+    /// This hop where so many ranks pull from one group at once.
     pub(super) fn with_readers(self, readers: usize) -> LevelHop {
         LevelHop { rate: self.rate.min(self.link / readers.max(1) as f64), ..self }
     }

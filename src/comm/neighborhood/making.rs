@@ -156,7 +156,11 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the distribution.
     ///
-    /// **Cost, errors:** as [`ghosts`](Comm::ghosts).
+    /// **Cost** that of [`with_peers`](Comm::with_peers), and `log p` steps for each column; once.
+    ///
+    /// # Errors
+    /// A column that is no element's, or a distribution among another number of ranks, ends the
+    /// run.
     ///
     /// # Examples
     /// The Laplacian of a ring of 6 points, in compressed rows:

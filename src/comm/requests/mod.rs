@@ -445,7 +445,7 @@ impl<'scope> Requests<'scope, '_> {
         self.wait_until_complete(slots, None)
     }
 
-    /// The same, in a record of the run.
+    /// Waits as [`wait_for`](Requests::wait_for) does, in a record of the run.
     #[cold]
     fn wait_recorded(&mut self, slots: &[usize], at: &'static Location<'static>) -> usize {
         let Some(sig) = self.open.sig(slots[0]) else { return 0 }; // Of several it is complete.

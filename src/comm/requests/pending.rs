@@ -127,7 +127,7 @@ impl<'env> PendingCollective<'env> {
     /// As [`Collective::show`]; whether it is direct, too.
     ///
     /// # Safety
-    /// As there.
+    /// What [`Collective::show`] asks.
     #[inline(always)]
     pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) -> (Owed, bool) {
         // SAFETY: passed on.
@@ -138,7 +138,7 @@ impl<'env> PendingCollective<'env> {
     /// As [`Collective::take`]; few values stay where the call was made.
     ///
     /// # Safety
-    /// As there.
+    /// What [`Collective::take`] asks.
     #[inline(always)]
     pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
         // SAFETY: passed on.

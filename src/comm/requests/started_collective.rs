@@ -28,7 +28,7 @@ impl<'env> Collective<'env> {
         Collective { progress, job }
     }
 
-    /// The same, which has ended, once more.
+    /// Makes this collective, which has ended, ready to be started once more.
     pub(super) fn renew(&mut self, progress: StartedProgress) {
         self.progress = progress;
     }

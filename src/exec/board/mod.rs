@@ -224,7 +224,7 @@ impl<'a> Access<'a> {
         self.meet_with((own, std::ptr::null_mut()), len).map(|_| ())
     }
 
-    /// The same with a second address; rank 0's is returned.
+    /// As [`meet`](Access::meet), with a second address of each rank; returns that of rank 0.
     fn meet_with(&mut self, own: (*mut u8, *mut u8), len: usize) -> Result<*mut u8, Stop> {
         let Access { port, begun, all, work, .. } = self;
         port.show(own.0, own.1, len);

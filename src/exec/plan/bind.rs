@@ -86,7 +86,7 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Partition<'_>, element
     bind_while(schedule, rank, cut, element, &mut || true).expect("nobody has stopped it")
 }
 
-/// The same, for as long as `go_on` says so, which is asked now and then. In
+/// Binds as [`bind`] does, for as long as `go_on` says so, which is asked now and then. In
 /// O(n log n) for n blocks sent and received.
 pub(crate) fn bind_while(
     schedule: &Schedule,
@@ -98,7 +98,7 @@ pub(crate) fn bind_while(
     bind_counted(schedule, rank, cut, element, go_on).map(|(plan, _)| plan)
 }
 
-/// The same, with a count of what was done.
+/// Binds as [`bind_while`] does; returns the steps of work that it took, too.
 fn bind_counted(
     schedule: &Schedule,
     rank: usize,

@@ -115,7 +115,8 @@ impl PlanCache {
         self.again_of(call, len)
     }
 
-    /// The same with blocks of the list of counts that has this number.
+    /// Makes the plan of the same call before the latest, whose blocks are those of the list of
+    /// counts that has this number; its fingerprint.
     #[inline(always)]
     pub(crate) fn again_varied<D>(
         &mut self,

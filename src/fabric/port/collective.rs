@@ -52,7 +52,7 @@ impl Port {
         }
     }
 
-    /// The same for everybody's notice in this call.
+    /// Declares that everybody's notice in this call was looked at.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn noticed_all(&self) {
         if self.crowded {
@@ -114,7 +114,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// The same where not all do so: peers look by [`notice_alone`](Port::notice_alone).
+    /// Shows two places to peers of which not all show some: they look by
+    /// [`notice_alone`](Port::notice_alone).
     pub(crate) fn show_alone(&mut self, a: *mut u8, b: *mut u8, len: usize) {
         self.put_up(a, b, len);
         if self.crowded && self.size() > 2 {
@@ -140,7 +141,7 @@ impl Port {
         self.await_notice(peer, len, For::All(Phase::Entered))
     }
 
-    /// The same where not all show one.
+    /// Waits for `peer`'s notice in a call in which not all ranks show one.
     pub(crate) fn notice_alone(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
         self.await_notice(peer, len, For::Notice)
     }
@@ -211,7 +212,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// The same in a call in which only `root` waits, by [`close_alone`](Port::close_alone).
+    /// Declares this rank done with all foreign memory of this call, in which only `root` waits, by
+    /// [`close_alone`](Port::close_alone).
     pub(crate) fn finish_for(&mut self, root: usize) {
         let call = self.calls;
         self.peers[self.rank].board().finish(call);
@@ -250,7 +252,7 @@ impl Port {
         Ok(())
     }
 
-    /// The same where nobody else waits.
+    /// Waits until all peers have finished this call, in which no other rank waits.
     pub(crate) fn close_alone(&mut self) -> Result<(), Stop> {
         self.await_finished(For::Last)
     }

@@ -83,7 +83,7 @@ impl Port {
         if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
     }
 
-    /// The same, of a request that is not known to have a free lane: asks how far all are.
+    /// Waits for the lane of a request that is not known to have a free one: asks how far all are.
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
         const ALL: u64 = LANES as u64;

@@ -418,7 +418,7 @@ impl TaggedRequest {
         TaggedRequest { owner, peer, state }
     }
 
-    /// The same message, sent or received once more, after the one before.
+    /// This message is sent or received once more, after the one before.
     pub(crate) fn start_again(&mut self, state: Result<Envelope, Arc<Ticket>>) {
         self.state = state;
     }

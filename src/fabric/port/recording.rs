@@ -108,7 +108,7 @@ impl Port {
         self.record_call_slowly(sig, at, facts);
     }
 
-    /// The same for a call that is not known yet, or was asked about before, or that comes after
+    /// Records a call that is not known yet, or was asked about before, or that comes after
     /// such a one, or from another language.
     #[cold]
     #[inline(never)]

@@ -27,7 +27,7 @@ pub(super) const MANY_LOOKS: u32 = 1000;
 pub(super) const FEW_LOOKS: u32 = 1;
 #[cfg(any(loom, shuttle))]
 pub(super) const MANY_LOOKS: u32 = 1;
-/// The same at a started call, where ranks outnumber cores.
+/// Looks at the awaited word at a started call, where ranks outnumber cores.
 pub(super) const LOOKS_CROWDED: u32 = 4;
 
 /// Turns of its core that a crowded rank leaves to the others before its wait is announced: most

@@ -71,7 +71,8 @@ pub struct LevelRates {
     pub t_w_ci: [f64; 2],
     /// Samples behind it.
     pub samples: usize,
-    /// The same by the length of a message, the shortest first; none where that was not asked.
+    /// Start-up time and time per byte by the length of a message, the shortest first; none where
+    /// that was not asked.
     pub pieces: Vec<Piece>,
 }
 
