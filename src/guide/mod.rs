@@ -30,6 +30,10 @@
 //! | [`all_to_all`] | total exchange | `TX-..` |
 //! | [`shift`] | circular q-shift | `CS-..` |
 //!
+//! An operation that a method of [`Comm`](crate::Comm) carries out is a value of
+//! [`call`](crate::call), too, under the method's name: to be started, set up, overlapped with
+//! work, or run by a forced algorithm.
+//!
 //! These pages hold no code. The figures are drawn from the schedules that the
 //! engine runs, and the examples under them compare the two. Figures ("Fig."),
 //! equations ("Eq.") and algorithms ("Alg.") are numbered as in Grama, Gupta,

@@ -21,7 +21,7 @@ pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {
     out += &missed(validation);
     let ablation = ablation()?;
     out += "\n## The worth of each effect\n\n\
-         Mean absolute error from 8 ranks on; V3 to V5: signs, or pairs of numbers, in the \
+         Mean absolute error in % from 8 ranks on; V3 to V5: signs, or pairs of numbers, in the \
          published order. The tables leave out rows that equal the first.\n\n";
     out += &table(&ablation, &ablation[0]);
     out += &tested(&ablation);
@@ -167,8 +167,8 @@ fn is_far(a: f64, b: f64) -> bool {
 
 /// The numbers of a row, as the tables show them.
 fn cells(row: &SetupRow) -> String {
-    let errors = row.errors.iter().map(|e| format!(" {:.0} % |", e * 100.0));
-    errors.chain(row.orders.iter().map(|(right, of)| format!(" {right} of {of} |"))).collect()
+    let errors = row.errors.iter().map(|e| format!(" {:.0} |", e * 100.0));
+    errors.chain(row.orders.iter().map(|(right, of)| format!(" {right}/{of} |"))).collect()
 }
 
 /// The rows, but for those whose numbers are another row's.
