@@ -1,12 +1,11 @@
 //! Reductions of a vector that is spread over the ranks, with the same bits for
 //! every number of ranks.
 //!
-//! What travels is described in `dist/partial.rs`. The ranks exchange as in
-//! recursive doubling: each posts the address of its part's contribution to its
-//! partner (or the contribution itself, where that fits the mailbox's line), and
-//! joins the partner's with its own; so that after `log2 p` steps everybody has
-//! the whole. Where addresses are posted a rank's earlier contributions stay until the end of
-//! the call, when all readers are known to be done.
+//! The messages are described in `dist/partial.rs`. The ranks exchange as in recursive doubling:
+//! each posts the address of its part's contribution to its partner (or the contribution itself,
+//! where that fits the mailbox's line), and joins the partner's with its own; so that after `log2
+//! p` steps everybody has the whole. Where addresses are posted a rank's earlier contributions stay
+//! until the end of the call, when all readers are known to be done.
 
 use super::Comm;
 use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, params_of, write};
@@ -112,7 +111,7 @@ impl Comm {
     /// **Must agree on all ranks:** the element type, the number of pairs; each rank's `offset` is
     /// where the parts of the rank before end. All vectors are cut alike.
     ///
-    /// **Order:** that of [`fixed_sum`](Comm::fixed_sum). **Cost** of one such call, whose messages
+    /// **Order:** that of [`fixed_sum`](Comm::fixed_sum). **Cost** of one such call; its messages
     /// have the partial sums of all pairs.
     ///
     /// # Errors
@@ -292,8 +291,8 @@ where
     Signature::combining::<T, Sum>(call, operator, parameter).meets("fixed_dots")
 }
 
-/// Values whose lanes are combined with the vectors of the processor at hand. The same bits: the
-/// lanes are part of the definition, and Rust never contracts a multiplication and an addition.
+/// Values with lanes that are combined with the vectors of the processor at hand. The same bits:
+/// the lanes are part of the definition, and Rust never contracts a multiplication and an addition.
 pub(crate) struct Vectorised<V>(pub(crate) V);
 
 impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
@@ -306,7 +305,7 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
         self.0.at(i)
     }
 
-    /// Never inlined: next to the code that joins the lanes, whose last step is of two numbers, the
+    /// Never inlined: next to the code that joins the lanes by a last step of two numbers, the
     /// compiler takes vectors of two.
     #[inline(never)]
     fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
@@ -475,7 +474,7 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
     Ok(())
 }
 
-/// What is wrong with parts that do not follow one another: where the left one ends, and where the
+/// The fault of parts that do not follow one another: where the left one ends, and where the
 /// right one begins.
 pub(super) fn do_not_follow(a: usize, b: usize, (expected, got): (usize, usize)) -> String {
     let (low, high) = (a.min(b), a.max(b));
@@ -506,7 +505,7 @@ fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> 
     fits.then_some((bounds, values))
 }
 
-/// Reads what [`write()`] has written, of `N` parts.
+/// Reads the line that [`write()`] has written, of `N` parts.
 ///
 /// # Safety
 /// `body` holds `bytes` bytes that were written so, with elements of type T.
@@ -545,7 +544,7 @@ fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Resu
     written.map(|()| false)
 }
 
-/// Receives what [`give`] sends.
+/// Receives the message that [`give`] sends.
 fn receive<T: Element>(
     port: &mut Port,
     peer: usize,

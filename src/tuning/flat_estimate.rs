@@ -1,10 +1,10 @@
 //! Estimates of the collectives that use no groups, on a machine whose ranks are not all equally
-//! near: sums over steps, by what the ranks of a step are apart.
+//! near: sums over steps, by the distances of the ranks of a step.
 
 use super::estimate::{LevelHop, Messages};
 use crate::topology::Extents;
 
-/// What ranks are apart in each step of the usual patterns.
+/// The distances of ranks in each step of the usual patterns.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RankDistances {
     ranks: usize,
@@ -18,8 +18,8 @@ pub(super) struct RankDistances {
     nearest: LevelHop,
     /// The mean of 1/rate over all pairs, where all read at once.
     mean_pull: f64,
-    /// What it takes to look at the lines that all others show. (Where one rank of a cache has
-    /// looked, the next is near; but that one is the last to be done.)
+    /// The time that it takes to look at the lines that all others show. (Where one rank of a cache
+    /// has looked, the next is near; but that one is the last to be done.)
     looks: f64,
 }
 
@@ -84,7 +84,7 @@ impl RankDistances {
     }
 
     /// An all-gather along the dimensions of a hypercube, the farthest first, or a reduce-scatter
-    /// the other way: many blocks go to those who are near only. None for other numbers of ranks.
+    /// the other way: many blocks go to near ranks only. None for other numbers of ranks.
     pub(super) fn cube_gather(&self, m: &Messages, bytes: f64) -> Option<f64> {
         let steps = self.bits.iter().rev().enumerate();
         let ns = steps.map(|(k, &hop)| m.one_of_all(hop, bytes * (1u64 << k) as f64)).sum();

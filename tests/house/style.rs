@@ -78,7 +78,7 @@ const VAGUE_LINES: usize = 2;
 
 /// Folders that have more: so many lines. They may only fall: lower them then.
 const MORE_VAGUE_LINES: [(&str, usize); 10] = [
-    ("src", 919),
+    ("src", 486),
     ("tools", 496),
     ("tests", 153),
     ("benches", 26),

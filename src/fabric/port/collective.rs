@@ -21,10 +21,9 @@ impl Port {
         let Port { gate, fabric, eager_buffer, episode, .. } = self;
         // SAFETY: a word of the fabric, which is kept.
         let gate = unsafe { gate.as_ref() };
-        // SAFETY: this is the owner; whoever shows something has looked at all
-        // peers in the episode before, or the port is dead. A body has room
-        // for what goes there, and the eager buffer was made for this gate alone, and
-        // is kept by the fabric.
+        // SAFETY: this is the owner; whoever shows something has looked at all peers in the episode
+        // before, or the port is dead. A body has room for the payload, and the eager buffer was
+        // made for this gate alone, and is kept by the fabric.
         unsafe {
             if bytes <= LONG {
                 gate.show(
@@ -43,8 +42,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all
-    /// have shown something wakes. Not needed of two ranks.
+    /// Declares that everybody was looked at in this episode, each peer once: a rank that sleeps
+    /// until all have shown something wakes. Not needed of two ranks.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn looked_at_all(&self) {
         if self.crowded {
@@ -67,7 +66,7 @@ impl Port {
         }
     }
 
-    /// Waits for what `peer` shows in this episode; `take` gets it, as from
+    /// Waits for the payload that `peer` shows in this episode; `take` gets it, as from
     /// [`take_copy`](Port::take_copy). It stays where it is until this rank shows
     /// something again.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -170,7 +169,7 @@ impl Port {
         Stop::Mismatch { peer, expected, got, lens: None }
     }
 
-    /// `peer`'s notice of this call, if it is one of what this rank has called. `len` is compared
+    /// `peer`'s notice of this call, if it is one of this rank's call. `len` is compared
     /// unless `None`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn compare_notice(
@@ -242,7 +241,7 @@ impl Port {
         }
     }
 
-    /// Waits until all peers, who do the same, have finished this call: the board is free again.
+    /// Waits until all peers, which do the same, have finished this call: the board is free again.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
         self.await_finished(For::All(Phase::Finished))?;
