@@ -25,8 +25,9 @@ impl Comm {
         at: &'static Location<'static>,
         call: BeginningCall,
     ) -> bool {
-        // What the thread has started moves in each call: another rank may wait for it, and this
-        // one may make no call in which it waits. An operator may fail there, and so end the run.
+        // The calls that the thread has started move in each call: another rank may wait for one,
+        // and this one may make no call in which it waits. An operator may fail there, and so end
+        // the run.
         if self.port.line().mark().has_started() && self.is_admitted() {
             Thread::here().go_on();
         }
@@ -162,7 +163,7 @@ impl Comm {
         if let Stop::Outer(of) = stop {
             return self.go_out(of);
         }
-        // What this rank has met may be the consequence of something else.
+        // The failure that this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
             _ => disagree(fabric.world(), fabric.id(), me),
@@ -366,8 +367,8 @@ impl Comm {
                 {
                     return Some(error);
                 }
-                // Who waits for a message waits for one rank alone: if that is in another call, the
-                // two differ, and all others on the circle wait in consequence.
+                // A rank that waits for a message waits for one rank alone: if that is in another
+                // call, the two differ, and all others on the circle wait in consequence.
                 let by_message = circle.iter().find_map(|it| {
                     let (waits, there) = (latest(it.rank)?, latest(it.peer)?);
                     let differs = waits.call == 0 && !alike(&waits, &there);

@@ -205,8 +205,8 @@ impl Comm {
         (data, status)
     }
 
-    /// Waits for a message from `from` with `tag`, either of which may be any, and says what it
-    /// is; it stays where it is. A receive from its source with its tag then receives it: a
+    /// Waits for a message from `from` with `tag`, either of which may be any, and returns its
+    /// facts; it stays where it is. A receive from its source with its tag then receives it: a
     /// communicator has one thread, so no other receive comes between.
     ///
     /// **Cost** as of a receive of no elements.
@@ -246,7 +246,7 @@ impl Comm {
         self.await_message(&call, None)
     }
 
-    /// What [`probe`](Comm::probe) would say, if such a message has come; does not wait.
+    /// The result of [`probe`](Comm::probe), if such a message has come; does not wait.
     ///
     /// A loop of these is the rank's own code to the others: no deadline ends it, a failure of the
     /// run does. Nor does it end if the sender has returned: where nothing else is to be done until
@@ -291,8 +291,8 @@ impl Comm {
         found.map(Status::from)
     }
 
-    /// Sends a value of any type that may go to another thread (a `String`, a `Vec`, a
-    /// `Box<dyn Job + Send>`) to rank `to`, by moving it: what it owns is neither copied nor
+    /// Sends a value of any type that may go to another thread (a `String`, a `Vec`, or a `Box<dyn
+    /// Job + Send>`) to rank `to`, by moving it: the memory that it owns is neither copied nor
     /// serialised. [`recv_owned`](Comm::recv_owned) receives it. Never waits.
     ///
     /// Owned values and slices have their tags in common: a receive of the one that meets the
@@ -403,7 +403,7 @@ impl Comm {
         }
     }
 
-    /// Whether nobody but this rank can do what `call` waits for.
+    /// Whether nobody but this rank can do the work that `call` waits for.
     fn is_own_matter(&self, call: &TaggedCall) -> bool {
         call.peer == Some(self.port.rank()) || (call.peer.is_none() && self.port.size() == 1)
     }

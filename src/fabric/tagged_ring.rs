@@ -30,7 +30,7 @@ const MANY_SLOTS: u32 = 16;
 const FIRST: usize = 16;
 const SECOND: usize = 64;
 
-/// What a sender says of a message.
+/// A sender's facts about a message.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Head {
@@ -107,7 +107,7 @@ impl TaggedRing {
 }
 
 impl ShortMessage {
-    /// Writes a message whose payload, so many bytes, goes to this offset.
+    /// Writes a message with a payload of so many bytes, which goes to this offset.
     ///
     /// # Safety
     /// So many bytes can be read, and fit.
@@ -160,8 +160,8 @@ impl ShortMessage {
     }
 }
 
-/// Where in a slot a payload lies; none: in the room of its number. What does not fit the first
-/// line has the second for itself.
+/// Where in a slot a payload lies; none: in the room of its number. A payload that does not fit the
+/// first line has the second for itself.
 #[inline(always)]
 const fn offset(bytes: usize) -> Option<usize> {
     if bytes <= FIRST {
