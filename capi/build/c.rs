@@ -1,6 +1,6 @@
 //! The header's functions, the macros that pass a line, and the table of docs/c.md.
 
-use super::table::{Function, Item, Kind, Macro, functions};
+use super::table::{Function, Item, Kind, functions};
 use super::text::{filled, listed};
 
 fn commented(docs: &str, safety: &str, indent: &str) -> String {
@@ -95,29 +95,27 @@ pub(crate) fn macros(items: &[Item]) -> String {
     text
 }
 
-/// The rows of the table of docs/c.md: the calls of each group.
+/// The rows of the table of docs/c.md: the names of each group.
 pub(crate) fn rows(items: &[Item]) -> String {
     let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for item in items {
         match (item, groups.last_mut()) {
             (Item::Group(title), _) => groups.push((title, Vec::new())),
             (Item::Function(it), Some((_, calls))) => {
-                let own = |(name, given): Macro| {
-                    let own = given.into_iter().filter(|it| it.1.is_none()).map(|it| it.0);
-                    format!("`{name}({})`", own.collect::<Vec<String>>().join(", "))
-                };
-                let macros = it.macros().into_iter().map(own);
+                let macros = it.macros().into_iter().map(|(name, _)| name);
                 calls.extend(macros.filter(|it| !it.contains("_persistent_")));
-                if it.kind == Kind::Plain {
-                    let own = it.parameters.iter().map(|it| it.name.as_str());
-                    let own = own.collect::<Vec<&str>>().join(", ");
-                    calls.push(format!("`phx_{}({own})`", it.name));
-                }
+                calls.extend(
+                    (it.kind == Kind::Plain)
+                        .then(|| format!("phx_{}", it.name.trim_end_matches("_at"))),
+                );
             }
             _ => {}
         }
     }
     groups.retain(|(_, calls)| !calls.is_empty());
-    let rows = groups.iter().map(|(title, calls)| format!("| {title} | {} |\n", calls.join("; ")));
+    let rows = groups.iter().map(|(title, calls)| {
+        let calls: Vec<String> = calls.iter().map(|it| format!("`{it}`")).collect();
+        format!("| {title} | {} |\n", calls.join(", "))
+    });
     format!("| about | functions |\n|---|---|\n{}", rows.collect::<String>())
 }
