@@ -1,4 +1,4 @@
-//! Checks that what is tracked of C's interface is made from capi/interface.txt, and that the
+//! Checks that the tracked parts of C's interface are made from capi/interface.txt, and that the
 //! package has as few lines by hand as was promised.
 
 #[allow(dead_code)] // Rust's part is made by the package's build.
@@ -9,9 +9,9 @@ use super::style::read;
 use std::path::Path;
 use std::process::Command;
 
-/// The most lines of capi/ that are written by hand: in all languages, the table and what makes
-/// the rest of it among them; without tests, examples, README.md and Cargo.toml. It may only fall,
-/// unless C gets an operation that it did not have (the last: segmented scans, 144 lines).
+/// The most lines of capi/ that are written by hand: in all languages, the table and the code that
+/// makes the rest of it among them; without tests, examples, README.md and Cargo.toml. It may only
+/// fall, unless C gets an operation that it did not have (the last: segmented scans, 144 lines).
 const BY_HAND: usize = 6147;
 
 #[test]
