@@ -108,7 +108,7 @@ impl Subject {
         Ok(best)
     }
 
-    /// What the library would take at run time, and how long.
+    /// The algorithm that the library would take at run time, and how long.
     fn chosen(&self, operation: Operation, bytes: usize) -> Result<String, Failure> {
         let decision = self.model.as_ref().and_then(|m| m.choose(operation, bytes, true));
         let Some(decision) = decision else { return Ok("-".to_string()) };
@@ -119,7 +119,7 @@ impl Subject {
     }
 
     /// The messages of the algorithm that Open MPI (tuned) or MPICH (posix off) would take, over
-    /// our mailboxes: what the schedule alone is worth.
+    /// our mailboxes: the worth of the schedule alone.
     fn peer(&self, operation: Operation, bytes: usize, mpich: bool) -> Result<Schedule, Failure> {
         let pow2 = self.p.is_power_of_two();
         let algorithm = match operation {
@@ -244,7 +244,7 @@ all-reduces of 64 MiB on the EPYCs up to 13 % more.\n\
 - The assumed constants decide nothing here: over halves and doubles, levels stay within a fifth \
 of doubling on Rome, on either side of it.\n";
 
-/// What this library's constants that rest on one machine, or on nothing, do to the result.
+/// The effect of this library's constants that rest on one machine, or on nothing, on the result.
 fn assumed(subjects: &[Subject]) -> Result<String, Failure> {
     let mut out = String::from(
         "\n## How much depends on assumed constants\n\n\
