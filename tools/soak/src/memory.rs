@@ -16,7 +16,7 @@ pub(crate) const RSS_SLACK: u64 = 16 << 10;
 /// So many teams a third must have for its memory in use to be judged: with three of them, which
 /// may happen to have had short vectors only, sound runs were found to grow.
 const RSS_TEAMS: usize = 8;
-/// Teams whose use of memory is not judged, only remembered: objects that live as long
+/// Teams with a use of memory that is not judged, only remembered: objects that live as long
 /// as the process are made in them.
 const WARM_UP: usize = 2;
 

@@ -55,7 +55,7 @@ pub enum Effect {
     /// [`Transport::lent_from`](phalanx::tuning::Transport::lent_from)).
     Lending,
     /// Direct access as the library has it: a rank that stores to others' memory is busy for as
-    /// long, all of them beside each other, and a call ends when those whose memory was accessed
+    /// long, all of them beside each other, and a call ends when the ranks with accessed memory
     /// know that all have finished. Off: a store is a message that its receiver pulls.
     DirectAccess,
 }
