@@ -18,7 +18,8 @@ fn exact(k: usize) -> f64 {
 /// The columns of row `k` of the matrix, the diagonal's first.
 fn columns(k: usize) -> impl Iterator<Item = usize> {
     let [up, down] = [k.checked_sub(N), Some(k + N).filter(|&k| k < N * N)];
-    let [left, right] = [(k % N > 0).then(|| k - 1), (k % N + 1 < N).then_some(k + 1)];
+    let (is_first, is_last) = (k.is_multiple_of(N), (k + 1).is_multiple_of(N));
+    let [left, right] = [(!is_first).then(|| k - 1), (!is_last).then_some(k + 1)];
     [Some(k), up, down, left, right].into_iter().flatten()
 }
 
