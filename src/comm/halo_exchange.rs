@@ -4,7 +4,7 @@
 //! Each rank posts one message to each neighbour, which says where its arrays
 //! are and which shape they have; takes its neighbours' messages, copying the cells that
 //! it needs; and returns when its neighbours have copied, too. Only neighbours
-//! wait for each other. A face that fits the mailbox's line travels in it ([`SMALL`]).
+//! wait for each other. A face that fits the mailbox's line travels in it (`SMALL`).
 //!
 //! Writes and reads: a rank writes the halo of its own arrays and nothing else;
 //! neighbours read the own cells and, with corners, halos of earlier

@@ -5,7 +5,7 @@
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
 //! | eager | the same with more ranks; a broadcast; two ranks: all but common results |
-//! | board | by size ([`Tuning`]), by the model of the levels, or forced |
+//! | board | by size (`Tuning`), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //!
 //! Blocks of different lengths begin in `varied.rs`: their ways at the gates, and plans for counts

@@ -18,7 +18,7 @@
 //! 1. *Its line.* Errors and records name lines of the user's program, and `#[track_caller]` sees
 //!    Rust only. [`ForeignCall::kept`] makes the call of a function in a line of a file, once;
 //!    [`ForeignCall::location`] a `Location` that stands for it, in which a [`call`](crate::call)
-//!    is then made ([`made_at`]). For all other methods [`attempt`] notes the call beside the
+//!    is then made ([`made_at()`]). For all other methods [`attempt`] notes the call beside the
 //!    records; [`note`] does so in a scope of requests.
 //! 2. *Its thread.* A communicator of a thread of the program's own is that thread's:
 //!    [`this_thread`] tells threads apart, [`adopt`], [`take_turns`] and [`take`] hand one on, and

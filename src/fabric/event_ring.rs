@@ -146,7 +146,7 @@ pub(crate) struct EventRing {
     pub(super) head: AtomicU64,
     /// The number of the latest call's event, plus 1.
     pub(super) open: AtomicU64,
-    /// The number under which that call goes into the [`CallLog`].
+    /// The number under which that call goes into the `CallLog`.
     pub(super) record: AtomicU64,
     /// The record's number, if the event's facts are to be read there; else 0.
     pub(super) pending: AtomicU64,
@@ -221,7 +221,7 @@ impl EventRing {
     }
 
     /// A call begins, which goes on record under `record`, as nearly all do. Whether it
-    /// is recorded now. If not, nothing is done, and [`Recorder::begin_call`] is to be called.
+    /// is recorded now. If not, nothing is done, and `Recorder::begin_call` is to be called.
     #[inline(always)]
     pub(crate) fn begin_at_once(
         &self,
