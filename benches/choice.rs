@@ -2,12 +2,11 @@
 //! each operation and size. The algorithms run in turns in one process, so that a disturbance by
 //! the host meets all of them.
 //!
-//! Each call is timed alone, from a barrier, on buffers that their owners have
-//! just rewritten; the slowest rank counts. In a first round what is slower
-//! than three times the best is left out. A cell's ratio is the median, over the
-//! rounds, of the automatic choice's time over the other algorithm's. The automatic
-//! choice takes part twice: the ratio of the two (`noise`) is what two identical
-//! calls differ by. Cells above the limit are measured once more, with three
+//! Each call is timed alone, from a barrier, on buffers that their owners have just rewritten; the
+//! slowest rank counts. In a first round algorithms that are slower than three times the best are
+//! left out. A cell's ratio is the median, over the rounds, of the automatic choice's time over the
+//! other algorithm's. The automatic choice takes part twice: the ratio of the two (`noise`) is the
+//! difference of two identical calls. Cells above the limit are measured once more, with three
 //! times the rounds, and the second measurement counts.
 //!
 //! `tools/auto-vs-best`, or `cargo bench --bench choice [-- OPERATION..]`;

@@ -3,10 +3,9 @@
 //! of the work with AVX2. A call that only moves data is written once for each way to copy
 //! (`raw/copies.rs`), and the best of them counts.
 //!
-//! Ours and theirs take turns, and every call comes after its owners have
-//! rewritten what they send, so that the data really move. Every pair of calls
-//! stands between two raw exchanges of flags and counts only if they agree (see
-//! `ratios.rs`); results are filed under the place that they show.
+//! Ours and theirs take turns, and every call comes after its owners have rewritten their input, so
+//! that the data really move. Every pair of calls stands between two raw exchanges of flags and
+//! counts only if they agree (see `ratios.rs`); results are filed under the place that they show.
 //!
 //! `cargo bench --bench floors [-- NAME..]`; `SECONDS_PER_RUN` and `BYTES` (a
 //! list) say how long and how large. With `--test` one round, nothing printed
@@ -152,7 +151,7 @@ fn theirs(hand: &mut Hand<'_>, operation: &str, n: usize, by: Copy) {
     let (from, len) = hand.half(n);
     let (rank, block) = (hand.rank, n / 2);
     // SAFETY: each thread writes its own half of every buffer, or its own
-    // block, and reads what nobody writes; both keep their buffers until the
+    // block, and reads memory that nobody writes; both keep their buffers until the
     // second exchange.
     let work = |me: At, it: At| unsafe {
         let copy = |from: *mut f64, i: usize, to: *mut f64, j: usize, n: usize| {
@@ -224,7 +223,7 @@ fn ours(comm: &mut Comm, operation: &str, b: &mut Buffers, n: usize) {
     }
 }
 
-/// The owner rewrites what it sends.
+/// The owner rewrites its input.
 fn rewrite(operation: &str, b: &mut Buffers, n: usize, round: u64) {
     let wide = ["reduce-scatter", "all-to-all", "scatter"].contains(&operation);
     let buf = if wide { &mut b.wide[..n] } else { &mut b.x[..n] };
@@ -290,7 +289,7 @@ fn rounds(comm: &mut Comm, flags: &Flags, rows: &mut [Row], time: Duration, size
             for pair in 0..pairs {
                 let mut times = vec![0.0; contenders];
                 for turn in 0..contenders {
-                    // In turns of who is first.
+                    // Each is first in turn.
                     let which = (turn + pair + round) % contenders;
                     rewrite(row.operation, &mut b, n, hand.k);
                     comm.barrier();

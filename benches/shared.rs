@@ -64,7 +64,7 @@ fn add_wide(z: &mut [f64], x: &[f64], y: &[f64]) {
     add(z, x, y);
 }
 
-/// The owner rewrites what it contributes.
+/// The owner rewrites its contribution.
 fn rewrite(x: &mut [f64], round: usize) {
     x.iter_mut().enumerate().for_each(|(j, x)| *x = (round + j) as f64);
     black_box(x);

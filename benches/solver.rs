@@ -59,7 +59,7 @@ struct Data {
 /// Ghosts on each of two ranks: two sides of a plane of 129 x 129.
 const GHOSTS: usize = 258;
 
-/// One of the pairs: its name, and a batch of ours and of what it is beside.
+/// One of the pairs: its name, and a batch of ours and of the program beside it.
 type Pair = (&'static str, fn(&mut Comm, &mut Data) -> f64, Beside);
 
 enum Beside {
@@ -323,7 +323,7 @@ fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> 
     let pairs = pairs();
     let mut rows: Vec<Row> =
         pairs.iter().map(|p| Row { name: p.0.to_string(), ..Row::default() }).collect();
-    // Faces across dimension 0 only, as what they are compared with.
+    // Faces across dimension 0 only, as the program that they are compared with.
     let field = |extents: &[usize]| {
         let widths: Vec<usize> = (0..extents.len()).map(|d| usize::from(d == 0)).collect();
         let halo = Halo::with_widths(extents, &widths);

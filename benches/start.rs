@@ -1,13 +1,13 @@
-//! What a team costs to start and to end, in time and memory, beside as many threads of the
-//! standard library; and what it costs to wake a worker that sleeps, beside a wake of the system.
+//! The cost of starting and ending a team, in time and memory, beside as many threads of the
+//! standard library; and of waking a worker that sleeps, beside a wake of the system.
 //!
 //!     cargo bench --bench start                  64, 256 and 1024 ranks, and the wake
 //!     .. -- 64 256                               these numbers of ranks
 //!     .. -- wake                                 the wake only
 //!
 //! Ours and theirs take turns; medians. A raw thread binds itself to a core as a worker does, and
-//! ends; a team is built and dropped. Memory is what the process has more in use (Linux's count of
-//! resident pages) and what the allocator was asked for.
+//! ends; a team is built and dropped. Memory is the growth in use (Linux's count of
+//! resident pages) and the bytes asked of the allocator.
 
 #[path = "raw/counting.rs"]
 mod counting;

@@ -7,7 +7,7 @@
 //!
 //! It makes its own load: busy processes of the same scheduler group as this one (Linux's
 //! autogroup: one terminal session), or of another one (`setsid`). They end with this process, and
-//! after ten minutes in any case. Columns are measured in turns; what is shown are medians,
+//! after ten minutes in any case. Columns are measured in turns; the numbers are medians,
 //! microseconds a call. The last column of a row is its worst ratio: to the better of the two
 //! barriers for our barrier and all-reduce of 8 bytes, to the futex barrier for the others.
 
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 type Call = fn(&mut Comm, &mut Data);
 
-/// What the calls work on: a vector, a block for every rank, and room for as many.
+/// The memory that the calls work on: a vector, a block for every rank, and room for as many.
 struct Data {
     x: Vec<f64>,
     blocks: Vec<f64>,

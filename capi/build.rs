@@ -16,7 +16,7 @@ fn main() {
         write(Path::new(&out), faces::rust_files(&folder).map(|(name, text)| (name.into(), text)));
         if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
             println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libphalanx.so.0");
-            // Its threads, and what forks call, may outlive a `dlclose`.
+            // Its threads, and the functions that forks call, may outlive a `dlclose`.
             println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
         }
     } else {

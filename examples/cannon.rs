@@ -1,6 +1,6 @@
 //! Cannon's matrix product: C = A B on a torus of ranks, each with a block of the three matrices
 //! and never more. Row i of the torus first shifts its blocks of A by i to the left, column j its
-//! blocks of B by j up; then all multiply what they have and shift by one, as often as the torus
+//! blocks of B by j up; then all multiply their blocks and shift by one, as often as the torus
 //! has rows.
 
 #[path = "matmul/blocks.rs"]

@@ -1,7 +1,8 @@
 //! The dot product of two vectors: each rank has a part of both, multiplies
 //! and adds its part, and an all-reduction adds the partial sums up.
 
-use phalanx::{Team, op};
+use phalanx::Team;
+use phalanx::dist::Block;
 
 const N: usize = 1_000_000;
 
@@ -11,14 +12,11 @@ fn main() -> Result<(), phalanx::Error> {
     let y: Vec<f64> = (0..N).map(|i| (i % 3) as f64).collect();
 
     let sums = team.run(|comm| {
-        let (rank, ranks) = (comm.rank(), comm.size());
-        let mine = N * rank / ranks..N * (rank + 1) / ranks;
-
+        let mine = Block::new(N, comm.size()).range(comm.rank());
         let partial: f64 = x[mine.clone()].iter().zip(&y[mine]).map(|(x, y)| x * y).sum();
 
-        let mut sum = [partial];
-        comm.all_reduce(&mut sum, op::Sum);
-        (partial, sum[0])
+        let [sum] = comm.sum([partial]);
+        (partial, sum)
     })?;
 
     for (rank, (partial, sum)) in sums.iter().enumerate() {

@@ -10,7 +10,7 @@ fn main() -> Result<(), Error> {
 
     let results: Vec<Result<f64, Error>> = std::thread::scope(|s| {
         let start = |mut comm: phalanx::Comm| {
-            // `protect` makes an error of what would unwind the thread.
+            // `protect` makes an error of a panic that would unwind the thread.
             s.spawn(move || {
                 comm.protect(|comm| {
                     let mut largest = [(comm.rank() as f64).sin()];

@@ -13,8 +13,8 @@ fn value(row: usize, column: usize) -> Complex64 {
     Complex64::new(((row * 7 + column * 3) % 11) as f64, ((row + column * 5) % 3) as f64)
 }
 
-/// Of the own rows, block j (the columns that rank j will have as rows) goes to rank j; what comes
-/// is turned over.
+/// Of the own rows, block j (the columns that rank j will have as rows) goes to rank j; the block
+/// that comes is turned over.
 fn transpose(comm: &mut Comm, rows: &mut [Complex64]) {
     let mine = N / comm.size();
     let cut = |j: usize| (0..mine * mine).map(move |k| k / mine * N + j * mine + k % mine);

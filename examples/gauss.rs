@@ -1,6 +1,6 @@
 //! Gaussian elimination and back substitution with pipelined broadcasts. Rows are dealt round a
 //! ring. The owner of row k divides it by its pivot and sends it to the next rank; every rank first
-//! forwards what it gets and then eliminates with it, so that row k + 1 is on its way while row k
+//! forwards the row and then eliminates with it, so that row k + 1 is on its way while row k
 //! still is. Nobody ever waits for all.
 
 use phalanx::dist::{BlockCyclic, Distribution};

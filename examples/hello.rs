@@ -1,6 +1,6 @@
 //! Every rank says hello, in the order of the ranks.
 //!
-//! Ranks run at the same time, so what they print themselves comes in any
+//! Ranks run at the same time, so the lines that they print themselves come in any
 //! order. Here a token goes from rank to rank: whoever has it may print.
 
 use phalanx::Team;
@@ -21,7 +21,7 @@ fn main() -> Result<(), phalanx::Error> {
         rank
     })?;
 
-    // What the ranks return is in their order anyway.
+    // The ranks' results are in their order anyway.
     assert_eq!(greetings, [0, 1, 2, 3]);
     Ok(())
 }

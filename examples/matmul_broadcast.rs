@@ -1,6 +1,6 @@
 //! The matrix product by broadcasts: C = A B on a mesh of ranks, each with a block of the three
 //! matrices. In step k the ranks of column k broadcast their blocks of A along their rows, those of
-//! row k their blocks of B along their columns, and all add the product of what they have got. (All
+//! row k their blocks of B along their columns, and all add the product of the two. (All
 //! at once it is an all-gather in rows and columns: less steps, but each rank then has a whole row
 //! and a whole column of blocks; shown, too.)
 

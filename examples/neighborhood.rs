@@ -1,6 +1,7 @@
 //! An unstructured neighbourhood: a graph's vertices are shared out among 4 ranks, and each vertex
 //! needs the values at the other ends of its edges, wherever they are. The graph's Laplacian is
-//! applied twice: by gathering values, and by assembling what each rank computes for its edges.
+//! applied twice: by gathering values, and by assembling the values that each rank computes for its
+//! edges.
 
 use phalanx::dist::Block;
 use std::collections::BTreeMap;

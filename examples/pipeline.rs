@@ -1,6 +1,6 @@
 //! A pipeline by hand, with sends and receives only: the sieve of Eratosthenes.
 //! Rank 0 feeds numbers in; every later rank keeps the first number that
-//! reaches it, which is a prime, and passes on what is no multiple of it.
+//! reaches it, which is a prime, and passes on the numbers that are no multiple of it.
 
 use phalanx::Team;
 

@@ -61,7 +61,7 @@ fn main() -> Result<(), phalanx::Error> {
         let row = norms.each_ref().map(|of| of.get(step).copied().unwrap_or(0.0));
         println!("{step:3} steps of {ways:?}: {:8.1e} {:8.1e} {:8.1e}", row[0], row[1], row[2]);
     }
-    // As many steps; and the same residuals, as long as those are not what rounding left.
+    // As many steps; and the same residuals, as long as those are above the rounding.
     assert!(norms.iter().all(|of| of.len().abs_diff(norms[0].len()) <= 1));
     let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-6 * norms[0][0];
     assert!(norms.iter().all(|of| of.iter().zip(&norms[0]).all(close)));

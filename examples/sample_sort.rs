@@ -1,6 +1,7 @@
 //! Sample sort. Each rank sorts its numbers and shows a few of them; from all samples follow the
-//! splitters; each rank sends every other one what lies between two splitters, and sorts what it
-//! gets. Prefix sums then say where each rank's part begins, and the parts are made equal again.
+//! splitters; each rank sends every other one its numbers between two splitters, and sorts those
+//! that it gets. Prefix sums then say where each rank's part begins, and the parts are made equal
+//! again.
 
 use phalanx::dist::{Block, Distribution};
 use phalanx::{Comm, Error, op};
@@ -31,7 +32,7 @@ fn sort(comm: &mut Comm, mine: &mut Vec<u32>, n: usize) {
     let mut begin = [sorted.len()];
     comm.exclusive_scan(&mut begin, op::Sum);
     let (begin, end) = (begin[0], begin[0] + sorted.len());
-    // What of mine each rank has in the end.
+    // The part of mine that each rank has in the end.
     let equal = Block::new(n, p);
     let common = |k: usize| {
         let range = equal.range(k);

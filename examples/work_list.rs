@@ -1,7 +1,7 @@
-//! A distributed work list: ways to put 8 queens on a board. What comes of a rank's boards goes to
-//! ranks by chance. That no board is left is found by Safra's algorithm (Dijkstra, EWD 998, 1987):
-//! a token goes round among idle ranks, and sums up the boards sent less those received; it is
-//! black if a rank has received one since it was there last.
+//! A distributed work list: ways to put 8 queens on a board. The boards that follow from a rank's
+//! go to ranks by chance. That no board is left is found by Safra's algorithm (Dijkstra, EWD 998,
+//! 1987): a token goes round among idle ranks, and sums up the boards sent less those received; it
+//! is black if a rank has received one since it was there last.
 
 use phalanx::{Comm, Error, Source, Tag};
 

@@ -50,7 +50,7 @@ fn whole(mut from: impl Read) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// The same as [`read`], as text.
+/// Reads as [`read`] does, and returns the content as text.
 pub fn text(path: &Path, most: u64) -> Result<String, String> {
     String::from_utf8(read(path, most)?).map_err(|e| e.to_string())
 }

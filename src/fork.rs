@@ -1,10 +1,10 @@
 //! A child of `fork` has one thread, and a copy of all memory: of locks that other threads of its
 //! parent held just then, too, and nobody is there to release those.
 //!
-//! So what belongs to the process (registers of processing units and of lines, what is read once,
-//! the list of worlds) is touched [`inside`] only, and a fork waits until no thread is inside. The
-//! teams of the parent, whose ranks are not in the child, are told so by what
-//! [`watch`] was given; they refuse all calls then, and their ends wait for nobody.
+//! So the state of the process (registers of processing units and of lines, the facts that are
+//! read once, the list of worlds) is touched [`inside`] only, and a fork waits until no thread is
+//! inside. The teams of the parent have no ranks in the child, and are told so by the function
+//! that [`watch`] was given; they refuse all calls then, and their ends wait for nobody.
 //!
 //! A thread that is inside waits for no other thread, nor for a lock that the program may have: a
 //! fork would wait for both.
@@ -19,7 +19,7 @@ static INSIDE: AtomicU64 = AtomicU64::new(0);
 const FORKS: u64 = 1 << 63;
 /// How many forks lie between the first process and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
-/// What a child does first: a function's address, or 0.
+/// The first step of a child: a function's address, or 0.
 static TOLD: AtomicUsize = AtomicUsize::new(0);
 
 std::thread_local! {
@@ -31,14 +31,14 @@ std::thread_local! {
 #[must_use]
 pub(crate) struct Inside(());
 
-/// Until what is returned is dropped no thread forks, but perhaps this one.
+/// Until the result is dropped no thread forks, but perhaps this one.
 pub(crate) fn inside() -> Inside {
     if DEPTH.get() > 0 {
         // A fork waits for this thread already.
         INSIDE.fetch_add(1, Ordering::Relaxed);
     } else {
         let next = |seen: u64| (seen & FORKS == 0).then_some(seen + 1);
-        // Acquire and release, here and below: a fork copies what was done inside.
+        // Acquire and release, here and below: a fork copies the state that was left inside.
         while INSIDE.fetch_update(Ordering::Acquire, Ordering::Relaxed, next).is_err() {
             crate::sync::yield_now();
         }
@@ -73,7 +73,7 @@ pub(crate) fn watch(told: fn()) {
 #[cfg(all(unix, not(any(miri, loom, shuttle))))]
 fn install() {
     // SAFETY: functions of this library, which is never unloaded; they allocate nothing and lock
-    // nothing but what no thread holds then.
+    // nothing but locks that no thread holds then.
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 

@@ -1,10 +1,10 @@
-//! Phalanx: shared-memory SPMD whose collectives have no copies in between.
+//! Phalanx: shared-memory SPMD, with collectives that make no copies in between.
 //!
-//! Pinned threads, one per core, run the same closure and exchange slices
-//! through cache-aligned mailboxes. What MPI offers between processes, inside
-//! one: ranks, messages, collectives over rings, meshes, hypercubes and trees;
-//! without sockets or a launcher. Large messages are copied once, from the sender's slice to the
-//! receiver's; views ([`Comm::with_peers`]) and windows copy nothing.
+//! Pinned threads, one per core, run the same closure and exchange slices through cache-aligned
+//! mailboxes. It has MPI's means inside one process: ranks, messages, collectives over
+//! rings, meshes, hypercubes and trees; without sockets or a launcher. Large messages are copied
+//! once, from the sender's slice to the receiver's; views ([`Comm::with_peers`]) and windows copy
+//! nothing.
 //!
 //! ```
 //! use phalanx::op;
@@ -26,10 +26,10 @@
 //! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`call`] (calls as values:
 //!   started, set up, overlapped), [`Forced`] (a forced algorithm or topology), [`Peers`]; memory
 //!   that all share: [`Window`], [`AtomicWindow`].
-//! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (who has
+//! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (the owners of
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
-//! - What goes wrong: [`Error`], [`guide::errors`]; errors of one's own: [`try_run`]; ending a run:
+//! - Errors: [`Error`], [`guide::errors`]; errors of one's own: [`try_run`]; ending a run:
 //!   [`Canceller`].
 //! - By task: the table at the head of [`Comm`]; pages on errors, arrays, Ctrl-C, servers, Rayon
 //!   and BLAS, and for users of MPI, OpenMP and Rayon, in [`guide`]; there, too, the textbook, a
@@ -38,7 +38,7 @@
 //!   hardware: [`machine`], [`placement`].
 //! - Interfaces of other languages, and layers on this library: [`engine`], which is not stable.
 //!
-//! # What is promised
+//! # Promises
 //! 1. No undefined behaviour from safe code, whatever the ranks do.
 //! 2. Nobody hangs because of another rank: a rank that panics, returns early,
 //!    or calls something else ends the run with an error that names ranks and

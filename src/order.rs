@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-/// What a reduction promises about the order of its operands, and with it
-/// about the last bits of a floating-point result.
+/// A reduction's promise about the order of its operands, and with it about the last bits of a
+/// floating-point result.
 ///
 /// | same bits: | on every rank | in every run | for every algorithm and topology | for every p |
 /// |---|---|---|---|---|
@@ -14,7 +14,7 @@ use std::cell::Cell;
 /// # Examples
 /// ```
 /// use phalanx::{Order, op};
-/// // Contributions whose sum depends on the order.
+/// // Contributions with a sum that depends on the order.
 /// let x = [1e16, 1.0, -1e16, 1.0, 1.0];
 /// let ring = phalanx::run(5, |comm| {
 ///     let mut s = [x[comm.rank()]];
@@ -48,7 +48,7 @@ pub enum Order {
 /// power of two below `n`.
 ///
 /// That is the tree of [`Order::Fixed`]: pairs of neighbours level by level,
-/// what is left over moves up.
+/// a vector that is left over moves up.
 ///
 /// # Examples
 /// ```

@@ -1,6 +1,6 @@
 //! Sorting, and maps in the order of their keys, in little code: the standard library's sorts and
 //! trees are compiled for each type and each closure, for speeds that nothing here
-//! needs. What is sorted here are the parts of a machine, and the ranks of a team.
+//! needs. Sorted here are the parts of a machine, and the ranks of a team.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -35,7 +35,7 @@ pub(crate) trait Arrange<T> {
     /// In the order of `compare`.
     fn arrange_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);
 
-    /// In the order of what `key` makes of them.
+    /// In the order of their keys by `key`.
     fn arrange_by_key<K: Ord>(&mut self, mut key: impl FnMut(&T) -> K) {
         self.arrange_by(|a, b| key(a).cmp(&key(b)));
     }
@@ -56,7 +56,7 @@ impl<T> Arrange<T> for [T] {
             return;
         }
         let mut places = places(self.len(), &mut |a, b| compare(&self[a], &self[b]).is_lt());
-        // Round by round of the permutation; what is in its place names itself.
+        // Round by round of the permutation; an element in its place names itself.
         for start in 0..places.len() {
             let mut at = start;
             loop {
@@ -106,7 +106,7 @@ impl<K, V> SortedMap<K, V> {
         self.0
     }
 
-    /// Keeps what `keeps` says.
+    /// Keeps the values that `keeps` accepts.
     pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&V) -> bool) {
         self.0.retain(|(_, value)| keeps(value));
     }
@@ -170,7 +170,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         &mut self.0[at].1
     }
 
-    /// The same with the default.
+    /// The value of `key`; the default, if it had none.
     pub(crate) fn or_default(&mut self, key: K) -> &mut V
     where
         V: Default,

@@ -8,8 +8,8 @@
 //! they are its checker's, which runs whole programs in many schedules. Code
 //! elsewhere in the crate must not name `std::sync::atomic`,
 //! `std::cell::UnsafeCell`, `std::hint::spin_loop`, `std::thread`,
-//! `thread_local!` or `Instant`: what bypasses this file escapes the models
-//! (`tests/house/trust.rs` has the list of what may).
+//! `thread_local!` or `Instant`: code that bypasses this file escapes the models
+//! (`tests/house/trust.rs` has the list of the exceptions).
 //!
 //! # Orderings and their sites
 //! Every word that publishes something is stored with [`publish`], which is
@@ -47,8 +47,8 @@ mod imp {
     }
 }
 
-/// Not atomics, but what a checker must have in its hand, too: threads, time,
-/// and which thread unwinds. (Loom's models have none of these.)
+/// Not atomics, but in a checker's hand, too: threads, time, and which thread unwinds. (Loom's
+/// models have none of these.)
 #[cfg(not(shuttle))]
 mod whole {
     pub(crate) use std::panic::{catch_unwind, resume_unwind};
@@ -213,14 +213,14 @@ pub(crate) fn has_steady_ticks() -> bool {
     false
 }
 
-/// Atomics and locks that carry diagnostics only (who called what, from where). Nothing
+/// Atomics and locks that carry diagnostics only (calls, their ranks and lines). Nothing
 /// is ever published through them, so the models leave them out.
 pub(crate) mod diagnostic {
     pub(crate) use std::sync::Mutex;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 }
 
-/// What users share in windows: theirs alone, so no model has them.
+/// The atomics that users share in windows: theirs alone, so no model has them.
 pub(crate) mod of_users {
     pub(crate) use std::sync::atomic::{
         AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16,
@@ -228,7 +228,7 @@ pub(crate) mod of_users {
     };
 }
 
-/// A word whose store publishes something; see the protocol descriptions in
+/// A word by which something is published; see the protocol descriptions in
 /// `src/mailbox/README.md` and `src/fabric/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
@@ -245,7 +245,7 @@ pub(crate) enum Site {
     /// A rank's `left`: the same, for good.
     Left,
     /// The poison word: the run is over. Nothing relies on this one: the cause
-    /// is behind a lock, and who sees a failing rank leave sees its poison by
+    /// is behind a lock, and a rank that sees a failing one leave sees its poison by
     /// [`Left`](Site::Left). The models check that, too.
     Poison,
     /// A rank's `wait` word: everything it sent before is visible.
@@ -254,7 +254,7 @@ pub(crate) enum Site {
     Epoch,
     /// A worker's done word: its result is in place.
     Done,
-    /// A short lock: what was changed under it is complete.
+    /// A short lock: the changes that were made under it are complete.
     Lock,
     /// A ticket's word: a tagged message has been copied, and its sender's or its receiver's
     /// memory is not touched any more.
@@ -346,10 +346,10 @@ impl Site {
     }
 }
 
-/// Acquiring loads that see the latest value, for models whose waits look only
-/// once a look must succeed (`lean` in loom-tests): what else loom would try is
-/// the old value, a look that fails. (An RMW that changes nothing sees the
-/// latest value, and synchronises with just what the load would.)
+/// Acquiring loads that see the latest value, for models whose waits look only once a look must
+/// succeed (`lean` in loom-tests): loom would also try the old value, a look that fails. (An RMW
+/// that changes nothing sees the latest value, and synchronises with just those stores with which
+/// the load would.)
 #[cfg(loom)]
 pub(crate) mod eager {
     use std::cell::Cell;

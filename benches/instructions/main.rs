@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::*};
 
 type Call = fn(&mut Comm, &mut [f64]);
 
-/// Name, ranks, what is counted, and the same on a way that is not.
+/// Name, ranks, the counted call, and the same on a way that is not.
 const CASES: &[(&str, usize, Call, Call)] = &[
     ("barrier", 2, counted_barrier, |comm, _| comm.barrier()),
     ("all-reduce-8", 2, counted_all_reduce::<1>, |comm, x| comm.all_reduce(&mut x[..1], op::Sum)),
@@ -50,7 +50,7 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("all-gather-8-alone", 1, counted_all_gather, |_, _| ()),
     ("gather-8-varied-alone", 1, counted_gather_varied, |_, _| ()),
     ("fixed-dot-1024-alone", 1, counted_fixed_dot, |_, _| ()),
-    // What it is beside: a loop by hand, as the compiler makes it of the baseline's vectors.
+    // The program beside it: a loop by hand, as the compiler makes it of the baseline's vectors.
     ("dot-1024-by-hand", 1, counted_hand_dot, |_, _| ()),
 ];
 
@@ -326,7 +326,7 @@ fn persistent_both_10(comms: &mut [Comm], x: &mut [f64]) {
 
 counted!(counted_persistent_both_10, persistent_both_10, &mut [Comm]);
 
-/// Ten messages, whose receives are posted first.
+/// Ten messages; their receives are posted first.
 #[inline(always)]
 fn started_messages_10(comms: &mut [Comm], x: &mut [f64]) {
     let ([a, b], (x, y)) = (comms, x.split_at_mut(1)) else { return };
@@ -422,7 +422,7 @@ fn counted_broadcasts(comms: &mut [Comm], x: &mut [f64]) {
     comms[1].broadcast(&mut x[..1], 0);
 }
 
-/// One rank alone: what the caller of a run does.
+/// One rank alone: the caller of a run.
 #[inline(always)]
 fn run(team: &Team) {
     team.run(|_| ()).expect("nothing can go wrong");
@@ -436,7 +436,7 @@ fn counted_run(team: &Team) {
 type Both = fn(&mut [Comm], &mut [f64]);
 
 /// Every second element of rank 1's is a ghost on rank 0, and none the other way: too many for a
-/// message, and none beside the next, as copies of runs cost what the C library makes of them.
+/// message, and none beside the next, as the cost of copies of runs is the C library's.
 const GHOSTS: usize = 130;
 
 #[inline(never)]
@@ -482,7 +482,7 @@ fn gathers(calls: u64) -> Result<(), phalanx::Error> {
     Ok(())
 }
 
-/// What two ranks on one thread do.
+/// The parts of two ranks on one thread.
 const PAIRS: &[(&str, Both)] = &[
     ("send-recv-8", counted_send_recv::<1>),
     ("send-recv-8-recorded", counted_send_recv::<1>),
@@ -580,7 +580,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         team.run(|comm| {
             let x = &mut vec![1.0; length][..];
             for k in 1..=calls {
-                // What is done once is done before the last call, which is counted.
+                // The work that is done once comes before the last call, which is counted.
                 match goes_last(comm.rank(), 2, k, &come) && k == calls {
                     true => call(comm, black_box(x)),
                     false => uncounted(comm, black_box(x)),

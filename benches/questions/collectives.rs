@@ -67,8 +67,8 @@ pub(crate) fn bench(c: &mut Criterion) {
     shared_sum(c, p);
 }
 
-/// What a program with rayon would do instead of an all-reduce: one sum of all
-/// vectors in shared memory, by equal parts. The inputs are not rewritten.
+/// The way of a program with rayon instead of an all-reduce: one sum of all vectors in shared
+/// memory, by equal parts. The inputs are not rewritten.
 fn shared_sum(c: &mut Criterion, p: usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(p).build().expect("a small pool");
     let mut group = c.benchmark_group("sum of vectors into one, rayon");

@@ -2,7 +2,7 @@
 //!
 //! | group | question | beside |
 //! |---|---|---|
-//! | `dispatch` | what does it cost to get all ranks to work? | rayon, scoped threads |
+//! | `dispatch` | how much does it cost to get all ranks to work? | rayon, scoped threads |
 //! | `barrier` | .. that all have come? | two raw flags, `std::sync::Barrier`, `spin::Barrier` |
 //! | `mailbox` | .. a word there and back? | two raw flags, rtrb, crossbeam-channel |
 //! | `levels` | .. to choose an algorithm on a machine with levels? | |

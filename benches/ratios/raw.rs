@@ -78,7 +78,7 @@ pub(crate) fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / calls as f64
 }
 
-/// What was measured of one thing.
+/// The measurement of one thing.
 pub(crate) struct Row {
     pub(crate) name: String,
     /// Multiples of the raw cost; on one core, near, far.

@@ -10,7 +10,7 @@ const CALLS: u64 = 400;
 /// Calls that are timed one by one.
 const ALONE: usize = 60;
 
-/// What is done, and what it is compared with.
+/// The call, and the program that it is compared with.
 type Case = (&'static str, Base, fn(&mut Comm, &mut [f64]));
 
 #[derive(Clone, Copy, PartialEq)]

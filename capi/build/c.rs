@@ -62,7 +62,7 @@ fn item(item: &Item) -> String {
     }
 }
 
-/// What stands between the first lines and the last ones of phalanx_functions.h.
+/// The part between the first lines and the last ones of phalanx_functions.h.
 pub(crate) fn header(items: &[Item]) -> String {
     let begin = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
     let end = "#ifdef __cplusplus\n}\n#endif\n";

@@ -4,7 +4,7 @@ use super::c::spaced;
 use super::table::{Function, Item, Kind, Length, Parameter, by_counts, functions};
 use super::text::{filled, first_sentence, listed};
 
-/// What a method does with the parameters of C's function.
+/// The use that a method makes of the parameters of C's function.
 #[derive(Default)]
 struct Method {
     template: bool,
@@ -13,7 +13,7 @@ struct Method {
     /// The looks at lengths before the call.
     checks: Vec<String>,
     passed: Vec<String>,
-    /// What it returns: the type, the line that declares it, and the value.
+    /// Its result: the type, the line that declares it, and the value.
     result: Option<[String; 3]>,
 }
 
@@ -49,7 +49,7 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                 it.own.push(format!("span<{}{of}> {p_name}", if is_const { "const " } else { "" }));
                 it.passed.push(format!("{p_name}.data()"));
                 match length {
-                    // What the object knows.
+                    // A number that the object knows.
                     Length::Of(n) if !function.has(n) || n == p_name => {
                         let known =
                             if n == "dimensions" { "dimensions_" } else { &format!("this->{n}()") };
@@ -120,7 +120,7 @@ fn method(function: &Function, name: &str, parameters: &[Parameter]) -> Option<M
                     it.passed.push(format!("&{p_name}"));
                 }
                 ("phx_status *", _) => it.passed.push("nullptr".into()),
-                // Elements of all ranks, and in the next parameter how many are whose.
+                // Elements of all ranks, and in the next parameter how many are of each.
                 ("void **", _) => it.passed.push(format!("&{p_name}")),
                 ("size_t", _) if p.is_array => {
                     let (all, each) = (&parameters[i - 1].name, each(p_name));

@@ -15,7 +15,7 @@ fn number(c: &str) -> Option<&'static str> {
     })
 }
 
-/// A parameter's declaration: what stands before the name, and the name.
+/// A parameter's declaration: the part before the name, and the name.
 fn declared(it: &Parameter) -> (String, String) {
     let (c, name) = (it.c.trim_end(), &it.name);
     let is_read = it.is_array && c.starts_with("const ") || c.ends_with("const");

@@ -1,4 +1,4 @@
-//! From the table what Rust, C, C++, Fortran and the documentation have of it.
+//! The parts of Rust, C, C++, Fortran and the documentation that are made from the table.
 
 mod c;
 mod cpp;
@@ -16,8 +16,8 @@ pub(crate) fn rust_files(folder: &Path) -> [(&'static str, String); 2] {
     [("names.rs", rust::names(&items)), ("functions.rs", rust::shims(&items))]
 }
 
-/// What is tracked, as programs and readers need it without a build: the files' paths from `folder`
-/// on, and their texts. Each but the table of docs/c.md is a file of faces/ with parts put in.
+/// The files that are tracked, as readers need them without a build: their paths from `folder` on,
+/// and their texts. Each but the table of docs/c.md is a file of faces/ with parts put in.
 pub(crate) fn tracked_files(folder: &Path) -> Vec<(String, String)> {
     let items = items(folder);
     let mut all = Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn tracked_files(folder: &Path) -> Vec<(String, String)> {
     all
 }
 
-/// What comes after the mark in its class.
+/// The text after the mark in its class.
 fn rest_of_class<'a>(text: &'a str, mark: &str) -> &'a str {
     let from = &text[text.find(mark).expect("it was found there")..];
     &from[..from.find("\n};").expect("a class ends")]

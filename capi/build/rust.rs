@@ -104,7 +104,7 @@ pub(crate) fn names(items: &[Item]) -> String {
     text
 }
 
-/// What is done with the parameters before the body has them.
+/// The checks of the parameters before the body has them.
 fn looked_at(function: &Function) -> String {
     let looks = function.parameters.iter().filter_map(|it| Some((&it.name, it.looked_at?)));
     looks.map(|(name, look)| format!("let {name} = {look};\n")).collect()
@@ -141,11 +141,11 @@ fn collective(function: &Function) -> String {
     )
 }
 
-/// The buffers and lists whose lengths are known before the body: each with its length.
+/// The buffers and lists of which the lengths are known before the body: each with its length.
 fn sized(function: &Function) -> Vec<(&Parameter, String)> {
     let length = |it: &Parameter| match it.length.as_ref()? {
         Length::Of(n) if function.has(n) && *n != it.name => Some(n.clone()),
-        // What the object knows.
+        // A number that the object knows.
         Length::Of(n) if n == "dimensions" => Some("on.dims().len()".into()),
         Length::Of(n) if function.handle() == "plan" => Some(format!("on.{n}()")),
         _ => None,
@@ -153,7 +153,7 @@ fn sized(function: &Function) -> Vec<(&Parameter, String)> {
     function.parameters.iter().filter_map(|it| Some((it, length(it)?))).collect()
 }
 
-/// What a body gets: for pointers and lengths what they are of together.
+/// The arguments of a body: for pointers and lengths the slices of both.
 fn gathered(function: &Function) -> String {
     let sized = sized(function);
     let is_said = |it: &Parameter| {
@@ -168,7 +168,7 @@ fn gathered(function: &Function) -> String {
     function.parameters.iter().skip(1).map(one).collect()
 }
 
-/// The call of the method of the function's name, and where what it gives goes.
+/// The call of the method of the function's name, and the place of its result.
 fn method(function: &Function) -> String {
     let (mut before, mut looks) = (String::new(), String::new());
     let (mut arguments, mut places) = (Vec::new(), Vec::new());
@@ -219,7 +219,7 @@ fn method(function: &Function) -> String {
         }
         arguments.push(name.as_str());
     }
-    // (No slice says the type of what `recv_vec` gives.)
+    // (No slice says the type of `recv_vec`'s result.)
     let of = if has_type && places == ["data", "status"] { "::<T>" } else { "" };
     let parts = if has_type { "ty.parts()" } else { "1" };
     let leave = match places[..] {
@@ -234,7 +234,7 @@ fn method(function: &Function) -> String {
     }
 }
 
-/// The expression that does what the function is for.
+/// The expression that does the function's work.
 fn body(function: &Function) -> String {
     let Function { name, module, parameters, .. } = function;
     let from = format!("From {{ function: \"phx_{name}\", file, line }}");

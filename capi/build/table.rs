@@ -1,8 +1,8 @@
-//! The table, read: interface.txt says at its head what its lines mean.
+//! The table, read: interface.txt says at its head the meaning of its lines.
 
 use super::text::first_sentence;
 
-/// What becomes of a function.
+/// The way in which a function is made.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Call,
@@ -36,14 +36,14 @@ pub(crate) struct Parameter {
     pub(crate) at_root: bool,
     /// It may be null, in which case `n` counts.
     pub(crate) is_optional: bool,
-    /// What Rust makes of it, an expression that may end the call by an error.
+    /// Its form in Rust, an expression that may end the call by an error.
     pub(crate) looked_at: Option<&'static str>,
 }
 
 /// Parameters that are handles, by their names.
 const HANDLES: [&str; 6] = ["comm", "team", "cart", "scope", "plan", "window"];
 
-/// Short for other parameters: C's type, the name, and what is looked at before the body has it.
+/// Short for other parameters: C's type, the name, and the check before the body has it.
 const SHORT: [(&str, &str, &str, Option<&str>); 10] = [
     ("type", "phx_type", "ty", Some("Type::of(ty)?")),
     ("op", "phx_op", "op", None),
@@ -111,7 +111,7 @@ impl Parameter {
         self.c == "const size_t" && self.length.is_none() && self.name.ends_with("counts")
     }
 
-    /// Of a call that is a method: a place for what it gives.
+    /// Of a call that is a method: a place for its result.
     pub(crate) fn is_place(&self) -> bool {
         self.c.ends_with('*') && self.length.is_none() || self.is_array && self.c == "size_t"
     }
@@ -141,14 +141,14 @@ pub(crate) struct Function {
     /// Without those that every function of the kind has.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) returns: String,
-    /// Which does the whole of it, and of what type and operator, if they are not parameters.
+    /// Which does the whole of it, and the type and operator, if they are not parameters.
     pub(crate) operation: Vec<String>,
     pub(crate) is_quick: bool,
     /// There is one by counts, too, and one that starts it.
     is_varied: bool,
     starts: bool,
     pub(crate) docs: String,
-    /// What the caller promises.
+    /// The promises of the caller.
     pub(crate) safety: String,
 }
 
@@ -196,7 +196,7 @@ impl Function {
         self.parameters.insert(at, Parameter::read(counts));
     }
 
-    /// What the caller promises: of each parameter, and what the table says besides.
+    /// The promises of the caller: of each parameter, and those that the table adds.
     fn promises(&self) -> String {
         let is_started = self.kind == Kind::Start;
         let meanwhile = if is_started { "until the call was waited for" } else { "meanwhile" };
@@ -234,7 +234,7 @@ impl Function {
             Some(format!("{root}`{name}` {is}{others}"))
         };
         let all = self.all();
-        // (What `file` is stands in the header once.)
+        // (The meaning of `file` stands in the header once.)
         let all = all.iter().filter(|it| it.name != "file").filter_map(promise);
         let mut all: Vec<String> = all.collect();
         if self.parameters.iter().filter(|it| it.is_buffer()).count() > 1 {
@@ -282,8 +282,8 @@ impl Function {
         self.parameters.iter().any(|it| it.name == name)
     }
 
-    /// The macros that call it: their names, and of each parameter the name, and what C and Fortran
-    /// pass for it by themselves, if they do.
+    /// The macros that call it: their names, and of each parameter the name, and the value that C
+    /// and Fortran pass for it by themselves, if they do.
     pub(crate) fn macros(&self) -> Vec<Macro> {
         let is_varied = self.parameters.iter().any(|it| it.is_optional);
         let mut all = Vec::new();
@@ -317,13 +317,13 @@ pub(crate) type Macro = (String, Vec<(String, Option<[&'static str; 2]>)>);
 
 pub(crate) enum Item {
     Group(String),
-    /// Its name, and what it is.
+    /// Its name, and its meaning.
     Handle(String, String),
-    /// Its name, C's type, and what it is.
+    /// Its name, C's type, and its meaning.
     Number(String, String, String),
-    /// Their type, and of each the name, the value, the word for it, and what it is.
+    /// Their type, and of each the name, the value, the word for it, and its meaning.
     Constants(String, Vec<[String; 4]>),
-    /// Its name, what it is, and the fields.
+    /// Its name, its meaning, and the fields.
     Struct(String, String, Vec<(Parameter, String)>),
     Callback(Function),
     Function(Function),
@@ -342,7 +342,7 @@ pub(crate) fn by_counts(parameters: &[Parameter]) -> Vec<Parameter> {
     all
 }
 
-/// The first line of each block, and what is below it: lines with more blanks belong to those
+/// The first line of each block, and the lines below it: lines with more blanks belong to those
 /// before.
 fn blocks(text: &str) -> Vec<(String, Vec<String>)> {
     let mut all: Vec<(String, Vec<String>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Ranks, pointers and lengths as C hands them over: what is wrong with them is said before Rust
+//! Ranks, pointers and lengths as C hands them over: their faults are told before Rust
 //! has a slice of them.
 
 use crate::names::{PHX_ANY_SOURCE, PHX_ANY_TAG};
@@ -133,7 +133,7 @@ pub(crate) fn extents_of(extents: &[c_int]) -> Result<Vec<usize>, String> {
 }
 
 /// Whether `at` is not null and aligned for `T`, and `n` at least 1 and not more than memory can
-/// hold, and both as small as programs have them. If not, perhaps, [`output`] says what is wrong.
+/// hold, and both as small as programs have them. If not, perhaps, [`output`] says the fault.
 #[inline(always)]
 pub(crate) fn is_usual<T>(at: *const c_void, n: usize) -> bool {
     odd_bits::<T>(at, n) >> 48 == 0
@@ -151,8 +151,8 @@ pub(crate) fn are_usual<T>(from: *const c_void, to: *const c_void, n: usize, ran
     from + bytes <= to || to + bytes * ranks <= from
 }
 
-/// Below 2^48 only if `at` is not null and aligned for `T`, and `n` is from 1 to 2^48: what is
-/// wrong shows in the high bits of the one or the other, which are looked at at once.
+/// Below 2^48 only if `at` is not null and aligned for `T`, and `n` is from 1 to 2^48: a fault
+/// shows in the high bits of the one or the other, which are looked at at once.
 #[inline(always)]
 fn odd_bits<T>(at: *const c_void, n: usize) -> usize {
     const { assert!(align_of::<T>() > 1 && size_of::<T>() <= 16 && phalanx::MAX_RANKS <= 1 << 10) };
@@ -164,7 +164,7 @@ fn odd_bits<T>(at: *const c_void, n: usize) -> usize {
 
 #[inline(always)]
 fn is_bad<T>(at: *const c_void) -> bool {
-    // What says "in place" is aligned for elements of one byte only.
+    // The address that says "in place" is aligned for elements of one byte only.
     at.is_null() || !at.cast::<T>().is_aligned() || align_of::<T>() == 1 && at == IN_PLACE
 }
 
@@ -180,7 +180,7 @@ fn bad_pointer(what: &str, at: *const c_void, align: usize) -> String {
     }
 }
 
-/// Looks that what is read is not written, too.
+/// Looks that the memory that is read is not written, too.
 #[inline(always)]
 pub(crate) fn apart(
     (from, bytes): (*const c_void, usize),

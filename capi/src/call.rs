@@ -1,5 +1,5 @@
-//! A rank's handle on a communicator, and what every function on one does: look the handle up, note
-//! the caller's line, catch what is thrown, keep the first cause's text.
+//! A rank's handle on a communicator, and the steps of every function on one: look the handle up,
+//! note the caller's line, catch panics, keep the first cause's text.
 
 use crate::arguments::{self, text};
 use crate::error::{Answer, answer, code, fail};
@@ -14,11 +14,11 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// What is freed with a rank's first communicator, and how: parts that were split off, grids, plans
-/// and windows; those three with their own communicator, whose handle is the second.
+/// The objects that are freed with a rank's first communicator, and how: parts that were split off;
+/// grids, plans and windows, of which the second number is their communicator's handle.
 type Children = Vec<(u64, u64, fn(u64))>;
 
-/// What the communicators of a rank have in common, in a run.
+/// The state that the communicators of a rank share, in a run.
 #[derive(Default)]
 pub(crate) struct Rank {
     /// The handle of the first of them.
@@ -39,11 +39,11 @@ impl Rank {
     }
 }
 
-/// A line, for what a call notes.
+/// A line, as a call notes it.
 type Line = (&'static ForeignCall, &'static Location<'static>);
 
 /// Lines of the program that call from here, so that each is looked up once: the file, the line,
-/// and what else tells one from another.
+/// and the other facts that tell one from another.
 #[derive(Clone, Copy)]
 struct Lines<K, const N: usize>([(*const c_char, c_int, K, Line); N]);
 
@@ -131,7 +131,7 @@ pub(crate) fn this_thread() -> usize {
     engine::this_thread()
 }
 
-/// A handle on `comm`, which the calling thread lends to what it calls; null if there are too many.
+/// A handle on `comm`, which the calling thread lends to a function; null if there are too many.
 pub(crate) fn lend(comm: &mut Comm) -> *mut phx_comm {
     seat_of((comm, None), Arc::default(), this_thread()).unwrap_or(std::ptr::null_mut())
 }
@@ -190,7 +190,7 @@ pub(crate) fn free(comm: *mut phx_comm) {
         let is_first = rank.first.load(Relaxed) == handle;
         free_children(&rank, |comm| is_first || comm == handle);
         rank.children().retain(|it| it.0 != handle);
-        // What it throws has ended the run, and that says it.
+        // Its panic has ended the run, and that says it.
         drop(catch_unwind(AssertUnwindSafe(|| drop(hold))));
     }
     seat.thread.store(0, Relaxed);
@@ -313,7 +313,7 @@ pub(crate) unsafe fn line_of(
     ForeignCall::kept(function, &name, u32::try_from(line).unwrap_or(0))
 }
 
-/// What a function on a communicator is called from.
+/// The place from which a function on a communicator is called.
 #[derive(Clone, Copy)]
 pub(crate) struct From {
     pub(crate) function: &'static str,
@@ -321,7 +321,7 @@ pub(crate) struct From {
     pub(crate) line: c_int,
 }
 
-/// Does what a function on a communicator does: `body` with the communicator of `handle`, whose
+/// Runs a function on a communicator: `body` with the communicator of `handle`; its
 /// `Err` is a wrong argument, and ends the run.
 ///
 /// # Safety
@@ -364,13 +364,13 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// What a call makes for C to keep: its handle is of type `H`.
+/// The object that a call makes for C to keep: its handle is of type `H`.
 pub(crate) trait Keep<H> {
     /// Keeps it, beside the communicator on which it was made.
     fn keep(self, comm: *mut phx_comm) -> Result<*mut H, phx_err>;
 }
 
-/// [`call`] for a function that makes something, whose handle goes to `place` in the end.
+/// [`call`] for a function that makes something; its handle goes to `place` in the end.
 ///
 /// # Safety
 /// As there; `place` is null or valid.
@@ -395,9 +395,9 @@ pub(crate) unsafe fn make<T: Keep<H>, H>(
 }
 
 /// [`call`] for a function that is called all the time, number `QUICK` of those: `is_usual` looks
-/// at the arguments, by what `ranks` has asked the communicator, and `body` makes one call, which
-/// has the location that it is given. Where anything is odd about the handle or the arguments,
-/// nothing is done but `odd`, which is to do it by `call`: that says what.
+/// at the arguments, by the answers of the communicator in `ranks`, and `body` makes one call,
+/// which has the location that it is given. Where anything is odd about the handle or the
+/// arguments, nothing is done but `odd`, which is to do it by `call`: that says the fault.
 ///
 /// # Safety
 /// The file is null or a string. `body` leaves the communicator in its place.
@@ -429,7 +429,7 @@ pub(crate) unsafe fn quick_call<const QUICK: usize>(
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {
         Ok(()) => {
-            // A started call may have gone on meanwhile, whose operator has failed elsewhere.
+            // A started call may have gone on meanwhile, and its operator has failed elsewhere.
             if seat.open_to.load(Relaxed) == BUSY {
                 seat.open_to.store(this_thread(), Relaxed);
             }
@@ -450,7 +450,7 @@ fn failed(seat: &Seat, payload: Box<dyn Any + Send>) -> phx_err {
     }
     // SAFETY: as in `call`.
     let (code, text) = unsafe { engine::first_cause(&mut *state.comm, payload, code) };
-    // What the rank has started is its own again, too.
+    // The memory of the calls that the rank has started is its own again, too.
     crate::requests::quiesce_failed();
     fail(code.unwrap_or(PHX_ERR_DEAD), text)
 }
@@ -504,7 +504,7 @@ pub(crate) fn comm_free(comm: *mut phx_comm) -> Answer {
     // SAFETY: of this thread's.
     let State { rank, hold, .. } = unsafe { seat.state() };
     let is_busy = |seat: &Seat| seat.open_to.load(Relaxed) == BUSY;
-    // Also one that was split off, whose function has called this.
+    // Also one that was split off, in a function of which this was called.
     let mut children = rank.children().clone().into_iter().filter_map(|it| COMMS.find(it.0));
     if is_busy(seat) || children.any(is_busy) {
         return Err(refused(true));

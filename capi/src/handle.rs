@@ -32,7 +32,7 @@ pub(crate) struct Table<T> {
     free: Lock<FreePlaces>,
 }
 
-/// What is in a place before it is used first.
+/// The content of a place before it is used first.
 pub(crate) trait Unused {
     /// A new one for each place.
     #[allow(clippy::declare_interior_mutable_const)]
@@ -53,7 +53,7 @@ struct FreePlaces {
 struct Place<T> {
     /// The handle; 0 while the place is free, which is none, as it has no kind.
     handle: AtomicU64,
-    /// How often it was used. Only who has reserved the place looks.
+    /// How often it was used. Only the thread that has reserved the place looks.
     uses: AtomicU64,
     object: T,
 }
@@ -131,8 +131,8 @@ impl<T: Unused + Sync> Table<T> {
         let Some((at, place)) = self.free.with(|free| self.take(free)) else {
             return Err(too_many());
         };
-        // Not 0, and not so soon again what it was. (The place is this thread's alone, and what its
-        // last user did came before by the lock.)
+        // Not 0, and not so soon again its old value. (The place is this thread's alone, and what
+        // its last user did came before by the lock.)
         let uses = place.uses.load(Relaxed) % u64::from(u32::MAX) + 1;
         place.uses.store(uses, Relaxed);
         Ok((uses << 32 | u64::from(at) << 4 | self.kind, &place.object))
@@ -159,7 +159,7 @@ impl<T: Unused + Sync> Table<T> {
     /// From now on `handle`, which was reserved, is found.
     pub(crate) fn publish(&self, handle: u64) {
         let place = self.place(handle).expect("reserved");
-        // Release: who finds it finds the object as it is now.
+        // Release: a thread that finds it finds the object as it is now.
         place.handle.store(handle, Release);
     }
 

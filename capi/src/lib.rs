@@ -1,8 +1,8 @@
-//! The C interface of Phalanx. `docs/c.md` describes it; `include/phalanx.h` is what C sees.
+//! The C interface of Phalanx. `docs/c.md` describes it; `include/phalanx.h` is C's side.
 //!
-//! - [`functions`], [`names`]: what C calls, and what it calls it with, made from `interface.txt`.
-//!   Each function looks its handle up, notes the caller's line, and catches what is thrown
-//!   (`call`); then it calls the body of its name in one of the modules here. What a body may take
+//! - [`functions`], [`names`]: C's functions, and their arguments, made from `interface.txt`.
+//!   Each function looks its handle up, notes the caller's line, and catches panics (`call`); then
+//!   it calls the body of its name in one of the modules here. All that a body may take
 //!   for granted is said there, of the function: the "Safety" of a body is its function's.
 //! - `types`: element types and operators. `error`: codes and texts. `handle`: checked handles.
 //!   `arguments`: ranks, pointers, lengths.

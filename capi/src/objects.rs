@@ -14,7 +14,7 @@ pub(crate) struct Made<M> {
     pub(crate) it: M,
 }
 
-/// What is behind a handle of a rank's.
+/// The object behind a handle of a rank's.
 pub(crate) struct OwnSeat<T> {
     pub(crate) thread: AtomicUsize,
     it: UnsafeCell<Option<T>>,

@@ -1,5 +1,5 @@
-//! What calls give, left where C says; and memory that is C's until it frees it, of results whose
-//! length is known by other ranks only.
+//! The results of calls, left where C says; and memory that is C's until it frees it, of results
+//! whose length that only other ranks know.
 
 use crate::arguments::put;
 use crate::error::{Answer, fail};
@@ -9,7 +9,7 @@ use phalanx::engine::Lock;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 
-/// What frees memory that was handed out.
+/// The function that frees memory that was handed out.
 type Free = Box<dyn FnOnce() + Send>;
 
 /// By its address.
@@ -42,7 +42,7 @@ pub(crate) fn free(data: *mut c_void) -> Answer {
     Ok(())
 }
 
-/// What a method gives, for the places that a function has for it.
+/// The result of a method, for the places that a function has for it.
 pub(crate) trait Leave<P> {
     /// Leaves it there, of elements that are `parts` Rust elements each.
     ///

@@ -27,7 +27,7 @@ fn find(team: *const phx_team) -> Result<Arc<Team>, phx_err> {
     })
 }
 
-/// Runs `f`, in which no panic is expected, and returns what it returns.
+/// Runs `f`, in which no panic is expected, and returns its result.
 fn guarded(f: impl FnOnce() -> Answer) -> Answer {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| {
         let what = "an error in the library itself; the standard error has its text";

@@ -41,7 +41,7 @@ loc! {
     MaxLoc "max-loc" phx_f64_at phx_i64_at;
 }
 
-/// What an element type is, once it is known to be one.
+/// An element type, once it is known to be one.
 #[derive(Clone, Copy)]
 pub(crate) struct Type {
     pub(crate) kind: u8,
@@ -173,8 +173,8 @@ pub(crate) fn cut_of(call: &MemoryCall) -> ReductionCut<'_> {
     }
 }
 
-/// What is done with the Rust type and operator of a C type and operator, or with an operator of
-/// the program's.
+/// The work that is done with the Rust type and operator of a C type and operator, or with an
+/// operator of the program's.
 pub(crate) trait ByOperator {
     type Output;
 
@@ -222,10 +222,10 @@ fn user_operator(op: phx_op) -> Result<SharedOperator, String> {
     user.ok_or_else(|| "no such operator, or a freed one".into())
 }
 
-/// Does `what` by an operator.
+/// Does the work by an operator.
 ///
 /// # Safety
-/// The memory that `what` is of has elements of `ty`, as [`engine::reduce`] says.
+/// The memory of the work has elements of `ty`, as [`engine::reduce`] says.
 pub(crate) unsafe fn with_operator<W: ByOperator>(
     ty: Type,
     op: phx_op,
@@ -280,7 +280,7 @@ fn no_such_operator(op: phx_op, ty: Type) -> String {
     format!("operator {op:#x} is none, or none on elements of type {of}")
 }
 
-/// What a user's operator needs to know of a type.
+/// The facts about a type that a user's operator needs.
 fn element(ty: Type) -> UserElement {
     if ty.is_bytes() {
         struct Bytes;

@@ -70,7 +70,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// The first `n` nodes, and what joins them.
+    /// The first `n` nodes, and the edges between them.
     fn first(&self, n: usize) -> Graph {
         let rows = self.d.chunks_exact(self.n).take(n);
         Graph { n, d: rows.flat_map(|row| &row[..n]).copied().collect() }

@@ -35,7 +35,7 @@ enum Matrix {
 /// Columns of a block.
 const WIDTH: usize = 1 << 14;
 
-/// What the solver needs of a matrix.
+/// The methods of a matrix that the solver needs.
 pub(crate) trait Product: Send + Sync {
     fn len(&self) -> usize;
 
@@ -225,7 +225,7 @@ impl Cg {
         ["CG".to_string()].into_iter().chain(numbers).chain([self.shift.to_string()]).collect()
     }
 
-    /// What that program found: seconds, zeta.
+    /// That program's results: seconds, zeta.
     pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
         let &[seconds, zeta] = numbers else { return None };
         Some(self.judge(seconds, zeta))

@@ -3,11 +3,11 @@
 //!
 //! A pair (u, v) of the stream, each in (-1, 1), is accepted if t = u^2 + v^2 <= 1; then X = u f
 //! and Y = v f with f = sqrt(-2 ln t / t). The stream is jumped to batches of 2^16 pairs, which the
-//! ranks take from a common counter as they become free: what the system takes from one is evened
-//! out by the others. The batches are added in their order, so that the sums are the same bits
-//! whoever took what.
+//! ranks take from a common counter as they become free: the time that the system takes from one is
+//! evened out by the others. The batches are added in their order, so that the sums are the same
+//! bits whichever rank took a batch.
 //!
-//! A batch is walked in 64 streams side by side, without a branch: what is rejected gets t = 1,
+//! A batch is walked in 64 streams side by side, without a branch: a rejected pair gets t = 1,
 //! hence X = Y = 0. The logarithm is written out so that it vectorises.
 
 use super::class::Class;
@@ -101,7 +101,7 @@ impl Ep {
         vec!["EP".into(), (self.batches() * BATCH).ilog2().to_string()]
     }
 
-    /// What that program found: seconds, sums, accepted pairs.
+    /// That program's results: seconds, sums, accepted pairs.
     pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
         let &[seconds, x, y, accepted] = numbers else { return None };
         let mut total = Tally { sum: [x, y], ..Tally::default() };
@@ -192,13 +192,13 @@ fn symmetric(state: &mut u64) -> f64 {
 }
 
 /// ln t for normal 0 < t < 2, to 2 units in the last place: t = 2^k m with m in [sqrt(1/2), sqrt
-/// 2), ln m = 2 atanh((m - 1) / (m + 1)) by its series, whose 11th term is below 1e-17 of the
-/// first.
+/// 2), ln m = 2 atanh((m - 1) / (m + 1)) by its series, of which the 11th term is below 1e-17 of
+/// the first.
 #[inline(always)]
 fn ln(t: f64) -> f64 {
     const ONE: u64 = 1.0f64.to_bits();
     const OFFSET: u64 = ONE - std::f64::consts::FRAC_1_SQRT_2.to_bits();
-    // 2^52, below whose bits an integer of 52 bits can be laid.
+    // 2^52, below the bits of which an integer of 52 bits can be laid.
     const LAID: u64 = ((1u64 << 52) as f64).to_bits();
     let biased = (t.to_bits() + OFFSET) >> 52;
     let m = f64::from_bits(t.to_bits() + ONE - (biased << 52));

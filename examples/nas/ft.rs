@@ -171,7 +171,7 @@ impl Ft {
         self.inverse[0].process_with_scratch(plane, &mut bench.scratch);
     }
 
-    /// What plane z contributes to the checksum.
+    /// The contribution of plane z to the checksum.
     pub(crate) fn checksum(&self, z: usize, plane: &[Complex64]) -> Complex64 {
         let [nx, ny, nz] = self.n;
         let points =
@@ -204,7 +204,7 @@ impl Ft {
         ["FT".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
     }
 
-    /// What that program found: seconds, a checksum of each step.
+    /// That program's results: seconds, a checksum of each step.
     pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
         let (&seconds, sums) = numbers.split_first()?;
         let (sums, rest) = sums.as_chunks::<2>();

@@ -44,7 +44,7 @@ impl Is {
         [(t, t as u32), (t + ITERATIONS, (self.max_key - t) as u32)]
     }
 
-    /// The places of the keys whose ranks are published.
+    /// The places of the keys with published ranks.
     pub(crate) fn watched(&self) -> [usize; 5] {
         self.class.of([
             [48427, 17148, 23627, 62548, 4431],
@@ -70,7 +70,7 @@ impl Is {
         ["IS".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
     }
 
-    /// What that program found: seconds, five ranks for each iteration.
+    /// That program's results: seconds, five ranks for each iteration.
     pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
         let (&seconds, found) = numbers.split_first()?;
         let published = (1..=ITERATIONS).flat_map(|t| self.published(t));

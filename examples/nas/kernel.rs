@@ -30,7 +30,7 @@ impl fmt::Display for Kernel {
     }
 }
 
-/// A kernel with its data: what all ranks start from, and nobody times.
+/// A kernel with its data: all ranks start from it, and its making is not timed.
 pub(crate) struct Problem {
     pub(crate) kernel: Kernel,
     pub(crate) class: Class,
@@ -106,7 +106,7 @@ impl Problem {
         }
     }
 
-    /// What that program printed, if it is what it should print.
+    /// The numbers that that program printed, if they are right.
     pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
         match &self.data {
             Data::Ep(ep) => ep.judge_numbers(numbers),

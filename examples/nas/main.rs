@@ -6,7 +6,7 @@
 //!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
 //! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) in turn. Exit code 1:
-//! a result is wrong; 2: wrong arguments. What it measures beside other implementations:
+//! a result is wrong; 2: wrong arguments. Measurements beside other implementations:
 //! docs/numerics.md.
 
 mod cg;
@@ -54,12 +54,12 @@ struct Arguments {
     /// How often each is run; times are medians
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Who runs in turn with Phalanx
+    /// The others that run in turn with Phalanx
     #[arg(long, value_enum, value_delimiter = ',')]
     peer: Vec<Peer>,
 }
 
-/// Who else runs the kernels.
+/// The others that run the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Peer {
     /// The same kernels on std::thread and std::sync::Barrier
@@ -218,7 +218,7 @@ fn compare(
     Ok(all_good)
 }
 
-/// What is done in a few milliseconds is done again, and the second time counts: after another
+/// A run of a few milliseconds is done again, and the second time counts: after another
 /// runner's turn, the first finds cores and caches cold.
 fn warm<E>(cold: Outcome, mut again: impl FnMut() -> Result<Outcome, E>) -> Result<Outcome, E> {
     if cold.is_verified() && cold.seconds < 5e-3 { again() } else { Ok(cold) }

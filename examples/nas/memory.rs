@@ -1,10 +1,10 @@
-//! Memory aligned to cache lines, whose pages are touched before use.
+//! Memory aligned to cache lines, with pages that are touched before use.
 
 use std::ops::{Deref, DerefMut, Range};
 
 const LINE: usize = 64;
 
-/// Elements from the begin of a cache line on. (What the allocator gives begins 16 bytes behind
+/// Elements from the begin of a cache line on. (The allocator's memory begins 16 bytes behind
 /// one: a block of lines would then touch one line more.)
 pub(crate) struct Lines<T> {
     all: Vec<T>,

@@ -21,8 +21,8 @@ use std::ops::Range;
 
 /// The largest grid that is whole on every rank (if there are no more ranks than planes).
 const WHOLE: usize = 8;
-/// Planes of a slab from which on the sweep pays: what the neighbours both do is 16 planes' work of
-/// 4 per plane.
+/// Planes of a slab from which on the sweep pays: the work that both neighbours do is 16 planes'
+/// work of 4 per plane.
 const THICK: usize = 32;
 /// The halos that the sweep needs, below and above.
 const DEEP: (usize, usize) = (3, 4);
@@ -59,7 +59,8 @@ impl Mg {
         58.0 * (self.iterations * self.n.pow(3)) as f64 / 1e6
     }
 
-    /// Puts the charges of plane z into a plane of zeros whose rows have a ghost on either end.
+    /// Puts the charges of plane z into a plane of zeros, the rows of which have a ghost on either
+    /// end.
     pub(crate) fn put_charges(&self, z: usize, plane: &mut [f64]) {
         let n = self.n;
         for &(at, value) in self.charges.iter().filter(|(at, _)| at / (n * n) == z) {
@@ -76,7 +77,7 @@ impl Mg {
         ["MG".to_string()].into_iter().chain(sizes).chain(weights).collect()
     }
 
-    /// What that program found: seconds, the sum of squares of the last residual.
+    /// That program's results: seconds, the sum of squares of the last residual.
     pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
         let &[seconds, squares] = numbers else { return None };
         Some(self.judge(seconds, squares))
@@ -173,7 +174,7 @@ impl Slab {
     }
 }
 
-/// Who owns which planes of a grid.
+/// The owners of the planes of a grid.
 #[derive(Clone, Copy)]
 struct Layout {
     /// Planes, and elements in a row.
@@ -282,14 +283,14 @@ impl Grids {
         let (rank, size) = (comm.rank(), comm.size());
         let whole = WHOLE.max(size.next_power_of_two()).min(mg.n / 2);
         let layout = |n: usize| {
-            // The largest whole grid says who owns what.
+            // The largest whole grid says which rank owns which planes.
             let unit = (n > whole).then(|| n / whole);
             Layout { n, unit, rank, size }
         };
         let top = layout(mg.n);
         let mine = top.mine();
         let sweep = (mine.len() >= THICK).then(|| [(); 2].map(|()| Slab::new(mg.n, 0, 3)));
-        // All ranks must agree on what they exchange.
+        // All ranks must agree on their exchanges.
         let is_thick = (0..size).all(|rank| top.planes_of(rank).len() >= THICK);
         let sweep = sweep.filter(|_| is_thick);
         let halo = if sweep.is_some() { DEEP } else { (1, 1) };
@@ -362,7 +363,7 @@ impl Grids {
         squares
     }
 
-    /// The right-hand side of grid `k` from the residual of grid `k + 1`, whose halo is filled.
+    /// The right-hand side of grid `k` from the residual of grid `k + 1`, with its halo filled.
     fn restrict_to<C: Spmd>(&mut self, comm: &mut C, k: usize) {
         let Grids { grids, rows, .. } = self;
         let [coarse, fine] = &mut grids[k..k + 2] else { unreachable!("two grids") };
@@ -373,7 +374,7 @@ impl Grids {
         self.share(comm, k);
     }
 
-    /// Makes the right-hand side of grid `k` complete, of which every rank has what lies below its
+    /// Makes the right-hand side of grid `k` complete, of which every rank has the part below its
     /// part of grid `k + 1`.
     fn share<C: Spmd>(&mut self, comm: &mut C, k: usize) {
         let [coarse, fine] = &mut self.grids[k..k + 2] else { unreachable!("two grids") };

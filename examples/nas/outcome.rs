@@ -3,7 +3,7 @@
 use super::spmd::Spmd;
 use std::time::Instant;
 
-/// What a run of a kernel came to.
+/// The outcome of a run of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) seconds: f64,

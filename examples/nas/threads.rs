@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// Numbers that a sum can have.
 const WIDTH: usize = 16;
 
-/// What one thread shows to the others. The barrier orders all accesses.
+/// The memory that one thread shows to the others. The barrier orders all accesses.
 #[derive(Default)]
 #[repr(align(128))]
 struct Desk {
@@ -33,7 +33,7 @@ pub(crate) struct Thread<'a> {
     turn: usize,
 }
 
-/// Runs `f` on `size` threads, of which the caller is one; returns what each returned.
+/// Runs `f` on `size` threads, of which the caller is one; returns the results of all.
 pub(crate) fn run<R: Send>(size: usize, f: impl Fn(&mut Thread<'_>) -> R + Sync) -> Vec<R> {
     let shared = &Shared {
         barrier: Barrier::new(size),

@@ -1,12 +1,12 @@
 //! Programs of other libraries, to run beside an example: built on the spot from C sources that the
-//! example carries, and run as processes. What is not installed is named and left out.
+//! example carries, and run as processes. A missing compiler is named and left out.
 
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Who else runs an example's kernels.
+/// The others that run an example's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Kind {
     /// OpenMP, by gcc
@@ -19,7 +19,7 @@ pub(crate) enum Kind {
 pub(crate) struct Program {
     pub(crate) name: &'static str,
     folder: Folder,
-    /// What starts several processes of it; without, it has threads of its own.
+    /// The program that starts several processes of it; without, it has threads of its own.
     starter: Option<&'static str>,
 }
 
@@ -61,7 +61,7 @@ const ENVIRONMENT: [(&str, &str); 8] = [
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),
 ];
 
-/// The programs of a kind, from the first of `sources` (the others are what it includes), names and
+/// The programs of a kind, from the first of `sources` (it includes the others), names and
 /// texts.
 pub(crate) fn build(kind: Kind, sources: &[(&str, &str)]) -> Vec<Result<Program, Missing>> {
     match kind {
@@ -159,7 +159,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What cannot be removed does no harm.
+        // A folder that cannot be removed does no harm.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

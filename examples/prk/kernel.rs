@@ -10,7 +10,7 @@ pub(crate) trait Kernel: Sync {
     const NAME: &str;
     /// Iterations that take about a quarter of a second at the small size.
     const ITERATIONS: u32;
-    /// What is counted.
+    /// The unit that is counted.
     const UNIT: Unit;
 
     /// Whether it can run on so many ranks.

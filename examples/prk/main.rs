@@ -6,8 +6,8 @@
 //!     cargo run --release --example prk -- reduce 1000 -p 2 --repeat 9 --peer openmp,mpi
 //!
 //! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) in turn with the
-//! ranks. Sizes and what is counted are PRK's; the first iteration is not timed. Exit code 1: a
-//! kernel does not validate; 2: wrong arguments. What was measured beside other implementations:
+//! ranks. Sizes and units are PRK's; the first iteration is not timed. Exit code 1: a
+//! kernel does not validate; 2: wrong arguments. Measurements beside other implementations:
 //! docs/examples.md.
 
 mod kernel;
@@ -43,7 +43,7 @@ struct Arguments {
     #[arg(long, global = true, default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
-    /// Who runs the same in turn, in processes of their own
+    /// The others that run the same in turn, in processes of their own
     #[arg(long, global = true, value_enum, value_delimiter = ',')]
     peer: Vec<Kind>,
 }

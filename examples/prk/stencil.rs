@@ -100,8 +100,8 @@ impl Stencil {
         let weights: [f64; R] = from_fn(|i| 1.0 / (2 * (i + 1) * R) as f64);
         let seconds = timed(&mut cart, iterations, |comm| {
             comm.cart(&grid, &[false; 2]).exchange_halo(&mut field, &halo);
-            // The halo is a copy: what no row of mine needs any more can grow at once, while it is
-            // in the cache.
+            // The halo is a copy: cells that no row of mine needs any more can grow at once, while
+            // it is in the cache.
             let mut lines =
                 (R..R + rows.len()).map(|i| i * stride + R..i * stride + R + columns.len());
             for i in inner.clone() {
@@ -137,7 +137,7 @@ fn add_row<const R: usize>(
     weights: &[f64; R],
     out: &mut [f64],
 ) {
-    // Loops and no closures: those would not be compiled for what the function is.
+    // Loops and no closures: those would not be compiled as the function is.
     let n = out.len();
     let mut arms: [[&[f64]; 4]; R] = [[&[]; 4]; R];
     for (i, [right, left, below, above]) in arms.iter_mut().enumerate() {

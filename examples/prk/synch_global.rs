@@ -1,5 +1,5 @@
 //! Synch_global: all ranks' strings, one after the other, are one string, of which each rank then
-//! takes every p-th letter. What is measured is how often a second all can have heard of all.
+//! takes every p-th letter. It is measured how often a second all can have heard of all.
 
 use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use phalanx::Comm;

@@ -14,7 +14,7 @@ pub(crate) struct SynchP2p {
     /// Rows
     #[arg(default_value_t = 100)]
     pub(crate) n: usize,
-    /// Rows whose numbers travel together
+    /// Rows of which the numbers travel together
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub(crate) group: u64,
 }
@@ -60,7 +60,7 @@ impl Kernel for SynchP2p {
         }
         // The first column is given; it is the left neighbour of the second.
         let first = usize::from(rank == 0);
-        // What the rank on the left has beside my first column.
+        // The numbers that the rank on the left has beside my first column.
         let mut left = vec![0.0; n];
         if rank > 0 {
             left[0] = (own.start - 1) as f64;
@@ -168,7 +168,7 @@ fn sweep_avx2(above: &[f64], row: &mut [f64], west: f64, corner: f64) -> f64 {
             // [d0, d0 + d1, d2, d2 + d3]
             let pairs = _mm256_add_pd(d, _mm256_unpacklo_pd(zero, d));
             let ends = _mm256_permute_pd::<0b1111>(pairs);
-            // What is before a pair, and the sum of both in all lanes.
+            // The sum before a pair, and the sum of both in all lanes.
             let before = _mm256_insertf128_pd::<1>(zero, _mm256_castpd256_pd128(ends));
             *sums = _mm256_add_pd(pairs, before);
             *total = _mm256_add_pd(ends, _mm256_permute2f128_pd::<0x01>(ends, ends));

@@ -1,6 +1,6 @@
-//! Transpose: `B += A'`, then `A += 1`, the matrices cut in blocks of columns. Each rank reads what
-//! it needs from the columns of all others, where they are, in tiles; all have read before A
-//! changes.
+//! Transpose: `B += A'`, then `A += 1`, the matrices cut in blocks of columns. Each rank reads the
+//! elements that it needs from the columns of all others, where they are, in tiles; all have read
+//! before A changes.
 
 use super::kernel::{Check, Kernel, Outcome, Unit, timed};
 use multiversion::multiversion;

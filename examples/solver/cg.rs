@@ -33,7 +33,7 @@ pub(crate) enum Sums {
     Fast,
 }
 
-/// What stands in for the inverse of the matrix.
+/// The stand-in for the inverse of the matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Preconditioner {
     None,

@@ -21,7 +21,7 @@ pub(crate) struct Direct<'a> {
 pub(crate) struct Verdict {
     /// `|x - y|`.
     pub(crate) distance: f64,
-    /// `(2 tolerance |b| + |b - A y|) / smallest eigenvalue`: what the residual that was asked for
+    /// `(2 tolerance |b| + |b - A y|) / smallest eigenvalue`: the error that the residual asked for
     /// allows.
     pub(crate) bound: f64,
     pub(crate) smallest: f64,

@@ -71,7 +71,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What is solved.
+/// The problem.
 enum Problem {
     Stored(CsMat<f64>),
     Poisson(usize),

@@ -42,7 +42,7 @@ struct Header {
     is_symmetric: bool,
 }
 
-/// A matrix, or in one line what is wrong with the file.
+/// A matrix, or in one line the fault of the file.
 pub(crate) fn read(path: &Path) -> Result<Matrix, String> {
     parse(&file::read(path, MOST)?)
 }
@@ -100,7 +100,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Matrix, String> {
         let at = (at.0 + 1, at.1 + 1);
         return Err(format!("line {line}: entry {at:?} once more; it is in line {first}, too"));
     }
-    // So what is made for each row takes no more memory than the entries.
+    // So the list for each row takes no more memory than the entries.
     let filled = entries.iter().fold(0, |next, it| if it.row == next { next + 1 } else { next });
     if filled < rows {
         let empty = filled + 1;

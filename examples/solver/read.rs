@@ -7,7 +7,7 @@ use matrix_market::Matrix;
 use sprs::{CsMat, TriMat};
 use std::path::Path;
 
-/// A symmetric matrix of real numbers, or in one line what is wrong with the file.
+/// A symmetric matrix of real numbers, or in one line the fault of the file.
 pub(crate) fn read(path: &Path) -> Result<CsMat<f64>, String> {
     // Matrices may have a folder of their own.
     let in_folder =

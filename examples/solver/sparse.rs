@@ -13,8 +13,8 @@ use std::ops::Range;
 pub(crate) struct Cuts(Vec<usize>);
 
 impl Cuts {
-    /// So that all ranks have about equally many entries of the matrix, which is what a product
-    /// costs. Cut at multiples of `unit` rows.
+    /// So that all ranks have about equally many entries of the matrix, to which a product's time
+    /// is proportional. Cut at multiples of `unit` rows.
     pub(crate) fn by_entries(matrix: &CsMat<f64>, ranks: usize, unit: usize) -> Self {
         let rows = matrix.rows();
         let before = |row: usize| matrix.indptr().outer_inds_slice(0, row).end;

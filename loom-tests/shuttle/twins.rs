@@ -1,8 +1,8 @@
-// What is wrong in the twins: name, passage, and what stands in its place, where `TWIN` is true
+// The mistakes of the twins: name, passage, and the text in its place, where `TWIN` is true
 // if that twin is to be run.
 
 const TWINS: &[(&str, &str, &str)] = &[
-    // What a communicator admits, and how it ends.
+    // The calls that a communicator admits, and how it ends.
     (
         "admit: on any thread",
         "self.port.line().mark().is_here_and_owes_nothing() && self.port.is_open()",

@@ -10,19 +10,19 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-/// Preemptions at the most where `PHALANX_MODELS=short` asks for the form of `.ci/run`: for what
-/// must hold in all executions. What must be caught is looked for without this limit, since that
-/// ends at the first failure.
+/// Preemptions at the most where `PHALANX_MODELS=short` asks for the form of `.ci/run`: for
+/// outcomes that must hold in all executions. A mistake that must be caught is looked for without
+/// this limit, since that ends at the first failure.
 const SHORT: usize = 2;
 
 /// Models of so many executions, which take minutes, the short form leaves out; those of four
 /// ranks, too.
 const NIGHT: usize = 300_000;
 
-/// A model: a body that loom runs in every interleaving, and what must come
+/// A model: a body that loom runs in every interleaving, and the outcomes that must come
 /// out of that.
 pub(crate) struct Model {
-    /// `protocol: what`, for the table.
+    /// `protocol: case`, for the table.
     pub(crate) name: &'static str,
     /// Threads, loom's main thread being one of them.
     pub(crate) ranks: usize,
@@ -32,10 +32,10 @@ pub(crate) struct Model {
     pub(crate) floor: usize,
     /// Labels given to [`reached`]: each must be reached in some execution.
     pub(crate) reaches: &'static [&'static str],
-    /// Sites whose weakening this model must catch: of the stores, and of the loads that meet
-    /// them.
+    /// Sites of which this model must catch the weakening: of the stores, and of the loads that
+    /// meet them.
     pub(crate) catches: &'static [Site],
-    /// Sites that the model passes through, and the weakening of whose stores it cannot
+    /// Sites that the model passes through, and of which it cannot notice the weakening of stores
     /// notice. (That of the loads takes away the same edges.) Checked too: with `catches` these are
     /// all that it passes.
     pub(crate) silent: &'static [Site],
@@ -48,7 +48,7 @@ thread_local! {
 }
 
 thread_local! {
-    /// A panic on this thread is what the test is for.
+    /// The test is for a panic on this thread.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -185,8 +185,8 @@ impl Model {
     }
 }
 
-/// Runs a model on a thread of its own: what is weakened is a thread-local of
-/// that thread, and loom runs a model's threads as coroutines on it.
+/// Runs a model on a thread of its own: the weakened site is a thread-local of that thread, and
+/// loom runs a model's threads as coroutines on it.
 fn explore(body: fn(), bound: Option<usize>, weak: Weak) -> Outcome {
     hush();
     let explore = move || {

@@ -3,7 +3,7 @@
 //! The library's own sources are compiled into this crate, with `cfg(loom)`
 //! set by `build.rs`: nothing here is a copy.
 
-// The models use a part of what is compiled.
+// The models use a part of the compiled code.
 #![allow(dead_code, unused_imports, unused_macros)]
 
 #[cfg(not(loom))]
@@ -79,12 +79,11 @@ mod error {
 
 /// For models of three ranks: waits that end well, and nothing else.
 ///
-/// A wait of the variant `port_lean` looks at the awaited word only (not for
-/// poison, for who left, for who waits for whom), and it does not begin to look
-/// at a message's word before the message was posted, which loom is not told
-/// of. A look that fails changes nothing, so all that is left out is
-/// executions that differ from others by such looks. What a look *sees* after
-/// the store is loom's choice as ever: also the old value.
+/// A wait of the variant `port_lean` looks at the awaited word only (not for poison, for ranks that
+/// left, for waits), and it does not begin to look at a message's word before the message was
+/// posted, which loom is not told of. A look that fails changes nothing, so all that is left out is
+/// executions that differ from others by such looks. The value that a look *sees* after the store
+/// is loom's choice as ever: also the old value.
 #[cfg(test)]
 mod lean {
     use std::cell::RefCell;
@@ -119,7 +118,7 @@ mod lean {
 /// The same with one passage replaced; see `build.rs`.
 #[cfg(test)]
 mod mutants {
-    /// What the port's source finds beside itself.
+    /// The items that the port's source finds beside itself.
     mod fingerprint {
         pub(super) use crate::fabric::{
             BeginningCall, CallParams, Fingerprint, PayloadKind, Signature,
@@ -153,12 +152,12 @@ mod mutants {
         pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};
     }
 
-    /// What the events' and the berth's sources find beside themselves.
+    /// The items that the events' and the berth's sources find beside themselves.
     mod word {
         pub(super) use crate::wait::Word;
     }
 
-    /// What the gate's source finds beside itself.
+    /// The items that the gate's source finds beside itself.
     mod channel {
         pub(super) use crate::mailbox::Slot;
     }

@@ -1,8 +1,8 @@
 //! Threads that sleep on a word until another thread wakes them: the stand-in for the system's
 //! futex.
 //!
-//! A sleeper yields to the others until it is woken, which loom is not told of: who sleeps looks at
-//! nothing. (Not loom's own parking: that orders what the waker has done before what the sleeper
+//! A sleeper yields to the others until it is woken, which loom is not told of: a sleeper looks at
+//! nothing. (Not loom's own parking: that orders the waker's work before all that the sleeper
 //! does then, which a futex does not promise; and loom's report of a deadlock cannot be caught,
 //! while some models must fail on purpose.) A model that [says](begin) how many threads it has
 //! fails as soon as all that have not ended sleep: nobody is left to wake them, so a wake-up was

@@ -5,7 +5,7 @@
 //! the lock that MPI_THREAD_SERIALIZED asks for while it waits. Lengths are cut
 //! into pieces, as MPI counts with 31 bits.
 //!
-//! What is made of messages (gather, scatter, all-to-all, and what exceeds a
+//! A transfer that is made of messages (gather, scatter, all-to-all, and more than a
 //! piece) goes by a tag of its own, beyond those of the ranks' messages.
 
 use crate::raw::{self, Handle, Request, check};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// The exit code of a job that failed: that of a Rust program that panicked.
 pub(crate) const FAILED: c_int = 101;
 
-/// Who may call MPI when, and what all of a process' engines have in common.
+/// The right to call MPI, and the common part of all of a process' engines.
 pub(crate) struct Calls {
     /// None if any thread may call at any time.
     one: Option<Mutex<()>>,
@@ -81,7 +81,7 @@ pub(crate) struct Engine {
     /// The members, as numbers in the world.
     members: Vec<usize>,
     node: usize,
-    /// The largest tag, which is that of what is made of messages.
+    /// The largest tag, which is that of transfers made of messages.
     largest_tag: usize,
     lanes: Vec<Arc<Engine>>,
     /// In `Calls::made`, if it is from there.
@@ -116,7 +116,7 @@ struct Requests {
     calls: Arc<Calls>,
     /// In the order in which they were made, last first.
     left: Vec<Request>,
-    /// What MPI reads until they are done.
+    /// The counts that MPI reads until they are done.
     _counts: Vec<c_int>,
     aborts: bool,
 }
@@ -218,9 +218,9 @@ fn starts(counts: &[usize]) -> Vec<usize> {
     begins.collect()
 }
 
-// SAFETY: MPI touches what its requests say, until they are done; a request that
-// is dropped before ends the process (`Requests`). What MPI delivers are the
-// members' bytes: all of them are this program (`launch::same_program`).
+// SAFETY: MPI touches the memory of its requests, until they are done; a request that is dropped
+// before ends the process (`Requests`). MPI delivers the members' bytes: all of them are this
+// program (`launch::same_program`).
 unsafe impl Net for Engine {
     fn nodes(&self) -> usize {
         self.members.len()

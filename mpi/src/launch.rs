@@ -11,7 +11,7 @@ use std::io::Read;
 /// Variables in which launchers say how many processes they have started.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Says what is wrong, and ends the job.
+/// Says the fault, and ends the job.
 pub(crate) fn refuse(calls: &Calls, what: &str) -> ! {
     eprintln!("phalanx: {what}");
     if raw::world().size() > 1 { calls.abort() } else { std::process::exit(FAILED) }
@@ -58,8 +58,8 @@ fn digest(mut file: File) -> std::io::Result<u64> {
     }
 }
 
-/// Compares the program of all processes: what they agree about by hashes of types,
-/// and what is sent as bytes, is the same only there.
+/// Compares the program of all processes: the facts that they agree about by hashes of types,
+/// and data sent as bytes, are the same only there.
 pub(crate) fn same_program(net: &dyn Net) -> Result<(), NetError> {
     let node = net.node();
     let own = File::open("/proc/self/exe").and_then(digest);
@@ -75,22 +75,22 @@ pub(crate) fn same_program(net: &dyn Net) -> Result<(), NetError> {
     }
 }
 
-/// What this process has of its host.
+/// The part of the host that this process has.
 #[derive(Debug)]
 pub(crate) struct Share {
     /// Threads, if nobody says how many.
     pub(crate) threads: usize,
     /// Whether ranks are to be bound to cores.
     pub(crate) bind: bool,
-    /// What the user should know.
+    /// The text that the user should read.
     pub(crate) warning: Option<String>,
     /// Whether more threads run than there are processing units.
     pub(crate) crowded: bool,
 }
 
-/// The part of the host's cores for process `which` of those there, which have
-/// these masks: what the launcher has bound it to; or, of processes that
-/// all may use all, its share, to which this thread is bound.
+/// The part of the host's cores for process `which` of those there, which have these masks: the
+/// cores that the launcher has bound it to; or, of processes that all may use all, its share, to
+/// which this thread is bound.
 pub(crate) fn share(wanted: Option<usize>, which: usize, all_masks: &[Vec<usize>]) -> Share {
     let processes = all_masks.len();
     let own = &all_masks[which];

@@ -26,7 +26,7 @@
 //! ```
 //! Started without, it runs as one node.
 //!
-//! # What a failure does
+//! # Failures
 //! A panic, or any [`Error`], of any rank ends the whole job: its text goes to the
 //! standard error and all processes end with code 101 (`MPI_Abort`). MPI cannot go
 //! on without a process; nor can this. So [`run`] returns errors only where there is
@@ -34,7 +34,7 @@
 //! others. A network that falls silent is noticed by nobody: give a
 //! [`deadline`](Builder::deadline).
 //!
-//! # What MPI has to do
+//! # The use of MPI
 //! By default one thread of a node at a time calls MPI (`MPI_THREAD_SERIALIZED`):
 //! the leader for collectives, and whoever sends to another node. With
 //! [`lanes`](Builder::lanes) all threads have a part in large broadcasts, all-reduces,
@@ -54,8 +54,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Runs `f` on all ranks of all nodes, and returns what this node's ranks returned.
-/// As [`builder`]`().build()?.run(f)`.
+/// Runs `f` on all ranks of all nodes, and returns the results of this node's ranks. As
+/// [`builder`]`().build()?.run(f)`.
 ///
 /// # Errors
 /// As [`Cluster::run`].
@@ -195,7 +195,7 @@ impl Builder {
     /// message.
     ///
     /// # Errors
-    /// [`Error::Outside`] if MPI cannot do what is asked; else as
+    /// [`Error::Outside`] if MPI cannot do as is asked; else as
     /// [`phalanx::Builder::build`].
     ///
     /// ```
@@ -364,8 +364,8 @@ impl Cluster {
         &self.team
     }
 
-    /// Runs `f` on all ranks of all nodes, which all call this; returns what this
-    /// node's ranks returned. See [`phalanx_nodes::run_across`].
+    /// Runs `f` on all ranks of all nodes, which all call this; returns the results of this
+    /// node's ranks. See [`phalanx_nodes::run_across`].
     ///
     /// # Errors
     /// On one node as [`Team::run`]. On several it does not return then: the job
@@ -396,7 +396,7 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// What MPI has given to this process.
+/// The levels of threads that MPI has given to this process.
 #[derive(Clone, Copy)]
 struct Start {
     multiple: bool,

@@ -20,7 +20,7 @@ pub(crate) fn check(what: &str, code: c_int) -> Result<(), NetError> {
     Err(NetError::new(format!("{what}: {}", String::from_utf8_lossy(&bytes))))
 }
 
-/// A communicator. Handles are plain values; what MPI asks of threads is kept by
+/// A communicator. Handles are plain values; MPI's rule about threads is kept by
 /// `Calls` (one call at a time, unless all may call).
 #[derive(Clone, Copy)]
 pub(crate) struct Handle(pub(crate) MPI_Comm);
@@ -35,7 +35,7 @@ unsafe impl Sync for Handle {}
 pub(crate) struct Request(pub(crate) MPI_Request);
 
 /// "The input is where the output is". No binding has it: it is a cast in C.
-/// MPICH, whose communicators are ints, has -1; Open MPI has 1.
+/// MPICH, with communicators that are ints, has -1; Open MPI has 1.
 pub(crate) fn in_place() -> *const c_void {
     let value: isize = if size_of::<MPI_Comm>() == size_of::<c_int>() { -1 } else { 1 };
     std::ptr::without_provenance(value as usize)
@@ -197,7 +197,7 @@ impl Request {
     }
 }
 
-/// What this process' host is called.
+/// The name of this process' host.
 pub(crate) fn host() -> String {
     let mut text = [0 as c_char; ffi::MPI_MAX_PROCESSOR_NAME as usize + 1];
     let mut len = 0;
@@ -239,7 +239,7 @@ pub(crate) fn finalize(code: Option<c_int>) {
                 "phalanx: node {node}: all nodes have come to their ends, but MPI_Finalize has not \
                  returned in {LONGEST_END:?}; ended without it"
             );
-            // SAFETY: writes what C programs have printed; ends the process.
+            // SAFETY: writes the output of C programs; ends the process.
             unsafe {
                 libc::fflush(std::ptr::null_mut());
                 libc::_exit(code)
@@ -289,8 +289,8 @@ pub(crate) fn abort(code: c_int) -> ! {
         // SAFETY: ends the process.
         unsafe { libc::_exit(code) }
     });
-    // A launcher that hears of the end may not read any more what was written before
-    // it (MPICH's loses the reason in one of ten): let it come first.
+    // A launcher that hears of the end may not read any more the text from before it (MPICH's loses
+    // the reason in one of ten): let it come first.
     std::thread::sleep(std::time::Duration::from_millis(200));
     // SAFETY: the world is there from the start. Then this process ends, if MPI has
     // left it.

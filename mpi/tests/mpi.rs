@@ -3,7 +3,7 @@
 //! start has a deadline; success is an exit code of 0 *and* a line of each process, failure the
 //! expected code and text.
 //!
-//! `cargo test --test mpi [WORD]` runs those whose name contains it. Without a
+//! `cargo test --test mpi [WORD]` runs those with names that contain it. Without a
 //! launcher it skips, and says so.
 
 #[path = "../../nodes/tests/across/battery.rs"]
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const CASE: &str = "PHALANX_MPI_CASE";
 const THREADS: &str = "PHALANX_MPI_THREADS";
 
-/// What one start must do.
+/// The demands on one start.
 struct Case {
     name: &'static str,
     /// Of each process.
@@ -300,7 +300,7 @@ fn launcher() -> Option<Launcher> {
     Some(Launcher { program, flags, open_mpi })
 }
 
-/// What a start has given.
+/// The outcome of a start.
 struct Outcome {
     code: Option<i32>,
     text: String,
@@ -359,7 +359,7 @@ impl Launcher {
     }
 }
 
-/// What is wrong, if anything is.
+/// The fault, if there is one.
 fn judge(case: &Case, outcome: &Outcome) -> Result<(), String> {
     let lines = outcome.text.lines().filter(|line| line.contains("ok node")).count();
     match (outcome.code, &case.expect) {

@@ -19,7 +19,7 @@ impl Steps<'_> {
     ) {
         let (layout, leader) = (self.layout(), self.is_leader());
         let (p, t, nodes) = (layout.ranks(), self.comm.size(), layout.nodes());
-        // What each of this node's ranks sends to all, and receives from all.
+        // The counts that each of this node's ranks sends to all, and receives from all.
         let [sends, recvs] = match counts {
             None => [vec![send.len() / p; t * p], vec![send.len() / p; t * p]],
             Some((send, recv)) => [send, recv].map(|counts| {
@@ -72,7 +72,7 @@ impl Steps<'_> {
         self.comm.scatter_varied_into(&sorted, recv, &received, 0);
     }
 
-    /// Whether what ranks on other nodes send to ours is what ours expect.
+    /// Whether ranks on other nodes send as much to ours as ours expect.
     fn compare_tables<A: Iterator<Item = usize>, B: Iterator<Item = usize>>(
         &mut self,
         there: &impl Fn(usize) -> A,
@@ -163,7 +163,7 @@ impl NodeComm<'_> {
             let own = send_counts.get(rank).copied().unwrap_or(0);
             let total = steps.check_counts::<T>(send_counts, own);
             steps.check_len("the input", send.len(), Some(total));
-            // The own block: what is sent is what is received.
+            // The own block: as many elements are sent as received.
             let total = steps.check_counts::<T>(recv_counts, own);
             steps.check_len("the output", recv.len(), Some(total));
             let counts = Some((send_counts, recv_counts));

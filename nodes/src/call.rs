@@ -1,4 +1,5 @@
-//! A call of all nodes' ranks: what must be equal on all of them, and its words in errors.
+//! A call of all nodes' ranks: the facts that must be equal on all of them, and its words in
+//! errors.
 
 use phalanx::op::Operator;
 use phalanx::{CallSite, Element};
@@ -11,11 +12,11 @@ use std::panic::Location;
 #[derive(Clone, Copy)]
 pub(crate) struct NodeCall<'c> {
     pub(crate) name: &'static str,
-    /// What calls that may meet have in common.
+    /// The name that calls that may meet have in common.
     meets: &'static str,
     element: (TypeId, &'static str),
     operator: Option<(TypeId, &'static str)>,
-    /// What else is compared: a root, a distance.
+    /// The number that is compared, too: a root, a distance.
     parameter: Option<(&'static str, usize)>,
     len: usize,
     /// Elements of each rank, if they differ.
@@ -56,7 +57,7 @@ impl<'c> NodeCall<'c> {
         NodeCall { counts: Some(counts), ..self }
     }
 
-    /// What ranks of a node compare in each step.
+    /// The numbers that ranks of a node compare in each step.
     pub(crate) fn fields(&self) -> Vec<usize> {
         let mut h = DefaultHasher::new();
         (self.meets, self.element.0, self.operator).hash(&mut h);

@@ -1,4 +1,4 @@
-//! Cartesian views: neighbours in a grid of ranks on several nodes, and halo exchanges, whose faces
+//! Cartesian views: neighbours in a grid of ranks on several nodes, and halo exchanges: the faces
 //! are packed into messages, those to ranks of this node too.
 
 use crate::call::NodeCall;
@@ -302,7 +302,7 @@ impl NodeCart<'_, '_> {
     }
 }
 
-/// What is wrong with the arguments.
+/// The fault in the arguments.
 fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<String> {
     if halo.dimensions() != grid.dimensions() {
         let (h, g) = (halo.dimensions(), grid.dimensions());
@@ -321,12 +321,12 @@ struct Swap<'s, 'g, T> {
     steps: Steps<'s>,
     grid: &'g Cartesian,
     halo: &'g Halo,
-    /// Messages to other nodes, and what they send, which is dropped after them.
+    /// Messages to other nodes, and the data that they send, which are dropped after them.
     sent: Vec<(Vec<Underway>, Vec<T>)>,
 }
 
 impl<T: Element> Swap<'_, '_, T> {
-    /// What a face's ends agree about.
+    /// The facts that a face's ends agree about.
     fn label(&self, dim: usize) -> Label {
         let (grid, halo, mut h) = (self.grid, self.halo, DefaultHasher::new());
         (grid.dims(), grid.periodic()).hash(&mut h);
@@ -347,7 +347,7 @@ impl<T: Element> Swap<'_, '_, T> {
         cells
     }
 
-    /// Fills the halo with what a neighbour has packed.
+    /// Fills the halo with the cells that a neighbour has packed.
     fn unpack(&self, fields: &mut [&mut [T]], dim: usize, sides: [bool; 2], cells: &[T]) {
         let mut rest = cells;
         for field in fields {
@@ -381,7 +381,7 @@ impl<T: Element> Swap<'_, '_, T> {
                     self.steps.comm.send_owned((label.word, origin, cells), to, FACES);
                 }
                 None => {
-                    // SAFETY: kept beside what reads it, which is dropped first.
+                    // SAFETY: kept beside the transfer that reads it, which is dropped first.
                     let underway = unsafe { self.steps.post(peer, &cells, label) };
                     self.sent.push((underway, cells));
                 }
@@ -416,7 +416,7 @@ impl<T: Element> Swap<'_, '_, T> {
         }
     }
 
-    /// Receives what a rank of this node has packed, as [`Steps::take`].
+    /// Receives the cells that a rank of this node has packed, as [`Steps::take`].
     #[track_caller]
     fn take_here(
         &mut self,

@@ -116,7 +116,7 @@ impl Steps<'_> {
     }
 
     /// Every thread has its node's combination of the blocks of the ranks with its
-    /// number, and exchanges these: what it gets is its own block, of each node.
+    /// number, and exchanges these: the result is its own block, of each node.
     #[track_caller]
     pub(crate) fn reduce_scatter_by_lanes<T: Element, O: Operator<T>>(
         &mut self,

@@ -67,8 +67,8 @@ impl NodeLayout {
         self.sizes().max().unwrap_or(0)
     }
 
-    /// The largest subtrees of the tree of `Order::Fixed` whose leaves are all on
-    /// `node`: first rank and number of leaves.
+    /// The largest subtrees of the tree of `Order::Fixed` with all leaves on `node`: first rank and
+    /// number of leaves.
     pub(crate) fn subtrees(&self, node: usize) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
         self.descend(node, 0..self.ranks(), &mut found);

@@ -1,9 +1,10 @@
 //! Phalanx on several nodes: a communicator over those of the nodes.
 //!
 //! A *node* is a process with a team of threads. [`NodeComm`] owns, or borrows, the communicator of
-//! this node's ranks ([`phalanx::Comm`]), and knows who is where, and the network ([`net::Net`]).
-//! A call is made of *steps*: some on this node, by its communicator; and some between nodes, made
-//! by the leader (the node's first rank) alone, on one contiguous piece of memory.
+//! this node's ranks ([`phalanx::Comm`]), and knows the places of all, and the network
+//! ([`net::Net`]). A call is made of *steps*: some on this node, by its communicator; and some
+//! between nodes, made by the leader (the node's first rank) alone, on one contiguous piece of
+//! memory.
 //!
 //! ```text
 //!   ranks   0 1 2 3 | 4 5 6 7        all_reduce, say

@@ -5,8 +5,8 @@
 //! travel with it, more follow under the same tag, into the receiver's buffer. A tag names both
 //! threads, so that each pair has its order.
 //!
-//! What goes by the network is started first and waited for last. So a rank that waits for one of
-//! its own node, which is in such a call, too, never waits for the network by that.
+//! A part that goes by the network is started first and waited for last. So a rank that waits for
+//! one of its own node, which is in such a call, too, never waits for the network by that.
 
 use crate::call::NodeCall;
 use crate::net::{Pending, Transfer};
@@ -26,7 +26,7 @@ struct First {
     digest: [u64; 2],
     elements: u64,
     size: u64,
-    /// What the receiver compares by itself.
+    /// The word that the receiver compares by itself.
     word: u64,
     /// For errors.
     origin: Origin,
@@ -37,15 +37,15 @@ struct First {
 const HEADER: usize = 144;
 const _: () = assert!(size_of::<First>() == HEADER + EAGER);
 
-/// What a message's ends agree about but for its length.
+/// The facts that a message's ends agree about but for its length.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
     pub(crate) digest: [u64; 2],
     pub(crate) word: u64,
 }
 
-/// A part of a message on its way, and what is read or written meanwhile if that is not the
-/// caller's.
+/// A part of a message on its way, and the memory that is read or written meanwhile if that is not
+/// the caller's.
 pub(crate) struct Underway {
     pending: Box<dyn Pending>,
     first: Option<Box<First>>,
@@ -113,7 +113,7 @@ impl Steps<'_> {
         Underway { pending, first: Some(first) }
     }
 
-    /// Receives what `post` sends; where it comes from, if its word is not the label's.
+    /// Receives the message that `post` sends; where it comes from, if its word is not the label's.
     pub(crate) fn take<T: Element>(
         &mut self,
         underway: Underway,
@@ -159,7 +159,7 @@ impl Steps<'_> {
         self.fail(&format!("length of rank {peer}'s message: {what}"))
     }
 
-    /// Waits until what was posted is on its way.
+    /// Waits until the posted parts are on their way.
     pub(crate) fn finish(&mut self, posted: Vec<Underway>) {
         for Underway { pending, first } in posted {
             self.wait(pending);

@@ -175,7 +175,7 @@ impl Steps<'_> {
             self.agree_and(Move::Scatter { root: home, all, mine, counts: &counts });
         }
         let section = if leader { &memory[begin..][..counts[node]] } else { &[] };
-        // SAFETY: what is scattered has been received.
+        // SAFETY: the scattered blocks have been received.
         let mine = unsafe { room_mut(mine) };
         self.scatter_here(section, mine, lens, &own);
     }

@@ -1,12 +1,11 @@
 //! The interface of a network between the nodes of a team.
 //!
-//! A *node* is one process with a team of threads. On a node ranks exchange as
-//! ever; between nodes one thread of each (the leader, or one thread a lane)
-//! hands a [`Net`] one contiguous piece of memory at a time. So the seam is
-//! small, and does not know of element types, operators or ranks: [`Transfer`]
-//! has bytes. What is combined is combined here, by the same kernels as on one
-//! node, in rank order; but for built-in operators on numbers, which the network
-//! may combine itself ([`Transfer::AllReduce`]).
+//! A *node* is one process with a team of threads. On a node ranks exchange as ever; between nodes
+//! one thread of each (the leader, or one thread a lane) hands a [`Net`] one contiguous piece of
+//! memory at a time. So the seam is small, and does not know of element types, operators or ranks:
+//! [`Transfer`] has bytes. Reductions are made here, by the same kernels as on one node, in rank
+//! order; but for built-in operators on numbers, which the network may combine itself
+//! ([`Transfer::AllReduce`]).
 //!
 //! `phalanx-mpi` is the engine for clusters. [`run_across`](crate::run_across) runs a closure on
 //! all nodes' ranks.
@@ -166,9 +165,9 @@ pub trait Pending {
 /// A group of nodes, seen from one of them.
 ///
 /// # Safety
-/// - A transfer writes what it says, nothing else, and its memory is touched by
+/// - A transfer writes the memory that it names, nothing else, and its memory is touched by
 ///   nobody after [`Pending::test`] has returned true or the [`Pending`] is dropped.
-/// - What a transfer delivers are the bytes that the other nodes gave it.
+/// - A transfer delivers the bytes that the other nodes gave it.
 /// - All nodes run the same build of the same program: types and their layouts are the same on all.
 pub unsafe trait Net: Send + Sync {
     /// How many nodes there are.
@@ -177,7 +176,7 @@ pub unsafe trait Net: Send + Sync {
     /// Which of them this is.
     fn node(&self) -> usize;
 
-    /// What people call this node.
+    /// The name of this node, for people.
     fn name(&self) -> String;
 
     /// How many tags there are for messages between two nodes.
@@ -196,7 +195,7 @@ pub unsafe trait Net: Send + Sync {
     /// Makes groups of nodes (each a list of this net's, in the order in which
     /// they are to be numbered): for each that this node is in, a net. Called by
     /// one thread of every node, with the same groups; may wait for the other
-    /// nodes, and calls `pause` meanwhile, whose error ends it.
+    /// nodes, and calls `pause` meanwhile: an error of that ends it.
     ///
     /// # Errors
     /// If it cannot be done.

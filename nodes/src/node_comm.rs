@@ -18,13 +18,13 @@ enum Local<'a> {
 }
 
 /// A rank's hold on ranks of several nodes: a communicator over the communicators of the nodes. It
-/// has the methods of [`Comm`] that work between nodes, under the same names; what needs shared
-/// memory (windows, tagged messages, started calls, forced algorithms) is there on the ranks of one
-/// node, by [`split_by_node`](NodeComm::split_by_node). Where all ranks are on one node, a call is
-/// that of its communicator.
+/// has the methods of [`Comm`] that work between nodes, under the same names; calls that need
+/// shared memory (windows, tagged messages, started calls, forced algorithms) are there on the
+/// ranks of one node, by [`split_by_node`](NodeComm::split_by_node). Where all ranks are on one
+/// node, a call is that of its communicator.
 ///
-/// What ranks must agree about, and what happens if they do not, is as there: the run ends with an
-/// error that names ranks and lines, and with it the job on all nodes.
+/// Ranks must agree about the same facts; if they do not: the run ends with an error that names
+/// ranks and lines, and with it the job on all nodes.
 ///
 /// # Examples
 /// ```
@@ -121,7 +121,7 @@ impl<'a> NodeComm<'a> {
         Some(Steps { comm, group, job, call, order: *order })
     }
 
-    /// The same ranks, lent to what a method of the node's communicator calls.
+    /// The same ranks, lent to a function that a method of the node's communicator calls.
     fn inner<R>(
         comm: &mut Comm,
         (group, job, order): (Option<Arc<NodeGroup>>, Option<Arc<NodeJob>>, Order),
@@ -200,7 +200,7 @@ impl<'a> NodeComm<'a> {
         self.here().split_by(level)
     }
 
-    /// The same ranks, whose reductions combine in this order: [`Comm::with_order`].
+    /// The same ranks, with reductions that combine in this order: [`Comm::with_order`].
     ///
     /// ```
     /// use phalanx::{Order, op};
@@ -321,7 +321,7 @@ impl fmt::Debug for NodeComm<'_> {
     }
 }
 
-/// A communicator whose reductions have an order; made by [`NodeComm::with_order`].
+/// A communicator with an order of its reductions; made by [`NodeComm::with_order`].
 #[derive(Debug)]
 pub struct InOrder<'c, 'a> {
     comm: &'c mut NodeComm<'a>,

@@ -5,7 +5,7 @@ use crate::net::Net;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// Who is where, and the network between them.
+/// The places of the ranks, and the network between them.
 pub(crate) struct NodeGroup {
     pub(crate) rank: usize,
     pub(crate) layout: Arc<NodeLayout>,

@@ -4,7 +4,7 @@ use crate::net::Net;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// What all ranks of a job on several nodes have in common, on one of them.
+/// The state that all ranks of a job on several nodes share, on one of them.
 pub(crate) struct NodeJob {
     net: Arc<dyn Net>,
     failed: AtomicBool,

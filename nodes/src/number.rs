@@ -44,7 +44,7 @@ impl NetNumber {
 
 /// Operators that a network may apply itself, as [`phalanx::op`] defines
 /// them: sums and products of integers wrap, floats are only added and
-/// multiplied (what MPI's `Min` and `Max` do with NaN and with -0 is left open).
+/// multiplied (MPI's `Min` and `Max` of NaN and of -0 are left open).
 ///
 /// # Examples
 /// ```
@@ -62,9 +62,10 @@ pub enum NetFold {
     BitXor,
 }
 
-/// What a network may do itself with elements `T` and operator `O`: where it wraps, or looks at
-/// bits, with unsigned numbers. Not the logical operators, nor the order of floats (NaN, -0): those
-/// are ours. Only the library's own types are known, so no operator can say so of itself.
+/// The fold that a network may do itself with elements `T` and operator `O`: where it wraps, or
+/// looks at bits, with unsigned numbers. Not the logical operators, nor the order of floats (NaN,
+/// -0): those are ours. Only the library's own types are known, so no operator can say so of
+/// itself.
 pub(crate) fn built_in<T: 'static, O>() -> Option<(NetNumber, NetFold)> {
     macro_rules! find {
         ($id:expr, $($t:ty => $it:expr),*) => {

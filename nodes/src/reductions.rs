@@ -1,9 +1,9 @@
 //! Calls that combine.
 //!
-//! On a node ranks combine to the leader, by the node's own algorithms. Between leaders: what the
-//! network can do itself, it does; a few bytes go to everybody; else each leader gets a part of
-//! every node's vector, combines these in the order of nodes, and hands its part of the result on,
-//! so that each vector travels twice, whatever the number of nodes.
+//! On a node ranks combine to the leader, by the node's own algorithms. Between leaders: parts that
+//! the network can do itself are its own; a few bytes go to everybody; else each leader gets a part
+//! of every node's vector, combines these in the order of nodes, and hands its part of the result
+//! on, so that each vector travels twice, whatever the number of nodes.
 //!
 //! By the tree of [`Order::Fixed`], the leader has its ranks' contributions, and makes the results
 //! of the largest subtrees that are all its own; these travel, and the rest of the tree is made of
@@ -41,7 +41,7 @@ fn join<T: Element>(left: &mut [T], right: &[T], op: &impl Operator<T>) {
     left.iter_mut().zip(right).for_each(|(a, &b)| *a = op.combine(*a, b));
 }
 
-/// Combines the vectors of operands `first..first + len` by the tree, into that of the first, whose
+/// Combines the vectors of operands `first..first + len` by the tree, into that of the first; that
 /// place it returns; `known` says where results of subtrees are.
 fn combine<T: Element>(
     data: &mut [T],
@@ -348,7 +348,7 @@ impl Steps<'_> {
             let (here, mut recv) = (vec![m; nodes], filled(buf, nodes * m));
             let (recvs, sends) = (&here[..], &counts[..]);
             self.agree_and(Move::AllToAll { send: &last, sends, recv: &mut recv, recvs });
-            // Of every node, what comes before it.
+            // Of every node, the elements before it.
             let mut sum = recv[..m].to_vec();
             for next in recv[m..].chunks_mut(m.max(1)) {
                 for (sum, next) in sum.iter_mut().zip(next) {

@@ -33,12 +33,12 @@ pub fn run<R: Send>(
 
 /// Runs `f` on the ranks of `team` and of those that the other nodes of `net` run it on, as one:
 /// `comm` is the communicator of all of them, in the order of nodes and, on each, of ranks. Returns
-/// what this node's ranks returned.
+/// the results of this node's ranks.
 ///
 /// All nodes call it, with the same closure in the same program; teams may be of different sizes.
 /// One node runs as ever. All collectives, messages, splits and views work between nodes.
 ///
-/// **What is promised** less than on one node: ranks of different nodes that wait for each other in
+/// **Promised** is less than on one node: ranks of different nodes that wait for each other in
 /// a circle are not found without a [`deadline`](Builder::deadline), nor is a rank that has
 /// returned while one of another node waits for a *message* of its. Nodes in different calls are.
 ///
@@ -91,7 +91,8 @@ pub fn run_across<R: Send>(
             result
         }));
         result.unwrap_or_else(|payload| {
-            // Before anything unwinds further: what the network writes to is still there.
+            // Before anything unwinds further: the memory that the network writes to is still
+            // there.
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
             match (text, engine::cause(comm.here())) {
@@ -219,7 +220,7 @@ fn fitting(net: &dyn Net, sizes: &[[u64; 2]]) -> Result<NodeLayout, NetError> {
         let what = format!("with lanes all nodes need equally many threads: {least} to {most}");
         return Err(NetError::new(what));
     }
-    // One for each pair of threads, and one for what nodes say that disagree.
+    // One for each pair of threads, and one for the words of nodes that disagree.
     if sizes.len() > 1 && most.saturating_mul(most) >= net.tags() as u64 {
         let what = format!("{most} threads a node need {} tags", most * most + 1);
         return Err(NetError::new(format!("{what}; the network has {}", net.tags())));

@@ -35,7 +35,7 @@ impl Steps<'_> {
     }
 
     /// A communicator of the ranks of one color, in the order of keys: this node's part of it, and,
-    /// if they are on several nodes, who is where.
+    /// if they are on several nodes, the places of all.
     #[track_caller]
     fn split(&mut self, color: usize, key: usize) -> (Comm, Option<Arc<NodeGroup>>) {
         let layout = self.layout();
@@ -64,7 +64,7 @@ impl Steps<'_> {
         let which = colors.binary_search(&color).unwrap_or(0);
         let (group, nodes) = (group_of(color), &groups[which]);
         let place = group.iter().position(|&r| r == self.group.rank).unwrap_or(0);
-        // This node's part, and what the leader makes.
+        // This node's part, and the group that the leader makes.
         let child = self.comm.split(color, place);
         let several = |nodes: &Vec<usize>| if nodes.len() > 1 { nodes.clone() } else { vec![] };
         let nets: Nets = if self.is_leader() {
@@ -91,7 +91,7 @@ impl Steps<'_> {
 impl NodeComm<'_> {
     /// [`Comm::split`](phalanx::Comm::split) of all nodes' ranks.
     ///
-    /// **Cost** an all-gather of two words per rank, and what the network takes to make groups.
+    /// **Cost** an all-gather of two words per rank, and the network's time to make groups.
     ///
     /// ```
     /// let sizes = phalanx_nodes::run(3, |comm| comm.split(comm.rank() / 2, 0).size())?;

@@ -1,9 +1,9 @@
 //! A call of ranks on several nodes, in progress: its steps on this node, by the node's own
 //! communicator, and those between nodes, by the leader (the node's first rank).
 //!
-//! **Agreement.** What ranks of a node disagree about, the steps on the node find out as ever: each
-//! carries the whole call's fields. Leaders compare theirs by an all-reduce of 32 bytes, started
-//! before the call's data and waited for before anybody sees them.
+//! **Agreement.** A disagreement of ranks of a node is found by the steps on the node, as ever:
+//! each carries the whole call's fields. Leaders compare theirs by an all-reduce of 32 bytes,
+//! started before the call's data and waited for before anybody sees them.
 
 use crate::call::NodeCall;
 use crate::layout::NodeLayout;
@@ -101,7 +101,7 @@ impl<'s> Steps<'s> {
         self.end(Error::Argument { rank, site, what })
     }
 
-    /// Ends the run for what is wrong between nodes.
+    /// Ends the run for a fault between nodes.
     #[cold]
     pub(crate) fn fail(&mut self, what: &str) -> ! {
         let (rank, site) = (self.group.rank, Some(self.call.site()));
@@ -268,7 +268,7 @@ impl<'s> Steps<'s> {
                 Transfer::AllReduce { at: data.as_mut_ptr().cast(), count, number, fold }
             }
         };
-        // SAFETY: the slices have room for what the counts say; what arrives are elements of the
+        // SAFETY: the slices have room as the counts say; the arriving bytes are elements of the
         // same type of the other nodes, which are in the same call, or nobody looks at it.
         unsafe { self.begin(lane, transfer) }
     }
@@ -317,7 +317,7 @@ impl<'s> Steps<'s> {
         let mut mine = self.words().into_bytes();
         mine.resize(WORDS, 0);
         let mut all = vec![mine.clone(); nodes];
-        // By messages: a node whose call has a transfer has started that already, and
+        // By messages: a node with a transfer in its call has started that already, and
         // collective transfers would meet it on the others.
         let tag = self.group.net.tags() - 1;
         let mut pending = Vec::new();
@@ -348,7 +348,7 @@ impl<'s> Steps<'s> {
     }
 
     /// The call in words, no more than [`WORDS`]: of a type with a long name less of that, as the
-    /// line is what is looked for.
+    /// line is looked for.
     fn words(&self) -> String {
         let CallSite { mut call, at } = self.call.site();
         let at = format!(" at {at}");

@@ -75,8 +75,8 @@ impl Comm {
     /// lengths: `send_counts[j]` elements go to rank `j`, `recv_counts[j]`
     /// come from it; blocks lie one after the other.
     ///
-    /// **Must agree on all ranks:** the element type; what rank `i` sends to
-    /// `j` is what `j` expects from `i`.
+    /// **Must agree on all ranks:** the element type; the count that rank `i` sends to
+    /// `j` is the one that `j` expects from `i`.
     ///
     /// **Cost** up to 1024 bytes of `send` and counts: one step, everybody to everybody (gates);
     /// more stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`, as
@@ -111,10 +111,10 @@ impl Comm {
         self.run(call::all_to_all_varied_into(send, send_counts, recv, recv_counts));
     }
 
-    /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know what
-    /// they will receive: `counts[j]` elements of `send` go to rank `j`. Returns what has come, in
-    /// rank order, and how many elements from each rank. (MPI: `MPI_Alltoall` of the counts, and
-    /// then `MPI_Alltoallv`.)
+    /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know how much
+    /// they will receive: `counts[j]` elements of `send` go to rank `j`. Returns the elements that
+    /// have come, in rank order, and how many elements from each rank. (MPI: `MPI_Alltoall` of the
+    /// counts, and then `MPI_Alltoallv`.)
     ///
     /// **Must agree on all ranks:** the element type.
     ///

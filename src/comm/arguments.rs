@@ -24,7 +24,7 @@ impl Comm {
         is_rank
     }
 
-    /// Apart from the check, so that what the text needs is not written to the stack in each call.
+    /// Apart from the check, so that the text's parts are not written to the stack in each call.
     #[cold]
     #[inline(never)]
     fn refuse_rank(
@@ -59,8 +59,8 @@ impl Comm {
     }
 
     /// Checks one count per rank of elements `T`, which are the same on all ranks, the own one
-    /// being `own`; returns what follows from them, the sum being that of a slice that there can
-    /// be. The usual ones are those of the call before.
+    /// being `own`; returns the facts that follow from them, the sum being that of a slice that
+    /// there can be. The usual ones are those of the call before.
     #[inline(always)]
     pub(super) fn check_common_counts<T: Element>(
         &mut self,
@@ -99,8 +99,8 @@ impl Comm {
     }
 
     /// Checks one count per rank of elements of `size` bytes, the own one being `own`;
-    /// returns their sum, which is that of a slice that there can be: what
-    /// the engine multiplies then never overflows.
+    /// returns their sum, which is that of a slice that there can be: the products of
+    /// the engine then never overflow.
     #[inline(always)]
     pub(super) fn check_counts(
         &mut self,
@@ -156,7 +156,7 @@ impl Comm {
         if !self.check_len("the input", sent, Some(total), sig, at, total) {
             return false;
         }
-        // The own block: what is sent is what is received.
+        // The own block: as many elements are sent as received.
         let Some(total) = self.check_counts(from, own, size, sig, at) else { return false };
         self.check_len("the output", received, Some(total), sig, at, total)
     }

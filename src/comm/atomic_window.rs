@@ -51,10 +51,10 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the element type. Lengths may differ, and may be 0.
     ///
-    /// **Cost** as there.
+    /// **Cost** that of [`shared`](Comm::shared).
     ///
     /// # Errors
-    /// As there.
+    /// More elements than there is memory for end the run.
     ///
     /// # Examples
     /// A histogram, of which each rank has two bins:
@@ -149,7 +149,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     /// Lets each rank write its own part as plain numbers, as
     /// [`Window::update`](crate::Window::update) does.
     ///
-    /// **Must agree, cost, errors:** as there.
+    /// **Must agree, cost, errors:** those of `Window::update`.
     ///
     /// ```
     /// use std::sync::atomic::Ordering::Relaxed;

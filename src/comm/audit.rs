@@ -8,7 +8,7 @@ use crate::fabric::{CallRecord, CommState, TeamState};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, panicking};
 
-/// What one rank has done with a communicator.
+/// The counts of one rank's calls on a communicator.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     /// Messages posted less messages taken (low half), and collective calls
@@ -19,8 +19,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes over what `comm` has done. Whoever reads it afterwards is told so
-    /// by other means.
+    /// Takes over the counts of `comm`. Whoever reads it afterwards is told so by other means.
     pub(crate) fn take_from(&self, comm: &Comm) {
         let port = &comm.port;
         let sums = u64::from(port.balance()) | u64::from(port.calls()) << 32;
@@ -106,7 +105,7 @@ fn what_differs<'a>(fabric: &CommState, tally: &dyn Fn(usize) -> &'a Tally) -> R
 
 /// Why run `run` has ended. Only while no rank runs: a disagreement is looked at
 /// again, now that all ranks have made the call in question that were going to
-/// make it. Who noticed it may have known two opinions of which neither was the
+/// make it. The rank that noticed it may have known two opinions of which neither was the
 /// odd one, and which rank notices is chance; the records are not.
 pub(crate) fn final_cause(world: &TeamState, run: u64) -> Error {
     match world.take_cause(run) {
@@ -130,7 +129,7 @@ const NOBODY: usize = usize::MAX;
 /// Rank `rank` of `fabric` has made `more` collective calls more than `peer`,
 /// which has made `made` so far. A call
 /// that needs no messages (a shift by 0) can be missing without anybody having
-/// waited for it; what follows would begin with ranks out of step.
+/// waited for it; later calls would begin with ranks out of step.
 fn more_calls(fabric: &CommState, rank: usize, peer: usize, more: u32, made: u32) -> Option<Error> {
     let (rank, peer) = (fabric.member(rank), fabric.member(peer));
     if let Some(error) = disagree(fabric.world(), fabric.id(), rank) {
@@ -196,7 +195,7 @@ pub(super) struct Audit {
     fabric: Arc<CommState>,
     run: u64,
     tallies: Box<[Tally]>,
-    /// Somebody has lost its communicator in a failure, which is then what is
+    /// Somebody has lost its communicator in a failure, which is then the cause that is
     /// to be reported.
     failed: AtomicBool,
 }

@@ -84,7 +84,7 @@ impl Comm {
         self.cart_as(&SIG, Location::caller(), dims, periodic)
     }
 
-    /// The same as a call of the method of `sig`.
+    /// [`cart`](Comm::cart), as a call of the method of `sig`.
     #[inline(always)]
     fn cart_as(
         &mut self,

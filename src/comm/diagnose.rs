@@ -25,8 +25,9 @@ impl Comm {
         at: &'static Location<'static>,
         call: BeginningCall,
     ) -> bool {
-        // What the thread has started moves in each call: another rank may wait for it, and this
-        // one may make no call in which it waits. An operator may fail there, and so end the run.
+        // The calls that the thread has started move in each call: another rank may wait for one,
+        // and this one may make no call in which it waits. An operator may fail there, and so end
+        // the run.
         if self.port.line().mark().has_started() && self.is_admitted() {
             Thread::here().go_on();
         }
@@ -162,7 +163,7 @@ impl Comm {
         if let Stop::Outer(of) = stop {
             return self.go_out(of);
         }
-        // What this rank has met may be the consequence of something else.
+        // The failure that this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
             _ => disagree(fabric.world(), fabric.id(), me),
@@ -226,7 +227,7 @@ impl Comm {
         self.throw_text(what, &format!("{} at {at}: {}", sig.call, Error::Stale { what }));
     }
 
-    /// The same with a text of its own.
+    /// Unwinds with `text`, because the communicator does not belong here.
     #[cold]
     pub(super) fn throw_text(&self, what: &'static str, text: &str) {
         if panicking() {
@@ -366,8 +367,8 @@ impl Comm {
                 {
                     return Some(error);
                 }
-                // Who waits for a message waits for one rank alone: if that is in another call, the
-                // two differ, and all others on the circle wait in consequence.
+                // A rank that waits for a message waits for one rank alone: if that is in another
+                // call, the two differ, and all others on the circle wait in consequence.
                 let by_message = circle.iter().find_map(|it| {
                     let (waits, there) = (latest(it.rank)?, latest(it.peer)?);
                     let differs = waits.call == 0 && !alike(&waits, &there);
@@ -436,7 +437,8 @@ pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error>
     Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
 }
 
-/// The same if rank `me`, the calling one, and `peer`, which waits, do not agree about a call.
+/// The error in the words of rank `me`, the calling one, if it does not agree with `peer`, which
+/// waits, about a call.
 pub(super) fn disagree_with_waiting(
     world: &TeamState,
     comm: u64,

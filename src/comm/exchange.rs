@@ -1,6 +1,6 @@
 //! Exchanges of parts: each rank gives parts to some ranks, and takes those that others give it.
-//! How long a part is only its giver knows, and the receiver judges it. For interfaces whose calls
-//! have a datatype for each rank, or counts that no other rank knows.
+//! How long a part is only its giver knows, and the receiver judges it. For interfaces with calls
+//! that have a datatype for each rank, or counts that no other rank knows.
 //!
 //! A rank waits for those alone from whom it takes, and for those to whom it lends memory. Parts go
 //! by the channels, as messages do; those from one rank to another are taken in the order in which
@@ -14,12 +14,12 @@ use std::panic::Location;
 /// Bytes of a part that are copied; longer ones are lent.
 pub const COPIED_PART: usize = EAGER;
 
-/// Parts that a rank may give another one before it takes what that one gives.
+/// Parts that a rank may give another one before it takes that one's.
 pub const PARTS_AHEAD: usize = SLOTS as usize;
 
 static EXCHANGE: Signature = Signature::of::<()>("exchange", "root");
 
-/// What ranks compare of an exchange.
+/// The facts that ranks compare of an exchange.
 ///
 /// # Examples
 /// See [`exchange`](crate::engine::exchange).
@@ -54,8 +54,8 @@ impl ExchangeStop {
 }
 
 /// A rank's side of an exchange. On the *short way*
-/// ([`begin_exchange`](crate::engine::begin_exchange)) nothing waits for long, or throws, and what
-/// has not been done goes the long way.
+/// ([`begin_exchange`](crate::engine::begin_exchange)) nothing waits for long, or throws, and the
+/// part that has not been done goes the long way.
 ///
 /// # Examples
 /// See [`begin_exchange`](crate::engine::begin_exchange).
@@ -141,7 +141,7 @@ impl PartExchange<'_> {
     /// As [`give`](PartExchange::give).
     ///
     /// # Safety
-    /// What `part` tells of is memory that nobody writes or frees until the exchange is over.
+    /// The memory that `part` names is such that nobody writes or frees until the exchange is over.
     pub unsafe fn lend(&mut self, peer: usize, part: GivenPart) -> Result<(), ExchangeStop> {
         self.await_room(peer)?;
         self.port.lend_part(peer, part).map_err(ExchangeStop::over)

@@ -1,12 +1,11 @@
 //! Reductions of a vector that is spread over the ranks, with the same bits for
 //! every number of ranks.
 //!
-//! What travels is described in `dist/partial.rs`. The ranks exchange as in
-//! recursive doubling: each posts the address of its part's contribution to its
-//! partner (or the contribution itself, where that fits the mailbox's line), and
-//! joins the partner's with its own; so that after `log2 p` steps everybody has
-//! the whole. Where addresses are posted a rank's earlier contributions stay until the end of
-//! the call, when all readers are known to be done.
+//! The messages are described in `dist/partial.rs`. The ranks exchange as in recursive doubling:
+//! each posts the address of its part's contribution to its partner (or the contribution itself,
+//! where that fits the mailbox's line), and joins the partner's with its own; so that after `log2
+//! p` steps everybody has the whole. Where addresses are posted a rank's earlier contributions stay
+//! until the end of the call, when all readers are known to be done.
 
 use super::Comm;
 use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, params_of, write};
@@ -73,14 +72,19 @@ impl Comm {
     /// same bits whatever the number of ranks: [`fixed_sum`](Comm::fixed_sum) of
     /// the products. `fixed_dot(x, x, offset).sqrt()` is the norm.
     ///
-    /// **Must agree, order, cost, errors:** as there; `x` and `y` are equally
-    /// long.
+    /// **Must agree on all ranks:** the element type; each rank's `offset` is where the part of the
+    /// rank before ends. `x` and `y` are equally long.
+    ///
+    /// **Order, cost** of the sum of the products: those of [`fixed_sum`](Comm::fixed_sum).
     ///
     /// **On a grid of ranks** of two or more dimensions the elements of a rank do not follow one
     /// another in the order of the whole array, so this call is not for them. Cut the array along
     /// its first dimension only (`cart(&[0, 1], ..)`): then each part is contiguous. Or take
     /// [`with_order`](Comm::with_order)`(Order::Fixed)` and [`sum`](Comm::sum) of each rank's own
     /// dot product: the same bits for every topology and algorithm, but others for another grid.
+    ///
+    /// # Errors
+    /// Parts that do not follow one another, and vectors of two lengths, end the run.
     ///
     /// # Examples
     /// ```
@@ -104,8 +108,14 @@ impl Comm {
 
     /// Several dot products at once, at the price of one exchange.
     ///
-    /// **Must agree, order, cost, errors:** as [`fixed_dot`](Comm::fixed_dot);
-    /// all vectors are cut alike.
+    /// **Must agree on all ranks:** the element type, the number of pairs; each rank's `offset` is
+    /// where the parts of the rank before end. All vectors are cut alike.
+    ///
+    /// **Order:** that of [`fixed_sum`](Comm::fixed_sum). **Cost** of one such call; its messages
+    /// have the partial sums of all pairs.
+    ///
+    /// # Errors
+    /// Parts that do not follow one another, and vectors of two lengths, end the run.
     ///
     /// # Examples
     /// ```
@@ -130,7 +140,7 @@ impl Comm {
         self.fixed_dots_as(sig, Location::caller(), pairs, offset)
     }
 
-    /// The same as a call of the method of `sig`.
+    /// [`fixed_dots`](Comm::fixed_dots), as a call of the method of `sig`.
     fn fixed_dots_as<T, const N: usize>(
         &mut self,
         sig: &'static Signature,
@@ -156,8 +166,14 @@ impl Comm {
     /// without elements. Operators that are not commutative see the elements in
     /// the order of their indices.
     ///
-    /// **Must agree, cost, errors:** as there. **Order:** for operators that are
-    /// not commutative a block is combined from left to right.
+    /// **Must agree on all ranks:** the element type, the operator; each rank's `offset` is where
+    /// the part of the rank before ends.
+    ///
+    /// **Order:** that of [`fixed_sum`](Comm::fixed_sum); for operators that are not commutative a
+    /// block is combined from left to right. **Cost** that of `fixed_sum`.
+    ///
+    /// # Errors
+    /// Parts that do not follow one another end the run.
     ///
     /// # Examples
     /// ```
@@ -275,8 +291,8 @@ where
     Signature::combining::<T, Sum>(call, operator, parameter).meets("fixed_dots")
 }
 
-/// Values whose lanes are combined with the vectors of the processor at hand. The same bits: the
-/// lanes are part of the definition, and Rust never contracts a multiplication and an addition.
+/// Values with lanes that are combined with the vectors of the processor at hand. The same bits:
+/// the lanes are part of the definition, and Rust never contracts a multiplication and an addition.
 pub(crate) struct Vectorised<V>(pub(crate) V);
 
 impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
@@ -289,7 +305,7 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
         self.0.at(i)
     }
 
-    /// Never inlined: next to the code that joins the lanes, whose last step is of two numbers, the
+    /// Never inlined: next to the code that joins the lanes by a last step of two numbers, the
     /// compiler takes vectors of two.
     #[inline(never)]
     fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
@@ -458,7 +474,7 @@ fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
     Ok(())
 }
 
-/// What is wrong with parts that do not follow one another: where the left one ends, and where the
+/// The fault of parts that do not follow one another: where the left one ends, and where the
 /// right one begins.
 pub(super) fn do_not_follow(a: usize, b: usize, (expected, got): (usize, usize)) -> String {
     let (low, high) = (a.min(b), a.max(b));
@@ -489,7 +505,7 @@ fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> 
     fits.then_some((bounds, values))
 }
 
-/// Reads what [`write()`] has written, of `N` parts.
+/// Reads the line that [`write()`] has written, of `N` parts.
 ///
 /// # Safety
 /// `body` holds `bytes` bytes that were written so, with elements of type T.
@@ -528,7 +544,7 @@ fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Resu
     written.map(|()| false)
 }
 
-/// Receives what [`give`] sends.
+/// Receives the message that [`give`] sends.
 fn receive<T: Element>(
     port: &mut Port,
     peer: usize,

@@ -1,4 +1,4 @@
-//! What ranks send each other in a fixed sum: a few numbers behind the part's bounds, or words that
+//! The messages of a fixed sum: a few numbers behind the part's bounds, or words that
 //! point to one of four things, which stay until the words are consumed.
 //!
 //! Two ranks choose by where they believe the vector to be cut. If their parts do not follow one
@@ -12,7 +12,7 @@ use crate::schedule::Algorithm;
 /// Bytes of where a part begins and ends.
 pub(super) const BOUNDS: usize = 2 * size_of::<usize>();
 
-/// What posted words point to, as their count: `[Partial<T>; N]` (`fixed_sum.rs`).
+/// The memory that posted words point to, as their count: `[Partial<T>; N]` (`fixed_sum.rs`).
 pub(super) const PARTIALS: usize = 1;
 /// `[FirstPart<T>; N]` (`fixed_sum_of_two.rs`).
 pub(super) const FIRST_PARTS: usize = 2;
@@ -21,7 +21,8 @@ pub(super) const RESULTS: usize = 3;
 /// `[HalfVector<T>; N]` (`fixed_sum_of_halves.rs`).
 pub(super) const HALVES: usize = 4;
 
-/// What ranks compare of a sum of `n` vectors at once, of which each has `len` elements here.
+/// The parameters that ranks compare of a sum of `n` vectors at once, of which each has `len`
+/// elements here.
 pub(super) fn params_of(n: usize, len: usize) -> CallParams {
     CallParams {
         algorithm: Algorithm::AR_ANY.index(),
@@ -53,7 +54,7 @@ pub(super) unsafe fn write<T: Element>(
 /// The bounds that a message of so many bytes begins with.
 ///
 /// # Safety
-/// What was copied was written by [`write()`], or is shorter than bounds.
+/// The copied bytes were written by [`write()`], or are shorter than bounds.
 #[inline(always)]
 pub(super) unsafe fn bounds_in(body: *const u8, bytes: usize) -> Option<(usize, usize)> {
     // SAFETY: by the contract.
@@ -61,11 +62,11 @@ pub(super) unsafe fn bounds_in(body: *const u8, bytes: usize) -> Option<(usize, 
     bounds.map(|[start, end]| (start, end))
 }
 
-/// The bounds of what these words point to, if it is a part.
+/// The bounds of the part that these words point to, if it is a part.
 ///
 /// # Safety
-/// The peer posted them in a fixed sum of elements of type T, at least one, and keeps what they
-/// point to.
+/// The peer posted them in a fixed sum of elements of type T, at least one, and keeps the memory
+/// that they point to.
 pub(super) unsafe fn bounds_of<T: Element>(words: WordBytes) -> Option<(usize, usize)> {
     // SAFETY: by the contract: the count says of which type the first is.
     unsafe {

@@ -1,6 +1,6 @@
-//! Fixed sums of two ranks whose vector is cut inside of a block.
+//! Fixed sums of two ranks with a vector that is cut inside of a block.
 //!
-//! Rank 0 lends its subtrees and what is combined of the cut block; rank 1 completes that with its
+//! Rank 0 lends its subtrees and the combined part of the cut block; rank 1 completes that with its
 //! own elements, in place, and sends the results. Where both exchanged contributions, as
 //! `fixed_sum.rs` does, up to 255 elements would be copied and travel.
 
@@ -66,7 +66,7 @@ fn lend<T: Element, const N: usize>(
             if bytes < BOUNDS {
                 return false;
             }
-            // SAFETY: what is copied in this call begins with two words
+            // SAFETY: the bytes that are copied in this call begin with two words
             // (`fixed_sum_forms::write`, `give`).
             let [begin, _] = unsafe { body.cast::<[usize; 2]>().read_unaligned() };
             if begin != IS_RESULT || bytes != BOUNDS + size_of_val(results) {
@@ -122,7 +122,7 @@ fn complete<T: Element, O: Operator<T>, V: Values<T>, const N: usize>(
     let mut ends = None;
     let is_whole = port.take_any(PEER, |kind, body| {
         if let Some(bytes) = kind.bytes() {
-            // SAFETY: what rank 0 copies in this call was written so.
+            // SAFETY: the bytes that rank 0 copies in this call were written so.
             ends = unsafe { bounds_in(body, bytes) }.map(|(_, end)| end);
             return false;
         }

@@ -1,5 +1,5 @@
-//! What the interfaces of other languages need of a communicator: calls that are noted with their
-//! line there, and caught before they leave Rust; calls on memory; refused arguments.
+//! The part of a communicator that the interfaces of other languages need: calls that are noted
+//! with their line there, and caught before they leave Rust; calls on memory; refused arguments.
 
 use super::holder::Claim;
 use super::{Choice, Comm};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// `diagnose.rs`.
 const REASON_COMES: Duration = Duration::from_millis(100);
 
-/// The memory of a call: what a rank gives, and where the result goes.
+/// The memory of a call: the rank's input, and the place of the result.
 ///
 /// # Examples
 /// See [`reduce`](crate::engine::reduce) and [`movement`](crate::engine::movement).
@@ -28,7 +28,7 @@ const REASON_COMES: Duration = Duration::from_millis(100);
 pub struct ReductionMemory {
     /// The elements that this rank gives.
     pub input: *const u8,
-    /// Where the result goes; the input, for what is in place.
+    /// Where the result goes; the input, for a call in place.
     pub output: *mut u8,
 }
 
@@ -85,7 +85,7 @@ impl Comm {
         ForeignNote { fabric, member, from }
     }
 
-    /// Makes `f`'s calls as parts of `call`, and catches what they throw. The rank's memory is safe
+    /// Makes `f`'s calls as parts of `call`, and catches their panics. The rank's memory is safe
     /// then: no other rank reaches it any more.
     ///
     /// # Safety
@@ -106,17 +106,17 @@ impl Comm {
         result
     }
 
-    /// Catches what `f`'s calls throw: as [`as_foreign`](Comm::as_foreign) without a note.
+    /// Catches the panics of `f`'s calls: as [`as_foreign`](Comm::as_foreign) without a note.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`as_foreign`](Comm::as_foreign).
     #[inline(always)]
     pub(crate) unsafe fn caught_calls<R>(
         &mut self,
         f: impl FnOnce(&mut Comm) -> R,
     ) -> Result<R, Box<dyn Any + Send>> {
         let mut place = MaybeUninit::uninit();
-        // The end of a team's rank's closure catches, too: what is thrown says nothing there.
+        // The end of a team's rank's closure catches, too: a panic is silent there.
         let is_own_thread = self.roster.is_none();
         let mut entered = MaybeUninit::uninit();
         if is_own_thread {
@@ -126,7 +126,7 @@ impl Comm {
         }
         // (In one place, so that it is inlined there.)
         let result = catch_unwind(AssertUnwindSafe(|| f(self)));
-        // (One by one: what has gone well is not asked again whether it has.)
+        // (One by one: a call that has gone well is not asked again whether it has.)
         match result {
             Ok(it) => {
                 if is_own_thread {
@@ -145,8 +145,7 @@ impl Comm {
         }
     }
 
-    /// On a thread of the user's own: what is thrown says nothing until what is returned is
-    /// dropped.
+    /// On a thread of the user's own: a panic is silent until the result is dropped.
     ///
     /// # Safety
     /// `place` and the communicator stay until then.
@@ -161,7 +160,7 @@ impl Comm {
     }
 
     /// The first cause of the end of the rank's run, after [`as_foreign`](Comm::as_foreign) has
-    /// caught `payload`: what `kind` makes of it, if it is known on this rank, and its text.
+    /// caught `payload`: the result of `kind` for it, if it is known on this rank, and its text.
     #[cold]
     pub(crate) fn first_cause<K>(
         &mut self,
@@ -214,7 +213,7 @@ impl Comm {
     /// See [`adopt`](crate::engine::adopt).
     ///
     /// # Safety
-    /// As there.
+    /// As for [`adopt`](crate::engine::adopt).
     #[inline(always)]
     pub(crate) unsafe fn adopt(&mut self) {
         if !self.is_held_here() {
@@ -225,7 +224,7 @@ impl Comm {
     /// See [`take_turns`](crate::engine::take_turns).
     ///
     /// # Safety
-    /// As there.
+    /// As for [`take_turns`](crate::engine::take_turns).
     pub(crate) unsafe fn take_turns(&mut self) {
         self.in_turn = true;
     }
@@ -277,8 +276,8 @@ impl Comm {
     /// A reduction, as the method `operation` of this communicator, on memory: it needs no slice.
     ///
     /// # Safety
-    /// `memory` has what the operation and `cut` say, of type `T`: initialised for reads, exclusive
-    /// for writes until this returns.
+    /// `memory` is as long as the operation and `cut` say, of type `T`: initialised for reads,
+    /// exclusive for writes until this returns.
     pub(crate) unsafe fn reduction<T: Element, O: Operator<T>>(
         &mut self,
         operation: Operation,
@@ -320,7 +319,7 @@ impl Comm {
     }
 
     /// A call that moves elements, as the method `operation` of this communicator, on memory.
-    /// `parameter` is the root, or the distance of a shift, not negative; `within`: what is given
+    /// `parameter` is the root, or the distance of a shift, not negative; `within`: the given block
     /// lies in the output, where it belongs.
     ///
     /// # Safety
@@ -365,10 +364,10 @@ impl Comm {
         unsafe { self.reduction_by(operation, sig, cut, parameter, memory, combined) }
     }
 
-    /// The same by an operator of another language.
+    /// A reduction on memory by an operator of another language.
     ///
     /// # Safety
-    /// As there, of elements of the operator's size and alignment; `sig` is for such.
+    /// As for `reduction_by`; elements have the operator's size and alignment, as `sig` says.
     pub(crate) unsafe fn reduction_by_foreign(
         &mut self,
         operation: Operation,

@@ -2,11 +2,11 @@
 //! from their arrays into its own halo.
 //!
 //! Each rank posts one message to each neighbour, which says where its arrays
-//! are and what shape they have; takes its neighbours' messages, copying what
+//! are and which shape they have; takes its neighbours' messages, copying the cells that
 //! it needs; and returns when its neighbours have copied, too. Only neighbours
-//! wait for each other. What fits the mailbox's line travels in it ([`SMALL`]).
+//! wait for each other. A face that fits the mailbox's line travels in it (`SMALL`).
 //!
-//! Who writes what: a rank writes the halo of its own arrays and nothing else;
+//! Writes and reads: a rank writes the halo of its own arrays and nothing else;
 //! neighbours read the own cells and, with corners, halos of earlier
 //! dimensions, which were filled before the message for this dimension was
 //! posted, and are not written again in the call. So no cell is written while
@@ -23,12 +23,12 @@ use crate::fabric::{
 use crate::topology::Cartesian;
 use std::panic::Location;
 
-/// What a message of the exchange describes.
+/// The arrays that a message of the exchange describes.
 #[repr(C)]
 struct Shown {
     /// One address for each field; how many, the message says (`len`). Its
     /// `count` is the dimension, so that with corners ranks that take each other
-    /// for neighbours along different ones do not read what is being written.
+    /// for neighbours along different ones do not read cells that are being written.
     fields: *const *mut u8,
     halo: *const Halo,
 }
@@ -102,7 +102,7 @@ impl Cart<'_> {
 
     /// [`exchange_halo`](Cart::exchange_halo) with work in between: the
     /// neighbours are told, `work` runs with the field as it was before the
-    /// exchange, and then the halo is filled. What needs no halo is computed
+    /// exchange, and then the halo is filled. Cells that need no halo are computed
     /// while the neighbours are on their way. (With corners, only the first
     /// dimension is told before.)
     ///
@@ -183,14 +183,15 @@ impl Cart<'_> {
     }
 }
 
-/// What ranks compare of an exchange of so many fields, of which each has `len` elements here.
+/// The facts that ranks compare of an exchange of so many fields, of which each has `len` elements
+/// here.
 #[inline(always)]
 fn params_of(fields: usize, len: usize, digest: Digest) -> CallParams {
     let parameter = fields.min(Fingerprint::NO_PARAMETER - 1);
     CallParams { own_len: Some(len), parameter, digest, ..CallParams::of(fields) }
 }
 
-/// What is wrong with the arguments.
+/// The fault in the arguments.
 fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<String> {
     if halo.dimensions() != grid.dimensions() {
         let (h, g) = (halo.dimensions(), grid.dimensions());
@@ -234,7 +235,7 @@ unsafe fn around<T: Element, R>(
         work(unsafe { std::slice::from_raw_parts(at, len) })
     });
     let mut result = None;
-    // What can be posted at once is, before the call goes on record.
+    // A message that can be posted at once is, before the call goes on record.
     let mut unlogged = Some(begun);
     for stage in &plan.stages {
         for face in &plan.sends[stage.sends.clone()] {
@@ -320,7 +321,7 @@ fn log(port: &Port, unlogged: &mut Option<StartedCall>) {
     }
 }
 
-/// Notes the shape of the plan's small faces, whose messages have no more of it than a digest: for
+/// Notes the shape of the plan's small faces: their messages have no more of it than a digest: for
 /// errors.
 fn note(comm: &Comm, plan: &HaloPlan) {
     let records = comm.port.fabric().world().records(comm.port.member());
@@ -351,7 +352,7 @@ fn another_shape(port: &Port, peer: usize, dim: usize, halo: &Halo, digest: u64)
 }
 
 /// Why a call ends in which the message from a neighbour, of this call perhaps, has another size:
-/// what its face looks like, else `stop`.
+/// its face in words, else `stop`.
 #[cold]
 #[inline(never)]
 fn shape_of_other_size(port: &mut Port, peer: usize, dim: usize, halo: &Halo, stop: Stop) -> Stop {
@@ -413,8 +414,8 @@ unsafe fn pack_rows<T: Element>(plan: &HaloPlan, face: &Face, fields: &[*mut u8]
     }
 }
 
-/// Copies what a neighbour has [packed](pack_rows) into the halo; if it has another shape, nothing
-/// is copied, and the error is its digest.
+/// Copies the rows that a neighbour has [packed](pack_rows) into the halo; if it has another shape,
+/// nothing is copied, and the error is its digest.
 ///
 /// # Safety
 /// As [`pack_rows`]'s, but valid for writes; `body` holds as many cells of type T.

@@ -1,5 +1,5 @@
-//! What an exchange of halos does, as far as grid, shape and size of the elements say it: with
-//! whom, how much, and where small faces lie. Made once, and kept for the next call.
+//! The messages of an exchange of halos, as far as grid, shape and size of the elements say it:
+//! with which ranks, how much, and where small faces lie. Made once, and kept for the next call.
 
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::fabric::{Digest, PayloadKind};
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// tell shapes apart.
 pub(super) const SMALL: usize = PayloadKind::BRIEF - size_of::<u64>();
 
-/// What an exchange is prepared for.
+/// The call that an exchange is prepared for.
 #[derive(Clone, Copy)]
 pub(super) struct HaloShape<'a> {
     /// The grid's number in its communicator.
@@ -43,7 +43,7 @@ pub(super) struct HaloRow {
     pub(super) run: usize,
 }
 
-/// What is sent before something is awaited: everything or, with corners, one dimension.
+/// The messages that are sent before one is awaited: everything or, with corners, one dimension.
 pub(super) struct HaloStage {
     pub(super) sends: Range<usize>,
     pub(super) takes: Range<usize>,
@@ -84,7 +84,7 @@ impl HaloPlan {
         for dim in (0..halo.dimensions()).filter(|&dim| halo.widths()[dim] > 0) {
             let (sends, takes) = (plan.sends.len(), plan.takes.len());
             let (before, after) = grid.shift(rank, dim, 1);
-            // What the neighbour before this rank has after it; one message even where both
+            // The neighbour before this rank has this one after it; one message even where both
             // neighbours are one rank.
             let both = before == after;
             for (peer, sides) in [(before, [both, true]), (after, [!both, false])] {
@@ -209,7 +209,7 @@ impl HaloPlans {
     }
 }
 
-/// Two boxes of one shape in two arrays: what is copied where.
+/// Two boxes of one shape in two arrays: the cells that are copied, and their places.
 pub(super) struct Boxes {
     dims: usize,
     shape: [usize; MAX_DIMENSIONS],

@@ -1,5 +1,5 @@
-//! Who holds a rank: the thread that may use its communicators. Calls compare one word; what is
-//! here is asked when another thread calls. See "Who holds a rank" in `src/fabric/README.md`.
+//! Holders of a rank: the thread that may use its communicators. Calls compare one word; the code
+//! here runs when another thread calls. See "Holders of a rank" in `src/fabric/README.md`.
 
 use super::Comm;
 use crate::fabric::{Signature, Thread, ThreadMark};
@@ -7,7 +7,7 @@ use crate::sync::{Instant, yield_now};
 use std::panic::Location;
 use std::time::Duration;
 
-/// What a thread gets that does not hold a rank.
+/// The answer to a thread that does not hold a rank.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Claim {
     /// The rank, until it ends or another thread takes it.
@@ -36,7 +36,7 @@ const SCOPED: &str = "another thread has a scope of requests open on the rank, a
 
 /// See [`Comm::open_scope`].
 pub(super) struct OpenScope {
-    /// Where the rank's words are: compared only. 0 if the rank does not know of the scope, whose
+    /// Where the rank's words are: compared only. 0 if the rank does not know of the scope; the
     /// calls are refused.
     line: usize,
     before: u64,
@@ -63,8 +63,8 @@ impl Comm {
 
     /// Of threads of the user's own. If the rank has no other communicator, then no thread is in a
     /// call of the rank, for this one is borrowed here; but one that has a scope of requests open
-    /// goes on with what was started there in any call of its own, of other ranks, too. Where there
-    /// are more communicators, only a thread that has ended is known to be in no call.
+    /// goes on with the calls that were started there in any call of its own, of other ranks, too.
+    /// Where there are more communicators, only a thread that has ended is known to be in no call.
     fn claim_own(&mut self) -> Claim {
         let (line, run) = (self.port.line(), self.port.run());
         let (start, here) = (Instant::now(), Thread::here().mark());
@@ -126,7 +126,7 @@ impl Comm {
     }
 
     /// The calling thread is about to open a scope of requests: until that is over the rank goes
-    /// to no other. So the thread must hold it, or borrow the communicator. Returns what
+    /// to no other. So the thread must hold it, or borrow the communicator. Returns the mark that
     /// [`close_scope`](Comm::close_scope) needs.
     #[inline(always)]
     pub(super) fn open_scope(

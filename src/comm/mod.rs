@@ -92,7 +92,7 @@ use made_grids::Grids;
 use std::any::Any;
 use std::fmt;
 
-/// A rank's hold on a group of ranks: who it is, and the collectives.
+/// A rank's hold on a group of ranks: its number, and the collectives.
 #[doc = include_str!("by_task.md")]
 /// For tasks beyond single calls (errors, Ctrl-C, servers, matrices): the [`guide`](crate::guide).
 ///
@@ -141,13 +141,13 @@ pub struct Comm {
     slow_path: bool,
     decisions: Decisions,
     work: Workspace,
-    /// What the latest scope of requests had.
+    /// The memory of the latest scope of requests.
     scope: Option<Box<requests::Inner<'static>>>,
     grids: Grids,
     halo_plans: HaloPlans,
     roster: Option<Arc<Roster>>,
-    /// The same on all ranks: the sizes for this number of ranks, and what
-    /// those of sub-communicators come from.
+    /// Equal on all ranks: the sizes for this number of ranks, and the rules that those of
+    /// sub-communicators come from.
     tuning: Tuning,
     rules: Arc<TuningSource>,
     /// For threads of the user's own, which no run counts.
@@ -304,10 +304,10 @@ impl Comm {
     }
 
     /// Runs `f` with this communicator on a thread of the caller's own
-    /// ([`Team::external`](crate::Team::external)) and returns as an error what
+    /// ([`Team::external`](crate::Team::external)) and returns as an error the cause that
     /// would otherwise be thrown through the thread: a failed collective, or a
     /// panic of `f`, which is then passed on to the other ranks. So does a thread that a run's
-    /// closure has lent its communicator to; the cause then is what the run returns.
+    /// closure has lent its communicator to; the run then returns the cause.
     ///
     /// # Errors
     /// As [`Team::run`](crate::Team::run); ranks other than the one with the
@@ -345,7 +345,7 @@ impl Comm {
         result.map_err(|payload| self.caught((&fabric, run, member), payload))
     }
 
-    /// The error for what a part of the rank's code has thrown, which began with the communicator
+    /// The error for the panic of a part of the rank's code, which began with the communicator
     /// of `member` in run `run` of `fabric`. Ends that run, unless it has ended.
     #[cold]
     fn caught(
@@ -418,8 +418,8 @@ impl Drop for Comm {
             let cause = (is_its && !protected).then(|| Error::panicked(member, Box::new(its)));
             discard(world.poison(run, member, cause));
         }
-        // In a team's run the rank says what has happened when the panic has
-        // reached the end of its closure.
+        // In a team's run the rank tells its peers when the panic has reached the end of its
+        // closure.
         self.port.leave(unwinding && Thread::here().is_in_a_run());
         self.port.line().count_comms(self.port.run(), -1);
     }

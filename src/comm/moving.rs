@@ -78,7 +78,7 @@ impl Comm {
         self.carry_out_moving(unsafe { call.moving_memory(send, recv) });
     }
 
-    /// The same where the blocks that come take the places of those that go.
+    /// An all-to-all in one buffer: the blocks that come take the places of those that go.
     #[inline(always)]
     pub(super) fn exchange_blocks_in_place<T: Element>(
         &mut self,

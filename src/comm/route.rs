@@ -4,15 +4,15 @@
 //! |---|---|
 //! | alone | one rank, and nothing is forced |
 //! | gate | a barrier, or a few bytes to all from all; up to four ranks, or crowded cores |
-//! | eager | the same with more ranks; a broadcast; two ranks: all but what all get |
-//! | board | by size ([`Tuning`]), by the model of the levels, or forced |
+//! | eager | the same with more ranks; a broadcast; two ranks: all but common results |
+//! | board | by size (`Tuning`), by the model of the levels, or forced |
 //! | plan | any other algorithm |
 //!
 //! Blocks of different lengths begin in `varied.rs`: their ways at the gates, and plans for counts
-//! that a rank has given before. What has neither comes back here.
+//! that a rank has given before. A call that has neither comes back here.
 //!
-//! In fixed order a reduction takes `fixed.rs` first: what it makes of the call comes
-//! back here, or goes by the boards in the order of the tree.
+//! In fixed order a reduction takes `fixed.rs` first: the call that it makes comes back here, or
+//! goes by the boards in the order of the tree.
 
 use super::{Choice, Comm};
 use crate::element::Element;
@@ -36,7 +36,7 @@ pub(super) enum Short {
     Alone,
     Gate,
     Eager,
-    /// By the gates or eagerly, among more than two ranks: a kernel combines, and what is generic
+    /// By the gates or eagerly, among more than two ranks: a kernel combines, and generic code
     /// is not needed.
     Among,
 }
@@ -57,7 +57,7 @@ struct Unbound {
 }
 
 impl Comm {
-    /// Carries out a collective call, whose arguments are checked.
+    /// Carries out a collective call with arguments that are checked.
     #[inline(always)]
     pub(super) fn carry_out<'a, T: Element, O: Operator<T>>(
         &mut self,
@@ -96,7 +96,7 @@ impl Comm {
         }
     }
 
-    /// The same for a call that moves something from all to all, whose short routes are these.
+    /// Carries out a call that moves something from all to all, by its short routes.
     #[inline(always)]
     pub(super) fn carry_out_moving(&mut self, call: Call<'_, Moved<'_>>) {
         let route = self.short_route(&call, call.given_bytes(self.port.size()));
@@ -151,7 +151,7 @@ impl Comm {
         }
     }
 
-    /// Carries out a call of a few bytes whose route that is.
+    /// Carries out a call of a few bytes by that route.
     #[inline(always)]
     pub(super) fn carry_out_at_the_gates<'a, T: Element, O: Operator<T>>(
         &mut self,
@@ -224,7 +224,7 @@ impl Comm {
         self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Unknown)
     }
 
-    /// The same for a message of `params`, which are for the record.
+    /// Whether the communicator may be used for a message of `params`, which are for the record.
     #[inline(always)]
     #[must_use]
     pub(super) fn check_message(
@@ -278,7 +278,7 @@ impl Comm {
         }
     }
 
-    /// Whether what is chosen for a barrier comes to what the library would take
+    /// Whether the choice for a barrier comes to the algorithm that the library would take
     /// (the ring's does).
     #[cold]
     fn is_usual(&mut self, call: &Call<'_>) -> bool {
@@ -320,7 +320,7 @@ impl Comm {
             if self.port.size() == 1 {
                 return Some((Route::Alone, call.params_alone()));
             }
-            // What is longer goes by no plan, as a rule.
+            // Longer data go by no plan, as a rule.
             if bytes <= EAGER
                 && let Some(params) = self.work.plans.again(call)
             {
@@ -366,7 +366,7 @@ impl Comm {
         }
     }
 
-    /// What tells meshes of different extents (which may use one algorithm) and
+    /// The digest that tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
     fn digest_of_cut(&mut self, cut: Partition<'_>) -> Digest {
@@ -473,7 +473,7 @@ impl Comm {
         Choice::Auto
     }
 
-    /// Makes the call's plan the latest, if there is one; else returns what is to be
+    /// Makes the call's plan the latest, if there is one; else returns the plan that is to be
     /// [bound](Comm::bind) when the call is on record, or why there is no plan.
     #[inline(always)]
     fn prepare(
@@ -520,7 +520,7 @@ mod tests {
     use crate::{Activity, Error, Team, op};
     use std::time::Duration;
 
-    /// As a call does whose plan takes for ever.
+    /// As a call does with a plan that takes for ever.
     fn prepare_for_ever(comm: &mut Comm) {
         let prepared = comm.port.preparing(|go_on| {
             while go_on() {

@@ -36,7 +36,9 @@ impl Comm {
     /// x(k-1)`. Rank 0 gets the operator's identity; if it has none, its
     /// buffer stays as it is.
     ///
-    /// **Must agree, order, cost:** as [`scan`](Comm::scan).
+    /// **Must agree on all ranks:** the element type, `buf.len()`, the operator's type.
+    ///
+    /// **Order.** Rank order, always. **Cost** that of [`scan`](Comm::scan).
     ///
     /// # Examples
     /// Where does my part begin?
@@ -98,7 +100,9 @@ impl Comm {
     /// from the start of its segment to the one before it. The first of a segment gets the
     /// operator's identity; if it has none, it stays as it is.
     ///
-    /// **Must agree, order, cost:** as [`segmented_scan`](Comm::segmented_scan).
+    /// **Must agree on all ranks:** the element type, the operator's type. The lengths need not.
+    ///
+    /// **Order, cost:** those of [`segmented_scan`](Comm::segmented_scan).
     ///
     /// # Examples
     /// The place of each value in its segment:

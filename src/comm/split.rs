@@ -43,7 +43,7 @@ impl Comm {
         self.split_as(&SIG, Location::caller(), color, key)
     }
 
-    /// The same as a call of the method of `sig`.
+    /// [`split`](Comm::split), as a call of the method of `sig`.
     pub(super) fn split_as(
         &mut self,
         sig: &'static Signature,

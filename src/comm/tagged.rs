@@ -190,7 +190,7 @@ impl Comm {
         let room = MessageLabel { len: usize::MAX, ..call.label::<T>(false) };
         let status = self.await_message(&call, Some(&room));
         let mut data = Vec::with_capacity(status.len);
-        // The same message, which is still the first of its source with its tag.
+        // It is that message still, the first of its source with its tag.
         call = TaggedCall {
             len: status.len,
             peer: Some(status.source),
@@ -205,14 +205,15 @@ impl Comm {
         (data, status)
     }
 
-    /// Waits for a message from `from` with `tag`, either of which may be any, and says what it
-    /// is; it stays where it is. A receive from its source with its tag then receives it: a
+    /// Waits for a message from `from` with `tag`, either of which may be any, and returns its
+    /// facts; it stays where it is. A receive from its source with its tag then receives it: a
     /// communicator has one thread, so no other receive comes between.
     ///
     /// **Cost** as of a receive of no elements.
     ///
     /// # Errors
-    /// As [`recv_tagged`](Comm::recv_tagged), but for length and type, which are not compared.
+    /// A source that is no rank, or that has returned without sending, ends the run. Length and
+    /// type are not compared.
     ///
     /// # Examples
     /// ```
@@ -245,7 +246,7 @@ impl Comm {
         self.await_message(&call, None)
     }
 
-    /// What [`probe`](Comm::probe) would say, if such a message has come; does not wait.
+    /// The result of [`probe`](Comm::probe), if such a message has come; does not wait.
     ///
     /// A loop of these is the rank's own code to the others: no deadline ends it, a failure of the
     /// run does. Nor does it end if the sender has returned: where nothing else is to be done until
@@ -290,8 +291,8 @@ impl Comm {
         found.map(Status::from)
     }
 
-    /// Sends a value of any type that may go to another thread (a `String`, a `Vec`, a
-    /// `Box<dyn Job + Send>`) to rank `to`, by moving it: what it owns is neither copied nor
+    /// Sends a value of any type that may go to another thread (a `String`, a `Vec`, or a `Box<dyn
+    /// Job + Send>`) to rank `to`, by moving it: the memory that it owns is neither copied nor
     /// serialised. [`recv_owned`](Comm::recv_owned) receives it. Never waits.
     ///
     /// Owned values and slices have their tags in common: a receive of the one that meets the
@@ -302,7 +303,7 @@ impl Comm {
     /// **Cost** `t_s`, and an allocation of the value's own size.
     ///
     /// # Errors
-    /// As [`send_tagged`](Comm::send_tagged).
+    /// A rank that does not exist ends the run.
     ///
     /// # Examples
     /// ```
@@ -341,7 +342,9 @@ impl Comm {
     /// **Cost** `t_s`.
     ///
     /// # Errors
-    /// As [`recv_tagged`](Comm::recv_tagged): a value of another type, or a slice, ends the run.
+    /// A value of another type, or a slice, ends the run, as does a source that is no rank, or has
+    /// returned without sending. Of a wait for any source, only the return of all other ranks is
+    /// noticed, or the team's deadline.
     ///
     /// # Examples
     /// Work as closures:
@@ -400,7 +403,7 @@ impl Comm {
         }
     }
 
-    /// Whether nobody but this rank can do what `call` waits for.
+    /// Whether nobody but this rank can do the work that `call` waits for.
     fn is_own_matter(&self, call: &TaggedCall) -> bool {
         call.peer == Some(self.port.rank()) || (call.peer.is_none() && self.port.size() == 1)
     }

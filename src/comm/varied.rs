@@ -27,11 +27,11 @@ enum OnBytes {
     On,
 }
 
-/// What is collected: every rank's elements, one after the other, and how many each gave.
+/// The collected elements: every rank's elements, one after the other, and how many each gave.
 pub(super) type Collected<T> = (Vec<T>, Vec<usize>);
 
 impl Comm {
-    /// Carries out a call with a count for every rank, whose arguments are checked.
+    /// Carries out a call with a count for every rank, with arguments that are checked.
     #[inline(always)]
     pub(super) fn carry_out_varied<'a, T: Element, O: Operator<T>>(
         &mut self,
@@ -205,7 +205,7 @@ impl Comm {
         }
     }
 
-    /// The same by a forced topology: the lengths travel first. `way` sends the elements, as
+    /// The collection by a forced topology: the lengths travel first. `way` sends the elements, as
     /// `Some`, once it is known how many each rank has for this one; none, if it takes nothing.
     #[cold]
     pub(super) fn collect_in_two<T: Element>(
@@ -242,7 +242,7 @@ impl Comm {
         matches!(self.choice, Choice::Levels(_))
     }
 
-    /// Whether the counts of a call are its own, and there is no mesh: what
+    /// Whether the counts of a call are its own, and there is no mesh: the counts that
     /// [`check_common_counts`](Comm::check_common_counts) may know.
     #[inline(always)]
     pub(super) fn numbers_counts(&self) -> bool {
@@ -259,8 +259,8 @@ impl Comm {
     }
 }
 
-/// What goes into the fingerprint of a call at the gates of which each rank has a length of its
-/// own.
+/// The digest that goes into the fingerprint of a call at the gates of which each rank has a length
+/// of its own.
 #[inline(always)]
 pub(super) fn own_length(operation: Operation, len: usize, parameter: usize) -> CallParams {
     let algorithm = operation.usual().messages.of(true).index();

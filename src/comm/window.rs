@@ -4,8 +4,8 @@
 //! Views borrow it, and an epoch (an update, or the reading of atomics) borrows it exclusively. An
 //! epoch begins with a meeting of all ranks, in which each shows the window's number; so behind it
 //! every handle is borrowed exclusively, and no view is left on any rank. It ends with another
-//! meeting, so that views begin after the last write. A handle whose epoch did not come to its end
-//! stays closed.
+//! meeting, so that views begin after the last write. A handle with an epoch that did not come to
+//! its end stays closed.
 
 use super::global::starts;
 use super::window_part::WindowPart;
@@ -162,7 +162,7 @@ impl<T: Element> Window<T> {
 
     /// Lets each rank write its own part: waits until no rank has a view of the window, calls `f`
     /// with this rank's part, and waits until every rank's `f` has returned. After it, every rank
-    /// sees what all have written.
+    /// sees the writes of all.
     ///
     /// **Must agree on all ranks:** that it is called, and of which window.
     ///
@@ -204,7 +204,7 @@ impl<T> fmt::Debug for Window<T> {
     }
 }
 
-/// What windows have in common: parts of elements `E`, and epochs.
+/// The common part of all windows: parts of elements `E`, and epochs.
 pub(super) struct Shared<E> {
     /// That no other window of the process has.
     number: u64,
@@ -216,7 +216,7 @@ pub(super) struct Shared<E> {
     /// By rank.
     spans: Box<[Span]>,
     starts: Box<[usize]>,
-    /// What keeps the memory.
+    /// The owners of the memory.
     _parts: Box<[Arc<WindowPart<E>>]>,
 }
 
@@ -351,13 +351,13 @@ impl<E: Send + Sync + 'static> Shared<E> {
         let mut met = [own];
         let call = Call::new(Operation::AllReduce, sig, at, Partition::Vector(1)).of_length(0);
         comm.carry_out(call.combining(Buffers::InPlace(&mut met), &Same));
-        // In full: on this, and on no fingerprint, rests that nobody reads what is written.
+        // In full: on this, and on no fingerprint, rests that no rank reads while another writes.
         if met != [Token { window: self.number, ranks: self.spans.len() as u64 }] {
             self.stop(comm, sig, at, met[0]);
         }
     }
 
-    /// Ends the run: `met` is not what it would be if all ranks had come with this window.
+    /// Ends the run: `met` is not as it would be if all ranks had come with this window.
     #[cold]
     #[inline(never)]
     fn stop(
@@ -393,8 +393,8 @@ impl<E> Shared<E> {
     }
 }
 
-/// What a rank shows in a meeting: its window, and how many ranks show it. A type that no other
-/// crate can name, so that no call of a program's meets it.
+/// The words that a rank shows in a meeting: its window, and how many ranks show it. A type that no
+/// other crate can name, so that no call of a program's meets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Token {
     /// 0 once two have met that differ.

@@ -126,7 +126,7 @@ impl Block {
         Block::aligned(len, ranks, 1)
     }
 
-    /// The same, cut at multiples of `unit` only: of 256 for
+    /// `len` elements among `ranks` ranks, cut at multiples of `unit` only: of 256 for
     /// [`fixed_sum`](crate::Comm::fixed_sum), which then has no cut blocks to
     /// mend; of a cache line's elements where ranks write next to each other.
     ///

@@ -21,8 +21,8 @@ pub const MAX_DIMENSIONS: usize = 8;
 
 type Axes = [usize; MAX_DIMENSIONS];
 
-/// The shape of a rank's part of a grid with a halo around it: what
-/// [`Cart::exchange_halo`](crate::Cart::exchange_halo) works on.
+/// The shape of a rank's part of a grid with a halo around it, which
+/// [`Cart::exchange_halo`](crate::Cart::exchange_halo) fills.
 ///
 /// The part is one contiguous array, the last index the fastest, of which each
 /// extent is the number of own cells plus twice the width.
@@ -90,7 +90,7 @@ impl Halo {
         halo
     }
 
-    /// The same, edges and corners included: they are exchanged dimension by
+    /// This halo with edges and corners included: they are exchanged dimension by
     /// dimension, the first one first, each including the halos filled before.
     ///
     /// ```
@@ -196,9 +196,9 @@ impl Halo {
         })
     }
 
-    /// What an exchange asks for: in each dimension with a halo, as many own
-    /// cells as it is wide; and distances between cells that can be counted,
-    /// which those of an array without any cells need not be.
+    /// The demands of an exchange: in each dimension with a halo, as many own cells as it is wide;
+    /// and distances between cells that can be counted, which those of an array without any cells
+    /// need not be.
     ///
     /// ```
     /// use phalanx::dist::Halo;
@@ -268,7 +268,7 @@ impl Halo {
         })
     }
 
-    /// What of the other dimensions belongs to a face across dimension `dim`,
+    /// The cells of the other dimensions that belong to a face across dimension `dim`,
     /// and `at` along it, as wide as the halo.
     fn slab(&self, dim: usize, at: usize) -> Region {
         let mut region = Region { start: self.widths, shape: self.extents };
@@ -287,7 +287,7 @@ impl Halo {
     }
 
     /// The first (or the `last`) own cells along `dim`, as many as the halo is
-    /// wide: what the neighbour there has in its halo.
+    /// wide: those that the neighbour there has in its halo.
     pub(crate) fn face(&self, dim: usize, last: bool) -> Region {
         self.slab(dim, if last { self.extents[dim] } else { self.widths[dim] })
     }
@@ -331,7 +331,7 @@ impl Halo {
         })
     }
 
-    /// The same, if the neighbour's shape is not known.
+    /// How a neighbour of unknown shape does not fit along `dim`.
     pub(crate) fn misfit_with_unknown(&self, dim: usize) -> String {
         format!("face across dimension {dim}: expected {}, got another", self.face_in_words(dim))
     }
@@ -404,7 +404,7 @@ mod tests {
                     for side in [false, true] {
                         let (ghost, face) = (halo.ghost(dim, side), halo.face(dim, !side));
                         assert_eq!(ghost.shape, face.shape);
-                        // Of what is read now, all is there already.
+                        // All cells that are read now are there already.
                         assert!(cells(&halo, face).iter().all(|&i| seen[i] == 1), "{halo:?}");
                         if halo.corners() {
                             cells(&halo, ghost).iter().for_each(|&i| seen[i] += 1);
@@ -429,7 +429,7 @@ mod tests {
         assert!(Halo::new(&[3, 1], 2).problem().unwrap().contains("dimension 1"));
     }
 
-    /// An array of no cells whose cells are too far apart for a number.
+    /// An array of no cells, with distances that are too far apart for a number.
     #[test]
     fn extents_beyond_counting() {
         for (extents, width) in

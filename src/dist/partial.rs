@@ -6,7 +6,7 @@
 //! the balanced tree of [`Order::Fixed`](crate::Order::Fixed) over the blocks'
 //! numbers. Nothing in it knows of ranks.
 //!
-//! # What a part contributes
+//! # The contribution of a part
 //! Elements `start..end` know the results of all subtrees that lie inside, of
 //! which the largest are kept (at most two of each height), and of the blocks at
 //! the two ends, which may be cut, the elements:
@@ -238,7 +238,7 @@ pub(super) fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, 
     })
 }
 
-/// Adds a subtree behind the others, and completes what it completes.
+/// Adds a subtree behind the others, and completes the trees that it completes.
 #[inline(always)]
 pub(super) fn push<T: Element>(roots: &mut Vec<Root<T>>, mut root: Root<T>, op: &impl Operator<T>) {
     while let Some(&left) = roots.last()
@@ -302,8 +302,8 @@ fn several_blocks<T: Element>(
     }
 }
 
-/// The result of a whole vector. The last block may be short; what stands alone on its level joins
-/// the smallest tree on its left that has a place for it.
+/// The result of a whole vector. The last block may be short; a tree that stands alone on its level
+/// joins the smallest tree on its left that has a place for it.
 pub(super) fn total<T: Element>(
     roots: &[Root<T>],
     last: Option<T>,
@@ -313,8 +313,8 @@ pub(super) fn total<T: Element>(
     last.into_iter().chain(roots).reduce(|right, left| op.combine(left, right))
 }
 
-/// What elements `start..end` of a vector contribute to a reduction in fixed order: a few numbers,
-/// which can be sent, and joined with those of the elements before and after.
+/// The contribution of elements `start..end` of a vector to a reduction in fixed order: a few
+/// numbers, which can be sent, and joined with those of the elements before and after.
 ///
 /// # Examples
 /// ```
@@ -343,7 +343,7 @@ pub struct Partial<T> {
 }
 
 impl<T: Element> Partial<T> {
-    /// The contribution of `x`, whose first element has the global index `start`; the last one's
+    /// The contribution of `x`; its first element has the global index `start`, the last one's
     /// is at most `usize::MAX - BLOCK`.
     pub(crate) fn new(x: &impl Values<T>, start: usize, op: &impl Operator<T>) -> Self {
         let n = x.len();
@@ -399,7 +399,7 @@ impl<T: Element> Partial<T> {
         heights(start, end).count()
     }
 
-    /// A bare contribution, from what [`bare`](Partial::bare) and
+    /// A bare contribution, from the numbers that [`bare`](Partial::bare) and
     /// [`values`](Partial::values) say; none if there are not as many values.
     pub(crate) fn from_values(
         (start, end): (usize, usize),
@@ -466,7 +466,7 @@ mod tests {
     use crate::order::by_levels;
     use std::cell::Cell;
 
-    /// Numbers of very different sizes, whose sum depends on the order.
+    /// Numbers of very different sizes: their sum depends on the order.
     fn x(i: usize) -> f64 {
         let h = (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let size = [1e16, -1e16, 1.0, 1e-8, 3e8][(h >> 33) as usize % 5];

@@ -1,4 +1,4 @@
-//! Calls on a communicator as parts of a call of another language, and what becomes of those that
+//! Calls on a communicator as parts of a call of another language, and the end of those that
 //! fail.
 
 use super::ForeignCall;
@@ -6,7 +6,7 @@ use crate::Comm;
 use crate::error::Error;
 use std::any::Any;
 
-/// Makes `f`'s calls on `comm`, and catches what they throw: no other rank reaches the memory of
+/// Makes `f`'s calls on `comm`, and catches their panics: no other rank reaches the memory of
 /// this one then. Errors and records name them as parts of `call`; of none, if they have a
 /// [location](ForeignCall::location) each.
 ///
@@ -14,7 +14,7 @@ use std::any::Any;
 /// on a thread of the library's.
 ///
 /// # Errors
-/// What was thrown, for [`first_cause`].
+/// The payload of the panic, for [`first_cause`].
 ///
 /// # Safety
 /// `f` leaves the communicator in its place.
@@ -63,8 +63,8 @@ pub fn note(comm: &Comm, call: &'static ForeignCall) -> impl Drop + use<> {
     comm.note_foreign(call)
 }
 
-/// Why the run has ended, after [`attempt`] has caught `payload`: what `kind` makes of the first
-/// cause, if that is known on this rank, and its text. Ends the run, unless it has ended.
+/// Why the run has ended, after [`attempt`] has caught `payload`: the result of `kind` for the
+/// first cause, if that is known on this rank, and its text. Ends the run, unless it has ended.
 ///
 /// **Cost** waits up to 100 ms for the reason of a failure that another rank has met.
 ///
@@ -90,7 +90,7 @@ pub fn first_cause<K>(
 }
 
 /// Ends the run with [`Error::Argument`], and throws: an argument of the call that is under way is
-/// wrong, `what` in words.
+/// wrong, with these words.
 ///
 /// # Examples
 /// ```

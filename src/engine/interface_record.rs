@@ -1,5 +1,5 @@
-//! The record of a team whose calls are those of an interface, which moves a part of the data by
-//! itself: the interface says what its program calls, and the library's waits are waits of those
+//! The record of a team with the calls of an interface, which moves a part of the data by itself:
+//! the interface says which functions its program calls, and the library's waits are waits of those
 //! calls.
 
 use crate::Comm;
@@ -11,11 +11,11 @@ use std::fmt;
 
 use super::ForeignCall;
 
-/// [`Builder::external`](crate::team::Builder::external) for an interface that says itself what is
-/// a call, if the team is recorded.
+/// [`Builder::external`](crate::team::Builder::external) for an interface that says itself which of
+/// its functions is a call, if the team is recorded.
 ///
 /// # Errors
-/// As there.
+/// Those of [`Builder::external`](crate::team::Builder::external).
 ///
 /// # Examples
 /// See [`InterfaceRecord`].
@@ -95,7 +95,7 @@ impl InterfaceRecord {
         self.0.recorder().expect("`of` has seen it, and it stays")
     }
 
-    /// Rank `rank`, the caller, begins a run: what was recorded of it before is forgotten.
+    /// Rank `rank`, the caller, begins a run: its record so far is forgotten.
     pub fn begin_run(&self, rank: usize) {
         self.recorder().begin_run(rank);
     }
@@ -105,7 +105,7 @@ impl InterfaceRecord {
         self.recorder().end_run(rank);
     }
 
-    /// Rank `rank`, the caller, begins a call: what it waits for belongs to this one until the
+    /// Rank `rank`, the caller, begins a call: its waits belong to this one until the
     /// next.
     pub fn begin(&self, rank: usize, call: &RecordedCall) -> CallEvent {
         let RecordedCall { call, address, comm, number, bytes, peer } = *call;
@@ -128,7 +128,8 @@ impl InterfaceRecord {
         self.recorder().waited(rank, 0, peer, (time.start, time.end));
     }
 
-    /// What rank `rank`, the caller, has awaited last of all from any rank has come from `peer`.
+    /// The word that rank `rank`, the caller, has awaited last of all from any rank has come from
+    /// `peer`.
     pub fn name_source(&self, rank: usize, peer: usize) {
         self.recorder().name_source(rank, peer);
     }

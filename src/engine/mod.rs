@@ -1,28 +1,29 @@
-//! What interfaces of other languages, and layers above the library, need beside the methods of
-//! [`Comm`](crate::Comm). **Unstable**: outside of semantic versioning.
+//! The functions that interfaces of other languages, and layers above the library, need beside the
+//! methods of [`Comm`](crate::Comm). **Unstable**: outside of semantic versioning.
 //!
 //! Programs do without it. Its users are the C interface (package `phalanx-capi`), MPI on threads
-//! (`phalanx-mpiface`) and communicators of several nodes (`phalanx-nodes`). It has only what the
-//! typed methods cannot express: an interface makes slices, and calls methods, wherever it can.
+//! (`phalanx-mpiface`) and communicators of several nodes (`phalanx-nodes`). It has only functions
+//! that the typed methods cannot express: an interface makes slices, and calls methods, wherever it
+//! can.
 //!
-//! # What is promised
+//! # Promises
 //! No more than each item says, for one version of the library: any release may change or remove an
 //! item. So whoever uses it asks for one version exactly (`phalanx = "=0.1.0"`).
-//! `cargo semver-checks` (`.ci/semver`) compares it with the rest; what it reports of `engine` asks
+//! `cargo semver-checks` (`.ci/semver`) compares it with the rest; a report about `engine` asks
 //! for a line in the changelog, and for no new major version.
 //!
 //! # A call of another language
-//! This is what a call in C, of MPI or of a layer goes through:
+//! A call in C, of MPI or of a layer goes through these steps:
 //!
 //! 1. *Its line.* Errors and records name lines of the user's program, and `#[track_caller]` sees
 //!    Rust only. [`ForeignCall::kept`] makes the call of a function in a line of a file, once;
 //!    [`ForeignCall::location`] a `Location` that stands for it, in which a [`call`](crate::call)
-//!    is then made ([`made_at`]). For all other methods [`attempt`] notes the call beside the
+//!    is then made ([`made_at()`]). For all other methods [`attempt`] notes the call beside the
 //!    records; [`note`] does so in a scope of requests.
 //! 2. *Its thread.* A communicator of a thread of the program's own is that thread's:
 //!    [`this_thread`] tells threads apart, [`adopt`], [`take_turns`] and [`take`] hand one on, and
 //!    [`leave`] says that a rank makes no more calls.
-//! 3. *Its arguments.* What the interface finds wrong it says by [`refuse`], within [`attempt`]:
+//! 3. *Its arguments.* A fault that the interface finds it says by [`refuse`], within [`attempt`]:
 //!    this rank's error is every rank's then. [`choose`] and [`set_order`] are settings without a
 //!    borrow.
 //! 4. *Its work*: the methods, or calls, on slices. Where the type of the
@@ -38,7 +39,7 @@
 //! ```
 //! use phalanx::engine::{self, ForeignCall};
 //!
-//! // What a barrier is to Fortran; its error is a text.
+//! // A barrier for Fortran; its error is a text.
 //! fn lib_barrier(comm: &mut phalanx::Comm, file: &str, line: u32) -> Result<(), String> {
 //!     let at = ForeignCall::kept("lib_barrier", file, line).location();
 //!     let call = engine::made_at(phalanx::call::barrier(), at);

@@ -5,10 +5,10 @@ pub use crate::fabric::GivenPart;
 
 use crate::Comm;
 
-/// Begins an exchange the short way: without a record, and without what
-/// [`attempt`](super::attempt) costs. None, and nothing has happened, if the call has to be looked
-/// at first. What is not done by then, be it that parts have yet
-/// [to be taken](PartExchange::is_over_soon), goes on by [`exchange`], as the rank's next call.
+/// Begins an exchange the short way: without a record, and without the cost of
+/// [`attempt`](super::attempt). None, and nothing has happened, if the call has to be looked at
+/// first. The rest, be it that parts have yet [to be taken](PartExchange::is_over_soon), goes on by
+/// [`exchange`], as the rank's next call.
 ///
 /// # Examples
 /// ```
@@ -56,10 +56,10 @@ pub fn begin_exchange(comm: &mut Comm, call: ExchangeCall) -> Option<PartExchang
 }
 
 /// Carries an exchange out by `run`; if it `has_begun` already, by the short way of the same call,
-/// what is left of it. Afterwards no rank reaches memory that was lent. Like any call that fails it
+/// the rest of it. Afterwards no rank reaches memory that was lent. Like any call that fails it
 /// throws; so it belongs into [`attempt`](super::attempt).
 ///
-/// A rank gives another one [`PARTS_AHEAD`] parts at most before it takes what that one gives it.
+/// A rank gives another one [`PARTS_AHEAD`] parts at most before it takes that one's.
 ///
 /// # Examples
 /// ```

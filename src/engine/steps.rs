@@ -5,10 +5,10 @@ use crate::error::Error;
 use std::time::Duration;
 
 /// Until [`end_steps`] the communicator's collective calls are steps of one call of the layer's,
-/// which `words` describe: ranks whose words differ are told so in the first step, before memory is
-/// touched. (Messages and views compare what they always do. Counts of a step are not compared:
-/// they have to follow from the words, or from what all ranks got in an earlier step.) Throws where
-/// no call can be made.
+/// which `words` describe: ranks with words that differ are told so in the first step, before
+/// memory is touched. (Messages and views compare as they always do. Counts of a step are not
+/// compared: they have to follow from the words, or from data that all ranks got in an earlier
+/// step.) Throws where no call can be made.
 ///
 /// **Cost** calls in between take the way of forced algorithms: some 20 ns more each.
 ///
@@ -35,9 +35,9 @@ pub fn end_steps(comm: &mut Comm) {
     comm.end_steps();
 }
 
-/// Waits until `ready`, which something outside of the process makes true, `what` in words. Spins,
-/// yields and naps (of 200 us at most) as every wait, moves what the thread has started meanwhile,
-/// and throws if the run has ended.
+/// Waits until `ready`, which an event outside of the process makes true (its words are given,
+/// too). Spins, yields and naps (of 200 us at most) as every wait, moves what the thread has
+/// started meanwhile, and throws if the run has ended.
 ///
 /// # Errors
 /// The team's deadline, if it has passed.

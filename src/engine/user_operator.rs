@@ -196,7 +196,7 @@ impl UserOperator {
     /// A reduction by this operator: as [`reduce`](super::reduce).
     ///
     /// # Safety
-    /// As there, of elements as `element` says.
+    /// What [`reduce`](super::reduce) asks, of elements as `element` says.
     pub unsafe fn reduce(
         &self,
         comm: &mut Comm,

@@ -40,7 +40,7 @@ pub fn wait(comm: &mut Comm, peer: Option<usize>, ready: &mut dyn FnMut() -> boo
 /// use phalanx::engine;
 /// phalanx::run(2, |comm| {
 ///     let others_had_the_core: bool = engine::give_way(comm);
-///     if others_had_the_core { /* what is awaited may have come: look before waiting */ }
+///     if others_had_the_core { /* the awaited word may have come: look before waiting */ }
 /// })?;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
@@ -59,7 +59,7 @@ pub fn wake(comm: &Comm, peer: usize) {
     comm.wake_foreign(peer);
 }
 
-/// What the ranks of a team wait for, to be looked at by any of them.
+/// The waits of a team's ranks, to be looked at by any of them.
 ///
 /// # Examples
 /// ```
@@ -89,7 +89,7 @@ impl Waits {
         Waits(comm.fabric().world_arc().clone())
     }
 
-    /// From now on `text` makes what is said of a wait that lasts
+    /// From now on `text` makes the warning of a wait that lasts
     /// ([`Builder::stall_warning`](crate::Builder::stall_warning)), of the wait in words: for an
     /// interface that knows more of its ranks. It is called by a rank that waits, once in a run.
     pub fn set_stall_text(&self, text: impl Fn(&str) -> String + Send + Sync + 'static) {

@@ -20,7 +20,7 @@ use std::io::Write;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// A call as it appears in an error: what was called with what, and where.
+/// A call as it appears in an error: the operation, its arguments, and the line.
 ///
 /// # Examples
 /// ```
@@ -52,7 +52,7 @@ impl fmt::Display for CallSite {
 /// error this is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Who waits.
+    /// The rank that waits.
     pub rank: usize,
     /// For whom.
     pub peer: usize,
@@ -103,7 +103,7 @@ pub enum Error {
     Variable {
         /// The variable.
         name: &'static str,
-        /// What is wrong, and what is accepted.
+        /// The fault, and the values that are accepted.
         what: String,
     },
     /// The system has refused the memory that a communicator of so many ranks needs.
@@ -122,7 +122,7 @@ pub enum Error {
     Busy,
     /// The data to share out do not fit the number of ranks.
     Parts {
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A rank called a collective with arguments that cannot be right.
@@ -131,20 +131,20 @@ pub enum Error {
         rank: usize,
         /// The call.
         site: CallSite,
-        /// What is wrong, and what is accepted.
+        /// The fault, and the values that are accepted.
         what: String,
     },
-    /// Two ranks disagree about what they are doing together.
+    /// Two ranks disagree about the call that they make together.
     Mismatch {
         /// The rank that noticed.
         rank: usize,
-        /// What it called, and so expected of its peer.
+        /// The call that it made, and so expected of its peer.
         here: CallSite,
         /// The peer.
         peer: usize,
-        /// What the peer called, where that is still known.
+        /// The peer's call, where that is still known.
         there: Option<CallSite>,
-        /// What differs: expected and got.
+        /// The fact that differs: expected and got.
         what: String,
     },
     /// A rank panicked.
@@ -214,15 +214,15 @@ pub enum Error {
         /// The error that the peer's closure returned, if it was one.
         returned: Option<Box<ReturnedError>>,
     },
-    /// What a layer above the library waits for outside of the process, or is told from there, has
-    /// ended the run (as of the package `phalanx-nodes`: nodes are in different calls, the network
-    /// has failed, or a deadline has passed).
+    /// An event outside of the process, which a layer above the library waits for, or is told of,
+    /// has ended the run (as of the package `phalanx-nodes`: nodes are in different calls, the
+    /// network has failed, or a deadline has passed).
     Outside {
         /// The rank that noticed.
         rank: usize,
         /// The call.
         site: Option<CallSite>,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// The run was ended on purpose: by [`Comm::cancel`](crate::Comm::cancel), or through a
@@ -241,7 +241,7 @@ pub enum Error {
     /// A communicator was used outside the run, or off the thread, that it
     /// belongs to.
     Stale {
-        /// What was wrong.
+        /// The fault.
         what: &'static str,
     },
     /// The process is a child of `fork`, and the team or the communicator is its parent's: the
@@ -286,8 +286,8 @@ impl Error {
         Error::Deadline { rank, peer, limit, ranks }
     }
 
-    /// With what the closure of a rank has returned that the others have missed; `returned` knows
-    /// it of those that have returned.
+    /// With the value that the closure of a rank has returned that the others have missed;
+    /// `returned` knows it of those that have returned.
     pub(crate) fn with_returned(mut self, returned: impl Fn(usize) -> Option<String>) -> Self {
         let of = |rank| returned(rank).map(|what| ReturnedError { rank, what });
         match &mut self {
@@ -317,7 +317,7 @@ fn message_of(payload: &(dyn Any + Send)) -> String {
     }
 }
 
-/// Says `what` on the standard error at once; nothing can be done where that is
+/// Says the text on the standard error at once; nothing can be done where that is
 /// closed.
 pub(crate) fn say(what: &str) {
     // Not `fork::inside`: the standard error has a lock, and a thread that has it may fork.

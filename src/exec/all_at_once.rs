@@ -195,7 +195,7 @@ fn reduce_scatter(
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
     show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
-    // SAFETY: the own block is within what the call gives, and fits the output. The peers show as
+    // SAFETY: the own block is within the call's input, and fits the output. The peers show as
     // many elements of the same type as we do (fingerprint and length agree), among them our block,
     // until we show something again.
     unsafe { combine_all(work, &kernel, (to, n), tree) };
@@ -246,8 +246,8 @@ fn exchange(
     Ok(())
 }
 
-/// What everybody shows in an [`exchange`]: so many elements, of so many bytes; not of those that
-/// are skipped.
+/// The elements that everybody shows in an [`exchange`]: so many elements, of so many bytes; not of
+/// those that are skipped.
 #[derive(Clone, Copy)]
 struct ShownElements {
     len: usize,
@@ -256,7 +256,7 @@ struct ShownElements {
 }
 
 impl ShownElements {
-    /// Copies a block of so many bytes of what `peer` shows to its place in `to`.
+    /// Copies a block of so many bytes that `peer` shows to its place in `to`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn get(self, port: &mut Port, peer: usize, (to, bytes): (*mut u8, usize)) -> Result<(), Stop> {
         let ShownElements { len, size, skipped } = self;
@@ -357,7 +357,7 @@ pub(crate) unsafe fn put<T: Element>(data: &[T], body: *mut u8) {
     unsafe {
         match data {
             [x] => body.cast::<T>().write_unaligned(*x),
-            // What other interfaces move are bytes, most often as many as a number has.
+            // Other interfaces move bytes, most often as many as a number has.
             _ if size_of::<T>() == 1 && data.len() == 8 => {
                 body.cast::<u64>().write_unaligned(data.as_ptr().cast::<u64>().read_unaligned());
             }

@@ -25,7 +25,7 @@ pub(crate) fn run_on_slices<'a, T: Element, O>(
     Ok(())
 }
 
-/// The same of a call that moves.
+/// Runs a call that only moves elements, on one rank.
 #[inline(always)]
 pub(crate) fn run_moving(
     port: &mut Port,

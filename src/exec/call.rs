@@ -36,7 +36,7 @@ pub(crate) enum Buffers<'a, T> {
 
 /// A collective call. `D` is the data: none, where a call is only told of; slices
 /// of one element type, and its operator ([`Slices`]); or memory behind a kernel
-/// ([`RawBuffers`]), for what is not generic over either.
+/// ([`RawBuffers`]), for code that is not generic over either.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a, D = ()> {
     operation: Operation,
@@ -58,17 +58,16 @@ pub(crate) struct Call<'a, D = ()> {
 pub(crate) struct Slices<'a, T, O> {
     pub(super) buffers: Buffers<'a, T>,
     pub(super) op: &'a O,
-    /// What rank 0 gets of an exclusive scan.
+    /// The values that rank 0 gets in an exclusive scan.
     pub(super) identity: Option<&'a T>,
     pub(super) kernel: fn(&'a O) -> Kernel<'a>,
 }
 
-/// Data behind a kernel: see [`Call`]. A call with memory promises that what its
-/// operation and its cut say of input and output is there, of elements of the
-/// kernel's type: initialised for reads, exclusive for writes, until it is over. Input and output
-/// do not overlap, but a gather's input may be where it belongs in the output.
-/// The input of an exclusive scan is the identity, or null; of other operations in
-/// place it is the output, or not looked at.
+/// Data behind a kernel: see [`Call`]. A call with memory promises that the memory of its
+/// operation and its cut is there, of elements of the kernel's type: initialised for reads,
+/// exclusive for writes, until it is over. Input and output do not overlap, but a gather's input
+/// may be where it belongs in the output. The input of an exclusive scan is the identity, or null;
+/// of other operations in place it is the output, or not looked at.
 pub(crate) struct RawBuffers<'a> {
     pub(crate) kernel: Kernel<'a>,
     pub(crate) input: *const u8,
@@ -89,7 +88,7 @@ impl RawBuffers<'_> {
     /// As [`Call::place`].
     ///
     /// # Safety
-    /// As there.
+    /// The promise of [`RawBuffers`] holds of the new memory.
     #[inline(always)]
     pub(super) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
         self.input = input.unwrap_or(self.input);
@@ -100,7 +99,7 @@ impl RawBuffers<'_> {
 /// The code of one operation. A call has its own, so that of a program that calls two operations
 /// the linker leaves out that of the others.
 pub(crate) struct OperationCode {
-    /// What makes the schedules of its algorithms.
+    /// The functions that make the schedules of its algorithms.
     pub(crate) builders: Builders,
     /// How it goes by the boards.
     pub(super) on_boards: OnBoards,
@@ -229,7 +228,7 @@ impl<'a> Call<'a> {
     /// That moves elements of the signature's type.
     ///
     /// # Safety
-    /// What [`RawBuffers`] promises.
+    /// The promise of [`RawBuffers`].
     #[inline(always)]
     pub(crate) unsafe fn moving_memory(
         self,
@@ -239,10 +238,10 @@ impl<'a> Call<'a> {
         self.with(Moved { input, output, _buffers: PhantomData })
     }
 
-    /// The same part of a call on memory.
+    /// The call with elements that a kernel combines or moves, in memory that only has addresses.
     ///
     /// # Safety
-    /// What [`RawBuffers`] promises.
+    /// The promise of [`RawBuffers`].
     #[inline(always)]
     pub(crate) unsafe fn on_memory(
         self,
@@ -390,7 +389,7 @@ impl<'a, D> Call<'a, D> {
         }
     }
 
-    /// What goes into the fingerprint beside the signature.
+    /// The facts that go into the fingerprint beside the signature.
     #[inline(always)]
     pub(crate) fn params(
         &self,
@@ -406,7 +405,7 @@ impl<'a, D> Call<'a, D> {
         CallParams { len: self.len, own_len, parameter, algorithm, transport, digest }
     }
 
-    /// What goes into the fingerprint of a rank alone, which meets nobody's.
+    /// The facts that go into the fingerprint of a rank alone, which meets nobody's.
     #[inline(always)]
     pub(crate) fn params_alone(&self) -> CallParams {
         CallParams { parameter: self.parameter(), ..CallParams::of(self.len) }
@@ -455,10 +454,10 @@ impl<'a> Call<'a, RawBuffers<'a>> {
         kernel.partial_results().as_ref().unwrap_or(kernel).size()
     }
 
-    /// The same on other memory: an output, and an input if that is another than before.
+    /// Puts the call on other memory: another output, and another input if there is one.
     ///
     /// # Safety
-    /// What [`RawBuffers`] promises.
+    /// The promise of [`RawBuffers`].
     #[inline(always)]
     pub(crate) unsafe fn place(&mut self, input: Option<*const u8>, output: *mut u8) {
         // SAFETY: passed on.
@@ -494,7 +493,7 @@ impl<'a> Call<'a, Moved<'a>> {
         Loops::none(self.sig.element_size, self.sig.element_align)
     }
 
-    /// The same call with a kernel of its [`loops`](Call::loops).
+    /// This call of moved elements, with a kernel of its [`loops`](Call::loops).
     #[inline(always)]
     pub(crate) fn on_loops(self, loops: &'a Loops) -> Call<'a, RawBuffers<'a>> {
         // SAFETY: as was promised.
@@ -503,7 +502,7 @@ impl<'a> Call<'a, Moved<'a>> {
 }
 
 impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
-    /// With what rank 0 gets of an exclusive scan; else it keeps its own.
+    /// With the value that rank 0 gets of an exclusive scan; else it keeps its own.
     #[inline(always)]
     pub(crate) fn or(mut self, identity: Option<&'a T>) -> Self {
         self.data.identity = identity;
@@ -514,7 +513,7 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
     #[inline(always)]
     pub(crate) fn given_bytes(&self) -> usize {
         match &self.data.buffers {
-            // What the root of a scatter gives no other rank knows.
+            // The input of a scatter's root no other rank knows.
             _ if matches!(self.operation, Operation::Scatter | Operation::ReduceScatter) => {
                 self.unit() * size_of::<T>()
             }
@@ -541,7 +540,8 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
         self.data
     }
 
-    /// The same call for what is not generic, of rank `rank` of `p`.
+    /// This call of rank `rank` of `p` with addresses instead of slices, for code that is not
+    /// generic.
     ///
     /// # Panics
     /// If the slices are shorter than operation and cut say: the public methods

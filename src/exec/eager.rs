@@ -100,7 +100,7 @@ fn broadcast_pair<T: Element>(
     if port.rank() == root { send(port, begun, buf) } else { receive(port, begun, buf) }
 }
 
-/// The root of two ranks combines what the other one sends with its own (`RED-ANY`).
+/// The root of two ranks combines the other one's vector with its own (`RED-ANY`).
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn reduce_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
@@ -116,7 +116,7 @@ fn reduce_pair<T: Element, O: Operator<T>>(
     receive_onto(port, buf, op)
 }
 
-/// Rank 1 of two combines what rank 0 sends with its own (`SCAN-HCUBE`).
+/// Rank 1 of two combines rank 0's vector with its own (`SCAN-HCUBE`).
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn scan_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
@@ -131,7 +131,7 @@ fn scan_pair<T: Element, O: Operator<T>>(
     receive_onto(port, buf, op)
 }
 
-/// Rank 1 of two gets what rank 0 has, which gets the identity, if there is one (`SCAN-HCUBE`).
+/// Rank 1 of two gets rank 0's vector; rank 0 gets the identity, if there is one (`SCAN-HCUBE`).
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn exclusive_scan_pair<T: Element>(
     port: &mut Port,
@@ -208,7 +208,7 @@ fn reduce_scatter_pair<T: Element, O: Operator<T>>(
     receive_onto(port, mine, op)
 }
 
-/// Combines what the other one of two ranks sends with `buf`, in rank order.
+/// Combines the vector of the other one of two ranks with `buf`, in rank order.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn receive_onto<T: Element, O: Operator<T>>(
     port: &mut Port,
@@ -302,7 +302,7 @@ fn get_bytes(
     })
 }
 
-/// Hands `take` what `peer` has sent, as many elements of `size` bytes.
+/// Hands `take` the elements that `peer` has sent, as many elements of `size` bytes.
 #[inline(never)]
 fn take_bytes(
     port: &mut Port,

@@ -28,7 +28,7 @@ pub(crate) fn fits(call: &Call<'_, RawBuffers<'_>>, ranks: usize) -> bool {
     bytes <= PayloadKind::BRIEF && kernel.align() <= BRIEF_ALIGN && ranks <= RANKS
 }
 
-/// All-reduce of what [fits](fits): everybody sends its own to all, and combines all by the tree.
+/// All-reduce of what [`fits`]: everybody sends its own to all, and combines all by the tree.
 #[inline]
 pub(crate) fn run<R>(
     port: &mut Port,

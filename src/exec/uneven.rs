@@ -1,7 +1,7 @@
 //! Blocks of different lengths at the gates: every rank shows its own in one step. Up to
 //! [`EAGER`] bytes are copied to the peers, more stay where they are, and are copied from there.
 //!
-//! | call | who knows the lengths |
+//! | call | ranks that know the lengths |
 //! |---|---|
 //! | all-gather | all know all; only for few bytes |
 //! | all-to-all | the sender and the receiver of each block; compared by the receiver |
@@ -77,7 +77,7 @@ impl Delivery {
         Delivery { stream: touched >= work.stream_from }
     }
 
-    /// Copies a block of what a peer shows, of so many bytes, to `to`.
+    /// Copies a block that a peer shows, of so many bytes, to `to`.
     ///
     /// # Safety
     /// There is room for them at `to`, which is memory of this rank's alone; and as for
@@ -95,8 +95,8 @@ impl Delivery {
     }
 }
 
-/// What everybody shows: `len` elements of `size` bytes at `data`, in blocks of `counts` elements;
-/// no peer takes block `own`.
+/// The memory that everybody shows: `len` elements of `size` bytes at `data`, in blocks of `counts`
+/// elements; no peer takes block `own`.
 #[inline(always)]
 fn own_blocks(
     (data, len, size): (*const u8, usize, usize),
@@ -107,7 +107,7 @@ fn own_blocks(
     OwnBlocks { counts, data, len, size, own, for_peers, is_lent: false }
 }
 
-/// Every rank sends block `j` of what it gives, of `send_counts[j]` elements of `size` bytes, to
+/// Every rank sends block `j` of its input, of `send_counts[j]` elements of `size` bytes, to
 /// rank `j`, and expects `recv_counts[j]` from it.
 ///
 /// # Safety
@@ -189,7 +189,8 @@ fn settle(guard: Guard<'_>, are_elsewhere: bool) -> Result<(), Stop> {
 }
 
 /// Every rank shows `send`, in `counts.len()` blocks, as many as every other; of every rank this
-/// one takes block `part`, if any. Returns what it has taken, in rank order, and the lengths.
+/// one takes block `part`, if any. Returns the elements that it has taken, in rank order, and the
+/// lengths.
 pub(crate) fn collect<T: Element>(
     port: &mut Port,
     work: &mut Workspace,
@@ -233,7 +234,7 @@ pub(crate) fn collect<T: Element>(
     let mut all = Vec::<T>::with_capacity(total);
     let mut at = 0;
     for (&(from, is_elsewhere), &len) in blocks.iter().zip(&lens) {
-        // SAFETY: within the capacity, as `at + len <= total`; what lies there is kept as above,
+        // SAFETY: within the capacity, as `at + len <= total`; the block is kept as above,
         // or borrowed by us.
         unsafe { delivery.copy(all.as_mut_ptr().add(at).cast(), from, len * size, is_elsewhere) };
         at += len;

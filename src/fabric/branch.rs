@@ -9,10 +9,10 @@ use super::{CommState, Port, Stop};
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicBool, Ordering::Relaxed};
 
-/// What the first rank of a group has ready for each of its members.
+/// The seats that the first rank of a group has ready for each of its members.
 struct Seats<X> {
     fabric: Arc<CommState>,
-    /// What the members have in common beside it.
+    /// The common part of the members beside it.
     common: X,
     /// By place: whether it is taken.
     taken: Vec<AtomicBool>,
@@ -22,7 +22,7 @@ impl Port {
     /// This rank's port in a new communicator of the ranks `group`, of which it
     /// is one, in the call in progress. Every rank of this communicator calls it,
     /// each with its group; `apart` as in [`CommState::new`]. After an error the
-    /// port is dead. `common` makes, once, what all members get a clone of.
+    /// port is dead. `common` makes, once, the value that all members get a clone of.
     pub(crate) fn branch<X: Clone + Sync>(
         &mut self,
         group: &[usize],

@@ -40,8 +40,8 @@ pub(crate) struct RankState {
     /// The thread that is the rank in the current run; null if none is yet, or any more.
     pub(super) thread: sync::AtomicPtr<Thread>,
     /// The address of the [`ThreadMark`] of the thread that may use the rank's communicators
-    /// without further question, else of [`ThreadMark::none`] or [`ThreadMark::lent`]. See "Who
-    /// holds a rank" in `README.md`.
+    /// without further question, else of [`ThreadMark::none`] or [`ThreadMark::lent`]. See "Holders
+    /// of a rank" in `README.md`.
     pub(super) holder: sync::AtomicU64,
     /// How many communicators of the rank there are in a run: its number, and the count in the low
     /// bits ([`COUNT_BITS`]). Changed when one is made or dropped.
@@ -65,7 +65,7 @@ pub(super) fn nobody() -> u64 {
 /// Bits of [`RankState::comms`] that are the count.
 const COUNT_BITS: u32 = 24;
 
-/// What a rank's `present` is in run `run`, as long as nobody has failed.
+/// The number that a rank's `present` is in run `run`, as long as nobody has failed.
 pub(crate) const fn run_pass(run: u64) -> u64 {
     run << 1
 }
@@ -103,8 +103,8 @@ impl RankState {
         unsafe { &*at }
     }
 
-    /// The calling thread, whose mark this is (or [`ThreadMark::lent`]), holds the rank from now
-    /// on, whichever did before.
+    /// The calling thread, of which this is the mark (or [`ThreadMark::lent`]), holds the rank from
+    /// now on, whichever did before.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn hold(&self, mark: &'static ThreadMark) {
@@ -113,7 +113,8 @@ impl RankState {
         self.holder.store(mark.word(), sync::Ordering::Relaxed);
     }
 
-    /// The same if `before` holds it still.
+    /// The calling thread, of which this is the mark, holds the rank from now on, if `before` does
+    /// so still.
     #[cfg(not(loom))]
     pub(crate) fn hold_after(&self, before: u64, mark: &'static ThreadMark) -> bool {
         let (won, lost) = (sync::Ordering::Acquire, sync::Ordering::Relaxed);
@@ -121,13 +122,13 @@ impl RankState {
         self.holder.compare_exchange(before, mark.word(), won, lost).is_ok()
     }
 
-    /// The calling thread, whose mark this is, ends: nobody holds the rank, if that did.
+    /// The calling thread, of which this is the mark, ends: nobody holds the rank, if that did.
     #[cfg(not(loom))]
     pub(crate) fn let_go(&self, mark: &'static ThreadMark) {
         // (It may have been taken out of them.)
         self.close_scope(mark, 0);
         let (done, lost) = (sync::Ordering::Release, sync::Ordering::Relaxed);
-        // Release: who holds the rank next finds what this one did. Pairs with `hold_after`.
+        // Release: the rank's next holder finds what this one did. Pairs with `hold_after`.
         let _: Result<_, _> = self.holder.compare_exchange(mark.word(), nobody(), done, lost);
     }
 
@@ -140,8 +141,8 @@ impl RankState {
         self.scopes.store(0, sync::Ordering::Relaxed);
     }
 
-    /// The calling thread, whose mark this is, and which holds the rank or borrows its
-    /// communicator, opens a scope of requests; returns what `close_scope` needs.
+    /// The calling thread, of which this is the mark, and which holds the rank or borrows its
+    /// communicator, opens a scope of requests; returns the mark that `close_scope` needs.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn open_scope(&self, mark: &'static ThreadMark) -> u64 {
@@ -161,7 +162,7 @@ impl RankState {
         }
     }
 
-    /// Whether another thread than the one whose mark this is has a scope of requests open.
+    /// Whether another thread than the one of this mark has a scope of requests open.
     #[cfg(not(loom))]
     pub(crate) fn has_scope_elsewhere(&self, mark: &'static ThreadMark) -> bool {
         ![0, mark.word()].contains(&self.scopes.load(sync::Ordering::Relaxed))
@@ -262,7 +263,7 @@ impl Record {
     }
 }
 
-/// What the digest of a call with varied blocks stands for.
+/// The counts that the digest of a call with varied blocks stands for.
 struct Varied {
     digest: Digest,
     counts: Vec<usize>,
@@ -341,8 +342,8 @@ impl CallLog {
         self.next.load(Relaxed) + 1
     }
 
-    /// What a record of the run has of call `number` of the owner, who asks, if it is on record.
-    /// `member` of a communicator's rank is the team's.
+    /// The entry in a record of the run for call `number` of the owner, which asks, if it is on
+    /// record. `member` of a communicator's rank is the team's.
     #[inline(always)]
     pub(super) fn facts(
         &self,
@@ -362,7 +363,7 @@ impl CallLog {
         Some(CallFacts::new(call.call, call.sig, &params, member))
     }
 
-    /// Whether the call whose number ends in the eight bits `low` is the owner's next to
+    /// Whether the call with a number that ends in the eight bits `low` is the owner's next to
     /// be recorded: it has begun, perhaps, and is not on record yet.
     pub(crate) fn is_next(&self, low: u64) -> bool {
         // Acquire: pairs with the store in `log`.
@@ -395,7 +396,7 @@ impl CallLog {
         r.parameter.store(parameter, Relaxed);
         r.digest.store(params.digest.0, Relaxed);
         r.number.store(number, Relaxed);
-        // Release: who sees the number finds the record (`is_next`).
+        // Release: a rank that sees the number finds the record (`is_next`).
         self.next.store(number, Release);
     }
 
@@ -453,14 +454,14 @@ impl CallLog {
         self.ring[at].read().map(|call| self.named(call))
     }
 
-    /// `call`, with what another language has said of it: by its location, or in a note.
+    /// `call`, with the facts that another language gave: by its location, or in a note.
     fn named(&self, call: CallRecord) -> CallRecord {
         let noted = || self.foreign.get().and_then(|calls| calls.of(call.number));
         let foreign = ForeignCall::of(call.at).or_else(noted);
         CallRecord { foreign, ..call }
     }
 
-    /// What other languages note of their calls.
+    /// The notes of other languages about their calls.
     #[inline(always)]
     pub(crate) fn foreign(&self) -> &ForeignCalls {
         self.foreign.get_or_init(Box::default)
@@ -510,8 +511,7 @@ impl CallLog {
         self.calls().filter(is).max_by_key(|c| c.number)
     }
 
-    /// The latest call on communicator `comm` whose number ends in the eight
-    /// bits `low`.
+    /// The latest call on communicator `comm` with a number that ends in the eight bits `low`.
     pub(crate) fn find(&self, comm: u64, low: u64) -> Option<CallRecord> {
         self.latest_of(&|c| c.comm == comm && c.number & 0xff == low)
     }

@@ -3,7 +3,7 @@
 //! The rank that ends a run may come to say why only later: a panic in an
 //! operator first waits until no peer can reach the rank's memory, and unwinds
 //! then. Meanwhile another rank may fail for a reason of its own. So it is noted
-//! who was the first, and that rank's cause, whenever it comes, is the run's.
+//! which rank was the first, and that rank's cause, whenever it comes, is the run's.
 
 use crate::error::Error;
 
@@ -12,12 +12,12 @@ pub(crate) struct Cause {
     run: u64,
     /// The rank that ended the run.
     first: usize,
-    /// Who has given a reason, and which.
+    /// The rank that has given a reason, and the reason.
     told: Option<(usize, Error)>,
-    /// The communicator whose ranks disagree, if that is the reason.
+    /// The communicator of the ranks that disagree, if that is the reason.
     comm: Option<u64>,
     /// The reason has been taken, and reported: none that comes later is the run's.
-    /// What it was is kept for those who panic of it.
+    /// Its text is kept for ranks that panic of it.
     taken: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl Cause {
         }
     }
 
-    /// What the reason of run `run` is so far.
+    /// The reason of run `run`, so far.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn text(slot: &Option<Cause>, run: u64) -> Option<String> {
         let it = slot.as_ref().filter(|it| it.run == run)?;
@@ -90,7 +90,7 @@ impl Cause {
         (it.told.is_none() && it.taken.is_none()).then_some(it.first)
     }
 
-    /// Takes the reason of run `run`, and the communicator whose ranks disagree.
+    /// Takes the reason of run `run`, and the communicator of the ranks that disagree.
     pub(crate) fn take(slot: &mut Option<Cause>, run: u64) -> Option<(Error, Option<u64>)> {
         let it = slot.as_mut().filter(|it| it.run == run)?;
         let (_, reason) = it.told.take()?;
@@ -136,7 +136,8 @@ mod tests {
         let (error, comm) = Cause::take(&mut slot, 2).unwrap();
         assert_eq!((rank(Some(error)), comm), (Some(0), Some(78)));
         assert!(Cause::take(&mut slot, 2).is_none());
-        // Who comes after that (threads of the user's own have no common end) keeps its own.
+        // A rank that comes after that (threads of the user's own have no common end) keeps its
+        // own.
         let (rest, old) = Cause::offer(&mut slot, 2, 1, reason(1));
         assert_eq!((rank(rest), rank(old)), (Some(1), None));
         assert!(Cause::take(&mut slot, 2).is_none());

@@ -31,7 +31,7 @@ const LEFT: u32 = 1;
 /// closure has unwound (or has caught the panic and ended, or goes on).
 const LEFT_IN_PANIC: u32 = 2;
 impl RankSlots {
-    /// Not 0 while the rank may be asleep, as far as somebody must know who is not
+    /// Not 0 while the rank may be asleep, as far as a rank needs to know that is not
     /// crowded.
     #[inline(always)]
     pub(crate) fn hint(&self) -> &PlainU64 {
@@ -47,7 +47,7 @@ impl RankSlots {
 /// The hint that crowded ranks have in place of every peer's: look closer.
 pub(crate) static PERHAPS: PlainU64 = PlainU64::new(1);
 
-/// What all ranks of a communicator wait for together.
+/// The events that all ranks of a communicator wait for together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Phase {
     /// An episode of the gates.
@@ -173,9 +173,8 @@ impl CommState {
         &self.channels[to * self.channels.pitch() + from]
     }
 
-    /// Puts the inboxes of `rank`, on whose core this is called, into that
-    /// core's memory, if members sit in several. Only while the communicator
-    /// is new.
+    /// Puts the inboxes of `rank`, which calls this on its core, into that core's memory, if
+    /// members sit in several. Only while the communicator is new.
     pub(crate) fn first_touch(&self, rank: usize) {
         if self.is_apart() {
             (0..self.size()).for_each(|from| self.channel(from, rank).touch());
@@ -183,7 +182,7 @@ impl CommState {
     }
 
     /// As [`first_touch`](CommState::first_touch), where the others may have sent something
-    /// already: what they have touched comes, too.
+    /// already: the pages that they have touched come, too.
     #[cfg(not(loom))]
     pub(crate) fn bring_home(&self, rank: usize) {
         if self.is_apart() {
@@ -250,7 +249,7 @@ impl CommState {
         at
     }
 
-    /// A function of its own, so that `.ci/tsan.supp` can name it and not what
+    /// A function of its own, so that `.ci/tsan.supp` can name it and not the function that
     /// allocates eager buffers: that would hide races on them.
     #[inline(never)]
     fn keep_eager_buffer(&self, eager_buffer: Leaked) {
@@ -278,13 +277,13 @@ impl CommState {
         self.seats[rank].left.store(LEFT, publish(Site::Left));
     }
 
-    /// The same while a panic unwinds in a team's run.
+    /// Declares that `rank` has [left](CommState::leave), while a panic unwinds in a team's run.
     pub(crate) fn leave_in_panic(&self, rank: usize) {
         // Ordering: as in `leave`.
         self.seats[rank].left.store(LEFT_IN_PANIC, publish(Site::Left));
     }
 
-    /// Whether `rank` has given up this communicator, or its run, so that who
+    /// Whether `rank` has given up this communicator, or its run, so that a rank that
     /// waits for it may say so. Not while it unwinds: the panic is the cause, and
     /// is made known only after the rank's communicators are dropped.
     pub(crate) fn has_left(&self, rank: usize, run: u64) -> bool {
@@ -317,7 +316,7 @@ impl CommState {
         self.groups[rank]
     }
 
-    /// Whether `rank` has shown what is waited for in `phase`: episode, or call, `event`.
+    /// Whether `rank` has shown the word that is waited for in `phase`: episode, or call, `event`.
     pub(crate) fn has_shown(&self, phase: Phase, rank: usize, event: u64) -> bool {
         match phase {
             Phase::Gates => self.gates[rank].has_shown(event),
@@ -326,7 +325,8 @@ impl CommState {
         }
     }
 
-    /// Wakes all who sleep in this communicator: the run, whose ranks are `crowded`, is over.
+    /// Wakes all ranks that sleep in this communicator: the run is over; `crowded`: its ranks
+    /// outnumber cores.
     pub(crate) fn wake_everybody(&self, crowded: bool) {
         if crowded {
             self.events.iter().for_each(Events::wake_everybody);

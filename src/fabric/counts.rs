@@ -2,13 +2,13 @@
 //!
 //! They are too many for a fingerprint, and a digest of them can collide. So every rank *numbers*
 //! the lists of counts that it gives in a communicator: a list that it knows keeps its number, a
-//! new one gets the next, and is compared here with what the first rank said that came to that
+//! new one gets the next, and is compared here with the list of the first rank that came to that
 //! number. The low bits of the number are in every fingerprint. A call with the counts of the one
 //! before costs a comparison of `p` words, on the rank itself.
 //!
 //! So of two ranks in one call either the counts are equal, or somebody notices. Take the first
 //! call in which two ranks differ. Up to it both have given the same lists in the same order, and
-//! so know the same ones, by the same numbers. If both know what they give, the numbers differ. If
+//! so know the same ones, by the same numbers. If both know their list, the numbers differ. If
 //! one list is new, its number is none that a rank knows. If both are new, they come to the same
 //! number, with different counts, and the second one sees it here. (The numbers that a rank knows,
 //! and the next one, are so close together that their low bits differ: [`OwnCounts::say`].)
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// Lists of counts that a rank knows. (A program has few: the parts of its arrays.)
 const KNOWN: usize = 8;
 
-/// What one rank has said.
+/// The lists of one rank.
 #[derive(Default)]
 pub(crate) struct OwnCounts {
     /// Lists so far; 0 before the first call.
@@ -37,7 +37,7 @@ pub(crate) struct OwnCounts {
 struct KnownCounts {
     number: u64,
     counts: Vec<usize>,
-    /// What else belongs to them: the extents of a mesh.
+    /// The numbers that belong to them, too: the extents of a mesh.
     more: Vec<usize>,
     digest: Digest,
     facts: Option<CountFacts>,
@@ -45,7 +45,7 @@ struct KnownCounts {
     used: u64,
 }
 
-/// What follows from a list of counts.
+/// The facts that follow from a list of counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountFacts {
     /// The sum.
@@ -64,14 +64,15 @@ impl CountFacts {
 }
 
 impl OwnCounts {
-    /// What follows from `counts`, if these are the latest, and nothing else belongs to them.
+    /// The facts that follow from `counts`, if these are the latest, and nothing else belongs to
+    /// them.
     #[inline(always)]
     pub(crate) fn again(&self, counts: &[usize]) -> Option<CountFacts> {
         let latest = self.known.get(self.latest)?;
         if latest.is(counts, std::iter::empty()) { latest.facts } else { None }
     }
 
-    /// The rank's next call has these counts, and what else belongs to them: their digest, and
+    /// The rank's next call has these counts, and these further numbers: their digest, and
     /// whether the list is new.
     #[inline(always)]
     pub(crate) fn say(
@@ -100,7 +101,7 @@ impl OwnCounts {
         }
         self.number += 1;
         let number = self.number;
-        // What is too old has the low bits of the next list but one, or of a later one.
+        // A list that is too old has the low bits of the next list but one, or of a later one.
         self.known.retain(|it| number - it.number < NUMBER);
         if self.known.len() == KNOWN {
             let oldest = (0..KNOWN).min_by_key(|&i| self.known[i].used);
@@ -122,7 +123,7 @@ impl OwnCounts {
         self.known.get(self.latest).map_or(0, |it| it.number)
     }
 
-    /// The latest list, and what else belongs to it.
+    /// The latest list, and its further numbers.
     #[cold]
     pub(crate) fn latest(&self) -> Vec<usize> {
         self.known.get(self.latest).map_or(Vec::new(), |it| it.all().collect())
@@ -149,7 +150,7 @@ impl KnownCounts {
     }
 }
 
-/// What ranks have said, up to the last one that will.
+/// The lists of the ranks, up to the last rank.
 #[derive(Default)]
 pub(crate) struct Said(Mutex<Vecs>);
 
@@ -169,8 +170,8 @@ struct Change {
 }
 
 impl Said {
-    /// Compares what `rank` of `size` ranks has said with what the others have; or
-    /// says who said something else, and what.
+    /// Compares the list of `rank` of `size` ranks with the others'; or says which rank gave
+    /// another list, and which one.
     #[inline(never)] // `.ci/tsan.supp` names it.
     pub(crate) fn compare(
         &self,
@@ -211,13 +212,13 @@ mod tests {
 
     const NOTHING: std::iter::Empty<usize> = std::iter::empty();
 
-    /// Every program of three ranks that make three calls with one of two counts, in
-    /// every order in which they can come: an error exactly if they disagree, but for what the
-    /// numbers in the fingerprints say.
+    /// Every program of three ranks that make three calls with one of two counts, in every order in
+    /// which they can come: an error exactly if they disagree, but for those that the numbers
+    /// in the fingerprints find.
     #[test]
     fn every_disagreement_is_found_here_or_by_the_numbers() {
         const CALLS: usize = 3;
-        // Whose turn it is; of which every rank has as many as there are calls.
+        // The rank that is next; every rank is so once for each of its calls.
         let turns = |order: usize| (0..3 * CALLS as u32).map(move |i| order / 3usize.pow(i) % 3);
         let is_whole =
             |&order: &usize| (0..3).all(|r| turns(order).filter(|&t| t == r).count() == CALLS);
@@ -283,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The same counts on another mesh are another list.
+    /// Equal counts on another mesh are another list.
     #[test]
     fn what_belongs_to_counts_counts() {
         let mut own = OwnCounts::default();

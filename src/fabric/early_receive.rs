@@ -21,7 +21,7 @@ pub(crate) struct EarlyReceive {
     pub(crate) room: ReceiveRoom,
     pub(crate) source: u32,
     pub(crate) tag: Option<u32>,
-    /// What its owner knows it by.
+    /// The number by which its owner knows it.
     pub(crate) slot: usize,
 }
 
@@ -45,7 +45,7 @@ impl RankPlace {
     /// `TaggedQueue::take_early`.
     ///
     /// # Safety
-    /// As there; the receives are of this place.
+    /// As for `TaggedQueue::take_early`; the receives are of this place.
     #[inline(always)]
     pub(crate) unsafe fn look(
         &self,
@@ -60,7 +60,7 @@ impl RankPlace {
     /// Posts a receive, as `Port::recv_tagged` does.
     ///
     /// # Safety
-    /// As there; the receive is of this place.
+    /// As for `Port::recv_tagged`; the receive is of this place.
     pub(crate) unsafe fn post(
         &self,
         early: &EarlyReceive,

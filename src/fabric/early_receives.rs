@@ -21,8 +21,8 @@ use super::message_ring::{MessageMemory, MessageRing};
 /// So many early receives are posted: they are looked at one after the other.
 const MOST: usize = 128;
 
-/// A rank's early receives, in the order of their calls: a ring, whose entries are written word by
-/// word. (A whole one that is moved right after its words were written waits until all that the
+/// A rank's early receives, in the order of their calls: a ring with entries that are written word
+/// by word. (A whole one that is moved right after its words were written waits until all that the
 /// rank has stored before is in the cache: a message that is on its way, too.)
 ///
 /// # Examples
@@ -145,10 +145,10 @@ impl<E: Default> EarlyReceives<E> {
     /// Takes messages of a ring, in their order, each for the first receive that `asks` for it, to
     /// which `give` gives it; unless it refuses, so that the message stays. Whether one is there
     /// that none asks for, though some may ask for others of this ring (`may_ask`): then all are to
-    /// be posted. What comes after the last of those stays in the ring, since its receive may come.
+    /// be posted. A message after the last of those stays in the ring, since its receive may come.
     ///
     /// # Errors
-    /// The receive whose message was refused, and why.
+    /// The receive with a message that was refused, and why.
     ///
     /// # Safety
     /// This rank may take from the ring ([`MessageRing::take`]), and nothing lies in its queue.

@@ -1,5 +1,5 @@
 //! The events of one rank of a recorded run: a ring that the rank alone writes, a line of the cache
-//! an event. What reads it, when the run is over, is the [`Recorder`](super::recorder::Recorder).
+//! an event. It is read, when the run is over, by the [`Recorder`](super::recorder::Recorder).
 
 use super::call_counts::CallCounts;
 use super::fingerprint::{CallParams, Fingerprint, Signature};
@@ -17,7 +17,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 /// Slots that are searched for the call that a wait belongs to, where calls are nested.
 pub(super) const NESTED: u64 = 64;
 
-/// What an event is. The numbers are those of the file.
+/// The kind of an event. The numbers are those of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventKind {
     Call = 0,
@@ -53,7 +53,7 @@ pub(super) struct EventSlot {
 
 const _: () = assert!(size_of::<EventSlot>() == 64);
 
-/// The line of a call: its address, and what goes into the event's kind.
+/// The line of a call: its address, and the flags that go into the event's kind.
 #[derive(Clone, Copy)]
 pub(crate) struct EventLine {
     pub(super) at: *mut Location<'static>,
@@ -77,7 +77,7 @@ impl EventLine {
     }
 }
 
-/// What a call's event has of the call, beside its method and line.
+/// The facts that a call's event has of the call, beside its method and line.
 #[derive(Clone, Copy)]
 pub(crate) struct CallFacts {
     pub(super) bytes: u64,
@@ -115,7 +115,7 @@ impl CallFacts {
         CallFacts { kind: CallFacts::NONE.kind | COMPLETION, ..CallFacts::NONE };
 }
 
-/// What an [`EventRing`] writes to.
+/// The memory that an [`EventRing`] writes to.
 pub(super) struct RingMemory {
     /// A power of two of them, so that a mask leads from an event's number to its slot.
     pub(super) slots: Box<[EventSlot]>,
@@ -137,7 +137,7 @@ impl RingMemory {
     }
 }
 
-/// The events of one rank in the current run, and what belongs to them. Written by that rank alone.
+/// The events of one rank in the current run, and their texts. Written by that rank alone.
 pub(crate) struct EventRing {
     pub(super) clock: Clock,
     /// Made by the rank, and so near to it.
@@ -146,9 +146,9 @@ pub(crate) struct EventRing {
     pub(super) head: AtomicU64,
     /// The number of the latest call's event, plus 1.
     pub(super) open: AtomicU64,
-    /// The number under which that call goes into the [`CallLog`].
+    /// The number under which that call goes into the `CallLog`.
     pub(super) record: AtomicU64,
-    /// The same, if the event's facts are to be read there; else 0.
+    /// The record's number, if the event's facts are to be read there; else 0.
     pub(super) pending: AtomicU64,
     /// The first event since the latest call that is on record.
     pub(super) first: AtomicU64,
@@ -195,7 +195,7 @@ impl Clock {
         if !self.steady {
             return 1.0;
         }
-        // What is shorter than this would make a rate of the two reads themselves.
+        // A shorter time than this would make a rate of the two reads themselves.
         while self.since.elapsed() < Duration::from_millis(1) {
             crate::sync::yield_now();
         }
@@ -221,7 +221,7 @@ impl EventRing {
     }
 
     /// A call begins, which goes on record under `record`, as nearly all do. Whether it
-    /// is recorded now. If not, nothing is done, and [`Recorder::begin_call`] is to be called.
+    /// is recorded now. If not, nothing is done, and `Recorder::begin_call` is to be called.
     #[inline(always)]
     pub(crate) fn begin_at_once(
         &self,

@@ -16,9 +16,9 @@ pub(crate) struct Signature {
     /// The name that ranks compare: where one method carries another out, as `all_reduce` does
     /// `sum`, that of the one that carries, so that the two may meet.
     pub(crate) meets: &'static str,
-    /// The same call in the order of [`Order::Fixed`](crate::Order::Fixed), if that is another one.
+    /// This call in the order of [`Order::Fixed`](crate::Order::Fixed), if that is another one.
     pub(crate) in_order: Option<&'static Signature>,
-    /// The element type, exactly: what a payload is read as depends on it. A function, as
+    /// The element type, exactly: the type as which a payload is read depends on it. A function, as
     /// `TypeId::of` is no constant before Rust 1.91.
     pub(crate) element: fn() -> TypeId,
     /// For people.
@@ -33,8 +33,8 @@ pub(crate) struct Signature {
     pub(crate) operator_type: ConstTypeId,
     /// For people.
     pub(crate) operator_name: fn() -> &'static str,
-    /// What the call's parameter is, in words: a root, a distance, a number of parts; empty if it
-    /// has none, or if people need not hear of it.
+    /// The meaning of the call's parameter, in words: a root, a distance, a number of parts; empty
+    /// if it has none, or if people need not hear of it.
     pub(crate) parameter: &'static str,
     /// Whether the parameter is a rank's number.
     pub(crate) names_rank: bool,
@@ -72,12 +72,12 @@ impl Signature {
         }
     }
 
-    /// The same call, which the method `carrier` carries out.
+    /// This call, which the method `carrier` carries out.
     pub(crate) const fn meets(self, carrier: &'static str) -> Self {
         Signature { meets: carrier, ..self }
     }
 
-    /// The same call, which is `ordered` where the order is fixed.
+    /// This call, which is `ordered` where the order is fixed.
     pub(crate) const fn in_order(self, ordered: &'static Signature) -> Self {
         Signature { in_order: Some(ordered), ..self }
     }
@@ -106,7 +106,7 @@ impl Signature {
             && self.operator_type == other.operator_type
     }
 
-    /// In words, what differs; none if nothing does.
+    /// In words, the fact that differs; none if nothing does.
     pub(crate) fn difference(&'static self, other: *const ()) -> Option<String> {
         if self.agrees(other) {
             return None;
@@ -130,7 +130,7 @@ impl Signature {
             .or_else(|| Some(self.types_of_one_name(other)))
     }
 
-    /// What differs, if no name does that is compared first.
+    /// The fact that differs, if no name does that is compared first.
     fn types_of_one_name(&self, other: &Signature) -> String {
         if self.element() != other.element() {
             return "element type: two types of one name".to_string();
@@ -142,7 +142,7 @@ impl Signature {
         }
     }
 
-    /// Of what elements, and combined by what, in words: `f64 with sum`.
+    /// The elements, and the operator, in words: `f64 with sum`.
     pub(crate) fn detail(&self) -> String {
         let element = Some((self.element_name)()).filter(|name| *name != "()");
         let operator = (!self.operator.is_empty()).then(|| format!("with {}", self.operator));
@@ -155,7 +155,7 @@ impl Signature {
         self.words_as(self.call, len, parameter)
     }
 
-    /// The same, under another name of the call.
+    /// The call in words, under another name.
     pub(crate) fn words_as(&self, call: &str, len: usize, parameter: Option<usize>) -> String {
         let mut s = call.to_string();
         let element = (self.element_name)();
@@ -213,7 +213,7 @@ impl PayloadKind {
     }
 }
 
-/// What carries a collective call: a field of its own in the fingerprint, since one
+/// The transport of a collective call: a field of its own in the fingerprint, since one
 /// algorithm's result may come by several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallTransport {
@@ -272,7 +272,7 @@ impl CallParams {
     }
 }
 
-/// What is known of a call when it asks whether it may begin.
+/// The facts about a call when it asks whether it may begin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum BeginningCall {
     Unknown,
@@ -311,7 +311,7 @@ impl BeginningCall {
 /// by the same. Records, which are compared across all, have it, and the whole
 /// number of the algorithm.
 ///
-/// What memory safety depends on is compared in full elsewhere: the element
+/// The facts that memory safety depends on are compared in full elsewhere: the element
 /// type by [`Signature`], the number of elements behind a pointer, or of a payload of more than
 /// [`PayloadKind::BRIEF`] bytes, in the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -381,7 +381,7 @@ impl Fingerprint {
         (self.0 ^ other.0) & 0x3fff == 0
     }
 
-    /// In words, which fields differ: "what was expected, what came". `name`
+    /// In words, which fields differ: "the expected value, the one that came". `name`
     /// names an algorithm; an element has `size` bytes.
     pub(crate) fn difference(
         self,

@@ -1,5 +1,5 @@
-//! A wait that lasts: what the rank that goes on waiting says of it, once a run, and what a rank
-//! says whose deadline has passed.
+//! A wait that lasts: the warning of the rank that goes on waiting, once a run, and the report of a
+//! rank after its deadline.
 
 use crate::error::{Activity, RankReport};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// What is waited for.
+/// The word that is waited for.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(loom, allow(dead_code))] // Made by teams and communicators only.
 pub(crate) enum LongWait<'a> {
@@ -84,14 +84,14 @@ impl StallWarning {
         self.said.load(Relaxed) >= run
     }
 
-    /// From now on `text` makes what is said.
+    /// From now on `text` makes the warning.
     #[cfg_attr(loom, allow(dead_code))] // Of interfaces only.
     pub(super) fn set_text(&self, text: StallText) {
         // The first stays.
         drop(self.text.set(text));
     }
 
-    /// What is said: of a run that has failed with `cause`, if it has.
+    /// The warning, or the report: of a run that has failed with `cause`, if it has.
     pub(super) fn text(
         &self,
         wait: LongWait<'_>,
@@ -121,7 +121,7 @@ impl StallWarning {
     }
 }
 
-/// The ranks that a failed run has to wait for, as nothing ends what they do; empty if there are
+/// The ranks that a failed run has to wait for, as nothing ends their work; empty if there are
 /// none.
 pub(super) struct Unended<'a>(pub(super) &'a [RankReport]);
 

@@ -11,7 +11,7 @@
 use super::keyed_list::{FAMILIES, Keyed, KeyedList};
 use std::hash::Hash;
 
-/// What a receive asks for; none stands for any.
+/// The source and tag that a receive asks for; none stands for any.
 ///
 /// # Examples
 /// See [`MatchList`].
@@ -107,7 +107,7 @@ impl<C: Copy + Eq + Hash> Keyed for ReceiveHead<C> {
 
 /// The messages and receives of one receiver that have not met, each in the order in which they
 /// came. A receive matches by source and tag, either of which it may leave open: the first of those
-/// that fit. `M`: what is kept of a message; `R`: of a receive; `C`: a context, such as a
+/// that fit. `M`: the data kept of a message; `R`: of a receive; `C`: a context, such as a
 /// communicator, which must be the same. Threads are its users' business.
 ///
 /// **Cost** of few, a look at each; of many, a search in a table.
@@ -165,7 +165,7 @@ impl<M, R, C: Copy + Eq + Hash> MatchList<M, R, C> {
         self.messages.find(key, |it| it.context == context && pattern.fits(it.source, it.tag))
     }
 
-    /// Source, tag and what is kept of the message at a place.
+    /// Source, tag and the data kept of the message at a place.
     #[inline]
     pub fn message(&self, at: usize) -> Option<(u32, u32, &M)> {
         self.messages.get(at).map(|(head, message)| (head.source, head.tag, message))
@@ -189,7 +189,7 @@ impl<M, R, C: Copy + Eq + Hash> MatchList<M, R, C> {
         self.receives.count()
     }
 
-    /// Messages that nobody has asked for, in their order: places, sources, and what is kept.
+    /// Messages that nobody has asked for, in their order: places, sources, and their data.
     pub fn messages(&self) -> impl Iterator<Item = (usize, u32, &M)> {
         self.messages.all().map(|(at, head, message)| (at, head.source, message))
     }
@@ -200,8 +200,8 @@ impl<M, R, C: Copy + Eq + Hash> MatchList<M, R, C> {
         self.receives.push(ReceiveHead { context, pattern, name }, receive);
     }
 
-    /// The first receive that asks for a message from a source with a tag: its place, what it asks
-    /// for, and what is kept.
+    /// The first receive that asks for a message from a source with a tag: its place, the pattern
+    /// that it asks for, and its data.
     #[inline]
     pub fn find_posted(
         &mut self,
@@ -258,7 +258,7 @@ mod tests {
         MatchPattern { source: Some(source), tag: Some(tag) }
     }
 
-    /// The same, as plainly as can be.
+    /// A list of messages and receives, as plainly as can be: to compare with.
     #[derive(Default)]
     struct Oracle {
         messages: Vec<(u8, u32, u32, u64)>,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     /// Sends, receives and withdrawals by chance, of few and of many entries, in several contexts
-    /// and with all wildcards: each finds what a plain list finds.
+    /// and with all wildcards: each finds the entry that a plain list finds.
     #[test]
     fn lists_match_as_plain_lists_do() {
         let mut longest = (0, 0);
@@ -365,7 +365,7 @@ mod tests {
 
     const MANY: u64 = 20_000;
 
-    /// What `run` looks at, for each of [`MANY`].
+    /// The entries that `run` looks at, for each of [`MANY`].
     fn looks(run: impl FnOnce(&mut List)) -> usize {
         let mut list = List::default();
         run(&mut list);

@@ -1,10 +1,10 @@
-//! What a rank says of a tagged message, or of the room for one.
+//! A rank's facts about a tagged message, or about the room for one.
 
 use super::fingerprint::Signature;
 use std::any::TypeId;
 use std::panic::Location;
 
-/// What a rank says of a message, or of the room for one.
+/// A rank's facts about a message, or about the room for one.
 #[derive(Clone, Copy)]
 pub(crate) struct MessageLabel {
     pub(crate) sig: &'static Signature,
@@ -27,7 +27,7 @@ impl Default for MessageLabel {
 }
 
 impl MessageLabel {
-    /// What keeps this message, or this room (`is_message`), from the other one.
+    /// The difference that keeps this message, or this room (`is_message`), from the other one.
     #[inline(always)]
     pub(crate) fn check(&self, is_message: bool, other: &MessageLabel) -> Result<(), String> {
         let (message, room) = if is_message { (self, other) } else { (other, self) };

@@ -6,16 +6,16 @@
 //! head and data. If the ring is full the sender goes another way.
 //!
 //! ```text
-//!  slots     | number, content | number, content | ..          whose slots are 128 bytes or more
+//!  slots     | number, content | number, content | ..          slots of 128 bytes or more
 //!  words     | the sender's |  | taken |                       on lines of their own
 //!  memory    | room | .. | room |  | of slot 0 | of slot 1 | ..     made with its first message
 //! ```
 //!
 //! Data that does not fit the content lies in a *room*: message `n` has room `n % ROOMS`; or, where
 //! the users want that and none is free, in memory of the slot's own. (Rooms are few, so that they
-//! stay in the near caches: who sends many at once needs slots, who sends a long one after another
-//! needs rooms.) A slot does not say where in memory its data is: that follows from the message's
-//! number.
+//! stay in the near caches: a sender of many at once needs slots, a sender of one long one after
+//! another needs rooms.) A slot does not say where in memory its data is: that follows from the
+//! message's number.
 //!
 //! One rank sends. One rank at a time takes: whoever holds the lock of the receiver's queue, which
 //! may be the sender. Messages are told by numbers, from 1 on: message `n` is complete once the
@@ -43,8 +43,8 @@ pub struct RingSlot<T> {
     content: UnsafeCell<T>,
 }
 
-/// What only the sender knows: messages sent, those that it knows to be taken, and from how many
-/// sent ones on it looks again whether a room is free.
+/// The counts that only the sender knows: messages sent, those that it knows to be taken, and from
+/// how many sent ones on it looks again whether a room is free.
 #[derive(Debug)]
 struct SenderSide {
     sent: u64,
@@ -60,7 +60,7 @@ impl SenderSide {
     }
 }
 
-/// Memory for what does not fit the slots.
+/// Memory for data that does not fit the slots.
 #[derive(Debug)]
 struct LongMemory<R, O> {
     rooms: Unwritten<R>,
@@ -93,8 +93,9 @@ pub enum LongRoom<R, O> {
 }
 
 /// Short messages from one rank to another: the sender writes a slot and goes on; the receiver
-/// looks there. A message is a `T`; what does not fit it lies in one of a few rooms `R`, which stay
-/// near, or in memory of the slot's own, an `O`. If the ring is full the sender goes another way.
+/// looks there. A message is a `T`; data that does not fit it lies in one of a few rooms `R`, which
+/// stay near, or in memory of the slot's own, an `O`. If the ring is full the sender goes another
+/// way.
 ///
 /// **Cost** a message that fits its slot moves one line of cache from one core to the other.
 ///
@@ -134,7 +135,7 @@ pub struct MessageRing<T, R, O = (), S: ?Sized = [RingSlot<T>]> {
 
 // SAFETY: cells are used as the functions ask of their callers: the sender alone writes a slot, and
 // the memory beside it, before it publishes the slot's number and after `taken` says that the
-// message before has been taken; who takes reads between the two. The contents go from thread to
+// message before has been taken; the taker reads between the two. The contents go from thread to
 // thread.
 unsafe impl<T: Send, R: Send, O: Send> Sync for MessageRing<T, R, O> {}
 // SAFETY: nothing in a ring is tied to a thread, if its contents are not.
@@ -152,7 +153,7 @@ pub struct MessageMemory<'a, R, O> {
 }
 
 impl<R, O> MessageMemory<'_, R, O> {
-    /// What was written to its [`Room`](LongRoom::Room).
+    /// The data that was written to its [`Room`](LongRoom::Room).
     ///
     /// # Safety
     /// The message was written there.
@@ -163,7 +164,7 @@ impl<R, O> MessageMemory<'_, R, O> {
         memory.rooms[self.room].with(|it| read(it.cast()))
     }
 
-    /// What was written to its slot's [`Own`](LongRoom::Own).
+    /// The data that was written to its slot's [`Own`](LongRoom::Own).
     ///
     /// # Examples
     /// See [`MessageRing`], where the like is read from a room.
@@ -179,8 +180,8 @@ impl<R, O> MessageMemory<'_, R, O> {
 }
 
 impl<T: Default, R, O> MessageRing<T, R, O> {
-    /// An empty one of so many slots: a power of two, and no fewer than rooms, as who finds a free
-    /// room looks for no slot.
+    /// An empty one of so many slots: a power of two, and no fewer than rooms, as a sender that
+    /// finds a free room looks for no slot.
     pub fn new<const SLOTS: usize>() -> Box<Self> {
         const { assert!(SLOTS.is_power_of_two() && SLOTS >= ROOMS) }
         let slot =
@@ -207,7 +208,7 @@ impl<T, R, O> MessageRing<T, R, O> {
         &self.slots[self.place(before)]
     }
 
-    /// Sends what `fill` writes, if there is a free slot.
+    /// Sends the message that `fill` writes, if there is a free slot.
     ///
     /// # Safety
     /// One rank calls it, one call at a time.
@@ -224,8 +225,8 @@ impl<T, R, O> MessageRing<T, R, O> {
         })
     }
 
-    /// Sends a longer one, whose data `fill` writes to its room; if that is not free, to the slot's
-    /// own memory, or not at all (`needs_room`).
+    /// Sends a longer one, of which `fill` writes the data to its room; if that is not free, to the
+    /// slot's own memory, or not at all (`needs_room`).
     ///
     /// # Safety
     /// As [`push`](MessageRing::push).
@@ -289,7 +290,7 @@ impl<T, R, O> MessageRing<T, R, O> {
     /// Looks how many messages are taken: whether fewer than `most` are under way.
     #[inline]
     fn finds_room(&self, sender: &mut SenderSide, most: usize) -> bool {
-        // Ordering: pairs with the store in `pass`: what was taken has been read.
+        // Ordering: pairs with the store in `pass`: the taken messages have been read.
         sender.taken = self.taken.load(consume(Site::Ack));
         sender.has_room(most)
     }
@@ -298,7 +299,7 @@ impl<T, R, O> MessageRing<T, R, O> {
     #[inline(always)]
     fn write_next(&self, sender: &mut SenderSide, fill: impl FnOnce(&mut T)) {
         let slot = self.slot(sender.sent);
-        // SAFETY: what lay there has been taken, so nobody reads it.
+        // SAFETY: the content that lay there has been taken, so nobody reads it.
         slot.content.with_mut(|it| fill(unsafe { &mut *it }));
         sender.sent += 1;
         // Ordering: pairs with the load in `has_come`: the message is complete.
@@ -308,11 +309,11 @@ impl<T, R, O> MessageRing<T, R, O> {
     /// Messages that were taken.
     #[inline(always)]
     fn taken(&self) -> u64 {
-        // Relaxed: written by who takes, one at a time; a hint for all others.
+        // Relaxed: written by the takers, one at a time; a hint for all others.
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a message. A hint to who may not take it.
+    /// Whether there is a message. A hint to a rank that may not take it.
     #[inline(always)]
     pub fn has_news(&self) -> bool {
         self.awaited().has_come()
@@ -347,14 +348,14 @@ impl<T, R, O> MessageRing<T, R, O> {
     /// Takes the first message.
     ///
     /// # Safety
-    /// Of those that may take, one at a time; each sees what the one before did.
+    /// Of those that may take, one at a time; each sees the writes of the one before.
     #[inline(always)]
     pub unsafe fn take<U>(&self, run: impl FnOnce(&T, MessageMemory<'_, R, O>) -> U) -> Option<U> {
         // SAFETY: passed on.
         unsafe { self.take_if(|it, memory| Some(run(it, memory))) }?
     }
 
-    /// The same, unless `run` gives nothing: then the message stays.
+    /// Takes the first message, unless `run` gives nothing: then it stays.
     ///
     /// # Safety
     /// As [`take`](MessageRing::take).

@@ -1,5 +1,5 @@
 //! A rank's place in a communicator: all that a call of its thread, on whichever communicator,
-//! needs to go on with what the rank has started there.
+//! needs to go on with the calls that the rank has started there.
 
 use super::comm_hold::CommHold;
 use super::comm_state::CommState;
@@ -63,8 +63,8 @@ impl RankPlace {
         f()
     }
 
-    /// Ends the run, whose cause is to follow, and declares that this rank touches nobody's memory
-    /// in the communicator any more: it never goes on with what it has started.
+    /// Ends the run for a cause that is to follow, and declares that this rank touches nobody's
+    /// memory in the communicator any more: it never goes on with the calls that it has started.
     pub(crate) fn give_up(&self) {
         let &RankPlace { ref hold, rank, run, crowded, .. } = self;
         let (world, member) = (hold.world(), hold.member(rank));

@@ -23,7 +23,7 @@ use std::fs::File;
 use std::panic::Location;
 use std::time::{Duration, SystemTime};
 
-/// A call of an interface that says itself what its program's calls are.
+/// A call of an interface that says itself which calls its program makes.
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct InterfaceCall {
     /// The function. (Its line is looked up when the run is written.)
@@ -50,14 +50,16 @@ pub(crate) struct Recorder {
     clock: Clock,
     /// Of ranks that no run counts: they are written when the last has gone.
     at_drop: bool,
-    /// Whether an interface says what is a call (`begin_interface_call`): the library's calls are
-    /// parts of those then, and no events; its waits are waits of the interface's latest call.
+    /// Whether an interface says which of its functions is a call (`begin_interface_call`): the
+    /// library's calls are parts of those then, and no events; its waits are waits of the
+    /// interface's latest call.
     is_interfaces: bool,
-    /// Hears of each wait: who waited, for whom, how long.
+    /// Hears of each wait: the waiting rank, the awaited one, how long.
     waited: Option<fn(usize, usize, Duration)>,
 }
 
-/// Makes a rank's part of a file of its ring, and of what makes nanoseconds of the clock's ticks.
+/// Makes a rank's part of a file of its ring, and of the function that makes nanoseconds of the
+/// clock's ticks.
 type ToFile<'a> = dyn Fn(&EventRing, &dyn Fn(u64) -> u64) -> FileRank + 'a;
 
 impl Recorder {
@@ -78,7 +80,7 @@ impl Recorder {
         Recorder { rings, events, file, algorithm, clock, at_drop, is_interfaces, waited }
     }
 
-    /// The same for the calls of an interface, which says when the run is over.
+    /// This recorder for the calls of an interface, which says when the run is over.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn of_interface(mut self) -> Self {
         (self.is_interfaces, self.at_drop) = (true, false);
@@ -160,7 +162,7 @@ impl Recorder {
         self.rings[rank].ended.store(self.now(), Relaxed);
     }
 
-    /// What `rank` writes to. A rank on a thread of the user's own begins its run here.
+    /// The ring that `rank` writes to. A rank on a thread of the user's own begins its run here.
     #[inline(always)]
     fn memory(&self, rank: usize) -> &RingMemory {
         match self.rings[rank].memory.get() {
@@ -265,7 +267,7 @@ impl Recorder {
         self.rings[rank].pending.store(0, Relaxed);
     }
 
-    /// Completes the latest call's event by what is on record of it, if that is still to be done.
+    /// Completes the latest call's event by its record, if that is still to be done.
     /// `member` of a rank of `comm` is the team's.
     #[inline(always)]
     pub(crate) fn complete(
@@ -373,7 +375,7 @@ impl Recorder {
         }
     }
 
-    /// What `rank`'s calls in the current run come to, and the nanoseconds of a tick.
+    /// The counts of `rank`'s calls in the current run, and the nanoseconds of a tick.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn counts(&self, rank: usize) -> (Vec<CallCount>, f64) {
         let memory = self.rings[rank].memory.get();
@@ -388,8 +390,8 @@ impl Recorder {
         (counts.iter().map(|count| count.waits).sum(), time)
     }
 
-    /// Appends what the ranks did in run `run` to the file, with its end in words. Only while no
-    /// rank runs. What goes wrong is said, and is no error of the run.
+    /// Appends the events of run `run` to the file, with its end in words. Only while no
+    /// rank runs. A failure is said, and is no error of the run.
     #[cold]
     pub(crate) fn save(&self, team: u64, run: u64, outcome: &str) {
         let program = std::env::args_os().next().unwrap_or_default();
@@ -397,9 +399,9 @@ impl Recorder {
         self.save_with((team, run), &program, outcome, &|ring, ns| self.file_rank(ring, ns));
     }
 
-    /// The same of an interface's calls, where `place` says the lines of their addresses, of each
-    /// rank. If the run has failed, other ranks may still run: what they write meanwhile may be
-    /// torn, and is read as what it may be.
+    /// Appends a run of an interface's calls to the file; `place` says the lines of their
+    /// addresses, of each rank. If the run has failed, other ranks may still run: an event that
+    /// they write meanwhile may be torn, and its fields are then any values.
     #[cold]
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn save_interface_run(
@@ -438,7 +440,7 @@ impl Recorder {
             let (sig, at) = (slot.sig.load(Relaxed), slot.at.load(Relaxed));
             let (kind, bytes) = (slot.kind.load(Relaxed), slot.bytes.load(Relaxed));
             // SAFETY: the two words only ever hold null or addresses made from `&'static`
-            // references (`open_call`, `begin_phase`), and the kind says of what the second is:
+            // references (`open_call`, `begin_phase`), and the kind says which type the second has:
             // its writer, which no longer runs, has written both or neither.
             let (sig, at) = unsafe {
                 let at: Option<SourceLine> = match kind & FOREIGN != 0 {

@@ -4,29 +4,29 @@
 
 use crate::mailbox::FoundCard;
 
-/// What a rank's user knows of a started call: whose cards it needs, what it compares, and what the
-/// parts of a call are. A rank's *part* is what has to be done for that rank: what it takes from
+/// The user's side of a started call: the cards that a rank needs, their comparison, and the parts
+/// of a call. A rank's *part* is the work that has to be done for that rank: it takes data from
 /// others' cards, and from memory that these lend.
 ///
 /// # Examples
 /// See [`StartedProgress`].
 pub trait StartedPart {
-    /// What a card says.
+    /// The content of a card.
     type Card;
     /// Why the call cannot be completed.
     type Obstacle;
 
-    /// The rank whose card the own part needs as number `index`, if it needs so many.
+    /// The rank of the card that the own part needs as number `index`, if it needs so many.
     fn needs(&self, index: usize) -> Option<usize>;
 
     /// The rank that may use memory of this one as number `index`, if so many do.
     fn lends_to(&self, index: usize) -> Option<usize>;
 
-    /// Looks for the card of a rank; if it has been shown, compares it with what this rank has
-    /// called, and says whether it lends memory.
+    /// Looks for the card of a rank; if it has been shown, compares it with the call that this rank
+    /// has made, and says whether it lends memory.
     ///
     /// # Errors
-    /// If the two have called what is not one.
+    /// If the two calls are not one.
     fn meet(&mut self, number: u64, rank: usize) -> Result<Option<bool>, Self::Obstacle>;
 
     /// Whether a rank that this one lends to has shown its card.
@@ -55,7 +55,7 @@ pub trait StartedPart {
         is_lent: bool,
     ) -> Result<(), Self::Obstacle>;
 
-    /// The part of a rank is over. Who sleeps until then is to be woken.
+    /// The part of a rank is over. Ranks that sleep until then are to be woken.
     fn tell(&mut self, number: u64, rank: usize, is_lent: bool);
 
     /// Whether this rank has waited so long for the parts of others that it does them.
@@ -153,7 +153,7 @@ impl StartedProgress {
         if self.is_over { self.over } else { self.met }
     }
 
-    /// Does what can be done now for rank `own`, whose call it is; whether it is complete. Not
+    /// Does the work that is possible now for rank `own`, the call's; whether it is complete. Not
     /// called again once it is, or has failed.
     ///
     /// # Errors

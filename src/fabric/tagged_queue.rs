@@ -2,7 +2,7 @@
 //! `README.md` under "Tagged messages".
 //!
 //! Whichever rank comes second copies. A sender that finds a posted receive copies into its
-//! memory; a receiver that finds a message takes what was kept, or copies from the sender's
+//! memory; a receiver that finds a message takes the kept bytes, or copies from the sender's
 //! memory. An entry that stays behind in the queue meanwhile has a [`Ticket`]. All matching happens
 //! under the lock, all copying outside it. Every function but [`TaggedQueue::withdraw`] returns at
 //! once.
@@ -45,10 +45,10 @@ pub(crate) enum Data {
     Owned(Box<dyn Any + Send>),
 }
 
-/// An owned value, and what it came with.
+/// An owned value, and the facts of its message.
 pub(crate) type OwnedMessage = (Envelope, Box<dyn Any + Send>);
 
-/// What became of a message.
+/// The state of a message after it was sent.
 pub(crate) enum SentMessage {
     /// It is in its receiver's memory.
     Delivered,
@@ -58,7 +58,7 @@ pub(crate) enum SentMessage {
     Lent(Arc<Ticket>),
 }
 
-/// What became of a receive.
+/// The state of a receive after it was posted.
 pub(crate) enum Received {
     /// The message is here; it was lent or kept.
     Message { envelope: Envelope, was_lent: bool },
@@ -68,7 +68,7 @@ pub(crate) enum Received {
 
 type Fit<T> = Result<T, Box<UnfitReceive>>;
 
-/// What a queue has of a message.
+/// The data of a message in a queue.
 enum MessageBody {
     Kept(KeptBytes),
     Lent(*const u8, Arc<Ticket>),
@@ -77,7 +77,7 @@ enum MessageBody {
 
 struct TaggedMessage {
     label: MessageLabel,
-    /// What the queue's account has for it.
+    /// Its cost in the queue's account.
     cost: usize,
     body: MessageBody,
 }
@@ -116,7 +116,7 @@ struct Lists {
     kept: usize,
     /// A sender of short messages that has no ring yet.
     wanting: Option<u32>,
-    /// Whose ring is looked at first by a receive from any.
+    /// The sender of the ring that a receive from any looks at first.
     turn: usize,
 }
 
@@ -127,7 +127,7 @@ impl Lists {
         Some(message)
     }
 
-    /// Takes what has this name; whether it was there.
+    /// Takes the entry of this name; whether it was there.
     fn withdraw(&mut self, name: u64) -> bool {
         if self.list.withdraw_posted(name).is_some() {
             return true;
@@ -158,17 +158,17 @@ pub(crate) struct TaggedQueue {
     ranks: u32,
 }
 
-/// What the queue's account has for a message of so many bytes.
+/// The cost in the queue's account of a message of so many bytes.
 const fn cost(bytes: usize) -> usize {
     size_of::<TaggedMessage>() + bytes
 }
 
-/// What its sender, or its receiver, knows an entry by.
+/// The name by which its sender, or its receiver, knows an entry.
 fn name_of(ticket: &Arc<Ticket>) -> u64 {
     Arc::as_ptr(ticket).addr() as u64
 }
 
-/// What a receive has found.
+/// A message that a receive has found.
 enum FoundMessage {
     /// In the list; it was taken off.
     Listed(Envelope, TaggedMessage),
@@ -177,7 +177,7 @@ enum FoundMessage {
     Nothing(Arc<Ticket>),
 }
 
-/// What to do once the lock is free.
+/// The work once the lock is free.
 enum Next {
     Deliver(PostedReceive),
     Copy,
@@ -204,7 +204,7 @@ impl TaggedQueue {
         self.rings.get()?[source as usize].get().map(|ring| &**ring)
     }
 
-    /// Makes the ring of a sender. For the queue's owner, whose memory it is to be.
+    /// Makes the ring of a sender. For the queue's owner, which is to have its memory.
     #[cold]
     pub(crate) fn make_ring(&self, source: u32) {
         let none = || (0..self.ranks).map(|_| OnceLock::new()).collect();
@@ -253,7 +253,8 @@ impl TaggedQueue {
     /// where the lock is not held.
     #[inline(always)]
     pub(crate) fn is_quiet(&self) -> bool {
-        // Relaxed: what the owner has posted it knows itself; of messages as for `arrivals`.
+        // Relaxed: the owner knows itself the receives that it has posted; of messages as for
+        // `arrivals`.
         self.lying.load(Ordering::Relaxed) == 0
     }
 
@@ -287,7 +288,7 @@ impl TaggedQueue {
         while unsafe { ring.take(&mut one) }.is_some() {}
     }
 
-    /// The same with one message of a ring, out of the way of a receive that asks for another one.
+    /// Gives one message of a ring to the receive that is posted for it, or to the list.
     ///
     /// # Safety
     /// It is one, with its memory.
@@ -363,7 +364,7 @@ impl TaggedQueue {
 
     /// Gives messages of `source`'s ring to the early receives that ask for them, and tells
     /// `taken`. For the queue's owner. Whether those that are left are to be posted, because
-    /// something else has come; or the place of one whose message does not fit, and why.
+    /// something else has come; or the place of a receive that does not fit its message, and why.
     ///
     /// # Safety
     /// The rooms of the receives are valid for writes of the elements that their labels name, and
@@ -396,7 +397,7 @@ impl TaggedQueue {
             Ok(())
         };
         self.with(|lists| {
-            // What lies here came first.
+            // Messages that lie here came first.
             if lists.list.count() > 0 {
                 return Ok(true);
             }
@@ -430,7 +431,7 @@ impl TaggedQueue {
         let copied = || KeptBytes::new(bytes, |to| unsafe { copy_bytes(to, from, bytes) });
         loop {
             let next = self.with(|lists| -> Fit<Next> {
-                // What it has sent before comes first.
+                // Messages that it has sent before come first.
                 match self.ring(source) {
                     Some(ring) => self.drain(lists, source, ring),
                     None if bytes <= SHORT && source != self.owner => lists.wanting = Some(source),
@@ -588,7 +589,7 @@ impl TaggedQueue {
         Ok(None)
     }
 
-    /// The same of one ring.
+    /// Takes the first short message of one ring that the receive asks for.
     ///
     /// # Safety
     /// As [`take_short`](TaggedQueue::take_short).
@@ -697,9 +698,9 @@ impl TaggedQueue {
         }))
     }
 
-    /// Takes back what its sender, or its receiver, left here with `ticket`: when this returns
-    /// nobody touches its memory. Where another rank has taken it already, waits until that has
-    /// copied: between taking an entry and marking its ticket a rank does nothing else.
+    /// Takes back the entry that its sender, or its receiver, left here with `ticket`: when this
+    /// returns nobody touches its memory. Where another rank has taken it already, waits until that
+    /// has copied: between taking an entry and marking its ticket a rank does nothing else.
     #[cold]
     pub(crate) fn withdraw(&self, ticket: &Arc<Ticket>) {
         if self.try_withdraw(ticket) {

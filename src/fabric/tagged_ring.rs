@@ -23,14 +23,14 @@ use std::panic::Location;
 pub(crate) const SHORT: usize = 1024;
 /// Messages that a ring holds: a rank may start so many at once, and none waits for its receiver.
 const SLOTS: usize = if cfg!(loom) { 2 } else { 64 };
-/// The same where there are more ranks than [`MANY_SLOTS`]: there are more rings then.
+/// Messages that a ring holds where there are more ranks than [`MANY_SLOTS`], and so more rings.
 const FEW: usize = if cfg!(loom) { 2 } else { 8 };
 const MANY_SLOTS: u32 = 16;
 /// Payload bytes in a slot's first line, and in its second one.
 const FIRST: usize = 16;
 const SECOND: usize = 64;
 
-/// What a sender says of a message.
+/// A sender's facts about a message.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Head {
@@ -107,7 +107,7 @@ impl TaggedRing {
 }
 
 impl ShortMessage {
-    /// Writes a message whose payload, so many bytes, goes to this offset.
+    /// Writes a message with a payload of so many bytes, which goes to this offset.
     ///
     /// # Safety
     /// So many bytes can be read, and fit.
@@ -160,8 +160,8 @@ impl ShortMessage {
     }
 }
 
-/// Where in a slot a payload lies; none: in the room of its number. What does not fit the first
-/// line has the second for itself.
+/// Where in a slot a payload lies; none: in the room of its number. A payload that does not fit the
+/// first line has the second for itself.
 #[inline(always)]
 const fn offset(bytes: usize) -> Option<usize> {
     if bytes <= FIRST {

@@ -25,7 +25,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// Drops a cause that nobody wants, or anything else that may hold a panic's
-/// payload, whose own `Drop` may panic.
+/// payload, of which the `Drop` may panic.
 pub(crate) fn discard<T>(cause: T) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
         std::mem::forget(second);
@@ -52,7 +52,7 @@ pub(crate) struct TeamState {
     cause: Mutex<Option<Cause>>,
     lines: Box<[CachePadded<RankState>]>,
     records: Box<[CallLog]>,
-    /// What counters begin from; other than 0 only in tests.
+    /// The number from which counters begin; other than 0 only in tests.
     start: u32,
     /// How long a rank may wait for another; never written once there are ranks.
     deadline: Option<Duration>,
@@ -123,24 +123,24 @@ impl TeamState {
         })
     }
 
-    /// The same with a limit to every wait.
+    /// This state with a limit to every wait.
     pub(crate) fn with_deadline(self, deadline: Option<Duration>) -> Self {
         TeamState { deadline, ..self }
     }
 
-    /// The same with a time after which a wait is told.
+    /// This state with a time after which a wait is told.
     #[cfg_attr(loom, allow(dead_code))] // Of teams and communicators only.
     pub(crate) fn with_stall_warning(self, after: Option<Duration>) -> Self {
         TeamState { stall: StallWarning::after(after), ..self }
     }
 
-    /// The same with ranks that are bound as `cores` says.
+    /// This state with ranks that are bound as `cores` says.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn with_cores(self, cores: Cores) -> Self {
         TeamState { cores, ..self }
     }
 
-    /// The same, and recorded.
+    /// This state, of a team that is recorded.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
     pub(crate) fn with_recorder(self, recorder: Option<Box<Recorder>>) -> Self {
         TeamState { recorder, ..self }
@@ -171,7 +171,7 @@ impl TeamState {
         (self.cause.lock().unwrap_or_else(|e| e.into_inner()), inside)
     }
 
-    /// What records the calls, if they are recorded.
+    /// The recorder of the calls, if they are recorded.
     #[inline(always)]
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()
@@ -191,19 +191,19 @@ impl TeamState {
         self.stall.after
     }
 
-    /// From now on `text` makes what is said of a wait that lasts.
+    /// From now on `text` makes the warning of a wait that lasts.
     #[cfg(not(loom))]
     pub(crate) fn set_stall_text(&self, text: StallText) {
         self.stall.set_text(text);
     }
 
-    /// The same with the counters of messages and calls in its communicators
+    /// This state with the counters of messages and calls in its communicators
     /// beginning from `start`. (Those of waits always wrap soon.)
     pub(crate) fn counting_from(self, start: u32) -> Self {
         TeamState { start, ..self }
     }
 
-    /// What counters begin from.
+    /// The number from which counters begin.
     pub(crate) fn start(&self) -> u32 {
         self.start
     }
@@ -230,27 +230,27 @@ impl TeamState {
         // then shuts it, or after that, and then sees it. Relaxed: see `present`.
         let before = present.swap(run_pass(run), Ordering::Relaxed);
         if before > run_pass(run) {
-            // An RMW, too: what `shut` has released is then still acquired by `reopen`.
+            // An RMW, too: the writes that `shut` has released are then still acquired by `reopen`.
             present.fetch_max(before, Ordering::Relaxed);
         }
     }
 
-    /// Makes `rank` look at what has happened before its next call in run `run`.
+    /// Makes `rank` look at the events before its next call in run `run`.
     pub(crate) fn shut(&self, rank: usize, run: u64) {
         // Release: the rank finds why. Pairs with the RMW in `reopen`.
         self.lines[rank].present.fetch_max(run_pass(run) + 1, Ordering::Release);
     }
 
-    /// Takes back what `shut` did, for `rank` itself, which then looks again.
+    /// Takes the effect of `shut` back, for `rank` itself, which then looks again.
     pub(crate) fn reopen(&self, rank: usize, run: u64) {
-        // Acquire: pairs with `shut`, whose reason is seen after this, or comes later.
+        // Acquire: pairs with `shut`: its reason is seen after this, or comes later.
         self.lines[rank].present.swap(run_pass(run), Ordering::Acquire);
     }
 
     /// From now on `thread` is `rank`.
     #[inline]
     pub(crate) fn sit(&self, rank: usize, thread: &'static Thread) {
-        // Release: who finds the thread finds its words. Pairs with the load in `thread`.
+        // Release: a rank that finds the thread finds its words. Pairs with the load in `thread`.
         let thread = std::ptr::from_ref(thread).cast_mut();
         self.lines[rank].thread.store(thread, Ordering::Release);
     }
@@ -261,25 +261,27 @@ impl TeamState {
     pub(crate) fn rise(&self, rank: usize, thread: &'static Thread) {
         let (line, holder) = (&self.lines[rank], thread);
         let thread = std::ptr::from_ref(thread).cast_mut();
-        // Ordering: as in `own` and in `sit`. Who misses it finds a thread that waits for nobody.
+        // Ordering: as in `own` and in `sit`. A rank that misses it finds a thread that waits for
+        // nobody.
         let own = line.own.load(Ordering::Acquire);
         let (done, lost) = (Ordering::Release, Ordering::Relaxed);
         let _: Result<_, _> = line.thread.compare_exchange(thread, own, done, lost);
         line.let_go(holder.mark());
     }
 
-    /// A communicator of `rank`, whose own thread in the run is `own`, is lent to another thread.
+    /// A communicator of `rank` is lent, the own thread of which is `own` in the run, to another
+    /// thread.
     #[cfg(not(loom))]
     pub(crate) fn lend(&self, rank: usize, own: &'static Thread) {
-        // Release: who finds the thread finds its words. Pairs with the load in `own`.
+        // Release: a rank that finds the thread finds its words. Pairs with the load in `own`.
         self.lines[rank].own.store(std::ptr::from_ref(own).cast_mut(), Ordering::Release);
     }
 
-    /// `thread`, the calling one, which is `rank`'s own, has back what it has lent.
+    /// `thread`, the calling one, `rank`'s own, has the communicator back that it lent.
     #[cfg(not(loom))]
     pub(crate) fn come_home(&self, rank: usize, thread: &'static Thread) {
         self.sit(rank, thread);
-        // Relaxed: who misses it finds the same thread twice.
+        // Relaxed: a rank that misses it finds the same thread twice.
         self.lines[rank].own.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
 
@@ -354,7 +356,7 @@ impl TeamState {
     /// else the first that is given; one that does not stay is given back
     /// (dropping it may run the user's code, that of a panic's payload).
     pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
-        // The lock orders those who poison: a store for an old run cannot come
+        // The lock orders the ranks that poison: a store for an old run cannot come
         // after one for the present run.
         let (mut slot, inside) = self.lock_cause();
         if run != self.run() {
@@ -410,15 +412,15 @@ impl TeamState {
     /// its run (`hear_cancel`). Takes no lock: it may be called by a signal handler.
     pub(crate) fn cancel(&self, last: u64) {
         // An RMW, as in `meets_cancel`, by whoever begins a run: of the two one is first. If it is
-        // this one, the other finds `last`. Else this one reads what that has written, synchronises
+        // this one, the other finds `last`. Else this one reads its word, synchronises
         // with it, and sees the number of the run that has begun.
         self.cancel.fetch_max(last, Ordering::AcqRel);
         let run = if last == EVERY_RUN { self.run() } else { last };
         (0..self.ranks()).for_each(|rank| self.shut(rank, run));
     }
 
-    /// Whether run `run` is cancelled, for its caller, who has begun it: who cancels later sees
-    /// that it has begun.
+    /// Whether run `run` is cancelled, for its caller, who has begun it: a thread that cancels
+    /// later sees that it has begun.
     pub(crate) fn meets_cancel(&self, run: u64) -> bool {
         // See `cancel`.
         self.cancel.fetch_max(0, Ordering::AcqRel) >= run
@@ -520,20 +522,20 @@ impl TeamState {
         self.lines[rank].preparing.store(preparing, Ordering::Relaxed);
     }
 
-    /// What `f` makes of the cause of the poisoning of run `run`, if one has been given, and not
-    /// been reported yet.
+    /// The result of `f` for the cause of the poisoning of run `run`, if one has been given, and
+    /// not been reported yet.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn with_cause<R>(&self, run: u64, f: impl FnOnce(&Error) -> R) -> Option<R> {
         Cause::reason(&self.lock_cause().0, run).map(f)
     }
 
-    /// What the cause of the poisoning of run `run` is so far.
+    /// The cause of the poisoning of run `run`, so far.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn cause(&self, run: u64) -> Option<String> {
         Cause::text(&self.lock_cause().0, run)
     }
 
-    /// Takes the cause of the poisoning of run `run`, and the communicator whose
+    /// Takes the cause of the poisoning of run `run`, and the communicator of which the
     /// ranks disagree, if that is the cause.
     pub(crate) fn take_cause(&self, run: u64) -> Option<(Error, Option<u64>)> {
         let (mut slot, _inside) = self.lock_cause();

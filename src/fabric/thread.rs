@@ -14,14 +14,14 @@ use std::ptr::null_mut;
 pub(crate) const ANYBODY: usize = !LOOSE as usize - 1;
 
 /// See the module documentation. Never freed, and handed on to a later thread when its
-/// own has ended: who follows a circle may come to it at any time.
+/// own has ended: a thread that follows a circle may come to it at any time.
 pub(crate) struct Thread {
     /// High half: number of the thread's latest long wait. Low half: the rank that it
     /// waits for, plus 1, and perhaps [`LOOSE`]; 0 when that wait is over.
     wait: AtomicU64,
-    /// What the thread knows about its current wait. High half: its number. Low half:
-    /// the number of the wait in which it saw its peer *before* it looked for what it
-    /// awaits and did not find it.
+    /// The thread's facts about its current wait. High half: its number. Low half: the number of
+    /// the wait in which it saw its peer *before* it looked for the word that it awaits and did not
+    /// find it.
     edge: AtomicU64,
     /// That peer's thread; null until there is an edge.
     toward: AtomicPtr<Thread>,
@@ -32,9 +32,10 @@ pub(crate) struct Thread {
     told: diagnostic::Mutex<Option<(u32, Option<CallSite>)>>,
     /// The runs that the thread is in, the innermost first. Used by the thread only.
     parts: diagnostic::AtomicPtr<CatchScope>,
-    /// What the thread goes on with while it waits, the latest first. Used by the thread only.
+    /// The started calls that the thread goes on with while it waits, the latest first. Used by the
+    /// thread only.
     started: diagnostic::AtomicPtr<Started>,
-    /// What its communicators know it by.
+    /// The mark by which its communicators know it.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     mark: ThreadMark,
     /// The ranks that the thread is beside that of its outermost run: those to be told
@@ -43,8 +44,8 @@ pub(crate) struct Thread {
     hats: diagnostic::Mutex<Vec<Hat>>,
 }
 
-/// In [`Thread::wait`]: meanwhile the thread may publish what others wait for, so the wait is on no
-/// circle.
+/// In [`Thread::wait`]: meanwhile the thread may publish words that others wait for, so the wait is
+/// on no circle.
 const LOOSE: u32 = 1 << 31;
 
 /// Calls that a thread has started, and goes on with in each call, and while it waits.
@@ -64,7 +65,7 @@ struct Started {
     below: *mut Started,
 }
 
-/// A run that a thread is in, or a piece of a program that catches what a failed call
+/// A run that a thread is in, or a piece of a program that catches the error that a failed call
 /// throws (`protect`).
 pub(crate) struct CatchScope {
     world: *const TeamState,
@@ -166,7 +167,7 @@ impl Thread {
         let number = ((self.wait.load(Ordering::Relaxed) >> 32) as u32).wrapping_add(1);
         self.world.store(world, Relaxed);
         self.rank.store(rank as u64, Relaxed);
-        // Relaxed: who sees the new wait finds this, or something later.
+        // Relaxed: a thread that sees the new wait finds this, or something later.
         self.toward.store(null_mut(), Ordering::Relaxed);
         // Ordering: whoever sees this wait also sees everything that the thread
         // sent before it; pairs with the load in `wait`.
@@ -209,15 +210,15 @@ impl Thread {
     /// and after that found nothing: as long as both waits last, nothing will come.
     pub(super) fn confirm(&self, number: u32, peer: &'static Thread, peer_number: u32) {
         let peer = std::ptr::from_ref(peer).cast_mut();
-        // Release: who reads it from a later wait than it looks for, sees that wait.
+        // Release: a reader that has it from a later wait than it looks for sees that wait.
         // Pairs with the load in `edge`.
         self.toward.store(peer, Ordering::Release);
         let edge = u64::from(number) << 32 | u64::from(peer_number);
-        // Release: who sees the edge finds the peer. Pairs with the load in `edge`.
+        // Release: a thread that sees the edge finds the peer. Pairs with the load in `edge`.
         self.edge.store(edge, Ordering::Release);
     }
 
-    /// What the thread has confirmed about its wait `number`, if it is still in that.
+    /// The facts that the thread has confirmed about its wait `number`, if it is still in that.
     fn edge(&self, number: u32) -> Option<(&'static Thread, u32)> {
         // Ordering: both pair with the stores in `confirm`.
         let edge = self.edge.load(Ordering::Acquire);
@@ -229,7 +230,7 @@ impl Thread {
         same.then_some((toward, edge as u32))
     }
 
-    /// The thread's long wait, by any rank's words or a named one's; whether what it awaits never
+    /// The thread's long wait, by any rank's words or a named one's; whether the awaited word never
     /// comes as long as its peer's present wait lasts.
     #[cfg(not(loom))]
     pub(super) fn long_wait(&self) -> Option<RankWait> {
@@ -311,7 +312,7 @@ impl Thread {
     }
 
     /// Calls `f` as a part of run `run` of `world`. `is_run`: as a rank's closure; else
-    /// as something that catches what its calls throw.
+    /// as code that catches the errors of its calls.
     #[inline]
     pub(crate) fn within<R>(
         &self,
@@ -326,10 +327,10 @@ impl Thread {
         f()
     }
 
-    /// [`within`](Thread::within), from here until what is returned is dropped.
+    /// [`within`](Thread::within), from here until the result is dropped.
     ///
     /// # Safety
-    /// `place` and `world` stay until then; what is entered later is left before.
+    /// `place` and `world` stay until then; a run that is entered later is left before.
     pub(crate) unsafe fn enter(
         &self,
         world: *const TeamState,
@@ -370,15 +371,16 @@ impl Thread {
         f()
     }
 
-    /// What its communicators know it by.
+    /// The mark by which its communicators know it.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn mark(&'static self) -> &'static ThreadMark {
         &self.mark
     }
 
-    /// Goes on with what was started, if peers may wait for some of it; whether they still may. All
-    /// calls come here while their communicator's [mark](ThreadMark) says that there is something.
+    /// Goes on with the started calls, if peers may wait for some of it; whether they still may.
+    /// All calls come here while their communicator's [mark](ThreadMark) says that there is
+    /// something.
     #[cfg(not(loom))]
     #[inline(always)]
     pub(crate) fn go_on(&self) -> bool {
@@ -393,7 +395,7 @@ impl Thread {
         self.mark.has_started()
     }
 
-    /// Goes on with what was started, as each wait does; returns how many calls others may still
+    /// Goes on with the started calls, as each wait does; returns how many calls others may still
     /// wait for.
     #[inline]
     pub(super) fn carry_on(&self) -> usize {
@@ -448,7 +450,7 @@ impl Thread {
         self.part(|it, part| part.is_run && std::ptr::eq(it, world) && part.run == run).is_some()
     }
 
-    /// Whether what is thrown for run `run` of `world` is caught on this thread.
+    /// Whether an error that is thrown for run `run` of `world` is caught on this thread.
     pub(crate) fn catches(&self, world: &TeamState, run: u64) -> bool {
         self.part(|it, part| std::ptr::eq(it, world) && part.run == run).is_some()
     }
@@ -470,7 +472,7 @@ mod here {
     use std::ptr::null_mut;
     use std::sync::Arc;
 
-    /// Those whose thread has ended.
+    /// Those of which the thread has ended.
     static IDLE: Mutex<Vec<&'static Thread>> = Mutex::new(Vec::new());
 
     struct Here(&'static Thread);
@@ -568,14 +570,15 @@ mod here {
                     hats.push(hat);
                 }
             }
-            // Who fails calls home first and looks at the list then, or finds the hat there.
+            // A rank that fails calls home first, and looks at the list then, or finds the hat
+            // there.
             if self.outer_over(world).is_some() {
                 self.tell(world, rank, run, is_inner);
             }
         }
 
         /// The thread, as rank 0, carries out run `run` of `world` inside another one, until
-        /// what is returned is dropped.
+        /// the result is dropped.
         pub(crate) fn leads(&'static self, world: &Arc<TeamState>, run: u64) -> Inner {
             self.push(world, 0, run, true);
             Inner { thread: self, world: Arc::as_ptr(world) }

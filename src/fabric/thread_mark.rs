@@ -10,7 +10,7 @@ use crate::sync::this_thread;
 #[cfg(not(loom))]
 const BUSY: usize = 1;
 
-/// What peers may wait for of a call that a rank has started.
+/// The part of a started call that peers may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) enum Owed {
@@ -31,10 +31,11 @@ pub(crate) enum Owed {
 #[repr(align(64))]
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct ThreadMark {
-    /// What a call compares with the number of its thread: [`BUSY`] if peers may wait for anything
-    /// that was started.
+    /// The number that a call compares with the number of its thread: [`BUSY`] if peers may wait
+    /// for anything that was started.
     for_calls: AtomicUsize,
-    /// The same for a call that only starts something: if they may wait for work.
+    /// The number that a call compares which only starts something: [`BUSY`] if peers may wait for
+    /// work.
     for_starts: AtomicUsize,
     /// So many calls are under way that peers may wait for, and so many of them with work.
     started: AtomicUsize,
@@ -57,7 +58,8 @@ impl ThreadMark {
         &NONE
     }
 
-    /// Of a rank whose communicator is lent to another thread than the rank's own: each call asks.
+    /// Of a rank with a communicator that is lent to another thread than the rank's own: each call
+    /// asks.
     pub(crate) fn lent() -> &'static ThreadMark {
         static LENT: ThreadMark = ThreadMark::nobody();
         &LENT
@@ -80,7 +82,7 @@ impl ThreadMark {
         self.be_of(this_thread());
     }
 
-    /// From now on it is nobody's: the calling thread, whose it was, ends, and its number may be a
+    /// From now on it is nobody's: the calling thread, which had it, ends, and its number may be a
     /// later thread's.
     pub(super) fn be_nobodys(&self) {
         self.be_of(0);

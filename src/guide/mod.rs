@@ -1,10 +1,10 @@
-//! Pages by task, pages for those who come from elsewhere, and the textbook: one page per
+//! Pages by task, pages for users of other libraries, and the textbook: one page per
 //! operation, with the figures of its algorithms, their preconditions, their costs, and the fastest
 //! for each case.
 //!
 //! | page | task |
 //! |---|---|
-//! | [`errors`] | what the compiler and a run say, and what to do; a rank's own error |
+//! | [`errors`] | the texts of the compiler and of a run, and the remedies; a rank's own error |
 //! | [`arrays`] | arrays of other crates, column-major ones, a distributed field on one rank |
 //! | [`progress`] | how far a run is; Ctrl-C, time limits |
 //! | [`servers`] | a team in a server or an async program |
@@ -30,11 +30,15 @@
 //! | [`all_to_all`] | total exchange | `TX-..` |
 //! | [`shift`] | circular q-shift | `CS-..` |
 //!
+//! An operation that a method of [`Comm`](crate::Comm) carries out is a value of
+//! [`call`](crate::call), too, under the method's name: to be started, set up, overlapped with
+//! work, or run by a forced algorithm.
+//!
 //! These pages hold no code. The figures are drawn from the schedules that the
 //! engine runs, and the examples under them compare the two. Figures ("Fig."),
 //! equations ("Eq.") and algorithms ("Alg.") are numbered as in Grama, Gupta,
 //! Karypis and Kumar, *Introduction to Parallel Computing*, 2nd edition, chapter
-//! 4; "ours" marks what is not there, G1 to G8 the rules for any p
+//! 4; "ours" marks algorithms that are not there, G1 to G8 the rules for any p
 //! ([`cost_model`]).
 
 #[doc = include_str!("all_gather.md")]

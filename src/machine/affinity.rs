@@ -33,7 +33,7 @@ pub enum PinError {
     Refused {
         /// The processing units that were asked for.
         wanted: Vec<usize>,
-        /// What the system said.
+        /// The system's words.
         reason: String,
     },
     /// The system agreed, and the mask read back is another one.
@@ -45,7 +45,7 @@ pub enum PinError {
     },
     /// The mask of the calling thread cannot be read.
     Unreadable {
-        /// What the system said.
+        /// The system's words.
         reason: String,
     },
     /// This platform offers no affinity masks that Phalanx knows how to set.
@@ -193,7 +193,7 @@ pub fn unpin() -> Result<(), PinError> {
 }
 
 /// A binding of the calling thread that ends when this is dropped: the thread then has the mask
-/// that it had before, and remembers what it remembered before.
+/// that it had before, and its memory of that.
 pub(crate) struct BoundForNow {
     mask: Vec<usize>,
     inherited: Option<Vec<usize>>,

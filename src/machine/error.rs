@@ -11,7 +11,7 @@ pub enum MachineError {
     Unreadable {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said, or what was missing.
+        /// The system's words, or the missing part.
         reason: String,
     },
     /// A text does not follow its format.
@@ -20,7 +20,7 @@ pub enum MachineError {
         format: &'static str,
         /// Where: the byte offset in the text, from 0.
         position: usize,
-        /// What was found there, and what is accepted.
+        /// The value that was found there, and those that are accepted.
         reason: String,
     },
     /// The description was read and holds no processing unit at all.
@@ -30,7 +30,7 @@ pub enum MachineError {
     },
     /// The description is understood, and of a kind that is not supported.
     Unsupported {
-        /// What is not supported, and what to do about it.
+        /// The part that is not supported, and the remedy.
         reason: String,
     },
 }

@@ -1,7 +1,7 @@
 //! The hwloc back end: the only file that names `hwloc2`.
 //!
 //! `hwloc2` 2.2.0 is unmaintained and unsound in places, in functions that are not marked unsafe.
-//! What is called here is the subset that is sound: `Topology::with_flags`, `depth`,
+//! Only the sound subset is called here: `Topology::with_flags`, `depth`,
 //! `objects_at_depth` for normal depths, `object_type`, `os_index`, and `cpuset()` consumed at once
 //! while the topology lives. Never: names, `Display` or `Debug` of its objects and sets (they
 //! corrupt or leak memory), NUMA and I/O objects (wrong depths), `flags`, `support`,
@@ -20,7 +20,7 @@ use super::facts::{Facts, RawCore, RawGroup};
 use super::level::Level;
 use super::mask::{MAX_PU, format_list};
 
-/// Variables with which hwloc replaces the machine by another one, or changes what it sees of it,
+/// Variables with which hwloc replaces the machine by another one, or hides a part of it,
 /// without a word: binding under them would be a lie.
 const OVERRIDES: [&str; 6] = [
     "HWLOC_SYNTHETIC",
@@ -31,7 +31,7 @@ const OVERRIDES: [&str; 6] = [
     "HWLOC_COMPONENTS",
 ];
 
-/// What hwloc tells us.
+/// The facts that hwloc gives.
 pub(super) struct Found {
     pub(super) cores: Vec<RawCore>,
     pub(super) groups: Vec<RawGroup>,
@@ -42,7 +42,7 @@ pub(super) fn source() -> String {
     format!("hwloc {}", env!("PHALANX_HWLOC_VERSION"))
 }
 
-/// Reads this machine, and checks it against what the system itself says.
+/// Reads this machine, and checks it against the system's own files.
 pub(super) fn read(system: &Facts) -> Result<Found, String> {
     if let Some(name) = OVERRIDES.iter().find(|name| std::env::var_os(name).is_some()) {
         return Err(format!("{name} is set, which may replace the machine by another one"));
@@ -76,7 +76,7 @@ fn from_distances(group: &RawGroup, system: &Facts) -> bool {
 /// Loads whatever hwloc is told to load.
 fn load() -> Result<Found, String> {
     loader::open()?;
-    // Disallowed processing units are part of the machine too; what is allowed we know better.
+    // Disallowed processing units are part of the machine too; the allowed ones we know better.
     let topology = Topology::with_flags(vec![TopologyFlag::IncludeDisallowed])
         .ok_or_else(|| "it cannot load the topology".to_owned())?;
     let mut found = Found { cores: Vec::new(), groups: Vec::new() };

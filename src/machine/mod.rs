@@ -1,10 +1,10 @@
 //! The machine room: the parts of this computer, or of another one.
 //!
-//! A [`Machine`] is plain data: the cores in logical order, what they share, the memories and how
-//! far apart they are, and which processing units may be used. It is read once, never changes, and
-//! holds nothing of the library or the file that it was read from, so that everything built on top
-//! (placement above all) is a pure function that can be tested on a small computer against big
-//! ones.
+//! A [`Machine`] is plain data: the cores in logical order, the levels that they share, the
+//! memories and how far apart they are, and which processing units may be used. It is read once,
+//! never changes, and holds nothing of the library or the file that it was read from, so that
+//! everything built on top (placement above all) is a pure function that can be tested on a small
+//! computer against big ones.
 //!
 //! | back end | reads | when |
 //! |---|---|---|
@@ -14,7 +14,8 @@
 //! | XML | a file that hwloc 2 or 3 wrote | always |
 //!
 //! Memories, distances and kinds of cores always come from sysfs for this computer; the allowed
-//! processing units come from the affinity mask. [`Machine::source`] says which back end gave what.
+//! processing units come from the affinity mask. [`Machine::source`] says the back end of each
+//! part.
 
 pub mod affinity;
 mod build;
@@ -44,7 +45,7 @@ pub use self::quota::CpuQuota;
 pub use self::source::MachineSource;
 pub use self::tree::{Tree, Vertex};
 
-/// A machine: its cores, what they share, and what may be used of it.
+/// A machine: its cores, the levels that they share, and the units that may be used.
 ///
 /// ```
 /// use phalanx::machine::{Level, Machine};
@@ -75,8 +76,8 @@ impl Machine {
     /// Reads the machine that this program runs on, as the calling thread may use it.
     ///
     /// Uses hwloc where Phalanx was built with it, sysfs otherwise; a system that offers neither is
-    /// described as allowed processing units side by side. What had to be given up on the way is in
-    /// [`Machine::warnings`].
+    /// described as allowed processing units side by side. Facts that had to be given up on the way
+    /// are in [`Machine::warnings`].
     ///
     /// # Errors
     ///
@@ -154,7 +155,7 @@ impl Machine {
     ///
     /// # Errors
     ///
-    /// [`MachineError::Malformed`] with the position of what is wrong,
+    /// [`MachineError::Malformed`] with the position of the fault,
     /// [`MachineError::Unsupported`] for the format of hwloc 1.
     ///
     /// ```
@@ -215,7 +216,7 @@ impl Machine {
         &self.allowed
     }
 
-    /// The same machine, of which only `units` may be used: some of its allowed ones.
+    /// This machine, of which only `units` may be used: some of its allowed ones.
     pub(crate) fn narrowed_to(&self, mut units: Vec<usize>) -> Machine {
         units.arrange();
         debug_assert!(!units.is_empty() && units.iter().all(|&unit| self.is_allowed(unit)));
@@ -262,7 +263,7 @@ impl Machine {
         self.units.len()
     }
 
-    /// The tree of what cores share.
+    /// The tree of the levels that cores share.
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree
@@ -274,7 +275,7 @@ impl Machine {
         &self.source
     }
 
-    /// What was damaged, contradictory or given up while reading.
+    /// The facts that were damaged, contradictory or given up while reading.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings

@@ -1,9 +1,9 @@
 //! Machines from the XML that hwloc 2 and hwloc 3 write.
 //!
-//! `roxmltree` reads the XML. [`check_limits`] refuses beforehand what could make it slow or large:
-//! hwloc writes none of that. The two versions differ in places that are not read here (version 3
-//! has the facts about the system beside the objects instead of in the outermost one, and other
-//! numbers for kinds of devices), and in `id`, a second name of an object.
+//! `roxmltree` reads the XML. [`check_limits`] refuses beforehand documents that could make it slow
+//! or large: hwloc writes none of that. The two versions differ in places that are not read here
+//! (version 3 has the facts about the system beside the objects instead of in the outermost one,
+//! and other numbers for kinds of devices), and in `id`, a second name of an object.
 
 use crate::sorted::{SortedMap, SortedSet};
 
@@ -14,7 +14,7 @@ use super::facts::{Facts, RawCore, RawDistances, RawGroup, RawNode};
 use super::level::Level;
 use super::mask::{MAX_PU, parse_mask};
 
-/// The largest file that is read: 64 MiB, a hundred times what the largest machine needs.
+/// The largest file that is read: 64 MiB, a hundred times the largest machine's.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// Tags, comments and the like: the tree takes 72 bytes for each.
@@ -70,7 +70,7 @@ fn check_limits(text: &str) -> Result<(), MachineError> {
     Ok(())
 }
 
-/// What the parser refuses, with its line and column as a number of bytes.
+/// A document that the parser refuses, with its line and column as a number of bytes.
 fn refused(text: &str, found: &roxmltree::Error) -> MachineError {
     let (row, column) = (found.pos().row as usize, found.pos().col as usize);
     let line: usize = text.split_inclusive('\n').take(row - 1).map(str::len).sum();
@@ -78,7 +78,7 @@ fn refused(text: &str, found: &roxmltree::Error) -> MachineError {
     error(line + before, found.to_string())
 }
 
-/// What the objects of a document say.
+/// The facts of a document's objects.
 #[derive(Debug, Default)]
 struct Reader {
     facts: Facts,
@@ -229,7 +229,7 @@ impl Reader {
         let level = match kind {
             "Package" => Level::Package,
             "Die" => Level::Die,
-            // The system names no such set: who reads its files has no level for it.
+            // The system names no such set: a reader of its files has no level for it.
             "Group" if node.attribute("kind") == Some(FROM_DISTANCES) => return Ok(pus),
             "Group" => Level::Group,
             "L1Cache" => Level::L1,

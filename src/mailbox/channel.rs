@@ -44,7 +44,7 @@ pub(crate) const LONG: usize = INLINE - size_of::<usize>();
 /// Payload bytes of a slot's second line.
 const SECOND: usize = INLINE - FIRST;
 
-/// Where in a body a payload of up to [`LONG`] bytes begins. What does not fit the
+/// Where in a body a payload of up to [`LONG`] bytes begins. A payload that does not fit the
 /// first line has the second one for itself, if that will do: the first is then
 /// written at one go, together with its word, while the peer looks at it.
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -91,8 +91,8 @@ pub(crate) unsafe fn pack(
 /// The models have four: a few messages use them all.
 pub(crate) const SLOTS: u32 = if cfg!(any(loom, shuttle)) { 4 } else { 8 };
 
-/// What the producer says about a message; compared by the consumer before it
-/// looks at the payload. The mailbox itself does not interpret it.
+/// The producer's facts about a message; compared by the consumer before it looks at the payload.
+/// The mailbox itself does not interpret it.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Header {
@@ -106,8 +106,8 @@ pub(crate) struct Body {
     bytes: [MaybeUninit<u8>; INLINE],
 }
 
-/// A word that says what is in the slot, a header and a payload. Whose slot
-/// it is, and what the word means, is the channel's and the gate's affair.
+/// A word that numbers the content of the slot, a header and a payload. The slot's rank,
+/// and the meaning of the word, are the channel's and the gate's affair.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
     /// Of a channel: low half the number of the message in the slot, high half
@@ -180,11 +180,10 @@ pub(crate) struct Channel {
     ack: PaddedLine<AtomicU32>,
 }
 
-// SAFETY: the slots' cells are written only by the producer while the slot is
-// free and read only by the consumer while it is full; `word` and `ack` hand
-// them over (README.md, "Who may touch a slot"). That there is one producer
-// and one consumer is the contract of `Endpoint::new`. The raw pointer in the
-// header is plain data here.
+// SAFETY: the slots' cells are written only by the producer while the slot is free and read only by
+// the consumer while it is full; `word` and `ack` hand them over (README.md, "Access to a slot").
+// That there is one producer and one consumer is the contract of `Endpoint::new`. The raw pointer
+// in the header is plain data here.
 unsafe impl Sync for Channel {}
 // SAFETY: as above; nothing in a channel is tied to a thread.
 unsafe impl Send for Channel {}
@@ -324,8 +323,8 @@ impl<'a> Endpoint<'a> {
 
     #[cold]
     fn look_at_ack(&mut self) {
-        // Ordering: pairs with the store in `consume`; what the peer read
-        // from the slot (or through its pointers) it has read before we write.
+        // Ordering: pairs with the store in `consume`; all that the peer read from the slot (or
+        // through its pointers) it has read before we write.
         self.cursor.learn(self.out.ack.0.load(consume(Site::Ack)));
     }
 
@@ -454,8 +453,8 @@ impl<'a> Endpoint<'a> {
     pub(crate) fn consume(&mut self) {
         let n = self.cursor.rx.wrapping_add(1);
         self.cursor.rx = n;
-        // Ordering: what we read is read before the producer writes again;
-        // pairs with the load in `look_at_ack`.
+        // Ordering: the slot is read before the producer writes again; pairs with the load in
+        // `look_at_ack`.
         self.inc.ack.0.store(n, publish(Site::Ack));
     }
 }

@@ -36,7 +36,7 @@ unsafe impl Send for Gate {}
 impl Gate {
     /// A gate on which `episode` was the last episode.
     pub(crate) fn after(episode: u64) -> Gate {
-        // What slot `i` would hold: episode, episode - 1 ..
+        // The episode that slot `i` would hold: episode, episode - 1 ..
         let held = |i: u64| episode.wrapping_sub(episode.wrapping_sub(i) % u64::from(SLOTS));
         Gate { slots: [0, 1, 2, 3].map(|i| Slot::new(if episode == 0 { 0 } else { held(i) })) }
     }
@@ -46,7 +46,7 @@ impl Gate {
         &self.slots[(episode % u64::from(SLOTS)) as usize]
     }
 
-    /// Shows `header` and what `fill` writes, up to [`INLINE`](super::INLINE) bytes.
+    /// Shows `header` and the payload that `fill` writes, up to [`INLINE`](super::INLINE) bytes.
     ///
     /// # Safety
     /// - Only the owner calls this, with each episode once, in order.
@@ -81,10 +81,10 @@ impl Gate {
         place
     }
 
-    /// Whether the owner has shown what it has for `episode`.
+    /// Whether the owner has shown its payload for `episode`.
     ///
     /// Equality is enough: it cannot have come further than one episode
-    /// beyond what the caller has shown.
+    /// beyond the caller's.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_shown(&self, episode: u64) -> bool {
         // Ordering: pairs with the store in `show`.
@@ -112,7 +112,7 @@ impl Gate {
         })
     }
 
-    /// What the owner shows in `episode`: header and payload.
+    /// The content that the owner shows in `episode`: header and payload.
     ///
     /// # Safety
     /// - The caller is a peer that takes part in `episode`, has seen

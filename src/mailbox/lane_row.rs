@@ -1,5 +1,5 @@
-//! What one rank shows of the calls that it has started on a communicator: a row of trays, used in
-//! turn, a list for cards that find no tray, and how far the rank is.
+//! The cards that one rank shows of the calls that it has started on a communicator: a row of
+//! trays, used in turn, a list for cards that find no tray, and how far the rank is.
 
 use super::tray::Tray;
 use crate::sync::{Arc, AtomicU64, Ordering, Site, consume, publish};
@@ -23,7 +23,7 @@ struct ListedCard<C> {
     tray: Arc<Tray<C>>,
 }
 
-/// What one rank shows: cards in `N` trays, and what it shows beside, an `E`. The card of call `n`
+/// The content of one rank: cards in `N` trays, and beside them an `E`. The card of call `n`
 /// lies in tray `n % N`, which is free again when every rank is done with the call that had it
 /// before. (A rank that may not wait for that puts the card into the list.)
 ///
@@ -93,7 +93,7 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
         &self.trays[number as usize % N]
     }
 
-    /// What the rank shows beside its cards.
+    /// The `E` that the rank shows beside its cards.
     #[inline(always)]
     pub fn beside(&self) -> &E {
         &self.beside
@@ -121,7 +121,7 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
         done.store(number, publish(Site::Finished));
     }
 
-    /// The same out of order: up to where the rank is done now.
+    /// Ends a request out of order; returns up to which number the rank is done now.
     #[cold]
     fn end_beyond(&self, number: u64) -> u64 {
         let mut done = self.progress.done.load(Ordering::Relaxed);
@@ -184,7 +184,7 @@ impl<C, E, const N: usize> LaneRow<C, E, N> {
     /// Drops cards with which all ranks are done, those up to `done`.
     #[cold]
     pub fn forget(&self, done: u64) {
-        // What a card has may be dropped when the lock is free again.
+        // The content of a card may be dropped when the lock is free again.
         let gone = self.with_list(|list| {
             let is_over = |it: &mut ListedCard<C>| it.number <= done;
             list.extract_if(.., is_over).collect::<Vec<_>>()

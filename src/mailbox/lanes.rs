@@ -1,5 +1,5 @@
-//! Lanes: what all ranks of a communicator show of the calls that they have started, so that
-//! several can be under way. The protocol is in `README.md`, "Lanes".
+//! Lanes: the cards that all ranks of a communicator show of the calls that they have started, so
+//! that several can be under way. The protocol is in `README.md`, "Lanes".
 
 use super::lane_row::LaneRow;
 use crate::sync::{AtomicPtr, Ordering};
@@ -54,7 +54,7 @@ impl<C: Default, E: Default + Send, const N: usize> Lanes<C, E, N> {
         Lanes { rows, of: PhantomData }
     }
 
-    /// The row of `rank`, made if it has none yet. Only that rank calls this. (What it shows beside
+    /// The row of `rank`, made if it has none yet. Only that rank calls this. (Its content
     /// may be dropped by another thread.)
     pub fn make(&self, rank: usize) -> &LaneRow<C, E, N> {
         if self.row(rank).is_none() {
@@ -67,7 +67,7 @@ impl<C: Default, E: Default + Send, const N: usize> Lanes<C, E, N> {
 }
 
 impl<C, E, const N: usize> Lanes<C, E, N> {
-    /// What `rank` shows; none if it has never started a call.
+    /// The row of `rank`; none if it has never started a call.
     #[inline(always)]
     pub fn row(&self, rank: usize) -> Option<&LaneRow<C, E, N>> {
         // Acquire: pairs with the store in `make`.

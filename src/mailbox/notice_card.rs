@@ -18,16 +18,16 @@ pub(crate) const LANES: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Bytes that a card has room for beside its notice.
 pub(crate) const BRIEF_ROOM: usize = 64;
-/// What they are aligned to.
+/// Their alignment.
 pub(crate) const BRIEF_ALIGN: usize = 16;
 
 /// Bytes of a lane's copy of a rank's input that does not fit beside the notice, which then has the
 /// copy's address.
 pub(crate) const COPY_ROOM: usize = 512;
 
-/// What all ranks show of their started calls.
+/// The cards that all ranks show of their started calls.
 pub(crate) type NoticeLanes = Lanes<NoticeCard, CopyRooms, LANES>;
-/// What one rank shows.
+/// The cards that one rank shows.
 pub(crate) type NoticeRow = LaneRow<NoticeCard, CopyRooms, LANES>;
 
 /// See the module documentation.
@@ -64,7 +64,7 @@ impl NoticeCard {
         self.brief.as_ptr().cast_mut().cast()
     }
 
-    /// The same, to be written.
+    /// Where [`BRIEF_ROOM`] bytes are, to be written.
     #[inline(always)]
     pub(crate) fn brief_mut(&mut self) -> *mut u8 {
         self.brief.as_mut_ptr().cast()
@@ -81,7 +81,8 @@ const _: () = assert!(align_of::<CopyRoom>() >= BRIEF_ALIGN);
 #[derive(Debug)]
 pub(crate) struct CopyRooms(*mut CopyRoom);
 
-// SAFETY: whoever shows an address there says who may use it, as with any memory that is shown.
+// SAFETY: whoever shows an address there says which rank may use it, as with any memory that is
+// shown.
 unsafe impl Send for CopyRooms {}
 // SAFETY: as above.
 unsafe impl Sync for CopyRooms {}

@@ -1,9 +1,9 @@
-//! A tray: the place of a card, which says what its rank brings to a started call. The rank writes
-//! it, the others read it. The protocol is in `README.md`, "Lanes".
+//! A tray: the place of a card, which says which memory its rank brings to a started call. The rank
+//! writes it, the others read it. The protocol is in `README.md`, "Lanes".
 
 use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 
-/// Who does what a card asks for: on lines of its own.
+/// The claim on the work that a card asks for: on lines of its own.
 #[derive(Debug)]
 #[repr(align(128))]
 struct CardTask {
@@ -12,7 +12,8 @@ struct CardTask {
 }
 
 /// A place with a card, or without one yet. A card that others have to do something for says so:
-/// who [claims](Tray::claim) that first does it, and tells when it is [over](Tray::tell_over).
+/// the rank that [claims](Tray::claim) it first does it, and tells when it is
+/// [over](Tray::tell_over).
 ///
 /// # Examples
 /// ```
@@ -30,7 +31,7 @@ struct CardTask {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct Tray<C> {
-    /// The number of the call whose card lies here.
+    /// The number of the call of the card that lies here.
     shown: AtomicU64,
     card: UnsafeCell<C>,
     task: CardTask,
@@ -64,7 +65,7 @@ impl<C> Tray<C> {
         self.shown.store(number, publish(Site::Entered));
     }
 
-    /// The number of the call whose card lies here.
+    /// The number of the call of the card that lies here.
     #[inline(always)]
     pub fn shown(&self) -> u64 {
         // Ordering: pairs with the store in `show`.
@@ -82,11 +83,11 @@ impl<C> Tray<C> {
         self.card.with(|card| run(unsafe { &*card }))
     }
 
-    /// Claims what the card of call `number` asks for: whether the caller does it.
+    /// Claims the work that the card of call `number` asks for: whether the caller does it.
     pub fn claim(&self, number: u64) -> bool {
         let claimed = &self.task.claimed;
-        // Relaxed: it says who does it, and publishes nothing. The cards that are read for it have
-        // been seen shown; what was done is published by `over`.
+        // Relaxed: it says which rank does it, and publishes nothing. The cards that are read for
+        // it have been seen shown; the result is published by `over`.
         let before = claimed.load(Ordering::Relaxed);
         before < number && claimed.fetch_max(number, Ordering::Relaxed) < number
     }
@@ -97,7 +98,7 @@ impl<C> Tray<C> {
         self.task.claimed.load(Ordering::Relaxed) >= number
     }
 
-    /// What the card of call `number` asks for has been done: the rank's part of the call.
+    /// The work that the card of call `number` asks for has been done: the rank's part of the call.
     #[inline(always)]
     pub fn tell_over(&self, number: u64) {
         // Ordering: everything that was read or written for it comes before; pairs with the load in
@@ -106,8 +107,8 @@ impl<C> Tray<C> {
         self.task.over.store(number, publish(Site::Finished));
     }
 
-    /// Whether that has been done: what was written for it can be read, and memory that was lent
-    /// for it is its rank's own again.
+    /// Whether that has been done: the bytes that were written for it can be read, and memory that
+    /// was lent for it is its rank's own again.
     #[inline(always)]
     pub fn is_over(&self, number: u64) -> bool {
         // Ordering: pairs with the store in `tell_over`.

@@ -12,8 +12,8 @@
 //! 0, and a NaN makes the result NaN, with all bits set. (A NaN is the trace of a fault: a maximum
 //! that ignores it calls a diverged residual small. Where it stands for a missing value, put the
 //! operator's [identity](Operator::identity) in its place before the call.) [`MinLoc`] and
-//! [`MaxLoc`] find the same value, and the lowest index that has it. What is combined with nothing
-//! is not changed: one rank's result is its own value, and so is rank 0's of a scan.
+//! [`MaxLoc`] find the same value, and the lowest index that has it. A value that is combined with
+//! nothing is not changed: one rank's result is its own value, and so is rank 0's of a scan.
 //!
 //! With the feature `half`, sums and products of `f16` and `bf16` are made in `f32`, and rounded
 //! once, to the nearest (ties to even), when the last operand is in them: in every call, algorithm
@@ -70,10 +70,10 @@ use extremes::Extremes;
 
 /// An associative combination of two elements.
 ///
-/// All ranks of a call pass an operator of the same type; that is compared, and two types are
-/// an error that names both, even if they have one [`NAME`](Operator::NAME). What the operator has
-/// captured, or where a function pointer leads, is not compared: that, too, must be the same for
-/// the result to mean anything.
+/// All ranks of a call pass an operator of the same type; that is compared, and two types are an
+/// error that names both, even if they have one [`NAME`](Operator::NAME). The values that the
+/// operator has captured, or where a function pointer leads, are not compared: they, too, must be
+/// the same for the result to mean anything.
 ///
 /// # Examples
 /// An operator of one's own, with a name for error messages and an identity:
@@ -120,7 +120,7 @@ pub trait Operator<T: Element> {
     const COMMUTATIVE: bool;
 
     /// Whether `combine` is the library's, which neither fails nor makes calls. All others keep
-    /// what is here.
+    /// this one.
     const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::USER;
 
     /// Combines `left` and `right`, in this order.
@@ -439,7 +439,7 @@ pub struct Ordered<F>(F);
 /// The operator that calls `f`, which must be associative and commutative. Every closure
 /// expression is a type of its own, and all ranks of a call pass operators of one type: so the
 /// closure stands in one place of the program, and not in a branch for each rank. It
-/// may read what it captures; every rank calls its own closure.
+/// may read its captures; every rank calls its own closure.
 ///
 /// # Examples
 /// ```

@@ -1,17 +1,17 @@
 //! The placement room: the assignment of ranks to processing units.
 //!
-//! A [`Placement`] is a policy, a [`Machine`](crate::machine::Machine) says what there is, and
+//! A [`Placement`] is a policy, a [`Machine`](crate::machine::Machine) has the cores, and
 //! [`assign`] puts the two together into an [`Assignment`]. All of it is pure: nothing here binds a
 //! thread.
 //!
 //! # Cost
-//! The machine is a tree: a core hangs under what it shares with others (caches, NUMA node,
-//! package). Each link of the tree is one channel up and one channel down. A [`Pattern`] says who
-//! sends to whom in which step; a step costs
-//! `start_up + hop * longest distance + word * words on the busiest channel` ([`Weights`]), where
-//! the distance counts the channels on the way and, between NUMA nodes, what the machine's own
-//! distance matrix adds. A placement costs the sum over the steps; of placements that cost the
-//! same, the one with the smaller sum of all distances is better. Weights are not measured.
+//! The machine is a tree: a core hangs under the parts that it shares with others (caches, NUMA
+//! node, package). Each link of the tree is one channel up and one channel down. A [`Pattern`] says
+//! which rank sends to which one in which step; a step costs `start_up + hop * longest distance +
+//! word * words on the busiest channel` ([`Weights`]), where the distance counts the channels on
+//! the way and, between NUMA nodes, the part that the machine's own distance matrix adds. A
+//! placement costs the sum over the steps; of placements that cost the same, the one with the
+//! smaller sum of all distances is better. Weights are not measured.
 //!
 //! # Method and bound
 //! [`Placement::Auto`] and the topologies ([`Placement::Ring`] and so on) are optimised:

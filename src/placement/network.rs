@@ -1,15 +1,15 @@
 //! The machine as a network: routes, loads, and the cost of a pattern.
 //!
-//! The network is the machine's [`Tree`](crate::machine::Tree). Between a vertex or core and what
-//! is above it there are two channels, up and down, of one word per time unit; a message climbs to
-//! the innermost vertex above both cores and descends. Where the machine tells distances between
-//! NUMA nodes, a message between two nodes is longer by `distance / local distance - 1`.
+//! The network is the machine's [`Tree`](crate::machine::Tree). Between a vertex or core and the
+//! vertex above it there are two channels, up and down, of one word per time unit; a message
+//! climbs to the innermost vertex above both cores and descends. Where the machine tells distances
+//! between NUMA nodes, a message between two nodes is longer by `distance / local distance - 1`.
 
 use crate::machine::Machine;
 
 use super::pattern::{Pattern, PatternStep};
 
-/// What a step costs, in the time of one word: `start_up + hop * distance + word * load`, with the
+/// The cost of a step, in the time of one word: `start_up + hop * distance + word * load`, with the
 /// longest distance and the largest load of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ impl Score {
 #[derive(Debug)]
 pub(super) struct ChannelLoads<'a> {
     machine: &'a Machine,
-    /// What is above: vertices first, then cores.
+    /// The vertex above: vertices first, then cores.
     parent: Vec<usize>,
     depth: Vec<usize>,
     vertices: usize,
@@ -96,7 +96,8 @@ impl<'a> ChannelLoads<'a> {
         ChannelLoads { machine, parent, depth, vertices, counts, touched: Vec::new() }
     }
 
-    /// What is beyond the channels that a message passes, for messages between different cores.
+    /// The distance beyond the channels that a message passes, for messages between different
+    /// cores.
     fn remoteness(&self, from: usize, to: usize) -> f64 {
         let cores = self.machine.cores();
         let (Some(rows), Some(a), Some(b)) =

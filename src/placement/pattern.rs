@@ -6,7 +6,7 @@ use super::error::PlacementError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PatternStep {
-    /// What the step is: "dimension 0 up", "bit 2" ..
+    /// The step in words: "dimension 0 up", "bit 2" ..
     pub name: String,
     /// Sender, receiver, words.
     pub messages: Vec<(usize, usize, u64)>,
@@ -29,7 +29,7 @@ pub struct PatternStep {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     name: String,
-    /// Extents, the last dimension the fastest; what the recursive mapping slices along.
+    /// Extents, the last dimension the fastest; the recursive mapping slices along them.
     extents: Vec<usize>,
     steps: Vec<PatternStep>,
     /// Whether neighbours in rank order are all that counts.
@@ -132,8 +132,8 @@ impl Pattern {
         Ok(Pattern { name: "all-to-all".to_owned(), extents: vec![ranks], steps, chain: false })
     }
 
-    /// What a team does whose topology is not known: shifts along a ring, and exchanges between
-    /// ranks that differ in one bit.
+    /// The pattern of a team with a topology that is not known: shifts along a ring, and exchanges
+    /// between ranks that differ in one bit.
     ///
     /// # Errors
     ///

@@ -5,10 +5,10 @@
 //! 2. *Recursive mapping.* Walk down the tree: at each vertex the ranks are cut into parts as large
 //!    as the room under each child: once in slabs, once in halves of halves, each time along the
 //!    dimension that cuts the fewest messages. For rings and rows this is the logical order, and
-//!    exact on every tree whose memories are all as far apart: every channel that must be passed is
-//!    passed by one message each way. For hypercubes whose parts come out as subcubes (rooms that
-//!    are equal powers of two) the traffic over all steps is the least possible on every single
-//!    channel; for the sum of the steps' maxima that is no proof.
+//!    exact on every tree with memories that are all as far apart: every channel that must be
+//!    passed is passed by one message each way. For hypercubes with parts that are subcubes (rooms
+//!    that are equal powers of two) the traffic over all steps is the least possible on every
+//!    single channel; for the sum of the steps' maxima that is no proof.
 //! 3. *Candidates.* That, compact, identity, and compact on all cores; the best score wins, so that
 //!    the result is never worse than compact or identity on cores as fast.
 //! 4. *Local search.* Where step 2 is not known to be exact, ranks swap cores, or move to free
@@ -127,7 +127,7 @@ fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     taken
 }
 
-/// The same number of cores from every child of each vertex, as far as they have them: the choice
+/// As many cores from every child of each vertex, as far as they have them: the choice
 /// for patterns that split in halves on a machine that is not full.
 fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     if needed >= cores.len() {
@@ -163,7 +163,7 @@ fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     taken
 }
 
-/// What hangs under a vertex: an inner vertex or a single core, with the usable cores in it.
+/// The part under a vertex: an inner vertex or a single core, with the usable cores in it.
 #[derive(Clone, Debug)]
 struct Part {
     vertex: Option<usize>,

@@ -1,7 +1,8 @@
 //! A drawing of the machine with the ranks on it and the pattern's edges between them.
 //!
-//! Every vertex of the machine's tree is a box in the box of what is above it, every core a square
-//! with its rank. Edges have the colour of what they cross: the greener, the closer.
+//! Every vertex of the machine's tree is a box in the box of the vertex above it, every core a
+//! square with its rank. Edges have the colour of the level that they cross: the greener, the
+//! closer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -206,7 +207,7 @@ fn text(to: &mut String, x: f64, y: f64, size: u32, anchor: &str, colour: &str, 
     );
 }
 
-/// The text as XML text; what XML cannot hold at all becomes a question mark.
+/// The text as XML text; a character that XML cannot hold at all becomes a question mark.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

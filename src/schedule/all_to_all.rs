@@ -15,7 +15,7 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize]) -> Boxed {
     Box::new(Chain::new(phases(extents, order)))
 }
 
-/// The same with every phase padded to the longest (TX-AP-MESH).
+/// As [`by_dimension`], with every phase padded to the longest (TX-AP-MESH).
 pub(crate) fn in_lockstep(extents: &Extents, order: &[usize]) -> Boxed {
     let steps = (0..extents.dimensions()).map(|j| extents.extent(j) - 1).max().unwrap_or(0);
     let pad = |rule| Box::new(Padded { rule, steps }) as Boxed;

@@ -17,7 +17,7 @@ fn store(hop: Option<TreeEdge>, rank: usize, blocks: Vec<BlockRange>) -> Step {
     step
 }
 
-/// The same without a list of blocks.
+/// Counts a message in the traffic of the rank that is one of its ends.
 fn ends(hop: Option<TreeEdge>, rank: usize, blocks: BlockRange, out: &mut StepTraffic) {
     match hop {
         Some(h) if h.from == rank => out.send(h.to, blocks.count),

@@ -226,7 +226,7 @@ impl Algorithm {
         self.schedule_by(request.operation.builders(), request)
     }
 
-    /// The same by the builders of the request's operation.
+    /// The schedule for `request`, by the builders of its operation.
     pub(crate) fn schedule_by(
         self,
         builders: Builders,

@@ -229,7 +229,7 @@ impl Hierarchy {
         })
     }
 
-    /// The same groups for some of the ranks, which get the numbers 0, 1, .. in the order given.
+    /// These groups for some of the ranks, which get the numbers 0, 1, .. in the order given.
     /// Levels that group nothing, or everything, go.
     ///
     /// # Examples

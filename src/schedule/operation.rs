@@ -38,7 +38,8 @@ pub enum Operation {
     Gather,
     /// Block `(r, j)` of rank `r`, at rank `j` (TX, total exchange).
     AllToAll,
-    /// The same in one buffer: block `j` of rank `r` and block `r` of rank `j` change places.
+    /// A total exchange in one buffer: block `j` of rank `r` and block `r` of rank `j` change
+    /// places.
     AllToAllInPlace,
     /// Rank `r`'s vector, at rank `r + q` (CS, circular shift).
     Shift,

@@ -12,7 +12,7 @@ pub(crate) fn rule(
     Box::new(FromFn { steps, alike: 0, part })
 }
 
-/// The same, where all steps up to the first `alike` have the peers of the first.
+/// A rule whose steps up to the first `alike` have the peers of the first.
 pub(crate) fn repeated(
     steps: usize,
     alike: usize,
@@ -21,7 +21,7 @@ pub(crate) fn repeated(
     Box::new(FromFn { steps, alike, part })
 }
 
-/// The same, with the peers counted by a function of their own.
+/// A rule whose peers a function of their own counts.
 pub(crate) fn counted(
     steps: usize,
     peers: impl Fn(usize, usize, &mut StepTraffic) + Send + Sync + 'static,
@@ -30,7 +30,8 @@ pub(crate) fn counted(
     counted_once(steps, 0, peers, part)
 }
 
-/// The same, where all steps up to the first `alike` have the peers of the first.
+/// A rule whose peers `peers` counts, and whose steps up to the first `alike` have the peers of the
+/// first.
 pub(crate) fn counted_once(
     steps: usize,
     alike: usize,

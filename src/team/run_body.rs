@@ -29,7 +29,7 @@ impl RunBody {
         }
     }
 
-    /// The same where it is to be known which ranks have returned.
+    /// Rank r's result becomes `Some` in `results[r]`, so that one sees which ranks have returned.
     pub(super) fn marking<R: Send, F: Fn(&mut Comm) -> R + Sync>(
         closure: &F,
         results: &mut [Option<R>],
@@ -131,10 +131,10 @@ unsafe fn look_into(id: ConstTypeId, value: *const ()) -> Option<Option<String>>
     )
 }
 
-/// The same for this type of errors.
+/// The error in words, if `value` is an error of type `E` or a `Result` with one.
 ///
 /// # Safety
-/// As there.
+/// As [`look_into`].
 unsafe fn of_error<E: fmt::Debug + 'static>(
     id: ConstTypeId,
     value: *const (),

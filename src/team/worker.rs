@@ -45,7 +45,7 @@ pub(super) struct WorkerShared {
     pub(super) words: Mutex<Option<Arc<CommState>>>,
     /// The number of the latest run in which a rank lost its communicator.
     pub(super) harmed: AtomicU64,
-    /// The same; of a team that is recorded, more than the number of any run.
+    /// The number of that run, too; of a team that is recorded, more than the number of any run.
     pub(super) special: AtomicU64,
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,

@@ -196,7 +196,7 @@ impl Cartesian {
         Ok((Cartesian { dims, periodic }, which, place))
     }
 
-    /// The same grid as [`Extents`] (which count dimensions from the fastest).
+    /// This grid as [`Extents`] (which count dimensions from the fastest).
     pub fn extents(&self) -> Extents {
         let dims: Vec<usize> = self.dims.iter().rev().copied().collect();
         Extents::new(dims).expect("a grid's extents are at least 1, and their product was checked")

@@ -11,9 +11,9 @@ use crate::machine::{Level, Machine};
 use crate::placement::{Assignment, hierarchy};
 use crate::schedule::{Algorithm, Hierarchy, Operation, Share};
 
-/// What `auto` knows about a machine with levels: who is near whom, and what that costs. Chooses
-/// between flat and hierarchical algorithms, which of the levels to use, the tree's degree at each
-/// stage, and how the outermost leaders exchange.
+/// The knowledge of `auto` about a machine with levels: which ranks are near each other, and the
+/// costs. Chooses between flat and hierarchical algorithms, which of the levels to use, the tree's
+/// degree at each stage, and how the outermost leaders exchange.
 ///
 /// # Examples
 /// ```
@@ -47,7 +47,7 @@ struct Candidate {
     ns: f64,
 }
 
-/// What was chosen, and what it was chosen over.
+/// The chosen algorithm, and the ones that it was chosen over.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Decision {
@@ -90,11 +90,11 @@ fn is_simple(hierarchy: &Hierarchy) -> bool {
     hierarchy.stages() == 1 && hierarchy.ranks() < MANY
 }
 
-/// What all ranks of a cache or package share on their way out of it.
+/// The links that all ranks of a cache or package share on their way out of it.
 struct SharedLinks {
     /// GB/s, the ranks that share it, and the index of the level that one leaves.
     links: Vec<(f64, usize, usize)>,
-    /// The same of the memories.
+    /// Of the memories: GB/s, the ranks that share one, and the level that one leaves.
     memories: Vec<(f64, usize, usize)>,
 }
 
@@ -190,7 +190,7 @@ impl LevelModel {
         Messages { transport: Transport::PHALANX, memory }
     }
 
-    /// The same for some of the ranks, which get the numbers 0, 1, .. in the order given. None
+    /// The estimates for some of the ranks, which get the numbers 0, 1, .. in the order given. None
     /// where they are few, and equally near.
     pub fn of_members(&self, members: &[usize]) -> Option<Self> {
         let hierarchy = self.hierarchy.of_members(members);
@@ -212,7 +212,7 @@ impl LevelModel {
         &self.hierarchy
     }
 
-    /// The machine whose costs these are.
+    /// The machine of these costs.
     pub fn costs(&self) -> &str {
         &self.costs
     }

@@ -10,8 +10,8 @@ use super::{LevelRates, Profile};
 use crate::machine::{Level, Machine, MachineError};
 use crate::placement::Assignment;
 
-/// What it costs to hand a cache line from one core to another, where the
-/// innermost thing that the two share is of this level.
+/// The cost of handing a cache line from one core to another, where the innermost thing that the
+/// two share is of this level.
 ///
 /// # Examples
 /// ```
@@ -98,7 +98,7 @@ pub struct MemoryCosts {
 pub struct MachineCosts {
     /// A short name, such as `epyc-7742-2s-nps4`.
     pub id: Cow<'static, str>,
-    /// What it is.
+    /// The machine's name.
     pub name: Cow<'static, str>,
     /// Its shape in hwloc's synthetic syntax.
     pub synthetic: Cow<'static, str>,
@@ -146,9 +146,9 @@ impl MachineCosts {
         Machine::from_synthetic(&self.synthetic)
     }
 
-    /// The published machine whose shape is most like that of `machine`, among those whose levels
-    /// are all known; and whether the shapes are the same: packages, memory nodes, L3 caches,
-    /// cores, threads.
+    /// The published machine with the shape that is most like that of `machine`, among those with
+    /// levels that are all known; and whether the shapes are the same: packages, memory nodes, L3
+    /// caches, cores, threads.
     pub fn nearest(machine: &Machine) -> (&'static MachineCosts, bool) {
         let wanted = shape(machine);
         let unlike = |costs: &MachineCosts| {
@@ -164,7 +164,7 @@ impl MachineCosts {
         (costs, gap == 0.0)
     }
 
-    /// The costs that a profile has measured: of each level what most samples are behind, a
+    /// The costs that a profile has measured: of each level the rates with the most samples, a
     /// message's start-up less its software as `transfers` hand-offs, and its time per byte. None
     /// without levels.
     ///
@@ -340,7 +340,7 @@ fn shape(machine: &Machine) -> [usize; 5] {
 pub enum CostsError {
     /// No such machine in the table.
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         id: String,
         /// The id most like it; empty where none is like it.
         nearest: String,

@@ -17,11 +17,11 @@ pub(super) struct LevelHop {
 }
 
 impl LevelHop {
-    /// What costs nothing.
+    /// A hop that costs nothing.
     pub(super) const NOTHING: LevelHop =
         LevelHop { hand_off: 0.0, rate: f64::INFINITY, all: f64::INFINITY, link: f64::INFINITY };
 
-    /// What is farther than anything.
+    /// A hop that is farther than any.
     pub(super) const FARTHEST: LevelHop =
         LevelHop { hand_off: f64::INFINITY, rate: 0.0, all: 0.0, link: 0.0 };
 
@@ -51,17 +51,17 @@ impl LevelHop {
         if other.hand_off < self.hand_off { other } else { self }
     }
 
-    /// The same where so many pull from one group at once.
+    /// This hop where so many ranks pull from one group at once.
     pub(super) fn with_readers(self, readers: usize) -> LevelHop {
         LevelHop { rate: self.rate.min(self.link / readers.max(1) as f64), ..self }
     }
 }
 
-/// A transport, and what its messages take over a hop.
+/// A transport, and the time that its messages take over a hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Messages {
     pub(super) transport: Transport,
-    /// What bounds a pull where the data do not fit the caches.
+    /// The rates that bound a pull where the data do not fit the caches.
     pub(super) memory: MemoryRates,
 }
 
@@ -101,17 +101,17 @@ impl Messages {
         self.transport.lent_from.is_some_and(|from| bytes >= from)
     }
 
-    /// What it takes its sender to hear that it was taken.
+    /// The time that it takes its sender to hear that it was taken.
     pub(super) fn returned(&self, hop: LevelHop, bytes: f64) -> f64 {
         if self.is_lent(bytes) { self.transport.transfers * hop.hand_off } else { 0.0 }
     }
 
-    /// What each further one takes a receiver for whom several wait.
+    /// The time that each further one takes a receiver that several wait for.
     pub(super) fn more_in(&self, hop: LevelHop, bytes: f64) -> f64 {
         hop.hand_off / self.transport.pulls + self.transport.receive_ns + self.body(hop, bytes)
     }
 
-    /// What each further one takes a sender; its receivers pull side by side.
+    /// The time that each further one takes a sender; its receivers pull side by side.
     fn more_out(&self, hop: LevelHop) -> f64 {
         self.transport.send_ns + self.transport.send_share * hop.hand_off
     }
@@ -147,7 +147,7 @@ impl Messages {
     }
 }
 
-/// Groups within groups, and what their members are apart.
+/// Groups within groups, and the distances of their members.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Stages {
     pub(super) hierarchy: Hierarchy,
@@ -157,13 +157,13 @@ pub(super) struct Stages {
     sizes: Vec<usize>,
     /// The worst hand-off within a group of each stage, and the core's rate there.
     hops: Vec<LevelHop>,
-    /// The worst between outermost leaders whose numbers differ in bit k.
+    /// The worst between outermost leaders with numbers that differ in bit k.
     bits: Vec<LevelHop>,
     /// The worst between outermost leaders 2^k apart, round the ring.
     rounds: Vec<LevelHop>,
 }
 
-/// The algorithm of each stage, and what it takes.
+/// The algorithm of each stage, and its time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct StagePlan {
     pub(super) degrees: Vec<usize>,

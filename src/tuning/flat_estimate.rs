@@ -1,25 +1,25 @@
 //! Estimates of the collectives that use no groups, on a machine whose ranks are not all equally
-//! near: sums over steps, by what the ranks of a step are apart.
+//! near: sums over steps, by the distances of the ranks of a step.
 
 use super::estimate::{LevelHop, Messages};
 use crate::topology::Extents;
 
-/// What ranks are apart in each step of the usual patterns.
+/// The distances of ranks in each step of the usual patterns.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RankDistances {
     ranks: usize,
     /// The worst hand-off and rate between ranks 2^k apart, round the ring: dissemination, Bruck's
     /// rule.
     rounds: Vec<LevelHop>,
-    /// The same between ranks that differ in bit k: doubling, binomial trees.
+    /// The worst hand-off and rate between ranks that differ in bit k: doubling, binomial trees.
     bits: Vec<LevelHop>,
     /// Between any two.
     worst: LevelHop,
     nearest: LevelHop,
     /// The mean of 1/rate over all pairs, where all read at once.
     mean_pull: f64,
-    /// What it takes to look at the lines that all others show. (Where one rank of a cache has
-    /// looked, the next is near; but that one is the last to be done.)
+    /// The time that it takes to look at the lines that all others show. (Where one rank of a cache
+    /// has looked, the next is near; but that one is the last to be done.)
     looks: f64,
 }
 
@@ -84,14 +84,14 @@ impl RankDistances {
     }
 
     /// An all-gather along the dimensions of a hypercube, the farthest first, or a reduce-scatter
-    /// the other way: many blocks go to those who are near only. None for other numbers of ranks.
+    /// the other way: many blocks go to near ranks only. None for other numbers of ranks.
     pub(super) fn cube_gather(&self, m: &Messages, bytes: f64) -> Option<f64> {
         let steps = self.bits.iter().rev().enumerate();
         let ns = steps.map(|(k, &hop)| m.one_of_all(hop, bytes * (1u64 << k) as f64)).sum();
         self.is_cube().then_some(ns)
     }
 
-    /// The same with the nearest first: many blocks go far.
+    /// An all-gather along the dimensions of a hypercube, the nearest first: many blocks go far.
     fn rising_gather(&self, m: &Messages, bytes: f64) -> f64 {
         let steps = self.bits.iter().enumerate();
         steps.map(|(k, &hop)| m.one_of_all(hop, bytes * (1u64 << k) as f64)).sum()
@@ -118,7 +118,7 @@ impl RankDistances {
             + self.bits.first().map_or(0.0, |&hop| m.returned(hop, bytes * p as f64 / 2.0))
     }
 
-    /// The same over a square: first the root's row, whose ranks are near, then the columns.
+    /// A scatter or gather over a square: first the root's row of near ranks, then the columns.
     pub(super) fn block_square(&self, m: &Messages, bytes: f64) -> Option<f64> {
         let columns = Extents::squarest(self.ranks).extent(0);
         let low = self.is_cube().then(|| columns.ilog2() as usize)?;
@@ -136,7 +136,7 @@ impl RankDistances {
         self.is_cube().then_some(ns)
     }
 
-    /// The same by Bruck's rule.
+    /// An all-to-all by Bruck's rule, half of all blocks in each step.
     pub(super) fn bruck_exchange(&self, m: &Messages, bytes: f64) -> f64 {
         let half = bytes * self.ranks as f64 / 2.0;
         self.rounds.iter().map(|&hop| m.one_of_all(hop, half)).sum()

@@ -11,7 +11,7 @@ pub(super) struct Meeting<'a> {
     core: Vec<usize>,
     /// For each vertex of the machine's tree, the index of its innermost known level in the costs.
     class: Vec<usize>,
-    /// The same for two threads of one core.
+    /// For two threads of one core, the index of their level in the costs.
     same_core: usize,
 }
 

@@ -1,19 +1,18 @@
 //! The automatic choice of an algorithm, by operation, length and number of
 //! ranks.
 //!
-//! Rules of thumb, from measurements at p = 2 and, with more ranks than cores,
-//! 4 and 8 (`DESIGN.md`, "Choice"): from some length on, everything goes
-//! by the fused paths, since they touch every word least often and let all
-//! ranks do their share. Below, what is combined goes by few messages while it
-//! fits them, and what is only moved by the algorithm with the fewest steps. The
-//! lengths are in one place, [`Tuning`].
+//! Rules of thumb, from measurements at p = 2 and, with more ranks than cores, 4 and 8
+//! (`DESIGN.md`, "Choice"): from some length on, everything goes by the fused paths, since they
+//! touch every word least often and let all ranks do their share. Below, reductions go by few
+//! messages while these fit, and moves of data by the algorithm with the fewest steps. The lengths
+//! are in one place, [`Tuning`].
 
 use crate::machine::{Level, Machine};
 use crate::mailbox::{EAGER, INLINE};
 use crate::schedule::{Algorithm, Operation};
 
 /// The sizes at which the library changes its ways. All ranks of a team use the same ones, from
-/// when it is built ([`Builder::tuning`](crate::Builder::tuning)); the defaults are what was
+/// when it is built ([`Builder::tuning`](crate::Builder::tuning)); the defaults are those
 /// measured on a small machine (`benches/choice.rs`).
 ///
 /// Sizes are in bytes, of the vector for broadcast, reduce, all-reduce, scan and
@@ -71,7 +70,7 @@ pub struct Tuning {
     pub star_below: usize,
 }
 
-/// The least that is worth a look at the boards: what no longer travels in a
+/// The least that is worth a look at the boards: a length that no longer travels in a
 /// mailbox.
 const LEAST: usize = EAGER + 1;
 
@@ -141,7 +140,7 @@ impl Tuning {
                 reduce_fused: 32 << 10,
                 shift_fused: (8 << 10) * ranks.min(16),
                 star_below: (48 << 20) / ranks,
-                // What is shorter goes through the gates.
+                // Shorter ones go through the gates.
                 reduce_scatter_fused: EAGER / ranks + 1,
                 all_to_all_fused: EAGER / ranks + 1,
                 many_ranks: usize::MAX,
@@ -212,7 +211,7 @@ impl Tuning {
     }
 }
 
-/// What a choice is made for.
+/// The call that a choice is made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     pub(crate) operation: Operation,
@@ -258,7 +257,7 @@ pub(crate) fn auto(tuning: &Tuning, case: &Case) -> Algorithm {
 mod tests {
     use super::*;
 
-    /// Whatever the sizes, what is chosen serves the operation, and keeps rank
+    /// Whatever the sizes, the chosen algorithm serves the operation, and keeps rank
     /// order where it must.
     #[test]
     fn the_choice_serves() {

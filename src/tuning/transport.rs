@@ -26,11 +26,11 @@ pub struct Transport {
     /// Transfers of the line per message: one to take it back from the core that polls it, one to
     /// bring it there.
     pub transfers: f64,
-    /// Nanoseconds that a message takes longer whose sender asks to be told that it has been taken
+    /// Nanoseconds that a message takes longer if its sender asks to be told that it has been taken
     /// (`MPI_Ssend`; [`Schedule::acknowledged`](crate::schedule::Schedule::acknowledged)).
     pub acknowledge_ns: f64,
     /// Whether a core that has sent must see its message through before it begins to take the one
-    /// that has come meanwhile. So it is with queues whose slots are written by both sides (the
+    /// that has come meanwhile. So it is with queues with slots that are written by both sides (the
     /// receiver clears the header that the sender has set), not with ours, where every line has one
     /// writer.
     pub turnaround: bool,
@@ -46,7 +46,7 @@ pub struct Transport {
     /// when it was told that the message has been taken. None: it never waits for that.
     pub lent_from: Option<f64>,
     /// How many times as long as a pull from the nearest core a rank takes for the two copies of
-    /// what comes for memory that it still lends: a shift in place.
+    /// data that come for memory that it still lends: a shift in place.
     pub bounce: f64,
     /// Nanoseconds that a store to a shared line takes longer for each further rank that polls it
     /// (assumed).

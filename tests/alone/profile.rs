@@ -9,7 +9,7 @@ use phalanx::tuning::{Origin, Profile, Tuning};
 use phalanx::{Algorithm, Error, Team};
 use std::path::{Path, PathBuf};
 
-/// What the child is to find.
+/// The words that the child is to find.
 const WANTED: &str = "PHALANX_TEST_WANTED";
 
 /// A directory of the test's own.
@@ -67,7 +67,7 @@ fn find(variable: Option<&Path>, cache: &Path, wanted: &str) {
 /// that forces another one there would be a mismatch.
 fn takes(team: &Team, algorithm: Algorithm) -> bool {
     let result = team.run(|comm| {
-        // Longer than what is shown at the gates, shorter than what is read directly.
+        // Longer than blocks at the gates, shorter than those that are read directly.
         let (mine, mut all) = ([comm.rank(); 200], [0; 200]);
         match comm.rank() {
             0 => comm.all_to_all_into(&mine, &mut all),
@@ -94,7 +94,7 @@ fn child() {
                 let text = error.to_string();
                 assert!(text.contains(&path) && text.contains("PHALANX_PROFILE"), "{text}");
             }
-            // Who hands one in needs no file.
+            // A program that hands one in needs no file.
             let given = Team::builder().ranks(2).profile(Profile::default()).build().unwrap();
             assert_eq!(given.profile().origin, Origin::Given);
         }

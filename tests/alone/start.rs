@@ -1,6 +1,6 @@
-//! What a team takes from the allocator: by its building in proportion to its ranks, by its first
-//! run a little for each pair of ranks. (Messages' own memory comes from the system, page by page
-//! as it is used: `docs/start.md`.)
+//! The memory that a team takes from the allocator: by its building in proportion to its ranks, by
+//! its first run a little for each pair of ranks. (Messages' own memory comes from the system, page
+//! by page as it is used: `docs/start.md`.)
 
 #[path = "../../benches/raw/counting.rs"]
 mod counting;
@@ -44,7 +44,7 @@ fn memory_grows_with_ranks_and_little_with_pairs() {
     assert!(built < pairs * PER_PAIR, "{built}");
 }
 
-/// What the test below builds and runs under a limit of its address space.
+/// The team that the test below builds and runs under a limit of its address space.
 #[test]
 #[ignore = "for the test below"]
 fn under_a_limit() {
@@ -73,7 +73,7 @@ fn without_memory_there_is_an_error() {
             .args(again.get_args())
             .args(["--ignored", "--test-threads=1"])
             .env("PHALANX_TEST_RANKS", ranks.to_string())
-            // Else each thread may take 64 MiB for itself: who gets them is chance.
+            // Else each thread may take 64 MiB for itself: which ones get them is chance.
             .env("MALLOC_ARENA_MAX", "1")
             .env("RUST_BACKTRACE", "0")
             .output()
@@ -101,7 +101,7 @@ fn without_memory_there_is_an_error() {
     assert!(line.contains(" of 63, each with the standard library's stack (2 MiB, or"), "{text}");
     assert!(line.contains("Builder::stack_size") && line.contains(limit), "{text}");
     assert!(text.contains("small: good"), "{text}");
-    // Wherever the memory ends: in the mailboxes, the stacks, or what ranks know of each other.
+    // Wherever the memory ends: in the mailboxes, the stacks, or the ranks' data about each other.
     for ranks in [100, 150, 200, 300, 350] {
         for kib in [120_000, 200_000, 300_000] {
             let text = said(ranks, kib);

@@ -62,7 +62,7 @@ fn a_processor_vanishes() {
             let problem = lost.problem.expect("the rank has lost its unit");
             assert!(problem.contains(&format!("bound to PU {pu} ")), "{problem}");
         }
-        // A team that is built now takes what there is.
+        // A team that is built now takes the units that there are.
         let machine = Machine::this().unwrap();
         assert!(machine.core_of(pu).is_none() && !machine.is_allowed(pu));
         let list = Team::builder().ranks(1).placement(Placement::List(vec![pu])).build();
@@ -71,7 +71,7 @@ fn a_processor_vanishes() {
         other.run(work).unwrap();
         assert!(bound(&other) && other.bindings().iter().all(|binding| binding.pu != Some(pu)));
         drop(other);
-        // In the middle of a run: what runs there goes on elsewhere.
+        // In the middle of a run: a thread that runs there goes on elsewhere.
         switch(pu, true);
         team.run(|comm| {
             work(comm);

@@ -63,8 +63,8 @@ fn noise(r: usize, i: usize) -> usize {
     ((x ^ x >> 29) % (1 << 32)) as usize
 }
 
-/// What floats can be: zeros, then numbers, then infinities, then NaNs of both signs and of several
-/// payloads, one of them signalling.
+/// The kinds of floats: zeros, then numbers, then infinities, then NaNs of both signs and of
+/// several payloads, one of them signalling.
 const FLOATS: [u64; 16] = {
     let sign = 1 << 63;
     [
@@ -200,7 +200,7 @@ pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
         blocking(comm, operation, "blocking");
         blocking(&mut comm.with_order(Order::Fixed), operation, "in fixed order");
         let request = Request::new(operation, p).root(root);
-        // What a catalogue's tree gives does not depend on the length.
+        // The result of a catalogue's tree does not depend on the length.
         let forced = Algorithm::for_operation(operation);
         for algorithm in forced.filter(|_| (2..40).contains(&n)) {
             if algorithm.schedule(&request).is_ok() {
@@ -246,7 +246,7 @@ pub(crate) fn one_result_of_floats(comm: &mut Comm, n: usize) {
     every_way(comm, n, op::MaxLoc, |x, i| (double(x, i), (x >> 16) as u32 % 3));
 }
 
-/// All operators whose results do not round, on each sort of elements.
+/// All operators with results that do not round, on each sort of elements.
 pub(crate) fn one_result(comm: &mut Comm, n: usize) {
     macro_rules! all {
         ($($op:ident)*, $make:expr) => {$(every_way(comm, n, op::$op, $make);)*};

@@ -6,8 +6,7 @@ use phalanx::{Comm, Error, Team, Wait};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Both communicators of a pair, each used once by its thread (so that it is known whose
-/// it is).
+/// Both communicators of a pair, each used once by its thread (so that the thread is known).
 fn of_thread(pair: &Mutex<Vec<Option<Comm>>>, rank: usize) -> Comm {
     let mut comm = pair.lock().unwrap()[rank].take().unwrap();
     comm.barrier();
@@ -88,8 +87,8 @@ fn a_circle_of_three_threads_and_three_pairs() {
     });
 }
 
-/// A team of three, two of whose ranks are a pair, too: rank 0 waits for rank 1 in the
-/// team, rank 1 for rank 0 in the pair. `third` is what rank 2 does.
+/// A team of three, with a pair of two of its ranks, too: rank 0 waits for rank 1 in the
+/// team, rank 1 for rank 0 in the pair. `third` is rank 2's work.
 fn crossed(team: &Team, third: impl Fn(&mut Comm) + Sync) -> Error {
     let pair = pair();
     let error = failure(team.run(|comm| {

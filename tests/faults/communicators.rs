@@ -176,7 +176,7 @@ fn a_child_used_by_another_thread() {
             }
         }));
         is_bomb_of(&error, 1);
-        // And by a rank of another team, whose run must say why it failed.
+        // And by a rank of another team: its run must say why it failed.
         let other = common::team(2);
         let old = Mutex::new(old);
         let error = failure(other.run(|comm| {
@@ -254,7 +254,7 @@ fn a_call_after_a_caught_failure() {
                 assert!(again.is_err(), "a dead communicator went on");
             }
         }));
-        // The bomb was caught: what it said is not known, but where it was.
+        // The bomb was caught: its text is not known, but where it was.
         let Error::Panicked { rank: 1, message, .. } = error else { panic!("{error}") };
         assert!(message.contains("caught"), "{message}");
         check_usable(&team, 1);

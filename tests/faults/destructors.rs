@@ -26,7 +26,7 @@ fn payloads_that_panic_when_dropped() {
             assert!(payload.is::<Spiteful>());
             std::mem::forget(payload);
             check_usable(&team, 1);
-            // A failed run whose error nobody looks at: the spite is ours.
+            // A failed run with an error that nobody looks at: the spite is ours.
             let result = team.run(|_| std::panic::resume_unwind(Box::new(Spiteful)));
             assert!(catch_unwind(AssertUnwindSafe(|| drop(result))).is_err());
             check_usable(&team, 1);
@@ -145,7 +145,7 @@ fn results_are_dropped_once() {
     });
 }
 
-/// A panic on a communicator of a run that is over, whose payload panics when it
+/// A panic on a communicator of a run that is over, with a payload that panics when it
 /// is dropped. It must not be left for the next failure, which would drop it in a
 /// rank that has given away the address of its slice.
 #[test]

@@ -85,7 +85,7 @@ fn a_rank_that_comes_late_hears_of_a_panic() {
     });
 }
 
-/// Neither waits for as long as it takes to look at what has happened.
+/// Neither waits for as long as it takes to look at the events.
 #[test]
 fn two_healthy_ranks_hear_of_the_third() {
     watched(|| {
@@ -211,7 +211,7 @@ fn a_rank_busy_elsewhere_hears_of_a_panic() {
     });
 }
 
-/// A failure of one team is none of another's, whose rank its thread is.
+/// A failure of one team is none of another's that has its thread as a rank.
 #[test]
 fn a_communicator_outlives_a_failed_run_of_its_thread() {
     watched(|| {

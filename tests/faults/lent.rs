@@ -11,7 +11,7 @@ fn on_new_thread<R: Send>(step: impl FnOnce() -> R + Send) -> R {
     std::thread::scope(|s| s.spawn(step).join().unwrap())
 }
 
-/// What a rank has beside its first communicator.
+/// The objects that a rank has beside its first communicator.
 #[derive(Default)]
 struct Kept {
     child: Option<Comm>,
@@ -327,7 +327,7 @@ fn a_thread_that_has_ended_is_named_by_a_deadline() {
     });
 }
 
-/// What ends a rank of own threads: a panic that `protect` sees, and the communicator's end.
+/// The ends of a rank of own threads: a panic that `protect` sees, and the communicator's end.
 #[test]
 fn a_lent_communicator_ends_by_a_panic_in_protect_or_with_itself() {
     watched(|| {
@@ -371,7 +371,7 @@ fn a_run_lends_its_communicator_to_another_thread() {
                     step(comm, &mut Kept::default());
                 }
                 std::thread::scope(|s| drop(s.spawn(|| comm.barrier())));
-                // What was split off there is the rank's own.
+                // The communicator that was split off there is the rank's own.
                 let mut child = on_new_thread(|| comm.split(0, 0));
                 child.barrier();
                 comm.barrier();

@@ -116,8 +116,8 @@ fn an_early_return_at_every_point() {
     });
 }
 
-/// Calls `go` with an operator that panics in its `k`-th call on rank `who`,
-/// for every `k` until that rank's operator is called less than `k` times.
+/// Calls `go` with an operator that panics in its `k`-th call on the given rank, for every `k`
+/// until that rank's operator is called less than `k` times.
 fn bomb_in_operator(team: &Team, go: impl Fn(&mut Comm, &dyn Fn(u64, u64) -> u64) + Sync) {
     for who in 0..team.size() {
         for k in 0.. {
@@ -345,7 +345,8 @@ fn a_panic_in_a_view() {
     });
 }
 
-/// What the closure borrows is there until it has ended on every rank, whoever has failed before.
+/// The memory that the closure borrows is there until it has ended on every rank, whoever has
+/// failed before.
 #[test]
 fn the_closure_outlives_all_ranks() {
     watched(|| {
@@ -396,7 +397,7 @@ fn a_panic_that_takes_its_time() {
                     is_bomb_of(&error, who);
                     check_usable(&team, 1);
                 }
-                // Caught: the rank goes on, and waits for who waits for it.
+                // Caught: the rank goes on, and waits for the rank that waits for it.
                 let error = failure(team.run(|comm| {
                     let mut child = Some(comm.split(0, comm.rank()));
                     if comm.rank() == who {

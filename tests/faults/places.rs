@@ -47,7 +47,7 @@ fn a_child_used_after_its_run() {
     });
 }
 
-/// What a rank throws when its run is over has no cause in it, and is one in another run.
+/// The panic that a rank throws when its run is over has no cause in it, and is one in another run.
 #[test]
 fn what_one_run_threw_is_thrown_in_the_next() {
     watched(|| {
@@ -126,7 +126,7 @@ fn a_view_whose_communicator_is_swapped() {
     });
 }
 
-/// The team whose communicator `protect` was called on is the one that has failed.
+/// The team of the communicator that `protect` was called on is the one that has failed.
 #[test]
 fn a_communicator_swapped_in_protect() {
     watched(|| {

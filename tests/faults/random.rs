@@ -147,8 +147,8 @@ fn vector(rank: usize, n: usize) -> Canary {
     Canary((0..n).map(|i| value(rank, i)).collect())
 }
 
-/// Ends the process if `got` is not what it should be: a wrong result must not
-/// pass for one of the panics that are wanted.
+/// Ends the process if `got` is not as it should be: a wrong result must not pass for one of the
+/// panics that are wanted.
 fn expect(what: Step, got: &[u64], wanted: impl IntoIterator<Item = u64>) {
     let wanted: Vec<u64> = wanted.into_iter().collect();
     if got != wanted {
@@ -165,7 +165,7 @@ fn make(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
     }
 }
 
-/// Makes the call on canaries, and looks at what it gives.
+/// Makes the call on canaries, and looks at its result.
 fn call(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
     let (r, p, n) = (comm.rank(), comm.size(), it.n);
     let root = it.parameter % p;
@@ -353,7 +353,7 @@ fn perform(comm: &mut Comm, steps: &[Step], fault: Option<(usize, Fault)>, jitte
     }
 }
 
-/// Whether `error` can be what came of `fault` in rank `who`.
+/// Whether `error` can follow from `fault` in that rank.
 fn is_plausible(error: &Error, fault: Fault, who: usize) -> bool {
     match fault {
         Fault::Panic | Fault::InUserCode(_) => {

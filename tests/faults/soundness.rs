@@ -5,8 +5,8 @@ use crate::common::{Canary, add_alive, bomb, check_usable, failure, right, team,
 use phalanx::{Comm, Error, Team, op};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A panic drops the rank's sub-communicators before it is reported; who waits in one must still
-/// hear of the panic, not of a rank that has left.
+/// A panic drops the rank's sub-communicators before it is reported; a rank that waits in one must
+/// still hear of the panic, not of a rank that has left.
 #[test]
 fn a_panic_drops_a_child_that_peers_wait_in() {
     watched(|| {
@@ -100,7 +100,7 @@ fn one_thread_as_two_ranks() {
     });
 }
 
-/// Lengths at the edges of what fits a fingerprint's 12 bits, a mailbox's line, and nothing.
+/// Lengths at the edges of those that fit a fingerprint's 12 bits, a mailbox's line, and nothing.
 #[test]
 fn lengths_at_the_edges() {
     watched(|| {
@@ -140,8 +140,8 @@ fn lengths_at_the_edges() {
     });
 }
 
-/// Lengths on both sides of every limit of what travels how: 40, 60, 64, 96, 104 and 1024 bytes;
-/// as many bytes of other elements.
+/// Lengths on both sides of every limit between two ways of travelling: 40, 60, 64, 96, 104 and
+/// 1024 bytes; as many bytes of other elements.
 #[test]
 fn lengths_around_the_lines() {
     type Call = fn(&mut Comm, usize);

@@ -1,5 +1,5 @@
-//! Checks that what is public has an example: in its own documentation, in that of its type, or in
-//! that of the item to which it sends its reader ("See [..]").
+//! Checks that each public item has an example: in its own documentation, in that of its type, or
+//! in that of the item to which it sends its reader ("See [..]").
 
 use super::style::{files, read};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ fn public_name(line: &str) -> Option<&str> {
     const KEYWORDS: [&str; 5] = ["fn ", "struct ", "enum ", "trait ", "type "];
     let mut rest = line.strip_prefix("pub ")?;
     for before in ["const ", "unsafe ", "async "] {
-        // (Of a constant: what stands there is no keyword.)
+        // (Of a constant: the word there is no keyword.)
         rest = rest.strip_prefix(before).unwrap_or(rest);
     }
     let name = KEYWORDS.iter().find_map(|keyword| rest.strip_prefix(keyword))?;
@@ -72,7 +72,7 @@ fn items(source: &str) -> Vec<Item> {
     found
 }
 
-/// The files of `engine`, and those of the rooms below whose items it passes on.
+/// The files of `engine`, and those of the rooms below of which it passes items on.
 fn sources() -> Vec<(String, Vec<Item>)> {
     let mut found = Vec::new();
     for path in files("src/engine", "rs") {

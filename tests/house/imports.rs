@@ -10,7 +10,7 @@ pub(crate) type Module = Vec<String>;
 
 #[derive(Default)]
 struct File {
-    /// Names that `use` brings, and their paths, whose first name is looked up in the file.
+    /// Names that `use` brings, and their paths, of which the first name is looked up in the file.
     names: BTreeMap<String, (Module, Vec<String>)>,
     /// Modules of which it takes all names.
     globs: Vec<(Module, Vec<String>)>,
@@ -191,7 +191,7 @@ impl File {
 }
 
 impl Crate {
-    /// The crate whose sources are below `folder`, without modules of tests.
+    /// The crate with its sources below `folder`, without modules of tests.
     pub(crate) fn read(folder: &str) -> Crate {
         let mut files = Vec::new();
         for path in super::sources(folder) {
@@ -313,7 +313,7 @@ impl Crate {
         file.is_some_and(|file| file.items.contains(name) || file.names.contains_key(name))
     }
 
-    /// Each file, the files whose items it names, and one of these paths.
+    /// Each file, the files of the items that it names, and one of these paths.
     pub(crate) fn imports(&self) -> BTreeMap<Module, BTreeMap<Module, String>> {
         let mut found: BTreeMap<Module, BTreeMap<Module, String>> = BTreeMap::new();
         for (own, file) in &self.files {

@@ -4,7 +4,7 @@
 use super::imports::{Crate, Module, is_there, name};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A folder of sources whose files and folders are rooms.
+/// A folder of sources; its files and folders are rooms.
 struct House {
     /// The crate's sources.
     sources: &'static str,
@@ -157,7 +157,7 @@ impl House {
         }
     }
 
-    /// What is wrong: rooms without a place, imports that go up and are not listed, and listed ones
+    /// The faults: rooms without a place, imports that go up and are not listed, and listed ones
     /// that are gone.
     fn faults(&self, imports: &Imports) -> Vec<String> {
         let place = |room: &str| self.order.iter().position(|it| *it == room);

@@ -76,18 +76,19 @@ const VAGUE: [&str; 3] = ["who", "what", "whose"];
 /// The lines of comments that may have them, in a hundred.
 const VAGUE_LINES: usize = 2;
 
-/// Folders that have more: so many lines. They may only fall: lower them then.
+/// Folders, and how many of their lines have such words where those are more. They may only fall:
+/// lower them then.
 const MORE_VAGUE_LINES: [(&str, usize); 10] = [
-    ("src", 1052),
-    ("tools", 496),
-    ("tests", 153),
-    ("benches", 26),
-    ("examples", 68),
-    ("loom-tests", 85),
-    ("nodes", 70),
-    ("mpi", 27),
+    ("src", 0),
+    ("tools", 0),
+    ("tests", 0),
+    ("benches", 0),
+    ("examples", 0),
+    ("loom-tests", 0),
+    ("nodes", 0),
+    ("mpi", 0),
     ("mpiface", 445),
-    ("capi", 89),
+    ("capi", 0),
 ];
 
 /// The most lines of a Rust source.

@@ -27,7 +27,7 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What stands between `mark`s.
+/// The texts between `mark`s.
 fn marked(text: &str, mark: char) -> Vec<&str> {
     text.split(mark).skip(1).step_by(2).collect()
 }
@@ -67,7 +67,7 @@ fn everything_named_exists() {
     };
     // Not tests: functions of the system and of the language.
     const OTHERS: [&str; 4] = ["catch_unwind", "pthread_exit", "incompatible_msrv", "is_outvoted"];
-    // The properties that are checked, and by what.
+    // The properties that are checked, and their checkers.
     let properties = read("tests/it/properties/mod.rs");
     let header = properties.lines().take_while(|line| line.starts_with("//!"));
     let list = header.skip_while(|line| !line.starts_with("//! - "));
@@ -209,7 +209,7 @@ fn every_path_has_its_checker() {
     assert!(wrong.is_empty(), "the table of paths: {wrong:#?}");
 }
 
-/// What goes round `src/sync.rs` escapes the models.
+/// Code that goes round `src/sync.rs` escapes the models.
 #[test]
 fn one_door() {
     const ROUND: [&str; 7] = [

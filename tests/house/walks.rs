@@ -46,7 +46,7 @@ fn walks(text: &str) -> Vec<Walk> {
     found
 }
 
-/// What is wrong with a walk.
+/// The faults of a walk.
 fn faults(walk: &Walk, read: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut found = Vec::new();
     let mut files: Vec<&str> = walk.rows.iter().map(|row| row.file.as_str()).collect();

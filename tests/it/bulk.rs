@@ -25,7 +25,7 @@ fn maps(rank: usize, n: usize) -> Vec<Map> {
     (0..n).map(|i| (value(rank, i) | 1, value(rank, i + n))).collect()
 }
 
-/// What ranks `ranks` make of element `i`.
+/// The composition by ranks `ranks` of element `i`.
 fn composed(ranks: std::ops::Range<usize>, n: usize, i: usize) -> Map {
     let map = |r: usize| (value(r, i) | 1, value(r, i + n));
     let first = map(ranks.start);
@@ -279,8 +279,8 @@ fn ranks_that_leave() {
     }
 }
 
-/// Counts that differ from rank to rank, with the same sum: what is compared at
-/// once is a hash of six bits, so some of these are found out only by what the
+/// Counts that differ from rank to rank, with the same sum: the word that is compared at
+/// once is a hash of six bits, so some of these are found out only by the counts that the
 /// root shows. None may write where another rank does.
 #[test]
 fn counts_that_disagree() {

@@ -11,7 +11,7 @@ use phalanx::tuning::{LevelModel, MachineCosts, Payloads, Profile, Tuning};
 use phalanx::{Comm, Error, Team};
 use std::fmt::Write;
 
-/// A team whose ranks 0 and 1 are equally near as all others, or on two packages.
+/// A team with ranks 0 and 1 equally near as all others, or on two packages.
 fn team(far: bool) -> Team {
     let team = Team::builder().ranks(4);
     if !far {

@@ -30,7 +30,7 @@ fn tries(n: usize, seed: u64) -> (usize, Dice) {
     }
 }
 
-/// What goes wrong in files: bytes change, vanish, are repeated, or numbers become absurd.
+/// Faults of files: bytes change, vanish, are repeated, or numbers become absurd.
 fn mutate(original: &[u8], random: &mut Dice) -> Vec<u8> {
     const PIECES: [&[u8]; 14] = [
         b"99999999999999999999",
@@ -71,7 +71,7 @@ fn mutate(original: &[u8], random: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// What is read of a damaged profile is one that can be written and read again, or an error.
+/// A damaged profile is read as one that can be written and read again, or an error.
 #[cfg(feature = "profile")]
 #[test]
 fn damaged_profiles() {
@@ -187,7 +187,8 @@ const SMALL: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </topology>
 "#;
 
-/// What is no file is refused unopened: a device without an end, a pipe that nobody writes to.
+/// A path that is no file is refused unopened: a device without an end, a pipe that nobody writes
+/// to.
 #[test]
 fn what_is_no_file() {
     let mut odd = vec![PathBuf::from("/dev/zero"), std::env::temp_dir()];
@@ -233,7 +234,7 @@ fn damaged_xml() {
 }
 
 /// The same as version 3 writes it: `id`, facts about the system outside of the objects, other
-/// numbers of devices; names with what XML escapes, and a CDATA section.
+/// numbers of devices; names with characters that XML escapes, and a CDATA section.
 const VERSION_3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">
 <topology version="3.0">

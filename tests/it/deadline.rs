@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Short, and longer than what the ranks of these tests are ever late by unless they are meant to
+/// Short, and longer than the ranks of these tests are ever late unless they are meant to
 /// be.
 const SHORT: Duration = Duration::from_millis(200);
 /// Late beyond doubt.
@@ -29,7 +29,7 @@ fn passed(error: &Error) -> (usize, usize, &[RankReport]) {
 }
 
 /// The team still works. On a busy machine a rank may be late beyond these short deadlines; that is
-/// what they are for, so such a run is made again.
+/// their purpose, so such a run is made again.
 fn check_usable(team: &Team, salt: u64) {
     for _ in 0..20 {
         match team.run(|comm| right(comm, salt)) {
@@ -120,7 +120,7 @@ fn spinning_ranks_look_at_the_clock() {
     });
 }
 
-/// The deadline says what each rank has called last, equal calls once.
+/// The deadline says which call each rank has made last, equal calls once.
 #[test]
 fn the_report_names_the_latest_calls() {
     watched(|| {
@@ -407,7 +407,7 @@ fn the_report_does_not_wait_for_a_stuck_rank() {
 /// So long the ranks of the test below wait before they say so.
 const TOLD: Duration = Duration::from_millis(100);
 
-/// Ranks 1 and 2 of four wait for rank 3 in each case; what rank 3 does is the case.
+/// Ranks 1 and 2 of four wait for rank 3 in each case; the case is rank 3's work.
 fn wait_for_rank_3(builder: phalanx::Builder, stuck: impl Fn() + Sync) {
     let team = builder.ranks(4).build().unwrap();
     drop(team.run(|comm| {
@@ -425,7 +425,8 @@ fn sleep_for_ever() {
     }
 }
 
-/// What the tests below run in a process of its own, by a name in `PHALANX_TEST_STALL`.
+/// The programs that the tests below run in a process of its own, by a name in
+/// `PHALANX_TEST_STALL`.
 #[test]
 #[ignore = "for the tests below"]
 fn stalls() {
@@ -555,7 +556,7 @@ fn stall(case: &str, variable: &str) -> std::process::Command {
     child
 }
 
-/// What ends the text.
+/// The end of the text.
 const ONCE: &str = "  This is said once in a run, after the seconds of PHALANX_STALL_WARNING or \
                     Builder::stall_warning (C: phx_options.stall_warning; 0 is never). ";
 
@@ -612,7 +613,7 @@ fn a_wait_without_a_deadline_is_told() {
     });
 }
 
-/// The caller of `run`, and a rank whose memory others may read: also when the run has failed.
+/// The caller of `run`, and a rank with memory that others may read: also when the run has failed.
 #[test]
 fn a_run_that_does_not_end_is_told() {
     watched(|| {

@@ -294,7 +294,7 @@ fn views_of_different_lengths() {
                             all.iter().map(<[f64]>::len).collect::<Vec<_>>()
                         });
                         assert_eq!(sizes, (0..p).map(|q| n * q).collect::<Vec<_>>());
-                        // What the other ranks bring is not looked at.
+                        // The other ranks' elements are not looked at.
                         let root = n % p;
                         comm.with_root(&mine, root, |x| assert_eq!(x, data(root, n * root)));
                     }

@@ -79,7 +79,7 @@ fn a_question_mark_takes_any_error() {
     });
 }
 
-/// A sub-communicator goes before the error is known: who waits there is not the cause.
+/// A sub-communicator goes before the error is known: a rank that waits there is not the cause.
 #[test]
 fn an_error_that_is_missed_in_a_sub_communicator_first() {
     watched(|| {
@@ -135,7 +135,7 @@ fn causes_of_the_library_stay() {
             Ok::<_, Own>(())
         });
         assert!(matches!(result, Err(TryError::Run(Error::Left { peer: 1, .. }))), "{result:?}");
-        // What `protect` has caught is the run's cause, not the error that it gives.
+        // The panic that `protect` has caught is the run's cause, not the error that it gives.
         let result = team.try_run(|comm| comm.protect(|_| bomb()));
         assert!(matches!(result, Err(TryError::Run(Error::Panicked { .. }))), "{result:?}");
         check_usable(&team, 1);
@@ -240,7 +240,8 @@ fn a_cancel_without_another_call_ends_the_run_all_the_same() {
             right(comm, 1);
         })
         .unwrap();
-        // Nor does it reach what its thread is in now: runs of other teams, one in the other.
+        // Nor does it reach the runs that its thread is in now: runs of other teams, one in the
+        // other.
         team.run_with(&mut kept, |comm, kept| *kept = Some(comm.split(comm.rank(), 0))).unwrap();
         let old = Mutex::new(kept);
         phalanx::run(1, |_| {

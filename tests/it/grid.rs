@@ -19,7 +19,7 @@ fn part(c: usize, least: usize) -> usize {
 
 const UNTOUCHED: u64 = u64::MAX;
 
-/// What must be in the cell `at` (own cells from 0 on) of a rank's array.
+/// The value that must be in the cell `at` (own cells from 0 on) of a rank's array.
 fn wanted(grid: &Cartesian, rank: usize, halo: &Halo, at: &[isize], salt: u64) -> u64 {
     let least: Vec<usize> = halo.widths().iter().map(|&w| w.max(1)).collect();
     let mut global = Vec::new();

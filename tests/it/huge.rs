@@ -30,7 +30,7 @@ fn elements_of_no_size_beyond_2_to_the_32() {
     });
 }
 
-/// What fits 16 bits, and 20, always.
+/// Counts that fit 16 bits, and 20, always.
 #[test]
 fn more_than_2_to_the_16() {
     bytes((1 << 20) + 3);

@@ -7,7 +7,7 @@ use phalanx::schedule::Hierarchy;
 use phalanx::tuning::{LevelModel, MachineCosts};
 use phalanx::{Algorithm, Comm, Error, Team};
 
-/// 2 x 2 matrices, whose product does not commute.
+/// 2 x 2 matrices, with a product that does not commute.
 type Matrix = [i64; 4];
 
 fn product(a: Matrix, b: Matrix) -> Matrix {

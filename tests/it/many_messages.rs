@@ -28,7 +28,7 @@ fn many_messages_are_received_in_the_reverse_order_of_their_tags() {
                 assert_eq!((from, i % (MANY / 4)), (source, tag as usize));
                 (from, i)
             };
-            // What a receive of any tag takes is the first that is left of its sender.
+            // A receive of any tag takes the first that is left of its sender.
             let mut left: Vec<_> = (0..3).map(|_| (0..MANY / 2).collect::<BTreeSet<_>>()).collect();
             for tag in (0..MANY / 4).rev() {
                 for from in [1, 2] {
@@ -75,7 +75,7 @@ fn many_posted_receives_are_met_in_the_reverse_order_of_their_tags() {
                 scope.comm().barrier();
                 for (i, request) in open.into_iter().enumerate() {
                     let (got, status) = scope.wait(request);
-                    // Of two receives of one tag the first gets what was sent first.
+                    // Of two receives of one tag the first gets the one that was sent first.
                     assert_eq!((got[0], status.tag as usize), (i ^ 1, i / 2));
                 }
             });

@@ -1,6 +1,6 @@
 //! Neighbourhoods against serial computation: random unsymmetric graphs, several plans at once,
-//! lists with duplicates, empty lists, all forms of lists; and what goes wrong: bad
-//! lists, other plans, ranks that leave, panic, or never come.
+//! lists with duplicates, empty lists, all forms of lists; and mistakes: bad lists, other plans,
+//! ranks that leave, panic, or never come.
 
 use crate::common::{Canary, Dice, bomb, check_usable, failure, look_alive, team, watched};
 use phalanx::dist::{Block, BlockCyclic, Distribution};
@@ -18,7 +18,7 @@ fn mixed(a: u64, b: u64) -> u64 {
     a.wrapping_mul(31).wrapping_add(b ^ a >> 7)
 }
 
-/// What the ranks want of `n` elements: random indices, runs, strides, duplicates, or nothing.
+/// The elements that the ranks want of `n`: random indices, runs, strides, duplicates, or nothing.
 fn wanted(dice: &mut Dice, p: usize, n: usize, most: usize) -> Vec<Vec<usize>> {
     let mut of_rank = |_| {
         let len = dice.below(most + 1);
@@ -222,7 +222,7 @@ fn lists_for_each_neighbour() {
     }
 }
 
-/// The text of the error of `f` on `p` ranks, and what it is.
+/// The text of the error of `f` on `p` ranks, and the error.
 fn fails(p: usize, f: impl Fn(&mut phalanx::Comm) + Sync) -> (Error, String) {
     let team = team(p);
     let error = watched(|| failure(team.run(|comm| f(comm))));
@@ -448,7 +448,7 @@ fn ranks_that_leave_panic_or_never_come() {
     }
 }
 
-/// The rank whose elements these are.
+/// The rank of these elements.
 fn comm_rank(own: &Canary) -> usize {
     own.0[0] as usize
 }
@@ -498,7 +498,7 @@ fn plans_come_and_go() {
     watched(run).unwrap();
 }
 
-/// Of plans whose numbers have the same low bits, a message must not pass for the other's.
+/// Of plans with numbers that have the same low bits, a message must not pass for the other's.
 #[test]
 fn plans_made_far_apart_are_told_apart() {
     for apart in [2048, 4096] {

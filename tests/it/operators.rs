@@ -27,7 +27,7 @@ fn every_way_gives_one_result() {
     });
 }
 
-/// No order and no tree of three operands shows in the bits, and `wanted` says what they are.
+/// No order and no tree of three operands shows in the bits, and `wanted` says which bits.
 fn has_one_result<T: Bits + Debug, O: Operator<T>>(
     op: O,
     make: impl Fn(usize) -> T,

@@ -36,7 +36,7 @@ fn by_levels<T: Copy>(mut row: Vec<T>, f: impl Fn(T, T) -> T) -> T {
     row[0]
 }
 
-/// The data are what these tests need: two orders do differ.
+/// The data are as these tests need them: two orders do differ.
 #[test]
 fn the_data_depend_on_the_order() {
     let differs = |p: usize| {
@@ -49,8 +49,8 @@ fn the_data_depend_on_the_order() {
     assert!((4..10).all(differs));
 }
 
-/// `Order::Ranked`: what every rank has is the same, and the same in a second
-/// team, for every algorithm by name.
+/// `Order::Ranked`: every rank has the same, and the same in a second team, for every algorithm by
+/// name.
 #[test]
 fn every_algorithm_gives_the_same_bits_everywhere_and_again() {
     for p in sizes([1, 2, 3, 4, 5, 7, 8]) {
@@ -243,7 +243,7 @@ fn sums_and_dots_do_not_depend_on_the_ranks() {
                 assert!(got.iter().all(|x| x == first), "{n} elements, {p} ranks, cut {how}");
             }
         }
-        // Close to the true sum, for what can be said.
+        // Close to the true sum, as far as can be said.
         let (sums, _) = first.unwrap();
         let size: f64 = a.iter().map(|x| x.abs()).sum();
         let plain: f64 = a.iter().sum();

@@ -12,7 +12,7 @@ fn data(rank: usize, len: usize, salt: usize) -> Vec<u64> {
     (0..len).map(|i| (rank * 1009 + i * 31 + salt * 7) as u64 % 997).collect()
 }
 
-/// What rank `from` sends to rank `to` of an all-to-all.
+/// The elements that rank `from` sends to rank `to` of an all-to-all.
 fn pair(from: usize, to: usize, n: usize) -> usize {
     (3 * from + to) % 5 * n
 }
@@ -259,7 +259,7 @@ fn what_was_set_up_may_be_dropped() {
 #[test]
 fn counts_that_differ_end_the_run() {
     watched(|| {
-        // (What each rank says of three blocks, of so many elements on the second rank.)
+        // (The words of each rank about three blocks, of so many elements on the second rank.)
         for long in [1, 100] {
             let error = failure(team(3).run(|comm| {
                 let rank = comm.rank();

@@ -1,6 +1,6 @@
-//! Started calls: what they give, in which order they may be waited for, and how they end badly.
+//! Started calls: their results, in which order they may be waited for, and how they end badly.
 
-// To forget a request is what is tested.
+// To forget a request is tested.
 #![allow(clippy::forget_non_drop)]
 
 mod attacks;

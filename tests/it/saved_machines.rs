@@ -156,7 +156,7 @@ fn differences(xml: &Machine, sysfs: &Machine) -> Vec<String> {
     found
 }
 
-/// What may differ, and why. The XML of all but the first two is what
+/// The facts that may differ, and why. The XML of all but the first two is that which
 /// hwloc's own reader makes of the same tree (`.ci/topologies`).
 const EXPECTED: [(&str, &[&str]); 22] = [
     // hwloc leaves out the memories that the cpuset does not allow, and shows their cores without;
@@ -171,7 +171,7 @@ const EXPECTED: [(&str, &[&str]); 22] = [
     ("16em64t-4s2ca2c-cpusetreorder", &["order"]),
     // The XML was saved in a cgroup, of which the tree has nothing.
     ("16em64t-4s2c2t-offlines", &["allowed"]),
-    // hwloc reads what the cpuset asks for, we what it has.
+    // hwloc reads the units that the cpuset asks for, we those that it has.
     ("nvidiagpunumanodes", &["allowed"]),
     // The kernel names no memory: hwloc makes one, of the whole machine.
     ("2arm-2c", &["NUMA node"]),
@@ -183,7 +183,7 @@ const EXPECTED: [(&str, &[&str]); 22] = [
     ("20s390-2g6s4c", &["package", "NUMA node"]),
     ("256ppc-8n8s4t", &["package"]),
     ("4ia64-4s", &["package"]),
-    // The two units of a module share what the kernel calls a core; hwloc goes by their numbers.
+    // The two units of a module share a core of the kernel's; hwloc goes by their numbers.
     ("64amd64-4s2n4ca2co", &["core"]),
     // A cache on the memory's side, which hwloc counts as L3; and memories without processors,
     // which hwloc puts beside those that are near.
@@ -196,7 +196,7 @@ const EXPECTED: [(&str, &[&str]); 22] = [
     ("fakeheterocpunuma", &["NUMA node", "order"]),
 ];
 
-/// What is wrong, if the two back ends differ otherwise than expected.
+/// The fault, if the two back ends differ otherwise than expected.
 fn xml_agrees(name: &str, sysfs: &Machine) -> Option<String> {
     let found = directories().iter().find_map(|dir| {
         let file = dir.join(format!("{name}.xml"));

@@ -44,7 +44,7 @@ fn what_is_moved_arrives() {
     }
 }
 
-/// A scan through the gates has the bits of the schedule in whose place it is.
+/// A scan through the gates has the bits of the schedule that it replaces.
 #[test]
 fn scans_combine_as_the_hypercube_does() {
     for p in sizes([1, 2, 3, 4, 5, 7, 8]) {

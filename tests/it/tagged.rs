@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Elements of 8 bytes that are not copied: they wait until they are received.
 const LONG: usize = 4096;
 
-/// What a call returns is not what the test is about.
+/// The test is not about a call's result.
 fn ignore<T>(_: T) {}
 
 /// The text of a run that must fail, of a team that works afterwards.
@@ -27,7 +27,7 @@ fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) -> Error {
     error
 }
 
-// ---- What is received ----
+// ---- Receives ----
 
 #[test]
 fn tags_are_received_out_of_order_and_equal_tags_in_order() {
@@ -164,7 +164,7 @@ fn a_message_to_oneself_and_a_team_of_one() {
     });
 }
 
-/// What one rank has yet to receive, by source, in the order of sending.
+/// The messages that one rank has yet to receive, by source, in the order of sending.
 type Remaining = Vec<Vec<Letter>>;
 
 #[derive(Clone, Copy, Debug)]

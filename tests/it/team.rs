@@ -44,7 +44,8 @@ fn a_team_in_the_destructor_of_a_thread_local() {
             // A panic here would end the process.
             let sums = std::panic::catch_unwind(sums).unwrap_or_default();
             SUMS.lock().unwrap().extend(sums);
-            // The run is still known to be one: who leaves a communicator in a panic is no cause.
+            // The run is still known to be one: a rank that leaves a communicator in a panic is no
+            // cause.
             let failed = phalanx::run(2, |comm| {
                 // Dropped after the communicator: its peer has time to take that for the cause.
                 let _slow = Slow;

@@ -1,6 +1,6 @@
-//! Blocks of different lengths, against what one thread makes of them: nothing, all of one rank's,
-//! lengths around what is copied and what stays where it is; by every way, also with counts that
-//! change from call to call; and what is collected into a `Vec`.
+//! Blocks of different lengths, against one thread's results: nothing, all of one rank's, lengths
+//! around the copied ones and those that stay where they are; by every way, also with counts that
+//! change from call to call; and calls that collect into a `Vec`.
 
 use crate::common::{
     Dice, UNEVEN, Watch, check_usable, common_counts, every_uneven, failure, lists, pairs, team,
@@ -134,7 +134,7 @@ fn counts_that_differ() {
         |comm, counts, kind| with_parts(&mut comm.hypercube(), counts, kind),
         |comm, counts, kind| with_parts(&mut comm.with_order(Order::Fixed), counts, kind),
     ];
-    // Of the other ranks, and of rank 1, whose own block is as long.
+    // Of the other ranks, and of rank 1, the own block of which is as long.
     let lists: [([usize; 3], [usize; 3]); 5] = [
         ([1, 2, 3], [3, 2, 1]),
         ([5, 165, 236], [112, 165, 129]),
@@ -175,7 +175,7 @@ fn counts_that_differ() {
     });
 }
 
-/// What is collected is compared as any call; and a failure in it leaves nobody behind.
+/// A call that collects is compared as any; and a failure in it leaves nobody behind.
 #[test]
 fn collected_beside_something_else() {
     watched(|| {

@@ -1,5 +1,5 @@
-//! Windows: every element against what its owner wrote, on 1 to 8 ranks, with uneven and empty
-//! parts; atomics; and what must be refused, or must end for all ranks.
+//! Windows: every element against its owner's value, on 1 to 8 ranks, with uneven and empty
+//! parts; atomics; and calls that must be refused, or must end for all ranks.
 
 use crate::common::{again, bomb, check_usable, failure, right, team, watched};
 use phalanx::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Comm, Element, Error, Order};
@@ -181,8 +181,8 @@ fn atomics_lose_nothing() {
     }
 }
 
-/// What is written before a release is there after the acquire that meets it, without a call that
-/// all make; and after a barrier everything is.
+/// A value that is written before a release is there after the acquire that meets it, without a
+/// call that all make; and after a barrier everything is.
 #[test]
 fn atomics_order_as_they_say() {
     watched(|| {
@@ -536,8 +536,8 @@ fn a_handle_is_shared_with_threads() {
     });
 }
 
-/// A loop on an atomic, that a failed rank was to write, ends with the run; so does one whose peer
-/// waits in vain for this rank, if there is a deadline.
+/// A loop on an atomic, that a failed rank was to write, ends with the run; so does one with a peer
+/// that waits in vain for this rank, if there is a deadline.
 #[test]
 fn a_loop_on_an_atomic_hears_of_the_end() {
     watched(|| {

@@ -7,7 +7,7 @@ use phalanx::{CallSite, Error};
 /// How a case may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
-    /// A mismatch that says what differs.
+    /// A mismatch that says the difference.
     Told,
     /// A rank returned while another waited, or made fewer calls.
     Missed,
@@ -30,7 +30,7 @@ impl Outcome {
     }
 }
 
-/// The one table of what is detected; none where a call has no such kind.
+/// The one table of the detected mistakes; none where a call has no such kind.
 pub(crate) fn expected(call: Call, kind: Kind) -> Option<Outcome> {
     let told = |applies: bool| applies.then_some(Told);
     match kind {
@@ -54,15 +54,15 @@ pub(crate) fn expected(call: Call, kind: Kind) -> Option<Outcome> {
     }
 }
 
-/// What may come of a case whose odd rank has number `place` in the communicator of `p` ranks: what
-/// the table says, but where a barrier is replaced by a message that waits for nobody.
+/// The outcomes of a case in which the odd rank has number `place` in the communicator of `p`
+/// ranks: the table's, but where a barrier is replaced by a message that waits for nobody.
 ///
 /// Such a message (a `send` of so little; the last rank of an odd number does nothing at all) meets
-/// nobody at the gates: the odd rank has made a barrier less, and who waits in the last one says
-/// that it has returned. Where barriers go by messages, the send is met in place of one. Up to 4
-/// ranks, and where ranks outnumber cores, it is the gates. With more ranks and cores enough it is
-/// messages, unless the runs of other tests crowd the cores at that moment: that alone is not known
-/// here.
+/// nobody at the gates: the odd rank has made a barrier less, and a rank that waits in the last one
+/// says that it has returned. Where barriers go by messages, the send is met in place of one. Up to
+/// 4 ranks, and where ranks outnumber cores, it is the gates. With more ranks and cores enough it
+/// is messages, unless the runs of other tests crowd the cores at that moment: that alone is not
+/// known here.
 pub(crate) fn allowed(case: &Case, place: usize, p: usize) -> Vec<Outcome> {
     let wanted = expected(case.call, case.kind).expect("only kinds that apply are generated");
     let is_silent = case.call == Barrier
@@ -80,7 +80,7 @@ pub(crate) fn allowed(case: &Case, place: usize, p: usize) -> Vec<Outcome> {
 }
 
 /// Whether the odd rank can be told from the others in any case: three ranks or more have made the
-/// call in question, their first one, before the run is over, and its record says what differs.
+/// call in question, their first one, before the run is over, and its record says the difference.
 fn is_outvoted(case: &Case, p: usize) -> bool {
     let of_own_len = case.call == AllToAllVaried && matches!(case.kind, Length | Counts);
     p > 2 && !case.odd[0].call.is_message() && !of_own_len && case.kind != MoreThenOthers
@@ -131,7 +131,7 @@ fn method(call: Call) -> &'static str {
     }
 }
 
-/// What the mismatch must say about the calls `expected` and `got`.
+/// The words of the mismatch about the calls `expected` and `got`.
 fn words(case: &Case, expected: &Saying, got: &Saying, p: usize) -> Vec<String> {
     let pair = |what: &str, a: String, b: String| vec![format!("{what}: expected {a}, got {b}")];
     let whole = |it: &Saying| if it.call.has_counts() { it.len * p } else { it.len };

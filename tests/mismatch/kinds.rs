@@ -3,7 +3,7 @@
 use super::saying::*;
 
 listed! {
-    /// In what the odd rank differs.
+    /// The fact in which the odd rank differs.
     Kind, KINDS:
     Length,
     ElementType,
@@ -34,7 +34,7 @@ listed! {
     Nothing,
 }
 
-/// What one rank says, and what all others do.
+/// The words of one rank, and those of all others.
 pub(crate) struct Case {
     pub(crate) call: Call,
     pub(crate) kind: Kind,
@@ -112,8 +112,8 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
             let other = others[(turn + i * 5) % others.len()];
             add(Operation, &[it, end], &[Saying::new(other, len), end]);
         }
-        // Beside messages a collective whose own would meet them: those at the gates pass them by,
-        // which is no mistake (each message is still the next between its two ranks).
+        // Beside messages a collective with messages that would meet them: those at the gates pass
+        // them by, which is no mistake (each message is still the next between its two ranks).
         let next = match call {
             Scan => AllReduce,
             call if call.is_message() => Shift,

@@ -4,7 +4,7 @@
 //! The battery is generated: every call x every kind of disagreement, p = 2 to
 //! 8, the odd rank going round, in a team's own communicator and in one that was
 //! split off it, with its ranks reversed; `PHALANX_ROUNDS` goes round more often,
-//! with other lengths, operations and algorithms. What is detected, and how:
+//! with other lengths, operations and algorithms. The detected mistakes, and how:
 #![doc = include_str!("table.txt")]
 
 #[path = "../common/mod.rs"]

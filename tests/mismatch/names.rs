@@ -186,7 +186,7 @@ fn all() -> Vec<Named> {
             let open = scope.start(call::all_reduce_values([1.0; 100], op::Sum));
             scope.wait(open)
         });
-        // What is wrong is found when the call is set up.
+        // The fault is found when the call is set up.
         "persistent broadcast", |comm| comm.requests(|scope| {
             drop(scope.set_up(call::broadcast(buf(1), 5)));
         });
@@ -278,7 +278,8 @@ fn methods_that_carry_each_other_out_meet() {
     assert_eq!(sums.unwrap(), [(2, 16.0, 2.0, 1.0), (2, 16.0, 2.0, 2.0)]);
 }
 
-/// Methods in which no rank waits, or that have no name of their own: what they wait for has.
+/// Methods in which no rank waits, or that have no name of their own: the call that they wait for
+/// has.
 const NAMELESS: [&str; 10] = [
     "phase", "requests", "wait", "wait_all", "wait_any", "test", "start", "check", "overlap",
     "run_by",

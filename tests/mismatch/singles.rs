@@ -7,7 +7,7 @@ use phalanx::topology::Extents;
 use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, call, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
-/// `got`, and whose text has all of `words`; then sees whether the team still works.
+/// `got`, with a text that has all of `words`; then sees whether the team still works.
 fn told(team: &Team, [expected, got]: [usize; 2], words: &[&str], f: impl Fn(&mut Comm) + Sync) {
     let error = failure(team.run(f));
     let text = error.to_string();
@@ -67,7 +67,7 @@ fn calls_that_send_nothing_are_compared() {
     });
 }
 
-// ---- What the words say ----
+// ---- The words of errors ----
 
 #[test]
 fn lengths_that_may_differ_are_shown() {
@@ -248,7 +248,7 @@ fn a_child_is_compared_when_it_ends() {
     });
 }
 
-/// What is left over because a rank panicked is not reported in its stead.
+/// A message that is left over because a rank panicked is not reported in its stead.
 #[test]
 fn a_child_in_a_run_that_fails_otherwise() {
     watched(|| {

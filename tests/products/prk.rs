@@ -151,7 +151,7 @@ fn peers() {
     peers_validate(&reduce::Reduce { length: 1001, block: 300, algorithm: None }, &there);
     peers_validate(&sparse::Sparse { log_side: 4, radius: 4 }, &there);
     peers_validate(&synch_global::SynchGlobal { length: 101 }, &there);
-    // What it is not made for, it says.
+    // Sizes that it is not made for, it names.
     for peer in &there {
         let refused = peer.run(1, &["1".into(), "dgemm".into(), "9".into()]).unwrap_err();
         assert!(refused.contains("usage"), "{refused}");

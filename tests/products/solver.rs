@@ -30,7 +30,7 @@ fn settings(preconditioner: Preconditioner) -> Settings {
 
 fn join(parts: Vec<Result<Solution, Breakdown>>) -> Result<Solution, Breakdown> {
     let parts: Vec<Solution> = parts.into_iter().collect::<Result<_, _>>()?;
-    // What is not spread is known to all alike.
+    // Numbers that are not spread are known to all alike.
     assert!(parts.iter().all(|part| part.history == parts[0].history));
     let x = parts.iter().flat_map(|part| part.x.iter().copied()).collect();
     Ok(Solution { x, ..parts.into_iter().next().unwrap() })

@@ -29,7 +29,7 @@ pub(crate) fn sum(counts: &[usize], ty: Type) -> Result<usize, String> {
 }
 
 /// Memory that is read, and memory that is written, once their pointers are looked at: so many Rust
-/// elements. Without memory that is read, what is written is read before.
+/// elements. Without memory that is read, the memory that is written is read before.
 ///
 /// # Safety
 /// As [`input`] and [`output`].

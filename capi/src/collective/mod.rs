@@ -3,7 +3,7 @@
 //! that wait, and [`prepared`] those that are started, by one look at the arguments.
 //!
 //! - `buffers`: the memory of a call, once its pointers and counts are looked at.
-//! - [`quick`]: the short way of what is called all the time, on few bytes.
+//! - [`quick`]: the short way of calls that are made all the time, on few bytes.
 
 mod buffers;
 pub(crate) mod quick;
@@ -31,7 +31,7 @@ pub(crate) enum Lengths {
     Pairs(*const usize, *const usize),
 }
 
-/// What C gives a collective.
+/// C's arguments of a collective.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) operation: Operation,
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-/// A call that waits. (Inlined, as the operation is known in each function: what is looked at for
+/// A call that waits. (Inlined, as the operation is known in each function: the check for
 /// others is not there.)
 ///
 /// # Safety

@@ -1,6 +1,6 @@
 //! The functions that solvers call all the time, on few bytes of a usual type: one look sees if
 //! anything can be wrong, and the Rust call stands in C's function. Where something is odd, `odd`
-//! does the whole of it, and says what.
+//! does the whole of it, and says the fault.
 
 use crate::arguments::{are_usual, is_usual};
 use crate::call::{From, quick_call};

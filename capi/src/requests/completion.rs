@@ -1,4 +1,4 @@
-//! What becomes of a request: started again, waited for, looked at.
+//! The end of a request: started again, waited for, looked at.
 
 use super::{Open, Request, Work, find};
 use crate::arguments::{output, put};

@@ -1,7 +1,7 @@
 //! Requests: calls that are started, and waited for later, in a scope; and calls that are set up
-//! once, and started many times. Here: the scope, and what it keeps.
+//! once, and started many times. Here: the scope, and its state.
 //!
-//! - `messages`: what starts those, or sets them up.
+//! - `messages`: starting those, or setting them up.
 //! - `segmented`: segmented scans, started or not.
 //! - `completion`: started again, waited for, looked at.
 
@@ -33,15 +33,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub(crate) type Scope = Requests<'static, 'static>;
 
-/// The line of a call, for what is started there: errors may name it long after.
+/// The line of a call, for the calls that are started there: errors may name it long after.
 pub(crate) type At = &'static Location<'static>;
 
-/// What a function on a scope has: the scope, what is kept of it, and the caller's line.
+/// The arguments of a function on a scope: the scope, its state, and the caller's line.
 pub(crate) type Open<'a> = (&'a mut Scope, &'a mut ScopeState, At);
 
 /// A started call of any sort.
 trait Started {
-    /// Completes it. Returns what was set up, to be started again.
+    /// Completes it. Returns the call that was set up, to be started again.
     fn wait(self: Box<Self>, scope: &mut Scope) -> (Option<Status>, Option<Box<dyn Restart>>);
     fn is_complete(&mut self, scope: &mut Scope) -> bool;
     /// For [`engine::wait_any`].
@@ -53,7 +53,7 @@ trait Restart {
     fn start(self: Box<Self>, scope: &mut Scope) -> Box<dyn Started>;
 }
 
-/// What a request gives, for C: of a receive what has come, and of what was set up this.
+/// A request's result, for C: a receive's message, and a call that was set up.
 trait Given: Sized {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
         (None, None)
@@ -115,7 +115,7 @@ pub(crate) struct ScopeState {
     next: phx_request,
     /// The handle for calls that wait, or null.
     comm: *mut phx_comm,
-    /// What a call of the scope has thrown, for the scope's end.
+    /// The panic of a call of the scope, for the scope's end.
     thrown: Option<Box<dyn Any + Send>>,
 }
 
@@ -132,8 +132,8 @@ fn find(scope: *mut phx_requests) -> Result<&'static OwnSeat<ScopeState>, phx_er
     own.ok_or_else(|| fail(PHX_ERR_HANDLE, "no such scope: it is null, over, or another thread's"))
 }
 
-/// A call of this thread's has failed: of the scopes whose run is over, no other rank reaches the
-/// memory of what was started when this returns. The program goes on, and may free it.
+/// A call of this thread's has failed: of the scopes of a run that is over, no other rank reaches
+/// the memory of the started calls when this returns. The program goes on, and may free it.
 #[cold]
 pub(crate) fn quiesce_failed() {
     let open = OPEN.try_with(|open| open.borrow().clone()).unwrap_or_default();
@@ -187,7 +187,7 @@ pub(crate) unsafe fn requests(
     answer(unsafe { call(comm, from, body) })
 }
 
-/// Does what a function on a scope does.
+/// Runs a function on a scope.
 ///
 /// # Safety
 /// The file is null or a string that stays; `body` makes calls as the functions' contracts say.

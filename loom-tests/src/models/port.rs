@@ -465,7 +465,7 @@ fn deadline() {
     .check();
 }
 
-/// A communicator of both ranks, in reverse order, made by rank 1; and what is
+/// A communicator of both ranks, in reverse order, made by rank 1; and the message that is
 /// sent in it.
 fn split(port: &mut Port) {
     enter(port);
@@ -477,7 +477,7 @@ fn split(port: &mut Port) {
     assert_eq!(fine(take(&mut child, it)), 11 - me);
 }
 
-/// Rank 0 fails while rank 1 asks for its seat: what rank 1 is shown stays until
+/// Rank 0 fails while rank 1 asks for its seat: the memory that rank 1 is shown stays until
 /// rank 1 has gone.
 fn split_poisoned(port: &mut Port) {
     enter(port);
@@ -500,7 +500,7 @@ fn split_and_use() {
         floor: 21_000,
         reaches: &[],
         catches: &[Word, Entered, Waiting],
-        // What the shower frees after it, loom does not look at (a drop).
+        // Memory that the shower frees after it, loom does not look at (a drop).
         silent: &[Ack, Finished],
         body: || ranks(2, split),
     }
@@ -637,7 +637,7 @@ fn mutants_are_found() {
         use leaving_unpoisoned::*;
         ranks(2, fail_with_message);
     });
-    // What the flag is for.
+    // The use of the flag.
     must_fail("port: a panic leaves as if in good order", None, "not poisoned: Left", || {
         ranks(2, |port| unwind(port, false));
     });

@@ -1,4 +1,4 @@
-//! The queue of tagged messages: whoever comes second copies; what is withdrawn meanwhile.
+//! The queue of tagged messages: whoever comes second copies; entries are withdrawn meanwhile.
 
 use super::{Cell, read, write};
 use crate::fabric::{MatchPattern, Signature};

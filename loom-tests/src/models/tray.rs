@@ -1,4 +1,4 @@
-//! Cards in trays and lists, without ports: what started calls of all interfaces are made of.
+//! Cards in trays and lists, without ports: the parts of started calls of all interfaces.
 
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail, reached};
@@ -97,7 +97,7 @@ macro_rules! steps {
             type Row = LaneRow<(), (), 2>;
             type Rank = (Row, Cell);
 
-            /// Rank 0 lends its memory to rank 1, whose part either of them does.
+            /// Rank 0 lends its memory to rank 1; either of them does the part of that.
             struct Taking<'a> {
                 ranks: &'a [Rank; 2],
                 me: usize,

@@ -28,7 +28,7 @@ impl Shown {
     }
 }
 
-/// A thread of a model whose threads are counted.
+/// A thread of a model with counted threads.
 fn spawn(part: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
     thread::spawn(move || {
         part();
@@ -49,8 +49,8 @@ macro_rules! events {
             use super::*;
             use $events as library;
 
-            /// A rank of each of `groups` takes part in `events` events; what it shows for the
-            /// first is memory, too.
+            /// A rank of each of `groups` takes part in `events` events; its memory for the
+            /// first is shown, too.
             pub(super) fn episodes(groups: &'static [usize], events: u64) {
                 let shown: Vec<_> = groups.iter().map(|_| Shown::new()).collect();
                 let all = Arc::new((library::Events::new(3, 0), shown));

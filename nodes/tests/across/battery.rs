@@ -12,7 +12,7 @@ fn x(rank: usize, i: usize, seed: usize) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24
 }
 
-/// Numbers of very different sizes, whose sum depends on the order.
+/// Numbers of very different sizes, with a sum that depends on the order.
 pub(crate) fn rough(i: usize) -> f64 {
     let size = [1e16, -1e16, 1.0, 1e-8, 3e8][(x(i, 0, 7) % 5) as usize];
     size * ((x(i, 1, 7) % 1000) as f64 / 1000.0 + 0.5)
@@ -47,7 +47,7 @@ const FEWER: [usize; 2] = [1, 290];
 /// how ranks are spread over nodes.
 pub(crate) fn all(comm: &mut NodeComm) -> u64 {
     let digest = one(comm, &LENGTHS);
-    // Operators whose bits are not MPI's.
+    // Operators with bits that are not MPI's.
     for n in [1, 300] {
         one_result(comm, n, op::Min, float, |x| vec![x.to_bits()]);
         one_result(comm, n, op::Max, float, |x| vec![x.to_bits()]);
@@ -463,7 +463,7 @@ fn values(comm: &mut NodeComm) {
     assert_eq!((sums, work), ([p as f64], 7));
 }
 
-/// What must have the same bits for the same ranks on any nodes.
+/// The sums that must have the same bits for the same ranks on any nodes.
 fn fixed(comm: &mut NodeComm) -> u64 {
     let (r, p) = (comm.rank(), comm.size());
     let mut digest = 0xcbf2_9ce4_8422_2325_u64;

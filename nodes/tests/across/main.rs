@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Runs `f` on nodes with so many threads each; what each node's run returned.
+/// Runs `f` on nodes with so many threads each; the results of each node's run.
 fn run_on<R: Send>(
     threads: &[usize],
     lanes: bool,
@@ -79,8 +79,8 @@ fn lanes_give_the_same() {
     assert!(what.contains("1 to 2"), "{what}");
 }
 
-/// Rank 0 waits for node 1, whose rank waits for a message of rank 1, which waits for what ranks 0
-/// and 1 have started on their node.
+/// Rank 0 waits for node 1, whose rank waits for a message of rank 1, which waits for calls that
+/// ranks 0 and 1 have started on their node.
 #[test]
 fn a_wait_for_another_node_moves_what_was_started() {
     for n in [1, 3000] {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-/// What a node has given to a call: a name for its kind, and bytes.
+/// The input of a node for a call: a name for its kind, and bytes.
 #[derive(Clone, Default)]
 struct Given {
     kind: &'static str,
@@ -14,7 +14,7 @@ struct Given {
     blocks: Vec<Vec<u8>>,
 }
 
-/// What each node has given to a call, and how many have taken.
+/// The inputs of the nodes for a call, and how many have taken.
 type Call = (Vec<Option<Given>>, usize);
 
 #[derive(Default)]
@@ -179,7 +179,7 @@ impl Pending for Waiting {
             return Ok(false);
         }
         let of = |j: usize| &given[j].as_ref().unwrap().blocks;
-        // SAFETY: `start`'s caller keeps room for what this transfer delivers until
+        // SAFETY: `start`'s caller keeps room for the bytes that this transfer delivers until
         // it is done, and its counts are those of the others.
         unsafe {
             match &self.take {
@@ -220,7 +220,7 @@ impl Pending for Waiting {
     }
 }
 
-// SAFETY: memory is written in `test` only; what is delivered are the copies.
+// SAFETY: memory is written in `test` only; the copies are delivered.
 unsafe impl Net for Memory {
     fn nodes(&self) -> usize {
         self.nodes

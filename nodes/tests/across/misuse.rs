@@ -43,13 +43,13 @@ fn an_operator_that_is_not_what_it_says() {
 const WIDTH: usize = 400;
 /// Bytes that a face is packed into; nothing else here is as long.
 const MESSAGE: usize = WIDTH * size_of::<u64>();
-/// What is in such a message when it has been freed.
+/// The content of such a message when it has been freed.
 const FOREIGN: u64 = 0xdead_dead_dead_dead;
 
 /// Overwrites packed faces as they are freed: whoever reads one after that does not go unnoticed.
 struct Canaries;
 
-// SAFETY: the system's, but for what is never given back.
+// SAFETY: the system's, but for memory that is never given back.
 unsafe impl GlobalAlloc for Canaries {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
@@ -111,7 +111,7 @@ fn work_that_panics_beside_an_exchange_of_halos() {
 }
 
 /// The work uses another communicator, catches that this fails, and the exchange goes
-/// on: the rank has not left while it may read what its neighbour has posted, which
+/// on: the rank has not left while it may read the memory that its neighbour has posted, which
 /// panics meanwhile.
 #[test]
 fn work_that_fails_elsewhere_beside_an_exchange_of_halos() {

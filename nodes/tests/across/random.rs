@@ -1,4 +1,4 @@
-//! Random programs of all methods, on nodes and on one, whose results are compared; with a failure
+//! Random programs of all methods, on nodes and on one; their results are compared; with a failure
 //! of the network, of a rank, or none.
 
 use super::memory;
@@ -28,7 +28,7 @@ impl Chance {
         (self.next() >> 16) as usize % n.max(1)
     }
 
-    /// A length: nothing, a few, or what needs pieces.
+    /// A length: nothing, a few, or one that needs pieces.
     fn len(&mut self) -> usize {
         let n = self.below(40);
         match self.below(12) {
@@ -40,7 +40,7 @@ impl Chance {
     }
 }
 
-/// What an element of rank `rank`, at `i`, of call `seed` is.
+/// The element of rank `rank`, at `i`, of call `seed`.
 fn number(rank: usize, i: usize, seed: u64) -> u64 {
     Chance(seed ^ (rank as u64) << 48 ^ i as u64).next()
 }
@@ -320,7 +320,7 @@ macro_rules! program {
             note(out, &x);
         }
 
-        /// What is rounded has the same bits in a fixed order.
+        /// A rounded sum has the same bits in a fixed order.
         fn $floats(comm: &mut $comm, call: &Call, out: &mut Vec<u64>) {
             let Call { n, seed, .. } = *call;
             let (r, p) = (comm.rank(), comm.size());
@@ -636,7 +636,8 @@ fn a_rank_that_fails_ends_random_programs_at_any_place() {
                                 false => return,
                             }
                         }
-                        // Who waits for a message of a rank that has returned waits for ever.
+                        // A rank that waits for a message of a rank that has returned waits for
+                        // ever.
                         let has_messages = |seed: &u64| {
                             matches!(Call::any(&mut Chance(*seed), p).kind, 16 | 17 | 29 | 32..)
                         };

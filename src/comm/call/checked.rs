@@ -33,7 +33,7 @@ impl Comm {
         self.fits(K::OPERATION, &call, wanted, (from, to)).then_some(call)
     }
 
-    /// The same of blocks of different lengths, `total` elements together: the counts are good.
+    /// A call of blocks of different lengths, `total` elements together, whose counts are good.
     #[inline(always)]
     pub(super) fn checked_varied<'a, K: CallKind>(
         &mut self,

@@ -30,7 +30,7 @@ impl CallWay {
     pub(crate) const PERSISTENT: u8 = 2;
     /// Work goes on until it is over.
     pub(crate) const OVERLAPPED: u8 = 3;
-    /// The same where an algorithm is forced: the work comes first, then the call.
+    /// An algorithm is forced: the work comes first, then the call.
     pub(crate) const AFTER_WORK: u8 = 4;
 }
 

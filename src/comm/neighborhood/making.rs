@@ -1,5 +1,5 @@
-//! How a plan is made: each rank shows what it wants, and what it gives if it says so; its
-//! neighbours take from that what they need, after they have checked it.
+//! How a plan is made: each rank shows the elements that it wants, and those that it gives if it
+//! says so; its neighbours take from that the lists that they need, after they have checked it.
 
 use super::{Edge, Moves, Neighborhood};
 use crate::comm::Comm;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-/// What a rank shows while a plan is made.
+/// The lists that a rank shows while a plan is made.
 struct Offer {
     owned: usize,
     /// By owner.
@@ -19,7 +19,7 @@ struct Offer {
     gives: Option<BTreeMap<usize, Vec<usize>>>,
 }
 
-/// What a rank wants of one owner.
+/// The elements that a rank wants of one owner.
 #[derive(Default)]
 struct Want {
     ghosts: Vec<usize>,
@@ -73,7 +73,7 @@ fn pairs(
 }
 
 /// The lists by neighbour, each of which is named once; and each index, of which there are `most`,
-/// once in all if `once` says so. Else what is wrong with them.
+/// once in all if `once` says so. Else the fault in them.
 fn by_neighbor<L: AsRef<[usize]>>(
     lists: &[(usize, L)],
     p: usize,
@@ -152,11 +152,15 @@ impl Comm {
     /// says, and `columns` are the column numbers of its entries; and these columns renumbered:
     /// below [`owned`](Neighborhood::owned) this rank's own elements, from there on ghosts, of
     /// which there is one for each column of other ranks. So a vector of `owned() + ghosts()`
-    /// elements, whose ghosts are gathered, is what the rows are multiplied with.
+    /// elements, with the ghosts gathered, is the one that the rows are multiplied with.
     ///
     /// **Must agree on all ranks:** the distribution.
     ///
-    /// **Cost, errors:** as [`ghosts`](Comm::ghosts).
+    /// **Cost** that of [`with_peers`](Comm::with_peers), and `log p` steps for each column; once.
+    ///
+    /// # Errors
+    /// A column that is no element's, or a distribution among another number of ranks, ends the
+    /// run.
     ///
     /// # Examples
     /// The Laplacian of a ring of 6 points, in compressed rows:
@@ -221,8 +225,8 @@ impl Comm {
     ///
     /// # Errors
     /// These end the run: numbers beyond `owned` or `ghosts`, a rank or a ghost named twice, ranks
-    /// that there are not; and two ranks whose lists for each other are not of one length, with an
-    /// error that names both.
+    /// that there are not; and two ranks with lists for each other that are not of one length, with
+    /// an error that names both.
     ///
     /// # Examples
     /// Each rank reads the last two of its left neighbour's elements, in reverse order:

@@ -1,9 +1,10 @@
 //! Unstructured neighbourhoods: copies of other ranks' elements ("ghosts"), fetched by a plan that
 //! is made once and used many times.
 //!
-//! What is short is packed into a message, and its owner waits for no reader. Anything else is
-//! copied by the reader straight from the owner's array, whose address the message has; the owner
-//! then waits until its readers are done. Neither looks at a rank that is no neighbour.
+//! A short list of elements is packed into a message, and its owner waits for no reader. Anything
+//! else is copied by the reader straight from the owner's array at the address that the message
+//! has; the owner then waits until its readers are done. Neither looks at a rank that is no
+//! neighbour.
 
 mod making;
 mod moves;
@@ -43,8 +44,8 @@ const MESSAGE: usize = EAGER;
 /// likes.
 ///
 /// **Cost** of a call: one flag to each neighbour that reads from this rank, and one back once it
-/// has read; `t_w` for each ghost. Up to 1024 bytes from one rank to another go in a message,
-/// which costs a copy more, and nobody waits for its reader. Runs of consecutive elements, whose
+/// has read; `t_w` for each ghost. Up to 1024 bytes from one rank to another go in a message, which
+/// costs a copy more, and no rank waits for its reader. Runs of consecutive elements, of which the
 /// ghosts are consecutive, too, are one `memcpy` each. No call allocates memory, but for the first
 /// messages of 97 to 1024 bytes to a rank (4 KiB).
 ///
@@ -76,7 +77,7 @@ pub struct Neighborhood {
     made_at: &'static Location<'static>,
     owned: usize,
     ghosts: usize,
-    /// In rank order: those whose elements this rank has ghosts of, perhaps itself.
+    /// In rank order: those with elements of which this rank has ghosts, perhaps itself.
     sources: Box<[Edge]>,
     /// In rank order: those that have ghosts of this rank's elements, perhaps itself.
     readers: Box<[Edge]>,
@@ -84,7 +85,7 @@ pub struct Neighborhood {
     _thread: PhantomData<*mut ()>,
 }
 
-/// What moves between this rank and another.
+/// The elements that move between this rank and another.
 struct Edge {
     peer: usize,
     count: usize,
@@ -103,7 +104,7 @@ trait Direction {
     }
 }
 
-/// What becomes of elements that have come.
+/// The use of elements that have come.
 trait Receive<T>: Direction {
     /// Takes a run of `len` elements at `from`.
     ///
@@ -148,7 +149,7 @@ impl<T: Element, O: Operator<T>> Receive<T> for Combined<'_, O> {
     }
 }
 
-/// What a call's plan is called in errors.
+/// The name of a call's plan in errors.
 pub(super) const BY_PLAN: &str = "by the plan of call";
 
 impl Neighborhood {
@@ -178,7 +179,7 @@ impl Neighborhood {
         self.ghosts
     }
 
-    /// The ranks whose elements this rank has ghosts of, in ascending order.
+    /// The ranks with elements of which this rank has ghosts, in ascending order.
     ///
     /// ```
     /// use phalanx::dist::Block;
@@ -246,9 +247,9 @@ impl Neighborhood {
     }
 
     /// [`gather`](Neighborhood::gather) with work in between: the neighbours are told, `work` runs,
-    /// and then the ghosts are filled. What needs no ghost is computed meanwhile; what `work`
-    /// returns is returned. Neighbours that read more than 1024 bytes from this rank need not wait
-    /// for its work; this rank waits for theirs.
+    /// and then the ghosts are filled. The elements that need no ghost are computed meanwhile; the
+    /// value that `work` returns is returned. Neighbours that read more than 1024 bytes from this
+    /// rank need not wait for its work; this rank waits for theirs.
     ///
     /// # Examples
     /// ```
@@ -279,8 +280,8 @@ impl Neighborhood {
         }
     }
 
-    /// Adds the ghosts of all ranks to the elements that they are copies of: the assembly of what
-    /// ranks have computed for each other. The ghosts stay as they are.
+    /// Adds the ghosts of all ranks to the elements that they are copies of: the assembly of the
+    /// values that ranks have computed for each other. The ghosts stay as they are.
     /// [`scatter_with`](Neighborhood::scatter_with) [`Sum`], and in its order.
     ///
     /// # Examples

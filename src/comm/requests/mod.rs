@@ -6,10 +6,10 @@
 //! | `mod.rs` | the scope; waiting, and how it ends badly |
 //! | `start.rs` | the start of a collective (`comm/call` has the calls) |
 //! | `persistent.rs` | calls that were set up, to be started many times |
-//! | `running.rs` | what any started call does |
+//! | `running.rs` | the part that any started call has |
 //! | `open.rs` | the requests of a scope |
 //! | `started_collective.rs` | a started collective |
-//! | `pending.rs` | one with what it gives, and what a call keeps |
+//! | `pending.rs` | one with its result, and the parts that a call keeps |
 //! | `started_message.rs` | a tagged message that was started, as a scope carries it on |
 //! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
 
@@ -134,8 +134,8 @@ impl Comm {
     /// communicator or team: a test, a probe, a message, a barrier, [`check`](Comm::check), another
     /// start. So two ranks may test, or wait, in different orders. A rank that computes, or waits
     /// outside of the library, moves nothing; nor do accessors ([`rank`](Comm::rank)), and a `wait`
-    /// for what is complete. Algorithms that a view of the communicator forces are for its blocking
-    /// calls only.
+    /// for a call that is complete. Algorithms that a view of the communicator forces are for its
+    /// blocking calls only.
     ///
     /// Of 64 calls under way on a communicator the oldest is completed before another one starts.
     ///
@@ -226,8 +226,8 @@ fn mismatch(found: Disagreement, (fabric, rank, _): &Whose) -> Error {
 }
 
 impl<'scope> Requests<'scope, '_> {
-    /// The communicator, for its blocking calls: they are there as ever, and go on with what was
-    /// started while they wait.
+    /// The communicator, for its blocking calls: they are there as ever, and go on with the calls
+    /// that were started while they wait.
     ///
     /// # Examples
     /// ```
@@ -239,7 +239,7 @@ impl<'scope> Requests<'scope, '_> {
         self.comm
     }
 
-    /// Waits until the call is complete, and returns what it gives: its buffer, or its values.
+    /// Waits until the call is complete, and returns its result: its buffer, or its values.
     ///
     /// In a destructor, while a panic unwinds, it does so as ever if the other ranks go on; if the
     /// run is over there is nothing to return, and the process aborts, as on any second panic.
@@ -269,8 +269,8 @@ impl<'scope> Requests<'scope, '_> {
             RequestState::Open(slot) => slot,
         };
         let mut given = MaybeUninit::<B>::uninit();
-        // SAFETY: a slot's only request (of this scope, by its brand) is of the type that what is
-        // in the slot gives (`Requests::open`).
+        // SAFETY: a slot's only request (of this scope, by its brand) is of the type that the
+        // request in the slot gives (`Requests::open`).
         unsafe {
             self.wait_to(slot, given.as_mut_ptr().cast(), at);
             given.assume_init()
@@ -292,7 +292,7 @@ impl<'scope> Requests<'scope, '_> {
         }
     }
 
-    /// Waits for all, and returns what they give, in their order.
+    /// Waits for all, and returns their results, in their order.
     ///
     /// # Examples
     /// ```
@@ -381,8 +381,8 @@ impl<'scope> Requests<'scope, '_> {
         }
     }
 
-    /// Looks at what would end a wait for the request, and at all else that the thread has started;
-    /// whether the request is complete.
+    /// Looks at the facts that would end a wait for the request, and at all else that the thread
+    /// has started; whether the request is complete.
     fn look_around(&mut self, slot: usize, at: &'static Location<'static>) -> bool {
         static SIG: Signature = Signature::of::<()>("test", "");
         if !self.comm.check_usable(&SIG, at) {
@@ -402,7 +402,7 @@ impl<'scope> Requests<'scope, '_> {
             self.look_at_awaited(slot);
         }
         let Some(peer) = self.open.left(slot) else { return false };
-        // What was published before it left counts.
+        // A word that was published before it left counts.
         match self.open.look(slot) {
             Progress::Done => true,
             Progress::Open => self.fail(Some(slot), Stop::Left { peer }),
@@ -445,14 +445,14 @@ impl<'scope> Requests<'scope, '_> {
         self.wait_until_complete(slots, None)
     }
 
-    /// The same, in a record of the run.
+    /// Waits as [`wait_for`](Requests::wait_for) does, in a record of the run.
     #[cold]
     fn wait_recorded(&mut self, slots: &[usize], at: &'static Location<'static>) -> usize {
         let Some(sig) = self.open.sig(slots[0]) else { return 0 }; // Of several it is complete.
         self.comm.port.record_completion(sig, at);
         let mut awaited = Vec::new();
         let i = self.wait_until_complete(slots, Some(&mut awaited));
-        // What may be completed by any rank was, by this one.
+        // A call that may be completed by any rank was, by this one.
         let latest = || awaited.get(i).copied().flatten().filter(|_| slots.len() > 1);
         if let Some(peer) = self.open.source(slots[i]).or_else(latest) {
             self.comm.port.record_source(peer);
@@ -478,7 +478,7 @@ impl<'scope> Requests<'scope, '_> {
         loop {
             if let Some(awaited) = recorded.as_deref_mut() {
                 since = self.comm.port.fabric().record_time();
-                // What is complete meanwhile keeps its latest.
+                // A call that is complete meanwhile keeps its latest.
                 awaited.resize(slots.len(), None);
                 for (latest, &slot) in awaited.iter_mut().zip(slots) {
                     *latest = open.awaited(slot).or(*latest);
@@ -516,7 +516,7 @@ impl<'scope> Requests<'scope, '_> {
             if let (None, Some(since), Some(awaited)) = (one, since, &recorded) {
                 self.record_looks(awaited, since);
             }
-            // What was published before it left counts.
+            // A word that was published before it left counts.
             if slots.len() > 1
                 && let Some((slot, peer)) = left()
                 && ended().is_none()
@@ -526,7 +526,7 @@ impl<'scope> Requests<'scope, '_> {
         }
     }
 
-    /// What a rank has awaited since then has come while it looked.
+    /// The word that a rank awaits has come while it looked.
     #[cold]
     fn record_looks(&self, awaited: &[Option<usize>], since: u64) {
         let port = &self.comm.port;

@@ -14,14 +14,14 @@ use std::cell::{Cell, RefCell};
 
 type EarlyEnd = Result<Envelope, Arc<Ticket>>;
 
-/// What is in a slot.
+/// The content of a slot.
 enum SlotRequest<'env> {
     /// Nothing. The next slot that is free; [`NONE`] if this is the last.
     Free(usize),
-    /// A collective, and what it uses: see [`Inner::collectives`].
+    /// A collective, and the parts that it uses: see [`Inner::collectives`].
     Collective(#[expect(dead_code, reason = "kept until it is dropped")] Kept<'env>),
     Underway(Box<dyn Underway + 'env>),
-    /// A receive that began as an early one; what has come, if it is complete.
+    /// A receive that began as an early one; the facts of its message, if it is complete.
     Early(ReceivedData, Envelope),
 }
 
@@ -32,7 +32,7 @@ struct OpenSlot<'env> {
     is_open: bool,
     /// It is an [early receive](EarlyReceive): this rank alone knows of it.
     is_early: bool,
-    /// What peers may wait for until it is complete.
+    /// The work that peers may wait for until it is complete.
     owed: Owed,
 }
 
@@ -58,7 +58,7 @@ impl OpenSlot<'_> {
     }
 }
 
-/// What a scope has, and hands to the next one of the communicator.
+/// The state of a scope, which it hands to the next one of the communicator.
 pub(crate) struct Inner<'env> {
     slots: Vec<OpenSlot<'env>>,
     /// By slot: that of a started collective lies here, and is made where it lies. An allocation
@@ -86,7 +86,7 @@ impl Inner<'static> {
 }
 
 impl Inner<'_> {
-    /// The same for another scope: without what was started.
+    /// This memory for another scope: without the started calls.
     #[inline]
     fn emptied(mut self: Box<Self>) -> Box<Inner<'static>> {
         if !self.slots.is_empty() {
@@ -96,7 +96,7 @@ impl Inner<'_> {
         self.collectives.clear();
         self.desk.early.clear();
         // Of a scope that a swapped communicator has ended, and whose program went on. Looked at
-        // first: to drop what is not there costs thirty instructions.
+        // first: to drop an empty one costs thirty instructions.
         if self.failure.is_some() {
             self.failure = None;
         }
@@ -106,7 +106,7 @@ impl Inner<'_> {
 }
 
 impl<'env> Inner<'env> {
-    /// What is in a slot, if that is not complete; not of an early receive.
+    /// The request in a slot, if it is not complete; not of an early receive.
     #[inline(always)]
     fn open(&self, slot: usize) -> Option<&dyn Running> {
         let at = &self.slots[slot];
@@ -155,7 +155,7 @@ enum Pace {
     Dead,
 }
 
-/// See the module documentation. What borrows it does so for a moment, but while an operator runs:
+/// See the module documentation. Each borrow of it lasts for a moment, but while an operator runs:
 /// the calls that this makes find it borrowed, and leave it alone.
 pub(crate) struct Open<'env> {
     inner: RefCell<Box<Inner<'env>>>,
@@ -185,13 +185,13 @@ impl<'env> Open<'env> {
         Open { inner: RefCell::new(inner), open: Cell::new(0), pace, mark }
     }
 
-    /// What it has, for the next scope.
+    /// The state that it hands to the next scope.
     #[inline]
     pub(crate) fn into_inner(self) -> Box<Inner<'static>> {
         self.inner.into_inner().emptied()
     }
 
-    /// What its early receives know it by.
+    /// The place by which its early receives know it.
     #[inline(always)]
     pub(crate) fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
@@ -241,10 +241,10 @@ impl<'env> Open<'env> {
         self.add_in(inner, SlotRequest::Underway(request), (false, owed))
     }
 
-    /// The same of a collective, which is shown as `begun` where it is to stay, and takes what is
-    /// `kept`; no slot if it is over. A brief one is looked at, if no other is open: a look at a
-    /// notice that is not there yet takes its line from the peer that is about to write it, and of
-    /// several calls that are started together the first says whether to look.
+    /// Takes a collective in, which is shown as `begun` where it is to stay, and takes the parts
+    /// `kept` with it; no slot if it is over. A brief one is looked at, if no other is open: a look
+    /// at a notice that is not there yet takes its line from the peer that is about to write it,
+    /// and of several calls that are started together the first says whether to look.
     ///
     /// # Safety
     /// As [`Collective::show`](super::started_collective::Collective::show).
@@ -283,7 +283,7 @@ impl<'env> Open<'env> {
         inner.take_slot(slot, OpenSlot { request, is_open: true, is_early: false, owed });
         self.open.set(self.open.get() + 1);
         self.mark.begin(owed);
-        // What is brief, but not looked at above: it has code of the user's, or many ranks.
+        // A brief one that was not looked at above has code of the user's, or many ranks.
         let is_to_look = is_first && owed == Owed::Look && !is_direct;
         match if is_to_look { self.go_on(&mut inner, slot) } else { self.stopped() } {
             Progress::Failed => Err(Stop::Poisoned),
@@ -291,7 +291,7 @@ impl<'env> Open<'env> {
         }
     }
 
-    /// The same of one that was set up.
+    /// Takes in once more a request that was set up; returns its slot.
     pub(crate) fn add_again(&self, request: Box<dyn Underway + 'env>) -> usize {
         let owed = request.running().owed();
         self.add(request, owed)
@@ -300,8 +300,8 @@ impl<'env> Open<'env> {
     /// Takes an early receive in, which `early` makes of its slot; returns that.
     ///
     /// # Safety
-    /// There is room for what its label names where it says, which nobody else uses until the
-    /// request is complete, or [withdrawn](Open::abandon).
+    /// There is room for the message of its label in the place that it names, which nobody else
+    /// uses until the request is complete, or [withdrawn](Open::abandon).
     #[inline(always)]
     pub(super) unsafe fn add_early(
         &self,
@@ -312,10 +312,10 @@ impl<'env> Open<'env> {
         self.note_early(SlotRequest::Early(data, nothing), early)
     }
 
-    /// The same of one that is set up, and begins again.
+    /// Takes in once more an early receive that was set up; returns its slot.
     ///
     /// # Safety
-    /// As there.
+    /// As of [`add_early`](Open::add_early).
     pub(super) unsafe fn add_early_again(
         &self,
         request: Box<dyn Underway + 'env>,
@@ -480,7 +480,7 @@ impl<'env> Open<'env> {
         }
     }
 
-    /// The same, if there are some.
+    /// Publishes the early receives, if there are some.
     #[inline]
     fn publish_all(&self, inner: &mut Inner<'env>) {
         if inner.desk.early.count() > 0 {
@@ -498,7 +498,7 @@ impl<'env> Open<'env> {
         Progress::Failed
     }
 
-    /// The first slot whose request is not complete.
+    /// The first slot with a request that is not complete.
     pub(crate) fn first_open(&self) -> Option<usize> {
         if !self.has_open() {
             return None;
@@ -510,7 +510,7 @@ impl<'env> Open<'env> {
         Some(slot)
     }
 
-    /// What `get` finds of the request of a slot, if that is not complete. An early receive is
+    /// The part of a slot's request that `get` finds, if it is not complete. An early receive is
     /// posted before.
     fn of_open<R>(
         &self,
@@ -547,7 +547,7 @@ impl<'env> Open<'env> {
         self.of_open(slot, |running, _| running.blame(port));
     }
 
-    /// What was called, of an open request.
+    /// The called operation of an open request.
     pub(crate) fn sig(&self, slot: usize) -> Option<&'static Signature> {
         self.of_open(slot, |running, at| running.sig(at))
     }
@@ -591,7 +591,7 @@ impl<'env> Open<'env> {
                 unsafe { collective.give(to) };
                 let kept = std::mem::replace(&mut at.request, free);
                 *first_free = slot;
-                // An operator is the program's: what it does when it is dropped may go on here.
+                // An operator is the program's: its own `drop` may go on here.
                 drop(inner);
                 drop(kept);
             }
@@ -648,7 +648,7 @@ fn go_on_here() {
 
 impl Background for Open<'_> {
     fn carry_on(&self) -> usize {
-        // Borrowed: one of its requests is at work, below, and owes what it does.
+        // Borrowed: one of its requests is at work, below, and owes that work.
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };
         let (mut owing, mut slot) = (0, inner.first_open);
         // Of so many that are still to be met.
@@ -667,7 +667,8 @@ impl Background for Open<'_> {
     }
 
     fn publish(&self) {
-        // Borrowed: one of its requests is at work, and what that calls is none of these receives'.
+        // Borrowed: one of its requests is at work, and the calls of that are none of these
+        // receives.
         if let Ok(mut inner) = self.inner.try_borrow_mut() {
             self.publish_all(&mut inner);
         }

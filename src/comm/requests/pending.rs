@@ -1,5 +1,5 @@
-//! A collective under way, and what its request gives. Nothing here knows the
-//! elements' type but [`Gives`]'s functions, and what is kept.
+//! A collective under way, and its request's result. Nothing here knows the elements' type but
+//! [`Gives`]'s functions, and the kept parts.
 
 use super::running::{Failure, Running};
 use super::started_collective::Collective;
@@ -50,7 +50,7 @@ impl<'env, T> Lent<'env, T> {
     #[inline(always)]
     pub(crate) fn new(slice: &'env mut [T]) -> (Self, &'env mut [T]) {
         let at = std::ptr::from_mut(slice);
-        // SAFETY: the same slice; what is kept is not used before the call is over (`back`).
+        // SAFETY: the same slice; it is not used before the call is over (`back`).
         (Lent(at, PhantomData), unsafe { &mut *at })
     }
 
@@ -58,7 +58,7 @@ impl<'env, T> Lent<'env, T> {
         self.0
     }
 
-    /// What the request of the call gives.
+    /// The result of the call's request.
     #[inline(always)]
     pub(crate) fn gives(&self) -> Gives<'env> {
         /// # Safety
@@ -79,13 +79,13 @@ impl<'env, T> Lent<'env, T> {
     }
 }
 
-/// What the request of a collective gives when its call is over.
+/// The result of a collective's request when its call is over.
 #[derive(Clone, Copy)]
 pub(crate) struct Gives<'env> {
     /// Of few values null: they lie beside the call.
     at: *mut u8,
     len: usize,
-    /// Makes it of what lies there, or of so many elements there, at the last address.
+    /// Makes it of the values there, or of so many elements there, at the last address.
     make: unsafe fn(*mut u8, usize, *mut u8),
     _buf: PhantomData<&'env mut [u8]>,
 }
@@ -127,7 +127,7 @@ impl<'env> PendingCollective<'env> {
     /// As [`Collective::show`]; whether it is direct, too.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Collective::show`].
     #[inline(always)]
     pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) -> (Owed, bool) {
         // SAFETY: passed on.
@@ -138,7 +138,7 @@ impl<'env> PendingCollective<'env> {
     /// As [`Collective::take`]; few values stay where the call was made.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Collective::take`].
     #[inline(always)]
     pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
         // SAFETY: passed on.
@@ -163,10 +163,10 @@ impl<'env> PendingCollective<'env> {
         &self.call
     }
 
-    /// Hands out what the request gives.
+    /// Hands out the request's result.
     ///
     /// # Safety
-    /// The call is over, and has worked where this is; there is room for what its request gives at
+    /// The call is over, and has worked where this is; there is room for its request's result at
     /// `to`.
     #[inline(always)]
     pub(super) unsafe fn give(&mut self, to: *mut u8) {

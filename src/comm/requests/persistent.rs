@@ -17,8 +17,9 @@ use std::panic::{AssertUnwindSafe, Location};
 /// A call that is [set up](Requests::set_up), and not under way: [`start`](Requests::start) starts
 /// it, and [`wait`](Requests::wait) gives it back.
 ///
-/// It has its buffers as long as it lives, and lends them out between two starts: `input` is what
-/// the rank gives, and `buf` has what it gets; where a call works in place both are the same.
+/// It has its buffers as long as it lives, and lends them out between two starts: `input` is the
+/// memory that the rank gives, and `buf` that of the result; where a call works in place both are
+/// the same.
 ///
 /// # Examples
 /// ```
@@ -56,7 +57,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
         Persistent { again, input, buf, _brand: PhantomData, _buf: PhantomData }
     }
 
-    /// The buffer: what the latest call has left there.
+    /// The buffer, with the result of the latest call.
     ///
     /// # Examples
     /// See [`Persistent`].
@@ -74,7 +75,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
         unsafe { &mut *self.buf }
     }
 
-    /// What this rank gives.
+    /// The input of this rank.
     ///
     /// # Examples
     /// See [`set_up`](Requests::set_up).
@@ -83,7 +84,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
         unsafe { &*self.input }
     }
 
-    /// What this rank gives, to be filled for the next call.
+    /// The input of this rank, to be filled for the next call.
     ///
     /// # Examples
     /// See [`set_up`](Requests::set_up).
@@ -92,7 +93,7 @@ impl<'env, T> Persistent<'_, 'env, T> {
         unsafe { &mut *self.input }
     }
 
-    /// What the latest message was, if this is a receive that was waited for.
+    /// The facts of the latest message, if this is a receive that was waited for.
     ///
     /// # Examples
     /// See [`recv_tagged`](crate::call::recv_tagged).
@@ -107,7 +108,7 @@ impl<T> fmt::Debug for Persistent<'_, '_, T> {
     }
 }
 
-/// What became of a call that was started again.
+/// The state of a call that was started again.
 pub(super) enum Restarted {
     Over,
     Open,
@@ -130,7 +131,7 @@ pub(super) trait Restart<'env> {
         at: &'static Location<'static>,
     ) -> Restarted;
 
-    /// What it has received.
+    /// The facts of the message that it has received.
     fn status(&self) -> Option<Status> {
         None
     }
@@ -176,7 +177,7 @@ pub(crate) trait OwnWork<T> {
     fn after(&self, buf: &mut [T]);
 }
 
-/// What a [`Persistent`] has: the call, what that uses, and its buffers.
+/// The parts of a [`Persistent`]: the call, the memory of that, and its buffers.
 pub(super) struct Repeated<'env, T, R> {
     call: R,
     own_work: Option<&'env dyn OwnWork<T>>,
@@ -254,7 +255,7 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
 
     unsafe fn give(self: Box<Self>, to: *mut u8) {
         // SAFETY: a request for this gives a `Persistent` of the scope that it was made in
-        // (`Requests::start`); lifetimes make no difference to what is written.
+        // (`Requests::start`); lifetimes make no difference to the bytes that are written.
         unsafe { to.cast::<Persistent<'_, 'env, T>>().write(Persistent::of(self)) };
     }
 }

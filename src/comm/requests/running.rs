@@ -1,4 +1,4 @@
-//! What any started call does, whichever call of its thread goes on with it.
+//! The part that any started call has, whichever call of its thread goes on with it.
 
 use crate::exec::board::started::WorkDesk;
 use crate::fabric::{
@@ -27,7 +27,7 @@ pub(crate) trait Running {
     /// is, or has failed.
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure>;
 
-    /// What peers may wait for of it, from its start on.
+    /// The work of it that peers may wait for, from its start on.
     fn owed(&self) -> Owed {
         Owed::Nothing
     }
@@ -47,7 +47,7 @@ pub(crate) trait Running {
     /// Makes this the call in progress of its port, for errors.
     fn blame(&self, port: &mut Port);
 
-    /// What was called.
+    /// The called operation.
     fn sig(&self, at: &RankPlace) -> &'static Signature;
 
     /// The rank that has completed it, if that was not known before.
@@ -55,14 +55,15 @@ pub(crate) trait Running {
         None
     }
 
-    /// Of an early receive that is set up: what has come, or the ticket that it is posted with.
+    /// Of an early receive that is set up: the message that has come, or the ticket that it is
+    /// posted with.
     fn settle(&mut self, _: Result<Envelope, Arc<Ticket>>) {}
 
     /// Waits, after the rank has [given up](RankPlace::give_up), until nobody touches its memory.
     fn quiesce(&self, at: &RankPlace);
 }
 
-/// A running call, and what its request gives.
+/// A running call, and its request's result.
 pub(crate) trait Underway {
     fn running(&self) -> &dyn Running;
 
@@ -76,6 +77,6 @@ pub(crate) trait Underway {
     /// Hands its result out.
     ///
     /// # Safety
-    /// It is complete, and there is room for what its kind of request gives at `to`.
+    /// It is complete, and there is room for the result of its kind of request at `to`.
     unsafe fn give(self: Box<Self>, to: *mut u8);
 }

@@ -29,7 +29,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// What goes into the fingerprint of a started call beside the signature.
+    /// The facts that go into the fingerprint of a started call beside the signature.
     #[inline(always)]
     pub(super) fn params(&mut self, call: &Call<'_, RawBuffers<'_>>) -> CallParams {
         let (digest, own_len) = match call.cut() {
@@ -83,9 +83,9 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Starts `call`, whose arguments are checked; its slot, if it is not over when this returns:
-    /// then it takes what is `kept` for it. One body for all types: to start a call of another one
-    /// costs a program the few lines before this.
+    /// Starts `call`, with arguments that are checked; its slot, if it is not over when this
+    /// returns: then it takes the parts that are `kept` for it. One body for all types: to start a
+    /// call of another one costs a program the few lines before this.
     #[inline(never)]
     pub(crate) fn start_call(
         &mut self,
@@ -161,7 +161,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// The request for what is under way, of which peers may wait for `owed`. It gives a `B`.
+    /// The request for the call under way, of which peers may wait for `owed`. It gives a `B`.
     pub(super) fn open<B>(
         &mut self,
         call: Box<dyn Underway + 'env>,

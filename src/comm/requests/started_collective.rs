@@ -28,7 +28,7 @@ impl<'env> Collective<'env> {
         Collective { progress, job }
     }
 
-    /// The same, which has ended, once more.
+    /// Makes this collective, which has ended, ready to be started once more.
     pub(super) fn renew(&mut self, progress: StartedProgress) {
         self.progress = progress;
     }
@@ -48,7 +48,8 @@ impl<'env> Collective<'env> {
         unsafe { self.job.place(at) };
     }
 
-    /// Starts it, as the call `begun`: shows what the others need, on the lane that was claimed.
+    /// Starts it, as the call `begun`: shows the memory that the others need, on the lane that was
+    /// claimed.
     ///
     /// # Safety
     /// - A lane was [claimed](Port::claim_lane) of the port that this was made with, and no call
@@ -98,7 +99,7 @@ impl<'env> Collective<'env> {
     }
 
     /// Completes it, which is [direct](Job::is_direct), if all have started it; whether they have.
-    /// Who sleeps until then is to be told.
+    /// Ranks that sleep until then are to be told.
     ///
     /// # Safety
     /// It was [shown](Collective::show), and is not over. (The rank may have left the communicator:
@@ -110,7 +111,7 @@ impl<'env> Collective<'env> {
     }
 }
 
-/// The part of a rank. `desk`: what it works with, and where; none of a [direct](Job::is_direct)
+/// The part of a rank. `desk`: the desk that it works at; none of a [direct](Job::is_direct)
 /// call, which needs neither.
 struct LanePart<'a, 'env> {
     own: LaneEnd<'a>,
@@ -131,7 +132,7 @@ impl LanePart<'_, '_> {
         }
         all.clear();
         // SAFETY: all have shown theirs, and agree; this rank has neither ended the call nor left,
-        // so everybody keeps what it shows.
+        // so everybody keeps the memory that it shows.
         unsafe {
             own.addresses(number, job.is_beside(), all);
             if job.counts_shown().is_some() {
@@ -183,8 +184,8 @@ impl StartedPart for LanePart<'_, '_> {
             // SAFETY: passed on.
             return unsafe { self.work_at_desk(number) };
         }
-        // SAFETY: all have shown theirs, and agree, so everybody keeps what it shows until this
-        // rank has ended the call.
+        // SAFETY: all have shown theirs, and agree, so everybody keeps the memory that it shows
+        // until this rank has ended the call.
         unsafe {
             // Asked once, and not for each rank: most calls are of a few bytes.
             match job.is_beside() {
@@ -198,7 +199,7 @@ impl StartedPart for LanePart<'_, '_> {
     #[inline(always)]
     fn tell(&mut self, number: u64, _: usize, _: bool) {
         self.own.end(number);
-        // Who starts a direct call tells of its start and of its end at once.
+        // A rank that starts a direct call tells of its start and of its end at once.
         if let Some((place, ..)) = &self.desk {
             place.tell();
         }

@@ -11,7 +11,7 @@ use crate::fabric::{
 };
 use crate::sync::Arc;
 
-/// See the module documentation. `again`: what it takes to start it once more.
+/// See the module documentation. `again`: the data to start it once more.
 pub(super) struct StartedMessage<A> {
     pub(super) call: TaggedCall,
     pub(super) request: TaggedRequest,
@@ -94,7 +94,7 @@ impl Underway for PendingSend {
     unsafe fn give(self: Box<Self>, _: *mut u8) {}
 }
 
-/// Where the message of a receive goes, and what its request gives.
+/// Where the message of a receive goes, and the type of its request's result.
 #[derive(Clone, Copy)]
 pub(super) struct ReceivedData {
     at: *mut u8,
@@ -120,10 +120,10 @@ impl ReceivedData {
         }
     }
 
-    /// Hands out what the request gives.
+    /// Hands out the request's result.
     ///
     /// # Safety
-    /// The receive is complete, and there is room for what its kind of request gives at `to`.
+    /// The receive is complete, and there is room for the result of its kind of request at `to`.
     #[inline(always)]
     pub(super) unsafe fn give(self, envelope: Envelope, to: *mut u8) {
         // SAFETY: passed on; the elements were borrowed for longer than the scope.

@@ -12,7 +12,7 @@ pub(in crate::exec) unsafe fn broadcast(call: &mut Access<'_>) -> Result<(), Sto
     let (len, root) = (call.len(), call.call.root_rank());
     call.meet(call.call.memory().output, len)?;
     let Access { work, all, .. } = &*call;
-    // SAFETY: these are everybody's, who keep them until we finish.
+    // SAFETY: these are everybody's, and are kept until we finish.
     unsafe { broadcast_part(work, all, root, len) };
     call.part()
 }
@@ -38,7 +38,7 @@ pub(super) unsafe fn broadcast_part(work: &Work<'_>, all: &[*mut u8], root: usiz
 }
 
 /// Everybody shows `own`, `len` elements; then `take` is called once for every
-/// rank, the own one first, with what that rank shows.
+/// rank, the own one first, with the elements that that rank shows.
 fn from_everybody(
     call: &mut Access<'_>,
     own: (*mut u8, *mut u8, usize),
@@ -227,7 +227,7 @@ pub(in crate::exec) unsafe fn shift(call: &mut Access<'_>) -> Result<(), Stop> {
     let (len, distance) = (call.len(), call.call.distance());
     call.meet(call.call.memory().output, len)?;
     let Access { work, all, .. } = &*call;
-    // SAFETY: these are everybody's, who keep them until we finish.
+    // SAFETY: these are everybody's, and are kept until we finish.
     unsafe { shift_part(work, all, distance, len) };
     call.part()
 }

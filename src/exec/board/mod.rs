@@ -14,12 +14,11 @@
 //! | gather | copies its block to the root | move |
 //! | shift | moves part `i` of all vectors on | move |
 //!
-//! A schedule's all-reduce moves `2 m (p-1)/p` words into every rank and then
-//! combines what it has copied; here each input word is read once and each
-//! result word written once, by one rank. In a prototype, at 4 MiB on two cores, this
-//! was 1.5 to 5 times as fast as reduce-scatter plus all-gather. Where one rank
-//! would have to do all the work (a broadcast, a gather, a scan on two ranks)
-//! the others do their share of it.
+//! A schedule's all-reduce moves `2 m (p-1)/p` words into every rank and then combines the copies;
+//! here each input word is read once and each result word written once, by one rank. In a
+//! prototype, at 4 MiB on two cores, this was 1.5 to 5 times as fast as reduce-scatter plus
+//! all-gather. Where one rank would have to do all the work (a broadcast, a gather, a scan on two
+//! ranks) the others do their share of it.
 //!
 //! Operands are combined in rank order. A rank is in such a call from its
 //! `show` until everybody has finished (`close`), whatever ends the call: a
@@ -78,7 +77,7 @@ impl<'a> DirectParts<'a> {
     /// Where rank `rank`'s block is.
     fn range(&self, rank: usize) -> Range<usize> {
         match *self {
-            // Wrapping: lengths are checked by those who have the buffer, and
+            // Wrapping: lengths are checked by the functions that have the buffer, and
             // elements of no size may be as many as can be counted.
             DirectParts::Equal(n) => {
                 let start = n.wrapping_mul(rank);
@@ -125,7 +124,7 @@ impl<'a> DirectParts<'a> {
     }
 }
 
-/// What a call has at hand.
+/// The state that a call has at hand.
 pub(super) struct Access<'a> {
     port: &'a mut Port,
     /// The call, which goes on record once its notice is out.
@@ -224,7 +223,7 @@ impl<'a> Access<'a> {
         self.meet_with((own, std::ptr::null_mut()), len).map(|_| ())
     }
 
-    /// The same with a second address; rank 0's is returned.
+    /// As [`meet`](Access::meet), with a second address of each rank; returns that of rank 0.
     fn meet_with(&mut self, own: (*mut u8, *mut u8), len: usize) -> Result<*mut u8, Stop> {
         let Access { port, begun, all, work, .. } = self;
         port.show(own.0, own.1, len);
@@ -262,7 +261,7 @@ pub(super) unsafe fn barrier(_: &mut Access<'_>) -> Result<(), Stop> {
     unreachable!("a barrier has no memory to access")
 }
 
-/// What a rank works with, between the waits of a call.
+/// The memory that a rank works with, between the waits of a call.
 struct Work<'a> {
     kernel: &'a Kernel<'a>,
     rank: usize,

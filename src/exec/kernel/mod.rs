@@ -91,7 +91,7 @@ impl<'a> Kernel<'a> {
         Kernel::moving(const { &Loops::none(size_of::<T>(), align_of::<T>()) })
     }
 
-    /// The same for elements of which only size and alignment are known.
+    /// For elements that are only moved, of which only size and alignment are known.
     #[inline(always)]
     pub(crate) fn moving(loops: &'a Loops) -> Self {
         Kernel { loops, op: std::ptr::null(), _op: PhantomData }

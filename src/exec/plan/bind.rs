@@ -8,7 +8,7 @@
 //!   as soon as that place is free; everything else lives in scratch memory,
 //!   which is reused as blocks die.
 //! - The user's input is never written.
-//! - **Hazards.** What was posted by address may be read by the peer until the
+//! - **Hazards.** Memory that was posted by address may be read by the peer until the
 //!   peer has acknowledged it. Before a place is written, every earlier post
 //!   that overlaps it is settled. A post of the *same* step cannot be settled
 //!   first (its reader may be waiting for us), so the new content goes
@@ -37,16 +37,16 @@ struct PendingReader {
     step: usize,
 }
 
-/// What is known of a memory that the plan writes.
+/// The facts about a memory that the plan writes.
 #[derive(Default)]
 struct Room {
     /// How many of the blocks that the rank holds are there.
     held: Regions<u32>,
-    /// Who may be reading, in the order of posts. Some may have been settled since.
+    /// Ranks that may be reading, in the order of posts. Some may have been settled since.
     readers: Regions<Vec<PendingReader>>,
 }
 
-/// What the rest of the schedule does with a block.
+/// The use that the rest of the schedule makes of a block.
 #[derive(Clone, Copy, Default)]
 struct Future {
     wanted: bool,
@@ -70,14 +70,14 @@ struct Binder<'a> {
     settled: HashMap<usize, u32>,
     /// Free scratch memory..
     free: Free,
-    /// ..and what will be free when the step is over: it was posted in it.
+    /// ..and memory that will be free when the step is over: it was posted in it.
     free_later: Vec<(usize, usize)>,
     /// Blocks handled.
     blocks: u64,
     plan: Plan,
 }
 
-/// What is done before somebody is asked whether to go on: a millisecond's work.
+/// The work before somebody is asked whether to go on: a millisecond's work.
 const UNASKED: u64 = 10_000;
 
 /// Binds `rank`'s part of `schedule` to data cut by `cut`, of elements of
@@ -86,7 +86,7 @@ pub(crate) fn bind(schedule: &Schedule, rank: usize, cut: Partition<'_>, element
     bind_while(schedule, rank, cut, element, &mut || true).expect("nobody has stopped it")
 }
 
-/// The same, for as long as `go_on` says so, which is asked now and then. In
+/// Binds as [`bind`] does, for as long as `go_on` says so, which is asked now and then. In
 /// O(n log n) for n blocks sent and received.
 pub(crate) fn bind_while(
     schedule: &Schedule,
@@ -98,7 +98,7 @@ pub(crate) fn bind_while(
     bind_counted(schedule, rank, cut, element, go_on).map(|(plan, _)| plan)
 }
 
-/// The same, with a count of what was done.
+/// Binds as [`bind_while`] does; returns the steps of work that it took, too.
 fn bind_counted(
     schedule: &Schedule,
     rank: usize,
@@ -169,7 +169,7 @@ fn bind_counted(
     Some((binder.plan, work))
 }
 
-/// What `rank` posts in a step: its messages, and what it keeps for itself
+/// The blocks that `rank` posts in a step: its messages, and those that it keeps for itself
 /// (only on paper: the schedules that do so are those of fused paths).
 fn posts(rank: usize, step: &Step) -> impl Iterator<Item = (usize, &[BlockRange])> {
     let own = step.recvs.iter().filter(move |recv| recv.from == rank);
@@ -264,8 +264,8 @@ impl Binder<'_> {
             let offset = self.layout.extent(b, false).0;
             self.hold(b, Location { memory, offset });
         }
-        // What already has its final content goes home at once, so that it is
-        // next to what joins it there, and messages stay in one piece.
+        // A block that already has its final content goes home at once, so that it is
+        // next to the blocks that join it there, and messages stay in one piece.
         if !self.in_place() && !self.contract.operation.combines() {
             for b in blocks(&self.contract.initial(self.rank)) {
                 if let Some(home) = self.home(b) {
@@ -476,7 +476,7 @@ impl Binder<'_> {
             Memory::Output => &mut output.readers,
             Memory::Scratch => &mut scratch.readers,
         };
-        // What is settled leaves the list here, each post once for each of its parts.
+        // A settled post leaves the list here, each post once for each of its parts.
         let mut last: Vec<(usize, u32)> = Vec::new();
         let mut seen = 0;
         readers.retain(piece.at.offset..piece.at.offset + piece.len, |all| {
@@ -573,7 +573,7 @@ mod tests {
     use super::*;
     use crate::schedule::{Algorithm, Operation, Request};
 
-    /// Blocks that `rank` sends and receives, and what binding them took.
+    /// Blocks that `rank` sends and receives, and the work of binding them.
     fn counted(
         algorithm: Algorithm,
         request: &Request,

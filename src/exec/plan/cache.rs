@@ -2,7 +2,7 @@
 //! call, if the library chose the algorithm.
 //!
 //! A program makes the same few calls over and over. Which algorithm serves a call, by
-//! which plan, depends on nothing but what the first tier compares, while the choice is
+//! which plan, depends on nothing but the facts that the first tier compares, while the choice is
 //! the library's. Small collectives take about 40 ns less by it.
 
 use super::Plan;
@@ -12,18 +12,18 @@ use crate::schedule::{Algorithm, Hierarchy, Operation};
 use crate::sync::Arc;
 use crate::topology::Extents;
 
-/// Plans kept per communicator. A program has few shapes of calls; what does
+/// Plans kept per communicator. A program has few shapes of calls; a shape that does
 /// not fit is bound anew (microseconds).
 const KEPT: usize = 64;
 
 /// Calls remembered; a power of two.
 const CALLS: usize = 8;
 
-/// Plans among them for lists of counts, as many as a rank knows lists. What is too much goes
+/// Plans among them for lists of counts, as many as a rank knows lists. A list too many goes
 /// first: a program may have other counts in each call.
 const KEPT_VARIED: usize = 8;
 
-/// What a plan depends on.
+/// The facts that a plan depends on.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct PlanKey {
     pub(crate) algorithm: Algorithm,
@@ -88,7 +88,7 @@ pub(crate) struct PlanCache {
     kept: Vec<(PlanKey, Plan)>,
     /// The plan of the call in progress, or of the one before.
     latest: usize,
-    /// That of a call whose plan is not kept.
+    /// That of a call with a plan that is not kept.
     odd: Option<Plan>,
     recent: [Option<Entry>; CALLS],
 }
@@ -115,7 +115,8 @@ impl PlanCache {
         self.again_of(call, len)
     }
 
-    /// The same with blocks of the list of counts that has this number.
+    /// Makes the plan of the same call before the latest, with the blocks of the list of
+    /// counts that has this number; its fingerprint.
     #[inline(always)]
     pub(crate) fn again_varied<D>(
         &mut self,
@@ -198,8 +199,8 @@ impl PlanCache {
         }
     }
 
-    /// In whose place a plan for `key` goes, if that is for a list of counts, and there are
-    /// enough of those.
+    /// The place of the plan that one for `key` replaces, if that is for a list of counts, and
+    /// there are enough of those.
     fn too_old(&self, key: &PlanKey) -> Option<usize> {
         let number = |key: &PlanKey| match key.cut {
             PlanCut::Varied(number) => Some(number),

@@ -1,7 +1,7 @@
 //! A schedule bound to the call's memory, and the walk through it.
 //!
 //! [`bind`] decides where every block lives and inserts the waits that keep a rank from
-//! writing what a peer may be reading; it is pure, and `verify` proves its result on
+//! writing memory that a peer may be reading; it is pure, and `verify` proves its result on
 //! paper. [`run`] walks a plan over the mailboxes. Nothing here is generic over element
 //! or operator: a [`Kernel`] is called once per slice.
 
@@ -79,12 +79,12 @@ pub(crate) fn run(
             n => work.scratch.reserve(n * kernel.size(), kernel.align()),
         };
         let buffers = Memories { input, output, scratch };
-        // SAFETY: what the call promises of its memory covers the plan's reach, which the
+        // SAFETY: the call's promise about its memory covers the plan's reach, which the
         // binder derived from the same operation and cut; the scratch memory is this
         // communicator's own.
         unsafe { walk(port, plan, &buffers, kernel, &mut work.spans)? };
     }
-    // What a schedule leaves to do: rank 0's result of an exclusive scan is the
+    // The work that a schedule leaves: rank 0's result of an exclusive scan is the
     // operator's identity, where it has one.
     let is_first = call.operation() == Operation::ExclusiveScan && port.rank() == 0;
     if is_first && !input.is_null() {
@@ -142,7 +142,7 @@ unsafe fn walk_on_partials(
 ///   `plan.input`, `plan.output` and `plan.scratch` elements; input is
 ///   initialised, and output where the plan reads it before it writes it.
 /// - Nobody else writes the input, or accesses output or scratch, except the
-///   peers through what the plan posts.
+///   peers through the addresses that the plan posts.
 /// - Every rank of the communicator walks its part of the same schedule over
 ///   elements of the same type, or its fingerprint differs.
 unsafe fn walk(
@@ -196,9 +196,8 @@ unsafe fn walk(
                     port.take_copy(*peer, *len, size, |body| {
                         let mut aligned =
                             Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
-                        // What comes in the slot is aligned to 8; elements of
-                        // up to 104 bytes to 64 at most, those of no size
-                        // perhaps to more.
+                        // A payload in the slot is aligned to 8; elements of up to 104 bytes to 64
+                        // at most, those of no size perhaps to more.
                         let at = match len * size {
                             0 => std::ptr::without_provenance_mut(kernel.align()),
                             1..=INLINE => aligned.0.as_mut_ptr().cast::<u8>(),
@@ -260,8 +259,7 @@ unsafe fn pack_pieces(
     }
 }
 
-/// Does with a payload, given as the spans that it consists of, what the
-/// targets say.
+/// Treats a payload, given as the spans that it consists of, as the targets say.
 ///
 /// # Safety
 /// - The spans are valid for reads, aligned, and together at least as long as

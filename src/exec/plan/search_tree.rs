@@ -219,7 +219,8 @@ impl<V: Default> SearchTree<V> {
         self.order.each(from, &mut |key, at| see(key, &mut values[at]));
     }
 
-    /// The same for values whose keys are numbers in `range`; how many keys it gave.
+    /// Gives `see` the keys that are numbers in `range`, in order, for as long as it says so;
+    /// returns how many it gave.
     pub(super) fn each_in(
         &mut self,
         range: Range<usize>,

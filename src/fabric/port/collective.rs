@@ -21,10 +21,9 @@ impl Port {
         let Port { gate, fabric, eager_buffer, episode, .. } = self;
         // SAFETY: a word of the fabric, which is kept.
         let gate = unsafe { gate.as_ref() };
-        // SAFETY: this is the owner; whoever shows something has looked at all
-        // peers in the episode before, or the port is dead. A body has room
-        // for what goes there, and the eager buffer was made for this gate alone, and
-        // is kept by the fabric.
+        // SAFETY: this is the owner; whoever shows something has looked at all peers in the episode
+        // before, or the port is dead. A body has room for the payload, and the eager buffer was
+        // made for this gate alone, and is kept by the fabric.
         unsafe {
             if bytes <= LONG {
                 gate.show(
@@ -43,8 +42,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// Declares that everybody was looked at in this episode, each peer once: who sleeps until all
-    /// have shown something wakes. Not needed of two ranks.
+    /// Declares that everybody was looked at in this episode, each peer once: a rank that sleeps
+    /// until all have shown something wakes. Not needed of two ranks.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn looked_at_all(&self) {
         if self.crowded {
@@ -52,7 +51,7 @@ impl Port {
         }
     }
 
-    /// The same for everybody's notice in this call.
+    /// Declares that everybody's notice in this call was looked at.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn noticed_all(&self) {
         if self.crowded {
@@ -67,7 +66,7 @@ impl Port {
         }
     }
 
-    /// Waits for what `peer` shows in this episode; `take` gets it, as from
+    /// Waits for the payload that `peer` shows in this episode; `take` gets it, as from
     /// [`take_copy`](Port::take_copy). It stays where it is until this rank shows
     /// something again.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -114,7 +113,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// The same where not all do so: peers look by [`notice_alone`](Port::notice_alone).
+    /// Shows two places to peers of which not all show some: they look by
+    /// [`notice_alone`](Port::notice_alone).
     pub(crate) fn show_alone(&mut self, a: *mut u8, b: *mut u8, len: usize) {
         self.put_up(a, b, len);
         if self.crowded && self.size() > 2 {
@@ -140,7 +140,7 @@ impl Port {
         self.await_notice(peer, len, For::All(Phase::Entered))
     }
 
-    /// The same where not all show one.
+    /// Waits for `peer`'s notice in a call in which not all ranks show one.
     pub(crate) fn notice_alone(&mut self, peer: usize, len: Option<usize>) -> Result<Notice, Stop> {
         self.await_notice(peer, len, For::Notice)
     }
@@ -169,7 +169,7 @@ impl Port {
         Stop::Mismatch { peer, expected, got, lens: None }
     }
 
-    /// `peer`'s notice of this call, if it is one of what this rank has called. `len` is compared
+    /// `peer`'s notice of this call, if it is one of this rank's call. `len` is compared
     /// unless `None`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn compare_notice(
@@ -211,7 +211,8 @@ impl Port {
         self.tell_all();
     }
 
-    /// The same in a call in which only `root` waits, by [`close_alone`](Port::close_alone).
+    /// Declares this rank done with all foreign memory of this call, in which only `root` waits, by
+    /// [`close_alone`](Port::close_alone).
     pub(crate) fn finish_for(&mut self, root: usize) {
         let call = self.calls;
         self.peers[self.rank].board().finish(call);
@@ -240,7 +241,7 @@ impl Port {
         }
     }
 
-    /// Waits until all peers, who do the same, have finished this call: the board is free again.
+    /// Waits until all peers, which do the same, have finished this call: the board is free again.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn close(&mut self) -> Result<(), Stop> {
         self.await_finished(For::All(Phase::Finished))?;
@@ -250,7 +251,7 @@ impl Port {
         Ok(())
     }
 
-    /// The same where nobody else waits.
+    /// Waits until all peers have finished this call, in which no other rank waits.
     pub(crate) fn close_alone(&mut self) -> Result<(), Stop> {
         self.await_finished(For::Last)
     }

@@ -1,4 +1,4 @@
-//! Started calls: what a rank shows on a lane, and what it sees of its peers there. Nothing here
+//! Started calls: the cards that a rank shows on a lane, and those of its peers. Nothing here
 //! waits but for a lane that is still in use, and where [`Place::wait`] says so. The protocol is
 //! in `src/mailbox/README.md`, "Lanes".
 
@@ -24,7 +24,7 @@ pub(crate) struct LaneEnd<'a> {
     rank: usize,
 }
 
-/// Where a rank can wait for what a peer is to publish for a request.
+/// The place where a rank can wait for the words that a peer is to publish for a request.
 pub(crate) struct Place {
     pub(super) fabric: CommHold,
     pub(super) rank: usize,
@@ -83,7 +83,7 @@ impl Port {
         if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
     }
 
-    /// The same, of a request that is not known to have a free lane: asks how far all are.
+    /// Waits for the lane of a request that is not known to have a free one: asks how far all are.
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
         const ALL: u64 = LANES as u64;
@@ -105,7 +105,7 @@ impl Port {
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
         let has_finished = |rank: usize| done(fabric, rank) >= before;
         let p = fabric.size();
-        // The own request ends by what `wait_long` goes on with.
+        // The own request ends by a call that `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
             if !has_finished(peer) {
                 let of = if peer == *rank { (*rank + 1) % p } else { peer };
@@ -116,8 +116,8 @@ impl Port {
         Ok(())
     }
 
-    /// Starts the call `begun` on the lane that was claimed: shows the memory
-    /// `at`, and what `fill` writes to the room beside the notice. Who sleeps until then is to be
+    /// Starts the call `begun` on the lane that was claimed: shows the memory `at`, and the bytes
+    /// that `fill` writes to the room beside the notice. A rank that sleeps until then is to be
     /// [told](Port::tell).
     ///
     /// # Safety
@@ -159,7 +159,7 @@ impl Port {
         row.beside().room(self.requests)
     }
 
-    /// Wakes all who sleep until this rank, or any, publishes something for a request.
+    /// Wakes all ranks that sleep until this rank, or any, publishes something for a request.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn tell(&self) {
         for (rank, peer) in self.peers.iter().enumerate() {
@@ -239,14 +239,14 @@ impl<'a> LaneEnd<'a> {
         Ok(true)
     }
 
-    /// What this rank has shown.
+    /// The memory that this rank has shown.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn own_notice(self, number: u64) -> Notice {
         // SAFETY: this rank alone writes it, and nothing else before the call is complete.
         unsafe { notice(self.tray(self.rank, number)) }
     }
 
-    /// What `rank` has shown: what its notice says, or, `beside` it, the copy there.
+    /// The memory that `rank` has shown: that of its notice, or, `beside` it, the copy there.
     ///
     /// # Safety
     /// All have [started](LaneEnd::meets) it, and this rank has not [ended](LaneEnd::end).
@@ -257,8 +257,8 @@ impl<'a> LaneEnd<'a> {
         unsafe { self.tray(rank, number).read(address) }
     }
 
-    /// Declares this rank done with everybody's cards, and memory, in this call. Who sleeps until
-    /// then is to be told.
+    /// Declares this rank done with everybody's cards, and memory, in this call. Ranks that sleep
+    /// until then are to be told.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn end(self, number: u64) {
         self.row(self.rank).expect("it has begun").end(number);
@@ -288,12 +288,13 @@ impl<'a> LaneEnd<'a> {
         differs(self.own_notice(number), (peer, there), what)
     }
 
-    /// What was called, which has begun.
+    /// The operation of a call that has begun.
     pub(crate) fn sig(self, number: u64) -> &'static Signature {
         signature(&self.own_notice(number))
     }
 
-    /// Adds what every rank has shown, in rank order: what its notice says, or the copy beside it.
+    /// Adds the memory that every rank has shown, in rank order: that of its notice, or the copy
+    /// beside it.
     ///
     /// # Safety
     /// As [`LaneEnd::address`].
@@ -319,15 +320,15 @@ impl<'a> LaneEnd<'a> {
         Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
     }
 
-    /// Waits until no rank touches what this one, at `at`, has shown in request `number`, after
-    /// [`RankPlace::give_up`].
+    /// Waits until no rank touches the memory that this one, at `at`, has shown in request
+    /// `number`, after [`RankPlace::give_up`].
     pub(crate) fn quiesce(at: &RankPlace, number: u64) {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
         let waiter = Waiter { fabric: hold, rank, run, wait, crowded };
         let own = LaneEnd::of(at);
         for peer in (0..).map_while(|index| own.other(index)) {
             waiter.wait_to_the_end(peer, &mut || {
-                // Left is looked at first: what was finished before leaving counts as well.
+                // Left is looked at first: a call that was finished before leaving counts as well.
                 let left = hold.is_gone(peer, run);
                 left || own.is_over(number, peer)
             });
@@ -350,7 +351,7 @@ fn done(fabric: &CommState, rank: usize) -> u64 {
     fabric.lanes().row(rank).map_or(0, NoticeRow::done)
 }
 
-/// What a card says.
+/// The content of a card.
 ///
 /// # Safety
 /// As [`Tray::read`].
@@ -360,7 +361,7 @@ unsafe fn notice(tray: &Tray<NoticeCard>) -> Notice {
     unsafe { tray.read(|card| card.notice) }
 }
 
-/// What was called, by a notice.
+/// The operation of a notice's call.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn signature(notice: &Notice) -> &'static Signature {
     // SAFETY: `Port::start` has made it of a `&'static`.

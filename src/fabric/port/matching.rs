@@ -1,4 +1,4 @@
-//! Tagged messages: what a rank does with its own queue and those of its peers. See `README.md`,
+//! Tagged messages: the work of a rank with its own queue and those of its peers. See `README.md`,
 //! "Tagged messages".
 
 use super::super::match_list::MatchPattern;
@@ -22,9 +22,9 @@ use crate::wait::{Occasion, give_way};
 use std::any::Any;
 use std::ptr::NonNull;
 
-/// What this rank has left in a queue.
+/// The ticket of an entry that this rank has left in a queue.
 pub(super) struct OpenTicket {
-    /// Whose queue.
+    /// The queue's rank.
     owner: usize,
     ticket: Arc<Ticket>,
 }
@@ -113,8 +113,8 @@ impl Port {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn ring_to(&mut self, to: usize) -> Option<&TaggedRing> {
         let peer = &mut self.peers[to];
-        // The ring is in the peer's queue, whose words share a line that its owner writes: so what
-        // was found is kept.
+        // The ring is in the peer's queue; its words share a line that its owner writes: so the
+        // ring that was found is kept.
         if peer.ring.is_none() {
             let ring = self.fabric.tagged(to).ring(self.rank as u32);
             peer.ring = ring.map(NonNull::from);
@@ -182,7 +182,7 @@ impl Port {
     }
 
     /// Has the receives posted that only a scope of this rank knows of, so that they come before
-    /// what follows.
+    /// the next ones.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn publish(&mut self) {
         if self.early != 0 {
@@ -380,7 +380,7 @@ impl Port {
         Ok(taken)
     }
 
-    /// A look of the user's own has found nothing: gives the core to others who may be wanting it.
+    /// A look of the user's own has found nothing: gives the core to others that may want it.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn let_others_run(&self) {
         if self.crowded {
@@ -388,7 +388,7 @@ impl Port {
         }
     }
 
-    /// Takes back what this rank has left in queues.
+    /// Takes back the entries that this rank has left in queues.
     pub(super) fn withdraw_tickets(&mut self) {
         for OpenTicket { owner, ticket } in std::mem::take(&mut self.open_tickets) {
             self.fabric.tagged(owner).withdraw(&ticket);
@@ -400,7 +400,7 @@ impl Port {
 /// the rank's place in the communicator.
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
 pub(crate) struct TaggedRequest {
-    /// Whose queue has it.
+    /// The rank of the queue that has it.
     owner: usize,
     /// From, or to, this rank; none: from any.
     peer: Option<usize>,
@@ -418,7 +418,7 @@ impl TaggedRequest {
         TaggedRequest { owner, peer, state }
     }
 
-    /// The same message, sent or received once more, after the one before.
+    /// This message is sent or received once more, after the one before.
     pub(crate) fn start_again(&mut self, state: Result<Envelope, Arc<Ticket>>) {
         self.state = state;
     }
@@ -433,7 +433,7 @@ impl TaggedRequest {
         ticket.failure()
     }
 
-    /// What has been copied, if it has.
+    /// The facts of the message, if it has been copied.
     #[inline]
     pub(crate) fn envelope(&self) -> Option<Envelope> {
         match &self.state {

@@ -39,13 +39,13 @@ pub(crate) use slot_layout::{Span, WordBytes};
 pub(crate) use waiting::Stop;
 use waiting::{FEW_LOOKS, LOOKS_CROWDED, MANY_LOOKS};
 
-/// What no rank's `present` is.
+/// A number that no rank's `present` is.
 const CLOSED: u64 = u64::MAX;
 
-/// In the `pass` of a port whose calls are recorded: no rank's `present` has it, either.
+/// In the `pass` of a port with calls that are recorded: no rank's `present` has it, either.
 const RECORDED: u64 = 1 << 63;
 
-/// What a port does with calls.
+/// The way in which a port treats calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PortState {
     /// Carries them out.
@@ -61,7 +61,7 @@ enum PortState {
 /// since in each a rank waits until others have had the core.
 const FEW: usize = 4;
 
-/// What a rank has of one peer. The addresses are those of the fabric's words,
+/// The data of a rank about one peer. The addresses are those of the fabric's words,
 /// looked up once: on the way of a message each look-up counts.
 #[derive(Clone)]
 struct Peer {
@@ -87,8 +87,8 @@ struct Peer {
 pub(crate) struct Port {
     peers: Box<[Peer]>,
     rank: usize,
-    /// The [`run_pass`] of the run, or [`CLOSED`] once the port is dead: what the rank's `present`
-    /// must be.
+    /// The [`run_pass`] of the run, or [`CLOSED`] once the port is dead: the number that the rank's
+    /// `present` must be.
     pass: u64,
     line: NonNull<RankState>,
     records: NonNull<CallLog>,
@@ -104,13 +104,13 @@ pub(crate) struct Port {
     /// The latest episode of the gates; equal on all ranks.
     episode: u64,
     fabric: Arc<CommState>,
-    /// The same, for what outlives a call of this port.
+    /// Keeps the communicator's state for requests, which outlive a call of this port.
     hold: CommHold,
     /// The fabric's.
     id: u64,
     run: u64,
     wait: Wait,
-    /// The own gate, and what belongs to it.
+    /// The own gate, and the words that belong to it.
     gate: NonNull<Gate>,
     eager_buffer: Option<NonNull<EagerBuffer>>,
     /// Pointers under way: peer and message number.
@@ -299,7 +299,7 @@ impl Port {
     }
 
     /// Looks at a started call before a wait counts as long, recorded or not. Where ranks outnumber
-    /// cores few: each is a look at several words, and what is awaited comes with a turn.
+    /// cores few: each is a look at several words, and the awaited word comes with a turn.
     pub(crate) fn looks(&self) -> u32 {
         self.usual_looks().min(if self.crowded { LOOKS_CROWDED } else { u32::MAX })
     }
@@ -332,15 +332,14 @@ impl Port {
         self.line().enter_user_code();
     }
 
-    /// The end of what `enter_user_code` began.
+    /// The end of user code that `enter_user_code` began.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn leave_user_code(&self) {
         self.line().leave_user_code();
     }
 
-    /// Puts what belongs to this rank into the memory of the core that it runs
-    /// on, before the communicator is used for the first time. Returns whether
-    /// there was anything to do.
+    /// Puts the data of this rank into the memory of the core that it runs on, before the
+    /// communicator is used for the first time. Returns whether there was anything to do.
     pub(crate) fn first_touch(&mut self) -> bool {
         if std::mem::replace(&mut self.touched, true) || !self.fabric.is_apart() {
             return false;
@@ -407,7 +406,7 @@ impl Port {
         self.unsent = self.unsent.wrapping_mul(31).wrapping_add(digest);
     }
 
-    /// What [`count_silent_call`](Port::count_silent_call) was told so far.
+    /// The number that [`count_silent_call`](Port::count_silent_call) was told so far.
     pub(crate) fn unsent(&self) -> u64 {
         self.unsent
     }
@@ -439,7 +438,7 @@ impl Port {
         StartedCall { number, call, sig, at, params }
     }
 
-    /// Starts a point-to-point call, of which `sig` goes on record; what
+    /// Starts a point-to-point call, of which `sig` goes on record; the message that
     /// travels is compared with `wire`, the same for send and receive. It is to be
     /// [logged](Port::log_call).
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -493,14 +492,14 @@ impl Port {
     }
 }
 
-/// What is in a slot where the payload is not.
+/// The content of a slot without a payload.
 #[repr(C)]
 struct EagerAddress {
     len: usize,
     place: *const EagerSlot,
 }
 
-/// What this rank expects of a message.
+/// The facts that this rank expects of a message.
 struct Expected {
     header: Header,
     sig: &'static Signature,
@@ -508,7 +507,7 @@ struct Expected {
 }
 
 impl Expected {
-    /// By value, in registers: a reference would put what is expected on the stack in each call.
+    /// By value, in registers: a reference would put them on the stack in each call.
     #[cold]
     #[inline(never)]
     fn mismatch(expected: Header, peer: usize, got: Header, lens: Option<(usize, usize)>) -> Stop {
@@ -536,7 +535,7 @@ impl Expected {
             return Err(Self::mismatch(self.header, peer, got, None));
         }
         if bytes > PayloadKind::BRIEF {
-            // SAFETY: what is longer begins with its length.
+            // SAFETY: longer ones begin with its length.
             let len = unsafe { body.cast::<usize>().read() };
             if len != self.len {
                 return Err(Self::mismatch(self.header, peer, got, Some((self.len, len))));
@@ -639,7 +638,7 @@ impl Peer {
         }
     }
 
-    /// The same for what the peer may have awaited from any rank.
+    /// Wakes the peer, if it sleeps and may have awaited this from any rank.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake_for_any(&self) {
         // SAFETY: as in `wake`.

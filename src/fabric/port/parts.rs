@@ -1,4 +1,4 @@
-//! Parts: what ranks give each other in a call in which only the giver knows how long it is. A
+//! Parts: data that ranks give each other in a call in which only the giver knows how long it is. A
 //! part is a message of a channel, as any: copied, if it is short; else its receiver copies it from
 //! where it lies, and the giver awaits that.
 
@@ -36,7 +36,7 @@ impl GivenPart {
             return GivenPart { at: body, bytes, has_gaps: false };
         }
         if kind == PayloadKind::COPIED {
-            // SAFETY: what is longer begins with its length.
+            // SAFETY: longer ones begin with their length.
             let bytes = unsafe { body.cast::<usize>().read() };
             if bytes <= LONG {
                 let at = body.wrapping_add(offset(bytes));
@@ -70,7 +70,7 @@ impl Port {
     /// that this rank runs ahead.
     ///
     /// # Safety
-    /// They are readable; what is lent, which are more than [`EAGER`], is not written until
+    /// They are readable; the lent ones, of more than [`EAGER`], are not written until
     /// [`has_settled_soon`](Port::has_settled_soon), or until the call is over in another way.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn give_part_now(
@@ -243,7 +243,8 @@ impl Port {
                 unsafe { GivenPart::of(kind, body.wrapping_add(kind.bytes().map_or(0, offset))) };
             let fits = part.bytes == bytes && !part.has_gaps;
             if fits {
-                // SAFETY: the target is the caller's promise, the source that of who gives it.
+                // SAFETY: the target is the caller's promise, the source that of the rank that
+                // gives it.
                 unsafe { std::ptr::copy(part.at, to, bytes) };
             }
             fits

@@ -29,7 +29,7 @@ impl Port {
         Ok(self.post_in_room(peer, kind, fill))
     }
 
-    /// The same where there is room.
+    /// Posts a message of `kind` to `peer`, in whose mailbox there is room.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn post_in_room(&mut self, peer: usize, kind: PayloadKind, fill: impl FnOnce(*mut u8)) -> u32 {
         let header = self.header(kind);
@@ -54,7 +54,8 @@ impl Port {
         Ok(())
     }
 
-    /// The same where there is room ([`has_room`](Port::has_room)).
+    /// Posts a copy as [`post_copy`](Port::post_copy) does, where there is room
+    /// ([`has_room`](Port::has_room)).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn post_copy_in_room(
         &mut self,
@@ -146,8 +147,8 @@ impl Port {
         Ok(taken)
     }
 
-    /// The same for a message of any kind, which `take` is told: for senders
-    /// who alone know how much they have to say.
+    /// Waits for `peer`'s message of any kind, which `take` is told: for senders who alone know how
+    /// much they have to say.
     #[cfg_attr(not(debug_assertions), inline(always))]
     #[cfg_attr(loom, allow(dead_code))] // `take_copy` is what is modelled.
     pub(crate) fn take_any<R>(
@@ -159,7 +160,7 @@ impl Port {
         self.take_arrived(peer, take)
     }
 
-    /// The same for a message that has come.
+    /// Takes `peer`'s message, which has come and may be of any kind.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn take_arrived<R>(
         &mut self,
@@ -184,8 +185,8 @@ impl Port {
         Ok(taken)
     }
 
-    /// The same for a message that describes memory of `len` elements: `take`
-    /// gets the three words once the length agrees.
+    /// Waits for `peer`'s message that describes memory of `len` elements: `take` gets the three
+    /// words once the length agrees.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn take_words<R>(
         &mut self,

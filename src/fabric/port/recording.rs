@@ -1,11 +1,12 @@
-//! A port whose calls are recorded ([`Recorder`]).
+//! A port with calls that are recorded ([`Recorder`]).
 //!
 //! Such a port costs others nothing, because it is made of comparisons that every call makes
 //! anyway. Its [`pass`](Port::pass) is one that no rank ever has, so each call takes the cold path
 //! to `Comm::refuse`, which records that it has begun and lets it go on. Its budget of looks is 0,
 //! so each wait, short or long, goes to `wait_more`, which records it. The end of a call is the end
-//! of its last wait, unless the call says later that it has come further: what follows a call's
-//! last wait is a copy of a few bytes, except where [`record_end`](Port::record_end) is called.
+//! of its last wait, unless the call says later that it has come further: after a call's
+//! last wait there is a copy of a few bytes, except where [`record_end`](Port::record_end) is
+//! called.
 
 use super::super::call_counts::CallCount;
 use super::super::call_log::run_pass;
@@ -18,11 +19,11 @@ use crate::wait::Wait;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-/// What came of the looks at the beginning of a wait.
+/// The result of the looks at the beginning of a wait.
 pub(super) enum Looked {
     /// Nothing is recorded.
     Unrecorded,
-    /// What is awaited has come.
+    /// The awaited word has come.
     Ready,
     /// Since this moment.
     Since(u64),
@@ -48,7 +49,7 @@ impl Port {
         self.state == PortState::Plain
     }
 
-    /// [`is_open`](Port::is_open) of a port whose calls may be recorded.
+    /// [`is_open`](Port::is_open) of a port with calls that may be recorded.
     pub(crate) fn is_open_at_all(&self) -> bool {
         self.line().present() == self.pass & !RECORDED
     }
@@ -108,7 +109,7 @@ impl Port {
         self.record_call_slowly(sig, at, facts);
     }
 
-    /// The same for a call that is not known yet, or was asked about before, or that comes after
+    /// Records a call that is not known yet, or was asked about before, or that comes after
     /// such a one, or from another language.
     #[cold]
     #[inline(never)]
@@ -143,7 +144,7 @@ impl Port {
     fn event_line(&self, at: &'static Location<'static>) -> EventLine {
         // SAFETY: the world's, which the fabric keeps.
         let noted = unsafe { self.records.as_ref() }.foreign_call();
-        // What the call says of itself is nearer than the note of one that it is made in.
+        // The call's own line is nearer than the note of one that it is made in.
         EventLine::new(at, noted.filter(|_| ForeignCall::of(at).is_none()))
     }
 
@@ -169,7 +170,7 @@ impl Port {
         }
     }
 
-    /// What the rank's calls come to, and the nanoseconds of a tick.
+    /// The counts of the rank's calls, and the nanoseconds of a tick.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn call_counts(&self) -> Option<(Vec<CallCount>, f64)> {
         let (recorder, me) = self.recorder()?;
@@ -177,7 +178,7 @@ impl Port {
         Some(recorder.counts(me))
     }
 
-    /// A phase of the user's begins; returns what ends it, if it is recorded.
+    /// A phase of the user's begins; returns the guard that ends it, if it is recorded.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn begin_phase(
         &self,
@@ -221,7 +222,7 @@ impl Port {
         Looked::Ready
     }
 
-    /// What the rank has awaited from any rank has come from `peer`.
+    /// The word that the rank has awaited from any rank has come from `peer`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn record_source(&self, peer: usize) {
         if self.is_recorded() {

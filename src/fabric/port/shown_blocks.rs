@@ -1,15 +1,17 @@
-//! Gates for what only its owner knows the length of: a rank shows blocks and their lengths; few
-//! bytes are copied, of more it shows the address. Each peer finds its block by the owner's counts.
+//! Gates for blocks of which only their owner knows the lengths: a rank shows blocks and their
+//! lengths; few bytes are copied, of more it shows the address. Each peer finds its block by the
+//! owner's counts.
 //!
-//! Who shows an address is in the call until everybody has [finished](Port::finish) it, as on a
-//! board; so if one rank does, all finish and [close](Port::close). All know, as all look at all.
+//! A rank that shows an address is in the call until everybody has [finished](Port::finish) it, as
+//! on a board; so if one rank does, all finish and [close](Port::close). All know, as all look at
+//! all.
 
 use super::super::fingerprint::{Fingerprint, PayloadKind};
 use super::waiting::For;
 use super::{EagerAddress, Phase, Port, Stop};
 use crate::mailbox::{EAGER, FIRST, Header, INLINE};
 
-/// What a rank shows: blocks that lie one after the other.
+/// The blocks that a rank shows: they lie one after the other.
 #[derive(Clone, Copy)]
 pub(crate) struct OwnBlocks<'a> {
     /// Elements of each block.
@@ -26,7 +28,7 @@ pub(crate) struct OwnBlocks<'a> {
     pub(crate) is_lent: bool,
 }
 
-/// A length in what is copied, before the data.
+/// A length in the copied bytes, before the data.
 type ShortLength = u16;
 
 /// The payload is in the slot.
@@ -37,7 +39,8 @@ const IN_BUFFER: PayloadKind = PayloadKind::COPIED;
 const ELSEWHERE: PayloadKind = PayloadKind::SLICE;
 
 impl OwnBlocks<'_> {
-    /// Whether what a peer shows is probably not in a slot's first line alone, if it is as long.
+    /// Whether the bytes that a peer shows are probably not in a slot's first line alone, if it is
+    /// as long.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn is_long(&self) -> bool {
         match self.is_lent {
@@ -64,7 +67,7 @@ impl OwnBlocks<'_> {
     }
 
     /// # Safety
-    /// There is room at `body`, which is aligned for a word, for what is `copied`.
+    /// There is room at `body`, which is aligned for a word, for the bytes that are `copied`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn write(&self, body: *mut u8) {
         match *self.counts {
@@ -179,8 +182,9 @@ impl ShownBlocks {
     /// Block `i`: where it is, perhaps not aligned, and how many elements of `size` bytes it has.
     ///
     /// # Safety
-    /// The peer shows more than `i` blocks, of elements of that size, and keeps them: what was
-    /// copied until the caller shows something again, the rest until it finishes the call.
+    /// The peer shows more than `i` blocks, of elements of that size, and keeps them: the bytes
+    /// that were copied until the caller shows something again, the rest until it finishes the
+    /// call.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn block(&self, i: usize, size: usize) -> (*const u8, usize) {
         let (start, len) = match self.lengths {
@@ -225,8 +229,8 @@ impl Port {
         // SAFETY: a word of the fabric, which is kept.
         let gate = unsafe { self.gate.as_ref() };
         let copied = own.copied();
-        // SAFETY: for the gate and the eager buffer as in `show_all`. What is copied has room: in a
-        // slot INLINE bytes, in an eager slot EAGER; both are aligned for a word.
+        // SAFETY: for the gate and the eager buffer as in `show_all`. The copied bytes have room:
+        // in a slot INLINE bytes, in an eager slot EAGER; both are aligned for a word.
         unsafe {
             match copied {
                 Some(bytes) if bytes <= INLINE => {

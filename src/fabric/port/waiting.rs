@@ -27,7 +27,7 @@ pub(super) const MANY_LOOKS: u32 = 1000;
 pub(super) const FEW_LOOKS: u32 = 1;
 #[cfg(any(loom, shuttle))]
 pub(super) const MANY_LOOKS: u32 = 1;
-/// The same at a started call, where ranks outnumber cores.
+/// Looks at the awaited word at a started call, where ranks outnumber cores.
 pub(super) const LOOKS_CROWDED: u32 = 4;
 
 /// Turns of its core that a crowded rank leaves to the others before its wait is announced: most
@@ -35,7 +35,7 @@ pub(super) const LOOKS_CROWDED: u32 = 4;
 #[cfg(not(loom))]
 const TURNS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
-/// Why a wait ended without what it was for. The caller must quiesce.
+/// The reason why a wait ended in vain. The caller must quiesce.
 #[derive(Debug)]
 pub(crate) enum Stop {
     /// Another rank has ended the run.
@@ -48,7 +48,7 @@ pub(crate) enum Stop {
     Outer((u64, u64)),
     /// The peer's message belongs to another call than this rank's.
     Mismatch { peer: usize, expected: Header, got: Header, lens: Option<(usize, usize)> },
-    /// What the peer's message describes does not fit, in words.
+    /// The memory that the peer's message describes does not fit, in words.
     #[cfg_attr(loom, allow(dead_code))] // Made by communicators only.
     Differs { peer: usize, what: String },
     /// A tagged message and a receive match, and do not fit.
@@ -57,12 +57,12 @@ pub(crate) enum Stop {
     Refused(RefusedMemory),
 }
 
-/// What a rank waits for, and so by which word it is to be woken.
+/// The event that a rank waits for, and so the word by which it is to be woken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum For {
     /// Something from the peer to this rank alone.
     Peer,
-    /// What everybody shows to everybody.
+    /// The notices that everybody shows to everybody.
     All(Phase),
     /// The peer's notice, which all look at.
     Notice,
@@ -98,8 +98,8 @@ impl RankSleeper<'_> {
         Backoff::new(wait, self.crowded.then_some(self.what.occasion()))
     }
 
-    /// Sleeps until what is awaited may have come, for `longest` at most, unless `over`: what is
-    /// awaited is there, or never will be.
+    /// Sleeps until the awaited word may have come, for `longest` at most, unless `over`: the word
+    /// is there, or never will be.
     fn sleep(&self, patience: &mut Backoff, longest: Duration, over: &mut dyn FnMut() -> bool) {
         let &RankSleeper { fabric, rank, peer, what, event, crowded } = self;
         let seat = fabric.seat(rank);
@@ -188,7 +188,7 @@ pub(super) struct Waiter<'a> {
 const CARRYING_NAP: Duration = Duration::from_micros(100);
 
 impl Port {
-    /// Looks until `ready`, which gets what this rank has of `peer`.
+    /// Looks until `ready`, which gets this rank's data about `peer`.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn wait(
         &mut self,
@@ -255,7 +255,7 @@ impl Waiter<'_> {
 
     /// Waits for `peer` until `ready`, in episode or call `event` if it is for all, and goes on
     /// with the calls that the thread has started. `own`: so many of those that others may wait
-    /// for wait for this very thing; None if what is awaited may come from others than `peer`.
+    /// for wait for this very thing; None if the awaited word may come from others than `peer`.
     /// `since`: when the wait began, if it is recorded.
     #[cold]
     #[inline(never)]
@@ -283,7 +283,7 @@ impl Waiter<'_> {
         let mut number = world.begin_wait(me, awaited, is_proof);
         let mut patience = sleeper.patience(*wait);
         let result = loop {
-            // What would make waiting pointless is looked at first and the
+            // The facts that would make waiting pointless are looked at first and the
             // word once more after it: a message sent before leaving counts.
             let poisoned = world.is_poisoned(*run);
             let are_alone = by_any && fabric.have_others_left(*rank, *run);
@@ -329,9 +329,9 @@ impl Waiter<'_> {
             if patience.stalls(world.stall_warning()) {
                 world.warn_of_stall(LongWait::ForRank { rank: me, peer: it }, *run);
             }
-            // Not between the looks: what a thread publishes in a wait that others may take for
-            // a part of a circle, it publishes because what it awaits has come. (A wait for others,
-            // or with calls that others wait for, is on no circle.)
+            // Not between the looks: the words that a thread publishes in a wait that others may
+            // take for a part of a circle, it publishes because the awaited word has come. (A wait
+            // for others, or with calls that others wait for, is on no circle.)
             carried = world.carry_on(me);
             if is_proof != own.is_some_and(|own| carried <= own) {
                 is_proof = !is_proof;
@@ -428,9 +428,8 @@ impl Port {
     /// returns when no peer can reach its memory any more. From then on the
     /// port is dead.
     ///
-    /// This is what makes unwinding safe while peers hold addresses of this
-    /// rank's slices. It waits for slow peers to reach a call or to return;
-    /// `run` has to wait for them anyway.
+    /// This makes unwinding safe while peers hold addresses of this rank's slices. It waits for
+    /// slow peers to reach a call or to return; `run` has to wait for them anyway.
     #[cold]
     pub(crate) fn quiesce(&mut self) {
         if self.state == PortState::Dead {
@@ -457,7 +456,7 @@ impl Port {
         fabric.wake_everybody(self.crowded);
         self.withdraw_tickets();
         for peer in (0..self.size()).filter(|&q| q != me) {
-            // Inline messages are the fabric's. What describes this rank's memory
+            // Inline messages are the fabric's. A message that describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
@@ -479,11 +478,10 @@ impl Port {
         give_back();
     }
 
-    /// Declares the communicator given up, without ending the run: what
-    /// dropping a communicator does. `in_panic`: a panic unwinds, and the run
-    /// will hear of it.
+    /// Declares the communicator given up, without ending the run: as dropping a communicator does.
+    /// `in_panic`: a panic unwinds, and the run will hear of it.
     pub(crate) fn leave(&mut self, in_panic: bool) {
-        // Who has quiesced has left already, and said how.
+        // A rank that has quiesced has left already, and said how.
         if std::mem::replace(&mut self.state, PortState::Dead) == PortState::Dead {
             return;
         }

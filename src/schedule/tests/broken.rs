@@ -128,7 +128,7 @@ fn contributions_wrong_or_out_of_order() {
     assert_eq!(v, Violation::Stranger { rank: 0, block: 1, has: 1 });
 }
 
-/// The same swap twice is forgiven in a barrier.
+/// A swap that is made twice is forgiven in a barrier.
 #[test]
 fn a_barrier_forgives_repeats() {
     let contract =

@@ -5,13 +5,13 @@
 //! some numbers of ranks the sizes ([`Tuning`]) at which another way is faster.
 //! Without a profile the sizes of `rules.rs` hold.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `fingerprint.rs` | which machine a profile is of |
 //! | `json.rs` | the file (feature `profile`) |
 //! | `piece.rs` | rates by the length of a message; up to which length it travels in which way |
 //! | `load.rs` | from where, once a process, and when it is refused |
-//! | `rules.rs` | what the communicators of a team take their sizes from |
+//! | `rules.rs` | the sizes of a team's communicators |
 
 mod discover;
 #[cfg(feature = "profile")]
@@ -34,7 +34,7 @@ use crate::tuning::rules::{Case, auto};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// t_s and t_w between two cores, by what they share, each with the bounds
+/// t_s and t_w between two cores, by the level that they share, each with the bounds
 /// that have the true value between them with 95 % confidence.
 ///
 /// # Examples
@@ -71,7 +71,8 @@ pub struct LevelRates {
     pub t_w_ci: [f64; 2],
     /// Samples behind it.
     pub samples: usize,
-    /// The same by the length of a message, the shortest first; none where that was not asked.
+    /// Start-up time and time per byte by the length of a message, the shortest first; none where
+    /// that was not asked.
     pub pieces: Vec<Piece>,
 }
 
@@ -91,8 +92,7 @@ impl LevelRates {
     }
 }
 
-/// What was measured of a machine: rates by level, and the sizes at which
-/// another way is faster.
+/// The measurements of a machine: rates by level, and the sizes at which another way is faster.
 ///
 /// The default profile has nothing in it: a team that is given it goes by the
 /// library's own sizes, whatever files there are.
@@ -206,7 +206,8 @@ impl Profile {
         Ok(self)
     }
 
-    /// What a core takes to copy its own memory, by the length; empty where that was not measured.
+    /// The time that a core takes to copy its own memory, by the length; empty where that was not
+    /// measured.
     ///
     /// ```
     /// assert!(phalanx::tuning::Profile::default().copies().is_empty());
@@ -247,7 +248,7 @@ impl Profile {
     }
 
     /// This profile with the sizes that were measured for `ranks` ranks, in
-    /// place of what it had for them.
+    /// place of those that it had for them.
     ///
     /// # Errors
     /// If a team cannot have so many ranks.
@@ -326,7 +327,7 @@ impl Profile {
     /// Whether it is of this machine.
     ///
     /// # Errors
-    /// If it is of another one: what differs.
+    /// If it is of another one: the difference.
     pub fn describes(&self, machine: &Machine) -> Result<(), ProfileError> {
         self.is_of(&MachineId::of(machine))
     }
@@ -341,8 +342,8 @@ impl Profile {
     /// Reads a profile from a file.
     ///
     /// # Errors
-    /// If it cannot be read, is damaged, of another version, or says what
-    /// cannot be; the error names the file.
+    /// If it cannot be read, is damaged, of another version, or has numbers that cannot be; the
+    /// error names the file.
     ///
     /// # Examples
     /// ```

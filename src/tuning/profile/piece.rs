@@ -3,8 +3,8 @@
 use crate::mailbox::{EAGER, FIRST, LONG};
 
 /// t_s and t_w of the messages from some length on: short ones travel in the mailbox's slot, longer
-/// ones are copied by their sender, the rest is handed over by address, and what outgrows the
-/// caches is slower again.
+/// ones are copied by their sender, the rest is handed over by address, and a message that outgrows
+/// the caches is slower again.
 ///
 /// # Examples
 /// ```
@@ -54,15 +54,15 @@ pub struct LevelTimes {
     pub t_w: f64,
 }
 
-/// The rates for `bytes` bytes; none without pieces. What is shorter than the first piece has those
-/// of the first.
+/// The rates for `bytes` bytes; none without pieces. A message that is shorter than the first piece
+/// has those of the first.
 pub(super) fn at(pieces: &[Piece], bytes: f64) -> Option<LevelTimes> {
     let own = pieces.iter().rev().find(|piece| piece.from_bytes as f64 <= bytes);
     let piece = own.or(pieces.first())?;
     Some(LevelTimes { t_s: piece.t_s_ns, t_w: piece.t_w_ns_per_byte })
 }
 
-/// What is wrong with pieces.
+/// The fault in pieces.
 pub(super) fn problem(pieces: &[Piece]) -> Option<&'static str> {
     let times = |p: &Piece| [p.t_s_ns, p.t_w_ns_per_byte];
     if pieces.iter().flat_map(times).any(|x| !x.is_finite() || x < 0.0) {
@@ -86,7 +86,7 @@ pub struct Payloads {
     pub line: usize,
     /// Bytes in the slot, of two lines.
     pub slot: usize,
-    /// Bytes that the sender copies; what is longer goes by its address.
+    /// Bytes that the sender copies; a longer one goes by its address.
     pub copied: usize,
 }
 

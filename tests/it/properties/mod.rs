@@ -45,7 +45,7 @@
 //! 21. neighbours on rings of 1 and 2: `moves::small_rings`, `grid::odd_grids`
 //! 22. every algorithm x every tunable: `tunables::every_algorithm_with_every_tunable`, `catalogue`
 //! 23. machines from files, also shuffled: `saved_machines`, `damaged_machines`
-//! 24. what cannot run says so: `catalogue::what_cannot_run_says_why`
+//! 24. calls that cannot run say so: `catalogue::what_cannot_run_says_why`
 //! 25. exactly predictable sums of floats, at odd addresses, every root:
 //!     `reductions::the_same_bits`, `moves::odd_addresses`
 //! 26. every counter wraps: `wrap::`

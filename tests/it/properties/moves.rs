@@ -50,7 +50,7 @@ fn no_elements() {
                 comm.reduce_scatter_into(&none, &mut [], op::Sum);
                 comm.scan(&mut [0.0; 0], op::Sum);
                 comm.shift(&mut [0.0; 0], 1);
-                // On some ranks only: each sends to its successor what nobody
+                // On some ranks only: each sends to its successor elements that nobody
                 // else gets, or nothing at all.
                 for n in [0, 1, 300] {
                     let to: Vec<usize> =

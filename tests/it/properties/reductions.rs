@@ -220,9 +220,8 @@ fn projections() {
     });
 }
 
-/// BIG, -BIG and TINY on every pair of ranks: what comes of them depends on the
-/// association, which must be one and the same on all ranks, and in every run,
-/// of this team and of another.
+/// BIG, -BIG and TINY on every pair of ranks: their sum depends on the association, which must be
+/// one and the same on all ranks, and in every run, of this team and of another.
 #[test]
 fn the_same_bits() {
     const BIG: f64 = 1e300;

@@ -35,7 +35,8 @@ fn a_request_may_be_waited_for_in_a_destructor() {
     });
 }
 
-/// The others do their part, so the destructor gets what it waits for while the panic unwinds.
+/// The others do their part, so the destructor gets the message that it waits for while the panic
+/// unwinds.
 #[test]
 fn a_destructor_may_wait_during_a_panic_while_the_run_goes_on() {
     watched(|| {

@@ -250,7 +250,7 @@ fn a_communicator_in_the_place_of_the_scopes_is_refused() {
             });
         }));
         assert!(error.to_string().contains("put in the place of another"), "{error}");
-        // What was started before is completed, whatever stands there.
+        // A call that was started before is completed, whatever stands there.
         team.run(|comm| {
             let mut other = comm.split(0, 0);
             let mut x = [1; 1000];

@@ -136,8 +136,8 @@ const CALLS: &[(&str, Call)] = &[
     }),
 ];
 
-/// Rank 1 makes one call after rank 0 has started, and then none until that has waited for what
-/// both, and a third rank that only waits, have started.
+/// Rank 1 makes one call after rank 0 has started, and then none until that has waited for the
+/// calls that both, and a third rank that only waits, have started.
 #[test]
 fn one_call_of_any_kind_moves_what_was_started() {
     watched_cases(|watch| {
@@ -177,7 +177,7 @@ fn one_call_of_any_kind_moves_what_was_started() {
                                 }
                             }
                         }
-                        // What the call has left to itself.
+                        // The messages that the call has left to itself.
                         while let Some(status) = own.try_probe(0, Tag::Any) {
                             match *name {
                                 "send_owned" => drop(own.recv_owned::<String>(0, status.tag)),
@@ -195,7 +195,8 @@ fn one_call_of_any_kind_moves_what_was_started() {
     });
 }
 
-/// The other rank waits for what this one has started in a call that it never gets out of before.
+/// The other rank waits for a call that this one has started in a call that it never gets out of
+/// before.
 #[test]
 fn a_rank_that_tests_moves_one_that_is_blocked() {
     type Block = fn(&mut Comm, &mut Comm);
@@ -241,7 +242,8 @@ fn a_rank_that_tests_moves_one_that_is_blocked() {
     });
 }
 
-/// Ranks 1 and 2 meet again and again, and seldom wait for long, until rank 0 has what it awaits.
+/// Ranks 1 and 2 meet again and again, and seldom wait for long, until rank 0 has the awaited
+/// message.
 #[test]
 fn a_loop_of_calls_that_are_quickly_over_moves_what_was_started() {
     watched(|| {
@@ -352,7 +354,8 @@ fn random_orders_end() {
                 let (rank, mut common) = (comm.rank(), Dice(seed));
                 let mut own = Dice(seed * 1000 + rank as u64);
                 let (mut all, mut half) = (comm.split(0, p - rank), comm.split(rank % 2, 0));
-                // What is started is the same on all ranks; so is who lets whom go on.
+                // The started calls are the same on all ranks; so is the order in which ranks let
+                // others go on.
                 let lens: Vec<usize> = (0..3 * STEPS).map(|_| common.of(&LENGTHS)).collect();
                 let moves: Vec<_> =
                     (0..STEPS).map(|_| (common.below(p), common.below(p))).collect();
@@ -428,7 +431,7 @@ fn finish<'s, 'e>(
     }
 }
 
-/// Receives what lets this rank go on.
+/// Receives the message that lets this rank go on.
 fn permitted<'e>(
     scope: &mut Requests<'_, 'e>,
     room: &'e mut [u8; 1],

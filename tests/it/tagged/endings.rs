@@ -64,7 +64,7 @@ fn a_rank_that_waits_for_any_hears_that_all_have_left() {
                 });
                 assert!(matches!(error, Error::Left { rank, .. } if rank == me), "{error}");
             }
-            // What was sent before leaving counts.
+            // A message that was sent before leaving counts.
             team.run(|comm| match comm.rank() {
                 0 => (1..p).for_each(|_| ignore(comm.recv_vec::<u8>(Source::Any, Tag::Any))),
                 me => comm.send_tagged(&[me as u8], 0, 0),

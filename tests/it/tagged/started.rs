@@ -165,7 +165,7 @@ fn nothing_is_freed_while_a_request_has_it() {
 
 /// Receives from one rank in an order of their own: started ones, short and long, of which the
 /// short ones are early, with calls that wait and probes between them. Of each tag every receive
-/// gets the message whose turn it is.
+/// gets the message that is next.
 #[test]
 fn receives_that_are_early_keep_their_order() {
     watched(|| {
@@ -190,7 +190,7 @@ fn receives_that_are_early_keep_their_order() {
                     });
                     continue;
                 }
-                // The tags in another order, and for each what comes.
+                // The tags in another order, and for each the message that comes.
                 let mut order: Vec<u32> = sent.iter().map(|it| it.0).collect();
                 for i in (1..order.len()).rev() {
                     order.swap(i, dice.below(i + 1));

@@ -84,8 +84,8 @@ fn counts_that_differ_with_the_same_sum() {
     });
 }
 
-/// Blocks of 63 elements, in whose order alone the ranks disagree: six bits
-/// of a sum of multiples of 31 did not notice.
+/// Blocks of 63 elements: the ranks disagree in their order alone: six bits of a sum of multiples
+/// of 31 did not notice.
 #[test]
 fn counts_in_another_order() {
     watched(|| {
@@ -98,7 +98,7 @@ fn counts_in_another_order() {
     });
 }
 
-/// What multiplies to a number of bytes that wraps must not get anywhere.
+/// Counts that multiply to a number of bytes that wraps must not get anywhere.
 #[test]
 fn counts_beyond_memory() {
     watched(|| {
@@ -119,7 +119,7 @@ fn counts_beyond_memory() {
                     }
                 }));
                 let text = error.to_string();
-                // Rank 1's argument, or what the others say about theirs.
+                // Rank 1's argument, or the others' words about theirs.
                 let is_local = matches!(error, Error::Argument { .. });
                 assert!(is_local || matches!(error, Error::Mismatch { .. }), "{text}");
                 check_usable(&team, 1);
@@ -146,8 +146,8 @@ fn counts_beyond_memory() {
     });
 }
 
-/// Two lists of counts with one sum, and of which a digest of 17 bits was the same; nobody whose
-/// own block, or whose messages, tell them apart.
+/// Two lists of counts with one sum, and of which a digest of 17 bits was the same; no rank's
+/// own block, or messages, tell them apart.
 #[test]
 fn counts_with_one_digest() {
     watched(|| {
@@ -178,7 +178,7 @@ fn counts_with_one_digest() {
     });
 }
 
-/// In a fixed order, where the counts say only which part of the result is whose.
+/// In a fixed order, where the counts say only which part of the result is which rank's.
 #[test]
 fn counts_in_a_fixed_order() {
     watched(|| {

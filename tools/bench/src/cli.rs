@@ -61,8 +61,8 @@ pub fn main_of_phalanx() -> ExitCode {
     })
 }
 
-/// What `phalanx` reads: its commands, and those of the other programs by name, for the help and
-/// for whoever mistypes one.
+/// The arguments that `phalanx` reads: its commands, and those of the other programs by name, for
+/// the help and for whoever mistypes one.
 fn command() -> clap::Command {
     let others = programs::ALL.into_iter().flat_map(|program| program.commands);
     let of = |&(name, about): &(&'static str, &'static str)| clap::Command::new(name).about(about);
@@ -110,7 +110,7 @@ fn end(result: Result<(), Failure>) -> ExitCode {
 /// Prints the help that was asked for, or makes one line of an error.
 fn explain(e: &Error) -> Result<(), Failure> {
     match e.kind() {
-        // Without any argument: whoever types the name alone asks what there is.
+        // Without any argument: whoever types the name alone asks for the list.
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
@@ -129,8 +129,7 @@ fn explain(e: &Error) -> Result<(), Failure> {
     }
 }
 
-/// clap's message without its paragraphs: what was wrong, what is accepted,
-/// the nearest name.
+/// clap's message without its paragraphs: the fault, the accepted values, the nearest name.
 fn condense(message: &str) -> String {
     let said = message.split("\n\n").take_while(|part| !part.trim_start().starts_with("Usage:"));
     let parts: Vec<String> = said

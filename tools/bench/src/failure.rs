@@ -3,18 +3,18 @@
 use std::fmt;
 use std::io;
 
-/// What ended a command, and so its exit code.
+/// The failure that ended a command, and so its exit code.
 #[derive(Debug)]
 pub enum Failure {
-    /// The arguments are wrong: what was wrong, and what is accepted. Exit 2.
+    /// The arguments are wrong: the fault, and the values that are accepted. Exit 2.
     Usage(String),
     /// The run failed. Exit 1.
     Run(String),
     /// A check failed; the output says so already. Exit 1.
     Checks(String),
-    /// Ctrl-C; what there was has been printed. Exit 130, as shells expect.
+    /// Ctrl-C; the rows so far have been printed. Exit 130, as shells expect.
     Interrupted,
-    /// The reader of the standard output has gone (`| head`). It has what it
+    /// The reader of the standard output has gone (`| head`). It has all that it
     /// wanted, so this is no failure: exit 0.
     Closed,
 }
@@ -30,18 +30,17 @@ impl Failure {
         }
     }
 
-    /// Wrong arguments, because of something that can say what is wrong.
+    /// Wrong arguments, because of something that can say the fault.
     pub fn usage(what: impl fmt::Display) -> Self {
         Failure::Usage(what.to_string())
     }
 
-    /// A failed run, because of something that can say what is wrong.
+    /// A failed run, because of something that can say the fault.
     pub fn run(what: impl fmt::Display) -> Self {
         Failure::Run(what.to_string())
     }
 
-    /// What goes to the standard error, on one line; nothing where nothing
-    /// needs to be said.
+    /// The text for the standard error, on one line; nothing where nothing needs to be said.
     pub fn line(&self) -> Option<String> {
         match self {
             Failure::Usage(what) | Failure::Run(what) | Failure::Checks(what) => {

@@ -128,7 +128,7 @@ impl Ground {
         self.crowded
     }
 
-    /// Runs `f` on all ranks; what those of this node returned.
+    /// Runs `f` on all ranks; the results of this node's.
     pub(crate) fn run<R: Send>(
         &self,
         f: impl Fn(&mut RankComm<'_, '_>) -> R + Sync,

@@ -68,8 +68,8 @@ impl OutputArgs {
     }
 }
 
-/// Whether a file can be written, without taking away what is there: to be known before minutes are
-/// spent. `what` it is comes before its name.
+/// Whether a file can be written, without taking its content away: to be known before minutes are
+/// spent. `what` comes before its name.
 pub fn writable(what: &str, file: &Path) -> Result<(), Failure> {
     let new = !file.exists();
     let opened = fs::OpenOptions::new().append(true).create(true).open(file);
@@ -92,7 +92,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Of what nobody wants.
+    /// Of text that nobody wants.
     pub(crate) fn nowhere() -> Self {
         Sink { to: Box::new(io::sink()) }
     }

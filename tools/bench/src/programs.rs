@@ -1,4 +1,4 @@
-//! Commands that are in programs of their own, so that nobody waits for what he does not use:
+//! Commands that are in programs of their own, so that nobody waits for one that he does not use:
 //! `phalanx NAME` finds them as `cargo NAME` does, beside itself and then on the PATH.
 
 use crate::bench::element::Type;
@@ -52,7 +52,7 @@ pub(crate) const SOAK: Program = Program {
     commands: &[("soak", "Call everything at random for a while, and check all of it")],
 };
 
-/// Those whose commands have names of their own.
+/// Those with commands that have names of their own.
 pub(crate) const ALL: [Program; 3] = [REPORT, WAITS, SOAK];
 
 /// That of `bench` on elements of this type.

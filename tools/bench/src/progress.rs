@@ -85,7 +85,7 @@ impl Drop for Progress {
 /// How far the steps are.
 #[derive(Debug)]
 struct StepClock {
-    /// Of each step: what it takes, compared with the others.
+    /// Of each step: its time, compared with the others.
     weights: Vec<f64>,
     /// Seconds of all, where they are known before the first.
     expected: Option<f64>,
@@ -105,7 +105,7 @@ impl StepClock {
         format!("[{}/{}] {what}{left}", self.step, self.weights.len())
     }
 
-    /// What the rest takes if it goes on as it did.
+    /// The time that the rest takes if it goes on as it did.
     fn left(&self, passed: Duration) -> Option<Duration> {
         let before = self.step.saturating_sub(1).min(self.weights.len());
         let all: f64 = self.weights.iter().sum();
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(clock(2, 0.0, None).line("b", after(1)), "[2/3] b");
         assert_eq!(clock(2, 0.0, None).line("b", after(6)), "[2/3] b, 20 s left");
         assert_eq!(clock(3, 0.5, None).line("c", after(360)), "[3/3] c, 2 min left");
-        // What was expected counts until there is something to go by.
+        // The expected time counts until there is something to go by.
         assert_eq!(clock(1, 0.0, Some(40.0)).line("a", after(0)), "[1/3] a, 40 s left");
         assert_eq!(clock(2, 0.0, Some(40.0)).line("b", after(20)), "[2/3] b, 60 s left");
         // More steps than were said.

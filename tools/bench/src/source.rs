@@ -26,8 +26,8 @@ impl SourceArgs {
         self.synthetic.is_some() || self.xml.is_some() || self.sysfs.is_some()
     }
 
-    /// Reads the machine. What was asked for is read or is an error: this machine never stands in
-    /// for it.
+    /// Reads the machine. The machine asked for is read or is an error: this machine never stands
+    /// in for it.
     pub fn read(&self) -> Result<Machine, Failure> {
         match (&self.synthetic, &self.xml, &self.sysfs) {
             (Some(text), _, _) => Machine::from_synthetic(text)

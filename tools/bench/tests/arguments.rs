@@ -18,7 +18,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx");
 /// Longer than anything asked for here takes, on a busy machine.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// What makes a command right, and keeps it short where it would do its full work.
+/// The arguments that make a command right, and keep it short where it would do its full work.
 const COMMANDS: [(&str, &[&str]); 12] = [
     ("bench", &["-n", "1", "-w", "0", "-e", "64"]),
     ("trace", &["AG-RING", "-p", "4"]),
@@ -116,7 +116,8 @@ const VALUES: [&str; 74] = [
     "\u{fffd}\u{1f980}",
 ];
 
-/// The commands whose programs are there: `cargo test --workspace` builds them beside this test's.
+/// The commands with programs that are there: `cargo test --workspace` builds them beside this
+/// test's.
 fn commands() -> Vec<(&'static str, &'static [&'static str])> {
     let is_there = |&(command, _): &(&str, &[&str])| {
         let program = match command {

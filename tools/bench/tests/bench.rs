@@ -12,7 +12,7 @@ const HEADER: &str = "op\talgorithm\ttype\tredop\tranks\tbytes\tcount\titeration
 fn phalanx(args: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
     let command = command.args(args.split_whitespace()).stdin(Stdio::null());
-    // A profile of this machine would change what is chosen.
+    // A profile of this machine would change the choice.
     command.env("PHALANX_PROFILE", "").output().unwrap()
 }
 
@@ -147,7 +147,7 @@ fn the_caches_are_a_column() {
     assert_eq!((lines[0][1].as_str(), lines[2][1].as_str()), ("caches", "cold"), "{lines:?}");
 }
 
-/// What the program answers to these lines on its standard input, and its exit code.
+/// The program's answers to these lines on its standard input, and its exit code.
 fn turns(p: usize, lines: &str) -> (Vec<String>, Option<i32>) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_phalanx"));
     let args = format!("bench --turns --no-check -p {p}");
@@ -209,7 +209,7 @@ fn json_is_one_object() {
     assert!(object["machine"]["source"].is_string());
 }
 
-/// What `--statistics` shows is what the row's calls come to.
+/// `--statistics` shows the counts of the row's calls.
 #[test]
 fn the_statistics_are_of_the_calls_of_the_row() {
     let args = "bench all-reduce barrier -p 2 --sizes 64 -n 3 -w 1 --statistics";

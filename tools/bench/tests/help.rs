@@ -9,7 +9,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx");
 /// The widest that a help becomes.
 const MOST: usize = 100;
 
-/// What is printed in a window of `columns`.
+/// The text that is printed in a window of `columns`.
 fn phalanx(args: &[&str], columns: usize) -> String {
     let mut command = Command::new(PROGRAM);
     let command = command.args(args).stdin(Stdio::null()).env("COLUMNS", columns.to_string());
@@ -64,7 +64,7 @@ fn all_commands_are_listed_and_a_missing_program_is_told() {
         assert!(stderr.contains("cargo install --path tools/"), "{args:?}: {stderr}");
         assert_eq!(stderr.lines().count(), 1, "{args:?}: {stderr}");
     }
-    // What is wrong is said without another program.
+    // The fault is said without another program.
     let out = Command::new(&alone).args(["bench", "-t", "i32", "-r", "summ"]).output().unwrap();
     assert_eq!(out.status.code(), Some(2));
     std::fs::remove_dir_all(&dir).unwrap();

@@ -11,7 +11,7 @@ fn units() -> usize {
     phalanx::machine::Machine::this().unwrap().allowed_pus().len()
 }
 
-/// Runs `f` in a thread that may use one unit only; what it starts inherits that.
+/// Runs `f` in a thread that may use one unit only; its children inherit that.
 #[cfg(target_os = "linux")]
 fn on_one_core<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     use phalanx::machine::affinity;
@@ -69,8 +69,8 @@ fn latency_of_every_pair() {
     assert_eq!(keys(&run), wanted);
     assert_eq!(keys(&run["machine"]), ["cpu", "topology", "source", "emulated"]);
     let rows = run["rows"].as_array().unwrap();
-    // Two directions; flags with either home, and the mailbox. A pair whose
-    // cores never stayed put is a note.
+    // Two directions; flags with either home, and the mailbox. A pair with cores that never stayed
+    // put is a note.
     assert_eq!(rows.len() + run["notes"].as_array().unwrap().len(), 2 * 3, "{run:#}");
     for row in rows {
         assert_eq!(keys(row)[..16], LATENCY, "{row}");
@@ -108,7 +108,7 @@ fn all_ways_are_measured_in_one_run() {
     }
     let run = json(&["latency", "--all", "--samples", "12", "--pus", "0-1"]);
     let rows = run["rows"].as_array().unwrap();
-    // A pair that moved all the time, or whose clocks disagree, is a note.
+    // A pair that moved all the time, or with clocks that disagree, is a note.
     assert_eq!(rows.len() + run["notes"].as_array().unwrap().len(), 2 * 6, "{run:#}");
     let mut ways: Vec<String> = rows
         .iter()

@@ -78,7 +78,7 @@ fn text_draws_who_holds_what() {
     // T3b: operands in the order in which they are combined.
     let figure = stdout("trace RS-HCUBE -p 4");
     assert!(figure.contains("   2  0-3=2   2,3=02  2=0213\n"), "{figure}");
-    // T6: what is given away is no longer held.
+    // T6: a block that is given away is no longer held.
     let figure = stdout("trace SC-HCUBE -p 8");
     assert!(figure.contains("   0  01234567  0123    01      0\n"), "{figure}");
     assert!(figure.contains("  step 2: 0>2 4>6\n"), "{figure}");

@@ -171,7 +171,7 @@ impl Congestion {
     }
 }
 
-/// What is on the channels.
+/// The words on the channels.
 struct Tally<'a> {
     network: &'a Network,
     ports: usize,

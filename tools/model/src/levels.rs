@@ -19,7 +19,7 @@ use phalanx::tuning::LevelTimes;
 /// use phalanx::schedule::{Algorithm, Operation, Request};
 /// use phalanx::tuning::LevelTimes;
 /// use phalanx_model::{Levels, Network};
-/// // Two packages of four cores; what crosses is ten times dearer.
+/// // Two packages of four cores; a message between them is ten times dearer.
 /// let machine = phalanx::machine::Machine::from_synthetic("pack:2 core:4 pu:1").unwrap();
 /// let far = LevelTimes { t_s: 500.0, t_w: 10.0 };
 /// let near = LevelTimes { t_s: 50.0, t_w: 1.0 };
@@ -165,7 +165,7 @@ impl Levels {
     /// // Few start-ups, the far ones first; for long blocks the ring, which never congests ...
     /// assert_eq!(best(1.0, 1.0), Algorithm::AG_HCUBE_DESC);
     /// assert_eq!(best(1.0, 1e6), Algorithm::AG_RING);
-    /// // ... unless the top is so slow that crossing it in every step is what costs.
+    /// // ... unless the top is so slow that crossing it in every step decides.
     /// assert_eq!(best(4.0, 1e6), Algorithm::AG_HCUBE_DESC);
     /// ```
     pub fn rank(&self, request: &Request, m: f64, ports: usize) -> Vec<(Algorithm, f64)> {

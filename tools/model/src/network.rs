@@ -104,7 +104,7 @@ impl Network {
         Network::grid("mesh", extents, false)
     }
 
-    /// A torus: a mesh whose lines are closed to rings.
+    /// A torus: a mesh with lines that are closed to rings.
     ///
     /// # Examples
     /// ```

@@ -125,8 +125,8 @@ fn cube_algorithms_on_other_networks() {
     }
 }
 
-/// Section 2: what order of dimensions a tree machine wants. t_w m units, and
-/// blocks over the top each way.
+/// Section 2: which order of dimensions a tree machine wants. t_w m units, and blocks over the top
+/// each way.
 #[test]
 fn all_gathers_of_64_on_a_tree() {
     let tree = Network::tree(64);
@@ -141,7 +141,7 @@ fn all_gathers_of_64_on_a_tree() {
         let found = on(&tree, a, 64);
         assert_eq!((found.cost.tw, found.crossing.most()), (words.into(), top.into()), "{a}");
     }
-    // The same on a machine of four sockets, whose cores hang side by side.
+    // The same on a machine of four sockets, with cores that hang side by side.
     let machine = phalanx::machine::Machine::from_synthetic("pack:4 core:16 pu:1").unwrap();
     let machine = Network::machine(&machine);
     assert_eq!(on(&machine, Algorithm::AG_RING, 64).congestion, 1);
@@ -365,7 +365,7 @@ fn networks_stay_within_reason() {
         Congestion::placed(&Network::ring(4), &schedule, |rank| rank + 1),
         Err(BadNetwork::Node { rank: 3, node: 4, nodes: 4 })
     ));
-    // All on one node: no channel is used, and the ports are what is left.
+    // All on one node: no channel is used, and only the ports are left.
     let one = Congestion::placed(&Network::ring(4), &schedule, |_| 2).unwrap();
     assert_eq!((one.dilation, one.congestion, one.cost), (0, 0, Cost::of(&schedule)));
 }
@@ -382,7 +382,7 @@ fn the_library_ranks_as_the_closed_forms_do() {
                 let forms = rank(&call, m, rates, None);
                 assert_eq!(ours.len(), forms.len(), "{operation} {p}");
                 let time = |a: Algorithm| forms.iter().find(|r| r.algorithm == a).unwrap().time;
-                // Rounding may swap what takes as long.
+                // Rounding may swap algorithms that take as long.
                 for (a, form) in ours.iter().zip(&forms) {
                     let off = (time(*a) - form.time).abs();
                     assert!(

@@ -9,7 +9,7 @@ use std::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx-report");
 
-/// Runs `f` in a thread that may use one unit only; what it starts inherits that.
+/// Runs `f` in a thread that may use one unit only; its children inherit that.
 #[cfg(target_os = "linux")]
 fn on_one_core<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     use phalanx::machine::affinity;
@@ -99,7 +99,7 @@ fn a_profile_is_written_and_read() {
     std::fs::remove_file(&path).unwrap();
 }
 
-/// What is there and no file is never replaced by a profile.
+/// A path that is there and no file is never replaced by a profile.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_replaced() {

@@ -144,7 +144,7 @@ fn wrong_arguments_get_one_line() {
     }
 }
 
-/// The processes whose command lines have `mark`.
+/// The processes with command lines that have `mark`.
 #[cfg(target_os = "linux")]
 fn marked(mark: &str) -> Vec<String> {
     let all = std::fs::read_dir("/proc").unwrap().flatten();

@@ -1,12 +1,12 @@
 //! An allocator that counts the allocated bytes, once [`count`] has been called.
 //!
-//! The system's memory in use says little about a leak of a few bytes a call:
-//! allocators keep what was freed, one heap for several threads, and more of it
-//! the longer a program runs. What was asked for and not given back is exact.
+//! The system's memory in use says little about a leak of a few bytes a call: allocators keep freed
+//! memory, one heap for several threads, and more of it the longer a program runs. The memory that
+//! was asked for and not given back is exact.
 //!
 //! Own code, since the crates that count do not pass `alloc_zeroed` on, or say
 //! nothing about it: then memory that is never touched would be filled here, and
-//! what `bench` measures would lie elsewhere.
+//! the memory that `bench` measures would lie elsewhere.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
@@ -79,7 +79,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Gives back to the system what the allocator keeps of memory that was freed,
+/// Gives back to the system the part that the allocator keeps of memory that was freed,
 /// where that can be asked for.
 pub(crate) fn trim() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -109,7 +109,7 @@ impl Drop for Load {
     }
 }
 
-/// What such a process does: moves to its group, says that it is ready, and turns in a loop.
+/// The work of such a process: it moves to its group, says that it is ready, and turns in a loop.
 pub(crate) fn keep_busy(parent: u32, group: Group, limit: Duration) -> Result<(), String> {
     #[cfg(unix)]
     if group == Group::Other {

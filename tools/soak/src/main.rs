@@ -1,5 +1,5 @@
 //! `phalanx soak`: random calls on random communicators for any length of time, with every result
-//! and all resources checked; and `phalanx check --machine`: what the library promises about the
+//! and all resources checked; and `phalanx check --machine`: the library's promises about the
 //! machine that it runs on.
 //!
 //! | file | contents |

@@ -1,15 +1,14 @@
 //! Checks that memory does not grow from team to team.
 //!
-//! Two measures. The *heap* is counted byte by byte (`heap.rs`): after each team
-//! it must be what it was after the first ones, but for a slack that is less than
-//! one small block a run. Memory *in use* sees what the count does not, pages
-//! that the library has from the system and stacks, but moves by itself:
-//! fragments, and the largest buffers met so far. It is judged over thirds of
+//! Two measures. The *heap* is counted byte by byte (`heap.rs`): after each team it must be as it
+//! was after the first ones, but for a slack that is less than one small block a run. Memory *in
+//! use* sees memory that the count does not, pages that the library has from the system and stacks,
+//! but moves by itself: fragments, and the largest buffers met so far. It is judged over thirds of
 //! the time.
 
 use crate::resources::Holdings;
 
-/// Growth of the heap that is no leak, in bytes: what some thread or table keeps
+/// Growth of the heap that is no leak, in bytes: memory that some thread or table keeps
 /// from its first use on.
 pub(crate) const HEAP_SLACK: i64 = 4 << 10;
 /// Growth of memory in use that is no leak, in KiB.
@@ -17,8 +16,8 @@ pub(crate) const RSS_SLACK: u64 = 16 << 10;
 /// So many teams a third must have for its memory in use to be judged: with three of them, which
 /// may happen to have had short vectors only, sound runs were found to grow.
 const RSS_TEAMS: usize = 8;
-/// Teams whose use of memory is not judged, only remembered: what lives as long
-/// as the process is made in them.
+/// Teams with a use of memory that is not judged, only remembered: objects that live as long
+/// as the process are made in them.
 const WARM_UP: usize = 2;
 
 /// Memory over time.
@@ -56,7 +55,7 @@ impl Memory {
         }
     }
 
-    /// What has grown, in words.
+    /// The part that has grown, in words.
     pub(crate) fn growth(&self) -> Option<String> {
         if let (Some(first), Some(last)) = (self.heap_first, self.heap_last)
             && last > first + HEAP_SLACK
@@ -90,7 +89,7 @@ mod tests {
     fn a_heap_that_grows_is_a_leak() {
         let steady = 1 << 20;
         assert_eq!(growth(&[]), None);
-        // What the first teams leave is remembered; all others leave nothing.
+        // The memory that the first teams leave is remembered; all others leave nothing.
         assert_eq!(growth(&[(0.1, 0, 0), (0.2, steady, 0), (0.3, steady, 0)]), None);
         let grows: Vec<_> = (0..40).map(|k| (k as f64 / 40.0, steady + k * 130, 0)).collect();
         assert!(growth(&grows).unwrap().contains("heap"));

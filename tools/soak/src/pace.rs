@@ -6,7 +6,7 @@
 //! runs; the making of communicators is not. A run may take so many times as long as its twin, and
 //! a little on top: see [`Bound`].
 //!
-//! What the machine does meanwhile falls on either of them. So a run that took longer is made
+//! Other work of the machine falls on either of them. So a run that took longer is made
 //! again, with its twin, after a pause. It crawls if the fastest of [`TRIALS`] runs takes longer
 //! than the slowest of as many twins allows.
 //!
@@ -24,12 +24,12 @@ use std::time::Duration;
 
 /// So often a run is made before it crawls. Two ranks that park, bound to a core each beside busy
 /// threads, and their twin, which does the same, wait for a slice or for none by chance: a single
-/// trial says little. (`phalanx soak --margin N` divides the bounds, and shows what is left.)
+/// trial says little. (`phalanx soak --margin N` divides the bounds, and shows the rest.)
 pub(crate) const TRIALS: usize = 10;
 /// Before the second trial; before each further one so much longer.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a run may take: `factor` for each unit of time of its twin, and `floor`.
+/// The time that a run may take: `factor` for each unit of time of its twin, and `floor`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bound {
     factor: f64,
@@ -103,7 +103,7 @@ pub(crate) fn pause(trial: usize) {
     std::thread::sleep(PAUSE * trial as u32);
 }
 
-/// What is timed beside a script.
+/// The work that is timed beside a script.
 pub(crate) struct Twin<'a> {
     script: &'a Script,
     seed: u64,
@@ -127,7 +127,7 @@ impl<'a> Twin<'a> {
         Twin { script, seed, ranks, meeting }
     }
 
-    /// What rank `me` does.
+    /// The part of rank `me`.
     pub(crate) fn play(&self, me: usize) {
         let mut dice = Dice::new(self.seed ^ mix(me as u64));
         for act in &self.script.acts {

@@ -45,7 +45,7 @@ pub(crate) fn carry_out(comm: &mut Comm, act: &Act, longer: usize, tick: Tick<'_
     (Sort::number(act.element).call)(comm, act, longer, tick);
 }
 
-/// What rank `rank` of `p` does in `act` beside the call: it makes its vector, and those of the
+/// The work of rank `rank` of `p` in `act` beside the call: it makes its vector, and those of the
 /// oracle.
 pub(crate) fn work(act: &Act, rank: usize, p: usize) {
     (Sort::number(act.element).work)(act, rank, p);
@@ -104,7 +104,7 @@ struct SoakCall<'a> {
     tick: Tick<'a>,
 }
 
-/// Ends the run with a message: not an assertion, whose text would fill the
+/// Ends the run with a message: no assertion, as its text would fill the
 /// standard error with vectors.
 fn wrong(what: &str, act: &Act) -> ! {
     resume_unwind(Box::new(format!("wrong result: {what} in {act:?}")))
@@ -233,7 +233,7 @@ fn collective<T: Thing>(comm: &mut Comm, op: Operation, call: &SoakCall<'_>) {
         Operation::ExclusiveScan => {
             let mut x = own();
             T::reduce(comm, which, Reduction::ExclusiveScan(&mut x), tick);
-            // Rank 0 has the identity, or what it had.
+            // Rank 0 has the identity, or its own value.
             if r > 0 {
                 check(name, act, &x, &folded(salt, 0..r, which, 0, n));
             }
@@ -296,7 +296,7 @@ fn draw_counts(seed: u64, n: usize, p: usize) -> Vec<usize> {
     (0..p).map(|_| dice.roll(2 * n + 1)).collect()
 }
 
-/// What rank `from` of `p` sends to each in an uneven all-to-all.
+/// The counts that rank `from` of `p` sends to each in an uneven all-to-all.
 fn pair_counts(act: &Act, n: usize, from: usize, p: usize) -> Vec<usize> {
     draw_counts(act.salt ^ (1 + from as u64), n, p)
 }
@@ -515,7 +515,7 @@ fn halo<T: Thing>(comm: &mut Comm, call: &SoakCall<'_>) {
     };
     let outside =
         |at: &[isize]| (0..dims).filter(|&d| !(0..extents[d] as isize).contains(&at[d])).count();
-    // What the whole grid has there, if it is not beyond its end.
+    // The value that the whole grid has there, if it is not beyond its end.
     let value = |field: usize, at: &[isize]| {
         let mut hash = act.salt ^ field as u64;
         for d in 0..dims {

@@ -7,8 +7,8 @@ use crate::heap;
 pub(crate) struct Holdings {
     /// Bytes allocated and not freed since they are counted ([`heap::count`]).
     pub(crate) heap: i64,
-    /// Memory in use, in KiB: the heap, what the library has from the system by
-    /// itself (mailboxes), stacks, the program. Less what the allocator keeps of
+    /// Memory in use, in KiB: the heap, the memory that the library has from the system by
+    /// itself (mailboxes), stacks, the program. Less the part that the allocator keeps of
     /// memory that was freed, if it can be asked to give that back.
     pub(crate) rss_kib: u64,
     /// Open file descriptors.

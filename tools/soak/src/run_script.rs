@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-/// What a fault's panic says; a wrong result says something else.
+/// The text of a fault's panic; a wrong result says something else.
 const BOMB: &str = "bomb";
 
-/// What one rank does: the acts, one after the other.
+/// One rank's part: the acts, one after the other.
 pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
     let me = comm.rank();
     let mut dice = Dice::new(seed ^ mix(me as u64));
@@ -82,7 +82,7 @@ fn of<'a>(comm: &'a mut Comm, children: &'a mut [Comm], act: &Act) -> &'a mut Co
     }
 }
 
-/// What a rank does now and then before a call.
+/// The delay that a rank has now and then before a call.
 pub(crate) fn be_late(dice: &mut Dice) {
     match dice.roll(12) {
         0 => std::thread::yield_now(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The largest buffer of a rank, in bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// And in a script of small calls, which shows what the calls themselves cost.
+/// And in a script of small calls, which shows the cost of the calls themselves.
 const MOST_BYTES_OF_SMALL: usize = 1 << 8;
 /// And in one of short calls.
 const MOST_BYTES_OF_SHORT: usize = 1 << 6;
@@ -77,7 +77,7 @@ pub(crate) enum CallWay {
     Named(usize),
 }
 
-/// A call, as all ranks know it. Numbers are reduced to what the communicator
+/// A call, as all ranks know it. Numbers are reduced to the range that the communicator
 /// and the element type have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Act {
@@ -94,7 +94,7 @@ pub(crate) struct Act {
     pub(crate) salt: u64,
 }
 
-/// What goes wrong on one rank.
+/// The mistake of one rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     Panic,
@@ -107,11 +107,11 @@ pub(crate) enum Fault {
     OtherCall,
 }
 
-/// What a script's calls are like.
+/// The kind of a script's calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scale {
     /// Many barriers and small collectives of the whole team, as the library chooses, without a
-    /// fault: what they take is known, so their time is bounded tightly (`pace.rs`).
+    /// fault: their time is known, so their time is bounded tightly (`pace.rs`).
     Short,
     /// Anything with few bytes.
     Small,
@@ -124,7 +124,7 @@ pub(crate) enum Scale {
 pub(crate) struct Script {
     pub(crate) scale: Scale,
     pub(crate) acts: Vec<Act>,
-    /// Rank, act, and what happens there.
+    /// Rank, act, and the mistake there.
     pub(crate) fault: Option<(usize, usize, Fault)>,
     /// Ranks are late at random.
     pub(crate) jitter: bool,

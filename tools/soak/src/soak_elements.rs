@@ -14,7 +14,7 @@ use std::ops::Range;
 /// A prime, so that no block of a usual length lies at a multiple of it.
 const PERIOD: usize = 4093;
 
-/// What a rank's operators and views do beside their work: some panic.
+/// The work of a rank's operators and views beside their work: some panic.
 pub(crate) type Tick<'a> = &'a dyn Fn();
 
 /// A reduction, with the buffers that it needs.
@@ -57,7 +57,7 @@ pub(crate) trait Thing: Element + PartialEq + fmt::Debug {
     /// The value that stands for `hash`.
     fn make(hash: u64) -> Self;
 
-    /// What operator `which` makes of two.
+    /// The result of operator `which` for two.
     fn fold(which: usize, left: Self, right: Self) -> Self;
 
     /// Whether operator `which` is commutative.
@@ -203,7 +203,7 @@ fn value<T: Thing>(salt: u64, rank: usize, i: usize) -> T {
     T::make(mix(salt ^ mix((rank as u64) << 32 | (i % PERIOD) as u64)))
 }
 
-/// Elements `from..from + n` of what rank `rank` contributes.
+/// Elements `from..from + n` of the contribution of rank `rank`.
 pub(crate) fn input<T: Thing>(salt: u64, rank: usize, from: usize, n: usize) -> Vec<T> {
     repeated(from, n, |i| value(salt, rank, i))
 }

@@ -157,7 +157,7 @@ impl<T: Thing> StartedCalls<T> {
         StartedCalls { starts, root, shared, own: Dice::new(salt ^ mix(rank as u64)) }
     }
 
-    /// The first call that has not given what operator `which` and the rest say.
+    /// The first call with another result than that of operator `which`.
     pub(crate) fn wrong(
         &self,
         salt: u64,

@@ -45,7 +45,7 @@ fn told(text: &str) -> Vec<String> {
     command.lines().next().unwrap().split_whitespace().map(str::to_string).collect()
 }
 
-/// Its last line: what failed.
+/// Its last line: the failure.
 fn last_line(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{text}");

@@ -10,7 +10,7 @@ const EVENT: usize = 64;
 /// As many ranks as a team can have.
 const MOST_RANKS: usize = 1024;
 
-/// What an event is.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// A call.
@@ -57,7 +57,7 @@ pub struct Event {
     pub comm: u64,
     /// The number of a collective call in its communicator; 0 for a message.
     pub call: u64,
-    /// What was called, or the phase's name.
+    /// The called function's name, or the phase's.
     pub name: u32,
     /// The line of the user's program.
     pub at: u32,
@@ -65,7 +65,7 @@ pub struct Event {
     pub algorithm: u32,
     /// The root, the partner, or the awaited rank.
     pub peer: Option<usize>,
-    /// What it is.
+    /// Its kind.
     pub kind: EventKind,
     /// How a call's data travel.
     pub transport: Transport,
@@ -73,7 +73,7 @@ pub struct Event {
     pub detail: u32,
 }
 
-/// What one rank did.
+/// The events of one rank.
 #[derive(Clone, Debug)]
 pub struct RankEvents {
     /// When it began the run, and when it ended its part.
@@ -164,7 +164,7 @@ pub struct Sections {
 /// section that is cut off; others may stand behind it.
 ///
 /// # Errors
-/// In words, with the place, what is wrong with a file that is no record, that has another version,
+/// In words, with the place, the fault of a file that is no record, that has another version,
 /// or that has no whole run.
 pub fn sections(file: &[u8]) -> Result<Sections, String> {
     let (mut whole, mut cut) = (Vec::new(), Vec::new());
@@ -245,7 +245,7 @@ fn length(bytes: &mut Bytes<'_>) -> Result<usize, Flaw> {
 /// The run in a section.
 ///
 /// # Errors
-/// In words, what is wrong with it.
+/// In words, its fault.
 pub fn run(section: &[u8]) -> Result<Run, String> {
     let mut bytes = Bytes { all: section, at: 0 };
     let team = bytes.u64("the team")?;

@@ -1,5 +1,5 @@
-//! What a run's timeline comes to, in tables: by rank, by call and line, by the lines that made
-//! others wait, by phase, and the critical path.
+//! A run's timeline in tables: by rank, by call and line, by the lines that made others wait, by
+//! phase, and the critical path.
 
 use crate::critical_path::{self, PathPiece};
 use crate::record::Run;
@@ -47,7 +47,7 @@ pub struct RankRow {
 /// The row of a call, a line and a state of waiting.
 #[derive(Clone, Debug)]
 pub struct CallRow {
-    /// What was called, on what.
+    /// The operation, and its elements.
     pub call: String,
     /// The line.
     pub at: String,
@@ -92,11 +92,11 @@ pub struct CulpritRow {
 /// A phase's row. Time in a phase inside another counts for the inner one only.
 #[derive(Clone, Debug)]
 pub struct PhaseRow {
-    /// The name; empty for what is in no phase.
+    /// The name; empty for calls in no phase.
     pub name: String,
     /// By rank.
     pub spent: Vec<Spent>,
-    /// Its time on the critical path: what it would save, at most, if it took no time.
+    /// Its time on the critical path: the time that it would save, at most, if it took no time.
     pub on_path: u64,
 }
 
@@ -118,7 +118,7 @@ impl PhaseRow {
         if self.mean() == 0 { 1.0 } else { self.longest().1 as f64 / self.mean() as f64 }
     }
 
-    /// What the run would save, at most, if the phase's work were spread evenly.
+    /// The time that the run would save, at most, if the phase's work were spread evenly.
     pub fn balance_saves(&self) -> u64 {
         (self.longest().1 - self.mean()).min(self.on_path)
     }
@@ -148,7 +148,7 @@ pub struct Summary {
     pub length: u64,
     /// The ranks.
     pub lines: Vec<RankLine>,
-    /// What they waited for.
+    /// The waits.
     pub late: Vec<Vec<Late>>,
     /// See [`RankRow`].
     pub ranks: Vec<RankRow>,
@@ -207,7 +207,7 @@ fn pieces(
     }
 }
 
-/// Who was late, where: rank, call, phase, whether by work.
+/// The late rank, and where: rank, call, phase, whether by work.
 type Blame = (usize, Option<usize>, Option<u32>, bool);
 
 struct Blamer<'a> {
@@ -218,8 +218,8 @@ struct Blamer<'a> {
 }
 
 impl Blamer<'_> {
-    /// Says of what `rank` did from `begin` to `end`, while another waited for it, whose fault it
-    /// was in the end.
+    /// Says of the work of `rank` from `begin` to `end`, while another waited for it, whose fault
+    /// it was in the end.
     fn blame(
         &self,
         rank: usize,
@@ -286,7 +286,7 @@ pub fn read(run: &Run) -> Summary {
 
     let calls = calls(run, &lines, &late, &parts);
 
-    // Whose fault.
+    // The rank at fault.
     let blamer = Blamer { parts: &parts, phases: &phases, late: &late, lines: &lines };
     /// Rank, call and its line, phase, and whether it worked.
     type Blamed = (usize, String, String, Option<u32>, bool);

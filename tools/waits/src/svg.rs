@@ -1,5 +1,5 @@
 //! The timeline as a picture for a page of text: `-o timeline.svg`. A lane for each rank, in
-//! columns as high as the lane, each with the shares of what the rank did in that time.
+//! columns as high as the lane, each with the shares of the rank's activities in that time.
 
 use crate::page;
 use crate::perfetto::colour;
@@ -26,7 +26,7 @@ const ARROWS: usize = 40;
 /// Work, transfer, and the states of waiting.
 const COLOURS: usize = 2 + WaitState::ALL.len();
 
-/// What a rank did in each column.
+/// A rank's activities in each column.
 type Column = [u64; COLOURS];
 
 /// The picture of the nanoseconds `begin..end` of the run; `begin` is less than `end`.
@@ -110,7 +110,7 @@ impl View {
         LEFT + (since * u128::from(WIDTH) / u128::from(self.end - self.begin)) as u64
     }
 
-    /// Adds to each column what `begin..end` has of it.
+    /// Adds to each column the part of it in `begin..end`.
     fn add(&self, (begin, end): (u64, u64), mut add: impl FnMut(usize, u64)) {
         let (begin, end) = (begin.max(self.begin), end.min(self.end));
         if begin >= end {
@@ -129,7 +129,7 @@ impl View {
     }
 }
 
-/// What `rank` did, by columns.
+/// The activities of `rank`, by columns.
 fn lane(summary: &Summary, rank: usize, view: &View) -> Vec<Column> {
     let mut all = vec![[0; COLOURS]; view.columns as usize];
     for part in wait_state::parts(&summary.lines[rank], &summary.late[rank]) {

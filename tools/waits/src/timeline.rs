@@ -15,7 +15,7 @@ pub struct Call {
     pub comm: u64,
     /// The number of a collective call in its communicator; 0 for a message.
     pub number: u64,
-    /// What was called: a place in the run's texts.
+    /// The called operation: a place in the run's texts.
     pub name: u32,
     /// The line.
     pub at: u32,
@@ -115,8 +115,8 @@ fn line(rank: &crate::record::RankEvents) -> RankLine {
             }),
         }
     }
-    // They are, but for what a file says that nobody has written. The waits' calls then are
-    // others, which harms nobody.
+    // They are, but for the calls of a forged file. The waits' calls then are others, which harms
+    // nobody.
     calls.sort_by_key(|call| call.begin);
     waits.sort_by_key(|wait| wait.begin);
     phases.sort_by_key(|phase| (phase.begin, std::cmp::Reverse(phase.end)));

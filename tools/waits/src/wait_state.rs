@@ -1,4 +1,4 @@
-//! What a rank waited for. A wait lasts until the awaited rank's data have come; the part of it in
+//! The waits of a rank. A wait lasts until the awaited rank's data have come; the part of it in
 //! which the other rank had not even begun the call is *waiting*, and has a state by Scalasca's
 //! names; the rest is *transfer*, as is all else of a call.
 
@@ -82,7 +82,7 @@ impl WaitState {
         })
     }
 
-    /// The same in a call of MPI. (What MPI_Wait and MPI_Test await is a message, or another
+    /// The same in a call of MPI. (MPI_Wait and MPI_Test await a message, or another
     /// rank's part of a collective.)
     fn of_mpi(name: &str, is_root: bool) -> Self {
         use WaitState::*;
@@ -129,7 +129,7 @@ pub struct Late {
 /// The calls of a run by communicator and number: their ranks, and places among the rank's calls.
 type Meetings = HashMap<(u64, u64), Vec<(usize, usize)>>;
 
-/// What each rank waited for, in the order of time.
+/// The waits of each rank, in the order of time.
 pub fn find(run: &Run, lines: &[RankLine]) -> Vec<Vec<Late>> {
     let mut meetings = Meetings::new();
     for (rank, line) in lines.iter().enumerate() {
@@ -189,7 +189,7 @@ fn late(
     Some(Late { begin: wait.begin, end, culprit, culprit_call, state, wait: at })
 }
 
-/// What a rank did in a part of its time.
+/// A rank's activity in a part of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     /// Its own code. The call is the next one, if there is one.
@@ -207,7 +207,7 @@ pub struct Part {
     pub begin: u64,
     /// When it ended.
     pub end: u64,
-    /// What the rank did.
+    /// The rank's activity.
     pub doing: Doing,
 }
 

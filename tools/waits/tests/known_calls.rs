@@ -11,11 +11,11 @@ use phalanx_waits::record::EventKind;
 use phalanx_waits::wait_state::WaitState;
 use std::time::{Duration, Instant};
 
-/// What a rank says: when it came to the call, where others may have waited for it, and the line of
-/// the call for which it was late.
+/// The words of a rank: when it came to the call, where others may have waited for it, and the line
+/// of the call for which it was late.
 type Came = (Instant, u32);
 
-/// Runs `f`, in which rank 2 of 3 sleeps; checks what the record says about those that wait for it.
+/// Runs `f`, in which rank 2 of 3 sleeps; checks the record of those that wait for it.
 fn check(name: &str, waiters: &[usize], state: WaitState, f: impl Fn(&mut Comm) -> Came + Sync) {
     in_one_of_eight(|| {
         let start = line!() + 2;
@@ -235,7 +235,7 @@ fn a_call_of_another_language_has_its_line_there() {
     }
 }
 
-/// What a call is, its event has, whether it said so before it began or after.
+/// The facts of a call are in its event, whether it said so before it began or after.
 #[test]
 fn events_have_bytes_algorithm_number_and_partner() {
     let (run, summary, _) = recorded("facts", 2, |comm| {

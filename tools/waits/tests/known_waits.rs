@@ -1,4 +1,4 @@
-//! Programs whose waits are known, because a rank sleeps: the record must name the rank, the line
+//! Programs with known waits, because a rank sleeps: the record must name the rank, the line
 //! and the time. The ranks measure themselves when they came, since a busy machine wakes them late.
 
 mod common;
@@ -100,7 +100,7 @@ fn states() {
         }
         comm.broadcast(&mut [0.0; 4], 1);
         comm.barrier();
-        // Longer than what is buffered.
+        // Longer than a buffered message.
         let mut long = vec![0_u8; 100_000];
         match rank {
             0 => comm.send(&long, 1),

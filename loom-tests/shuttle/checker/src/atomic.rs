@@ -10,7 +10,7 @@ macro_rules! atomic {
         /// As the standard library's. Every operation is a point at which others may go on.
         pub struct $name {
             value: Cell<$int>,
-            /// What whoever acquires the present value learns.
+            /// The clock that a thread learns which acquires the present value.
             published: Cell<Clock>,
         }
 
@@ -96,7 +96,7 @@ macro_rules! atomic {
                 old
             }
 
-            /// The second half of a read-modify-write. It continues what was published
+            /// The second half of a read-modify-write. It continues the clock that was published
             /// before, whatever its ordering (a release sequence).
             fn update(&self, ordering: Ordering, value: $int) {
                 let mut published = self.published.get();
@@ -167,7 +167,8 @@ impl<T> AtomicPtr<T> {
         if !is_it {
             return Err(old);
         }
-        // It continues what was published before, whatever its ordering (a release sequence).
+        // It continues the clock that was published before, whatever its ordering (a release
+        // sequence).
         if !matches!(success, Ordering::Relaxed | Ordering::Acquire) {
             published.join(&publish());
         }

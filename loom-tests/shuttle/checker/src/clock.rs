@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// Threads of an execution, shuttle's first one among them.
 pub(crate) const THREADS: usize = 16;
 
-/// By thread: how much of what it did is known to have happened.
+/// By thread: how much of its work is known to have happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock([u32; THREADS]);
 
@@ -23,7 +23,7 @@ impl Clock {
     }
 }
 
-/// Who has looked at a place of memory last.
+/// The thread that has looked at a place of memory last.
 #[derive(Clone, Copy)]
 pub(crate) struct Shadow {
     writer: u8,
@@ -89,20 +89,20 @@ pub(crate) fn me() -> Option<usize> {
     Some(me)
 }
 
-/// The same, and what it knows.
+/// The current thread, and its knowledge.
 pub(crate) fn now() -> Option<(usize, Clock)> {
     let me = me()?;
     Some((me, CLOCKS.with_borrow(|clocks| clocks[me])))
 }
 
-/// The current thread learns what `clock` knows.
+/// The current thread learns the knowledge of `clock`.
 pub(crate) fn learn(clock: &Clock) {
     if let Some(me) = me() {
         CLOCKS.with_borrow_mut(|clocks| clocks[me].join(clock));
     }
 }
 
-/// What the current thread knows; what it does from here on is not part of that.
+/// The knowledge of the current thread; its work from here on is not part of that.
 pub(crate) fn publish() -> Clock {
     let Some(me) = me() else { return Clock::ZERO };
     CLOCKS.with_borrow_mut(|clocks| {
@@ -112,7 +112,7 @@ pub(crate) fn publish() -> Clock {
     })
 }
 
-/// Thread `it`, which has not begun, learns what `clock` knows.
+/// Thread `it`, which has not begun, learns the knowledge of `clock`.
 pub(crate) fn teach(it: usize, clock: &Clock) {
     CLOCKS.with_borrow_mut(|clocks| clocks[it].join(clock));
 }
@@ -138,7 +138,7 @@ pub(crate) fn failure() -> Option<String> {
     FAILURE.with_borrow(Clone::clone)
 }
 
-/// Keeps what went wrong first, without a panic.
+/// Keeps the first failure, without a panic.
 pub(crate) fn keep_failure(what: String) {
     FAILURE.with_borrow_mut(|failure| {
         failure.get_or_insert(what);

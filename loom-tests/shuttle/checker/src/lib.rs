@@ -1,7 +1,7 @@
 //! The types behind the library's `src/sync.rs` under `cfg(shuttle)`.
 //!
 //! Shuttle runs an execution's threads as coroutines on one thread of the system, and
-//! decides at every operation that others can see who goes on. It knows sequential
+//! decides at every operation that others can see which thread goes on. It knows sequential
 //! consistency only. So the atomics here are of this crate: each keeps the vector clock
 //! that its `Release` stores have published, and only an `Acquire` load takes that over.
 //! Memory that is looked at without an order (`memory.rs`) ends the execution as a race,
@@ -27,7 +27,7 @@ pub use run::{
     sleep, weaken,
 };
 
-/// As `std::panic`, for coroutines: who unwinds is known by coroutine.
+/// As `std::panic`, for coroutines: the unwinding thread is known by coroutine.
 pub mod panic {
     pub use crate::panics::{catch_unwind, resume_unwind};
 }

@@ -12,12 +12,12 @@ pub(crate) fn begin() {
     KEPT.with_borrow_mut(Vec::clear);
 }
 
-/// Keeps what a thread leaves behind for a later one of the same execution.
+/// Keeps the object that a thread leaves behind for a later one of the same execution.
 pub fn keep<T: 'static>(it: &'static T) {
     KEPT.with_borrow_mut(|all| all.push(it));
 }
 
-/// The latest of what was kept.
+/// The latest that was kept.
 pub fn kept<T: 'static>() -> Option<&'static T> {
     KEPT.with_borrow_mut(|all| {
         let at = all.iter().rposition(|it| it.is::<T>())?;

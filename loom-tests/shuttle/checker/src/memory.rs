@@ -1,4 +1,4 @@
-//! Memory whose accesses are checked: cells of the library, and buffers of the models.
+//! Memory with checked accesses: cells of the library, and buffers of the models.
 
 use crate::clock::{Shadow, fail, is_exploring};
 use std::cell::{Cell, RefCell};
@@ -88,7 +88,7 @@ pub(crate) fn note(at: *const u8, bytes: usize, writes: bool) {
     }
 }
 
-/// Notes that the current thread looks at `values` now: at what it was lent some time ago.
+/// Notes that the current thread looks at `values` now: at memory that it was lent some time ago.
 pub fn seen<T>(values: &[T]) {
     note(values.as_ptr().cast(), size_of_val(values), false);
 }
@@ -154,8 +154,8 @@ impl<T: Copy + 'static> Drop for Memory<T> {
     }
 }
 
-/// What the library's ways to memory are made to go by (the models' `build.rs`): as those of
-/// the standard library, watched.
+/// The functions that the library's ways to memory are made to go by (the models' `build.rs`): as
+/// those of the standard library, watched.
 pub mod raw {
     use super::note;
 

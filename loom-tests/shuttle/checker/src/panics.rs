@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, UnwindSafe};
 thread_local! {
     /// Panics under way, by thread.
     static UNWINDING: Cell<[u8; THREADS]> = const { Cell::new([0; THREADS]) };
-    /// What they said, for whoever wants to know; the first few.
+    /// Their texts, for whoever wants to know; the first few.
     static SAID: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -32,7 +32,7 @@ fn set_count(me: usize, count: u8) {
     UNWINDING.set(all);
 }
 
-/// What the hook does: a panic of an execution is no news.
+/// The hook: a panic of an execution is no news.
 pub(crate) fn hook(info: &std::panic::PanicHookInfo<'_>) -> bool {
     if let Some(me) = me() {
         set_count(me, count(me) + 1);

@@ -12,7 +12,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What is wrong in an execution: nothing, or one thing.
+/// The mistake of an execution: nothing, or one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// The library as it is.
@@ -98,18 +98,18 @@ pub fn reached(label: &'static str) {
     clock::note_reached(label);
 }
 
-/// What came of some executions.
+/// The outcome of some executions.
 #[derive(Debug)]
 pub struct Outcome {
     pub schedules: usize,
     /// Threads' turns in the longest.
     pub steps: usize,
     pub time: Duration,
-    /// What went wrong, and what panics said before.
+    /// The failure, and the texts of panics before.
     pub failure: Option<String>,
     /// Labels given to [`reached`].
     pub reached: BTreeSet<&'static str>,
-    /// Whether what is wrong by the plan was come by.
+    /// Whether the plan's mistake was passed.
     pub passed: bool,
 }
 
@@ -166,7 +166,7 @@ impl Scheduler for Mixed {
     }
 }
 
-/// Panics of executions are not told; they are what the models are about.
+/// Panics of executions are not told; the models are about them.
 fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -200,7 +200,7 @@ pub fn explore(
     longest: Option<Duration>,
 ) -> Outcome {
     hush();
-    // On a thread of its own: what an execution has is by thread of the system.
+    // On a thread of its own: an execution's state is by thread of the system.
     let explore = move || {
         PLAN.set(plan);
         PASSED.set(false);

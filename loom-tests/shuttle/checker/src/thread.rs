@@ -61,7 +61,7 @@ impl Builder {
     }
 }
 
-/// What a thread leaves behind: its result, and what it knew.
+/// The remains of a thread: its result, and its knowledge.
 struct Left<T>(RefCell<Option<(std::thread::Result<T>, Clock)>>);
 
 // SAFETY: all threads of an execution are coroutines of one thread of the system.
@@ -99,7 +99,7 @@ impl<T> std::fmt::Debug for JoinHandle<T> {
 
 impl<T> JoinHandle<T> {
     /// # Errors
-    /// What the thread has panicked with.
+    /// The payload of the thread's panic.
     ///
     /// # Panics
     /// If shuttle has lost it.
@@ -140,7 +140,7 @@ impl Sleepers {
         Sleepers(RefCell::new(Vec::new()))
     }
 
-    /// Sleeps if `is_to`: what the last operation on the word has shown; nobody else has gone on
+    /// Sleeps if `is_to`: as the last operation on the word has shown; nobody else has gone on
     /// since.
     pub fn sleep(&self, is_to: bool, is_timed: bool) {
         if !is_to {

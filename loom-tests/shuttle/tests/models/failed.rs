@@ -35,7 +35,7 @@ fn panicked<R: std::fmt::Debug>(said: Result<R, Error>, rank: usize) {
     }
 }
 
-/// A panic in a view, while others read what they are shown.
+/// A panic in a view, while others read the shown memory.
 fn fails_in_a_view(wait: Wait) {
     let comms = Team::builder().ranks(3).wait(wait).external().unwrap();
     let said = protected(comms, |comm| {
@@ -43,7 +43,7 @@ fn fails_in_a_view(wait: Wait) {
         comm.with_peers(&mine, |all| {
             assert_ne!(comm_rank(&all[0]), 1);
             yield_now();
-            // What is shown is there until the view ends.
+            // The shown memory is there until the view ends.
             assert_eq!((all[2][0], all[0][1]), (2, 0));
             reached("read");
         });
@@ -131,7 +131,7 @@ fn accounts() {
     .check();
 }
 
-/// Good and bad runs in turn; what the caller lends them is the caller's again.
+/// Good and bad runs in turn; the memory that the caller lends them is the caller's again.
 #[test]
 fn renew() {
     Model {
@@ -474,7 +474,7 @@ fn two_external_teams() {
             reached("outer");
             // Rank 0 has left the other team in good order: that may be the first cause.
             let inner: Vec<_> = inner.into_iter().flatten().collect();
-            // Who fails after that has been reported keeps its own cause.
+            // A rank that fails after that has been reported keeps its own cause.
             let told: Vec<_> = inner.iter().filter_map(|r| r.as_ref().err()).collect();
             let of = |is: fn(&Error) -> bool| told.iter().filter(|e| is(e)).count();
             let (panics, others) =
@@ -530,7 +530,7 @@ fn deadlines() {
                 }
                 let mine = Memory::new(vec![me as u64; 4]);
                 comm.with_peers(&mine, |all| {
-                    // Several times: who gives up meanwhile frees what is read here.
+                    // Several times: a rank that gives up meanwhile frees memory that is read here.
                     for _ in 0..12 {
                         yield_now();
                         assert_eq!((all[2][0], all[0][1]), (2, 0));

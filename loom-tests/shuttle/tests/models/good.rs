@@ -52,7 +52,7 @@ fn gates_of_eight() {
     .check();
 }
 
-/// What one rank wrote before a barrier another reads behind it.
+/// The words that one rank wrote before a barrier another reads behind it.
 #[test]
 fn a_barrier_orders() {
     Model {
@@ -186,8 +186,8 @@ fn views_of_three() {
     .check();
 }
 
-/// What each rank has for each. Rank 1 has more than is copied, the others a few. (Not on a stack:
-/// a twin may look at the counts of a rank that has gone on.)
+/// The blocks that each rank has for each. Rank 1 has more than is copied, the others a few. (Not
+/// on a stack: a twin may look at the counts of a rank that has gone on.)
 static BLOCKS: [[usize; 3]; 3] = [[0, 1, 2], [150, 151, 152], [0, 1, 2]];
 
 #[test]

@@ -4,16 +4,16 @@ use checker::{Outcome, Plan, explore};
 use std::io::Write as _;
 use std::time::Duration;
 
-/// A program, and what must come of it.
+/// A program, and its demanded outcome.
 pub struct Model {
-    /// `path: what`, as in the table.
+    /// `path: case`, as in the table.
     pub name: &'static str,
     pub ranks: usize,
     /// Schedules that are tried, times `MODELS_TIMES`, which is 5 unless it is set.
     pub schedules: usize,
     /// Labels given to `reached`: each must be reached.
     pub reaches: &'static [&'static str],
-    /// What must be found when it is wrong, in [`WITHIN`] schedules.
+    /// The plans that must be found when they are wrong, in [`WITHIN`] schedules.
     pub catches: &'static [Plan],
     pub body: fn(),
 }

@@ -15,7 +15,7 @@ fn external(ranks: usize, f: fn(&mut Comm)) {
     settled(ranks, f);
 }
 
-/// The same for what a closure has with it.
+/// The same for the captures of a closure.
 fn settled(ranks: usize, f: impl Fn(&mut Comm) + Clone + Send + 'static) {
     let comms = Team::external(ranks).expect("nothing stands against it");
     let run = |mut comm: Comm| {
@@ -30,7 +30,7 @@ fn settled(ranks: usize, f: impl Fn(&mut Comm) + Clone + Send + 'static) {
     }
 }
 
-/// `f` on `comms`, each protected, on a thread of its own; what each said.
+/// `f` on `comms`, each protected, on a thread of its own; the words of each.
 fn protected<R: Send + 'static>(
     comms: Vec<Comm>,
     f: impl Fn(&mut Comm) -> R + Clone + Send + 'static,
@@ -53,7 +53,7 @@ fn team(ranks: usize, f: impl FnOnce(&Team)) {
     waiting(Wait::Auto, ranks, f);
 }
 
-/// Memory that several ranks use in turn, in whose order they believe.
+/// Memory that several ranks use in turn, and believe in an order.
 struct Many(UnsafeCell<Memory<u64>>);
 
 fn many(memory: Memory<u64>) -> Many {

@@ -110,7 +110,7 @@ pub(super) fn lend(port: &mut Port) {
         enter(port);
         if port.rank() == 0 {
             // Leaked: a broken variant, in which it is still read when this rank has gone on, is to
-            // be told by its write, not by what another thread finds in memory that was freed.
+            // be told by its write, not by the freed memory that another thread finds.
             let cell: &Cell = Box::leak(Box::new(Cell::new(round)));
             let at = std::ptr::from_ref(cell).cast();
             fine(port.lend_part(1, GivenPart { at, bytes: 2000, has_gaps: true }));
@@ -262,8 +262,8 @@ pub(super) fn last_episode(port: &mut Port) {
     port.quiesce();
 }
 
-/// What each rank wrote before a barrier the others may read after it, and
-/// what they read before the next they must not read after it.
+/// The words that each rank wrote before a barrier the others may read after it, and
+/// those that they read before the next they must not read after it.
 pub(super) fn barriers(port: &mut Port, barrier: fn(&mut Port)) {
     loom::lazy_static! {
         static ref CELLS: [Cell; 4] = [0; 4].map(Cell::new);
@@ -299,7 +299,7 @@ pub(super) fn ring(port: &mut Port) {
 pub(super) fn fail_with_message(port: &mut Port) {
     enter(port);
     if port.rank() == 0 {
-        // Not on the stack: a mutant's error is seen at the memory, not at what
+        // Not on the stack: a mutant's error is seen at the memory, not at code that
         // comes after it.
         loom::lazy_static! {
             static ref CELL: Cell = Cell::new(7);
@@ -446,10 +446,10 @@ pub(super) fn deadline_or_message(port: &mut Port) {
     enter(port);
     let world = port.fabric().clone();
     let (world, run) = (world.world(), port.run());
-    // Whose deadline it was: the cause is there for whoever is told.
+    // A deadline has passed: the cause is there for whoever is told.
     let told = || assert!(world.is_poisoned(run), "given up, and nobody is told");
     if port.rank() == 0 {
-        // Not on the stack: a mutant's error is seen at the memory, not at what
+        // Not on the stack: a mutant's error is seen at the memory, not at code that
         // comes after it.
         loom::lazy_static! {
             static ref CELL: Cell = Cell::new(0);
@@ -512,7 +512,7 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> StartedProgress {
     port.started_progress()
 }
 
-/// This rank's part of call `n`: takes the peer's copy, or what is in its cell.
+/// This rank's part of call `n`: takes the peer's copy, or the content of its cell.
 struct Take<'a> {
     own: LaneEnd<'a>,
     port: &'a Port,
@@ -564,7 +564,7 @@ impl StartedPart for Take<'_> {
     }
 }
 
-/// Completes call `n`; where memory is shown, waits until the peer has taken what is in this
+/// Completes call `n`; where memory is shown, waits until the peer has taken the content of this
 /// rank's.
 fn complete(port: &Port, mut call: StartedProgress, n: u64, by_copies: bool) {
     let mut part = Take { own: port.lane_end(), port, n, by_copies };

@@ -19,7 +19,7 @@ fn send(ring: &Ring, number: u64, is_long: bool) -> bool {
         // SAFETY: one thread alone sends.
         return unsafe { ring.push(|it| *it = Sent::InSlot(number)) };
     }
-    // SAFETY: as above; what the ring gives too early loom finds.
+    // SAFETY: as above; a message too early loom finds.
     unsafe {
         ring.push_long(false, |it, to| match to {
             LongRoom::Room(room) => {
@@ -54,7 +54,7 @@ fn take(ring: &Ring) -> Option<u64> {
 }
 
 /// Three messages over two slots and one room: in their order, and each whole, whoever takes them.
-/// The sender takes, too, when the ring is full; a lock says who may.
+/// The sender takes, too, when the ring is full; a lock says which may.
 fn in_order(is_long: bool) {
     type Queue = loom::sync::Mutex<Vec<u64>>;
     let shared = Arc::new((Ring::new::<2>(), Queue::default()));

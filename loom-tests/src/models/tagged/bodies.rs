@@ -15,7 +15,7 @@ fn label() -> MessageLabel {
 fn send(queue: &TaggedQueue, source: u32, cell: &Cell) -> Option<Arc<Ticket>> {
     let data = Data::Elements(std::ptr::from_ref(cell).cast(), 8);
     let out = OutgoingMessage { source, tag: 7, label: label(), data };
-    // SAFETY: the models wait for the ticket, or withdraw it; what they do too early loom finds.
+    // SAFETY: the models wait for the ticket, or withdraw it; an access too early loom finds.
     match unsafe { queue.send(out, copy) }.expect("they fit") {
         SentMessage::Delivered => {
             reached("delivered");
@@ -112,7 +112,7 @@ pub(super) fn any_source() {
     senders.into_iter().for_each(|it| it.join().unwrap());
 }
 
-/// Messages that are bytes, which loom does not see: the ring's slots are what is watched.
+/// Messages that are bytes, which loom does not see: the ring's slots are watched.
 pub(super) fn short_and_long_messages() {
     unsafe fn copy(to: *mut u8, from: *const u8, bytes: usize) {
         // SAFETY: the queue's contract.

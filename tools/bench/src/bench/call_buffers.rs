@@ -63,10 +63,10 @@ impl<T: Sample> Lanes<T> {
     }
 }
 
-/// What the calls of one sample need.
+/// The memory that the calls of one sample need.
 pub(crate) struct TimedCall<'a, T> {
     operation: Operation,
-    /// What is sent; for operations in place also the result.
+    /// The elements that are sent; for operations in place also the result.
     input: &'a mut Lanes<T>,
     /// The result, where there is a second buffer.
     output: &'a mut Lanes<T>,
@@ -155,7 +155,8 @@ impl<T: Sample> CallBuffers<T> {
         }
     }
 
-    /// Agrees with the other ranks on what the calls of this run need. Untimed; all ranks call it.
+    /// Agrees with the other ranks on the memory that the calls of this run need. Untimed; all
+    /// ranks call it.
     pub(crate) fn make_ready(&mut self, comm: &mut RankComm<'_, '_>) {
         self.plan = (self.shape.form == CallForm::Neighbors)
             .then(|| ring::plan(comm.here(), self.shape.count));
@@ -165,7 +166,7 @@ impl<T: Sample> CallBuffers<T> {
         sample * self.shape.lanes as u64 + lane as u64
     }
 
-    /// Rewrites the inputs for sample number `sample`, and with `poison` what
+    /// Rewrites the inputs for sample number `sample`, and with `poison` the memory that
     /// will be received.
     pub fn prepare(&mut self, sample: u64, root: usize, poison: bool) {
         let sends = self.shape.operation.input(self.rank == root) != Share::Nothing;
@@ -182,7 +183,7 @@ impl<T: Sample> CallBuffers<T> {
         }
     }
 
-    /// Rewrites the inputs for sample number `sample` with one value, for calls whose results
+    /// Rewrites the inputs for sample number `sample` with one value, for calls with results that
     /// nobody checks: as fast as other programs do.
     pub(crate) fn refill(&mut self, sample: u64, root: usize) {
         if self.shape.operation.input(self.rank == root) == Share::Nothing {
@@ -200,7 +201,7 @@ impl<T: Sample> CallBuffers<T> {
     pub(crate) fn settle(&mut self, caches: CacheState, root: usize) {
         let receives =
             self.shape.apart || self.shape.operation.output(self.rank == root) != Share::Nothing;
-        // Inputs last: what does not fit is of the outputs.
+        // Inputs last: a part that does not fit is of the outputs.
         let outputs = self.output.iter_mut().filter(|_| receives);
         outputs.for_each(touch);
         self.input.iter_mut().for_each(touch);
@@ -210,7 +211,7 @@ impl<T: Sample> CallBuffers<T> {
         }
     }
 
-    /// Makes the calls. This is what is timed.
+    /// Makes the calls. This is timed.
     #[inline(always)]
     pub fn call(&mut self, comm: &mut Comm, root: usize) {
         self.call_on(RankComm::Here(comm), root);
@@ -248,7 +249,7 @@ impl<T: Sample> CallBuffers<T> {
         self.count(sample, &self.input, &sent) + self.count(sample, &self.output, &result)
     }
 
-    /// What the result holds, in parts of one length.
+    /// The elements of the result, in parts of one length.
     fn result(&self, root: usize) -> Vec<Expected> {
         let (rank, p) = (self.rank, self.ranks);
         let of = |rank: usize, from: usize| vec![Expected::Input { rank, from }];
@@ -369,7 +370,7 @@ fn transport<T: Sample>(comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
     }
 }
 
-/// The all-to-all among neighbours: what each has for this rank, by the plan.
+/// The all-to-all among neighbours: the elements that each has for this rank, by the plan.
 fn gather_from_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
     let comm = comm.here();
     let Some(plan) = call.plan else { unreachable!("the buffers are made ready before a call") };
@@ -379,7 +380,7 @@ fn gather_from_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<
 }
 
 /// The same by messages: every receive and send is started, then all are waited for. As in
-/// `tools/report/peers/mpi.c`, who the neighbours are is not what is timed.
+/// `tools/report/peers/mpi.c`, the choice of neighbours is not timed.
 fn message_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
     let comm = comm.here();
     const TAG: u32 = 7;

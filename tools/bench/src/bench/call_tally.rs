@@ -1,5 +1,5 @@
-//! What the ranks' calls of a row come to, where they are recorded: `Comm::statistics` of all ranks
-//! together.
+//! The counts of the ranks' calls of a row, where they are recorded: `Comm::statistics` of all
+//! ranks together.
 
 use crate::rank_comm::RankComm;
 use serde_json::{Value, json};

@@ -42,7 +42,7 @@ impl FromStr for Wanted {
     }
 }
 
-/// What is measured: an operation in one of its forms.
+/// The measured call: an operation in one of its forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measured {
     pub(crate) operation: Operation,
@@ -98,7 +98,7 @@ pub(crate) struct BenchRequest {
     pub(crate) effort: SampleBudget,
 }
 
-/// The cases, and what was left out of `all`, and why.
+/// The cases, and the ones left out of `all`, and why.
 #[derive(Debug)]
 pub(crate) struct BenchPlan {
     pub(crate) cases: Vec<SampleCase>,
@@ -106,7 +106,7 @@ pub(crate) struct BenchPlan {
 }
 
 impl BenchRequest {
-    /// What does not depend on the number of ranks.
+    /// The checks that do not depend on the number of ranks.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let (min, max) = (byte_size::text(self.min), byte_size::text(self.max));
         if self.min > self.max {
@@ -133,12 +133,12 @@ impl BenchRequest {
         Ok(())
     }
 
-    /// What is asked for that is not for ranks of several nodes, if anything is.
+    /// The measure asked for that is not for ranks of several nodes, if anything is.
     pub(crate) fn on_one_node(&self) -> Option<Measured> {
         self.operations.iter().copied().find(|it| !it.form.goes_between_nodes())
     }
 
-    /// What is asked for that is among neighbours only, if anything is.
+    /// The measure asked for that is among neighbours only, if anything is.
     fn neighbors(&self) -> Option<Measured> {
         self.operations.iter().copied().find(|it| it.form.is_among_neighbors())
     }
@@ -281,7 +281,7 @@ impl BenchRequest {
     }
 }
 
-/// What a mesh of these extents means for `operation`.
+/// The meaning of a mesh of these extents for `operation`.
 fn mesh(operation: Operation, dims: &Extents, ranks: usize) -> Force {
     let shape = schedule::Topology::Mesh(dims.clone());
     let algorithm = Algorithm::for_topology(operation, &shape, ranks, true);

@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Elements that are compared at once.
 const CHUNK: usize = 256;
 
-/// What a part of a buffer must hold.
+/// The elements that a part of a buffer must hold.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
     /// Elements of one rank's input, from this index on.
@@ -18,7 +18,7 @@ pub(crate) enum Expected {
     Fold { ranks: Range<usize>, from: usize },
     /// The operator's identity.
     Identity,
-    /// What was there before the call.
+    /// The elements from before the call.
     Poison,
 }
 
@@ -39,7 +39,7 @@ impl<T: Sample> Oracle<T> {
         }
     }
 
-    /// Writes what rank `rank` puts in, from index `from` on, in round `round`.
+    /// Writes the elements that rank `rank` puts in, from index `from` on, in round `round`.
     pub(crate) fn fill(&self, rank: usize, round: u64, from: usize, out: &mut [T]) {
         let pattern = self.redop.map_or(Pattern::Any, |op| Pattern::of(op, rank, self.ranks));
         let seed = SplitMix(round.wrapping_mul(0x0001_0000_0001) ^ (rank as u64) << 40).word();

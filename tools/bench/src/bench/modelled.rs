@@ -12,7 +12,7 @@ use phalanx::schedule::{Algorithm, Request, Schedule};
 use phalanx::tuning::{MachineCosts, Profile, Tuning};
 use phalanx_model::{Effect, Effects, Simulation};
 
-/// What times are made from.
+/// The model that times are made from.
 #[derive(Debug)]
 enum Rates {
     /// A calibrated profile's.

@@ -15,7 +15,7 @@ use phalanx::schedule::Operation;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// What is said once, before the rows.
+/// The facts that are said once, before the rows.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) setting: RunConditions,
@@ -27,11 +27,11 @@ pub(crate) struct Head {
     pub(crate) rounds: usize,
     /// The states of the caches.
     pub(crate) caches: CachesAsked,
-    /// Whose rates the model has; none where no model applies.
+    /// The machine of the model's rates; none where no model applies.
     pub(crate) model: Option<String>,
 }
 
-/// What is said once, after the rows.
+/// The facts that are said once, after the rows.
 #[derive(Debug)]
 pub(crate) struct Foot {
     pub(crate) exchange_ns: Option<f64>,
@@ -43,7 +43,7 @@ pub(crate) struct Foot {
     pub(crate) failed: Vec<String>,
 }
 
-/// What the text has of the columns.
+/// The columns that the text has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TextView {
     /// All of them.
@@ -52,7 +52,7 @@ pub(crate) struct TextView {
     pub(crate) algorithms: bool,
     /// The places, of which a case may have several.
     pub(crate) places: bool,
-    /// What the calls come to, which are recorded.
+    /// The counts of the calls, which are recorded.
     pub(crate) tallies: bool,
     /// The states of the caches, which are not all one.
     pub(crate) caches: bool,
@@ -225,7 +225,7 @@ fn cells(row: &BenchRow) -> [Value; COLUMNS.len()] {
     ]
 }
 
-/// A cell of tsv; what is not known is empty.
+/// A cell of tsv; an unknown one is empty.
 fn cell_text(cell: &Value) -> String {
     match cell {
         Value::Null => String::new(),

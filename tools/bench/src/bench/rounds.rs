@@ -12,7 +12,7 @@ use std::fmt;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rounds(Vec<SampleResult>);
 
-/// Samples of one place, with what is known of them.
+/// Samples of one place, with the facts about them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sorted {
     pub(crate) place: Proximity,
@@ -26,7 +26,7 @@ pub(crate) struct Sorted {
     pub(crate) drift: Drift,
 }
 
-/// What moved while a row was measured.
+/// The parts that moved while a row was measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Drift {
     /// The floor, by more than a quarter, within the place.
@@ -68,7 +68,7 @@ impl Rounds {
         self.0.iter().map(|round| round.wrong).sum()
     }
 
-    /// What the calls of all rounds come to, where they are recorded.
+    /// The counts of the calls of all rounds, where they are recorded.
     pub(crate) fn tally(&self) -> Option<CallTally> {
         CallTally::sum(self.0.iter().filter_map(|round| round.tally.as_ref()))
     }

@@ -66,7 +66,7 @@ pub(crate) struct BenchRow {
     pub(crate) busbw: f64,
     /// Wrong elements; none if nothing was checked.
     pub(crate) wrong: Option<u64>,
-    /// What the machine's cost model says, and by whose rates.
+    /// The time by the machine's cost model, and the machine of its rates.
     pub(crate) model_ns: Option<f64>,
     pub(crate) model_by: &'static str,
     /// Where the cores of ranks 0 and 1 were.
@@ -86,7 +86,7 @@ pub(crate) struct BenchRow {
     pub(crate) apart: bool,
     pub(crate) form: CallForm,
     pub(crate) caches: CacheState,
-    /// What the calls of all places come to, where they are recorded.
+    /// The counts of the calls of all places, where they are recorded.
     pub(crate) tally: Option<CallTally>,
 }
 
@@ -137,12 +137,12 @@ impl BenchRow {
         })
     }
 
-    /// What it is, as it is asked for.
+    /// Its name, as it is asked for.
     pub(crate) fn name(&self) -> String {
         Measured { operation: self.op, form: self.form }.name()
     }
 
-    /// With what the model says of it.
+    /// With the model's time of it.
     pub(crate) fn modelled(self, ns: Option<f64>, by: &'static str) -> Self {
         BenchRow { model_ns: ns, model_by: if ns.is_some() { by } else { "none" }, ..self }
     }

@@ -1,12 +1,11 @@
 //! The loop that measures one case.
 //!
 //! A sample: every rank rewrites its inputs and brings its buffers to the stated state of the
-//! caches (untimed); all meet at a gate of our
-//! own and leave it at one moment (on several nodes: at the library's barrier, as
-//! with OSU); each times its own call, or calls. The
-//! sample is the maximum over the ranks, less what the clock costs, divided by
-//! the number of calls. Then all meet again and check. Every few milliseconds
-//! ranks 0 and 1 exchange flags instead: the probe by which samples are filed.
+//! caches (untimed); all meet at a gate of our own and leave it at one moment (on several nodes: at
+//! the library's barrier, as with OSU); each times its own call, or calls. The sample is the
+//! maximum over the ranks, less the clock's cost, divided by the number of calls. Then all meet
+//! again and check. Every few milliseconds ranks 0 and 1 exchange flags instead: the probe by which
+//! samples are filed.
 
 use super::call_buffers::{BufferShape, CallBuffers};
 use super::call_tally::CallTally;
@@ -40,7 +39,7 @@ const BETWEEN_PROBES: Duration = Duration::from_millis(4);
 /// sample.
 const WARM_AGAIN: Duration = Duration::from_millis(1);
 
-/// Who is root.
+/// The root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Root {
     /// This rank.
@@ -70,14 +69,14 @@ impl Force {
     }
 }
 
-/// How long to measure, and what besides time.
+/// How long to measure, and other measures besides time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampleBudget {
     /// Samples of a row; none: as many as fit the time.
     pub samples: Option<usize>,
     /// Samples before the first that counts, in a row's first round.
     pub(crate) warmup: usize,
-    /// How long the samples of one row may take together, with what is not
+    /// How long the samples of one row may take together, with the work that is not
     /// timed.
     pub(crate) time: Duration,
     /// Whether results are checked.
@@ -88,7 +87,7 @@ pub(crate) struct SampleBudget {
     pub(crate) calls: Option<usize>,
 }
 
-/// What one row of the table measures.
+/// The call that one row of the table measures.
 #[derive(Clone, Debug)]
 pub(crate) struct SampleCase {
     pub(crate) shape: BufferShape,
@@ -111,7 +110,7 @@ pub(crate) struct Round {
     pub(crate) fewest: usize,
 }
 
-/// What measures.
+/// The parts that measure.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) clock: Clock,
@@ -122,7 +121,7 @@ pub(crate) struct Tools {
     pub(crate) measure: Measure,
 }
 
-/// What came out of a round.
+/// The results of a round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SampleResult {
     /// Samples (the time of one call on the slowest rank, in ns) and probes.
@@ -131,15 +130,15 @@ pub(crate) struct SampleResult {
     pub(crate) wrong: u64,
     /// Milliseconds that the host gave to others meanwhile, if it says so.
     pub(crate) stolen_ms: f64,
-    /// What the calls of this process' ranks come to, where they are recorded.
+    /// The counts of the calls of this process' ranks, where they are recorded.
     pub(crate) tally: Option<CallTally>,
 }
 
 /// Measures one round of a case, in the case's element type.
 type MeasureRound = fn(&Ground, &SampleCase, Round, &Tools) -> Result<SampleResult, Error>;
 
-/// What measures calls on elements of one type: compiled where the type is named, as everything
-/// that an operation and an operator come to is a copy for each type.
+/// The functions that measure calls on elements of one type: compiled where the type is named, as
+/// everything that an operation and an operator need is a copy for each type.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure(MeasureRound);
 
@@ -224,7 +223,7 @@ fn measure_as<T: Sample>(
 /// Times, probes and wrong elements of a rank.
 type MeasuredTimes = (Vec<Duration>, Vec<(usize, f64)>, u64);
 
-/// What the ranks of all nodes have measured, on every node.
+/// The times that the ranks of all nodes have measured, on every node.
 fn gathered(ground: &Ground, own: &[MeasuredTimes]) -> Result<Vec<MeasuredTimes>, Error> {
     let first = ground.run(|comm| comm.rank())?.into_iter().min().unwrap_or(0);
     let all = ground.run(|comm| {
@@ -284,7 +283,7 @@ impl SampleStart<'_> {
 #[repr(align(128))]
 struct Arrival(AtomicU64);
 
-/// What rank 0 says before each sample.
+/// The number that rank 0 gives before each sample.
 const STOP: u64 = 0;
 const PROBE: u64 = 1;
 const WARM: u64 = 2;
@@ -369,7 +368,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
             if word == GO {
                 self.times.push(time);
             }
-            // What follows must not disturb a rank that is not done.
+            // The next steps must not disturb a rank that is not done.
             if self.meeting.meet(comm).is_none() {
                 return;
             }
@@ -400,8 +399,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         self.probed = Instant::now();
     }
 
-    /// What comes next, as rank 0 sees it. Every sample that counts has a probe
-    /// before and after it.
+    /// The next step, as rank 0 sees it. Every sample that counts has a probe before and after it.
     fn next(&self, sample: usize, ranks: usize) -> u64 {
         let is_probed = self.tools.probe.is_none()
             || self.probes.last().is_some_and(|&(at, _)| at == self.times.len());
@@ -444,8 +442,8 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         while now.elapsed() < late {
             std::hint::spin_loop();
         }
-        // Ordering: the barrier under test is what orders these accesses; it
-        // promises that everything before it is visible after it.
+        // Ordering: the barrier under test orders these accesses; it promises that everything
+        // before it is visible after it.
         self.arrivals[rank].0.store(number, Ordering::Relaxed);
         match &self.case.force {
             Force::Auto => comm.barrier(),
@@ -461,7 +459,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
 /// How late a rank comes to the barrier that is checked.
 const LATE: Duration = Duration::from_micros(100);
 
-/// One more barrier, between nodes, whose clocks and memories have nothing in common.
+/// One more barrier, between nodes; their clocks and memories have nothing in common.
 /// One rank comes late: when it has heard of all others it waits a while. All others
 /// began to count before they were heard of, so less than that while says that the
 /// barrier has let this rank go early. Returns 1 then.

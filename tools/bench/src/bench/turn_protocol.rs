@@ -1,5 +1,6 @@
-//! What a program that takes turns with others is told on its standard input, and what it answers
-//! on its standard output: one line each. Between an answer and the next line all its ranks sleep.
+//! The lines that a program that takes turns with others gets on its standard input, and its
+//! answers on its standard output: one line each. Between an answer and the next line all its ranks
+//! sleep.
 //!
 //! | told | answered |
 //! |---|---|
@@ -21,7 +22,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What an operation's name ends in where a sample has several calls.
+/// The ending of an operation's name where a sample has several calls.
 pub const BACK_TO_BACK: &str = ".b2b";
 
 /// The row that a slice is of.
@@ -35,7 +36,7 @@ pub struct TurnRow {
     pub caches: CacheState,
 }
 
-/// What a program is told.
+/// The order to a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TurnCommand {
     /// Say where the cores are.
@@ -61,7 +62,7 @@ pub struct TurnSlice {
     pub ns_median: f64,
 }
 
-/// What a program answers.
+/// The answer of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TurnAnswer {
     /// It can be asked.

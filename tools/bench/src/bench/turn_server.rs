@@ -24,7 +24,7 @@ const ASLEEP: Duration = Duration::from_micros(200);
 pub(crate) struct TurnServer<'a> {
     ground: &'a Ground,
     tools: &'a Tools,
-    /// What all rows have in common.
+    /// The common part of all rows.
     request: &'a BenchRequest,
     /// Slices so far.
     slices: usize,
@@ -57,7 +57,7 @@ impl<'a> TurnServer<'a> {
     fn slice(&mut self, row: TurnRow, time: Duration) -> Result<TurnAnswer, Failure> {
         let Some(case) = self.case(&row)? else { return Ok(TurnAnswer::Absent(row)) };
         self.slices += 1;
-        // Never the first round of a row, whose warm-up may take any time.
+        // Never the first round of a row: its warm-up may take any time.
         let (number, fewest) = (self.slices, FEWEST_OF_SLICE);
         let round = Round { number, samples: None, time, fewest };
         let record = measure(self.ground, &case, round, self.tools)?.record;
@@ -78,7 +78,7 @@ impl<'a> TurnServer<'a> {
         Ok(TurnAnswer::Slice(row, slice))
     }
 
-    /// What is measured for a row; none if there is no such row.
+    /// The case that is measured for a row; none if there is no such row.
     fn case(&self, row: &TurnRow) -> Result<Option<SampleCase>, Failure> {
         let (name, single) = match row.op.strip_suffix(BACK_TO_BACK) {
             Some(name) => (name, false),

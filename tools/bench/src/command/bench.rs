@@ -215,7 +215,7 @@ pub(crate) struct Bench {
     /// All columns (tsv and json always have them), and all that is known of the setting
     #[arg(long)]
     wide: bool,
-    /// Record the calls, and show what they come to: calls, bytes and waits of each method
+    /// Record the calls, and show their counts: calls, bytes and waits of each method
     #[arg(long)]
     statistics: bool,
     /// State of the caches in which samples start: warm, cold or both
@@ -244,7 +244,7 @@ impl Bench {
         match self.ty {
             Type::F64 => self.run_by(Measure::of::<f64>()),
             ty => {
-                // What is wrong with the arguments is said without another program.
+                // A fault of the arguments is said without another program.
                 self.checked()?;
                 Err(programs::of_type(ty).carry_out(std::env::args_os().skip(1)))
             }
@@ -287,7 +287,7 @@ impl Bench {
     }
 
     fn builder(&self) -> phalanx::Builder {
-        // What is measured stays where it is in all runs, rank 0 too.
+        // The measured ranks stay where they are in all runs, rank 0 too.
         let builder = Team::builder().placement(self.placement.clone()).wait(self.wait);
         let builder = builder.pin_caller(true);
         // Of a record that nobody asked for, only the counts are used.
@@ -297,7 +297,7 @@ impl Bench {
         }
     }
 
-    /// Refuses what there is on one machine only.
+    /// Refuses measures that there are on one machine only.
     fn check_nodes(&self) -> Result<(), Failure> {
         let placed = !matches!(self.placement, Placement::Auto | Placement::Unpinned);
         let one_node = self.wish().on_one_node().map(Measured::name);
@@ -483,7 +483,7 @@ impl Bench {
         if rounds.len() == 0 {
             return Vec::new();
         }
-        // Whoever interrupts gets what there is.
+        // Whoever interrupts gets the samples so far.
         let samples = case.effort.samples.filter(|_| !interrupt::asked());
         let sorted = rounds.sorted(samples, &self.places);
         let rows = sorted.iter().filter_map(|sorted| {
@@ -501,7 +501,7 @@ impl Bench {
 /// A record that is not kept.
 const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
-/// Of a record that is not kept: enough for what is counted at a call's end.
+/// Of a record that is not kept: enough for the counts at a call's end.
 const FEW_EVENTS: usize = 256;
 
 /// Whether the user has every team recorded.
@@ -509,7 +509,7 @@ fn is_recorded() -> bool {
     std::env::var_os("PHALANX_RECORD").is_some_and(|file| !file.is_empty())
 }
 
-/// What a node has found, if all nodes have; else no node goes on.
+/// The result that a node has found, if all nodes have; else no node goes on.
 fn agreed<T>(ground: &Ground, found: Result<T, Failure>) -> Result<T, Failure> {
     if !ground.is_wide() {
         return found;

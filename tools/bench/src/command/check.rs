@@ -60,7 +60,7 @@ pub(crate) struct Check {
     /// Numbers of ranks, both ends included
     #[arg(long, value_name = "A..B", default_value = "1..64", value_parser = parse_range)]
     ranks: (usize, usize),
-    /// Instead of schedules, check what the library promises about this machine: bindings, groups,
+    /// Instead of schedules, check the library's promises about this machine: bindings, groups,
     /// masks, memory, results (more by `phalanx check --machine --help`)
     #[arg(long, conflicts_with_all = ["ids", "ranks"])]
     machine: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Check {
     output: OutputArgs,
 }
 
-/// One call, and what is wrong with it.
+/// One call, and its fault.
 #[derive(Clone, Debug)]
 struct CheckRow {
     algorithm: Algorithm,
@@ -239,7 +239,7 @@ fn judged(algorithm: Algorithm, request: Request) -> CheckRow {
     CheckRow { algorithm, request, messages, wrong }
 }
 
-/// The number of messages, or what is wrong.
+/// The number of messages, or the fault.
 fn judge(algorithm: Algorithm, request: &Request) -> Result<usize, String> {
     let schedule = algorithm.schedule(request).map_err(|e| e.to_string())?;
     let report = check(&schedule).map_err(|e| e.to_string())?;
@@ -267,8 +267,8 @@ fn judge(algorithm: Algorithm, request: &Request) -> Result<usize, String> {
     }
 }
 
-/// The ranks whose plans are looked through for hazards: all of up to eight,
-/// else the first, the last, the one in the middle, and the root's neighbours.
+/// The ranks with plans that are looked through for hazards: all of up to eight, else the first,
+/// the last, the one in the middle, and the root's neighbours.
 fn looked_at(request: &Request) -> Vec<usize> {
     let (p, root) = (request.ranks, request.root);
     if p <= 8 {

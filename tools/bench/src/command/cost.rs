@@ -61,7 +61,7 @@ const COLUMNS: [&str; 9] = [
 /// Up to so many ranks a ranking counts messages instead of using formulas.
 const COUNTED: usize = 128;
 
-/// What algorithms cost by the model, counted and by formula
+/// The cost of algorithms by the model, counted and by formula
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx cost AG-HCUBE -p 64 --on ring\n\nMore with --help.")]
@@ -83,8 +83,8 @@ pub(crate) struct CostArgs {
     #[arg(long, value_name = "T", default_value = "1", allow_negative_numbers = true)]
     #[arg(value_parser = parse_time)]
     tw: f64,
-    /// Messages that a rank has under way at once [default: what the
-    /// algorithm asks for; with --all: 1]
+    /// Messages that a rank has under way at once [default: as many as the algorithm asks for; with
+    /// --all: 1]
     #[arg(long, allow_negative_numbers = true, value_parser = parse_ports)]
     ports: Option<usize>,
     /// ring, linear, mesh, torus, hypercube, tree or machine
@@ -112,8 +112,7 @@ struct CostRow {
     on: Option<Congestion>,
     form: ClosedForm,
     bound: Option<ClosedForm>,
-    /// Whether the count (without a network) is what the formula says; unknown
-    /// if it was not counted.
+    /// Whether the count (without a network) is the formula's; unknown if it was not counted.
     agrees: Option<bool>,
 }
 

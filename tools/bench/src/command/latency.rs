@@ -33,7 +33,7 @@ const FEWER_SAMPLES: usize = 60;
 const MANY_UNITS: usize = 16;
 /// Samples between two probes: 20 x 32 round trips of 100 ns are 0.06 ms.
 const ROUND: usize = 20;
-/// Turns of each way of a pair, so that what changes on the machine meets all of them.
+/// Turns of each way of a pair, so that a change on the machine meets all of them.
 const TURNS: usize = 3;
 /// When a pair is given up that keeps moving, by the number of pairs.
 const LIMIT: Duration = Duration::from_millis(1500);
@@ -92,7 +92,7 @@ pub(crate) struct Latency {
     /// flag or mailbox [default: both]
     #[arg(long, value_name = "flag|mailbox")]
     via: Option<Via>,
-    /// Who touches the flags' page first: src, dst, or both (one after the other)
+    /// The core that touches the flags' page first: src, dst, or both (one after the other)
     #[arg(long, value_name = "src|dst|both", default_value = "src", value_parser = parse_home)]
     home: Homes,
     /// Only these processing units, such as 0-3,8
@@ -224,7 +224,7 @@ impl Latency {
         Ok(run)
     }
 
-    /// The matrix of what is drawn.
+    /// The matrix that is drawn.
     fn grid(&self, run: &MatrixRun, machine: &Machine) -> Grid {
         let way = self.ways()[0];
         self.grid_of(run, machine, way)
@@ -283,7 +283,7 @@ impl Latency {
     }
 }
 
-/// The row of what was measured; none of nothing.
+/// The row of the measurement; none of nothing.
 pub(super) fn row(
     src: String,
     dst: String,
@@ -371,7 +371,7 @@ pub(super) fn head(run: &MatrixRun, machine: &Machine) -> String {
     out
 }
 
-/// What the times are worth.
+/// The worth of the times.
 pub(super) fn conditions(clock: &Clock, stolen_ms: Option<f64>) -> Value {
     json!({
         "clock_overhead_ns": rounded(clock.overhead_ns),
@@ -400,7 +400,7 @@ pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &MatrixRun) -> Resu
     std::fs::write(file, svg(grid, &below)).map_err(|e| unwritable("drawing", file, &e))
 }
 
-/// What the numbers are of.
+/// The machine of the numbers.
 pub(super) fn about(machine: &Machine) -> Value {
     let print = phalanx::tuning::MachineId::of(machine);
     json!({

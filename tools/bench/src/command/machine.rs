@@ -27,7 +27,7 @@ Example:
 
 /// Show the machine: cores, caches, memories, and where that is known from
 ///
-/// Shows a machine: its cores and what they share, its memories and their
+/// Shows a machine: its cores and the levels that they share, its memories and their
 /// distances, the processing units that may be used, and where each of these
 /// facts came from.
 #[derive(Debug, clap::Args)]
@@ -65,7 +65,7 @@ pub fn object(machine: &Machine) -> Value {
     described(machine, doubt(machine).as_deref())
 }
 
-/// Where the memory of this machine's nodes is not what the system says it has in all.
+/// Where the memory of this machine's nodes is not as large as the system says in all.
 fn doubt(machine: &Machine) -> Option<String> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let nodes: Option<u64> = machine.numa_nodes().iter().map(|node| node.memory_bytes).sum();
@@ -247,7 +247,8 @@ fn name(machine: &Machine, vertex: &Vertex) -> String {
     named.collect::<Vec<_>>().join(", ")
 }
 
-/// What is in a vertex: its cores and their PUs where they hang right under it, else their number.
+/// The content of a vertex: its cores and their PUs where they hang right under it, else their
+/// number.
 fn cores(machine: &Machine, vertex: &Vertex, own: &[usize]) -> String {
     if own.is_empty() {
         return count(vertex.cores.len(), "core");

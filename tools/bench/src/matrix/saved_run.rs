@@ -35,7 +35,7 @@ impl Spread {
     }
 }
 
-/// One row: what was measured between two units.
+/// One row: the measurement between two units.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MatrixRow {
     /// A unit's number, or `all`, or `nodeN`.
@@ -53,7 +53,7 @@ pub(crate) struct MatrixRow {
     pub(crate) ci: [f64; 2],
     /// Samples beyond the outer fence; they are counted, and stay in.
     pub(crate) outliers: usize,
-    /// What moved meanwhile: `none`, `floor`, `steal`, or both.
+    /// The parts that moved meanwhile: `none`, `floor`, `steal`, or both.
     pub(crate) drift: String,
     /// The bytes that one call moves, where that is the point.
     pub(crate) bytes: Option<usize>,
@@ -74,7 +74,7 @@ pub(crate) struct MatrixRun {
     pub(crate) date: String,
     /// cpu, topology, source.
     pub(crate) machine: Value,
-    /// The clock, and what the host took away; null in runs of old.
+    /// The clock, and the time that the host took away; null in runs of old.
     pub(crate) conditions: Value,
     /// The groups of the axis.
     pub(crate) groups: Value,
@@ -82,7 +82,7 @@ pub(crate) struct MatrixRun {
     pub(crate) pus: Vec<usize>,
     /// The names of the columns after the common ones.
     pub(crate) columns: Vec<String>,
-    /// What cannot be a row: one core only, pairs without samples.
+    /// The facts that cannot be a row: one core only, pairs without samples.
     pub(crate) notes: Vec<String>,
     pub(crate) rows: Vec<MatrixRow>,
 }

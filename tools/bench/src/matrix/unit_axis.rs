@@ -5,13 +5,13 @@ use phalanx::machine::{Level, Machine, Vertex};
 use serde_json::{Value, json};
 use std::ops::Range;
 
-/// The levels whose borders are drawn, outermost first.
+/// The levels with borders that are drawn, outermost first.
 const LEVELS: [Level; 5] = [Level::Package, Level::Numa, Level::L3, Level::L2, Level::Core];
 
 /// A run of neighbours that share something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// What they share, by its key: `package`, `numa`, `l3`, `l2`, `core`.
+    /// The level that they share, by its key: `package`, `numa`, `l3`, `l2`, `core`.
     pub(crate) level: String,
     /// The number of the group, as `phalanx machine` counts (nodes: the system's number).
     pub(crate) number: usize,
@@ -107,7 +107,7 @@ pub fn shared(machine: &Machine, a: usize, b: usize) -> &'static str {
     name(&tree.vertices()[tree.common(x, y)]).key()
 }
 
-/// What the cores of a vertex share, innermost. One memory for all cores says
+/// The level that the cores of a vertex share, innermost. One memory for all cores says
 /// nothing: then they share the package, or the machine.
 pub fn name(vertex: &Vertex) -> Level {
     let mut named = vertex.levels.iter().filter(|level| vertex.depth > 0 || **level != Level::Numa);

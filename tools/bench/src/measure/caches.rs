@@ -1,8 +1,8 @@
 //! The state of the caches in which a sample starts.
 //!
-//! How long a call of many bytes takes depends on what the caches hold. So that two programs can
-//! be compared, each rank brings its own buffers to a stated state just before a sample, after it
-//! has written its inputs. The peers' programs do the same, line by line
+//! How long a call of many bytes takes depends on the content of the caches. So that two programs
+//! can be compared, each rank brings its own buffers to a stated state just before a sample, after
+//! it has written its inputs. The peers' programs do the same, line by line
 //! (`tools/report/peers/harness.h`).
 
 use std::fmt;
@@ -15,10 +15,10 @@ const LINE: usize = 64;
 #[cfg(not(target_arch = "x86_64"))]
 const SWEEP: usize = 64 << 20;
 
-/// What the caches hold of a rank's buffers.
+/// The part of a rank's buffers that the caches hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CacheState {
-    /// What fits: the owner has read and written each line just before, outputs first.
+    /// All that fits: the owner has read and written each line just before, outputs first.
     Warm,
     /// Nothing: after that, the lines are thrown out of all caches.
     Cold,
@@ -36,7 +36,7 @@ impl CacheState {
         }
     }
 
-    /// What it means, for the head of a table.
+    /// Its meaning, for the head of a table.
     pub fn meaning(self) -> &'static str {
         match self {
             CacheState::Warm => "each rank has read and written its buffers just before a sample",
@@ -106,7 +106,7 @@ impl FromStr for CachesAsked {
     }
 }
 
-/// Reads and writes each line, so that the caches of this core have what fits, as its own.
+/// Reads and writes each line, so that the caches of this core have all that fits, as its own.
 pub(crate) fn touch<T: Copy>(memory: &mut [T]) {
     for line in memory.chunks_mut((LINE / size_of::<T>()).max(1)) {
         if let Some(first) = line.first_mut() {
@@ -124,7 +124,7 @@ pub(crate) fn throw_out<T: Copy>(memory: &mut [T]) {
         // value.
         unsafe { _mm_clflush(line.as_ptr().cast()) };
     }
-    // SAFETY: a fence, part of x86-64: what is timed next does not overlap what was begun above.
+    // SAFETY: a fence, part of x86-64: the timed code does not overlap the accesses above.
     unsafe { _mm_mfence() };
 }
 

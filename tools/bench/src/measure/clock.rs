@@ -10,8 +10,8 @@ const READINGS: usize = 2000;
 /// The properties of [`Instant`] on this machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
-    /// What two readings show that have nothing between them, in ns: the
-    /// median. Every sample carries it.
+    /// The difference of two readings with nothing between them, in ns: the median. Every sample
+    /// carries it.
     pub overhead_ns: f64,
     /// The smallest difference that was seen and is not zero, in ns.
     pub resolution_ns: f64,
@@ -31,17 +31,16 @@ impl Clock {
         Clock { overhead_ns: median(&steps), resolution_ns }
     }
 
-    /// A sample of `ns` without what the clock added to it; never below the
-    /// half of what was read, for a clock that was interrupted when it was
-    /// measured.
+    /// A sample of `ns` without the clock's share to it; never below the half of the reading, for a
+    /// clock that was interrupted when it was measured.
     pub fn net(&self, ns: f64) -> f64 {
         (ns - self.overhead_ns).max(ns / 2.0)
     }
 }
 
-/// The smallest difference between two different readings: of the steps and of
-/// what they differ by. Differences of 1 ns are what rounding makes of a clock
-/// that counts something else than nanoseconds, if there are larger ones.
+/// The smallest difference between two different readings: of the steps and of their differences.
+/// Differences of 1 ns come from rounding, of a clock that counts something else than nanoseconds,
+/// if there are larger ones.
 fn resolution(steps: &[f64]) -> f64 {
     let mut seen: Vec<f64> = steps.iter().copied().filter(|&step| step > 0.0).collect();
     seen.push(0.0);

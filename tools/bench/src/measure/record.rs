@@ -31,12 +31,11 @@ pub(crate) fn is_adrift(floors: &[f64]) -> bool {
     }
 }
 
-/// Samples, and what the probes between them saw.
+/// Samples, and the findings of the probes between them.
 #[derive(Clone, Debug)]
 pub(crate) struct Record<S = f64> {
     samples: Vec<S>,
-    /// How many samples there were when a probe was made, and what it saw, in
-    /// ns.
+    /// How many samples there were when a probe was made, and its finding, in ns.
     probes: Vec<(usize, f64)>,
 }
 
@@ -67,9 +66,9 @@ impl<S: Clone> Record<S> {
         self.probes.iter().map(|probe| probe.1)
     }
 
-    /// The samples by place, nearest first. What lies between two probes that
-    /// disagree, before the first or after the last, is in none. Without any
-    /// probe all samples are at [`Proximity::Any`].
+    /// The samples by place, nearest first. A sample between two probes that disagree, before the
+    /// first or after the last, is in none. Without any probe all samples are at
+    /// [`Proximity::Any`].
     pub(crate) fn by_place(&self, limits: &ProximityLimits) -> Vec<Filed<S>> {
         if self.probes.is_empty() {
             let (samples, floors) = (self.samples.clone(), Vec::new());

@@ -89,7 +89,7 @@ pub fn median_interval(values: &[f64]) -> Option<[f64; 2]> {
 pub(crate) fn median_ranks(n: usize) -> (usize, usize) {
     let tail = (1.0 - CONFIDENCE) / 2.0;
     let below = match Binomial::new(0.5, n as u64) {
-        // The smallest count whose probability to be reached exceeds the tail.
+        // The smallest count with a probability to be reached that exceeds the tail.
         Ok(binomial) if n >= 6 => binomial.inverse_cdf(tail) as usize,
         _ => 1,
     };

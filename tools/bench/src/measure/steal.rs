@@ -6,8 +6,7 @@ use std::fs;
 #[derive(Clone, Copy, Debug)]
 pub struct Steal(Option<u64>);
 
-/// What the counter counts: `USER_HZ`, which is 100 on every Linux that user
-/// space can see.
+/// The unit of the counter: `USER_HZ`, which is 100 on every Linux that user space can see.
 const MS_PER_TICK: f64 = 10.0;
 
 impl Steal {

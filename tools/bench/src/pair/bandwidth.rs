@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::str::FromStr;
 use std::time::Instant;
 
-/// What a reader does with the owner's words.
+/// The use that a reader makes of the owner's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Sums them up.
@@ -58,13 +58,13 @@ impl FromStr for Work {
     }
 }
 
-/// One measurement: who reads whose buffer, all at once.
+/// One measurement: which rank reads which buffer, all at once.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
     pub work: Work,
     /// Bytes of a buffer.
     pub bytes: usize,
-    /// By rank of the team whose buffer it reads (perhaps its own); none for a
+    /// By rank of the team: the rank of the buffer that it reads (perhaps its own); none for a
     /// rank that only writes its own.
     pub reads: &'a [Option<usize>],
 }

@@ -1,9 +1,9 @@
 //! Two flags on a page that no thread has touched before.
 //!
-//! Whose memory a line is in can matter more than how far the cores are apart:
-//! on EPYC a hand-over within one package costs twice as much if the page
-//! belongs to the other one. A page belongs to the node of the core that writes
-//! it first, so that has to be one of the two, and it has to be known which.
+//! The node of a line's memory can matter more than how far the cores are apart: on EPYC a
+//! hand-over within one package costs twice as much if the page belongs to the other one. A page
+//! belongs to the node of the core that writes it first, so that has to be one of the two, and it
+//! has to be known which.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

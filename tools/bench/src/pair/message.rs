@@ -13,7 +13,7 @@ const WARM: usize = 16 << 10;
 const MOST: usize = 16;
 
 /// Messages of `bytes` bytes between the two ranks of a team, by `send` and
-/// `recv`: half of a round trip, in ns. Both have just written what they send.
+/// `recv`: half of a round trip, in ns. Both have just written their messages.
 pub fn measure(
     team: &Team,
     bytes: usize,

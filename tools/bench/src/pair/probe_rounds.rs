@@ -7,7 +7,7 @@ use crate::measure::record::{Filed, Record, is_adrift};
 use crate::measure::start_gate::{Seat, StartGate};
 use std::time::{Duration, Instant};
 
-/// What one side tells the other before a round.
+/// The number that one side tells the other before a round.
 const STOP: u64 = 0;
 const GO: u64 = 1;
 
@@ -16,13 +16,13 @@ const GO: u64 = 1;
 pub struct Effort {
     /// Samples of the most frequent place that are enough.
     pub samples: usize,
-    /// Samples of one round: what fits between two probes, a few milliseconds.
+    /// Samples of one round: as many as fit between two probes, a few milliseconds.
     pub round: usize,
     /// When to give up, however few there are.
     pub limit: Duration,
 }
 
-/// What two ranks measure with, side 0 and side 1; the others may take part as
+/// The means by which two ranks measure, side 0 and side 1; the others may take part as
 /// sides that are not probed.
 #[derive(Debug)]
 pub struct Meeting {
@@ -89,7 +89,7 @@ impl Meeting {
     }
 }
 
-/// What one side has measured.
+/// The samples that one side has measured.
 #[derive(Clone, Debug)]
 pub struct Taken<S = f64> {
     pub(crate) samples: Vec<S>,
@@ -133,7 +133,7 @@ pub fn placed(sides: &[Taken], limits: &ProximityLimits) -> Vec<Placed> {
     first.by_place(limits).into_iter().map(place).collect()
 }
 
-/// Adds what was measured later.
+/// Adds the samples that were measured later.
 pub(crate) fn merge(all: &mut Vec<Placed>, later: Vec<Placed>) {
     for placed in later {
         match all.iter_mut().find(|own| own.place == placed.place) {
@@ -148,7 +148,7 @@ pub(crate) fn merge(all: &mut Vec<Placed>, later: Vec<Placed>) {
 }
 
 /// Puts one place in front of all: the one that the most of them have, and have the most samples
-/// of. What is beside each other in a table is then of one place, where there is such a one.
+/// of. Numbers beside each other in a table are then of one place, where there is such a one.
 pub(crate) fn align(all: &mut [Vec<Placed>]) {
     let samples = |place: Proximity| {
         let own = all.iter().flatten().filter(move |placed| placed.place == place);

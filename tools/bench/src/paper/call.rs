@@ -8,7 +8,7 @@ use phalanx::topology::{BadExtents, Extents};
 /// far from overflow.
 const MOST_WORDS: u64 = 1 << 32;
 
-/// What is asked of an algorithm.
+/// The call that is asked of an algorithm.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CallArgs {
     /// Number of ranks [default: those of --dims]

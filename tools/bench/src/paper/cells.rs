@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A cell as tsv and text show it; what is not known is empty.
+/// A cell as tsv and text show it; an unknown one is empty.
 pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

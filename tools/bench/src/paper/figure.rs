@@ -97,7 +97,7 @@ fn grid(mesh: &Extents, cells: &[String]) -> String {
     lines.concat()
 }
 
-/// Who sends to whom, a line for each step.
+/// The sender and receiver of each message, a line for each step.
 fn messages(schedule: &Schedule) -> String {
     let mut out = String::from("\nmessages\n");
     let all: Vec<(usize, String)> =

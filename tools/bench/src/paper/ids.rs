@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) id: &'static str,
     /// None: no schedule.
     pub(crate) algorithm: Option<Algorithm>,
-    /// What is to be said where the line is not an algorithm's own.
+    /// The words where the line is not an algorithm's own.
     see: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl Entry {
         names.iter().map(|op| op.name()).collect::<Vec<_>>().join(",")
     }
 
-    /// What it needs.
+    /// Its needs.
     pub(crate) fn needs(&self) -> &'static str {
         self.algorithm.map_or("", Algorithm::precondition)
     }

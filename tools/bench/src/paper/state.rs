@@ -3,7 +3,7 @@
 use phalanx::schedule::{BlockRange, Contract, Mode, OFFSET, Operation, RESULT, Schedule, TOTAL};
 use std::collections::BTreeMap;
 
-/// Who has contributed to a block, in the order of the operands.
+/// The ranks that have contributed to a block, in the order of the operands.
 type Operands = Vec<usize>;
 
 /// The blocks of every rank.
@@ -62,7 +62,7 @@ impl State {
         self.held = next;
     }
 
-    /// What a rank holds, as the book's figures write it; `.` for nothing.
+    /// The blocks that a rank holds, as the book's figures write it; `.` for nothing.
     pub(crate) fn cell(&self, rank: usize) -> String {
         let held = &self.held[rank];
         let text = match self.contract.operation {

@@ -200,10 +200,10 @@ impl<'a> PlacementOutcome<'a> {
         rooms.into_iter().map(|(_, text)| text).collect()
     }
 
-    /// "package 0, L3 2": what is above a core.
+    /// "package 0, L3 2": the vertices above a core.
     fn path(&self, core: usize) -> String {
         let pu = self.machine.cores()[core].pus[0];
-        // What the whole machine is, everybody knows.
+        // The whole machine is known.
         let vertices = self.machine.cores()[core].path.iter().skip(1);
         let levels = vertices.flat_map(|&v| &self.machine.tree().vertices()[v].levels);
         let mut seen: Vec<Level> = Vec::new();

@@ -6,13 +6,13 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Without a profile of this machine, which would change what is chosen.
+/// Without a profile of this machine, which would change the choice.
 fn phalanx(args: &[&str]) -> Output {
     let mut command = Command::new(crate::PROGRAM);
     command.args(args).stdin(Stdio::null()).env("PHALANX_PROFILE", "").output().unwrap()
 }
 
-/// What a command that must succeed prints.
+/// The output of a command that must succeed.
 pub(crate) fn text(args: &[&str]) -> String {
     let out = phalanx(args);
     let stderr = String::from_utf8_lossy(&out.stderr);

@@ -4,7 +4,7 @@ use super::{Form, Ratio};
 use phalanx::schedule::{Algorithm, Contract, Request};
 use phalanx::topology::Extents;
 
-/// What a formula may speak of.
+/// The numbers that a formula may use.
 pub(super) struct Facts {
     pub(super) p: usize,
     q: usize,

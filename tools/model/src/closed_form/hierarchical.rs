@@ -16,8 +16,8 @@ struct Stage {
 }
 
 /// Start-ups, words, formula. None where no form is shorter than counting: an all-gather or a
-/// reduce-scatter over groups of different sizes or over trees, whose longest message depends on
-/// which subtree is the largest; trees with a root that is not their group's first rank.
+/// reduce-scatter over groups of different sizes or over trees, of which the longest message
+/// depends on which subtree is the largest; trees with a root that is not their group's first rank.
 pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<Form> {
     use Algorithm as A;
     let stars = (0..h.stages()).all(|s| h.degree(s) == 0);
@@ -145,8 +145,8 @@ mod tests {
         (30, &[10], &[3, 2]),
     ];
 
-    /// Every hierarchical id over every shape, exchange and some roots: its form is what is counted
-    /// and, with one level and no contention, what is simulated. What has none is in this table,
+    /// Every hierarchical id over every shape, exchange and some roots: its form is the count and,
+    /// with one level and no contention, the simulated time. An id without one is in this table,
     /// and nothing else:
     ///
     /// | id | has no form with | because |

@@ -72,7 +72,7 @@ impl ClosedForm {
         Cost { steps: self.ts, ts: self.ts, tw: self.tw }
     }
 
-    /// Whether a counted cost is what the form says.
+    /// Whether a counted cost is the form's.
     ///
     /// # Examples
     /// ```
@@ -129,7 +129,7 @@ pub fn closed_form(algorithm: Algorithm, request: &Request) -> Result<ClosedForm
     Ok(ClosedForm { kind: Exactness::Exact, ts, tw, formula })
 }
 
-/// The upper bound that the book prints for an algorithm whose cost depends on
+/// The upper bound that the book prints for an algorithm with a cost that depends on
 /// more than p; none where there is no such bound, or where the request does
 /// not fit.
 ///
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    /// What the catalogue prints for squares and cubes.
+    /// The lines that the catalogue prints for squares and cubes.
     #[test]
     fn the_equations_of_the_book() {
         for d in 1..=5usize {

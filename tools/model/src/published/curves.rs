@@ -93,7 +93,7 @@ pub struct Curve {
     pub us: Vec<f64>,
 }
 
-/// The curves that are modelled, with ranks side by side: all but those of Open MPI on EPYC, whose
+/// The curves that are modelled, with ranks side by side: all but those of Open MPI on EPYC, the
 /// measured build is erratic. `ways` keeps MPICH's two ways apart.
 ///
 /// # Examples

@@ -1,10 +1,10 @@
 //! Direct access as the library has it: steps in which ranks store to others' memory, and the end
 //! of a call.
 //!
-//! The schedule of such a call says what goes from whom to whom. Who moves it is said here: in the
-//! first step the receivers read, later the senders store (of a gather at once, when they have seen
-//! the root's notice). A call ends when those whose memory was accessed know that all have
-//! finished: the root of a scatter or gather, else everybody.
+//! The schedule of such a call says which blocks go from which rank to which. The rank that moves
+//! them is said here: in the first step the receivers read, later the senders store (of a gather at
+//! once, when they have seen the root's notice). A call ends when the ranks with accessed memory
+//! know that all have finished: the root of a scatter or gather, else everybody.
 
 use super::effects::Effect;
 use super::messages::{CallSetup, UplinkFlows};
@@ -96,7 +96,7 @@ impl RankClocks {
         }
     }
 
-    /// The end of a call: who has shown memory waits until all have finished.
+    /// The end of a call: a rank that has shown memory waits until all have finished.
     pub(super) fn close(&mut self, s: &Simulation, setup: &CallSetup<'_>, ends: &EndCosts) {
         if !setup.boards || !s.effects.has(Effect::DirectAccess) || setup.schedule.steps() == 0 {
             return;

@@ -21,25 +21,26 @@ pub enum Effect {
     /// A hand-off takes another time each time, as the pairs of a level do (10th to 90th
     /// percentile). Off: the median.
     Spread,
-    /// Ranks go on as soon as they have what they need. Off: steps begin together, as in the
-    /// textbook.
+    /// Ranks go on as soon as they have the data that they need. Off: steps begin together, as in
+    /// the textbook.
     Overlap,
     /// A message keeps its sender and its receiver busy (LogP's o; the receiver pulls one line
     /// after the other). Off: messages of one step are free of each other.
     Occupancy,
-    /// A core whose own message is still on its way begins to pull the next one only after it, and
-    /// from the start (see [`Transport::turnaround`](phalanx::tuning::Transport::turnaround)).
+    /// A core with a message of its own that is still on its way begins to pull the next one only
+    /// after it, and from the start (see
+    /// [`Transport::turnaround`](phalanx::tuning::Transport::turnaround)).
     Turnaround,
-    /// A message whose sender waits until it is taken goes by a dearer protocol
+    /// A message with a sender that waits until it is taken goes by a dearer protocol
     /// (see [`Transport::acknowledge_ns`](phalanx::tuning::Transport::acknowledge_ns)).
     Acknowledgement,
     /// Flows that leave or enter an L3, a node or a package share its rate (max-rate model: Gropp,
     /// Olson and Samfass 2016).
     Saturation,
-    /// What does not fit the cores' share of the cache comes from memory.
+    /// Data that do not fit the cores' share of the cache come from memory.
     Memory,
-    /// A line whose memory belongs to another package costs a trip there, even between two cores of
-    /// one package (core-to-core-latency issue 97, EPYC).
+    /// A line with memory that belongs to another package costs a trip there, even between two
+    /// cores of one package (core-to-core-latency issue 97, EPYC).
     Home,
     /// A reader of a line that a core near it has already read pays the way to that core only
     /// (wrBench: Kunpeng 920 31 ns instead of 164).
@@ -49,12 +50,13 @@ pub enum Effect {
     Pollers,
     /// Writers of the same line wait for each other.
     SharedWriters,
-    /// A sender whose memory a message lends stays in its call until it is told that the message
-    /// has been taken (see [`Transport::lent_from`](phalanx::tuning::Transport::lent_from)).
+    /// A sender with memory that a message lends stays in its call until it is told that the
+    /// message has been taken (see
+    /// [`Transport::lent_from`](phalanx::tuning::Transport::lent_from)).
     Lending,
-    /// Direct access as the library has it: who stores to others' memory is busy for as long, all
-    /// of them beside each other, and a call ends when those whose memory was accessed know that
-    /// all have finished. Off: a store is a message that its receiver pulls.
+    /// Direct access as the library has it: a rank that stores to others' memory is busy for as
+    /// long, all of them beside each other, and a call ends when the ranks with accessed memory
+    /// know that all have finished. Off: a store is a message that its receiver pulls.
     DirectAccess,
 }
 

@@ -4,7 +4,7 @@ use phalanx::machine::{Level, Machine};
 use phalanx::placement::Assignment;
 use phalanx::tuning::{CostsError, MachineCosts};
 
-/// An uplink: what leaves or enters a group of cores shares its rate.
+/// An uplink: messages that leave or enter a group of cores share its rate.
 #[derive(Clone, Copy, Debug)]
 struct Uplink {
     parent: Option<usize>,
@@ -15,7 +15,7 @@ struct Uplink {
     rate: f64,
     /// Whether the group is a package: the home of its memory.
     package: bool,
-    /// Whether it has a memory of its own, and at what rate.
+    /// Whether it has a memory of its own, and its rate.
     memory: Option<f64>,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Message {
     pub(super) rate: f64,
 }
 
-/// What does not change from step to step.
+/// The facts that do not change from step to step.
 pub(super) struct CallSetup<'a> {
     pub(super) schedule: &'a Schedule,
     /// Bytes of one block.

@@ -13,9 +13,9 @@
 //! | `streamed_step.rs` | a step with too many messages to store |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the schedule's order. A
-//! message is a line that moves `transfers` times; what does not fit the line is pulled at the
-//! core's rate, or its share of the narrowest link on the way. With no effects and one level that
-//! is t_s + t_w m, and the sums are the textbook's.
+//! message is a line that moves `transfers` times; the rest is pulled at the core's rate, or its
+//! share of the narrowest link on the way. With no effects and one level that is t_s + t_w m, and
+//! the sums are the textbook's.
 //!
 //! Not modelled: the time of combining (it is below that of moving), page faults, the operating
 //! system, frequency.

@@ -24,7 +24,7 @@ struct ReferenceMessage {
     queued: f64,
 }
 
-/// Where the ranks' clocks stand, and what a step needs room for.
+/// Where the ranks' clocks stand, and the room that a step needs.
 pub(super) struct ReferenceClocks {
     pub(super) now: Vec<f64>,
     /// When the rank's own messages have arrived.

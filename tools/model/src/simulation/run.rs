@@ -14,10 +14,10 @@ use phalanx::tuning::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, Tran
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
 
-/// Ranks on a machine, and what their messages cost.
+/// Ranks on a machine, and the costs of their messages.
 ///
-/// Simulated, never measured: the numbers are what published hand-off times, rates and the effects
-/// that are switched on add up to.
+/// Simulated, never measured: the numbers are sums of published hand-off times, rates and the
+/// effects that are switched on.
 ///
 /// # Examples
 /// ```
@@ -55,7 +55,7 @@ pub struct Simulation {
     seed: u64,
 }
 
-/// What a simulated run took.
+/// The time of a simulated run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {
@@ -177,7 +177,7 @@ impl Simulation {
     /// The time of a schedule in which m is `bytes` bytes: of the vector, or of one block where
     /// there are p.
     ///
-    /// 10 to 100 ns of work a message, by what the schedule is like: with 4096 ranks a ring's 16.8
+    /// 10 to 100 ns of work a message, by the kind of schedule: with 4096 ranks a ring's 16.8
     /// million messages take 0.2 s, an all-to-all 0.6 to 1.8 s (`phalanx model scale` times all
     /// algorithms).
     ///
@@ -237,7 +237,7 @@ impl Simulation {
         }
     }
 
-    /// What all steps of a call have in common.
+    /// The common part of all steps of a call.
     pub(super) fn setup<'a>(&self, schedule: &'a Schedule, bytes: f64) -> CallSetup<'a> {
         let cached = self.memory.1.is_none_or(|mib| footprint(schedule, bytes) <= mib * 1048576.0);
         CallSetup {
@@ -248,7 +248,7 @@ impl Simulation {
         }
     }
 
-    /// When the first of several calls has ended, and what the last has left.
+    /// When the first of several calls has ended, and the state that the last has left.
     fn calls(
         &self,
         schedule: &Schedule,
@@ -301,8 +301,8 @@ impl Simulation {
     }
 
     /// A barrier in which every rank adds to one counter and polls it: writers of the same line
-    /// wait for each other, and all pollers fetch it at the end. What central counters and central
-    /// fork-join barriers cost.
+    /// wait for each other, and all pollers fetch it at the end. This is the cost of central
+    /// counters and central fork-join barriers.
     ///
     /// # Examples
     /// ```

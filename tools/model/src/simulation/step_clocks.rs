@@ -9,7 +9,7 @@ use phalanx::schedule::{BlockRange, Schedule};
 /// Messages beyond which a schedule is not simulated: some seconds of work. (In tests fewer.)
 pub(super) const MOST: usize = if cfg!(test) { 1 << 20 } else { 1 << 26 };
 
-/// Where the ranks' clocks stand, and what a step needs room for.
+/// Where the ranks' clocks stand, and the room that a step needs.
 pub(super) struct Clocks {
     pub(super) ranks: RankClocks,
     /// Messages so far.
@@ -32,7 +32,7 @@ pub(super) struct RankClocks {
     pub(super) seen: Seen,
 }
 
-/// What a message costs its two ends, without the way.
+/// The cost of a message for its two ends, without the way.
 pub(super) struct EndCosts {
     /// Whether messages keep their ends busy.
     pub(super) occupied: bool,
@@ -78,7 +78,7 @@ impl EndCosts {
         }
     }
 
-    /// For a step whose senders wait until their messages are taken, or not.
+    /// For a step with senders that wait until their messages are taken, or not.
     fn acknowledged(&mut self, s: &Simulation, asked: bool) {
         let waits = asked && s.effects.has(Effect::Acknowledgement);
         self.late = if waits { s.transport.acknowledge_ns } else { 0.0 };
@@ -263,7 +263,7 @@ impl Clocks {
         self.kept(s, setup, ends, step)
     }
 
-    /// The step whose messages are there.
+    /// The step with these messages.
     fn kept(
         &mut self,
         s: &Simulation,
@@ -305,7 +305,7 @@ impl Clocks {
     ) -> Result<(), SimulationError> {
         let first = self.total == 0 && step == 0;
         self.total += messages;
-        // The first step tells what the rest will be like; if it does not, the count will.
+        // The first step tells how the rest will be; if it does not, the count will.
         let all = if first { messages * setup.schedule.steps() } else { 0 };
         match all.max(self.total) {
             all if all > MOST => Err(SimulationError::Messages { messages: all, most: MOST }),
@@ -334,7 +334,7 @@ impl Seen {
         }
     }
 
-    /// What a rank showed before counts no more: it shows something new.
+    /// A notice that a rank showed before counts no more: it shows something new.
     pub(super) fn forget(&mut self, from: usize) {
         if self.row[from] != u32::MAX {
             let row = self.row[from] as usize * self.groups;
@@ -351,7 +351,7 @@ impl Seen {
     }
 }
 
-/// Bytes of one rank's buffers: what it starts with and what it ends with.
+/// Bytes of one rank's buffers: those at its start and those at its end.
 pub(super) fn footprint(schedule: &Schedule, bytes: f64) -> f64 {
     let contract = schedule.contract();
     let block = bytes / contract.split.max(1) as f64;

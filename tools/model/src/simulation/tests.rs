@@ -155,7 +155,7 @@ fn every_effect_has_an_effect() {
     let gather = |s: &Simulation, bytes| time(s, Algorithm::GA_FUSED, Operation::Gather, bytes);
     assert!(fused(&rome(64), 8.0) > fused(&rome(64).without(Effect::DirectAccess), 8.0));
     assert!(gather(&rome(64), 1e5) < gather(&rome(64).without(Effect::DirectAccess), 1e5) / 2.0);
-    // Whose memory is lent waits; and a shift in place copies more than it takes.
+    // A rank with lent memory waits; and a shift in place copies more than it takes.
     let pair = |s: &Simulation| time(s, Algorithm::AR_ANY, Operation::AllReduce, 1025.0);
     assert!(pair(&rome(2)) > pair(&rome(2).without(Effect::Lending)) + 49.0);
     assert_eq!(all_reduce(&rome(2)), all_reduce(&rome(2).without(Effect::Lending)));
@@ -213,8 +213,8 @@ fn every_case_of_the_checker_can_be_simulated() {
     }
 }
 
-/// The quick estimates choose what the simulation finds near the best, on every machine with
-/// levels, for every operation that they know.
+/// The quick estimates choose algorithms that the simulation finds near the best, on every machine
+/// with levels, for every operation that they know.
 #[test]
 fn quick_choices_are_near_the_best_of_the_simulation() {
     let (mut sum, mut n) = (0.0, 0.0);
@@ -287,8 +287,8 @@ fn quick_choices_are_near_the_best_of_the_simulation() {
     }
 }
 
-/// What would take minutes is refused at once, and says how much it would be. The limits are lower
-/// here than elsewhere.
+/// A run that would take minutes is refused at once, and says how much it would be. The limits are
+/// lower here than elsewhere.
 #[test]
 fn too_many_messages_are_refused() {
     let flat = Simulation::textbook(1100, 100.0, 1.0);
@@ -337,7 +337,7 @@ fn a_wide_step_in_another_order_is_kept_all_the_same() {
     assert_eq!(simulation.run(&schedule, 1e5), Ok(slowly(&simulation, &schedule, 1e5)));
 }
 
-/// What the plain simulation says.
+/// The result of the plain simulation.
 fn slowly(s: &Simulation, schedule: &phalanx::schedule::Schedule, bytes: f64) -> Outcome {
     let setup = s.setup(schedule, bytes);
     let mut clocks = reference::ReferenceClocks::new(s.ranks(), s.levels());

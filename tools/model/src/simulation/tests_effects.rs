@@ -1,4 +1,4 @@
-//! Each effect alone, on a machine of round numbers, where pencil and paper say what it does.
+//! Each effect alone, on a machine of round numbers, where pencil and paper say its effect.
 
 use super::*;
 use phalanx::machine::{Level, Machine};
@@ -8,7 +8,7 @@ use phalanx::tuning::{LevelCost, MachineCosts, MemoryCosts, Transport};
 
 /// Ranks 0 to 7: two packages of two caches of two cores. Hand-offs of 10, 100 and 200 ns, 10 GB/s
 /// a core and a cache, 5 GB/s over the link, 2 GB/s from memory, 1 MiB of cache a core. A message:
-/// 1 ns and half a hand-off for the sender, two transfers, 2 ns for the receiver, who pulls two
+/// 1 ns and half a hand-off for the sender, two transfers, 2 ns for the receiver, which pulls two
 /// lines at once.
 fn paper(effects: &[Effect]) -> Simulation {
     let level =
@@ -98,7 +98,7 @@ fn spread_samples_the_distribution() {
     let two = rounds("TWO", &[&[(0, 1)], &[(1, 0)]]);
     let [low, _, high] = near.spread(&two, 0.0, 4001).unwrap();
     assert!(low > 21.0 && high < 78.0, "{low} {high}");
-    // A level whose percentiles are one number has no spread.
+    // A level with percentiles that are one number has no spread.
     let far = rounds("FAR", &[&[(0, 2)]]);
     assert_eq!(near.spread(&far, 0.0, 9).unwrap(), [200.0; 3]);
 }
@@ -175,7 +175,7 @@ fn home_sends_lines_of_another_package_round_by_it() {
     );
 }
 
-/// Boards: what fused algorithms show to all.
+/// Boards: the places that fused algorithms show to all.
 #[test]
 fn read_sharing_brings_a_line_to_a_cache_once() {
     let shown = rounds("BC-FUSED", &[&[(0, 4), (0, 5)]]);
@@ -196,7 +196,7 @@ fn pollers_make_a_store_dearer_each() {
 #[test]
 fn writers_of_one_counter_wait_for_each_other() {
     let counter = |effects: &[Effect]| paper(effects).counter_barrier();
-    // 0-1, 1-2, 2-3, 3-4, 4-5, 5-6, 6-7; then the farthest reads what rank 7 wrote.
+    // 0-1, 1-2, 2-3, 3-4, 4-5, 5-6, 6-7; then the farthest reads rank 7's words.
     let hops = 10.0 + 100.0 + 10.0 + 200.0 + 10.0 + 100.0 + 10.0;
     assert_eq!(counter(&[Levels]), 1.0 + 200.0 + 200.0 + 2.0);
     assert_eq!(counter(&[Levels, Effect::SharedWriters]), 1.0 + hops + 200.0 + 2.0);

@@ -15,7 +15,7 @@ use phalanx_bench::pair::probe_rounds::{Effort, Meeting, Taken, placed};
 use phalanx_model::median;
 use std::time::Instant;
 
-/// What is called.
+/// The call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ComparedCall {
     pub(crate) operation: Operation,

@@ -20,7 +20,7 @@ const LENGTHS: [usize; 7] = [1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 
 /// The time for one length.
 const LIMIT: Duration = Duration::from_millis(150);
 
-/// What was measured.
+/// The measurement.
 #[derive(Clone, Debug)]
 pub(crate) struct Copies {
     points: Vec<FitPoint>,

@@ -1,11 +1,10 @@
 //! t_s and t_w by least squares: time = t_s + t_w * bytes.
 //!
-//! Lengths go over five orders of magnitude, and so do times; their errors are
-//! a share of the time, not a number of nanoseconds. So residuals are weighted
-//! by 1/time: what is minimised is the sum of squared relative errors. The
-//! bounds are those of linear regression (Student's t on n - 2 degrees of
-//! freedom), for errors that are independent: where a straight line is the
-//! wrong model they are too narrow, and the residuals say so.
+//! Lengths go over five orders of magnitude, and so do times; their errors are a share of the time,
+//! not a number of nanoseconds. So residuals are weighted by 1/time: the sum that is minimised is
+//! that of squared relative errors. The bounds are those of linear regression (Student's t on n - 2
+//! degrees of freedom), for errors that are independent: where a straight line is the wrong model
+//! they are too narrow, and the residuals say so.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -19,11 +18,11 @@ pub(crate) struct FitPoint {
     pub(crate) ns: f64,
 }
 
-/// What is left of a point.
+/// The residual of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Residual {
     pub(crate) point: FitPoint,
-    /// What the line says.
+    /// The line's value.
     pub(crate) fitted: f64,
 }
 
@@ -47,7 +46,7 @@ pub(crate) struct Fit {
 
 impl Fit {
     /// Through at least three points of at least two lengths; none through
-    /// fewer, or through what is no time.
+    /// fewer, or through a value that is no time.
     pub(crate) fn of(points: &[FitPoint]) -> Option<Fit> {
         let n = points.len();
         if n < 3 || points.iter().any(|p| !(p.ns > 0.0 && p.ns.is_finite())) {

@@ -63,8 +63,8 @@ impl Straight {
     }
 }
 
-/// By least squares of the relative errors, as in [`Fit`](super::fit::Fit); of what would be
-/// negative nothing is left.
+/// By least squares of the relative errors, as in [`Fit`](super::fit::Fit); of a value that would
+/// be negative nothing is left.
 fn line(points: &[FitPoint]) -> Option<Straight> {
     let mut sums = [0.0; 5];
     for p in points {

@@ -17,7 +17,8 @@ use phalanx_bench::progress::Progress;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Lengths: on both sides of every limit of the mailbox, and on to what no cache of a core holds.
+/// Lengths: on both sides of every limit of the mailbox, and on to lengths that no cache of a core
+/// holds.
 const LENGTHS: [usize; 17] = [
     8,
     LINE,
@@ -65,7 +66,7 @@ pub(crate) fn pairs(machine: &Machine, pus: &[usize]) -> Vec<LevelPair> {
     found.into_iter().flat_map(|(first, last)| [Some(first), last]).flatten().collect()
 }
 
-/// What was measured at one length.
+/// The measurement at one length.
 #[derive(Clone, Debug)]
 pub(crate) struct LengthTime {
     pub(crate) bytes: usize,
@@ -73,7 +74,7 @@ pub(crate) struct LengthTime {
     pub(crate) samples: usize,
 }
 
-/// A level at a place: what was measured, and the line through it.
+/// A level at a place: the measurements, and the line through it.
 #[derive(Clone, Debug)]
 pub(crate) struct RateLine {
     pub(crate) level: &'static str,
@@ -109,7 +110,8 @@ impl RateLine {
         }
     }
 
-    /// What a message costs at each limit of the mailbox and just beyond, where both were measured.
+    /// The cost of a message at each limit of the mailbox and just beyond, where both were
+    /// measured.
     pub(crate) fn limits(&self) -> Vec<Limit> {
         let of = |bytes| self.times.iter().find(|t| t.bytes == bytes).map(|t| t.ns.median);
         let ways = [("line", LINE), ("slot", SLOT), ("copied", COPIED)];

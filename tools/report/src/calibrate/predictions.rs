@@ -144,8 +144,7 @@ impl Predictions {
         self.rows.iter().filter(|row| row.is_wrong()).collect()
     }
 
-    /// What there is to say, one line for each operation that the model gets
-    /// wrong.
+    /// The findings, one line for each operation that the model gets wrong.
     pub(crate) fn findings(&self) -> Vec<String> {
         let judged = self.rows.iter().filter(|row| row.ratio().is_some()).count();
         let mut lines = vec![format!(
@@ -313,7 +312,7 @@ mod tests {
         // Dissemination of four: a step across, after one that has a message across already.
         assert_eq!(predict(&profile, &machine, "far", &barrier, 4), Some(800.0));
         assert_eq!(predict(&profile, &machine, "ccx", &barrier, 2), Some(50.0));
-        // Seen at two places, by a machine whose cores move: the call's own place counts.
+        // Seen at two places, by a machine with cores that move: the call's own place counts.
         let two = [rates("machine", "ccx", 50.0, 0.0), rates("machine", "far", 400.0, 0.0)];
         let profile =
             two.into_iter().fold(Profile::default(), |p, rates| p.with_level(rates).unwrap());

@@ -25,7 +25,7 @@ const TURNS: usize = 4;
 /// The time for one turn.
 const LIMIT: Duration = Duration::from_millis(120);
 
-/// What was found.
+/// The finding.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) before: usize,
@@ -77,7 +77,7 @@ pub(crate) fn measure_stream(
     let mut progress = Progress::new(FOOTPRINTS.len());
     let effort = Effort { samples: 16, round: 2, limit: LIMIT };
     let mut points = Vec::new();
-    // A quarter of what there is.
+    // A quarter of the memory.
     let fits = FOOTPRINTS.into_iter().filter(|&bytes| bytes as u64 <= available / 4);
     for footprint in fits {
         progress.step(&format!("all-gather of {} MiB in all", footprint >> 20));

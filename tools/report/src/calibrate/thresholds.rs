@@ -14,7 +14,8 @@ use phalanx_bench::progress::Progress;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What no longer travels in the line that the receiver looks at: a fused path never pays below.
+/// A length that no longer travels in the line that the receiver looks at: a fused path never pays
+/// below.
 const LEAST: usize = 41;
 /// Sizes of the vector, or of a block.
 const SIZES: [usize; 7] = [48, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10];
@@ -26,7 +27,7 @@ const LIMIT: Duration = Duration::from_millis(25);
 /// be better than the library's: less is noise.
 const WORTH: f64 = 0.02;
 
-/// What decides for one operation: the size in [`Tuning`], the algorithms
+/// The facts that decide for one operation: the size in [`Tuning`], the algorithms
 /// below and from it on.
 struct ThresholdRow {
     operation: Operation,
@@ -98,7 +99,7 @@ const ROWS: [ThresholdRow; 10] = [
     },
 ];
 
-/// The switch of one operation, and what it rests on.
+/// The switch of one operation, and its grounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Switch {
     pub(crate) operation: Operation,
@@ -106,7 +107,7 @@ pub(crate) struct Switch {
     fused: Algorithm,
     /// The library's own.
     pub(crate) before: usize,
-    /// What was found.
+    /// The size that was found.
     pub(crate) from: usize,
     points: Vec<(usize, Comparison)>,
 }
@@ -173,7 +174,7 @@ pub(crate) fn measure_switches(
                 points.push((bytes, outcome));
             }
         }
-        // What the library would do on so many ranks.
+        // The way that the library would take on so many ranks.
         let before = effective(tuning, row, ranks);
         let ratios: Vec<(usize, f64)> = points.iter().map(|(b, o)| (*b, o.ratio)).collect();
         let from = switch(&ratios, before).max(LEAST);
@@ -192,11 +193,11 @@ fn effective(tuning: &Tuning, row: &ThresholdRow, ranks: usize) -> usize {
     if ranks >= tuning.many_ranks { own.max(tuning.many_ranks_fused) } else { own }
 }
 
-/// The size from which on the second way should be taken, of sizes and its time
-/// in the first one's: where the sum of what is lost is least. `before` stays
-/// unless another is better by more than noise. `usize::MAX`: never.
+/// The size from which on the second way should be taken, of sizes and its time in the first one's:
+/// where the sum of the losses is least. `before` stays unless another is better by more than
+/// noise. `usize::MAX`: never.
 pub(crate) fn switch(ratios: &[(usize, f64)], before: usize) -> usize {
-    // What is lost, in logarithms of time, by switching in front of point k.
+    // The loss, in logarithms of time, by switching in front of point k.
     let lost = |is_second: &dyn Fn(usize, usize) -> bool| -> f64 {
         let of = |(i, &(bytes, ratio)): (usize, &(usize, f64))| {
             let log = ratio.ln();
@@ -228,7 +229,7 @@ pub(crate) fn switch(ratios: &[(usize, f64)], before: usize) -> usize {
     }
 }
 
-/// What changes against the library's own sizes, in words.
+/// The changes against the library's own sizes, in words.
 pub(crate) fn changes(switches: &[Switch]) -> Vec<String> {
     let size = |size: usize| match size {
         usize::MAX => "never".to_string(),

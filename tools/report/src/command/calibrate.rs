@@ -63,7 +63,7 @@ Example:
 
 /// Fit t_s and t_w, find the sizes for the automatic choice, write a profile
 ///
-/// Measures what the automatic choice of algorithms and the cost model need to
+/// Measures the facts that the automatic choice of algorithms and the cost model need to
 /// know of this machine, and writes it to a profile that the library reads.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
@@ -174,7 +174,8 @@ impl Calibrate {
             (None, false) => return Ok(None),
         };
         // Beside it first: a profile that is there stays whole until the new
-        // one is. What is there and no file (a device, a pipe) is written to, and never replaced.
+        // one is. A path that is there and no file (a device, a pipe) is written to, and never
+        // replaced.
         if path.exists() && !path.is_file() {
             std::fs::OpenOptions::new().write(true).open(&path).map_err(|e| wrong(&path, e))?;
             return Ok(Some(path));
@@ -287,7 +288,7 @@ fn tuned(pus: &[usize], ranks: usize, tuning: Tuning) -> Result<Team, Failure> {
 }
 
 impl CalibrationFound {
-    /// The profile with what it rests on.
+    /// The profile with its grounds.
     fn file(&self) -> Result<String, Failure> {
         let mut object: Value =
             serde_json::from_str(&self.profile.to_json()).map_err(Failure::run)?;
@@ -476,7 +477,7 @@ fn put(target: Option<&Path>, file: &str, out: &str) -> Result<(), Failure> {
                 let written =
                     std::fs::write(&part, file).and_then(|()| std::fs::rename(&part, path));
                 if written.is_err() {
-                    // What is left of it is no profile.
+                    // The rest of it is no profile.
                     let _: Result<(), _> = std::fs::remove_file(&part);
                 }
                 written

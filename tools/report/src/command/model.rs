@@ -222,7 +222,7 @@ impl Model {
         self.write(&COLUMNS, rows, [&head, &foot], more)
     }
 
-    /// The machine, its costs, and in words what they are.
+    /// The machine, its costs, and their words.
     fn costs(&self) -> Result<(Machine, MachineCosts, String), Failure> {
         if let Some(id) = &self.machine {
             let costs = MachineCosts::named(id).map_err(Failure::usage)?;

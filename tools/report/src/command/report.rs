@@ -106,7 +106,8 @@ impl ReportArgs {
         }
     }
 
-    /// Says where the page is, and what is not in it: also in a pipe, and with exit code 0.
+    /// Says where the page is, and the parts that are not in it: also in a pipe, and with exit code
+    /// 0.
     fn tell(&self, run: &SavedReport) {
         let data = self
             .data()
@@ -145,7 +146,7 @@ fn cores(machine: &Machine) -> usize {
     machine.cores().iter().filter(|core| usable(&core.pus)).count().clamp(1, MAX_RANKS)
 }
 
-/// What a file is called that cannot be written.
+/// The name of a file that cannot be written.
 const PAGE: &str = "output file";
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
@@ -158,7 +159,7 @@ fn same(a: &Path, b: &Path) -> bool {
     a == b || whole(a).is_some_and(|a| whole(b) == Some(a))
 }
 
-/// What was measured, where the page could not be written (a disk can become full meanwhile): kept
+/// The measurements, where the page could not be written (a disk can become full meanwhile): kept
 /// where it can be.
 fn kept(run: &SavedReport, failure: Failure) -> Failure {
     let file = std::env::temp_dir().join(format!("phalanx-report-{}.json", std::process::id()));

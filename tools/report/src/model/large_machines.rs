@@ -26,8 +26,6 @@ const MACHINES: [(&str, &str); 6] = [
 const SIZES: [usize; 6] = [8, 1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20];
 /// Those of them that the tables have; the plot has all.
 const SHOWN: [usize; 3] = [8, 16 << 10, 4 << 20];
-/// Bytes of one block of the all-to-alls.
-const BLOCKS: [usize; 3] = [8, 1 << 10, 64 << 10];
 
 /// One machine, all its cores, one hardware thread each.
 struct Subject {
@@ -110,7 +108,7 @@ impl Subject {
         Ok(best)
     }
 
-    /// What the library would take at run time, and how long.
+    /// The algorithm that the library would take at run time, and how long.
     fn chosen(&self, operation: Operation, bytes: usize) -> Result<String, Failure> {
         let decision = self.model.as_ref().and_then(|m| m.choose(operation, bytes, true));
         let Some(decision) = decision else { return Ok("-".to_string()) };
@@ -121,7 +119,7 @@ impl Subject {
     }
 
     /// The messages of the algorithm that Open MPI (tuned) or MPICH (posix off) would take, over
-    /// our mailboxes: what the schedule alone is worth.
+    /// our mailboxes: the worth of the schedule alone.
     fn peer(&self, operation: Operation, bytes: usize, mpich: bool) -> Result<Schedule, Failure> {
         let pow2 = self.p.is_power_of_two();
         let algorithm = match operation {
@@ -132,9 +130,7 @@ impl Subject {
             Operation::AllReduce => Algorithm::AR_ANY,
             Operation::Broadcast if bytes <= 12 << 10 || !mpich => Algorithm::BC_ANY,
             Operation::Broadcast if bytes <= 512 << 10 && pow2 => Algorithm::BC_SPLIT_HCUBE,
-            Operation::Broadcast => Algorithm::BC_SPLIT_RING,
-            Operation::AllToAll if bytes <= 256 => Algorithm::TX_BRUCK,
-            _ => Algorithm::TX_ANY,
+            _ => Algorithm::BC_SPLIT_RING,
         };
         match operation {
             Operation::Barrier if mpich => Ok(open_mpi::bruck(self.p)),
@@ -178,18 +174,16 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
         random.insert(subject.name, subject.at(&Placement::Random(1))?);
     }
     let mut curves = Vec::new();
-    for (operation, sizes, title) in [
-        (Operation::AllReduce, &SIZES[..], "All-reduce"),
-        (Operation::Broadcast, &SIZES[..], "Broadcast"),
-        (Operation::AllToAll, &BLOCKS[..], "All-to-all, bytes of one block"),
-    ] {
+    for (operation, title) in
+        [(Operation::AllReduce, "All-reduce"), (Operation::Broadcast, "Broadcast")]
+    {
         out += &format!(
             "\n## {title}\n\n| machine | bytes | best flat | best with levels | chosen by the \
              library | best, ranks at random places | best schedule of Open MPI and MPICH / best \
              |\n|---|---|---|---|---|---|---|\n"
         );
         for subject in &subjects {
-            for &bytes in sizes {
+            for bytes in SIZES {
                 let flat = subject.best(operation, bytes, false)?;
                 let levels = subject.best(operation, bytes, true)?;
                 let open =
@@ -212,7 +206,7 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
                 if operation == Operation::AllReduce {
                     curves.push((subject.name, bytes, ours, open, mpich));
                 }
-                if operation != Operation::AllToAll && !SHOWN.contains(&bytes) {
+                if !SHOWN.contains(&bytes) {
                     continue;
                 }
                 let chosen = subject.chosen(operation, bytes)?;
@@ -250,7 +244,7 @@ all-reduces of 64 MiB on the EPYCs up to 13 % more.\n\
 - The assumed constants decide nothing here: over halves and doubles, levels stay within a fifth \
 of doubling on Rome, on either side of it.\n";
 
-/// What this library's constants that rest on one machine, or on nothing, do to the result.
+/// The effect of this library's constants that rest on one machine, or on nothing, on the result.
 fn assumed(subjects: &[Subject]) -> Result<String, Failure> {
     let mut out = String::from(
         "\n## How much depends on assumed constants\n\n\
@@ -313,8 +307,8 @@ fn barrier(subjects: &[Subject]) -> Result<String, Failure> {
         let mpi = subject.placed.clone().with_transport(open_mpi::TRANSPORT);
         let mpi = Subject::time(&mpi, &subject.peer(Operation::Barrier, 0, false)?, 0)?;
         let (time, name) = match levels.ns.is_finite() {
-            true => (us(levels.ns), levels.name.clone()),
-            false => ("-".to_string(), "one level".to_string()),
+            true => (us(levels.ns), levels.name.split(' ').next().unwrap_or("")),
+            false => ("-".to_string(), "one level"),
         };
         out += &format!(
             "| {} | {} | {} | {} | {} | {} | {time} | {name} | {} | {} | {:.2} x |\n",

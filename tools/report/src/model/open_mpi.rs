@@ -35,7 +35,7 @@ pub(crate) const COPY_RATE: f64 = 11.5;
 /// From the inputs: a message moves its line twice (the sender takes it back, the receiver fetches
 /// it), the rest of the latency is software; the sender's part of that and a hand-off are the gap.
 /// How well this gives the latencies and gaps of the other levels is in docs/validation.md, and
-/// what is fitted, and what was chosen how.
+/// the fitted constants, and the choice of the others.
 pub(crate) const TRANSPORT: Transport = Transport {
     send_ns: GAP - NEAR,
     send_share: 1.0,
@@ -103,7 +103,7 @@ pub(crate) fn recursive_doubling(p: usize) -> Schedule {
     doubling.acknowledged((beyond > 0).then_some(last))
 }
 
-/// What Open MPI 4 takes by default (ompi PR 11023).
+/// The default of Open MPI 4 (ompi PR 11023).
 pub(crate) fn default_barrier(p: usize) -> Schedule {
     match p {
         4..=7 => linear_barrier(p),

@@ -141,7 +141,7 @@ pub(super) fn section(points: &[CollectivePoint]) -> String {
          cells of 8 KiB) and its persistent ones (messages), of ext_mpi the best of its authors' \
          sets of radices. Open MPI's build on EPYC is erratic and left out.\n\n\
          {near} of {all} points are within 30 %, {} within a factor of 1.6. A third of the points, \
-         every third size, was fitted to (marked `*`), and was listed in \
+         every third size, was fitted to, and was listed in \
          tools/model/src/published/fit-points.tsv before the fit; of the {of} others {predicted} \
          are within 30 %. **The effects were chosen in sight of all three numbers of ranks**; \
          other numbers were not looked at. From ext_mpi's repository its sources and its job \
@@ -154,31 +154,23 @@ pub(super) fn section(points: &[CollectivePoint]) -> String {
          them.\n\n",
         all - far
     );
-    out += "Modelled over published:\n\n| curve | machine | ranks | library |";
-    sizes().for_each(|bytes| out += &format!(" {} |", short(bytes)));
-    out += &format!(" within 30 % |\n|{}\n", "---|".repeat(29));
-    for row in points.chunk_by(|a, b| a.curve == b.curve) {
-        let first = &row[0];
-        let Curve { machine, ranks, library, operation, .. } = &first.curve;
-        out += &format!("| {} {operation} | {machine} | {ranks} | {library} |", first.number());
-        for p in row {
-            let mark = if p.fitted { "*" } else { "" };
-            out += &format!(" {:.2}{mark} |", p.ratio());
-        }
-        let near = row.iter().filter(|p| p.is_near()).count();
-        out += &format!(" {near} of {} |\n", row.len());
-    }
-    out += "\nPublished and modelled, us:\n\n| curve | machine | ranks | library |";
-    let shown = |bytes: f64| bytes.log2() as u32 % 3 == 1;
-    sizes().filter(|b| shown(*b)).for_each(|b| out += &format!(" {} |", short(b)));
-    out += &format!("\n|{}\n", "---|".repeat(4 + sizes().filter(|b| shown(*b)).count()));
+    out += "Modelled over published, the lowest and the highest of the 24 sizes; `phalanx model \
+            validate --format tsv` prints each point:\n\n\
+            | curve | machine | ranks | library | within 30 % | lowest | highest |\n\
+            |---|---|---|---|---|---|---|\n";
     for row in points.chunk_by(|a, b| a.curve == b.curve) {
         let Curve { machine, ranks, library, operation, .. } = &row[0].curve;
-        out += &format!("| {} {operation} | {machine} | {ranks} | {library} |", row[0].number());
-        for p in row.iter().filter(|p| shown(p.bytes)) {
-            out += &format!(" {} / {} |", digits(p.published_us), digits(p.model_us));
-        }
-        out += "\n";
+        let mut by_ratio: Vec<&CollectivePoint> = row.iter().collect();
+        by_ratio.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+        let at = |p: &CollectivePoint| format!("{:.2} at {}", p.ratio(), short(p.bytes));
+        let near = row.iter().filter(|p| p.is_near()).count();
+        out += &format!(
+            "| {} {operation} | {machine} | {ranks} | {library} | {near} of {} | {} | {} |\n",
+            row[0].number(),
+            row.len(),
+            at(by_ratio[0]),
+            at(by_ratio[row.len() - 1])
+        );
     }
     out += "\nBeyond a factor of 1.6:\n\n";
     for p in points.iter().filter(|p| p.is_far()) {
@@ -193,37 +185,34 @@ fn ours(points: &[CollectivePoint]) -> String {
     let mut out = String::from(
         "\n## This library on these nodes\n\n\
          **Modelled, not measured**: the schedules that this library chooses by itself on these \
-         nodes, by the same clocks, in us; beside them ext_mpi's measured rows. The interval is \
-         the model's 30 % either way. Ahead: the whole interval is; open: the measured number is \
-         within it; behind: the whole interval is beyond it. The choice itself is made by the \
-         library's own estimates (docs/modelled.md), and, for Grace, with the costs of the most \
-         similar machine of its table; it was not changed by these numbers.\n\n\
-         | curve | machine | ranks | bytes | ours | interval | ext_mpi, measured | |\n\
-         |---|---|---|---|---|---|---|---|\n",
+         nodes, by the same clocks, / ext_mpi's measured times, in us. `+`: ahead by more than the \
+         model's 30 %; `-`: behind by more. The choice itself is made by the library's own \
+         estimates (docs/modelled.md), and, for Grace, with the costs of the most similar machine \
+         of its table; it was not changed by these numbers.\n\n\
+         | curve | machine | ranks |",
     );
+    let shown = |bytes: f64| bytes.log2() as u32 % 3 == 1;
+    sizes().filter(|b| shown(*b)).for_each(|b| out += &format!(" {} |", short(b)));
+    out += &format!("\n|{}\n", "---|".repeat(3 + sizes().filter(|b| shown(*b)).count()));
     let machines = machines();
-    for p in
-        points.iter().filter(|p| p.curve.library == "ext_mpi" && p.bytes.log2() as u32 % 3 == 1)
-    {
-        let Curve { operation, machine, ranks, .. } = &p.curve;
+    let rows = points.chunk_by(|a, b| a.curve == b.curve);
+    for row in rows.filter(|row| row[0].curve.library == "ext_mpi") {
+        let Curve { operation, machine, ranks, .. } = &row[0].curve;
         let asked = Asked { library: "phalanx", how: "", operation, ranks: *ranks, spread: false };
         let found = machines.iter().find(|m| m.name == machine);
-        let Some(us) = found.and_then(|m| m.predict(&asked, p.bytes)) else { continue };
-        let (low, high) = (us / (1.0 + NEAR), us * (1.0 + NEAR));
-        let verdict = match p.published_us {
-            measured if high < measured => "ahead",
-            measured if low > measured => "**behind**",
-            _ => "open",
-        };
-        out += &format!(
-            "| {} {operation} | {machine} | {ranks} | {} | {} | {} to {} | {} | {verdict} |\n",
-            p.number(),
-            short(p.bytes),
-            digits(us),
-            digits(low),
-            digits(high),
-            digits(p.published_us)
-        );
+        out += &format!("| {} {operation} | {machine} | {ranks} |", row[0].number());
+        for p in row.iter().filter(|p| shown(p.bytes)) {
+            let cell = found.and_then(|m| m.predict(&asked, p.bytes)).map(|us| {
+                let mark = match p.published_us {
+                    measured if us * (1.0 + NEAR) < measured => " +",
+                    measured if us / (1.0 + NEAR) > measured => " -",
+                    _ => "",
+                };
+                format!("{}/{}{mark}", digits(us), digits(p.published_us))
+            });
+            out += &format!(" {} |", cell.unwrap_or_default());
+        }
+        out += "\n";
     }
     out
 }

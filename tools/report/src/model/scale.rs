@@ -15,7 +15,7 @@ use std::time::Instant;
 const SHAPE: &str = "pack:8 [numa] l3:64 core:8 pu:1";
 const COSTS: &str = "epyc-7763-2s";
 
-/// Bytes: what fits a line, and what does not.
+/// Bytes: one length that fits a line, and one that does not.
 pub(crate) const BYTES: [usize; 2] = [8, 64 << 10];
 
 /// Seconds of this thread's work.
@@ -71,7 +71,7 @@ pub(crate) fn rows(p: usize) -> Result<Vec<ScaleRow>, Failure> {
     Ok(all)
 }
 
-/// What this thread has worked; where the system does not say, what has passed.
+/// The time that this thread has worked; where the system does not say, the time that has passed.
 struct ThreadClock {
     begun: Instant,
     worked: Option<u64>,

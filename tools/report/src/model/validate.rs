@@ -11,7 +11,7 @@ use phalanx::tuning::{LevelCost, MachineCosts, Transport};
 use phalanx_bench::failure::Failure;
 use phalanx_model::{Effect, Effects, Simulation};
 
-/// What the curves are simulated with.
+/// The means with which the curves are simulated.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     /// Open MPI's messages: V1, V2, V3, V5.
@@ -42,7 +42,7 @@ impl Default for Setup {
 pub(crate) struct PublishedPoint {
     /// V1 to V5.
     pub(crate) curve: &'static str,
-    /// What was measured.
+    /// The call that was measured.
     pub(crate) what: &'static str,
     pub(crate) ranks: usize,
     pub(crate) published_us: f64,
@@ -59,7 +59,7 @@ impl PublishedPoint {
         self.model_us / self.published_us - 1.0
     }
 
-    /// Whether what is said of the point is true: it is within what is promised, or stands in the
+    /// Whether the words about the point are true: it is within the promise, or stands in the
     /// list of misses and is one.
     pub(crate) fn is_as_stated(&self) -> bool {
         match self.within {
@@ -278,8 +278,8 @@ fn order(
 /// The 2-byte latencies of ORFEO's THIN nodes, within a socket and across, one way.
 const THIN: [f64; 2] = [200.0, 430.0];
 
-/// ORFEO THIN nodes, 2 x 12 cores. Hand-offs were not published; here they are what two transfers
-/// of the published latencies are, less Open MPI's software, as on the 7H12.
+/// ORFEO THIN nodes, 2 x 12 cores. Hand-offs were not published; here they are two transfers
+/// of the published latencies, less Open MPI's software, as on the 7H12.
 fn thin() -> MachineCosts {
     let software = mpi::TRANSPORT.one_way(0.0);
     let level = |level, latency: f64| LevelCost {
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(validation.claims.iter().filter(|c| c.missed.is_some()).count(), 3);
     }
 
-    /// What is called fitted gives the points that it was fitted to.
+    /// A constant that is called fitted gives the points that it was fitted to.
     #[test]
     fn the_fits_fit() {
         let validation = Setup::default().run().unwrap();

@@ -21,7 +21,7 @@ pub(crate) fn of(validation: &Validation) -> Result<String, Failure> {
     out += &missed(validation);
     let ablation = ablation()?;
     out += "\n## The worth of each effect\n\n\
-         Mean absolute error from 8 ranks on; V3 to V5: signs, or pairs of numbers, in the \
+         Mean absolute error in % from 8 ranks on; V3 to V5: signs, or pairs of numbers, in the \
          published order. The tables leave out rows that equal the first.\n\n";
     out += &table(&ablation, &ablation[0]);
     out += &tested(&ablation);
@@ -167,11 +167,11 @@ fn is_far(a: f64, b: f64) -> bool {
 
 /// The numbers of a row, as the tables show them.
 fn cells(row: &SetupRow) -> String {
-    let errors = row.errors.iter().map(|e| format!(" {:.0} % |", e * 100.0));
-    errors.chain(row.orders.iter().map(|(right, of)| format!(" {right} of {of} |"))).collect()
+    let errors = row.errors.iter().map(|e| format!(" {:.0} |", e * 100.0));
+    errors.chain(row.orders.iter().map(|(right, of)| format!(" {right}/{of} |"))).collect()
 }
 
-/// The rows, but for those whose numbers are another row's.
+/// The rows, but for those with another row's numbers.
 fn table(rows: &[SetupRow], base: &SetupRow) -> String {
     let mut out = String::from(
         "| | V1 | V2 linear | V2 ring | V2 Bruck | V3 | V3 signs | V4 | V5 \
@@ -220,7 +220,7 @@ fn chosen(rows: &[SetupRow]) -> String {
     let place = rows.iter().position(ours).unwrap_or(0);
     let own = &rows[place];
     let better = |i: usize| rows.iter().filter(|r| r.errors[i] < own.errors[i] - 1e-9).count();
-    // What V1 cannot tell apart: within a point of the least error.
+    // The rows that V1 cannot tell apart: within a point of the least error.
     let close = rows.iter().filter(|r| r.errors[0] < rows[0].errors[0] + 0.01).count();
     format!(
         "\n## With V1 alone\n\n\
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(kept, page, "run phalanx model validate -o docs/validation.md");
     }
 
-    /// What the page says of the structures.
+    /// The page's words about the structures.
     #[test]
     fn v1_alone_would_have_chosen_two_of_four() {
         let rows = structures().unwrap();

@@ -27,7 +27,7 @@ impl ProcessLimits {
     }
 }
 
-/// What a program left.
+/// The output of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     pub(crate) success: bool,
@@ -100,7 +100,7 @@ impl PeerProcess {
             std::thread::sleep(LOOK / 4);
             self.status = self.child.try_wait()?;
             if self.status.is_some() {
-                // What it started and left behind.
+                // The processes that it started and left behind.
                 self.signal(Signal::Force);
             }
         }
@@ -118,7 +118,7 @@ impl PeerProcess {
         let asked = Instant::now();
         while asked.elapsed() < GRACE {
             if let Some(status) = self.child.try_wait()? {
-                // What it started and left behind.
+                // The processes that it started and left behind.
                 self.signal(Signal::Force);
                 return Ok(status);
             }
@@ -136,7 +136,7 @@ impl PeerProcess {
             Signal::Force => Unix::SIGKILL,
         };
         if let Ok(id) = i32::try_from(self.child.id()) {
-            // The group is gone: that is what was wanted.
+            // The group is gone: as was wanted.
             let _: Result<(), _> = killpg(nix::unistd::Pid::from_raw(id), signal);
         }
     }
@@ -157,7 +157,7 @@ enum Signal {
 pub(super) fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What was read before an error is what there is.
+        // The bytes before an error are all that there is.
         let _: Option<io::Result<usize>> = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })

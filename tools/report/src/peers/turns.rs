@@ -1,5 +1,5 @@
 //! The turns: row by row, one slice of each program after the other, in rotating order, so that
-//! what changes on the machine meets all of them.
+//! a change on the machine meets all of them.
 
 use super::contenders::{Ask, Contender, operations_of};
 use super::player::Player;
@@ -38,7 +38,7 @@ struct Entrant {
     player: Option<Player>,
 }
 
-/// What is compared.
+/// The calls that are compared.
 #[derive(Clone, Debug, PartialEq)]
 struct PlannedRow {
     /// MPI's name.
@@ -68,20 +68,20 @@ pub(crate) struct Turns<'a> {
     found: TurnsFound,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Debug, Default)]
 pub(crate) struct TurnsFound {
     pub(crate) rows: Vec<Raw>,
     /// Programs that were dropped or ended badly, and why.
     pub(crate) failed: Vec<(String, String)>,
-    /// What the programs had to say.
+    /// The programs' own words.
     pub(crate) notes: Vec<String>,
     /// Rows that some program has too few slices of, and all rows.
     pub(crate) short: usize,
     pub(crate) planned: usize,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextTurn {
     Row(usize),
@@ -121,7 +121,7 @@ impl<'a> Turns<'a> {
         self.rows.len() * self.pace.rounds * TURNS * self.ask.places.len().max(1)
     }
 
-    /// Takes all turns, and ends the programs. `step` hears what is done next.
+    /// Takes all turns, and ends the programs. `step` hears of each.
     pub(crate) fn play(mut self, mut step: impl FnMut(&str)) -> TurnsFound {
         let started = Instant::now();
         let mut naps = (100..8000).step_by(1931).map(Duration::from_micros).cycle();

@@ -5,12 +5,12 @@ use super::html::{details, escape, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The operation whose charts are large: most programs wait for this one.
+/// The operation with large charts: most programs wait for this one.
 pub(crate) const LEAD: &str = "all-reduce";
 /// And the one beside it, which has no sizes.
 const SECOND: &str = "barrier";
 
-/// What the names of places mean, as sentences.
+/// The meanings of the names of places, as sentences.
 pub(crate) const PLACES: &str = "A place is where the host had the cores of ranks 0 and 1, told by \
     a raw exchange: <b>smt</b> two threads of one core, <b>ccx</b> two cores of one cache (AMD \
     calls that a core complex), <b>far</b> farther apart, <b>any</b> not told apart.";
@@ -74,7 +74,7 @@ pub(crate) fn collectives(all: &[Curves]) -> String {
     out + "</div></section>\n"
 }
 
-/// What the names of places mean.
+/// The meaning of the name of a place.
 pub(crate) fn place_of(place: &str) -> String {
     match place {
         "smt" => "threads of one core (smt)".to_string(),
@@ -183,7 +183,7 @@ fn some(names: &[String]) -> String {
     }
 }
 
-/// What the script draws of one operation.
+/// The data that the script draws of one operation.
 pub(crate) fn chart(own: &Curves) -> Value {
     let curves: Vec<Value> = own
         .curves

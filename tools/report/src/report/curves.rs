@@ -4,7 +4,7 @@ use super::saved_report::SavedReport;
 use phalanx::schedule::Operation;
 use serde_json::Value;
 
-/// What the model may be off by before a sentence says so.
+/// The factor that the model may be off by before a sentence says so.
 pub(crate) const FAR_OFF: f64 = 2.0;
 
 /// Up to which ratio two times are as good as each other: rounds of one row differ by as much.
@@ -29,12 +29,12 @@ pub(crate) struct CurveRow {
     /// Samples, and those of them beyond the fences.
     pub(crate) samples: u64,
     pub(crate) outliers: u64,
-    /// What moved meanwhile, by its name; `none`.
+    /// The level that moved meanwhile, by its name; `none`.
     pub(crate) drift: String,
 }
 
 impl CurveRow {
-    /// All rows of a run's benchmarks; what is no row is left out.
+    /// All rows of a run's benchmarks; anything else is left out.
     pub(crate) fn all(run: &SavedReport) -> Vec<CurveRow> {
         let benches = run.sections().filter(|s| s.result["command"] == "bench");
         let rows = benches.filter_map(|s| s.result["rows"].as_array()).flatten();
@@ -66,7 +66,7 @@ impl CurveRow {
 pub(crate) struct MeasuredCurve {
     pub(crate) algorithm: String,
     pub(crate) points: Vec<(u64, f64)>,
-    /// What was only seen while the cores were elsewhere.
+    /// The points that were only seen while the cores were elsewhere.
     pub(crate) elsewhere: Vec<(u64, f64)>,
     /// The model's for this place.
     pub(crate) model: Vec<(u64, f64)>,
@@ -110,7 +110,7 @@ pub(crate) struct BestFrom {
     pub(crate) algorithm: String,
     /// Its times at both ends.
     pub(crate) ns: [f64; 2],
-    /// Who is as good at all of these sizes.
+    /// The algorithms that are as good at all of these sizes.
     pub(crate) as_good: Vec<String>,
     /// By how much the automatic choice takes longer than the best, at the worst of these sizes.
     pub(crate) auto: Option<f64>,
@@ -220,9 +220,9 @@ impl Curves {
         sizes
     }
 
-    /// The fastest from which size on, among the named algorithms (what the automatic choice takes
-    /// is one of them, so it would only win by noise). Within [`AS_GOOD`] of the best is as good as
-    /// the best, and of those as good the one that stays so for longest counts.
+    /// The fastest from which size on, among the named algorithms (the one that the automatic
+    /// choice takes is one of them, so it would only win by noise). Within [`AS_GOOD`] of the best
+    /// is as good as the best, and of those as good the one that stays so for longest counts.
     pub(crate) fn best(&self) -> Vec<BestFrom> {
         let sizes = self.sizes();
         let named: Vec<&MeasuredCurve> =
@@ -299,7 +299,7 @@ impl Curves {
 pub(crate) struct Wrong {
     pub(crate) op: String,
     pub(crate) algorithm: String,
-    /// The worst size, its time, and that in what the model says.
+    /// The worst size, its time, and that by the model.
     pub(crate) bytes: u64,
     pub(crate) measured: f64,
     pub(crate) ratio: f64,

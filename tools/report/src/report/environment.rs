@@ -7,7 +7,7 @@ use phalanx_bench::source::list;
 use serde_json::{Value, json};
 use std::fs;
 
-/// What is known here and now; what is not known is null.
+/// The facts that are known here and now; an unknown one is null.
 pub(crate) fn environment(machine: &Machine) -> Value {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let virtual_machine = info

@@ -52,7 +52,7 @@ pub(crate) fn details(summary: &str, inner: &str) -> String {
     format!("<details><summary>{}</summary>\n{inner}</details>\n", escape(summary))
 }
 
-/// Drawings are made for white paper; by night their paper is the page's, and what is written on it
+/// Drawings are made for white paper; by night their paper is the page's, and the text on it
 /// light. Filled boxes keep their colours, and the letters on them.
 const NIGHT: &str = "<style>@media (prefers-color-scheme:dark){\
     rect[fill='#ffffff']{fill:#12171d}rect[fill='#f4f6f8'],rect[fill='#eef1f4']{fill:#1c242d}\

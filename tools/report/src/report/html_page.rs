@@ -186,7 +186,7 @@ fn machine(run: &SavedReport, environment: &Value) -> String {
     out + "</section>\n"
 }
 
-/// What went wrong with many: each reason once.
+/// The failures of many: each reason once.
 fn troubles<'a>(sections: impl Iterator<Item = Section<'a>>) -> String {
     let mut reasons: Vec<(&str, Vec<Section<'_>>)> = Vec::new();
     for section in sections {
@@ -214,7 +214,7 @@ fn troubles<'a>(sections: impl Iterator<Item = Section<'a>>) -> String {
     reasons.iter().map(said).collect()
 }
 
-/// What went wrong with a section.
+/// The failure of a section.
 pub(crate) fn trouble(section: &Section<'_>) -> String {
     section.error.map_or(String::new(), |why| {
         format!(

@@ -80,8 +80,8 @@ fn placed(machine: &Machine, placement: &Placement, p: usize) -> Option<Value> {
     cores.map(Value::from)
 }
 
-/// What cores that meet in a room share. The whole machine as one memory is still best called the
-/// machine.
+/// The level that cores that meet in a room share. The whole machine as one memory is still best
+/// called the machine.
 fn meeting(vertex: &Vertex) -> Level {
     match vertex.levels.last() {
         Some(Level::Numa) if vertex.depth == 0 => Level::Machine,

@@ -103,7 +103,7 @@ fn toucher(home: &str) -> &str {
     }
 }
 
-/// The matrix of few units as a table whose cells are coloured; nothing for many.
+/// The matrix of few units as a table with coloured cells; nothing for many.
 fn heat(result: &Value, name: &str, caption: &str) -> Option<String> {
     let pus: Vec<u64> = result["pus"].as_array()?.iter().filter_map(Value::as_u64).collect();
     if pus.len() > FEW {
@@ -162,7 +162,7 @@ fn heat(result: &Value, name: &str, caption: &str) -> Option<String> {
     Some(out)
 }
 
-/// What the times are worth: the clock, and what moved.
+/// The worth of the times: the clock, and the parts that moved.
 fn conditions(result: &Value) -> String {
     let Some(said) = result["conditions"]["said"].as_str() else { return String::new() };
     let rows = result["rows"].as_array().map_or(&[][..], Vec::as_slice);
@@ -291,7 +291,7 @@ fn pairs(name: &str, rows: &[Value]) -> String {
     )
 }
 
-/// What the script draws of the rates: copies first, as messages are.
+/// The data that the script draws of the rates: copies first, as messages are.
 pub(crate) fn rates_chart(run: &SavedReport) -> Value {
     let section: Option<Section<'_>> = run.section("bandwidth");
     let result = section.map_or(&Value::Null, |section| section.result);

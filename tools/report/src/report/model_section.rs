@@ -9,7 +9,7 @@ use crate::calibrate::fit::{Fit, FitPoint};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// Rows of what is wrong that are shown at once.
+/// Rows of faults that are shown at once.
 const SHOWN: usize = 12;
 
 /// The section.
@@ -131,7 +131,7 @@ fn mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
 }
 
-/// Measured over what the published costs say.
+/// Measured over the time by the published costs.
 fn published(run: &SavedReport) -> Option<f64> {
     let ranks = run.part("ranks").as_u64().unwrap_or(0);
     let mut rows = super::curves::CurveRow::all(run);
@@ -296,7 +296,7 @@ fn label(line: &Value) -> String {
     }
 }
 
-/// What the script draws of the fits.
+/// The data that the script draws of the fits.
 pub(crate) fn fit_chart(run: &SavedReport) -> Value {
     let lines = lines(run);
     let points = |line: &Value, key: &str| -> Vec<(u64, f64)> {

@@ -50,7 +50,7 @@ impl Modelled {
         if has_blocks(operation) { self.ranks as f64 } else { 1.0 }
     }
 
-    /// Nanoseconds of a call whose larger buffer has `bytes` bytes.
+    /// Nanoseconds of a call with a larger buffer of `bytes` bytes.
     fn ns(&self, schedule: &Schedule, bytes: u64) -> Option<f64> {
         let blocks = self.blocks(schedule.contract().operation);
         let ns = self.simulation.run(schedule, bytes as f64 / blocks).ok()?.ns;
@@ -91,7 +91,7 @@ pub(crate) fn predictions(machine: &Machine, run: &SavedReport) -> Result<Value,
         let m = row.bytes as f64 / if has_blocks(operation) { row.ranks as f64 } else { 1.0 };
         let algorithm = match row.algorithm.parse::<Algorithm>() {
             Ok(algorithm) => algorithm,
-            // What the automatic choice takes.
+            // The algorithm that the automatic choice takes.
             Err(_) => {
                 let sizes = Profile::default().with_tuning(ranks, Tuning::of(machine, ranks));
                 sizes.map_err(Failure::run)?.algorithm(operation, ranks, m as usize)
@@ -131,7 +131,7 @@ fn profile(run: &SavedReport) -> Profile {
                 own.level == rates.level && own.place == rates.place
             };
             if !all.levels().iter().any(is_known) {
-                // What has been read once is in order.
+                // A profile that has been read once is in order.
                 all = all.clone().with_level(rates.clone()).unwrap_or(all);
             }
         }

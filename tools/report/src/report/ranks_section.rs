@@ -29,7 +29,7 @@ pub(crate) fn ranks(cores: usize, most: usize) -> Vec<usize> {
 pub(crate) struct RanksPoint {
     pub(crate) ranks: u64,
     pub(crate) ns: f64,
-    /// What the model says; none of one rank, which sends nothing.
+    /// The model's time; none of one rank, which sends nothing.
     pub(crate) model: Option<f64>,
     /// More ranks than cores.
     pub(crate) crowded: bool,
@@ -49,7 +49,7 @@ impl RanksPoint {
 /// One operation at one size, over the number of ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RanksLine {
-    /// What was asked for; 0 for the barrier.
+    /// The bytes that were asked for; 0 for the barrier.
     pub(crate) bytes: u64,
     pub(crate) points: Vec<RanksPoint>,
 }
@@ -192,7 +192,7 @@ fn numbers(own: &Across) -> String {
     table(&caption, &head, 2, &lines.map(line).collect::<Vec<_>>())
 }
 
-/// What the script draws, by the names of the figures: a view for each size.
+/// The data that the script draws, by the names of the figures: a view for each size.
 pub(crate) fn charts(all: &[Across]) -> Value {
     let views = |own: &Across| -> Vec<Value> {
         let view = |line: &RanksLine| {

@@ -38,7 +38,7 @@ const FIT: f64 = 8.0;
 const CURVES: f64 = 0.25;
 /// A row's time in ms at least.
 const SHORTEST: f64 = 1.0;
-/// Of a row's time, what setting up and checking take besides, found by trial.
+/// Of a row's time, the factor that setting up and checking take besides, found by trial.
 const OVERHEAD: f64 = 2.2;
 /// All is over after so many times the wished time, and [`RATES`].
 const PATIENCE: f64 = 1.5;
@@ -49,7 +49,7 @@ const WAYS: f64 = 6.0;
 /// Rounds of each curve.
 const ROUNDS: usize = 3;
 
-/// What is to be gathered.
+/// The data to be gathered.
 #[derive(Clone, Debug)]
 pub(crate) struct ReportRequest {
     pub(crate) seconds: f64,
@@ -71,8 +71,8 @@ struct Step {
 }
 
 impl Step {
-    /// With so much of its time: what came before has taken longer than it was expected to, and the
-    /// page is to be whole within the time that was asked for.
+    /// With so much of its time: the steps before have taken longer than expected, and the page is
+    /// to be whole within the time that was asked for.
     fn within(&self, part: f64) -> Step {
         let mut args = self.args.clone();
         let time = args.iter().position(|arg| arg == "--time").filter(|_| self.rows > 0);
@@ -88,7 +88,7 @@ fn row_ms(seconds: f64, rows: usize, least: f64) -> f64 {
     (seconds * 1e3 / OVERHEAD / rows.max(1) as f64).clamp(least, 200.0)
 }
 
-/// Measures. What fails is said in its section; Ctrl-C ends everything.
+/// Measures. A step that fails is named in its section; Ctrl-C ends everything.
 pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
     let started = Instant::now();
     let machine = Machine::this().map_err(Failure::run)?;
@@ -153,12 +153,12 @@ fn of(text: String, draws: bool, share: f64, rows: usize) -> Step {
         draws,
         share,
         rows,
-        // A slow machine is better than none: what is long is ended only when it is very long.
+        // A slow machine is better than none: a long step is ended only when it is very long.
         limit: Duration::from_secs_f64((share * 4.0).max(20.0)),
     }
 }
 
-/// The fit of t_s and t_w. What it takes depends on how many levels there are, not on the time that
+/// The fit of t_s and t_w. Its time depends on how many levels there are, not on the time that
 /// is given.
 fn rates() -> Step {
     let step = of("calibrate --rates".to_string(), false, FIT, 0);

@@ -9,7 +9,7 @@ pub(crate) const FORMAT: u64 = 2;
 /// The oldest that is read: of one number of ranks.
 const OLDEST: u64 = 1;
 
-/// What was done and what came of it.
+/// A step and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SavedReport {
     object: Map<String, Value>,
@@ -31,7 +31,7 @@ pub(crate) struct Section<'a> {
 /// Whether a part is of the right kind.
 type StepKind = fn(&Value) -> bool;
 
-/// The parts that every run has, and what they must be.
+/// The parts that every run has, and the kinds that they must have.
 const PARTS: [(&str, StepKind, &str); 7] = [
     ("environment", Value::is_object, "an object"),
     ("ranks", Value::is_u64, "a number"),
@@ -55,7 +55,7 @@ impl SavedReport {
         SavedReport { object }
     }
 
-    /// Reads a file, or says what is wrong with it.
+    /// Reads a file, or says its fault.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let name = path.display();
         let text = phalanx_bench::file::text(path, phalanx_bench::MOST_BYTES)
@@ -124,7 +124,7 @@ impl SavedReport {
         }
     }
 
-    /// What was run, in order.
+    /// The steps that were run, in order.
     pub(crate) fn sections(&self) -> impl Iterator<Item = Section<'_>> {
         let all = self.part("sections").as_array().map_or(&[][..], Vec::as_slice);
         all.iter().map(|section| Section {
@@ -135,12 +135,13 @@ impl SavedReport {
         })
     }
 
-    /// What was run of one of this tool's commands.
+    /// The runs of one of this tool's commands.
     pub(crate) fn section(&self, name: &str) -> Option<Section<'_>> {
         self.sections().find(|s| s.command.split_whitespace().nth(1) == Some(name))
     }
 
-    /// What has no result, in a line for each reason; what did not go well, but has one, likewise.
+    /// The steps without a result, in a line for each reason; those that did not go well, but
+    /// have one, likewise.
     pub(crate) fn left_out(&self) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
         for section in self.sections() {
@@ -164,8 +165,8 @@ impl SavedReport {
         reasons.iter().map(line).collect()
     }
 
-    /// What every fit of rates has at `at`, a list of objects with a level and a place; the first
-    /// of each. There are several fits where the cores moved in between.
+    /// The entry that every fit of rates has at `at`, a list of objects with a level and a place;
+    /// the first of each. There are several fits where the cores moved in between.
     pub(crate) fn fitted(&self, at: impl Fn(&Value) -> &Value) -> Vec<&Value> {
         let fits = self.sections().filter(|s| s.command.contains(" calibrate"));
         let mut found: Vec<&Value> = Vec::new();

@@ -1,5 +1,5 @@
 //! The head of the page, to be read in ten seconds: the machine, two times and a rate, and one
-//! sentence on what limits them.
+//! sentence on their limit.
 
 use super::curves::{Curves, size, time};
 use super::html::escape;
@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 /// A call of this many raw exchanges a step is still made of exchanges.
 const EXCHANGES: f64 = 2.0;
 
-/// A number with what it is of.
+/// A number with its meaning.
 struct Tile {
     name: &'static str,
     value: String,
@@ -134,7 +134,7 @@ fn bandwidth(run: &SavedReport) -> Tile {
     }
 }
 
-/// What limits short calls and long ones, in a sentence without its full stop.
+/// The limit of short calls and long ones, in a sentence without its full stop.
 fn limit(run: &SavedReport, all: &[Curves]) -> Option<String> {
     let ranks = run.part("ranks").as_u64().unwrap_or(0);
     let cores = run.part("machine")["counts"]["allowed_pus"].as_u64().unwrap_or(u64::MAX);

@@ -32,12 +32,12 @@ CHECKED: in a minute or so, all back ends read the machine alike; masks and cgro
 Example:
   phalanx check --machine -o machine.txt";
 
-/// Check what the library promises about this machine
+/// Check the library's promises about this machine
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = prose::help(ABOUT))]
 #[command(after_help = "Example:\n  phalanx check --machine -o machine.txt\n\nMore with --help.")]
 pub(crate) struct CheckMachine {
-    /// Instead of schedules, check what the library promises about this machine: bindings, groups,
+    /// Instead of schedules, check the library's promises about this machine: bindings, groups,
     /// masks, memory, results
     #[arg(long, required = true)]
     machine: bool,
@@ -109,7 +109,7 @@ fn kernel() -> String {
     }
 }
 
-/// What the system does with pages and threads, as far as it tells: each with its name.
+/// The system's treatment of pages and threads, as far as it tells: each with its name.
 fn settings(machine: &Machine) -> Vec<(&'static str, String)> {
     let file = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
     // "always [madvise] never"

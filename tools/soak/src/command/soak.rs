@@ -207,7 +207,7 @@ struct SoakPlan {
     /// Bytes lost in every run.
     leak: usize,
     crawl: Duration,
-    /// What the bounds are divided by.
+    /// The number that the bounds are divided by.
     margin: f64,
     /// The run that is taken for wrong.
     wrong: Option<u64>,
@@ -221,7 +221,7 @@ struct Lot {
     first: u64,
 }
 
-/// What came of it.
+/// Its result.
 struct SoakRow {
     plan: SoakPlan,
     time: Duration,
@@ -281,7 +281,7 @@ impl SoakPlan {
 
     fn soak_beside(self, progress: &mut Progress) -> Result<SoakRow, Failure> {
         let SoakPlan { ranks, seed, time, runs, leak, .. } = self;
-        // The first team makes what stays: a machine that was read, allocators.
+        // The first team makes the objects that stay: a machine that was read, allocators.
         Team::builder().ranks(ranks).build()?.run(|comm| comm.barrier())?;
         let mut before = settled(None);
         let begun = Instant::now();
@@ -354,7 +354,7 @@ impl SoakPlan {
     }
 }
 
-/// What a rank does in a run.
+/// A rank's part of a run.
 type Part<'a> = dyn Fn(&mut Comm) + Sync + 'a;
 
 impl SoakRow {
@@ -431,12 +431,12 @@ impl Lot {
         }
     }
 
-    /// What its counters count from: they go across 2^32 in one of its runs.
+    /// The number that its counters count from: they go across 2^32 in one of its runs.
     fn start(self) -> u32 {
         u32::MAX - (self.first % 300) as u32
     }
 
-    /// What the run with `seed` meets.
+    /// The conditions of the run with `seed`.
     fn of_run(self, seed: u64) -> String {
         let before = seed.wrapping_sub(self.first);
         let place = if before < self.runs() { "of a team" } else { "on own threads after a team" };

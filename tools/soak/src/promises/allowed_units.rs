@@ -1,4 +1,4 @@
-//! Masks and cgroups: what the library takes for allowed is what the system allows.
+//! Masks and cgroups: the library takes exactly those units for allowed that the system allows.
 
 use super::subject::{Kept, Subject, said};
 use phalanx::machine::Machine;

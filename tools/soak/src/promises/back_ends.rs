@@ -28,7 +28,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     Ok(Kept::Holds(told))
 }
 
-/// What hwloc's own program writes of this machine.
+/// The XML that hwloc's own program writes of this machine.
 fn own_xml() -> Result<String, String> {
     for program in ["lstopo-no-graphics", "lstopo"] {
         let mut command = Command::new(program);

@@ -74,7 +74,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     )))
 }
 
-/// What serves `ranks`.
+/// The placements that serve `ranks`.
 fn placements(ranks: usize) -> Vec<Placement> {
     let mut found = vec![
         Placement::Auto,

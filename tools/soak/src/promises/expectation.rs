@@ -1,4 +1,4 @@
-//! The machine that the caller expects: for tests, and for those who know what they have bought.
+//! The machine that the caller expects: for tests, and for owners that know their machine.
 
 use super::subject::{Kept, Subject};
 use phalanx::machine::{Level, Machine};

@@ -1,4 +1,4 @@
-//! What belongs to a rank lies in the memory of its own NUMA node, and stays there while others use
+//! The memory of a rank lies in the memory of its own NUMA node, and stays there while others use
 //! it: mailboxes (also those of sub-communicators, and of threads of the caller's own), windows and
 //! arrays with halos.
 
@@ -55,7 +55,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     Ok(Kept::Holds(what + later))
 }
 
-/// What one rank found: pages at home, and what is wrong.
+/// The findings of one rank: pages at home, and faults.
 type PagesFound = (usize, Vec<String>);
 
 fn summed(found: Vec<PagesFound>) -> Result<usize, String> {
@@ -155,7 +155,7 @@ fn own_nodes(machine: &Machine) -> Vec<usize> {
     machine.numa_nodes().iter().filter(near).map(|node| node.os_id).collect()
 }
 
-/// What is wrong with a home that is none of a rank's own nodes. (Processors without memory have
+/// The fault of a home that is none of a rank's own nodes. (Processors without memory have
 /// none.)
 fn abroad(home: Option<usize>, own: Vec<usize>) -> Option<String> {
     let home = home.filter(|home| !own.is_empty() && !own.contains(home))?;

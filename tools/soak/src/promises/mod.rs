@@ -1,4 +1,4 @@
-//! What the library promises about a machine, checked on the one at hand (`phalanx check
+//! The library's promises about a machine, checked on the one at hand (`phalanx check
 //! --machine`).
 //!
 //! | file | promise |
@@ -12,7 +12,7 @@
 //! | `right_results.rs` | every call is right, with as many ranks as units and with twice as many |
 //! | `expectation.rs` | the machine is the one that the caller says |
 //! | `page_nodes.rs` | in which node a page lies |
-//! | `subject.rs` | what is checked, and what a check gives |
+//! | `subject.rs` | the checked machine, and the result of a check |
 
 mod allowed_units;
 mod back_ends;
@@ -33,7 +33,7 @@ use phalanx::machine::Machine;
 use std::time::{Duration, Instant};
 use subject::Subject;
 
-/// A promise, and what came of it; `Err` says what is broken.
+/// A promise, and its result; `Err` says which part is broken.
 #[derive(Clone, Debug)]
 pub(crate) struct Promise {
     pub(crate) name: &'static str,

@@ -26,7 +26,7 @@ pub(super) fn nodes_of(at: usize, bytes: usize) -> Result<Vec<Option<usize>>, St
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn can_keep() -> bool {
     let none = std::ptr::null::<libc::c_ulong>();
-    // SAFETY: of no memory at all; it reads no set of nodes, whose address is null.
+    // SAFETY: of no memory at all; it reads no set of nodes: its address is null.
     unsafe {
         libc::syscall(libc::SYS_mbind, 0_usize, 0_usize, libc::MPOL_LOCAL, none, 0_usize, 0_usize)
             == 0

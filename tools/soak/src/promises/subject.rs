@@ -1,20 +1,20 @@
-//! What the promises are checked on, and what a check gives.
+//! The machine that the promises are checked on, and the result of a check.
 
 use super::expectation::ExpectedMachine;
 use phalanx::machine::Machine;
 use phalanx::{Builder, Team};
 use std::time::Duration;
 
-/// What came of a check that found nothing wrong.
+/// The result of a check that found nothing wrong.
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
-    /// The promise holds; what was looked at.
+    /// The promise holds; the parts that were looked at.
     Holds(String),
     /// There is nothing to check here, and why.
     NotHere(String),
 }
 
-/// What is checked.
+/// The machine that is checked.
 pub(crate) struct Subject<'a> {
     pub(super) machine: &'a Machine,
     pub(super) expected: &'a ExpectedMachine,

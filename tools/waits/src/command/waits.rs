@@ -1,4 +1,4 @@
-//! `phalanx waits`: where the ranks of a recorded run waited, for whom, and what it cost.
+//! `phalanx waits`: where the ranks of a recorded run waited, for whom, and the cost.
 
 use crate::record::{self, EventKind, RankEvents, Run};
 use crate::summary::{self, Spent, Summary};
@@ -126,7 +126,7 @@ struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Says what is left out.
+    /// Says which runs are left out.
     fn open(path: &'a Path) -> Result<Self, Failure> {
         let wrong = |e: String| Record::wrong(path, &e);
         let bytes = file::read(path, MOST_BYTES).map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! Programs whose waits are known: what their tests have in common.
+//! Programs with known waits: the common part of their tests.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 use phalanx::{Comm, Team};
@@ -30,7 +30,7 @@ impl Drop for TestFile {
     }
 }
 
-/// Runs `f` on `ranks` ranks; returns the run as recorded, and what the ranks returned.
+/// Runs `f` on `ranks` ranks; returns the run as recorded, and the ranks' results.
 pub(crate) fn recorded<R: Send>(
     name: &str,
     ranks: usize,
@@ -60,7 +60,7 @@ pub(crate) fn waited(summary: &Summary, waiter: usize, rank: usize, at: &str) ->
 }
 
 /// Calls `f` until it does not panic, eight times at most: on a busy machine a rank may lose its
-/// core between its look at the clock and its call. What is wrong with a record is wrong each time.
+/// core between its look at the clock and its call. A fault of a record is there each time.
 pub(crate) fn in_one_of_eight(f: impl Fn()) {
     for _ in 0..7 {
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(&f)).is_ok() {
