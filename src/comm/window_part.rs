@@ -62,7 +62,7 @@ mod tests {
         }
         for len in [0, 1, 15, 511, 512, 513, 5000] {
             let part = WindowPart::new(len, |i| i as u64).unwrap();
-            let apart = if len * 8 >= page() { page() } else { APART };
+            let apart = if len * 8 >= page() { page() } else { 128 };
             assert!(len == 0 || part.at().addr().get().is_multiple_of(apart), "{len}");
             // SAFETY: of this test alone.
             let elements = unsafe { std::slice::from_raw_parts(part.at().as_ptr(), part.len()) };
