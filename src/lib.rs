@@ -26,6 +26,8 @@
 //! - On a rank: [`Comm`] (all collectives, messages, views, splits), [`call`] (calls as values:
 //!   started, set up, overlapped), [`Forced`] (a forced algorithm or topology), [`Peers`]; memory
 //!   that all share: [`Window`], [`AtomicWindow`].
+//! - Between runs: memory next to the ranks ([`DistributedArray`]), a copy in each memory
+//!   ([`MirroredArray`]).
 //! - For solvers: [`Cart`] (grids of ranks, halo exchange), [`dist`] (the owners of
 //!   which elements), [`Order`] (sums with the same bits whatever the ranks).
 //! - Data: [`Element`], operators in [`op`].
@@ -103,10 +105,10 @@ pub use error::{
     Activity, CallSite, Error, Payload, RankReport, ReturnedError, SourceLine, TryError, Waiting,
 };
 pub use exec::{Hazard, check_hazards};
-pub use mailbox::MAX_RANKS;
+pub use mailbox::{HugePages, MAX_RANKS};
 pub use order::Order;
 pub use schedule::Algorithm;
-pub use team::{Binding, Builder, Team, run, try_run};
+pub use team::{Binding, Builder, DistributedArray, MirroredArray, Team, run, try_run};
 pub use wait::Wait;
 
 /// Runs the program of the README.

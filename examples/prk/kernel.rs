@@ -1,7 +1,8 @@
 //! The common part of the kernels: sizes that must fit the ranks, a count of the work, a run that
 //! checks itself.
 
-use phalanx::Comm;
+use phalanx::dist::GeneralBlock;
+use phalanx::{Comm, Error, Team};
 use std::time::Instant;
 
 /// A kernel with its sizes.
@@ -25,9 +26,26 @@ pub(crate) trait Kernel: Sync {
     /// Name and sizes.
     fn title(&self) -> String;
 
-    /// One iteration more than `iterations`, of which the first is not timed. Collective; all ranks
-    /// find the same, but for the time.
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome;
+    /// Numbers that rank `rank` of `ranks` gets for its fields, in huge pages of its own memory.
+    fn room(&self, _rank: usize, _ranks: usize) -> usize {
+        0
+    }
+
+    /// One iteration more than `iterations`, of which the first is not timed. `room` is the rank's,
+    /// all zeros. Collective; all ranks find the same, but for the time.
+    fn run(&self, comm: &mut Comm, room: &mut [f64], iterations: u32) -> Outcome;
+}
+
+/// Runs a kernel on all ranks of a team.
+pub(crate) fn run(
+    kernel: &impl Kernel,
+    team: &Team,
+    iterations: u32,
+) -> Result<Vec<Outcome>, Error> {
+    let ranks = team.size();
+    let rooms = GeneralBlock::of_counts((0..ranks).map(|rank| kernel.room(rank, ranks)));
+    let mut room = team.distributed(&rooms, |_| 0.0)?;
+    team.run_with(&mut room.parts_mut(), |comm, room| kernel.run(comm, room, iterations))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -170,7 +170,7 @@ impl Run<'_> {
         for _ in 0..self.arguments.repeat {
             // On a thread of its own: rank 0's is bound to a core, and the peers would inherit
             // that.
-            let run = || self.team.run(|comm| kernel.run(comm, iterations));
+            let run = || kernel::run(kernel, self.team, iterations);
             let outcomes = std::thread::scope(|s| s.spawn(run).join().expect("run returns errors"));
             ours.push(seconds(&outcomes?[0], "ranks", &title, iterations)?);
             for (peer, times) in self.peers.iter().zip(&mut theirs) {

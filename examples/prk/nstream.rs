@@ -33,7 +33,7 @@ impl Kernel for Nstream {
         format!("nstream {}", self.length)
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    fn run(&self, comm: &mut Comm, _: &mut [f64], iterations: u32) -> Outcome {
         // Each rank fills its own part: the pages are in its own memory.
         let own = Block::new(self.length, comm.size()).range(comm.rank()).len();
         let mut a = vec![0.0; own];

@@ -57,7 +57,7 @@ impl Kernel for Reduce {
         }
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    fn run(&self, comm: &mut Comm, _: &mut [f64], iterations: u32) -> Outcome {
         let (rank, p, block) = (comm.rank(), comm.size(), self.block as usize);
         let first = vec![(rank + 1) as f64; self.length];
         let second = vec![(rank + 1 + p) as f64; self.length];

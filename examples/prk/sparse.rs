@@ -70,7 +70,7 @@ impl Kernel for Sparse {
         format!("sparse {}, radius {}", self.log_side, self.radius)
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    fn run(&self, comm: &mut Comm, _: &mut [f64], iterations: u32) -> Outcome {
         let rows = Block::new(self.side() * self.side(), comm.size());
         let (own, counts) = (rows.range(comm.rank()), rows.counts());
         let columns: Vec<u32> = own.clone().flat_map(|row| self.columns(row)).collect();

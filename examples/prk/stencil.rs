@@ -66,23 +66,34 @@ impl Kernel for Stencil {
         format!("stencil {}, radius {}", self.n, self.radius)
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    /// `in` and `out`, each with its halo.
+    fn room(&self, rank: usize, ranks: usize) -> usize {
+        let grid = self.grid(ranks);
+        let [rows, columns] = self.block(&grid, &[rank / grid[1], rank % grid[1]]);
+        2 * Halo::new(&[rows.len(), columns.len()], self.radius()).len()
+    }
+
+    fn run(&self, comm: &mut Comm, room: &mut [f64], iterations: u32) -> Outcome {
         match self.radius {
-            1 => self.star::<1>(comm, iterations),
-            2 => self.star::<2>(comm, iterations),
-            3 => self.star::<3>(comm, iterations),
-            _ => self.star::<4>(comm, iterations),
+            1 => self.star::<1>(comm, room, iterations),
+            2 => self.star::<2>(comm, room, iterations),
+            3 => self.star::<3>(comm, room, iterations),
+            _ => self.star::<4>(comm, room, iterations),
         }
     }
 }
 
 impl Stencil {
-    fn star<const R: usize>(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    /// The rows and columns of the rank at `at` in the grid.
+    fn block(&self, grid: &[usize], at: &[usize]) -> [Range<usize>; 2] {
+        [0, 1].map(|d| Block::new(self.n, grid[d]).range(at[d]))
+    }
+
+    fn star<const R: usize>(&self, comm: &mut Comm, room: &mut [f64], iterations: u32) -> Outcome {
         let n = self.n;
         let grid = self.grid(comm.size());
         let mut cart = comm.cart(&grid, &[false; 2]);
-        let at = cart.coordinates();
-        let [rows, columns] = [0, 1].map(|d| Block::new(n, grid[d]).range(at[d]));
+        let [rows, columns] = self.block(&grid, &cart.coordinates());
         let halo = Halo::new(&[rows.len(), columns.len()], R);
         let stride = halo.stride(0);
         // The points of mine that have a whole star around them, counted with the halo.
@@ -92,21 +103,20 @@ impl Stencil {
         };
         let (inner, across) = (active(&rows), active(&columns));
 
-        let mut field = vec![0.0; halo.len()];
+        let (field, out) = room.split_at_mut(halo.len());
         for (run, i) in halo.rows().zip(rows.clone()) {
             field[run].iter_mut().zip(columns.clone()).for_each(|(v, j)| *v = (i + j) as f64);
         }
-        let mut out = vec![0.0; halo.len()];
         let weights: [f64; R] = from_fn(|i| 1.0 / (2 * (i + 1) * R) as f64);
         let seconds = timed(&mut cart, iterations, |comm| {
-            comm.cart(&grid, &[false; 2]).exchange_halo(&mut field, &halo);
+            comm.cart(&grid, &[false; 2]).exchange_halo(field, &halo);
             // The halo is a copy: cells that no row of mine needs any more can grow at once, while
             // it is in the cache.
             let mut lines =
                 (R..R + rows.len()).map(|i| i * stride + R..i * stride + R + columns.len());
             for i in inner.clone() {
                 let row = i * stride + across.start..i * stride + across.end;
-                add_row(&field, row.clone(), stride, &weights, &mut out[row]);
+                add_row(field, row.clone(), stride, &weights, &mut out[row]);
                 if i >= 2 * R {
                     lines.next().into_iter().for_each(|line| add_one(&mut field[line]));
                 }

@@ -39,7 +39,7 @@ impl Kernel for SynchGlobal {
         format!("synch_global {}", self.length)
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    fn run(&self, comm: &mut Comm, _: &mut [f64], iterations: u32) -> Outcome {
         let (rank, p) = (comm.rank(), comm.size());
         // As many letters as are taken: those of numbers rank, rank + p, ..
         let counts = BlockCyclic::new(self.length, 1, p).counts();

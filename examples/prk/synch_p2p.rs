@@ -48,7 +48,7 @@ impl Kernel for SynchP2p {
         }
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    fn run(&self, comm: &mut Comm, _: &mut [f64], iterations: u32) -> Outcome {
         let (n, group) = (self.n, self.group as usize);
         let (rank, last) = (comm.rank(), comm.size() - 1);
         let own = Block::new(self.m, comm.size()).range(rank);

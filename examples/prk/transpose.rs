@@ -39,7 +39,7 @@ impl Kernel for Transpose {
         format!("transpose {}, tile {}", self.n, self.tile)
     }
 
-    fn run(&self, comm: &mut Comm, iterations: u32) -> Outcome {
+    fn run(&self, comm: &mut Comm, _: &mut [f64], iterations: u32) -> Outcome {
         let (n, tile) = (self.n, self.tile as usize);
         let columns = Block::new(n, comm.size());
         let own = columns.range(comm.rank());

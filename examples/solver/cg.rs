@@ -1,7 +1,7 @@
 //! Conjugate gradients (Hestenes, Stiefel 1952), plain or with Jacobi's preconditioner: the same
 //! program on every rank, each with its rows of the matrix and its elements of all vectors.
 
-use phalanx::Comm;
+use phalanx::{Comm, DistributedArray};
 use std::fmt;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -50,10 +50,16 @@ pub(crate) struct Settings {
     pub(crate) most_steps: usize,
 }
 
-/// One rank's part of the result.
+/// The solution, of which each rank has found its part, and how.
 #[derive(Debug)]
 pub(crate) struct Solution {
-    pub(crate) x: Vec<f64>,
+    pub(crate) x: DistributedArray<f64>,
+    pub(crate) found: Convergence,
+}
+
+/// How it was found: on all ranks the same, but for the time.
+#[derive(Debug)]
+pub(crate) struct Convergence {
     /// Relative residuals by the recurrence, one before each step and one at the end.
     pub(crate) history: Vec<f64>,
     /// `|b - A x| / |b|`, computed.
@@ -63,7 +69,7 @@ pub(crate) struct Solution {
     pub(crate) time: Duration,
 }
 
-impl Solution {
+impl Convergence {
     pub(crate) fn steps(&self) -> usize {
         self.history.len() - 1
     }
@@ -96,12 +102,14 @@ impl fmt::Display for Breakdown {
     }
 }
 
-/// Solves `A x = b` for `b = A 1`, so that the solution is known. Collective.
+/// Solves `A x = b` for `b = A 1`, so that the solution is known; `x` is the own part of it.
+/// Collective.
 pub(crate) fn solve(
     comm: &mut Comm,
     a: &impl Rows,
+    x: &mut [f64],
     settings: &Settings,
-) -> Result<Solution, Breakdown> {
+) -> Result<Convergence, Breakdown> {
     let (own, offset) = (a.own(), a.offset());
     let n = own.len();
     let mut p = vec![0.0; a.padded()];
@@ -127,7 +135,7 @@ pub(crate) fn solve(
 
     comm.barrier();
     let begin = Instant::now();
-    let mut x = vec![0.0; n];
+    x.fill(0.0);
     let mut r = b.clone();
     let mut z = if jacobi { product(&inverse, &r) } else { vec![] };
     p[own.clone()].copy_from_slice(if jacobi { &z } else { &r });
@@ -160,12 +168,12 @@ pub(crate) fn solve(
     let time = begin.elapsed();
 
     // The recurrence may have drifted away from the truth.
-    p[own.clone()].copy_from_slice(&x);
+    p[own.clone()].copy_from_slice(x);
     a.apply(comm, &mut p, &mut q);
     q.iter_mut().zip(&b).for_each(|(q, b)| *q = b - *q);
     let [rest] = dots(comm, settings.sums, [(&q, &q)], offset);
     let residual = if right_side > 0.0 { rest.sqrt() / right_side } else { 0.0 };
-    Ok(Solution { x, history, residual, right_side, time })
+    Ok(Convergence { history, residual, right_side, time })
 }
 
 /// `r'z` and `r'r`; without a preconditioner z is r.

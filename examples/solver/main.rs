@@ -17,7 +17,7 @@ mod read;
 mod report;
 mod sparse;
 
-use cg::{Breakdown, Preconditioner, Settings, Solution, Sums};
+use cg::{Preconditioner, Settings, Solution, Sums};
 use clap::Parser;
 use phalanx::Team;
 use sprs::CsMat;
@@ -85,19 +85,23 @@ impl Problem {
         }
     }
 
-    /// The ranks' solutions put together.
+    /// The solution, each rank's part in its memory.
     fn solve(&self, ranks: usize, settings: &Settings) -> Result<Solution, Failure> {
         let team = Team::builder().ranks(ranks).build()?;
-        let parts: Vec<Result<Solution, Breakdown>> = match self {
+        let (x, found) = match self {
             Problem::Stored(matrix) => {
                 // Cut at multiples of 256, where each rank gets some: the fixed sums are quicker
                 // then.
                 let unit = if matrix.rows() / ranks >= 256 { 256 } else { 1 };
-                let rows = sparse::Cuts::by_entries(matrix, ranks, unit);
-                team.run(|comm| {
-                    let own = sparse::Sparse::new(comm, matrix, &rows);
-                    cg::solve(comm, &own, settings)
-                })?
+                let rows = sparse::by_entries(matrix, ranks, unit);
+                let values = sparse::values(&team, matrix, &rows)?;
+                let mut x = team.distributed(&rows, |_| 0.0)?;
+                let found = team.run_with(&mut x.parts_mut(), |comm, x| {
+                    let values = values.part(comm.rank());
+                    let own = sparse::Sparse::new(comm, matrix, &rows, values);
+                    cg::solve(comm, &own, x, settings)
+                })?;
+                (x, found)
             }
             Problem::Poisson(n) => {
                 if ranks > *n {
@@ -105,21 +109,17 @@ impl Problem {
                         format!("{n} planes of unknowns for {ranks} ranks; at most one each");
                     return Err(Failure::Input(what));
                 }
-                team.run(|comm| {
+                let mut x = team.distributed(&poisson::unknowns(*n, ranks), |_| 0.0)?;
+                let found = team.run_with(&mut x.parts_mut(), |comm, x| {
                     let own = poisson::Poisson::new(comm, *n);
-                    cg::solve(comm, &own, settings)
-                })?
+                    cg::solve(comm, &own, x, settings)
+                })?;
+                (x, found)
             }
         };
-        let mut whole: Option<Solution> = None;
-        for part in parts {
-            let part = part.map_err(|e| Failure::Input(e.to_string()))?;
-            match &mut whole {
-                Some(whole) => whole.x.extend(part.x),
-                None => whole = Some(part),
-            }
-        }
-        Ok(whole.expect("a team has at least one rank"))
+        let found = found.into_iter().next().expect("a team has at least one rank");
+        let found = found.map_err(|e| Failure::Input(e.to_string()))?;
+        Ok(Solution { x, found })
     }
 
     /// For the direct solver, if it is small enough.
@@ -174,19 +174,19 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let solution = problem.solve(arguments.ranks, &settings)?;
     report::print(&solution, arguments.ranks, &settings);
     if arguments.plot {
-        print!("{}", report::plot(&solution.history));
+        print!("{}", report::plot(&solution.found.history));
     }
     if let Some(file) = &arguments.history {
-        let written = std::fs::write(file, report::table(&solution.history));
+        let written = std::fs::write(file, report::table(&solution.found.history));
         written.map_err(|e| Failure::Input(format!("{}: {e}", file.display())))?;
     }
-    if !solution.converged(&settings) {
-        let steps = solution.steps();
+    if !solution.found.converged(&settings) {
+        let steps = solution.found.steps();
         return Err(Failure::Check(format!("not converged in {steps} steps")));
     }
     // The recurrence's residual may have drifted away from the true one.
-    if solution.residual > 2.0 * settings.tolerance {
-        let what = format!("rounding keeps the residual at {:.3e}", solution.residual);
+    if solution.found.residual > 2.0 * settings.tolerance {
+        let what = format!("rounding keeps the residual at {:.3e}", solution.found.residual);
         return Err(Failure::Check(what));
     }
     compare(&problem, &solution, settings.tolerance)
@@ -221,9 +221,12 @@ fn same_bits(problem: &Problem, all: &[usize], settings: &Settings) -> Result<()
     for &ranks in all {
         let solution = problem.solve(ranks, settings)?;
         let hash = report::hash(&solution);
-        println!("p = {ranks}: {} steps, hash {hash:016x}", solution.steps());
-        if !solution.converged(settings) {
-            return Err(Failure::Check(format!("not converged in {} steps", solution.steps())));
+        println!("p = {ranks}: {} steps, hash {hash:016x}", solution.found.steps());
+        if !solution.found.converged(settings) {
+            return Err(Failure::Check(format!(
+                "not converged in {} steps",
+                solution.found.steps()
+            )));
         }
         if *first.get_or_insert(hash) != hash {
             return Err(Failure::Check(format!("{ranks} ranks give other bits than {}", all[0])));

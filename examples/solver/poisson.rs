@@ -17,6 +17,11 @@ pub(crate) struct Poisson {
     zeros: Vec<f64>,
 }
 
+/// Which unknowns each rank has.
+pub(crate) fn unknowns(n: usize, ranks: usize) -> Block {
+    Block::aligned(n * n * n, ranks, n * n)
+}
+
 impl Poisson {
     /// The planes that this rank has; there must be one for each. Collective.
     pub(crate) fn new(comm: &mut Comm, n: usize) -> Self {

@@ -1,13 +1,14 @@
 //! The output about a solution: lines, a plot, a table, a hash of its bits.
 
-use super::cg::{Preconditioner, Settings, Solution};
+use super::cg::{Convergence, Preconditioner, Settings, Solution};
 use crate::direct::norm;
 use std::fmt::Write;
 use textplots::{Chart, Plot, Shape};
 
 pub(crate) fn print(solution: &Solution, ranks: usize, settings: &Settings) {
-    let Solution { x, history, residual, right_side, time } = solution;
-    let steps = solution.steps();
+    let Solution { x, found } = solution;
+    let Convergence { history, residual, right_side, time } = found;
+    let steps = found.steps();
     let how = match settings.preconditioner {
         Preconditioner::None => "plain",
         Preconditioner::Jacobi => "Jacobi",
@@ -35,7 +36,7 @@ fn peak_memory() -> Option<u64> {
 
 /// Of the bits of x and of all residuals (FNV-1a by words).
 pub(crate) fn hash(solution: &Solution) -> u64 {
-    let words = solution.x.iter().chain(&solution.history).map(|v| v.to_bits());
+    let words = solution.x.iter().chain(&solution.found.history).map(|v| v.to_bits());
     words.fold(0xcbf2_9ce4_8422_2325, |h, word| {
         let h = (h ^ word).wrapping_mul(0x0100_0000_01b3);
         h ^ (h >> 29)

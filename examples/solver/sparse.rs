@@ -1,87 +1,70 @@
-//! A rank's rows of a sparse matrix. Columns are renumbered: own elements of the vector first, then
-//! ghosts of those elements of other ranks that the rows need, which are gathered before each
-//! product.
+//! A rank's rows of a sparse matrix. The entries' values are an array that is cut among the ranks,
+//! so that those of a rank lie in its core's memory. Columns are renumbered: own elements of the
+//! vector first, then ghosts of those elements of other ranks that the rows need, which are
+//! gathered before each product.
 
 use super::cg::Rows;
-use phalanx::dist::Distribution;
-use phalanx::{Comm, Neighborhood};
+use phalanx::dist::GeneralBlock;
+use phalanx::{Comm, DistributedArray, Error, Neighborhood, Team};
 use sprs::CsMat;
 use std::ops::Range;
 
-/// Which rows each rank has: rank r those from the r-th cut to the next.
-#[derive(Debug)]
-pub(crate) struct Cuts(Vec<usize>);
-
-impl Cuts {
-    /// So that all ranks have about equally many entries of the matrix, to which a product's time
-    /// is proportional. Cut at multiples of `unit` rows.
-    pub(crate) fn by_entries(matrix: &CsMat<f64>, ranks: usize, unit: usize) -> Self {
-        let rows = matrix.rows();
-        let before = |row: usize| matrix.indptr().outer_inds_slice(0, row).end;
-        let cut = |rank: usize| {
-            let wanted = before(rows) * rank / ranks;
-            let cuts = (0..rows).step_by(unit).chain([rows]);
-            cuts.min_by_key(|&row| before(row).abs_diff(wanted)).unwrap_or(rows)
-        };
-        let inner = (1..ranks).map(cut);
-        Cuts([0].into_iter().chain(inner).chain([rows]).collect())
-    }
-
-    pub(crate) fn range(&self, rank: usize) -> Range<usize> {
-        self.0[rank]..self.0[rank + 1]
-    }
+/// The ranks' rows, so that all have about equally many entries of the matrix, to which a product's
+/// time is proportional. Cut at multiples of `unit` rows.
+pub(crate) fn by_entries(matrix: &CsMat<f64>, ranks: usize, unit: usize) -> GeneralBlock {
+    let rows = matrix.rows();
+    let cut = |rank: usize| {
+        let wanted = before(matrix, rows) * rank / ranks;
+        let cuts = (0..rows).step_by(unit).chain([rows]);
+        cuts.min_by_key(|&row| before(matrix, row).abs_diff(wanted)).unwrap_or(rows)
+    };
+    let cuts: Vec<usize> = [0].into_iter().chain((1..ranks).map(cut)).chain([rows]).collect();
+    GeneralBlock::of_counts(cuts.windows(2).map(|cut| cut[1] - cut[0]))
 }
 
-impl Distribution for Cuts {
-    fn len(&self) -> usize {
-        self.0[self.ranks()]
-    }
+/// Entries before a row.
+fn before(matrix: &CsMat<f64>, row: usize) -> usize {
+    matrix.indptr().outer_inds_slice(0, row).end
+}
 
-    fn ranks(&self) -> usize {
-        self.0.len() - 1
-    }
-
-    fn owner(&self, row: usize) -> usize {
-        self.0.partition_point(|&cut| cut <= row) - 1
-    }
-
-    fn local(&self, row: usize) -> usize {
-        row - self.0[self.owner(row)]
-    }
-
-    fn count(&self, rank: usize) -> usize {
-        self.range(rank).len()
-    }
-
-    fn ranges(&self, rank: usize) -> impl Iterator<Item = Range<usize>> {
-        std::iter::once(self.range(rank))
-    }
+/// The values of the matrix, by rows, each rank's in its core's memory.
+pub(crate) fn values(
+    team: &Team,
+    matrix: &CsMat<f64>,
+    rows: &GeneralBlock,
+) -> Result<DistributedArray<f64>, Error> {
+    let entries = |rank| {
+        let rows = rows.range(rank);
+        before(matrix, rows.end) - before(matrix, rows.start)
+    };
+    let entries = GeneralBlock::of_counts((0..team.size()).map(entries));
+    team.distributed(&entries, |entry| matrix.data()[entry])
 }
 
 #[derive(Debug)]
-pub(crate) struct Sparse {
+pub(crate) struct Sparse<'a> {
     offset: usize,
     /// Row i has entries `starts[i]..starts[i + 1]`.
     starts: Vec<usize>,
     columns: Vec<u32>,
-    values: Vec<f64>,
+    values: &'a [f64],
     plan: Neighborhood,
 }
 
-impl Sparse {
-    /// The rows of `matrix` that this rank has. They are copied, by the rank itself: into its own
-    /// core's memory. Collective.
-    pub(crate) fn new(comm: &mut Comm, matrix: &CsMat<f64>, rows: &Cuts) -> Self {
+impl<'a> Sparse<'a> {
+    /// The rows of `matrix` that this rank has; `values` are theirs. Collective.
+    pub(crate) fn new(
+        comm: &mut Comm,
+        matrix: &CsMat<f64>,
+        rows: &GeneralBlock,
+        values: &'a [f64],
+    ) -> Self {
         let own = rows.range(comm.rank());
-        let block = matrix.slice_outer(own.clone());
-        let entries = || block.iter().map(|(&value, (row, column))| (row, column, value));
-        let mut starts = vec![0; own.len() + 1];
-        entries().for_each(|(row, _, _)| starts[row + 1] += 1);
-        (0..own.len()).for_each(|i| starts[i + 1] += starts[i]);
-        let columns: Vec<usize> = entries().map(|(_, column, _)| column).collect();
-        let (plan, columns) = comm.ghosts_of_columns(rows, &columns);
+        let first = before(matrix, own.start);
+        let starts = (own.start..=own.end).map(|row| before(matrix, row) - first).collect();
+        let columns = &matrix.indices()[first..before(matrix, own.end)];
+        let (plan, columns) = comm.ghosts_of_columns(rows, columns);
         let columns = columns.into_iter().map(|column| column as u32).collect();
-        let values = entries().map(|(_, _, value)| value).collect();
         Sparse { offset: own.start, starts, columns, values, plan }
     }
 
@@ -90,7 +73,7 @@ impl Sparse {
     }
 }
 
-impl Rows for Sparse {
+impl Rows for Sparse<'_> {
     fn padded(&self) -> usize {
         self.plan.owned() + self.plan.ghosts()
     }

@@ -11,8 +11,7 @@ pub(crate) struct Roster {
     pub(crate) pus: Vec<Option<usize>>,
     /// What levels cost; none on a machine without.
     pub(crate) model: Option<Arc<LevelModel>>,
-    /// For tests: the answer of [`spans_numa_nodes`](Roster::spans_numa_nodes) wherever the ranks
-    /// are.
+    /// For tests: even and odd ranks count as in two memories, wherever they are.
     pub(crate) always_apart: bool,
 }
 
@@ -21,13 +20,33 @@ impl Roster {
     /// matters whose memory their mailboxes are in. Not where ranks outnumber
     /// processing units: the memory would buy nothing then.
     pub(crate) fn spans_numa_nodes(&self, ranks: &[usize]) -> bool {
-        let node = |&rank: &usize| {
-            let pu = self.pus.get(rank).copied().flatten()?;
-            self.machine.group_of(pu, Level::Numa)
-        };
-        let mut nodes = ranks.iter().filter_map(node);
+        let mut nodes = ranks.iter().filter_map(|&rank| self.node(rank));
         let first = nodes.next();
         let crowded = self.pus.len() > self.machine.allowed_pus().len();
         self.always_apart || (!crowded && nodes.any(|node| Some(node) != first))
+    }
+
+    /// By rank: the number of its memory among those that the ranks' cores have, by first ranks. A
+    /// rank that is not bound counts to the memory of the first that is.
+    pub(crate) fn memories(&self) -> Box<[usize]> {
+        let first = (0..self.pus.len()).find_map(|rank| self.node(rank));
+        let node = |rank| match self.always_apart {
+            true => Some(rank % 2),
+            false => self.node(rank).or(first),
+        };
+        let mut nodes = Vec::new();
+        let mut number = |node: Option<usize>| {
+            nodes.iter().position(|&it| it == node).unwrap_or_else(|| {
+                nodes.push(node);
+                nodes.len() - 1
+            })
+        };
+        (0..self.pus.len()).map(|rank| number(node(rank))).collect()
+    }
+
+    /// The NUMA node of the core that a rank is bound to.
+    fn node(&self, rank: usize) -> Option<usize> {
+        let pu = self.pus.get(rank).copied().flatten()?;
+        self.machine.group_of(pu, Level::Numa)
     }
 }

@@ -1,38 +1,16 @@
 //! The memory of one rank's part of a window.
 
-use crate::mailbox::{Pages, page};
-#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-use crate::mailbox::{keep_apart, keep_at_home};
+use crate::mailbox::FreshMemory;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
-use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 
 /// `len` elements, written once by the rank that has made them: their pages lie in the memory of
 /// its core. Access to them is the windows' affair.
 pub(super) struct WindowPart<E> {
-    at: NonNull<E>,
-    len: usize,
+    memory: FreshMemory<E>,
     /// That no other part of the process has.
     number: u64,
-    memory: PartMemory,
 }
-
-/// What the elements lie in, until the part goes.
-enum PartMemory {
-    /// Nothing: elements of no bytes.
-    None,
-    #[allow(dead_code)] // Held until dropped; only made on Linux.
-    Pages(Pages),
-    Heap(Layout),
-}
-
-// SAFETY: a part owns its elements, as a box would, and hands out an address only.
-unsafe impl<E: Send> Send for WindowPart<E> {}
-// SAFETY: as above.
-unsafe impl<E: Sync> Sync for WindowPart<E> {}
-
-/// No two parts share what a core fetches at once: lines come in pairs.
-const APART: usize = 128;
 
 impl<E> WindowPart<E> {
     /// `len` elements, each made by `fill`; or why there is no memory for them.
@@ -40,29 +18,29 @@ impl<E> WindowPart<E> {
         const { assert!(!std::mem::needs_drop::<E>(), "elements are plain values") }
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let size = size_of::<E>();
-        let bytes = len.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize);
-        let Some(bytes) = bytes else {
-            return Err(format!("{len} elements of {size} bytes are more than any memory holds"));
-        };
-        let (at, memory) = memory_of::<E>(bytes)
-            .ok_or_else(|| format!("there is no memory for {len} elements of {size} bytes"))?;
+        let mut memory = FreshMemory::new(len, &[]).map_err(|refused| {
+            let is_countable = refused.bytes <= isize::MAX as usize;
+            match is_countable {
+                true => format!("there is no memory for {len} elements of {size} bytes"),
+                false => format!("{len} elements of {size} bytes are more than any memory holds"),
+            }
+        })?;
         // Relaxed: of an RMW on one word, and it publishes nothing.
         let number = NEXT.fetch_add(1, Relaxed);
-        let part = WindowPart { at, len, number, memory };
         // Of elements without a size one is enough: it is all that there is to copy.
-        for i in 0..if size == 0 { len.min(1) } else { len } {
-            // SAFETY: there is room for `len` elements, which nobody else knows of yet.
-            unsafe { part.at.add(i).write(fill(i)) };
+        let count = if size == 0 { len.min(1) } else { len };
+        for (i, place) in memory.places()[..count].iter_mut().enumerate() {
+            place.write(fill(i));
         }
-        Ok(part)
+        Ok(WindowPart { memory, number })
     }
 
     pub(super) fn at(&self) -> NonNull<E> {
-        self.at
+        self.memory.at()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.memory.len()
     }
 
     pub(super) fn number(&self) -> u64 {
@@ -70,39 +48,10 @@ impl<E> WindowPart<E> {
     }
 }
 
-/// PartMemory for `bytes` bytes: from a page on, pages of its own.
-fn memory_of<E>(bytes: usize) -> Option<(NonNull<E>, PartMemory)> {
-    if bytes == 0 {
-        return Some((NonNull::dangling(), PartMemory::None));
-    }
-    let align = align_of::<E>().max(APART);
-    #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-    if bytes >= page() && align <= page() {
-        let mut pages = memmap2::MmapOptions::new().len(bytes).map_anon().ok()?;
-        keep_apart(&pages);
-        keep_at_home(pages.as_ptr(), bytes);
-        return Some((NonNull::new(pages.as_mut_ptr().cast())?, PartMemory::Pages(pages)));
-    }
-    let align = if bytes >= page() { align.max(page()) } else { align };
-    let layout = Layout::from_size_align(bytes, align).ok()?;
-    // SAFETY: of more than no bytes.
-    let at = unsafe { alloc(layout) };
-    Some((NonNull::new(at.cast())?, PartMemory::Heap(layout)))
-}
-
-impl<E> Drop for WindowPart<E> {
-    fn drop(&mut self) {
-        // Pages go with their field: elements need no drop.
-        if let PartMemory::Heap(layout) = self.memory {
-            // SAFETY: made by `alloc` with this layout, and nobody borrows it any more.
-            unsafe { dealloc(self.at.as_ptr().cast(), layout) };
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mailbox::page;
 
     #[test]
     fn parts_are_apart_and_filled() {
@@ -113,7 +62,7 @@ mod tests {
         }
         for len in [0, 1, 15, 511, 512, 513, 5000] {
             let part = WindowPart::new(len, |i| i as u64).unwrap();
-            let apart = if len * 8 >= page() { page() } else { APART };
+            let apart = if len * 8 >= page() { page() } else { 128 };
             assert!(len == 0 || part.at().addr().get().is_multiple_of(apart), "{len}");
             // SAFETY: of this test alone.
             let elements = unsafe { std::slice::from_raw_parts(part.at().as_ptr(), part.len()) };

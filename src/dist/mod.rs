@@ -8,12 +8,14 @@
 
 mod block;
 mod cut_vector;
+mod general_block;
 mod half_vector;
 mod halo;
 mod open_block;
 pub(crate) mod partial;
 
 pub use block::{Block, BlockCyclic, Distribution};
+pub use general_block::GeneralBlock;
 pub use halo::{Halo, MAX_DIMENSIONS};
 
 pub(crate) use block::chunk;

@@ -106,13 +106,14 @@ pub enum Error {
         /// The fault, and the values that are accepted.
         what: String,
     },
-    /// The system has refused the memory that a communicator of so many ranks needs.
+    /// The system has refused the memory that a communicator of so many ranks needs, or an array
+    /// for them ([`Team::distributed`](crate::Team::distributed)).
     Memory {
         /// The ranks of the team, or of the part of it.
         ranks: usize,
         /// So many bytes were asked for when it refused.
         bytes: usize,
-        /// The system's limits at that moment.
+        /// The part that takes it, and the system's limits at that moment.
         limits: String,
     },
     /// A worker thread could not be started.
@@ -274,7 +275,9 @@ impl Error {
     }
 
     pub(crate) fn refused(ranks: usize, bytes: usize) -> Self {
-        Error::Memory { ranks, bytes, limits: limits::in_words() }
+        let limits = limits::in_words();
+        let limits = format!("each pair of ranks takes 1152 bytes of address space; {limits}");
+        Error::Memory { ranks, bytes, limits }
     }
 
     pub(crate) fn deadline(
@@ -350,11 +353,7 @@ impl fmt::Display for Error {
             }
             Error::Variable { name, what } => write!(f, "{name}: {what}"),
             Error::Memory { ranks, bytes, limits } => {
-                write!(
-                    f,
-                    "{bytes} bytes of memory for {ranks} ranks were refused (each pair of ranks \
-                     takes 1152 of address space); {limits}"
-                )
+                write!(f, "{bytes} bytes of memory for {ranks} ranks were refused; {limits}")
             }
             Error::Spawn(e) => write!(f, "a worker thread cannot be started: {e}"),
             Error::Busy => f.write_str(

@@ -5,7 +5,7 @@
 //! | page | task |
 //! |---|---|
 //! | [`errors`] | the texts of the compiler and of a run, and the remedies; a rank's own error |
-//! | [`arrays`] | arrays of other crates, column-major ones, a distributed field on one rank |
+//! | [`arrays`] | arrays of other crates; a distributed field on one rank; memory near ranks |
 //! | [`progress`] | how far a run is; Ctrl-C, time limits |
 //! | [`servers`] | a team in a server or an async program |
 //! | [`beside`] | Rayon, BLAS and other pools in one program |

@@ -7,7 +7,11 @@ mod board;
 mod channel;
 mod channel_table;
 mod eager_buffer;
+#[cfg(not(loom))]
+mod fresh_memory;
 mod gate;
+#[cfg(not(loom))]
+mod huge_pages;
 mod lane_row;
 mod lanes;
 mod memory;
@@ -27,7 +31,11 @@ pub(crate) use channel::{
 };
 pub(crate) use channel_table::ChannelTable;
 pub(crate) use eager_buffer::{EAGER, EagerBuffer, EagerSlot};
+#[cfg(not(loom))]
+pub(crate) use fresh_memory::FreshMemory;
 pub(crate) use gate::Gate;
+#[cfg(not(loom))]
+pub use huge_pages::HugePages;
 pub use lane_row::{FoundCard, LaneRow};
 pub use lanes::Lanes;
 #[cfg(not(loom))]
@@ -37,9 +45,9 @@ pub(crate) use notice_card::{
     BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM, LANES, NoticeCard, NoticeLanes, NoticeRow,
 };
 #[cfg(not(loom))]
-pub(crate) use pages::{Pages, is_space_limited, page};
-#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-pub(crate) use pages::{keep_apart, keep_at_home};
+pub(crate) use pages::is_space_limited;
+#[cfg(all(test, not(loom)))]
+pub(crate) use pages::page;
 pub use tray::Tray;
 
 /// The largest number of ranks in a team. Mailboxes for all pairs take 1152

@@ -5,7 +5,9 @@
 pub(crate) use memmap2::MmapMut as Pages;
 
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-use memmap2::Advice::NoHugePage;
+use memmap2::Advice::{HugePage, NoHugePage};
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+use std::ops::Range;
 
 /// There are no pages from the system elsewhere.
 #[cfg(not(all(target_os = "linux", not(miri), not(any(loom, shuttle)))))]
@@ -49,22 +51,61 @@ pub(crate) fn has_space(_: usize) -> bool {
     true
 }
 
-/// Asks the kernel for no huge page that holds the begin or the end of these: it joins mappings
-/// that meet, and a huge page of several ranks' memory lies in the node of one. A hint: its answer
-/// does not matter.
+/// The answer to a request for huge pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HugeRequest {
+    /// There is no room for one, or no system to ask.
+    Small,
+    /// The system has taken the request, of so many bytes.
+    #[allow(dead_code)] // Made on Linux only, as is the next.
+    Taken(usize),
+    /// It has not, with this error's number.
+    #[allow(dead_code)]
+    Refused(i32),
+}
+
+/// The size of a huge page: as much as a table of pages holds, of which each entry takes 8 bytes.
 #[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
-pub(crate) fn keep_apart(pages: &Pages) {
-    let small = |from: usize, to: usize| drop(pages.advise_range(NoHugePage, from, to - from));
-    // As much as a table of pages holds, of which each entry takes 8 bytes.
-    let huge = page() * (page() / 8);
-    let (at, bytes) = (pages.as_ptr().addr(), pages.len());
-    let (first, last) = (at.next_multiple_of(huge) - at, (at + bytes) / huge * huge);
-    match last.checked_sub(at).filter(|last| first < *last) {
-        Some(last) => {
-            small(0, first);
-            small(last, bytes);
+pub(crate) fn huge_page() -> usize {
+    page() * (page() / 8)
+}
+
+/// Asks for huge pages where one lies within `elements`, between two of the `cuts` (places in
+/// there, ascending), and for none elsewhere: the kernel joins mappings that meet, and a huge page
+/// that ranks of several memories write to lies in the memory of one.
+#[cfg(all(target_os = "linux", not(miri), not(any(loom, shuttle))))]
+pub(crate) fn advise_huge_pages(
+    pages: &Pages,
+    elements: Range<usize>,
+    cuts: impl Iterator<Item = usize>,
+) -> HugeRequest {
+    let (huge, at) = (huge_page(), pages.as_ptr().addr());
+    // A hint: its answer does not matter.
+    let small = |from: usize, to: usize| {
+        if from < to {
+            drop(pages.advise_range(NoHugePage, from, to - from));
         }
-        None => small(0, bytes),
+    };
+    let (mut taken, mut refused) = (0, None);
+    let (mut from, mut done) = (elements.start, 0);
+    for to in cuts.map(|cut| elements.start + cut).chain([elements.end]) {
+        let first = (at + from).next_multiple_of(huge) - at;
+        let last = ((at + to) / huge * huge).saturating_sub(at);
+        if first < last {
+            small(done, first);
+            match pages.advise_range(HugePage, first, last - first) {
+                Ok(()) => taken += last - first,
+                Err(why) => refused = Some(why.raw_os_error().unwrap_or_default()),
+            }
+            done = last;
+        }
+        from = to;
+    }
+    small(done, pages.len());
+    match (taken, refused) {
+        (0, None) => HugeRequest::Small,
+        (0, Some(why)) => HugeRequest::Refused(why),
+        (taken, _) => HugeRequest::Taken(taken),
     }
 }
 

@@ -49,7 +49,7 @@ use std::time::Duration;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub struct Team {
-    shared: Arc<WorkerShared>,
+    pub(super) shared: Arc<WorkerShared>,
     /// Rank 0's communicator; the lock is what makes runs take turns. None after a failed run, if
     /// there was no memory for the next one's.
     caller: Mutex<Option<Comm>>,
@@ -402,7 +402,8 @@ impl Team {
     /// first written. To have a rank's data next to its core, make them *inside*
     /// a run, and keep them in its item: `run_with(&mut items, |_, item|
     /// item.data = vec![0.5; n])`. (Zeros are no exception: `vec![0.0; n]` of
-    /// more than a few pages is not written before its first use.)
+    /// more than a few pages is not written before its first use.) An array as a
+    /// whole: [`distributed`](Team::distributed).
     ///
     /// # Errors
     /// [`Error::Parts`] if there are not exactly as many items as ranks; else
@@ -450,11 +451,8 @@ impl Team {
     /// (`split_at_mut`, `chunks_mut`), and take [`run_with`](Team::run_with).
     ///
     /// On a machine with several NUMA nodes a page of memory lies where it was
-    /// first written. A large `vec![0.0; n]` has not been written yet: filled by
-    /// `run_chunks`, each part lies next to the rank that has it in every later
-    /// `run_chunks` (but for the pages at the borders). Filled by the calling
-    /// thread, all of it lies next to rank 0. Or let each rank make its own
-    /// data: see [`run_with`](Team::run_with).
+    /// first written: next to rank 0 if the calling thread has filled the slice,
+    /// next to its rank if [`distributed`](Team::distributed) has made it.
     ///
     /// # Errors
     /// As [`run`](Team::run).

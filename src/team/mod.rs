@@ -4,8 +4,11 @@ mod attempt;
 mod binding;
 mod builder;
 mod dispatch;
+mod distributed_array;
 mod external;
+mod filled_memory;
 mod handle;
+mod mirrored_array;
 mod per_rank;
 mod record;
 mod run_body;
@@ -18,7 +21,9 @@ mod worker;
 
 pub use binding::Binding;
 pub use builder::Builder;
+pub use distributed_array::DistributedArray;
 pub use handle::Team;
+pub use mirrored_array::MirroredArray;
 
 use crate::Comm;
 use crate::error::{Error, TryError};

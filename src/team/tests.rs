@@ -2,9 +2,11 @@
 
 use super::Team;
 use crate::comm::Roster;
+use crate::dist::{Block, chunk};
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::op;
+use crate::sync::this_thread;
 use std::sync::Arc;
 
 #[test]
@@ -53,4 +55,46 @@ fn mailboxes_are_apart_where_ranks_sit_in_several_memories() {
     assert!(!roster(&[None; 4]).spans_numa_nodes(&[0, 1, 2, 3]), "unpinned ranks are nowhere");
     let crowded = roster(&[Some(0), Some(1), Some(2), Some(3), Some(0)]);
     assert!(!crowded.spans_numa_nodes(&[0, 1, 2, 3, 4]));
+}
+
+/// Even ranks share one copy of a mirrored array, and odd ranks another.
+#[test]
+fn each_memory_has_a_copy_of_a_mirrored_array() {
+    for ranks in [1, 2, 3, 7] {
+        let mut builder = Team::builder().ranks(ranks);
+        builder.always_apart = true;
+        let team = builder.build().unwrap();
+        let threads = team.run(|_| this_thread()).unwrap();
+        for len in [0, 1, 5, 3000] {
+            let array = team.mirrored(len, |i| (i, this_thread())).unwrap();
+            assert_eq!(array.copies().len(), ranks.min(2));
+            for rank in 0..ranks {
+                let near = array.near(rank);
+                assert!(near.iter().map(|x| x.0).eq(0..len));
+                assert!(std::ptr::eq(near, array.near(rank % 2)), "rank {rank}");
+                // Its ranks have made it, in equal parts.
+                let makers: Vec<_> = (rank % 2..ranks).step_by(2).map(|of| threads[of]).collect();
+                let part = |k| chunk(len, k, makers.len());
+                let is_made = |k: usize| near[part(k)].iter().all(|x| x.1 == makers[k]);
+                assert!((0..makers.len()).all(is_made), "{ranks} ranks, {len} elements");
+            }
+            assert!(ranks == 1 || len == 0 || !std::ptr::eq(array.near(0), array.near(1)));
+        }
+        // A distributed array is one array still, with cuts between memories.
+        let whole = team.distributed(&Block::new(1 << 20, ranks), |i| i).unwrap();
+        assert!(whole.iter().copied().eq(0..1 << 20));
+    }
+}
+
+#[test]
+fn memories_are_numbered_by_their_first_ranks() {
+    let machine = Arc::new(Machine::from_synthetic("numa:3 core:2 pu:1").unwrap());
+    let memories = |pus: &[Option<usize>]| {
+        let (machine, pus) = (machine.clone(), pus.to_vec());
+        Roster { machine, pus, model: None, always_apart: false }.memories()
+    };
+    assert_eq!(*memories(&[Some(4), Some(0), Some(5), Some(1)]), [0, 1, 0, 1]);
+    assert_eq!(*memories(&[Some(0), None, Some(5), Some(2)]), [0, 0, 1, 2]);
+    assert_eq!(*memories(&[None; 3]), [0; 3]);
+    assert_eq!(*memories(&[None, Some(4), Some(0)]), [0, 0, 1]);
 }

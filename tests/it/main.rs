@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod arrays;
 mod bulk;
 mod catalogue;
 mod choice;

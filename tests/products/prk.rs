@@ -24,15 +24,16 @@ mod synch_p2p;
 mod transpose;
 
 use kernel::{Check, Kernel};
-use phalanx::Algorithm;
+use phalanx::{Algorithm, Team};
 use program::{Kind, Program};
 use std::io::Write;
 
 fn validates(kernel: &impl Kernel) {
     for p in [1, 2, 3, 4, 8] {
         kernel.fits(p).unwrap();
+        let team = Team::builder().ranks(p).build().unwrap();
         for iterations in [1, 3] {
-            let outcomes = phalanx::run(p, |comm| kernel.run(comm, iterations)).unwrap();
+            let outcomes = kernel::run(kernel, &team, iterations).unwrap();
             for outcome in outcomes {
                 assert!(outcome.check.is_good(), "{} on {p}: {outcome:?}", kernel.title());
             }

@@ -16,8 +16,9 @@ mod read;
 #[path = "../../examples/solver/sparse.rs"]
 mod sparse;
 
-use cg::{Breakdown, Preconditioner, Settings, Solution, Sums};
+use cg::{Breakdown, Convergence, Preconditioner, Settings, Solution, Sums};
 use direct::Direct;
+use phalanx::{DistributedArray, Team};
 use sprs::{CsMat, TriMat};
 use std::io::Write;
 use std::path::PathBuf;
@@ -28,34 +29,41 @@ fn settings(preconditioner: Preconditioner) -> Settings {
     Settings { preconditioner, sums: Sums::Fixed, tolerance: 1e-8, most_steps: 10_000 }
 }
 
-fn join(parts: Vec<Result<Solution, Breakdown>>) -> Result<Solution, Breakdown> {
-    let parts: Vec<Solution> = parts.into_iter().collect::<Result<_, _>>()?;
-    // Numbers that are not spread are known to all alike.
+/// All ranks have found the same residuals.
+fn one(
+    x: DistributedArray<f64>,
+    parts: Vec<Result<Convergence, Breakdown>>,
+) -> Result<Solution, Breakdown> {
+    let mut parts: Vec<Convergence> = parts.into_iter().collect::<Result<_, _>>()?;
     assert!(parts.iter().all(|part| part.history == parts[0].history));
-    let x = parts.iter().flat_map(|part| part.x.iter().copied()).collect();
-    Ok(Solution { x, ..parts.into_iter().next().unwrap() })
+    Ok(Solution { x, found: parts.swap_remove(0) })
 }
 
 /// Cut wherever it falls: inside of the blocks of a fixed sum, too.
 fn stored(matrix: &CsMat<f64>, ranks: usize, settings: &Settings) -> Result<Solution, Breakdown> {
-    let rows = sparse::Cuts::by_entries(matrix, ranks, 1);
-    let parts = phalanx::run(ranks, |comm| {
-        let own = sparse::Sparse::new(comm, matrix, &rows);
-        cg::solve(comm, &own, settings)
+    let team = Team::builder().ranks(ranks).build().unwrap();
+    let rows = sparse::by_entries(matrix, ranks, 1);
+    let values = sparse::values(&team, matrix, &rows).unwrap();
+    let mut x = team.distributed(&rows, |_| 0.0).unwrap();
+    let parts = team.run_with(&mut x.parts_mut(), |comm, x| {
+        let own = sparse::Sparse::new(comm, matrix, &rows, values.part(comm.rank()));
+        cg::solve(comm, &own, x, settings)
     });
-    join(parts.unwrap())
+    one(x, parts.unwrap())
 }
 
 fn cube(n: usize, ranks: usize, settings: &Settings) -> Result<Solution, Breakdown> {
-    let parts = phalanx::run(ranks, |comm| {
+    let team = Team::builder().ranks(ranks).build().unwrap();
+    let mut x = team.distributed(&poisson::unknowns(n, ranks), |_| 0.0).unwrap();
+    let parts = team.run_with(&mut x.parts_mut(), |comm, x| {
         let own = poisson::Poisson::new(comm, n);
-        cg::solve(comm, &own, settings)
+        cg::solve(comm, &own, x, settings)
     });
-    join(parts.unwrap())
+    one(x, parts.unwrap())
 }
 
 fn bits(solution: &Solution) -> Vec<u64> {
-    solution.x.iter().chain(&solution.history).map(|v| v.to_bits()).collect()
+    solution.x.iter().chain(&solution.found.history).map(|v| v.to_bits()).collect()
 }
 
 /// Solves on all numbers of ranks and returns the one solution.
@@ -66,14 +74,18 @@ fn on_all(
     solve: impl Fn(usize) -> Result<Solution, Breakdown>,
 ) -> Solution {
     let first = solve(ranks[0]).unwrap();
-    assert!(first.converged(settings) && first.residual < 2e-8, "{:e}", first.residual);
+    assert!(
+        first.found.converged(settings) && first.found.residual < 2e-8,
+        "{:e}",
+        first.found.residual
+    );
     for &p in &ranks[1..] {
         assert!(bits(&solve(p).unwrap()) == bits(&first), "other bits on {p} ranks");
     }
     let direct = Direct::new(matrix).unwrap();
     let verdict = direct.judge(&first.x, settings.tolerance);
     assert!(verdict.is_good(), "{verdict:?}");
-    let mut wrong = first.x.clone();
+    let mut wrong = first.x.to_vec();
     wrong[0] += 10.0 * verdict.bound;
     assert!(!direct.judge(&wrong, settings.tolerance).is_good());
     first
@@ -87,13 +99,13 @@ fn the_same_bits_on_any_number_of_ranks() {
         let settings = settings(preconditioner);
         let by_stencil = on_all(&matrix, &RANKS, &settings, |p| cube(n, p, &settings));
         let by_rows = on_all(&matrix, &RANKS, &settings, |p| stored(&matrix, p, &settings));
-        assert!(by_stencil.steps().abs_diff(by_rows.steps()) <= 1);
+        assert!(by_stencil.found.steps().abs_diff(by_rows.found.steps()) <= 1);
         // For b = A 1 the solution is 1.
         assert!(by_rows.x.iter().all(|x| (x - 1.0).abs() < 1e-6));
     }
     let fast = Settings { sums: Sums::Fast, ..settings(Preconditioner::None) };
     for p in RANKS {
-        assert!(cube(n, p, &fast).unwrap().residual < 2e-8);
+        assert!(cube(n, p, &fast).unwrap().found.residual < 2e-8);
     }
 }
 
@@ -112,7 +124,7 @@ fn ranks_have_equally_many_entries() {
     let matrix: CsMat<f64> = entries.to_csr();
     for ranks in [1, 2, 3, 8] {
         for unit in [1, 64] {
-            let cuts = sparse::Cuts::by_entries(&matrix, ranks, unit);
+            let cuts = sparse::by_entries(&matrix, ranks, unit);
             let mut next = 0;
             for rank in 0..ranks {
                 let rows = cuts.range(rank);
@@ -334,7 +346,7 @@ fn real_matrices() {
         let settings = settings(preconditioner);
         let solution = on_all(&matrix, &[1, 2, 3], &settings, |p| stored(&matrix, p, &settings));
         let band = steps * 85 / 100..=steps * 115 / 100;
-        assert!(band.contains(&solution.steps()), "{name}: {} steps", solution.steps());
+        assert!(band.contains(&solution.found.steps()), "{name}: {} steps", solution.found.steps());
     }
     for (name, what) in [("orsreg_1", "not symmetric"), ("bcspwr10", "a pattern file")] {
         let error = read::read(&folder.join(name).with_extension("mtx")).unwrap_err();

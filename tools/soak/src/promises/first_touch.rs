@@ -17,21 +17,10 @@ const CELLS: usize = 1 << 16;
 
 pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     let machine = subject.machine;
-    let ours = |pus: &[usize]| pus.iter().any(|&pu| machine.is_allowed(pu));
-    let memories = machine.numa_nodes().iter().filter(|node| ours(&node.pus)).count();
-    if memories < 2 {
-        let why = "the PUs that may be used have one memory, so nothing can lie elsewhere";
-        return Ok(Kept::NotHere(why.to_string()));
-    }
-    let probe = vec![1_u8; 1 << 12];
-    if let Err(why) = nodes_of(probe.as_ptr().addr(), probe.len()) {
-        return Ok(Kept::NotHere(format!("where pages lie: {why}")));
-    }
-    if pages_wander() && !can_keep() {
-        let why = "the kernel moves pages to the processors that use them (numa_balancing), and \
-                   this process may not forbid it (mbind)";
-        return Ok(Kept::NotHere(why.to_string()));
-    }
+    let memories = match memories(machine) {
+        Ok(memories) => memories,
+        Err(why) => return Ok(Kept::NotHere(why)),
+    };
     let ranks = machine.allowed_pus().len().min(subject.most);
     let mut pages = 0;
     for placement in [Placement::Scatter, Placement::Auto] {
@@ -53,6 +42,26 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
          others use them and after"
     );
     Ok(Kept::Holds(what + later))
+}
+
+/// How many memories there are in which something can lie, or why nothing can be said of it.
+pub(super) fn memories(machine: &Machine) -> Result<usize, String> {
+    let ours = |pus: &[usize]| pus.iter().any(|&pu| machine.is_allowed(pu));
+    let memories = machine.numa_nodes().iter().filter(|node| ours(&node.pus)).count();
+    if memories < 2 {
+        let why = "the PUs that may be used have one memory, so nothing can lie elsewhere";
+        return Err(why.to_string());
+    }
+    let probe = vec![1_u8; 1 << 12];
+    if let Err(why) = nodes_of(probe.as_ptr().addr(), probe.len()) {
+        return Err(format!("where pages lie: {why}"));
+    }
+    if pages_wander() && !can_keep() {
+        let why = "the kernel moves pages to the processors that use them (numa_balancing), and \
+                   this process may not forbid it (mbind)";
+        return Err(why.to_string());
+    }
+    Ok(memories)
 }
 
 /// The findings of one rank: pages at home, and faults.
@@ -136,7 +145,7 @@ fn windows_at(comm: &mut Comm, home: Option<usize>, pages: &mut usize, wrong: &m
 }
 
 /// The node in which a page lies that this thread is the first to touch.
-fn home(wrong: &mut Vec<String>) -> Option<usize> {
+pub(super) fn home(wrong: &mut Vec<String>) -> Option<usize> {
     let fresh = fresh_bytes(1 << 16, 1);
     let nodes = nodes_of(fresh.as_ptr().addr(), fresh.len()).unwrap_or_default();
     // Of a page that the kernel watches, to balance memories, it tells nothing.
@@ -213,7 +222,7 @@ fn at_home(
     lie_at(what, at + MARGIN, bytes.saturating_sub(2 * MARGIN), home, pages, wrong);
 }
 
-fn lie_at(
+pub(super) fn lie_at(
     what: &str,
     at: usize,
     bytes: usize,

@@ -9,12 +9,14 @@
 //! | `level_groups.rs` | `split_by` gives the groups that the machine has |
 //! | `placement_gain.rs` | placements cost no more than those that know nothing |
 //! | `first_touch.rs` | a rank's memory lies in its own NUMA node |
+//! | `arrays.rs` | distributed and mirrored arrays lie with their ranks |
 //! | `right_results.rs` | every call is right, with as many ranks as units and with twice as many |
 //! | `expectation.rs` | the machine is the one that the caller says |
 //! | `page_nodes.rs` | in which node a page lies |
 //! | `subject.rs` | the checked machine, and the result of a check |
 
 mod allowed_units;
+mod arrays;
 mod back_ends;
 mod binding;
 mod expectation;
@@ -43,7 +45,7 @@ pub(crate) struct Promise {
 
 type PromiseCheck = fn(&Subject<'_>) -> Result<Kept, String>;
 
-const CHECKS: [(&str, PromiseCheck); 8] = [
+const CHECKS: [(&str, PromiseCheck); 9] = [
     ("machine is read alike", back_ends::check),
     ("machine is as expected", expectation::check),
     ("masks are respected", allowed_units::check),
@@ -51,6 +53,7 @@ const CHECKS: [(&str, PromiseCheck); 8] = [
     ("groups are the machine's", level_groups::check),
     ("placement pays", placement_gain::check),
     ("memory is the rank's own", first_touch::check),
+    ("arrays are their ranks'", arrays::check),
     ("results are right", right_results::check),
 ];
 

@@ -22,6 +22,14 @@ pub(super) fn nodes_of(at: usize, bytes: usize) -> Result<Vec<Option<usize>>, St
     Ok(nodes.into_iter().map(|node| usize::try_from(node).ok()).collect())
 }
 
+/// The whole pages of `bytes` bytes from `at` on: where they begin, and their bytes.
+pub(super) fn whole_pages(at: usize, bytes: usize) -> (usize, usize) {
+    // As large as any system's.
+    const PAGE: usize = 1 << 16;
+    let (first, last) = (at.next_multiple_of(PAGE), (at + bytes) / PAGE * PAGE);
+    (first, last.saturating_sub(first))
+}
+
 /// Whether this process may say where pages are to be (`mbind`, which containers forbid).
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn can_keep() -> bool {

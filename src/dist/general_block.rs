@@ -1,0 +1,115 @@
+//! Contiguous blocks of given lengths.
+
+use super::Distribution;
+use std::fmt;
+use std::ops::Range;
+
+/// One run of elements for each rank, of any length: HPF's generalized blocks (`GEN_BLOCK`). For
+/// rows of a sparse matrix with as many entries on each rank, for ranks on unlike cores, for parts
+/// that have halos.
+///
+/// # Examples
+/// ```
+/// use phalanx::dist::{Distribution, GeneralBlock};
+/// let rows = GeneralBlock::of_counts([4, 0, 3]);
+/// assert_eq!((rows.len(), rows.ranks(), rows.range(2)), (7, 3, 4..7));
+/// assert_eq!((rows.owner(5), rows.local(5)), (2, 1));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct GeneralBlock {
+    /// Where the ranks' runs begin, and the last one's end.
+    cuts: Box<[usize]>,
+}
+
+impl GeneralBlock {
+    /// As many elements for each rank as `counts` says, in rank order.
+    ///
+    /// # Panics
+    /// If there are no counts, or `usize` does not hold their sum.
+    pub fn of_counts(counts: impl IntoIterator<Item = usize>) -> Self {
+        let mut cuts = vec![0_usize];
+        for count in counts {
+            let next = cuts[cuts.len() - 1].checked_add(count);
+            cuts.push(next.expect("more elements than can be counted"));
+        }
+        assert!(cuts.len() > 1, "a distribution among no ranks");
+        GeneralBlock { cuts: cuts.into() }
+    }
+
+    /// The elements of rank `rank`; none beyond the last rank.
+    ///
+    /// ```
+    /// assert_eq!(phalanx::dist::GeneralBlock::of_counts([4, 3]).range(1), 4..7);
+    /// ```
+    pub fn range(&self, rank: usize) -> Range<usize> {
+        match self.cuts.get(rank..) {
+            Some(&[from, to, ..]) => from..to,
+            _ => self.len()..self.len(),
+        }
+    }
+}
+
+impl Distribution for GeneralBlock {
+    fn len(&self) -> usize {
+        self.cuts[self.cuts.len() - 1]
+    }
+
+    fn ranks(&self) -> usize {
+        self.cuts.len() - 1
+    }
+
+    /// A binary search.
+    fn owner(&self, i: usize) -> usize {
+        assert!(i < self.len(), "element {i} of {}", self.len());
+        self.cuts.partition_point(|&cut| cut <= i) - 1
+    }
+
+    fn local(&self, i: usize) -> usize {
+        i - self.cuts[self.owner(i)]
+    }
+
+    fn count(&self, rank: usize) -> usize {
+        self.range(rank).len()
+    }
+
+    fn ranges(&self, rank: usize) -> impl Iterator<Item = Range<usize>> {
+        std::iter::once(self.range(rank)).filter(|run| !run.is_empty())
+    }
+}
+
+impl fmt::Debug for GeneralBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GeneralBlock({} on {}", self.len(), self.ranks())?;
+        let counts = self.cuts.windows(2).map(|run| run[1] - run[0]);
+        f.write_str(": ")?;
+        f.debug_list().entries(counts).finish()?;
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_element_has_one_owner() {
+        for counts in [&[0][..], &[3], &[0, 2, 0, 0, 5, 0], &[1, 1, 1], &[0, 0]] {
+            let blocks = GeneralBlock::of_counts(counts.iter().copied());
+            assert_eq!((blocks.counts(), blocks.ranks()), (counts.to_vec(), counts.len()));
+            let listed: Vec<_> = (0..counts.len()).flat_map(|rank| blocks.indices(rank)).collect();
+            assert!(listed.iter().copied().eq(0..blocks.len()));
+            for i in 0..blocks.len() {
+                let owner = blocks.owner(i);
+                assert_eq!(blocks.range(owner).start + blocks.local(i), i);
+                assert!(blocks.range(owner).contains(&i));
+            }
+            assert!(blocks.range(counts.len()).is_empty() && blocks.range(usize::MAX).is_empty());
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "more elements than can be counted")]
+    fn counts_beyond_counting() {
+        GeneralBlock::of_counts([usize::MAX, 1]);
+    }
+}
