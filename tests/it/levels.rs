@@ -187,13 +187,21 @@ fn a_model_of_another_number_of_ranks_is_refused() {
 #[test]
 fn every_exchange_over_given_groups() {
     use phalanx::schedule::Exchange;
-    for (p, sizes) in [(8, vec![4]), (16, vec![4, 2]), (7, vec![3])] {
+    for (p, sizes) in [(8, vec![4]), (16, vec![4, 2]), (7, vec![3]), (14, vec![2])] {
         let team = Team::builder().ranks(p).build().unwrap();
         for exchange in [Exchange::Direct, Exchange::Tree] {
             let groups = Hierarchy::even(p, &sizes).exchanges(&[exchange; 3]);
             for n in [1, 300] {
                 team.run(|comm| all_operations(&mut comm.groups(&groups), n, p - 1))
                     .unwrap_or_else(|e| panic!("{p} ranks, {groups}, {n} elements: {e}"));
+                let sums = team.run(|comm| {
+                    let sum = |i: usize| 0.1 * value(comm.rank(), i) + 1e15;
+                    let mut x: Vec<f64> = (0..n).map(sum).collect();
+                    comm.groups(&groups).all_reduce(&mut x, op::Sum);
+                    x
+                });
+                let sums = sums.unwrap();
+                assert!(sums.iter().all(|x| *x == sums[0]), "{p} ranks, {groups}: {sums:?}");
             }
         }
     }
