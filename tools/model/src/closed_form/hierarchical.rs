@@ -97,9 +97,8 @@ fn height(n: usize, degree: usize) -> usize {
 /// to be multiplied to reach n.
 fn multiplied(n: usize, degree: usize) -> usize {
     let radix = if degree == 0 { 8 } else { degree.max(2) };
-    std::iter::successors(Some(1), |reached| Some(reached * radix))
-        .position(|r| r >= n)
-        .unwrap_or(0)
+    let reached = std::iter::successors(Some(1usize), |n| Some(n.saturating_mul(radix)));
+    reached.take_while(|&reached| reached < n).count()
 }
 
 /// Prefix sums of a stage, the total to the leader, and down from it.
