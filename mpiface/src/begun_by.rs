@@ -68,7 +68,9 @@ pub(crate) fn begin_again() {
 /// Ends the process, an ordinary one with a world of one rank, if the script that has begun it was
 /// to have more.
 pub(crate) fn end_if_ranks_are_lost() {
-    if line().is_some() {
+    let Some(line) = line() else { return };
+    let ranks = line.iter().skip_while(|it| *it != "-n").nth(1);
+    if ranks.is_none_or(|it| it != "1") {
         eprintln!(
             "phalanx: phalanx-mpirun has begun this program by a script or another program, and \
              cannot make ranks of it: link it with phalanx-mpicc"

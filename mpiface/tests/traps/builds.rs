@@ -360,3 +360,23 @@ fn an_executable_has_what_a_wrappers_program_has() {
     let wrapped = compile(CXX, "unique.cc", &[]);
     assert_eq!(succeed(3, &wrapped, &[]), "private\n");
 }
+
+/// Cargo hands on the library's name and its directory, and no other option of the link.
+#[test]
+fn rustc_links_programs() {
+    if !has("rustc") {
+        return;
+    }
+    let program = directory("rustc").join("main");
+    must(
+        Command::new("rustc")
+            .args(["--edition", "2024", "-O", "-L", &show(CC, "-showme:libdirs"), "-l", "mpi_abi"])
+            .arg(source("builds/main.rs"))
+            .arg("-o")
+            .arg(&program),
+    );
+    let out = succeed(3, &program, &[]);
+    for line in ["rank 0 has 7, all have 24, a thread 7", "rank 2 has 9, all have 24, a thread 7"] {
+        assert!(out.lines().any(|it| it == line), "{line}: {out}");
+    }
+}
