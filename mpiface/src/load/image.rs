@@ -33,6 +33,7 @@ use std::io::Write as _;
 use std::os::fd::{FromRawFd as _, IntoRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{env, fs, process};
 
@@ -312,6 +313,22 @@ impl Image {
         }
     }
 
+    /// A name for a copy of a file: no other of this process has it, as copies may be files.
+    fn label(&self, at: usize, tag: &str) -> String {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let file = &self.files[at];
+        match (file.is_named, file.name.is_empty()) {
+            _ if self.is_plugin => {}
+            (true, _) => return private_name(&file.name, tag),
+            (false, true) => return format!("program{tag}"),
+            (false, false) => {}
+        }
+        // Ordering: only the numbers differ; nothing is published by them.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name}{tag}{number}")
+    }
+
     /// Loads one of the files of a copy, of which these are the bytes.
     ///
     /// # Safety
@@ -324,8 +341,8 @@ impl Image {
         flags: c_int,
     ) -> Result<ImagePart, String> {
         let file = &self.files[at];
-        let part = open(&file.name, &tag_text(tag), bytes, flags)
-            .map_err(|error| with_true_names(&error, &file.path))?;
+        let part = open(&self.label(at, &tag_text(tag)), bytes, flags, &file.path)
+            .map_err(|error| with_true_names(&error))?;
         if part.descriptor.is_some() && !is_traced() {
             // SAFETY: loaded from these bytes just now; names and the dynamic section are no part
             // of the code. (Where copies are files, they are to be seen as such.)
@@ -351,20 +368,12 @@ fn paths(parts: &[ImagePart]) -> Vec<String> {
 }
 
 /// The dynamic linker's words of copies, with the names of their files.
-fn with_true_names(error: &str, opened: &Path) -> String {
-    let mut text = error.to_owned();
-    for copied in lock(&COPIED).iter() {
+fn with_true_names(error: &str) -> String {
+    lock(&COPIED).iter().fold(error.to_owned(), |text, it| {
         // (A name with one more digit is another copy's.)
-        let true_name = copied.image.files[copied.file].path.display().to_string();
-        text =
-            text.replace(&format!("{}:", copied.path.to_string_lossy()), &format!("{true_name}:"));
-    }
-    match text.split_once(": ") {
-        Some((copy, rest)) if copy.starts_with("/proc/") => {
-            format!("{}: {rest}", opened.display())
-        }
-        _ => text,
-    }
+        let true_name = it.image.files[it.file].path.display();
+        text.replace(&format!("{}:", it.path.to_string_lossy()), &format!("{true_name}:"))
+    })
 }
 
 /// Hands the table and a rank's state to its copy of the shim.
@@ -592,8 +601,8 @@ impl Copy {
     }
 }
 
-fn open(name: &str, tag: &str, bytes: &[u8], flags: c_int) -> Result<ImagePart, String> {
-    let label = if name.is_empty() { format!("program{tag}") } else { private_name(name, tag) };
+/// Loads a copy of the file `of` with these bytes.
+fn open(label: &str, bytes: &[u8], flags: c_int, of: &Path) -> Result<ImagePart, String> {
     let (path, descriptor) = match directory() {
         Some(directory) => {
             let path = directory.join(format!("{}-{label}", process::id()));
@@ -601,7 +610,7 @@ fn open(name: &str, tag: &str, bytes: &[u8], flags: c_int) -> Result<ImagePart, 
             (path, None)
         }
         None => {
-            let descriptor = in_memory(&label, bytes)?;
+            let descriptor = in_memory(label, bytes)?;
             (PathBuf::from(format!("/proc/{}/fd/{descriptor}", process::id())), Some(descriptor))
         }
     };
@@ -619,7 +628,8 @@ fn open(name: &str, tag: &str, bytes: &[u8], flags: c_int) -> Result<ImagePart, 
         }
         // SAFETY: not null; it ends in a zero and lives until the next call of this thread.
         let text = unsafe { CStr::from_ptr(text) };
-        return Err(text.to_string_lossy().into_owned());
+        let (copy, file) = (format!("{}:", name.to_string_lossy()), format!("{}:", of.display()));
+        return Err(text.to_string_lossy().replace(&copy, &file));
     }
     Ok(ImagePart { handle, base: base(handle)?, path: name, descriptor })
 }

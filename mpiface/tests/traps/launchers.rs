@@ -208,19 +208,21 @@ fn what_a_rank_loads_is_its_own() {
         .arg("-o")
         .arg(&plain);
     assert!(command.status().expect("it runs").success());
+    let copies = directory("plugin-copies");
     for program in [&wrapped, &plain] {
-        for ranks in ["1", "3"] {
-            let output = Command::new("timeout")
-                .args(["60", RUN, "-n", ranks])
-                .arg(program)
-                .args(arguments)
-                .current_dir(&at)
-                .output()
-                .expect("the launcher runs");
+        // In memory, and with copies as files, of which each has a name of its own.
+        for (ranks, as_files) in [("1", false), ("3", false), ("3", true)] {
+            let mut command = Command::new("timeout");
+            command.args(["60", RUN, "-n", ranks]).arg(program).args(arguments).current_dir(&at);
+            if as_files {
+                command.env("PHALANX_MPI_COPIES", &copies);
+            }
+            let output = command.output().expect("the launcher runs");
             let (out, err) = (text(&output.stdout), text(&output.stderr));
             assert_eq!(out, "plugins fine\n", "{}: {err}", program.display());
         }
     }
+    let _ = std::fs::remove_dir_all(copies);
 }
 
 #[test]
