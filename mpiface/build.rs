@@ -8,6 +8,8 @@ use std::{env, fs};
 
 #[path = "build/calls.rs"]
 mod calls;
+#[path = "build/f08.rs"]
+mod f08;
 #[path = "build/recorded.rs"]
 mod recorded;
 
@@ -137,6 +139,7 @@ fn shim(functions: &[Function], mark: u64) -> String {
         functions.len()
     ));
     text.push_str(include_str!("c/team.c"));
+    text.push_str(include_str!("c/convert.c"));
     for (index, f) in functions.iter().enumerate() {
         let Function { returns, name, parameters, .. } = f;
         let given: String = f.arguments.iter().map(|it| format!(", {it}")).collect();
@@ -159,6 +162,7 @@ fn shim(functions: &[Function], mark: u64) -> String {
             text.push_str(&fortran(index, f));
         }
     }
+    text.push_str(&f08::shim());
     text
 }
 
@@ -166,25 +170,45 @@ fn shim(functions: &[Function], mark: u64) -> String {
 /// and texts, which Fortran fills with blanks.
 const FORTRAN: &str = r#"
 #include <string.h>
-static const void *phx_in_place, *phx_bottom, *phx_ignore, *phx_ignores;
-static const void *phx_unweighted, *phx_no_weights;
-__attribute__((visibility("default"))) void phalanx_fortran(const void *in_place,
-    const void *bottom, const void *ignore, const void *ignores,
-    const void *unweighted, const void *no_weights) {
-  phx_in_place = in_place; phx_bottom = bottom; phx_ignore = ignore; phx_ignores = ignores;
-  phx_unweighted = unweighted; phx_no_weights = no_weights;
+/* Common blocks of mpif.h: their addresses mean something. Each file of a rank's copy may have
+ * them: the loader says where. By itself, a program has them once, for it and its libraries. */
+enum {
+  PHX_BOTTOM, PHX_IN_PLACE, PHX_IGNORE, PHX_IGNORES, PHX_UNWEIGHTED, PHX_NO_WEIGHTS, PHX_MARKS
+};
+extern __attribute__((weak)) char mpi_phx_bottom_[], mpi_phx_in_place_[], mpi_phx_ignore_[],
+    mpi_phx_ignores_[], mpi_phx_unweighted_[], mpi_phx_no_weights_[];
+static const void *phx_marks[256][PHX_MARKS];
+static int phx_files;
+__attribute__((visibility("default"))) void phalanx_fortran(const void *const *marks) {
+  if (phx_files == sizeof phx_marks / sizeof *phx_marks)
+    phx_fail("phalanx: too many libraries with Fortran\n");
+  memcpy(phx_marks[phx_files], marks, sizeof *phx_marks);
+  __atomic_store_n(&phx_files, phx_files + 1, __ATOMIC_RELEASE);
+}
+__attribute__((constructor)) static void phx_own_marks(void) {
+  const void *marks[PHX_MARKS] = {mpi_phx_bottom_, mpi_phx_in_place_, mpi_phx_ignore_,
+                                  mpi_phx_ignores_, mpi_phx_unweighted_, mpi_phx_no_weights_};
+  phalanx_fortran(marks);
+}
+static int phx_is(int mark, const void *given) {
+  int files = __atomic_load_n(&phx_files, __ATOMIC_ACQUIRE);
+  for (int i = 0; i < files; i++)
+    if (phx_marks[i][mark] == given) return 1;
+  return 0;
 }
 static void *phx_weights(void *given) {
   if (!given) return given;
-  return given == phx_unweighted ? MPI_UNWEIGHTED : given == phx_no_weights ? MPI_WEIGHTS_EMPTY
-      : given;
+  return phx_is(PHX_UNWEIGHTED, given) ? MPI_UNWEIGHTED
+      : phx_is(PHX_NO_WEIGHTS, given) ? MPI_WEIGHTS_EMPTY : given;
 }
 static void *phx_buffer(void *given) {
   if (!given) return given;
-  return given == phx_in_place ? MPI_IN_PLACE : given == phx_bottom ? MPI_BOTTOM : given;
+  return phx_is(PHX_IN_PLACE, given) ? MPI_IN_PLACE
+      : phx_is(PHX_BOTTOM, given) ? MPI_BOTTOM : given;
 }
 static MPI_Status *phx_status(void *given) {
-  return given == phx_ignore || given == phx_ignores ? MPI_STATUS_IGNORE : given;
+  return given && (phx_is(PHX_IGNORE, given) || phx_is(PHX_IGNORES, given)) ? MPI_STATUS_IGNORE
+      : given;
 }
 static void phx_blanks(char *text, size_t room, const char *from, int length) {
   size_t fits = (size_t)length < room ? (size_t)length : room;
@@ -355,8 +379,8 @@ fn fortran(index: usize, f: &Function) -> String {
     let (takes, types) = (takes.join(", "), types(f));
     let gives: String = gives.iter().map(|it| format!(", {it}")).collect();
     format!(
-        "void pmpi_{low}_({takes}) {{ {table}{before}*ierr = ((int(*)(const void *, void *{types}))\
-         phx_table[{index}])({site}{gives}); {after}}}\n{}",
+        "void pmpi_{low}_({takes}) {{ {table}{before}int code = ((int(*)(const void *, void *\
+         {types}))phx_table[{index}])({site}{gives}); {after}if (ierr) *ierr = code; }}\n{}",
         weak(&takes, "void"),
     )
 }
@@ -479,6 +503,24 @@ fn main() {
     println!("cargo:rustc-link-arg-bin=phalanx-mpirun=-Wl,--wrap=main");
     // Its threads, and what forks call, may outlive a `dlclose`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    // The launcher's functions instead of the C library's; last the room for thread-locals.
+    for (part, position) in [("launcher", "-fPIC"), ("room", "-fPIE")] {
+        let (from, to) = (format!("c/{part}.c"), out.join(format!("{part}.o")));
+        let mut command = cc::Build::new().get_compiler().to_command();
+        run(command.args(["-O2", "-g", position, "-Wall", "-c", &from, "-o"]).arg(&to));
+        println!("cargo:rustc-link-arg-bin=phalanx-mpirun={}", to.display());
+    }
+    for name in [
+        "pthread_create",
+        "thrd_create",
+        "dlopen",
+        "dlerror",
+        "phalanx_watch_plugins",
+        "phalanx_settle_thread_locals",
+        "phalanx_thread_local_room",
+    ] {
+        println!("cargo:rustc-link-arg-bin=phalanx-mpirun=-Wl,--export-dynamic-symbol={name}");
+    }
     // By this the shim knows a launcher's process.
     println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=phalanx_bar_exit");
 
@@ -492,23 +534,40 @@ fn main() {
         .args(["-shared", "-Wl,-soname,libmpi_abi.so.0", "-o"])
         .arg(out.join("libmpi_abi.so.0"))
         .arg(out.join("shim.c")));
+    // A plain compiler links programs with this: the shim, and for executables a start.
     let link = out.join("libmpi_abi.so");
     let _ = fs::remove_file(&link);
-    std::os::unix::fs::symlink("libmpi_abi.so.0", &link).expect("OUT_DIR can be written");
-    // The module, by the Fortran compiler of this machine; without one, there is no `use mpi`.
-    let module = include.join("mpi.f90");
+    write(&link, "/* for linkers */ INPUT(libmpi_abi.so.0 libphalanx_start.a)\n");
+    // For build systems that ask pkg-config: under its own name, and in this folder under those by
+    // which Meson asks for Open MPI.
+    let versions = env::var("CARGO_PKG_VERSION").expect("Cargo sets it");
+    let folder = out.join("pkgconfig");
+    fs::create_dir_all(&folder).expect("OUT_DIR can be written");
+    for name in ["phalanx-mpi", "ompi-c", "ompi-cxx", "ompi-fort"] {
+        let text = format!(
+            "libdir=${{pcfiledir}}/..\nincludedir=${{libdir}}/include\n\
+             Name: {name}\nDescription: MPI programs with ranks as threads (Phalanx)\n\
+             Version: {versions}\nCflags: -I${{includedir}}\n\
+             Libs: -Wl,-rpath,${{libdir}},-L${{libdir}} -L${{libdir}} -lmpi_abi\n"
+        );
+        write(&folder.join(format!("{name}.pc")), &text);
+    }
+    // The modules, by the Fortran compiler of this machine; without one, there is no `use mpi`.
+    let (module, newer) = (include.join("mpi.f90"), include.join("mpi_f08.f90"));
     write(&module, "module mpi\n  implicit none\n  include 'mpif.h'\nend module mpi\n");
+    write(&newer, &f08::module(&functions, &header, &fortran_header(&header)));
     let fortran = env::var("PHALANX_MPIFC").unwrap_or_else(|_| "gfortran".to_owned());
     let made = Command::new(&fortran)
-        .args(["-fsyntax-only", "-J"])
-        .arg(&include)
-        .arg(&module)
+        .args(["-fsyntax-only", "-ffree-line-length-none", "-J"])
+        .args([&include, &module, &newer])
         .current_dir(&include)
         .status();
     if !made.is_ok_and(|it| it.success()) {
-        println!("cargo:warning={fortran} is not there: programs cannot say `use mpi`");
+        println!(
+            "cargo:warning={fortran} is not there: programs cannot say `use mpi`, `use mpi_f08`"
+        );
     }
-    for part in ["entry", "priv"] {
+    for part in ["entry", "priv", "start"] {
         let source = format!("c/{part}.c");
         run(compile().arg("-c").arg(source).arg("-o").arg(out.join(format!("{part}.o"))));
     }
@@ -520,4 +579,12 @@ fn main() {
     if !command.arg(&stream).status().is_ok_and(|it| it.success()) {
         println!("cargo:warning=no C++ compiler with the GNU library: std::cout is all ranks'");
     }
+    let archive = out.join("libphalanx_start.a");
+    let _ = fs::remove_file(&archive);
+    let parts = ["start", "priv", "stream"].map(|it| out.join(format!("{it}.o")));
+    let archiver = cc::Build::new().get_archiver();
+    run(Command::new(archiver.get_program())
+        .arg("rcs")
+        .arg(&archive)
+        .args(parts.iter().filter(|it| it.exists())));
 }

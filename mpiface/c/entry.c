@@ -42,21 +42,6 @@ extern int __cxa_atexit(void (*)(void *), void *, void *);
 /* What exit does for a process: the functions of this copy given to atexit, and its destructors. */
 __attribute__((visibility("default"))) void phalanx_finish(void) { __cxa_finalize(&__dso_handle); }
 
-/* Fortran's addresses that mean something: common blocks of mpif.h, if the program has them. */
-extern int mpi_phx_in_place_ __attribute__((weak));
-extern int mpi_phx_bottom_ __attribute__((weak));
-extern int mpi_phx_ignore_ __attribute__((weak));
-extern int mpi_phx_ignores_ __attribute__((weak));
-extern int mpi_phx_unweighted_ __attribute__((weak));
-extern int mpi_phx_no_weights_ __attribute__((weak));
-extern void phalanx_fortran(const void *, const void *, const void *, const void *, const void *,
-                            const void *);
-
-__attribute__((constructor)) static void tell_addresses(void) {
-  phalanx_fortran(&mpi_phx_in_place_, &mpi_phx_bottom_, &mpi_phx_ignore_, &mpi_phx_ignores_,
-                  &mpi_phx_unweighted_, &mpi_phx_no_weights_);
-}
-
 /* --- the program by itself --- */
 
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));

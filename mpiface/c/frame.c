@@ -122,6 +122,9 @@ int phalanx_call_main(main_function function, int rank, int argc, char **argv, c
   return frame->code;
 }
 
+/* Where the program of the calling rank begins, if this is a rank's own thread. */
+void *phalanx_program(void) { return current ? current->program : NULL; }
+
 void phalanx_bar_exit(int by) { barred += by; }
 
 /* What the process prints by the C library's stream goes line by line (see priv.c). */

@@ -8,7 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <grp.h>
 #include <limits.h>
+#include <pwd.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +22,9 @@
 #include <unistd.h>
 
 #define PRIVATE __attribute__((weak, visibility("default")))
+
+/* By this name start.c brings the file in. */
+__attribute__((weak, visibility("hidden"))) const char phalanx_private = 0;
 
 /* --- standard output --- */
 
@@ -93,6 +99,21 @@ PRIVATE long random(void) {
   return value;
 }
 
+PRIVATE char *initstate(unsigned seed, char *state, size_t length) {
+  char *before = seeded ? (char *)generator.state - sizeof(int32_t) : words;
+  if (!seeded)
+    srandom(1);
+  if (initstate_r(seed, state, length, &generator))
+    return NULL;
+  return before;
+}
+PRIVATE char *setstate(char *state) {
+  if (!seeded)
+    srandom(1);
+  char *before = (char *)generator.state - sizeof(int32_t);
+  return setstate_r(state, &generator) ? NULL : before;
+}
+
 PRIVATE void srand(unsigned seed) { srandom(seed); }
 PRIVATE int rand(void) { return (int)random(); }
 
@@ -122,7 +143,88 @@ PRIVATE long mrand48(void) {
   return value;
 }
 
+PRIVATE double erand48(unsigned short x[3]) {
+  double value;
+  erand48_r(x, &state48, &value);
+  return value;
+}
+PRIVATE long nrand48(unsigned short x[3]) {
+  long value;
+  nrand48_r(x, &state48, &value);
+  return value;
+}
+PRIVATE long jrand48(unsigned short x[3]) {
+  long value;
+  jrand48_r(x, &state48, &value);
+  return value;
+}
+
+/* --- the one hash table --- */
+
+static struct hsearch_data hashed;
+PRIVATE int hcreate(size_t entries) { return hcreate_r(entries, &hashed); }
+PRIVATE ENTRY *hsearch(ENTRY entry, ACTION action) {
+  ENTRY *found = NULL;
+  hsearch_r(entry, action, &found, &hashed);
+  return found;
+}
+PRIVATE void hdestroy(void) { hdestroy_r(&hashed); }
+
+/* --- users and groups --- */
+
+static char user_text[4096], group_text[1 << 16];
+static struct passwd user;
+static struct group group;
+PRIVATE struct passwd *getpwnam(const char *name) {
+  struct passwd *found = NULL;
+  int code = getpwnam_r(name, &user, user_text, sizeof user_text, &found);
+  if (code)
+    errno = code;
+  return found;
+}
+PRIVATE struct passwd *getpwuid(uid_t number) {
+  struct passwd *found = NULL;
+  int code = getpwuid_r(number, &user, user_text, sizeof user_text, &found);
+  if (code)
+    errno = code;
+  return found;
+}
+PRIVATE struct group *getgrnam(const char *name) {
+  struct group *found = NULL;
+  int code = getgrnam_r(name, &group, group_text, sizeof group_text, &found);
+  if (code)
+    errno = code;
+  return found;
+}
+PRIVATE struct group *getgrgid(gid_t number) {
+  struct group *found = NULL;
+  int code = getgrgid_r(number, &group, group_text, sizeof group_text, &found);
+  if (code)
+    errno = code;
+  return found;
+}
+
 /* --- strings and times --- */
+
+static char digits[400];
+PRIVATE char *ecvt(double value, int count, int *point, int *sign) {
+  return ecvt_r(value, count, point, sign, digits, sizeof digits) ? NULL : digits;
+}
+PRIVATE char *fcvt(double value, int count, int *point, int *sign) {
+  return fcvt_r(value, count, point, sign, digits, sizeof digits) ? NULL : digits;
+}
+
+PRIVATE char *l64a(long value) {
+  static const char letters[] =
+      "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+  static char text[7];
+  uint32_t rest = (uint32_t)value;
+  int length = 0;
+  for (; rest; rest >>= 6)
+    text[length++] = letters[rest & 63];
+  text[length] = 0;
+  return text;
+}
 
 static char *rest;
 PRIVATE char *strtok(char *text, const char *separators) {

@@ -45,12 +45,17 @@ static void phx_enter(void) {
   ((phx_guest *)phx_of_runtime("phalanx_mpi_guest"))(phalanx_bind);
 }
 
-/* For entry.c: a program of the wrappers was started by itself. */
+/* For entry.c and start.c: a program was started by itself. */
 typedef int phx_main(int, char **, char **);
 typedef int phx_alone(void (*bind)(const void *const *, const void *), phx_main *constructors,
                       phx_main *, int, char **, char **);
 __attribute__((visibility("default"))) int phalanx_alone(phx_main *constructors, phx_main *main,
                                                          int argc, char **argv, char **envp) {
+  /* A constructor has called MPI: the world of one is there. */
+  if (phx_table) {
+    constructors(argc, argv, envp);
+    return main(argc, argv, envp);
+  }
   phx_alone *alone = (phx_alone *)phx_of_runtime("phalanx_mpi_alone");
   return alone(phalanx_bind, constructors, main, argc, argv, envp);
 }

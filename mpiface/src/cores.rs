@@ -33,35 +33,74 @@ pub(crate) fn cores() -> Vec<usize> {
     (0..libc::CPU_SETSIZE as usize).filter(|it| unsafe { libc::CPU_ISSET(*it, &set) }).collect()
 }
 
-/// Keeps the calling thread to a core, if the system allows.
-pub(crate) fn pin(core: usize) {
-    // SAFETY: as in `cores`; a failure leaves the thread unpinned, which is allowed.
+/// Keeps the calling thread to these cores, if the system allows.
+pub(crate) fn pin(cores: &[usize]) {
+    // SAFETY: as in `cores`; each index is below the set's length; a failure leaves the thread
+    // unpinned, which is allowed.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(core, &mut set);
+        for core in cores.iter().filter(|it| **it < libc::CPU_SETSIZE as usize) {
+            libc::CPU_SET(*core, &mut set);
+        }
         libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
     }
 }
 
-/// The core of a rank; none if nothing is known of cores. Where ranks outnumber cores, neighbours
-/// share one: a rank that waits gives its core to one that it waits for sooner than the system
-/// would move either.
-pub(crate) fn core_of(rank: usize, ranks: usize, cores: &[usize]) -> Option<usize> {
-    let at = if ranks <= cores.len() { rank } else { rank * cores.len() / ranks };
-    cores.get(at).copied()
+/// The cores of a rank; empty if nothing is known of cores. Each rank has its share of them, or as
+/// many as are `wanted`: neighbours of each other. Where ranks want more than there are, they share
+/// them: a rank that waits gives its core to one that it waits for sooner than the system would
+/// move either.
+pub(crate) fn share_of(
+    rank: usize,
+    ranks: usize,
+    cores: &[usize],
+    wanted: Option<usize>,
+) -> Vec<usize> {
+    let share = (cores.len() / ranks.max(1)).max(1);
+    let each = wanted.unwrap_or(share).clamp(1, cores.len().max(1));
+    let is_room = each.saturating_mul(ranks) <= cores.len();
+    let start = if is_room { rank * each } else { rank * cores.len() / ranks };
+    let start = start.min(cores.len().saturating_sub(each));
+    cores.iter().skip(start).take(each).copied().collect()
+}
+
+/// How many cores a rank is to have: the given number, else as many as OpenMP is to have threads
+/// (OMP_NUM_THREADS, its outermost level).
+pub(crate) fn wanted(given: Option<usize>) -> Option<usize> {
+    let threads = || {
+        let text = env::var("OMP_NUM_THREADS").ok()?;
+        text.split(',').next()?.trim().parse().ok().filter(|it| *it > 0)
+    };
+    given.or_else(threads)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::core_of;
+    use super::share_of;
+
+    fn all(ranks: usize, cores: &[usize], wanted: Option<usize>) -> Vec<Vec<usize>> {
+        (0..ranks).map(|it| share_of(it, ranks, cores, wanted)).collect()
+    }
 
     #[test]
     fn ranks_beyond_the_cores_share_them_by_neighbours() {
-        let all = |ranks, cores: &[usize]| -> Vec<_> {
-            (0..ranks).map(|it| core_of(it, ranks, cores)).collect()
-        };
-        assert_eq!(all(2, &[3, 5, 7]), [Some(3), Some(5)]);
-        assert_eq!(all(5, &[3, 5]), [Some(3), Some(3), Some(3), Some(5), Some(5)]);
-        assert_eq!(all(2, &[]), [None, None]);
+        assert_eq!(all(5, &[3, 5], None), [[3], [3], [3], [5], [5]]);
+        assert_eq!(all(2, &[], None), [[0; 0], []]);
+    }
+
+    #[test]
+    fn a_rank_has_its_share_of_the_mask() {
+        assert_eq!(all(2, &[3, 5, 7], None), [[3], [5]]);
+        assert_eq!(all(2, &[0, 1, 2, 3, 8], None), [[0, 1], [2, 3]]);
+        assert_eq!(all(1, &[0, 1], None), [[0, 1]]);
+    }
+
+    #[test]
+    fn as_many_as_are_wanted() {
+        assert_eq!(all(2, &[0, 1, 2, 3], Some(1)), [[0], [1]]);
+        assert_eq!(all(2, &[0, 1, 2, 3, 4, 5, 6, 7], Some(2)), [[0, 1], [2, 3]]);
+        // More than there are: they overlap.
+        assert_eq!(all(3, &[0, 1, 2, 3], Some(2)), [[0, 1], [1, 2], [2, 3]]);
+        assert_eq!(all(2, &[0, 1], Some(9)), [[0, 1], [0, 1]]);
     }
 }

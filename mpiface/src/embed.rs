@@ -4,6 +4,7 @@
 //! Each takes, as the functions of MPI do, the calling rank's state and the caller's address. They
 //! are the last entries of the table (build.rs).
 
+use crate::begun_by;
 use crate::cores::ranks;
 use crate::launch::binding;
 use crate::load::image::{Copy, Function};
@@ -79,6 +80,8 @@ fn calls(function: Function, argument: *mut c_void) -> impl Fn(usize, &Copy) + S
 /// `bind` is the shim's function; it is called once.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn phalanx_mpi_guest(bind: Bind) {
+    begun_by::end_if_ranks_are_lost();
+    begun_by::end_if_one_of_several();
     let world = Run::new(1, None);
     world.enter(0);
     // Never freed: the program may call MPI until it ends.

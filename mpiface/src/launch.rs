@@ -1,9 +1,11 @@
 //! Runs a program: a thread a rank, pinned, with a large stack and a private copy of the program.
 
-use crate::cores::{core_of, cores, pin};
+use crate::begun_by;
+use crate::cores::{cores, pin, share_of, wanted};
 use crate::faults;
 use crate::load::frame::{self, Barred};
 use crate::load::image::{Binding, Copy, Host, Image};
+use crate::load::plugin;
 use crate::rt::api::{TABLE, recording_table};
 use crate::rt::error::{Site, end};
 use crate::rt::forked;
@@ -38,8 +40,10 @@ pub struct Job {
     pub stack: usize,
     /// How long a rank waits before it says so, zero for ever; none: as the library has it.
     pub stall_warning: Option<Duration>,
-    /// Whether each rank keeps to a core.
+    /// Whether each rank keeps to its cores.
     pub is_pinned: bool,
+    /// How many cores a rank has, if it is said.
+    pub cpus_per_rank: Option<usize>,
 }
 
 /// Runs it; gives the code with which the process is to end: that of the first rank whose code is
@@ -48,16 +52,31 @@ pub struct Job {
 /// # Errors
 /// If the program cannot be loaded.
 pub fn run(job: &Job) -> Result<i32, String> {
-    let image = Arc::new(Image::read(&job.program)?);
+    begun_by::end_if_one_of_several();
+    let Some(image) = Image::read(&job.program)? else {
+        let options = options(job);
+        let (program, arguments) = (&job.program, &job.arguments);
+        return Err(begun_by::begin_once(program, arguments, job.ranks, &options));
+    };
+    let image = Arc::new(image);
+    plugin::watch();
     static_tls::reserve(image.static_tls().saturating_mul(job.ranks));
     let set_aside = static_tls::restore();
+    begun_by::forget();
+    let cores = cores();
+    let share = |me: usize| match job.is_pinned {
+        true => share_of(me, job.ranks, &cores, wanted(job.cpus_per_rank)),
+        false => Vec::new(),
+    };
     raise_descriptors();
     let world = begin(job.ranks, &job.program, job.stall_warning);
     if job.ranks > 1 {
         frame::print_lines();
     }
-    // Constructors run in here, one rank after the other.
+    // Constructors run in here, one rank after the other, with the rank's cores: libraries of the
+    // system that all ranks share (OpenMP's) make as many threads for each as they see now.
     let programs = (0..job.ranks).map(|me| {
+        keep_to(&share(me));
         let rank = new_rank(&world, me);
         // SAFETY: the table is made from functions.txt, as the shim is; both live for ever. To run
         // the program is what was asked for.
@@ -66,7 +85,33 @@ pub fn run(job: &Job) -> Result<i32, String> {
         Ok(Program { copy: Some(copy), main, rank })
     });
     let programs: Result<Vec<Program>, String> = programs.collect();
-    Ok(go(&world, job, set_aside, programs?))
+    let programs = programs?;
+    keep_to(&cores);
+    Ok(go(&world, job, set_aside, programs, &share))
+}
+
+/// Keeps the calling thread to these cores, if there are any.
+fn keep_to(cores: &[usize]) {
+    if !cores.is_empty() {
+        pin(cores);
+    }
+}
+
+/// The launcher's options for this job, but for those that the environment has by now.
+fn options(job: &Job) -> Vec<String> {
+    let number = |it: usize| it.to_string();
+    let mut all = vec!["-n".to_owned(), number(job.ranks), "--stack".to_owned()];
+    all.push(number((job.stack >> 20).max(1)));
+    if let Some(cores) = job.cpus_per_rank {
+        all.extend(["--cpus-per-rank".to_owned(), number(cores)]);
+    }
+    if let Some(after) = job.stall_warning {
+        all.extend(["--stall-warning".to_owned(), after.as_secs_f64().to_string()]);
+    }
+    if !job.is_pinned {
+        all.push("--no-pin".to_owned());
+    }
+    all
 }
 
 /// The world of a process's one run. A fault in it is told from now on, and its time is limited.
@@ -89,20 +134,23 @@ fn new_rank(world: &Arc<Run>, me: usize) -> &'static Rank {
 /// Calls each rank's main on a thread, with `set_aside` bytes beside its stack for thread-locals;
 /// gives the run's code. If a thread is refused, the process ends with the reason: ranks that run
 /// already would wait for that one for ever.
-fn go(world: &Arc<Run>, job: &Job, set_aside: usize, programs: Vec<Program>) -> i32 {
-    let cores = cores();
+fn go(
+    world: &Arc<Run>,
+    job: &Job,
+    set_aside: usize,
+    programs: Vec<Program>,
+    share: &dyn Fn(usize) -> Vec<usize>,
+) -> i32 {
     let (code, open) = (AtomicI32::new(0), LeftOpen::default());
     // A rank's thread lives until all have ended: others may still copy to or from its stack.
     let ended = Barrier::new(job.ranks);
     frame::expect(job.ranks);
     thread::scope(|scope| {
         for (me, program) in programs.into_iter().enumerate() {
-            let core = core_of(me, job.ranks, &cores).filter(|_| job.is_pinned);
+            let cores = share(me);
             let (code, open, ended) = (&code, &open, &ended);
             let body = move || {
-                if let Some(core) = core {
-                    pin(core);
-                }
+                keep_to(&cores);
                 run_rank(me, program, job, Arc::clone(world), (code, open));
                 ended.wait();
             };
@@ -164,6 +212,8 @@ unsafe extern "C" fn phalanx_mpi_alone(
     argv: *mut *mut c_char,
     envp: *mut *mut c_char,
 ) -> c_int {
+    begun_by::begin_again();
+    begun_by::end_if_one_of_several();
     let program = std::env::current_exe().unwrap_or_default();
     let world = begin(1, &program, None);
     let rank = new_rank(&world, 0);
@@ -179,8 +229,18 @@ unsafe extern "C" fn phalanx_mpi_alone(
         (0..count).map(|at| CStr::from_ptr(*argv.add(at)).to_owned()).collect()
     };
     let stack = stack::usual();
-    let job = Job { ranks: 1, program, arguments, stack, stall_warning: None, is_pinned: true };
-    go(&world, &job, static_tls::set_aside(), vec![Program { copy: None, main, rank }])
+    let job = Job {
+        ranks: 1,
+        program,
+        arguments,
+        stack,
+        stall_warning: None,
+        is_pinned: true,
+        cpus_per_rank: None,
+    };
+    let cores = cores();
+    let share = |me: usize| share_of(me, 1, &cores, wanted(None));
+    go(&world, &job, static_tls::set_aside(), vec![Program { copy: None, main, rank }], &share)
 }
 
 /// The process ends. If its only rank has called `exit`, it may have left too early. (Another

@@ -4,12 +4,14 @@
 //! For Rust programs there is [`team`]: ranks inside an ordinary program. The other items may
 //! change at any time.
 
+mod begun_by;
 pub mod cores;
 mod embed;
 mod faults;
 pub mod home;
 pub mod launch;
 pub mod load;
+pub mod options;
 pub mod rt;
 pub mod stack;
 mod static_tls;

@@ -341,7 +341,7 @@ fn worker(
     let (tasks, given) = channel::<TeamTask>();
     let body = move || {
         if let Some(core) = core {
-            pin(core);
+            pin(&[core]);
         }
         world.enter(me);
         while let Ok(task) = given.recv() {

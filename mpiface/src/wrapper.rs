@@ -35,6 +35,9 @@ pub enum Makes {
     Library,
     /// A program.
     Program,
+    /// A program as a plain compiler links it, an executable: with a linker that makes no shared
+    /// object that can be executed, too.
+    Executable,
     /// An ordinary executable (`--plain`), for ranks inside it: see phalanx_mpi.h.
     Plain,
 }
@@ -52,6 +55,8 @@ pub fn makes(arguments: &[String]) -> Makes {
         Makes::Library
     } else if has(&[PLAIN]) {
         Makes::Plain
+    } else if has(&["-fuse-ld=mold"]) {
+        Makes::Executable
     } else {
         Makes::Program
     }
@@ -96,7 +101,8 @@ pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
     let at = libraries.display();
     let mut link = Vec::new();
     if makes == Makes::Program {
-        for option in ["-Bsymbolic", "-e,ph_entry", "--no-undefined", "--require-defined=main"] {
+        // Options that each linker knows: GNU's two, LLVM's, mold.
+        for option in ["-Bsymbolic", "-e,ph_entry", "--no-undefined", "-u,main"] {
             link.push(format!("-Wl,{option}"));
         }
         link.insert(0, "-shared".to_owned());
@@ -106,10 +112,29 @@ pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
             link.push(streams.display().to_string());
         }
     }
-    if makes != Makes::Objects {
-        link.extend([format!("-L{at}"), format!("-Wl,-rpath,{at}"), "-lmpi_abi".to_owned()]);
+    if makes == Makes::Executable {
+        link.push("-pie".to_owned());
+    }
+    if matches!(makes, Makes::Program | Makes::Library | Makes::Plain) {
+        // The library itself: without its companion for executables.
+        link.extend([
+            format!("-L{at}"),
+            format!("-Wl,-rpath,{at}"),
+            "-l:libmpi_abi.so.0".to_owned(),
+        ]);
+    }
+    if makes == Makes::Executable {
+        link.extend(for_plain_compilers());
     }
     (compile, link)
+}
+
+/// The options with which a plain compiler links executables and libraries: the first reaches
+/// linkers through CMake, too, which keeps `-Wl,` and takes the library by its path.
+fn for_plain_compilers() -> Vec<String> {
+    let libraries = home::libraries();
+    let at = libraries.display();
+    vec![format!("-Wl,-rpath,{at},-L{at}"), format!("-L{at}"), "-lmpi_abi".to_owned()]
 }
 
 /// The user's options without those for executables.
@@ -142,7 +167,11 @@ pub fn main(language: Language) -> ! {
         .map(|it| it.unwrap_or_else(|bad| fail(language, &format!("{bad:?} is not UTF-8"))))
         .collect();
     let is_show = |it: &String| {
-        matches!(it.as_str(), "-show" | "--showme" | "-showme" | "-compile_info" | "-link_info")
+        matches!(it.as_str(), "-show" | "--show" | "--showme" | "-showme")
+            || matches!(
+                it.as_str(),
+                "-compile_info" | "-compile-info" | "-link_info" | "-link-info"
+            )
             || it.starts_with("-showme:")
             || it.starts_with("--showme:")
     };
@@ -162,12 +191,20 @@ pub fn main(language: Language) -> ! {
     if let Some(show) = show {
         let text = match show.trim_start_matches('-') {
             "showme:compile" => compile.join(" "),
-            "showme:link" => link.join(" "),
+            "showme:link" => for_plain_compilers().join(" "),
             "showme:incdirs" => home::headers().display().to_string(),
             "showme:libdirs" => home::libraries().display().to_string(),
             "showme:libs" => "mpi_abi".to_owned(),
             "showme:command" => program,
             "showme:version" => format!("{} {}", language.wrapper, env!("CARGO_PKG_VERSION")),
+            // Build systems take options out of this line for a compiler of their own.
+            "show" | "link_info" | "link-info" if inputs(&rest) == 0 => {
+                let plain = for_plain_compilers();
+                [vec![program], all, compile, rest, plain].concat().join(" ")
+            }
+            "compile_info" | "compile-info" if inputs(&rest) == 0 => {
+                [vec![program], all, compile, rest].concat().join(" ")
+            }
             _ => {
                 let parts = [vec![program], all, compile, rest, link];
                 parts.concat().join(" ")

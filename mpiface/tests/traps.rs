@@ -2,9 +2,13 @@
 //! compiled by the wrappers and run by the launcher. Without the compiler, a test says so and
 //! passes.
 
+#[path = "traps/builds.rs"]
+mod builds;
 mod common;
 #[path = "traps/ends.rs"]
 mod ends;
+#[path = "traps/launchers.rs"]
+mod launchers;
 #[path = "traps/tools.rs"]
 mod tools;
 

@@ -62,7 +62,8 @@ const HOUSES: [House; 11] = [
         sources: "mpiface/src",
         below: "",
         order: &[
-            "cores", "home", "rt", "stack", "static_tls", "load", "wrapper", "faults", "launch",
+            "begun_by", "cores", "home", "rt", "stack", "options", "static_tls", "load", "wrapper",
+            "faults", "launch",
             "team", "embed", "lib",
         ],
         up: &[

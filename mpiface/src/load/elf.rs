@@ -20,37 +20,50 @@ impl fmt::Display for ElfError {
 
 impl std::error::Error for ElfError {}
 
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
+pub(super) const PT_LOAD: u32 = 1;
+pub(super) const PT_DYNAMIC: u32 = 2;
 const PT_TLS: u32 = 7;
+const PT_GNU_RELRO: u32 = 0x6474_e552;
+pub(super) const PT_NOTE: u32 = 4;
+const ET_EXEC: u16 = 2;
 const ET_DYN: u16 = 3;
-const DT_NULL: u64 = 0;
-const DT_NEEDED: u64 = 1;
+pub(super) const DT_NULL: u64 = 0;
+pub(super) const DT_NEEDED: u64 = 1;
 const DT_HASH: u64 = 4;
-const DT_STRTAB: u64 = 5;
+pub(super) const DT_STRTAB: u64 = 5;
 const DT_SYMTAB: u64 = 6;
-const DT_STRSZ: u64 = 10;
+pub(super) const DT_RELA: u64 = 7;
+pub(super) const DT_RELASZ: u64 = 8;
+pub(super) const DT_RELAENT: u64 = 9;
+pub(super) const DT_STRSZ: u64 = 10;
 const DT_SYMENT: u64 = 11;
 const DT_SONAME: u64 = 14;
 const DT_TEXTREL: u64 = 22;
 const DT_FLAGS: u64 = 30;
 const DF_TEXTREL: u64 = 4;
 const PF_X: u32 = 1;
-const PF_R: u32 = 4;
+pub(super) const PF_W: u32 = 2;
+pub(super) const PF_R: u32 = 4;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
-const DT_FLAGS_1: u64 = 0x6fff_fffb;
+pub(super) const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const DT_VERNEEDNUM: u64 = 0x6fff_ffff;
-const DF_1_PIE: u64 = 0x0800_0000;
+pub(super) const DF_1_PIE: u64 = 0x0800_0000;
 const DF_STATIC_TLS: u64 = 0x10;
 const STB_GLOBAL: u8 = 1;
 const STB_GNU_UNIQUE: u8 = 10;
 const STT_OBJECT: u8 = 1;
 const SHT_SYMTAB: u32 = 2;
+pub(super) const STT_TLS: u8 = 6;
 /// The length of an entry of the symbol table.
 const SYMBOL: u64 = 24;
+/// The length of a relocation, and of a program header.
+pub(super) const RELOCATION: u64 = 24;
+const HEADER: u64 = 56;
+/// The relocation by which an executable has a library's variable for itself.
+pub(super) const R_COPY: u64 = if cfg!(target_arch = "aarch64") { 1024 } else { 5 };
 
 /// A part of the file that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,20 +75,27 @@ pub struct Segment {
     /// Its bytes in the file.
     pub length: u64,
     /// PF_R, PF_W and PF_X.
-    flags: u32,
-    /// Whether zeros follow its bytes in memory.
-    is_longer: bool,
+    pub(super) flags: u32,
+    /// Its bytes in memory: zeros follow those of the file.
+    pub(super) in_memory: u64,
 }
 
 /// A shared object: its bytes, and where its dynamic section's tables lie in them.
 #[derive(Debug)]
 pub struct Elf {
-    bytes: Vec<u8>,
-    loads: Vec<Segment>,
-    dynamic: Vec<(u64, u64)>,
-    strings: Range<usize>,
+    pub(super) bytes: Vec<u8>,
+    pub(super) loads: Vec<Segment>,
+    pub(super) notes: Vec<Segment>,
+    pub(super) dynamic: Vec<(u64, u64)>,
+    /// Where the dynamic section begins in the file.
+    pub(super) dynamic_at: u64,
+    pub(super) strings: Range<usize>,
     /// Bytes of thread-local variables, with what their alignment may cost.
     thread_locals: u64,
+    /// The part that is constant once the dynamic linker has written it.
+    pub(super) sealed: Range<u64>,
+    /// Whether it can lie at one address only: an executable of the old kind.
+    pub is_fixed: bool,
 }
 
 impl Elf {
@@ -90,13 +110,24 @@ impl Elf {
         if bytes.get(4..6) != Some(&[2, 1]) {
             return Err(ElfError("not a 64-bit little-endian file"));
         }
-        let mut elf =
-            Elf { bytes, loads: Vec::new(), dynamic: Vec::new(), strings: 0..0, thread_locals: 0 };
-        if elf.u16(16)? != ET_DYN {
-            return Err(ElfError("not a shared object: link it with phalanx-mpicc"));
+        let mut elf = Elf {
+            bytes,
+            loads: Vec::new(),
+            notes: Vec::new(),
+            dynamic: Vec::new(),
+            dynamic_at: 0,
+            strings: 0..0,
+            thread_locals: 0,
+            sealed: 0..0,
+            is_fixed: false,
+        };
+        match elf.u16(16)? {
+            ET_DYN => {}
+            ET_EXEC => elf.is_fixed = true,
+            _ => return Err(ElfError("not a shared object: link it with phalanx-mpicc")),
         }
         let (table, size, count) = (elf.u64(32)?, elf.u16(54)?, elf.u16(56)?);
-        if size < 56 {
+        if u64::from(size) < HEADER {
             return Err(ElfError("its program headers are too short"));
         }
         let mut dynamic = None;
@@ -107,19 +138,24 @@ impl Elf {
                 address: elf.u64(add(at, 16)?)?,
                 length: elf.u64(add(at, 32)?)?,
                 flags: elf.u32(add(at, 4)?)?,
-                is_longer: elf.u64(add(at, 40)?)? > elf.u64(add(at, 32)?)?,
+                in_memory: elf.u64(add(at, 40)?)?,
             };
             match elf.u32(at)? {
                 PT_LOAD => elf.loads.push(segment),
+                PT_NOTE => elf.notes.push(segment),
                 PT_DYNAMIC => dynamic = Some(segment),
                 PT_TLS => {
                     let (length, align) = (elf.u64(add(at, 40)?)?, elf.u64(add(at, 48)?)?);
                     elf.thread_locals = add(length, align)?;
                 }
+                PT_GNU_RELRO => {
+                    elf.sealed = segment.address..add(segment.address, elf.u64(add(at, 40)?)?)?;
+                }
                 _ => {}
             }
         }
-        let dynamic = dynamic.ok_or(ElfError("it has no dynamic section"))?;
+        let dynamic = dynamic.ok_or(NO_DYNAMIC)?;
+        elf.dynamic_at = dynamic.offset;
         for index in 0..dynamic.length / 16 {
             let at = add(dynamic.offset, index * 16)?;
             let (tag, value) = (elf.u64(at)?, elf.u64(add(at, 8)?)?);
@@ -144,9 +180,15 @@ impl Elf {
         &self.bytes
     }
 
-    /// Whether it is an executable (PIE) rather than a shared object: those cannot be loaded twice.
+    /// Whether it is an executable (PIE) rather than a shared object: those must be made one before
+    /// they can be loaded twice.
     pub fn is_executable(&self) -> bool {
         self.entry(DT_FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
+    }
+
+    /// Bytes of its own thread-local variables, with their alignment.
+    pub fn thread_locals(&self) -> usize {
+        usize::try_from(self.thread_locals).unwrap_or(usize::MAX)
     }
 
     /// Bytes of its thread-local variables, if there must be room for them when a process begins:
@@ -281,7 +323,9 @@ impl Elf {
             tables.push((start, add(start, self.symbols()? * SYMBOL)?));
         }
         let mut parts = Vec::new();
-        for load in self.loads.iter().filter(|it| it.flags == PF_R | PF_X && !it.is_longer) {
+        for load in
+            self.loads.iter().filter(|it| it.flags == PF_R | PF_X && it.in_memory <= it.length)
+        {
             let end = add(load.offset, load.length)?;
             if load.offset % page != load.address % page {
                 continue;
@@ -303,7 +347,7 @@ impl Elf {
     }
 
     /// The number of dynamic symbols, by the hash table.
-    fn symbols(&self) -> Result<u64, ElfError> {
+    pub(super) fn symbols(&self) -> Result<u64, ElfError> {
         if let Some(table) = self.entry(DT_HASH) {
             let count = u64::from(self.u32(add(self.offset_of(table)?, 4)?)?);
             return self.checked_symbols(count);
@@ -352,7 +396,7 @@ impl Elf {
     }
 
     /// The value of the first entry with this tag.
-    fn entry(&self, tag: u64) -> Option<u64> {
+    pub(super) fn entry(&self, tag: u64) -> Option<u64> {
         self.dynamic.iter().find(|it| it.0 == tag).map(|it| it.1)
     }
 
@@ -364,7 +408,7 @@ impl Elf {
     }
 
     /// The text at this place of the string table.
-    fn string(&self, place: u64) -> Result<&[u8], ElfError> {
+    pub(super) fn string(&self, place: u64) -> Result<&[u8], ElfError> {
         let strings = &self.bytes[self.strings.clone()];
         let rest = strings.get(usize_of(place)?..).ok_or(CUT)?;
         let length = rest.iter().position(|byte| *byte == 0).ok_or(CUT)?;
@@ -372,39 +416,60 @@ impl Elf {
     }
 
     /// Where in the file an address lies.
-    fn offset_of(&self, address: u64) -> Result<u64, ElfError> {
+    pub(super) fn offset_of(&self, address: u64) -> Result<u64, ElfError> {
         let inside = |it: &&Segment| address >= it.address && address - it.address < it.length;
         let load = self.loads.iter().find(inside).ok_or(ElfError("an address is in no segment"))?;
         add(load.offset, address - load.address)
     }
 
-    fn read<const N: usize>(&self, at: u64) -> Result<[u8; N], ElfError> {
+    /// Where in the file a symbol of this number stands.
+    pub(super) fn symbol(&self, index: u64) -> Result<u64, ElfError> {
+        let table = self.entry(DT_SYMTAB).ok_or(CUT)?;
+        let place = index.checked_mul(SYMBOL).ok_or(CUT)?;
+        self.offset_of(add(table, place)?)
+    }
+
+    pub(super) fn symbol_name(&self, index: u64) -> Result<&[u8], ElfError> {
+        self.string(u64::from(self.u32(self.symbol(index)?)?))
+    }
+
+    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), ElfError> {
+        let at = usize_of(at)?;
+        let end = at.checked_add(bytes.len()).ok_or(CUT)?;
+        self.bytes.get_mut(at..end).ok_or(CUT)?.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    pub(super) fn read<const N: usize>(&self, at: u64) -> Result<[u8; N], ElfError> {
         let at = usize_of(at)?;
         let end = at.checked_add(N).ok_or(CUT)?;
         self.bytes.get(at..end).and_then(|bytes| bytes.try_into().ok()).ok_or(CUT)
     }
 
-    fn u16(&self, at: u64) -> Result<u16, ElfError> {
+    pub(super) fn u16(&self, at: u64) -> Result<u16, ElfError> {
         self.read(at).map(u16::from_le_bytes)
     }
 
-    fn u32(&self, at: u64) -> Result<u32, ElfError> {
+    pub(super) fn u32(&self, at: u64) -> Result<u32, ElfError> {
         self.read(at).map(u32::from_le_bytes)
     }
 
-    fn u64(&self, at: u64) -> Result<u64, ElfError> {
+    pub(super) fn u64(&self, at: u64) -> Result<u64, ElfError> {
         self.read(at).map(u64::from_le_bytes)
     }
 }
 
-/// A table or text that the file ends within.
-const CUT: ElfError = ElfError("a table lies outside the file");
+/// A program that is linked statically, for example.
+pub const NO_DYNAMIC: ElfError = ElfError("it has no dynamic section");
 
-fn add(a: u64, b: u64) -> Result<u64, ElfError> {
+/// A table or text that the file ends within.
+pub(super) const CUT: ElfError = ElfError("a table lies outside the file");
+
+pub(super) fn add(a: u64, b: u64) -> Result<u64, ElfError> {
     a.checked_add(b).ok_or(CUT)
 }
 
-fn usize_of(value: u64) -> Result<usize, ElfError> {
+pub(super) fn usize_of(value: u64) -> Result<usize, ElfError> {
     usize::try_from(value).map_err(|_| CUT)
 }
 
@@ -432,12 +497,17 @@ mod tests {
         names.extend(elf.soname()?);
         elf.search_path()?;
         let _ = elf.is_executable();
+        elf.make_shared()?;
+        elf.start()?;
+        elf.variables(&["main".to_owned()])?;
+        elf.named_thread_locals(true)?;
         elf.code(4096)?;
         let mut changed = elf.make_uniques_private()? + elf.make_data_local()?;
         for name in names {
             let other = "x".repeat(name.len());
             changed += elf.rename(&name, &other)?;
         }
+        elf.need(&["libother.so".to_owned()], &[("libc.so.6".to_owned(), "another".to_owned())])?;
         Ok(changed)
     }
 

@@ -19,48 +19,33 @@
 //! shared library, the file must not be written in place while a rank runs: linkers, `install` and
 //! `mv` replace it, and the pages stay those of the old file.
 
-use super::elf::{Elf, Segment};
+use super::elf::{Elf, NO_DYNAMIC};
+use super::file::{File, gather, give_back, prepare, private_name, tag_text, take_tag};
 use super::frame::Main;
+use super::search::{SHIM, find, needed, preloads};
+use super::source::{Parsed, Source, is_traced, parse};
 use crate::rt::calls::MARK;
 use crate::rt::mutex::lock;
 use crate::static_tls;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
-use std::io::{Read as _, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, IntoRawFd as _};
+use std::io::Write as _;
+use std::os::fd::{FromRawFd as _, IntoRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::{env, fs, process};
-
-/// The soname of the shim.
-const SHIM: &str = "libmpi_abi.so.0";
 
 /// A program's files that each rank gets a copy of: read and prepared once.
 #[derive(Debug)]
 pub struct Image {
     /// Libraries first, each after those that it needs; the program last.
-    files: Vec<File>,
-}
-
-#[derive(Debug)]
-struct File {
-    /// Its soname; empty for the program.
-    name: String,
-    bytes: Vec<u8>,
-    /// Bytes of thread-local variables for which there must be room when the process begins.
-    static_tls: usize,
-    /// Where the bytes were read, and the parts of it that hold code.
-    source: Source,
-    code: Vec<Segment>,
-}
-
-/// A file that was read, and its state at that time.
-#[derive(Debug)]
-struct Source {
-    file: fs::File,
-    state: [i64; 5],
+    pub(super) files: Vec<File>,
+    /// So many files, with those that they need, come before all: profilers (src/load/search.rs).
+    preloaded: usize,
+    /// Whether a rank loads it itself.
+    is_plugin: bool,
 }
 
 /// One rank's copy of an image.
@@ -69,16 +54,18 @@ pub struct Copy {
     /// Its files, in the image's order.
     parts: Vec<ImagePart>,
     tag: usize,
+    /// Where its program's beginning and end for a rank are, if that is an executable.
+    start: Option<(u64, u64)>,
 }
 
 /// A file of a copy.
 #[derive(Debug)]
-struct ImagePart {
-    handle: *mut c_void,
+pub(super) struct ImagePart {
+    pub(super) handle: *mut c_void,
     /// Where its first byte lies.
     base: usize,
     /// The path under which the dynamic linker knows it, and its descriptor, if it is in memory.
-    path: CString,
+    pub(super) path: CString,
     descriptor: Option<c_int>,
 }
 
@@ -111,32 +98,105 @@ pub struct Function {
 }
 
 impl Image {
-    /// Reads a program and finds its private libraries.
+    /// Reads a program and finds its private libraries; without any, if it is no program of MPI (a
+    /// script, or one that uses no MPI).
     ///
     /// # Errors
-    /// If a file cannot be read, or is not what `phalanx-mpicc` links.
-    pub fn read(program: &Path) -> Result<Image, String> {
-        let elf = parse(program)?;
-        if elf.0.is_executable() {
+    /// If a file cannot be read, or is a program of which ranks cannot have copies.
+    pub fn read(program: &Path) -> Result<Option<Image>, String> {
+        let at = program.display();
+        let (bytes, source) = Source::read(program).map_err(|error| format!("{at}: {error}"))?;
+        if bytes.starts_with(b"#!") {
+            return Ok(None);
+        }
+        let mut elf = match Elf::parse(bytes) {
+            Err(error) if error == NO_DYNAMIC => return Ok(None),
+            other => other.map_err(|error| format!("{at}: {error}"))?,
+        };
+        let is_executable = elf.is_executable();
+        let is_fixed = elf.is_fixed;
+        let shared = elf.make_shared().map_err(|error| format!("{at}: {error}"))?;
+        let Some(image) = Image::with((elf, source), program, "")? else { return Ok(None) };
+        if is_fixed {
             return Err(format!(
-                "{}: an executable that was linked without phalanx-mpicc",
-                program.display()
+                "{at}: an executable that can lie at one address only, so that ranks cannot have \
+                 copies of it: link it with phalanx-mpicc, or compile it with -fPIE and link it \
+                 with -pie"
             ));
         }
-        Image::with(elf, program, "")
+        if is_executable {
+            image.check_executable(&shared)?;
+        }
+        Ok(Some(image))
     }
 
-    /// The image of a file and of what it needs.
-    fn with(elf: Parsed, path: &Path, name: &str) -> Result<Image, String> {
+    /// Whether each rank can have a copy of an executable, which shares these variables with
+    /// libraries.
+    fn check_executable(&self, shared: &[String]) -> Result<(), String> {
+        let (program, libraries) = self.files.split_last().ok_or("there is no program")?;
+        let at = program.path.display();
+        let advice = "compile it with -fPIC, or compile and link it with phalanx-mpicc";
+        let elf = Elf::parse(program.bytes.clone()).map_err(|error| format!("{at}: {error}"))?;
+        let (bytes, room) = (elf.thread_locals(), thread_local_room());
+        if bytes > room {
+            return Err(format!(
+                "{at}: an executable with {bytes} bytes of thread-local variables; there is room \
+                 for {room}: {advice}"
+            ));
+        }
+        let own = elf.named_thread_locals(true).map_err(|error| format!("{at}: {error}"))?;
+        for library in libraries {
+            let elf = Elf::parse(library.bytes.clone());
+            let named = |error| format!("{}: {error}", library.path.display());
+            let elf = elf.map_err(named)?;
+            if let Some(name) = elf.variables(shared).map_err(named)?.first() {
+                return Err(format!(
+                    "{at}: an executable with a variable of {} for itself, {name}, which ranks \
+                     cannot have: {advice}",
+                    library.name
+                ));
+            }
+            let wanted = elf.named_thread_locals(false).map_err(named)?;
+            if let Some(name) = wanted.iter().find(|it| own.contains(it)) {
+                return Err(format!(
+                    "{at}: an executable whose thread-local variable {name} {} uses: {advice}",
+                    library.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The image of a file and of its libraries; none, if it is a program (without a name) and
+    /// nothing therein uses MPI.
+    fn with(elf: Parsed, path: &Path, name: &str) -> Result<Option<Image>, String> {
         let mut found = Vec::new();
         let mut seen = HashMap::new();
-        gather(&elf.0, path, &mut seen, &mut found)?;
+        if name.is_empty() {
+            for path in preloads() {
+                let profiler = parse(&path)?;
+                gather(&profiler.0, &path, &mut seen, &mut found)?;
+                let name = profiler.0.soname().ok().flatten();
+                let name = name.unwrap_or_else(|| path.to_string_lossy().into_owned());
+                if seen.insert(name.clone(), true).is_none() {
+                    found.push(prepare(&name, profiler, &path)?);
+                }
+            }
+        }
+        let preloaded = found.len();
+        let uses = gather(&elf.0, path, &mut seen, &mut found)?;
+        if name.is_empty() && !uses && !needed(&elf.0, path)?.iter().any(|it| it == SHIM) {
+            return Ok(None);
+        }
         if !found.iter().any(|it: &File| it.name == SHIM) {
+            if name.is_empty() {
+                return Ok(None);
+            }
             let shim = find(SHIM, path, &elf.0).ok_or("libmpi_abi.so.0 was not found")?;
             found.insert(0, prepare(SHIM, parse(&shim)?, &shim)?);
         }
         found.push(prepare(name, elf, path)?);
-        Ok(Image { files: found })
+        Ok(Some(Image { files: found, preloaded, is_plugin: false }))
     }
 
     /// Reads a shared library that uses MPI, itself or by what it needs.
@@ -153,7 +213,23 @@ impl Image {
             ));
         }
         let name = elf.0.soname().ok().flatten().unwrap_or_default();
-        Image::with(elf, path, &name)
+        let image = Image::with(elf, path, &name)?;
+        image.ok_or_else(|| format!("{}: it has no name (soname), and uses no MPI", path.display()))
+    }
+
+    /// The names of its files by which the dynamic linker knows them.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.files.iter().filter(|it| it.is_named).map(|it| it.name.as_str()).collect()
+    }
+
+    /// Whether a rank has loaded it itself.
+    pub(super) fn is_plugin(&self) -> bool {
+        self.is_plugin
+    }
+
+    /// The image of files that a rank loads itself.
+    pub(super) fn of_plugin(files: Vec<File>) -> Image {
+        Image { files, preloaded: 0, is_plugin: true }
     }
 
     /// Bytes of thread-local variables of one copy, of those for which there must be room when the
@@ -173,36 +249,131 @@ impl Image {
     pub unsafe fn load(self: &Arc<Image>, binding: Binding, host: Host) -> Result<Copy, String> {
         let number = take_tag()?;
         let tag = tag_text(number);
-        let mut copy = Copy { parts: Vec::with_capacity(self.files.len()), tag: number };
-        let is_traced = is_traced();
-        for file in &self.files {
-            let mut elf = Elf::parse(file.bytes.clone()).map_err(|error| error.to_string())?;
-            for private in self.files.iter().filter(|it| !it.name.is_empty()) {
-                let new = private_name(&private.name, &tag);
-                elf.rename(&private.name, &new).map_err(|error| error.to_string())?;
-            }
-            let part = open(&file.name, &tag, elf.bytes(), host).map_err(|error| {
-                match self.static_tls() {
-                    bytes if bytes > 0 && error.contains("static TLS") => {
-                        format!("{error}: {}", static_tls::advice(bytes))
-                    }
-                    _ => error,
+        let mut copy =
+            Copy { parts: Vec::with_capacity(self.files.len()), tag: number, start: None };
+        let names = self.names();
+        for (at, file) in self.files.iter().enumerate() {
+            let first: Vec<String> = match at < self.preloaded {
+                true => Vec::new(),
+                false => paths(&copy.parts[..self.preloaded]),
+            };
+            let elf = file.renamed(&names, &tag, &first, &unnamed(&files_of(number)))?;
+            let flags = libc::RTLD_NOW
+                | match host {
+                    Host::Launcher => libc::RTLD_LOCAL,
+                    Host::Program => libc::RTLD_LOCAL | libc::RTLD_DEEPBIND,
+                };
+            // SAFETY: the caller's promise.
+            let part = unsafe { self.load_file(at, number, elf.bytes(), flags) };
+            let part = part.map_err(|error| match self.static_tls() {
+                bytes if bytes > 0 && error.contains("static TLS") => {
+                    format!("{error}: {}", static_tls::advice(bytes))
                 }
+                _ => error,
             })?;
-            if part.descriptor.is_some() && !is_traced {
-                // SAFETY: loaded from these bytes just now; `rename` changes names only, which are
-                // no part of the code. (Where copies are files, they are to be seen as such.)
-                unsafe { file.source.map(&file.code, part.base) };
-            }
             if file.name == SHIM {
                 // SAFETY: the caller's promise.
                 unsafe { bind(part.handle, binding)? };
             }
-            lock(&COPIED).push((part.base, Arc::clone(self), copy.parts.len()));
+            copy.start = file.start.map(|it| (part.base as u64 + it.0, part.base as u64 + it.1));
             copy.parts.push(part);
         }
         Ok(copy)
     }
+
+    /// The common blocks of Fortran's header in a file, of which the addresses mean something, are
+    /// told to the shim of the copy with this tag.
+    fn tell_marks(part: &ImagePart, tag: usize) {
+        const MARKS: [&CStr; 6] = [
+            c"mpi_phx_bottom_",
+            c"mpi_phx_in_place_",
+            c"mpi_phx_ignore_",
+            c"mpi_phx_ignores_",
+            c"mpi_phx_unweighted_",
+            c"mpi_phx_no_weights_",
+        ];
+        let marks = MARKS.map(|it| symbol(part.handle, it).unwrap_or(std::ptr::null_mut()));
+        if marks.iter().all(|it| it.is_null()) {
+            return;
+        }
+        let shim = lock(&COPIED).iter().find(|it| it.tag == tag && it.name() == SHIM).cloned();
+        let Some(shim) = shim else { return };
+        // SAFETY: finds a file that is loaded; the handle is used here only.
+        unsafe {
+            let flags = libc::RTLD_NOW | libc::RTLD_NOLOAD;
+            let handle = libc::dlopen(shim.path.as_ptr(), flags);
+            if let Some(tell) = symbol(handle, c"phalanx_fortran").filter(|_| !handle.is_null()) {
+                // The shim's function takes as many addresses (build.rs).
+                let tell: unsafe extern "C" fn(*const *mut c_void) = std::mem::transmute(tell);
+                tell(marks.as_ptr());
+            }
+            if !handle.is_null() {
+                libc::dlclose(handle);
+            }
+        }
+    }
+
+    /// A name for a copy of a file: no other of this process has it, as copies may be files.
+    fn label(&self, at: usize, tag: &str) -> String {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let file = &self.files[at];
+        match (file.is_named, file.name.is_empty()) {
+            _ if self.is_plugin => {}
+            (true, _) => return private_name(&file.name, tag),
+            (false, true) => return format!("program{tag}"),
+            (false, false) => {}
+        }
+        // Ordering: only the numbers differ; nothing is published by them.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("{name}{tag}{number}")
+    }
+
+    /// Loads one of the files of a copy, of which these are the bytes.
+    ///
+    /// # Safety
+    /// The file's constructors may run; `bytes` are its own but for names and the dynamic section.
+    pub(super) unsafe fn load_file(
+        self: &Arc<Image>,
+        at: usize,
+        tag: usize,
+        bytes: &[u8],
+        flags: c_int,
+    ) -> Result<ImagePart, String> {
+        let file = &self.files[at];
+        let part = open(&self.label(at, &tag_text(tag)), bytes, flags, &file.path)
+            .map_err(|error| with_true_names(&error))?;
+        if part.descriptor.is_some() && !is_traced() {
+            // SAFETY: loaded from these bytes just now; names and the dynamic section are no part
+            // of the code. (Where copies are files, they are to be seen as such.)
+            unsafe { file.source.map(&file.code, part.base) };
+        }
+        let path = part.path.clone();
+        lock(&COPIED).push(Copied {
+            base: part.base,
+            image: Arc::clone(self),
+            file: at,
+            tag,
+            path,
+        });
+        if file.name != SHIM {
+            Image::tell_marks(&part, tag);
+        }
+        Ok(part)
+    }
+}
+
+fn paths(parts: &[ImagePart]) -> Vec<String> {
+    parts.iter().rev().map(|it| it.path.to_string_lossy().into_owned()).collect()
+}
+
+/// The dynamic linker's words of copies, with the names of their files.
+fn with_true_names(error: &str) -> String {
+    lock(&COPIED).iter().fold(error.to_owned(), |text, it| {
+        // (A name with one more digit is another copy's.)
+        let true_name = it.image.files[it.file].path.display();
+        text.replace(&format!("{}:", it.path.to_string_lossy()), &format!("{true_name}:"))
+    })
 }
 
 /// Hands the table and a rank's state to its copy of the shim.
@@ -228,8 +399,66 @@ unsafe fn bind(shim: *mut c_void, binding: Binding) -> Result<(), String> {
     Ok(())
 }
 
-/// The files of copies that are loaded: where each begins, its image, and its number therein.
-static COPIED: Mutex<Vec<(usize, Arc<Image>, usize)>> = Mutex::new(Vec::new());
+/// A file of a copy that is loaded.
+#[derive(Clone, Debug)]
+pub(super) struct Copied {
+    /// Where it begins.
+    base: usize,
+    /// Its image, and its number therein.
+    pub(super) image: Arc<Image>,
+    pub(super) file: usize,
+    /// The copy's tag, which its files have in common.
+    pub(super) tag: usize,
+    /// The path under which the dynamic linker knows it.
+    pub(super) path: CString,
+}
+
+impl Copied {
+    /// Its soname; empty for the program.
+    pub(super) fn name(&self) -> &str {
+        &self.image.files[self.file].name
+    }
+}
+
+/// The files of copies that are loaded.
+static COPIED: Mutex<Vec<Copied>> = Mutex::new(Vec::new());
+
+/// The file of a copy in which an address lies.
+fn copied(info: &libc::Dl_info) -> Option<Copied> {
+    if info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: dladdr gave a text that ends in a zero.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    let is_it = |it: &&Copied| it.base == info.dli_fbase as usize && it.path.as_c_str() == name;
+    lock(&COPIED).iter().find(is_it).cloned()
+}
+
+/// The files of the copy with this tag.
+pub(super) fn files_of(tag: usize) -> Vec<Copied> {
+    lock(&COPIED).iter().filter(|it| it.tag == tag).cloned().collect()
+}
+
+/// Names and paths of those files that have no soname.
+pub(super) fn unnamed(files: &[Copied]) -> Vec<(String, String)> {
+    let unnamed = files.iter().filter(|it| !it.image.files[it.file].is_named);
+    unnamed.map(|it| (it.name().to_owned(), it.path.to_string_lossy().into_owned())).collect()
+}
+
+/// The file of a copy in which an address lies, if it lies in one.
+pub(super) fn copied_at(address: usize) -> Option<Copied> {
+    copied(&whereabouts(address)?.0)
+}
+
+/// The file at `path`, which had been unloaded, lies elsewhere now.
+pub(super) fn moved(path: &CStr, handle: *mut c_void) {
+    if let Ok(base) = base(handle) {
+        lock(&COPIED)
+            .iter_mut()
+            .filter(|it| it.path.as_c_str() == path)
+            .for_each(|it| it.base = base);
+    }
+}
 
 /// Images of libraries that the process itself loaded: where each begins, and its path.
 static LOADED: Mutex<Vec<(usize, PathBuf, Arc<Image>)>> = Mutex::new(Vec::new());
@@ -261,8 +490,7 @@ pub fn whereabouts(address: usize) -> Option<(libc::Dl_info, PathBuf)> {
 pub fn origin(address: usize) -> Option<(usize, String, usize)> {
     let (info, path) = whereabouts(address)?;
     let base = info.dli_fbase as usize;
-    let copied = lock(&COPIED).iter().find(|it| it.0 == base).cloned();
-    let number = copied.map_or(base, |(_, image, file)| Arc::as_ptr(&image) as usize + file);
+    let number = copied(&info).map_or(base, |it| Arc::as_ptr(&it.image) as usize + it.file);
     Some((number, path.to_string_lossy().into_owned(), address.wrapping_sub(base)))
 }
 
@@ -275,8 +503,7 @@ impl Function {
         let (info, path) = whereabouts(address).ok_or("the function lies in no shared library")?;
         let base = info.dli_fbase as usize;
         let offset = address.wrapping_sub(base);
-        let copied = lock(&COPIED).iter().find(|it| it.0 == base).cloned();
-        if let Some((_, image, file)) = copied {
+        if let Some(Copied { image, file, .. }) = copied(&info) {
             return Ok(Function { image, file, offset });
         }
         let mut loaded = lock(&LOADED);
@@ -314,7 +541,14 @@ impl Copy {
     /// # Errors
     /// If it has none.
     pub fn main(&self) -> Result<Main, String> {
-        let main = self.symbol(c"phalanx_main").ok_or("the program has no main")?;
+        if let Some((main, _)) = self.start {
+            // SAFETY: start.c's function of this type.
+            return Ok(unsafe { std::mem::transmute::<usize, Main>(main as usize) });
+        }
+        let main = self.symbol(c"phalanx_main").ok_or(
+            "the program: it has no beginning for a rank: link it with phalanx-mpicc, or with \
+             -lmpi_abi (and not with libmpi_abi.so.0 itself)",
+        )?;
         // SAFETY: entry.c's function of this name takes nothing and gives the program's main.
         let main: unsafe extern "C" fn() -> Main = unsafe { std::mem::transmute(main) };
         // SAFETY: as above; it only reads an address.
@@ -326,6 +560,12 @@ impl Copy {
     /// # Safety
     /// The copy's main has ended, and none of its functions runs.
     pub unsafe fn finish(&self) {
+        if let Some((_, end)) = self.start {
+            // SAFETY: start.c's function of this type.
+            let finish: unsafe extern "C" fn() = unsafe { std::mem::transmute(end as usize) };
+            // SAFETY: the caller's promise.
+            unsafe { finish() };
+        }
         if let Some(finish) = self.symbol(c"phalanx_finish") {
             // SAFETY: entry.c's function; the caller's promise.
             let finish: unsafe extern "C" fn() = unsafe { std::mem::transmute(finish) };
@@ -341,7 +581,7 @@ impl Copy {
     pub unsafe fn close(self) {
         let mut is_gone = true;
         for part in self.parts.into_iter().rev() {
-            lock(&COPIED).retain(|it| it.0 != part.base);
+            lock(&COPIED).retain(|it| it.path != part.path);
             // SAFETY: the handle came from dlopen, and is closed once; the caller's promise.
             unsafe { libc::dlclose(part.handle) };
             // SAFETY: asks whether the library is still there.
@@ -356,191 +596,13 @@ impl Copy {
             }
         }
         if is_gone {
-            lock(&TAGS).1.push(self.tag);
+            give_back(self.tag);
         }
     }
 }
 
-/// Follows what `elf` needs, libraries before those that need them; says whether one is private.
-fn gather(
-    elf: &Elf,
-    path: &Path,
-    seen: &mut HashMap<String, bool>,
-    found: &mut Vec<File>,
-) -> Result<bool, String> {
-    let mut any = false;
-    for name in elf.needed().map_err(|error| format!("{}: {error}", path.display()))? {
-        if let Some(is_private) = seen.get(&name) {
-            any |= is_private;
-            continue;
-        }
-        seen.insert(name.clone(), false);
-        let Some(file) = find(&name, path, elf) else { continue };
-        let library = parse(&file)?;
-        let own = !is_system(&file) || is_listed(&name);
-        // A system library is looked into only if it is private: the others need no private ones.
-        let needs = own && gather(&library.0, &file, seen, found)?;
-        if own || needs {
-            seen.insert(name.clone(), true);
-            found.push(prepare(&name, library, &file)?);
-            any = true;
-        }
-    }
-    Ok(any)
-}
-
-/// Libraries of the system that hold a rank's state.
-fn is_listed(name: &str) -> bool {
-    name == SHIM
-        || name.starts_with("libgfortran.so.")
-        || env::var("PHALANX_MPI_PRIVATE").is_ok_and(|list| list.split(':').any(|it| it == name))
-}
-
-const SYSTEM: [&str; 4] = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
-
-fn is_system(path: &Path) -> bool {
-    SYSTEM.iter().any(|it| path.starts_with(it))
-}
-
-/// Where the dynamic linker would find a library: the search path of the file that needs it, then
-/// LD_LIBRARY_PATH, the package's own directory, and the system's.
-fn find(name: &str, needs_it: &Path, elf: &Elf) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Some(PathBuf::from(name));
-    }
-    let origin = needs_it.parent().unwrap_or(Path::new("."));
-    let mut places = Vec::new();
-    for place in elf.search_path().unwrap_or_default() {
-        let origin = origin.to_string_lossy();
-        places.push(PathBuf::from(place.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin)));
-    }
-    if let Some(list) = env::var_os("LD_LIBRARY_PATH") {
-        places.extend(env::split_paths(&list));
-    }
-    places.push(crate::home::libraries());
-    for place in SYSTEM {
-        places.push(PathBuf::from(format!("{place}/{}-linux-gnu", env::consts::ARCH)));
-        places.push(PathBuf::from(place));
-    }
-    places.push(PathBuf::from("/usr/local/lib"));
-    places.into_iter().map(|it| it.join(name)).find(|it| it.is_file())
-}
-
-impl Source {
-    /// Opens a file and reads it.
-    fn read(path: &Path) -> std::io::Result<(Vec<u8>, Source)> {
-        let mut file = fs::File::open(path)?;
-        // Before it is read: what is written meanwhile is noticed.
-        let state = Source::state(&file)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok((bytes, Source { file, state }))
-    }
-
-    fn state(file: &fs::File) -> std::io::Result<[i64; 5]> {
-        let it = file.metadata()?;
-        Ok([it.size().cast_signed(), it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()])
-    }
-
-    /// Maps these pages over those of a copy that begins at `base`: the same bytes. A file that has
-    /// been written since, or that cannot be mapped (its file system may forbid programs), changes
-    /// nothing.
-    ///
-    /// # Safety
-    /// A copy of this file lies there, in which no byte of the parts was changed.
-    unsafe fn map(&self, parts: &[Segment], base: usize) {
-        if Source::state(&self.file).ok() != Some(self.state) {
-            return;
-        }
-        for part in parts {
-            let (protection, kind) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE);
-            let Ok(offset) = libc::off_t::try_from(part.offset) else { continue };
-            // SAFETY: these pages hold the same code of the copy (the caller's promise), which is
-            // mapped as long as the dynamic linker keeps it: who runs in them sees no difference.
-            // That holds as long as nobody writes into the file: a promise of the user (README,
-            // "How"), as for every shared library, and which the system does not enforce.
-            unsafe {
-                libc::mmap(
-                    (base + part.address as usize) as *mut c_void,
-                    part.length as usize,
-                    protection,
-                    kind | libc::MAP_FIXED,
-                    self.file.as_raw_fd(),
-                    offset,
-                );
-            }
-        }
-    }
-}
-
-/// Whether a debugger follows this process: it may have written breakpoints into a copy's code.
-fn is_traced() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    status.lines().any(|it| it.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
-}
-
-/// Bytes of a page.
-fn page() -> u64 {
-    // SAFETY: asks for a number.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
-}
-
-/// A file as it is parsed, before it is prepared.
-type Parsed = (Elf, Source);
-
-fn parse(path: &Path) -> Result<Parsed, String> {
-    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let (bytes, source) = Source::read(path).map_err(|error| named(&error))?;
-    Ok((Elf::parse(bytes).map_err(|error| named(&error))?, source))
-}
-
-fn prepare(name: &str, (mut elf, source): Parsed, path: &Path) -> Result<File, String> {
-    let code = elf.code(page()).map_err(|error| format!("{}: {error}", path.display()))?;
-    elf.make_uniques_private().map_err(|error| format!("{}: {error}", path.display()))?;
-    // Without section headers, or with damaged ones, a debugger sees less.
-    let _ = elf.make_data_local();
-    // A file without a soname is known by its path alone; nothing can be renamed in it.
-    if !name.is_empty() && elf.soname().ok().flatten().is_none_or(|it| it != name) {
-        return Err(format!("{}: its soname is not {name}: give it one", path.display()));
-    }
-    let static_tls = elf.static_tls();
-    Ok(File { name: name.to_owned(), bytes: elf.bytes().to_vec(), static_tls, source, code })
-}
-
-/// The first tag that was never taken, and those that were given back.
-static TAGS: Mutex<(usize, Vec<usize>)> = Mutex::new((0, Vec::new()));
-
-const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/// The number of a tag that no other copy of this process has.
-fn take_tag() -> Result<usize, String> {
-    let mut tags = lock(&TAGS);
-    if let Some(tag) = tags.1.pop() {
-        return Ok(tag);
-    }
-    if tags.0 == DIGITS.len() * DIGITS.len() {
-        return Err(format!("no more than {} copies can be loaded", tags.0));
-    }
-    tags.0 += 1;
-    Ok(tags.0 - 1)
-}
-
-/// Three characters.
-fn tag_text(number: usize) -> String {
-    let digit = |it: usize| char::from(DIGITS[it % DIGITS.len()]);
-    ['~', digit(number), digit(number / DIGITS.len())].into_iter().collect()
-}
-
-/// `libgfortran.so.5` becomes `~1Bgfortran.so.5`.
-fn private_name(name: &str, tag: &str) -> String {
-    match name.get(3..) {
-        Some(rest) => format!("{tag}{rest}"),
-        None => name.to_owned(),
-    }
-}
-
-fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<ImagePart, String> {
-    let label = if name.is_empty() { format!("program{tag}") } else { private_name(name, tag) };
+/// Loads a copy of the file `of` with these bytes.
+fn open(label: &str, bytes: &[u8], flags: c_int, of: &Path) -> Result<ImagePart, String> {
     let (path, descriptor) = match directory() {
         Some(directory) => {
             let path = directory.join(format!("{}-{label}", process::id()));
@@ -548,16 +610,11 @@ fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<ImagePart, St
             (path, None)
         }
         None => {
-            let descriptor = in_memory(&label, bytes)?;
+            let descriptor = in_memory(label, bytes)?;
             (PathBuf::from(format!("/proc/{}/fd/{descriptor}", process::id())), Some(descriptor))
         }
     };
     let name = CString::new(path.as_os_str().as_bytes()).map_err(|error| error.to_string())?;
-    let flags = libc::RTLD_NOW
-        | match host {
-            Host::Launcher => libc::RTLD_LOCAL,
-            Host::Program => libc::RTLD_LOCAL | libc::RTLD_DEEPBIND,
-        };
     // SAFETY: loading a library runs its constructors: the program's own, as its main would be run.
     let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
     if descriptor.is_none() && env::var_os(COPIES).is_none() {
@@ -571,7 +628,8 @@ fn open(name: &str, tag: &str, bytes: &[u8], host: Host) -> Result<ImagePart, St
         }
         // SAFETY: not null; it ends in a zero and lives until the next call of this thread.
         let text = unsafe { CStr::from_ptr(text) };
-        return Err(text.to_string_lossy().into_owned());
+        let (copy, file) = (format!("{}:", name.to_string_lossy()), format!("{}:", of.display()));
+        return Err(text.to_string_lossy().replace(&copy, &file));
     }
     Ok(ImagePart { handle, base: base(handle)?, path: name, descriptor })
 }
@@ -615,8 +673,17 @@ fn in_memory(label: &str, bytes: &[u8]) -> Result<c_int, String> {
     Ok(file.into_raw_fd())
 }
 
+/// How many bytes of thread-local variables an executable may have: the launcher has left so much
+/// room for them (c/room.c).
+fn thread_local_room() -> usize {
+    let Some(room) = symbol(libc::RTLD_DEFAULT, c"phalanx_thread_local_room") else { return 0 };
+    // SAFETY: the launcher's function of this name takes nothing and gives a number.
+    let room: extern "C" fn() -> usize = unsafe { std::mem::transmute(room) };
+    room()
+}
+
 fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: the handle came from dlopen and was never closed.
+    // SAFETY: the handle came from dlopen and was never closed, or stands for the whole process.
     let found = unsafe { libc::dlsym(library, name.as_ptr()) };
     (!found.is_null()).then_some(found)
 }

@@ -101,3 +101,13 @@ pub(crate) fn differ(program: &Path, how: &str, odd: usize, call: &str, others: 
     let is_other = (0..3).any(|rank| rank != odd && is_named(rank, others));
     assert!(is_other, "{how}: no other rank with {others:?} is in: {err}");
 }
+
+/// Runs a program on three ranks that the launcher must refuse with this code and these words.
+pub(crate) fn fail_to_run(program: &Path, code: i32, words: &[&str]) {
+    let output = run(3, program, &[]);
+    let err = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{}: {err}", program.display());
+    for word in words {
+        assert!(err.contains(word), "{}: {word:?} is not in: {err}", program.display());
+    }
+}

@@ -1,0 +1,283 @@
+//! How scripts begin programs: options of other launchers, PATH, scripts and tools between the
+//! launcher and the program, and another MPI's launcher.
+
+use crate::common::{CC, FORT, RUN, compile, directory, has, source, succeed, text};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// A line of arguments, with PROGRAM for the program.
+fn launch(line: &str, program: &Path) -> Output {
+    let program = program.to_str().expect("UTF-8");
+    let words = line.split_whitespace().map(|it| if it == "PROGRAM" { program } else { it });
+    Command::new("timeout").args(["60", RUN]).args(words).output().expect("the launcher runs")
+}
+
+const HELLO: &str = "hello from 1 of 2, 1 arguments";
+
+#[test]
+fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DOPTIONS"]);
+    let at = directory("hosts");
+    let file = at.join("machines");
+    std::fs::write(&file, "# this one\nlocalhost slots=4\n127.0.0.1:2\n").expect("ours");
+    let hosts = format!("-machinefile {} --oversubscribe -np 2 PROGRAM", file.display());
+    for (line, ignored) in [
+        ("--oversubscribe --bind-to core --mca btl self,sm -n 2 PROGRAM", "--bind-to core, --mca"),
+        ("-genvall -ppn 2 -n 2 -l PROGRAM", "-genvall, -l"),
+        ("--allow-run-as-root --map-by socket --report-bindings -np 2 PROGRAM", "--map-by socket"),
+        (&hosts, "--oversubscribe"),
+        ("-n 2 --bind-to none PROGRAM", ""),
+        ("-n 2 -x OMP_NUM_THREADS=1 --timeout 50 -- PROGRAM", ""),
+    ] {
+        let output = launch(line, &program);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success() && out.contains(HELLO), "{line}: {out}{err}");
+        assert_eq!(err.lines().count(), usize::from(!ignored.is_empty()), "{line}: {err}");
+        assert!(err.contains(ignored), "{line}: {err}");
+    }
+    for (line, words) in [
+        ("-host elsewhere.example -n 2 PROGRAM", "elsewhere.example is another host"),
+        ("--output-filename x -n 2 PROGRAM", "output goes to the launcher's"),
+        ("-n 4 -ppn 2 PROGRAM", "several hosts"),
+        ("-genvnone -n 2 PROGRAM", "the launcher's environment"),
+        ("-n 2 PROGRAM : -n 2 PROGRAM", "several programs"),
+        ("--nonsense -n 2 PROGRAM", "--nonsense is not known"),
+        ("-n 2 is-nowhere", "is-nowhere: it is neither here nor in PATH"),
+    ] {
+        let output = launch(line, &program);
+        let err = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && err.contains(words), "{line}: {err}");
+    }
+}
+
+/// In PATH, here, and in the directory of `--wdir`.
+#[test]
+fn the_program_is_looked_for() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DLOOKED"]);
+    let at = program.parent().expect("it lies in a directory");
+    let path = format!("{}:{}", at.display(), std::env::var("PATH").unwrap_or_default());
+    let mut in_path = Command::new(RUN);
+    in_path.args(["-n", "2", "hello"]).env("PATH", path).current_dir("/");
+    let mut here = Command::new(RUN);
+    here.args(["-n", "2", "hello"]).current_dir(at);
+    let mut there = Command::new(RUN);
+    there.args(["-n", "2", "--wdir"]).arg(at).arg("./hello").current_dir("/");
+    for mut command in [in_path, here, there] {
+        let output = command.output().expect("the launcher runs");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(out.contains(HELLO) && err.is_empty(), "{command:?}: {out}{err}");
+    }
+}
+
+/// A script, or a tool, is begun once; the program that it begins has the ranks.
+#[test]
+fn scripts_and_tools_between_the_launcher_and_the_program() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DSCRIPT"]);
+    let name = program.to_str().expect("UTF-8");
+    let script = directory("script").join("run.sh");
+    let lines = "#!/bin/sh\necho once $#\nFROM=script \"$@\" && exec \"$@\" more\n";
+    std::fs::write(&script, lines).expect("ours");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let output = launch(&format!("--stack 65 -n 3 {} {name}", script.display()), &program);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    for line in ["once 1", "hello from 2 of 3, 1 arguments", "hello from 2 of 3, 2 arguments"] {
+        assert_eq!(out.lines().filter(|it| *it == line).count(), 1, "{line}: {out}{err}");
+    }
+    let said = "run.sh is no program of MPI: it is begun once, and each program of MPI that it \
+                begins has 3 ranks";
+    assert!(err.contains(said) && err.lines().count() == 1, "{err}");
+    let output = launch("-n 2 env A=B PROGRAM", &program);
+    assert!(text(&output.stdout).contains(HELLO), "{}", text(&output.stderr));
+    let output = launch("-n 2 false", &program);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+/// Each would be a world of one: the first says it.
+#[test]
+fn another_launchers_process_is_no_rank() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "hello.c", &["-DOTHERS"]);
+    let begun = |size: &str, rank: &str, variables: [&str; 2], alone: bool| {
+        let mut command = Command::new(&program);
+        command.envs([(variables[0], size), (variables[1], rank)]);
+        if alone {
+            command.env("PHALANX_RANKS", "1");
+        }
+        command.output().expect("it can be executed")
+    };
+    for variables in [
+        ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
+        ["PMI_SIZE", "PMI_RANK"],
+        ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
+    ] {
+        let output = begun("3", "0", variables, false);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{variables:?}: {err}");
+        assert!(err.contains("begun this program 3 times") && err.contains("phalanx-mpirun -n 3"));
+        let output = begun("3", "2", variables, false);
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()));
+        assert!(output.stdout.is_empty());
+        for (size, alone) in [("1", false), ("3", true)] {
+            let output = begun(size, "0", variables, alone);
+            assert!(output.status.success(), "{variables:?}: {}", text(&output.stderr));
+        }
+    }
+}
+
+/// The mask is divided by the ranks, or as it is said, and OpenMP sees a rank's share.
+#[test]
+fn ranks_have_shares_of_the_processors() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "cpus.c", &["-fopenmp"]);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let run = |line: &str, threads: Option<&str>| {
+        let mut command = Command::new(RUN);
+        command.args(line.split_whitespace()).arg(&program).env_remove("OMP_NUM_THREADS");
+        if let Some(threads) = threads {
+            command.env("OMP_NUM_THREADS", threads);
+        }
+        let output = command.output().expect("the launcher runs");
+        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let line =
+        |share: usize, threads: usize| format!("rank 0: {share} of {share}, {threads} threads");
+    for (options, threads, expected) in [
+        ("-n 1", None, line(cores, cores)),
+        ("-n 1", Some("1"), line(1, 1)),
+        ("-n 1 --cpus-per-rank 1", None, line(1, 1)),
+        ("-n 1 --map-by socket:PE=1", Some("2"), line(1, 2)),
+        ("-n 2", None, line((cores / 2).max(1), (cores / 2).max(1))),
+        ("-n 2", Some("2"), line(cores.min(2), 2)),
+        ("-n 2 --cpus-per-rank 64", None, line(cores.min(64), cores.min(64))),
+        ("-n 2 --no-pin", None, line(cores, cores)),
+    ] {
+        let out = run(options, threads);
+        assert!(out.lines().any(|it| it == expected), "{options} {threads:?}: {expected}: {out}");
+    }
+}
+
+#[test]
+fn what_a_rank_loads_is_its_own() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("plugins");
+    let other = at.join("other.c");
+    std::fs::write(&other, "static int n; int of_other(int add) { return n += add; }\n")
+        .expect("ours");
+    let lacking = at.join("lacking.c");
+    std::fs::write(&lacking, "int nowhere(void); int lacks(void) { return nowhere(); }\n")
+        .expect("ours");
+    let link = |compiler: &str, options: &[&str], from: &Path, to: &str| {
+        let mut command = Command::new(compiler);
+        command.args(["-g", "-w", "-shared", "-fPIC"]).arg(from).args(options).args(["-o", to]);
+        assert!(command.current_dir(&at).status().expect("it runs").success(), "{command:?}");
+    };
+    link(CC, &[], &other, "libother.so");
+    link("cc", &["-nostartfiles"], &lacking, "lacking.so");
+    link(CC, &["-L.", "-lother", "-Wl,-rpath,$ORIGIN"], &source("plugin.c"), "plugin.so");
+    let shown = Command::new(CC).arg("-showme").output().expect("the wrapper runs");
+    let include = Command::new(CC).arg("-showme:incdirs").output().expect("the wrapper runs");
+    assert!(shown.status.success());
+    let plugin = at.join("plugin.so");
+    let arguments = [plugin.to_str().expect("UTF-8"), "./lacking.so"];
+    let wrapped = compile(CC, "plugin_host.c", &["-DHOST"]);
+    let plain = at.join("plain");
+    let flags = Command::new(CC).arg("-showme:link").output().expect("the wrapper runs");
+    let mut command = Command::new("cc");
+    command
+        .args(["-g", "-rdynamic", "-I", text(&include.stdout).trim()])
+        .arg(source("plugin_host.c"))
+        .args(text(&flags.stdout).split_whitespace())
+        .arg("-o")
+        .arg(&plain);
+    assert!(command.status().expect("it runs").success());
+    let copies = directory("plugin-copies");
+    for program in [&wrapped, &plain] {
+        // In memory, and with copies as files, of which each has a name of its own.
+        for (ranks, as_files) in [("1", false), ("3", false), ("3", true)] {
+            let mut command = Command::new("timeout");
+            command.args(["60", RUN, "-n", ranks]).arg(program).args(arguments).current_dir(&at);
+            if as_files {
+                command.env("PHALANX_MPI_COPIES", &copies);
+            }
+            let output = command.output().expect("the launcher runs");
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            assert_eq!(out, "plugins fine\n", "{}: {err}", program.display());
+        }
+    }
+    let _ = std::fs::remove_dir_all(copies);
+}
+
+#[test]
+fn conversions_for_fortran() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "convert.c", &[]);
+    for ranks in [1, 3] {
+        assert_eq!(succeed(ranks, &program, &[]), "convert fine\n");
+    }
+}
+
+#[test]
+fn fortran_with_the_newer_module() {
+    if !has("gfortran") {
+        return;
+    }
+    let program = compile(FORT, "f08.f90", &["-w"]);
+    for ranks in [1, 2, 5] {
+        assert_eq!(succeed(ranks, &program, &[]), " f08 fine\n");
+    }
+}
+
+/// A profiler counts each rank's calls: linked before the library, or preloaded.
+#[test]
+fn profilers_are_a_ranks_own() {
+    if !has("cc") {
+        return;
+    }
+    let at = directory("profiler");
+    let main = at.join("main.c");
+    let body = "#include <mpi.h>\nint main(int c, char **v) { int n, r = 0; MPI_Init(&c, &v); \
+                MPI_Comm_rank(MPI_COMM_WORLD, &r); for (int i = 0; i < 3; i++) \
+                MPI_Allreduce(&r, &n, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); MPI_Finalize(); }\n";
+    std::fs::write(&main, body).expect("ours");
+    let link = |options: &[&str]| {
+        let mut command = Command::new(CC);
+        command.args(options).current_dir(&at);
+        assert!(command.status().expect("it runs").success(), "{command:?}");
+    };
+    link(&["-shared", source("profile.c").to_str().expect("UTF-8"), "-o", "libprofile.so"]);
+    link(&["main.c", "-L.", "-lprofile", "-Wl,-rpath,$ORIGIN", "-o", "linked"]);
+    link(&["main.c", "-o", "bare"]);
+    for (program, preloaded) in [("linked", None), ("bare", Some("./libprofile.so"))] {
+        let mut command = Command::new("timeout");
+        command.args(["60", RUN, "-n", "3"]).arg(at.join(program)).current_dir(&at);
+        if let Some(library) = preloaded {
+            command.env("LD_PRELOAD", library);
+        }
+        let output = command.output().expect("the launcher runs");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        for rank in 0..3 {
+            let line = format!("rank {rank}: profiled 3");
+            assert!(out.lines().any(|it| it == line), "{program}: {out}{err}");
+        }
+    }
+}
