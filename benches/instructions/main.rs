@@ -1,9 +1,9 @@
 //! Counts the instructions of a small call in which no rank waits. `tools/instructions` runs this
 //! program under callgrind, which counts only inside `counted_*`.
 //!
-//! `instructions CASE CALLS`. Rank 1 is in the call before rank 0 begins it, so that rank 0 never
-//! waits: the count is that of the shortest way through the call, and the same each time. Messages
-//! are sent and received on one thread that holds both ranks.
+//! `instructions CASE CALLS`. The other ranks are in the call before rank 0 begins it, so that rank
+//! 0 never waits: the count is that of the shortest way through the call, and the same each time.
+//! Messages are sent and received on one thread that holds both ranks.
 //!
 //! The case `names` is no count: see `loops_in_closures`.
 
@@ -20,6 +20,12 @@ const CASES: &[(&str, usize, Call, Call)] = &[
     ("barrier", 2, counted_barrier, |comm, _| comm.barrier()),
     ("all-reduce-8", 2, counted_all_reduce::<1>, |comm, x| comm.all_reduce(&mut x[..1], op::Sum)),
     ("all-reduce-64", 2, counted_all_reduce::<8>, |comm, x| comm.all_reduce(&mut x[..8], op::Sum)),
+    ("all-reduce-8-of-4", 4, counted_all_reduce::<1>, |comm, x| {
+        comm.all_reduce(&mut x[..1], op::Sum);
+    }),
+    ("all-reduce-64-of-4", 4, counted_all_reduce::<8>, |comm, x| {
+        comm.all_reduce(&mut x[..8], op::Sum);
+    }),
     ("all-gather-8", 2, counted_all_gather, |comm, x| {
         let (mine, all) = x.split_at_mut(1);
         comm.all_gather_into(mine, &mut all[..2]);
@@ -450,16 +456,16 @@ fn counted_gather_ghosts(plan: &Neighborhood, comm: &mut Comm, x: &mut [f64]) {
     gather_ghosts(plan, comm, x);
 }
 
-/// Lets rank 1 go into call `k` before rank 0 does. Whether this is rank 0.
+/// Lets the other ranks go into call `k` before rank 0 does. Whether this is rank 0.
 fn goes_last(rank: usize, ranks: usize, k: u64, come: &AtomicU64) -> bool {
-    if rank == 1 {
-        come.store(k, Release);
+    if rank != 0 {
+        come.fetch_add(1, Release);
         return false;
     }
-    while ranks == 2 && come.load(Acquire) < k {
+    while come.load(Acquire) < k * (ranks as u64 - 1) {
         std::thread::yield_now();
     }
-    // Rank 1 goes in now: callgrind runs one thread at a time, in turns.
+    // They go in now: callgrind runs one thread at a time, in turns.
     (0..3 * (ranks - 1)).for_each(|_| std::thread::yield_now());
     true
 }

@@ -4,7 +4,7 @@
 //! all-gather, and the owner combines them.
 
 use super::route::Short;
-use super::{Choice, Comm, Forced};
+use super::{Choice, Comm, Forced, InOrder};
 use crate::element::Element;
 use crate::exec::board::ordered;
 use crate::exec::{Call, Kernel, Partition, RawBuffers, Scratch, Slices};
@@ -16,6 +16,14 @@ use crate::schedule::Operation;
 /// Bytes up to which every rank gets every contribution whole, rather than its
 /// part of each and then the parts' results: one step less.
 const WHOLE: usize = 2 << 10;
+
+/// The code of reductions in that order.
+pub(super) fn in_order(order: Order) -> InOrder {
+    match order {
+        Order::Ranked => None,
+        Order::Fixed => Some(Comm::carry_out_in_order),
+    }
+}
 
 /// What carries a reduction in fixed order.
 enum Way {
@@ -61,7 +69,7 @@ impl Comm {
     pub fn with_order(&mut self, order: Order) -> Forced<'_> {
         let choice = self.choice.clone();
         let view = self.choosing(choice);
-        view.comm.order = order;
+        view.comm.in_order = in_order(order);
         view
     }
 
@@ -100,7 +108,7 @@ impl Comm {
     }
 
     /// Carries out a reduction in the order of the tree, not by the gates.
-    pub(super) fn carry_out_in_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+    fn carry_out_in_order(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         match self.way(&call.bare()) {
             Some(Way::Direct) => self.carry_out_directly(call),
             Some(Way::Moved) => {

@@ -1,9 +1,8 @@
 //! The choice of a collective's algorithm: the library's by default, or one that is forced for the
 //! calls through [`Forced`].
 
-use super::Comm;
+use super::{Comm, InOrder};
 use crate::fabric::Signature;
-use crate::order::Order;
 use crate::schedule::{Algorithm, Hierarchy};
 use crate::topology::Extents;
 use crate::tuning::LevelModel;
@@ -77,7 +76,7 @@ impl Choice {
 pub struct Forced<'a> {
     pub(super) comm: &'a mut Comm,
     before: Choice,
-    order: Order,
+    in_order: InOrder,
     /// The communicator's fabric: what is behind `comm` can be swapped.
     of: u64,
 }
@@ -104,15 +103,15 @@ impl Drop for Forced<'_> {
         }
         let before = std::mem::take(&mut self.before);
         self.comm.replace_choice(before);
-        self.comm.order = self.order;
+        self.comm.in_order = self.in_order;
     }
 }
 
 impl Comm {
     pub(super) fn choosing(&mut self, choice: Choice) -> Forced<'_> {
-        let (order, of) = (self.order, self.fabric_id());
+        let (in_order, of) = (self.in_order, self.fabric_id());
         let before = self.replace_choice(choice);
-        Forced { comm: self, before, order, of }
+        Forced { comm: self, before, in_order, of }
     }
 
     /// This communicator with one algorithm forced for every collective

@@ -1,6 +1,7 @@
 //! The part of a communicator that the interfaces of other languages need: calls that are noted
 //! with their line there, and caught before they leave Rust; calls on memory; refused arguments.
 
+use super::fixed_order::in_order;
 use super::holder::Claim;
 use super::{Choice, Comm};
 use crate::element::Element;
@@ -262,7 +263,7 @@ impl Comm {
 
     /// Chooses the order of later reductions.
     pub(crate) fn set_order(&mut self, order: Order) {
-        self.order = order;
+        self.in_order = in_order(order);
     }
 
     /// Ends the run: an argument is wrong.

@@ -78,9 +78,8 @@ pub(crate) use fixed_sum::Vectorised;
 pub(crate) use roster::Roster;
 
 use crate::error::{Error, thrown};
-use crate::exec::Workspace;
+use crate::exec::{Call, RawBuffers, Workspace};
 use crate::fabric::{CommState, Digest, Port, Thread, discard};
-use crate::order::Order;
 use crate::sync::{Arc, catch_unwind, panicking};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
@@ -91,6 +90,11 @@ use holder::Claim;
 use made_grids::Grids;
 use std::any::Any;
 use std::fmt;
+
+/// The code of reductions in fixed order; none if each algorithm has its own order. A pointer: the
+/// linker leaves the code, and the data movement that it needs, out of a program that asks for no
+/// order.
+type InOrder = Option<fn(&mut Comm, &Call<'_, RawBuffers<'_>>)>;
 
 /// A rank's hold on a group of ranks: its number, and the collectives.
 #[doc = include_str!("by_task.md")]
@@ -134,7 +138,7 @@ pub struct Comm {
     /// Whether whoever calls has promised that calls of the rank come one after the other.
     in_turn: bool,
     choice: Choice,
-    order: Order,
+    in_order: InOrder,
     /// The choice outside of views.
     default_choice: Choice,
     /// Whether `choice` is another than `Auto`, or the calls are steps of another.
@@ -181,7 +185,7 @@ impl Comm {
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
-            order: Order::default(),
+            in_order: None,
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
             scope: None,
@@ -214,7 +218,7 @@ impl Comm {
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
-            order: Order::default(),
+            in_order: None,
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
             scope: None,
@@ -264,7 +268,7 @@ impl Comm {
             let default_choice = self.default_choice.clone();
             self.replace_choice(default_choice);
         }
-        self.order = Order::default();
+        self.in_order = None;
     }
 
     /// Replaces the algorithm choice, and returns the previous one.

@@ -25,7 +25,6 @@ use crate::fabric::{
 };
 use crate::mailbox::EAGER;
 use crate::op::Operator;
-use crate::order::Order;
 use crate::schedule::{Algorithm, Operation, Schedule};
 use crate::topology::Extents;
 
@@ -64,11 +63,13 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let mut call = call;
-        if self.order == Order::Fixed && call.operation().has_order() {
+        if let Some(carry_out) = self.in_order
+            && call.operation().has_order()
+        {
             call = call.in_order();
             if !self.is_in_order_at_the_gates(&call) {
                 let (rank, size) = (self.port.rank(), self.port.size());
-                return self.carry_out_in_order(&call.on_bytes(rank, size));
+                return carry_out(self, &call.on_bytes(rank, size));
             }
         }
         let route = self.short_route(&call, call.given_bytes());

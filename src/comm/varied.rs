@@ -15,13 +15,12 @@ use crate::exec::{
 };
 use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 use crate::op::Operator;
-use crate::order::Order;
 use crate::schedule::Operation;
 
 /// The ways that need no types.
 enum OnBytes {
-    /// In fixed order.
-    InOrder,
+    /// In fixed order, by this.
+    InOrder(fn(&mut Comm, &Call<'_, RawBuffers<'_>>)),
     /// A reduce-scatter of few bytes among more than two ranks.
     Gates,
     On,
@@ -41,8 +40,10 @@ impl Comm {
         let operation = call.operation();
         let mut call = call;
         let mut way = OnBytes::On;
-        if self.order == Order::Fixed && operation.has_order() {
-            (call, way) = (call.in_order(), OnBytes::InOrder);
+        if let Some(carry_out) = self.in_order
+            && operation.has_order()
+        {
+            (call, way) = (call.in_order(), OnBytes::InOrder(carry_out));
         } else if self.numbers_counts() {
             if self.port.size() == 1 {
                 return self.carry_out_alone(call);
@@ -79,7 +80,7 @@ impl Comm {
         call: &Call<'_, RawBuffers<'_>>,
     ) {
         match way {
-            OnBytes::InOrder => self.carry_out_in_order(call),
+            OnBytes::InOrder(carry_out) => carry_out(self, call),
             OnBytes::Gates => self.reduce_at_the_gates(facts, call),
             OnBytes::On => self.carry_on_varied(facts, call),
         }

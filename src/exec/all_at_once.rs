@@ -14,7 +14,6 @@ use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::Operation;
-use std::cell::Cell;
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]
@@ -57,29 +56,56 @@ pub(crate) fn run_moving(
     }
 }
 
-/// The calls that combine, among more than two ranks.
+/// The calls that combine, among more than two ranks: everybody shows its vector, or its blocks, to
+/// everybody, and combines all of them itself, those of a reduce-scatter without the blocks that
+/// are not its own. A scan's are those of the ranks before it, and its own if it is inclusive.
+///
+/// A scan combines as the hypercube's does (`SCAN-HCUBE`): aligned blocks of powers of two, from
+/// the right. That is the tree of [`by_levels`](crate::order::by_levels).
 pub(crate) fn run_among(
     port: &mut Port,
     work: &mut Workspace,
     begun: StartedCall,
     call: &Call<'_, RawBuffers<'_>>,
 ) -> Result<(), Stop> {
-    let &RawBuffers { kernel, input, output, .. } = call.memory();
-    let (rank, n) = (port.rank(), call.unit());
-    match call.operation() {
-        Operation::AllReduce => all_reduce(port, work, begun, kernel, (output, n)),
-        Operation::ReduceScatter => {
+    use Operation::*;
+    let &RawBuffers { ref kernel, input, output, .. } = call.memory();
+    let (operation, rank, p, n) = (call.operation(), port.rank(), port.size(), call.unit());
+    // The elements that are shown; those before the own ones, and the own ones.
+    let (from, all, before, own) = match operation {
+        AllReduce | Scan | ExclusiveScan => (output.cast_const(), n, 0, n),
+        ReduceScatter => {
             let own = match call.cut() {
                 Partition::Varied(counts) => counts[rank],
                 _ => n,
             };
-            let (all, before) = (call.elements_before(port.size()), call.elements_before(rank));
-            reduce_scatter(port, work, begun, kernel, (input, all), (output, own), before)
+            (input, call.elements_before(p), call.elements_before(rank), own)
         }
-        Operation::Scan => scan(port, work, begun, kernel, (output, n), true, std::ptr::null()),
-        Operation::ExclusiveScan => scan(port, work, begun, kernel, (output, n), false, input),
         operation => unreachable!("{operation} combines nothing"),
+    };
+    assert!(before + own <= all, "the own block is one of all");
+    let tree = match operation {
+        Scan => OperandTree::levels(rank + 1),
+        ExclusiveScan => OperandTree::levels(rank),
+        _ => OperandTree::doubling(p),
+    };
+    // A panic in the operator ends the run.
+    let guard = Guard::new(port);
+    show_and_look(guard.port, work, begun, kernel, (from, all), before * kernel.size())?;
+    // SAFETY: `output` is the call's, and fits what is its own, which is within what it shows. The
+    // peers show as many elements of the same type as we do (fingerprint and length agree), until
+    // we show something again. The identity is the call's.
+    unsafe {
+        if operation == ExclusiveScan && rank == 0 {
+            if !input.is_null() {
+                kernel.fill(output, input, n);
+            }
+        } else {
+            combine_all(work, kernel, (output, own), (tree, p));
+        }
     }
+    guard.disarm();
+    Ok(())
 }
 
 /// Every rank shows that it has come, and looks for all others.
@@ -130,27 +156,9 @@ fn all_reduce_pair<T: Element, O: Operator<T>>(
     Ok(())
 }
 
-/// Everybody shows its vector, `len` elements at `buf`, to everybody, and combines all of them
-/// itself. They are the call's.
-fn all_reduce(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    kernel: Kernel<'_>,
-    (buf, len): (*mut u8, usize),
-) -> Result<(), Stop> {
-    let tree = OperandTree::doubling(port.size());
-    let guard = Guard::new(port);
-    show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
-    // SAFETY: the peers show as many elements of the same type as we do (fingerprint and length
-    // agree) until we show something again; `buf` is the call's.
-    unsafe { combine_all(work, &kernel, (buf, len), tree) };
-    guard.disarm();
-    Ok(())
-}
-
 /// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are, the
 /// own ones in their place, without the first `skipped` bytes.
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn show_and_look(
     port: &mut Port,
     work: &mut Workspace,
@@ -166,40 +174,16 @@ fn show_and_look(
     });
     port.log_call(begun);
     let all = &mut work.addresses;
-    if all.len() != p {
+    if all.len() < p {
         all.resize(p, std::ptr::null_mut());
     }
     all[rank] = buf.cast_mut().wrapping_add(skipped);
-    for peer in (rank + 1..p).chain(0..rank) {
+    let mut peer = rank;
+    for _ in 1..p {
+        peer = if peer + 1 == p { 0 } else { peer + 1 };
         all[peer] = port.look(peer, len, size, |body| body.cast_mut().wrapping_add(skipped))?;
     }
     port.looked_at_all();
-    Ok(())
-}
-
-/// Everybody shows its blocks to everybody, and combines the own block of all of them itself, in
-/// the order of an all-reduce. `before`: the elements before that block. They are the call's, and
-/// `to` has room for the own block.
-fn reduce_scatter(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    kernel: Kernel<'_>,
-    from: (*const u8, usize),
-    (to, n): (*mut u8, usize),
-    before: usize,
-) -> Result<(), Stop> {
-    assert!(before + n <= from.1, "the own block is one of all");
-    let skipped = before * kernel.size();
-    let tree = OperandTree::doubling(port.size());
-    // A panic in the operator ends the run.
-    let guard = Guard::new(port);
-    show_and_look(guard.port, work, begun, &kernel, from, skipped)?;
-    // SAFETY: the own block is within the call's input, and fits the output. The peers show as
-    // many elements of the same type as we do (fingerprint and length agree), among them our block,
-    // until we show something again.
-    unsafe { combine_all(work, &kernel, (to, n), tree) };
-    guard.disarm();
     Ok(())
 }
 
@@ -275,41 +259,8 @@ impl ShownElements {
     }
 }
 
-/// The prefix of the vectors of ranks `0..rank`, the own one included if
-/// `inclusive`, into the own one, `len` elements at `buf`, which are the call's; rank 0's of
-/// nothing is `identity`, if that is not null.
-///
-/// They are combined as the hypercube's scan does it (`SCAN-HCUBE`): aligned blocks of
-/// powers of two, from the right. That is the tree of [`by_levels`](crate::order::by_levels).
-fn scan(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    kernel: Kernel<'_>,
-    (buf, len): (*mut u8, usize),
-    inclusive: bool,
-    identity: *const u8,
-) -> Result<(), Stop> {
-    let rank = port.rank();
-    // A panic in the operator ends the run.
-    let guard = Guard::new(port);
-    show_and_look(guard.port, work, begun, &kernel, (buf, len), 0)?;
-    match rank + usize::from(inclusive) {
-        0 if identity.is_null() => {}
-        // SAFETY: `buf` and `identity` are the call's.
-        0 => unsafe { kernel.fill(buf, identity, len) },
-        // SAFETY: the peers show as many elements of the same type (fingerprint
-        // and length agree) until we show something again; `buf` is the call's.
-        operands => unsafe {
-            combine_all(work, &kernel, (buf, len), OperandTree::levels(operands));
-        },
-    }
-    guard.disarm();
-    Ok(())
-}
-
-/// Stores at `to` the result of `tree` of the ranks' vectors, of `len` elements each; rank `r`'s is
-/// at the `r`-th of the addresses in `work`.
+/// Stores at `to` the result of `tree` of the vectors of `p` ranks, of `len` elements each; rank
+/// `r`'s is at the `r`-th of the addresses in `work`.
 ///
 /// # Safety
 /// - `to` is valid for writes of `len` elements of the kernel's type, aligned for it; it may be one
@@ -317,33 +268,42 @@ fn scan(
 /// - Of the ranks that `tree` names, `work` has the addresses of as
 ///   many elements, in any alignment, and nobody writes them now.
 /// - The kernel is no foreign operator's.
+#[cfg_attr(not(debug_assertions), inline(always))]
 unsafe fn combine_all(
     work: &mut Workspace,
     kernel: &Kernel<'_>,
     (to, len): (*mut u8, usize),
-    tree: OperandTree,
+    (tree, p): (OperandTree, usize),
 ) {
-    let Workspace { addresses: all, scratch, .. } = work;
+    let Workspace { addresses: all, joins, scratch, .. } = work;
     if kernel.is_wide() {
         // SAFETY: by the contract.
         return unsafe { kernel.by_tree(to, all, 0, len, tree) };
     }
-    // A slot for each level of the tree.
-    let pitch = (len * kernel.size()).next_multiple_of(kernel.align());
-    let levels = all.len().ilog2() as usize + 2;
-    let slots = scratch.reserve(pitch * levels, kernel.align());
-    let join = |level: usize, left: *mut u8, right: *mut u8| {
-        // The left result may be in this very slot, the right one is in a later one.
-        let slot = slots.wrapping_add(level * pitch);
-        // SAFETY: by the contract.
-        unsafe { kernel.combine(slot, left, right, len) };
-        slot
+    joins.become_of(tree, p);
+    // A slot for each result that waits, aligned: a size is a multiple of the alignment.
+    let bytes = len * kernel.size();
+    let slots = scratch.reserve(bytes * joins.slots, kernel.align());
+    if all.len() < p + joins.slots {
+        all.resize(p + joins.slots, std::ptr::null_mut());
+    }
+    for (i, slot) in all[p..][..joins.slots].iter_mut().enumerate() {
+        *slot = slots.wrapping_add(i * bytes);
+    }
+    let Some((last, others)) = joins.joins.split_last() else {
+        if !std::ptr::eq(all[0], to) {
+            // SAFETY: the only operand, which is another rank's.
+            unsafe { kernel.copy(to, all[0], len) };
+        }
+        return;
     };
-    let all = Cell::from_mut(&mut all[..]).as_slice_of_cells();
-    let result = tree.combine(all, |rank| all[rank].get(), join);
-    if !std::ptr::eq(result, to) {
-        // SAFETY: a slot, or a peer's vector.
-        unsafe { kernel.copy(to, result, len) };
+    // SAFETY: by the contract: each join combines vectors, or results of joins before, to a slot
+    // that is that of the left one, or of none of them; the last one to where all go.
+    unsafe {
+        for join in others {
+            kernel.combine(all[join.to], all[join.left], all[join.right], len);
+        }
+        kernel.combine(to, all[last.left], all[last.right], len);
     }
 }
 

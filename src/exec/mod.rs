@@ -23,6 +23,7 @@ pub(crate) mod board;
 mod call;
 pub(crate) mod eager;
 pub(crate) mod flat;
+mod join_list;
 mod kernel;
 pub(crate) mod plan;
 pub(crate) mod uneven;
@@ -33,6 +34,7 @@ pub(crate) use call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
 use crate::fabric::Span;
+use join_list::JoinList;
 use plan::PlanCache;
 
 /// What a communicator's calls leave to the next one: memory, and plans.
@@ -40,6 +42,8 @@ pub(crate) struct Workspace {
     pub(crate) spans: Vec<Span>,
     /// Room for everybody's address.
     pub(crate) addresses: Vec<*mut u8>,
+    /// How everybody's vectors are combined by one rank.
+    joins: JoinList,
     /// Room for a number of each rank.
     counts: Vec<usize>,
     pub(crate) scratch: Scratch,
@@ -54,6 +58,7 @@ impl Workspace {
         Workspace {
             spans: Vec::new(),
             addresses: Vec::new(),
+            joins: JoinList::default(),
             counts: Vec::new(),
             scratch: Scratch::new(),
             plans: PlanCache::default(),

@@ -179,19 +179,18 @@ impl StartedPart for LanePart<'_, '_> {
 
     #[inline(always)]
     unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), Failure> {
-        let LanePart { own, job, desk } = &self;
-        if desk.is_some() {
+        if self.desk.is_some() {
             // SAFETY: passed on.
             return unsafe { self.work_at_desk(number) };
         }
+        let (own, job) = (self.own, self.job);
         // SAFETY: all have shown theirs, and agree, so everybody keeps the memory that it shows
         // until this rank has ended the call.
         unsafe {
-            // Asked once, and not for each rank: most calls are of a few bytes.
-            match job.is_beside() {
-                true => job.take_few(|rank| own.address(number, true, rank)),
-                false => job.take_few(|rank| own.address(number, false, rank)),
-            }
+            job.take_few(
+                #[inline(always)]
+                |all| own.addresses_of_few(number, job.is_beside(), all),
+            );
         }
         Ok(())
     }

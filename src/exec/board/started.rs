@@ -243,18 +243,15 @@ impl<'a> Job<'a> {
         unsafe { self.share(&Work { kernel, rank, p, scratch, stream }, all) }
     }
 
-    /// The work of a [direct](Job::is_direct) call; `copy` says where a rank's copy is.
+    /// The work of a [direct](Job::is_direct) call; `find` stores where each rank's copy is.
     ///
     /// # Safety
     /// As [`work`](Job::work).
     #[inline(always)]
-    pub(crate) unsafe fn take_few(&self, copy: impl Fn(usize) -> *mut u8) {
+    pub(crate) unsafe fn take_few(&self, find: impl FnOnce(&mut [*mut u8])) {
         let mut all = [std::ptr::null_mut(); FEW];
         let all = &mut all[..self.p];
-        // A loop that stands here: an iterator's function of its own costs a call.
-        for (rank, at) in all.iter_mut().enumerate() {
-            *at = copy(rank);
-        }
+        find(all);
         // SAFETY: passed on.
         unsafe { self.take(all) };
     }

@@ -317,33 +317,35 @@ unsafe fn in_turns<W: Element>(work: impl Stride, n: usize) {
             has,
             #[inline(always)]
             // SAFETY: passed on.
-            move || unsafe { by_size::<W>(work, n, has) },
+            move || unsafe { by_size::<W>(work, n, has, true) },
         ),
+        // (Processors of x86-64 without AVX2 are so old that their loops are to be small.)
+        //
         // SAFETY: passed on.
-        None => unsafe { by_size::<W>(work, n, Baseline) },
+        None => unsafe { by_size::<W>(work, n, Baseline, !cfg!(target_arch = "x86_64")) },
     }
 }
 
 /// # Safety
 /// As [`Stride::by`].
 #[inline(always)]
-unsafe fn by_size<W: Element>(work: impl Stride, n: usize, has: impl Vectors) {
+unsafe fn by_size<W: Element>(work: impl Stride, n: usize, has: impl Vectors, many: bool) {
     // SAFETY: passed on.
     unsafe {
         // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
         // only the loop of a number that it knows.)
         match const { size_of::<W>().next_power_of_two() } {
-            1 => turns::<128, 32>(work, n, has),
-            2 => turns::<64, 16>(work, n, has),
-            4 => turns::<32, 8>(work, n, has),
-            8 => turns::<16, 4>(work, n, has),
-            16 => turns::<8, 2>(work, n, has),
-            _ => turns::<1, 1>(work, n, has),
+            1 => turns::<128, 32>(work, n, has, many),
+            2 => turns::<64, 16>(work, n, has, many),
+            4 => turns::<32, 8>(work, n, has, many),
+            8 => turns::<16, 4>(work, n, has, many),
+            16 => turns::<8, 2>(work, n, has, many),
+            _ => turns::<1, 1>(work, n, has, many),
         }
     }
 }
 
-/// `MANY` at a time, then `FEW`, then one.
+/// `MANY` at a time, if `many` are to be, then `FEW`, then one.
 ///
 /// # Safety
 /// As [`Stride::by`].
@@ -352,10 +354,11 @@ unsafe fn turns<const MANY: usize, const FEW: usize>(
     work: impl Stride,
     n: usize,
     has: impl Vectors,
+    many: bool,
 ) {
     // SAFETY: passed on.
     unsafe {
-        let i = work.by::<MANY>(0, n, has);
+        let i = if many { work.by::<MANY>(0, n, has) } else { 0 };
         let i = work.by::<FEW>(i, n, has);
         work.by::<1>(i, n, has);
     }

@@ -66,7 +66,7 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> PairLoops<T, O, S> {
 
 /// In which order the ranks' operands are combined: so many pairs of neighbours, the first ones,
 /// each to a leaf; then the leaves by the tree of [`by_levels`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OperandTree {
     folded: usize,
     leaves: usize,

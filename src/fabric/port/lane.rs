@@ -257,6 +257,28 @@ impl<'a> LaneEnd<'a> {
         unsafe { self.tray(rank, number).read(address) }
     }
 
+    /// Stores the [`address`](LaneEnd::address) that each rank has shown, of so few ranks.
+    ///
+    /// # Safety
+    /// As [`LaneEnd::address`].
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    pub(crate) unsafe fn addresses_of_few(self, number: u64, beside: bool, all: &mut [*mut u8]) {
+        let ranks = all.iter_mut().enumerate();
+        // SAFETY: passed on. (Asked once, and not for each rank; and loops that stand here: a
+        // function of an iterator's costs a call.)
+        unsafe {
+            if beside {
+                for (rank, at) in ranks {
+                    *at = self.address(number, true, rank);
+                }
+            } else {
+                for (rank, at) in ranks {
+                    *at = self.address(number, false, rank);
+                }
+            }
+        }
+    }
+
     /// Declares this rank done with everybody's cards, and memory, in this call. Ranks that sleep
     /// until then are to be told.
     #[cfg_attr(not(debug_assertions), inline(always))]

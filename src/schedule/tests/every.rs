@@ -61,7 +61,7 @@ fn sums(schedule: &Schedule) -> Vec<Vec<u64>> {
                     let got = before[recv.from][block];
                     match recv.mode {
                         Mode::Store => own[block] = got,
-                        Mode::Left => own[block] = got + own[block],
+                        Mode::Left => own[block] += got,
                         Mode::Right => own[block] += got,
                     }
                 }
