@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::head::{self, Segment, VERSION};
-use crate::layout::MAX_RANKS;
+use crate::layout::{MAX_RANKS, SEAT};
 use crate::rendezvous::{self, Host};
 use crate::shared::{Shared, seat, watch};
 use crate::team::Team;
@@ -123,6 +123,7 @@ impl Builder {
         let copy = segment.file().try_clone_to_owned();
         let file = copy.map_err(|e| Error::system("dup", &e))?;
         let (mapping, layout) = head::map(segment, ranks)?;
+        mapping.take(layout.seat(rank), SEAT)?;
         let own = seat(&mapping, &layout, rank);
         if !own.take() {
             let name = own.name().map_or(0, |name| name.pid);

@@ -1,7 +1,7 @@
 //! The head of a segment: what it is, and whether the team is over.
 
 use crate::error::{Error, ErrorKind};
-use crate::layout::Layout;
+use crate::layout::{Layout, PAGE};
 use crate::mapping::{self, Mapping};
 use crate::seat::printable;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
@@ -86,9 +86,9 @@ impl Segment {
         let layout = Layout::new(ranks, bytes_a_rank).ok_or_else(wrong)?;
         let file = mapping::create(layout.total())?;
         let copy = file.try_clone().map_err(|e| Error::system("dup", &e))?;
-        // The head alone.
-        let page = Mapping::new(copy, crate::layout::PAGE)?;
-        page.take(0, crate::layout::PAGE)?;
+        // The head alone, and the words of areas behind it.
+        let page = Mapping::new(copy, 2 * PAGE)?;
+        page.take(0, 2 * PAGE)?;
         // SAFETY: a page, aligned as such, which nobody else has yet; atomics.
         let head = unsafe { &*page.at(0, size_of::<TeamHead>()).cast::<TeamHead>() };
         for (word, bytes) in head.version.iter().zip(version_bytes(VERSION).chunks(8)) {

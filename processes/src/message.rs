@@ -45,6 +45,11 @@ impl Team {
             return Ok(());
         }
         let ring = self.ring(self.me, to);
+        if self.mail.of(to).sent == 0
+            && let Err(error) = self.take_ring(to)
+        {
+            return Err(self.fail(error));
+        }
         let mut done = 0;
         let mut label = Some(label);
         loop {

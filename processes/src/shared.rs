@@ -139,9 +139,10 @@ impl Shared {
     }
 
     /// Writes down a line of this rank, and says its number.
-    pub(crate) fn write_site(&self, names: &Names, at: Place) -> u32 {
+    pub(crate) fn write_site(&self, names: &Names, at: Place) -> Result<u32, Error> {
         let _writing = self.writing.lock().unwrap_or_else(|e| e.into_inner());
         let site = self.sites.fetch_add(1, Ordering::Relaxed) % SITES;
+        self.mapping.take(self.layout.site(self.rank, site), SITE)?;
         let text = names.text(at);
         // Its beginning may be the path of a registry: of a long one the end counts.
         let bytes = text.as_bytes();
@@ -153,7 +154,7 @@ impl Shared {
             to.write_bytes(0, SITE);
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
-        site as u32
+        Ok(site as u32)
     }
 
     /// What a rank has written down.

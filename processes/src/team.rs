@@ -8,7 +8,7 @@ use crate::layout::{
 };
 use crate::mail::Mail;
 use crate::pieces::Progress;
-use crate::ring::Ring;
+use crate::ring::{RING, Ring};
 use crate::shared::Shared;
 use crate::site::{NO_ROOT, Names, Place};
 use crate::sync::{AtomicU64, Ordering};
@@ -206,6 +206,14 @@ impl Team {
         self.desk(member).wrapping_add(PIECES_OUT + slot % 2 * PIECE)
     }
 
+    /// Memory for the messages to a member.
+    #[cold]
+    pub(crate) fn take_ring(&self, to: usize) -> Result<(), Error> {
+        let layout = self.shared.layout;
+        let at = layout.area(self.area) + layout.ring(self.me, to);
+        self.shared.mapping.take(at, RING)
+    }
+
     pub(crate) fn ring(&self, from: usize, to: usize) -> Ring {
         let at = self.shared.layout.ring(from, to);
         // SAFETY: in the area, aligned to a page, mapped as long as `shared` lives.
@@ -227,16 +235,17 @@ impl Team {
         }
         let key = at.mixed(names.kind);
         let line = self.lines[(key >> 58) as usize];
-        let site = if line.0 == key { line.1 } else { self.write_line(key, names, at) };
+        let site = if line.0 == key { line.1 } else { self.write_line(key, names, at)? };
         let place = root << 32 | u64::from(site);
         Ok(Begun { names, at, head: Head { kind: names.kind, length: length as u64, place } })
     }
 
     #[cold]
-    fn write_line(&mut self, key: u64, names: &Names, at: Place) -> u32 {
-        let site = self.shared.write_site(names, at);
+    fn write_line(&mut self, key: u64, names: &Names, at: Place) -> Result<u32, Error> {
+        let written = self.shared.write_site(names, at);
+        let site = written.map_err(|error| self.fail(error))?;
         self.lines[(key >> 58) as usize] = (key, site);
-        site
+        Ok(site)
     }
 
     #[cold]

@@ -2,6 +2,7 @@
 
 use crate::start::{Ended, Rank, name, program, start, team};
 use phalanx_processes::{ErrorKind, Segment, Team, op};
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 /// The roles of ranks that meet a fault. Each prints the error that it gets.
@@ -58,7 +59,7 @@ pub(crate) fn rank(role: &str, mut team: Team) {
         "panics" => {
             let add = op::ordered(move |a: u32, b: u32| if me == 1 { panic!("no") } else { a + b });
             let sum = || team.all_reduce(&mut [1_u32; 100], add).and_then(|()| team.barrier());
-            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(sum)) {
+            match std::panic::catch_unwind(AssertUnwindSafe(sum)) {
                 Ok(outcome) => outcome,
                 Err(_) => return,
             }
@@ -303,7 +304,7 @@ fn another_user_is_refused() {
     let mut other = program("attach", &name, 1, 2);
     other.uid(65534);
     // Where the program cannot be read by that user, nothing is shown.
-    let other = std::panic::catch_unwind(|| start(other));
+    let other = std::panic::catch_unwind(AssertUnwindSafe(|| start(other)));
     let Ok(other) = other else { return eprintln!("SKIPPED: the user cannot run this program") };
     let ended = other.end();
     assert!(ended.text.contains("user 65534"), "{}", ended.text);
@@ -314,7 +315,7 @@ fn another_user_is_refused() {
 #[test]
 fn a_rank_that_never_comes_is_named() {
     let name = name();
-    let mut program_of = |rank| {
+    let program_of = |rank| {
         let mut program = program("attach", &name, rank, 3);
         program.env("PHALANX_ATTACH", "0.8");
         start(program)
