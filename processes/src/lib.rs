@@ -34,6 +34,9 @@
 //! A call that fails ends the team: each later call has the same error. What was in the buffers of
 //! the failed call is not said. A new team can be made, also of the same name when the process of
 //! rank 0 has dropped the old one.
+//!
+//! Linux only: elsewhere the package is empty.
+#![cfg(target_os = "linux")]
 
 mod bell;
 mod builder;

@@ -201,9 +201,10 @@ pub(crate) fn run<W: Work>(
 /// The caller has no more to do with the pieces of the call.
 fn leave<W: Work>(work: &mut W, place: Position, pieces: u64) {
     let (after, own) = (place.first + pieces, work.progress(place.me));
-    own.shown.store(after, Ordering::Relaxed);
-    own.folded.store(after, Ordering::Relaxed);
-    // Ordering: as in `run`.
+    // Ordering: as in `run`: a peer may find these instead of the last ones there, even where they
+    // are the same numbers.
+    own.shown.store(after, Ordering::Release);
+    own.folded.store(after, Ordering::Release);
     own.done.store(after, Ordering::Release);
     work.tell();
 }

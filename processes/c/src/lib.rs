@@ -2,6 +2,7 @@
 //!
 //! All of them go through [`guarded`]: no panic reaches C, and the text of an error is kept for the
 //! thread.
+#![cfg(target_os = "linux")]
 
 mod typed;
 

@@ -206,6 +206,12 @@ fn check_rounding(team: &mut Team) {
 
 pub(crate) fn calls(team: &mut Team) {
     team.barrier().unwrap();
+    if team.size() > 4 {
+        // Many processes on few cores take their turns: the sizes that go different ways.
+        check_type::<f32>(team, &[1, 9, 25, 1000, 5000, 70_001]);
+        check_type::<bf16>(team, &[3, 9000]);
+        return check_rounding(team);
+    }
     check_type::<f32>(team, &LENGTHS);
     check_type::<u8>(team, &[1, 3, 32, 33, 97, 5000, 140_000]);
     check_type::<bf16>(team, &[1, 3, 50, 9000, 140_001]);
