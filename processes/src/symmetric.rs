@@ -230,9 +230,9 @@ impl Team {
         let part = (me * each).min(n)..((me + 1) * each).min(n);
         if p > 1 && size_of::<T>() > 0 && !part.is_empty() {
             let all: Vec<*mut u8> = (0..p).map(|rank| data.address(rank).cast()).collect();
+            let kernel = FoldKernel::of::<T, O>(&op);
             // SAFETY: the vectors of all ranks, which all have at this place; their ranks use this
             // part only by this call, and other parts by theirs. The operator is the library's.
-            let kernel = FoldKernel::of::<T, O>(&op);
             unsafe { kernel.fold_part(Operation::AllReduce, part, (&all, &all), me) };
         }
         // SAFETY: no bytes. All have combined their parts.

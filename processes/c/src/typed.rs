@@ -90,7 +90,7 @@ macro_rules! functions {
         /// # Safety
         /// As the header says.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
+        pub(crate) unsafe extern "C" fn $name(
             handle: *mut TeamHandle,
             $($argument: $type,)*
             file: *const c_char,

@@ -20,7 +20,7 @@ mod ring;
 /// The copies with a mistake.
 macro_rules! mutants {
     ($($name:ident)*) => {$(
-        #[allow(unused, reason = "with a mistake")]
+        #[allow(unused, clippy::all, reason = "with a mistake")]
         mod $name {
             include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
         }
