@@ -1,4 +1,4 @@
-//! What a process costs over a thread: all-reduces of a team of processes and of a team of threads,
+//! The cost of a process over a thread: all-reduces of a team of processes and of a team of threads,
 //! in turns, from 16 bytes to 32 MiB.
 //!
 //! ```text
@@ -102,7 +102,7 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 /// A turn of the processes: the slowest rank's time.
-fn turn<T: Plain>(team: &mut Team, calls: usize, mut call: impl FnMut(&mut Team)) -> f64 {
+fn turn(team: &mut Team, calls: usize, mut call: impl FnMut(&mut Team)) -> f64 {
     team.barrier().expect("all ranks");
     let mut took = [time(calls, || call(team))];
     team.all_reduce(&mut took, op::Max).expect("all ranks");
@@ -138,15 +138,15 @@ where
         let shared = team.symmetric::<T>(n).expect("memory");
         // As many as take a turn's time, as rank 0 finds.
         let mut once =
-            [turn::<T>(&mut team, 3, |team| team.all_reduce(&mut x, op::Sum).expect("a call"))];
+            [turn(&mut team, 3, |team| team.all_reduce(&mut x, op::Sum).expect("a call"))];
         team.broadcast(&mut once, 0).expect("all ranks");
         let calls = ((TURN.as_secs_f64() * 1e6 / once[0]) as usize).clamp(3, 20_000);
         let (mut of_processes, mut of_symmetric, mut of_threads) = (vec![], vec![], vec![]);
         for _ in 0..*turns {
-            of_processes.push(turn::<T>(&mut team, calls, |team| {
+            of_processes.push(turn(&mut team, calls, |team| {
                 team.all_reduce(&mut x, op::Sum).expect("a call");
             }));
-            of_symmetric.push(turn::<T>(&mut team, calls, |team| {
+            of_symmetric.push(turn(&mut team, calls, |team| {
                 team.all_reduce_symmetric(&shared, op::Sum).expect("a call");
             }));
             if let Some(threads) = &threads {

@@ -1,10 +1,10 @@
-//! Errors: what went wrong, of which rank, in words.
+//! Errors: the kind of fault, the rank, and a text.
 
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// What kind of thing went wrong.
+/// The kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -92,7 +92,7 @@ impl Error {
         Error::system(doing, &io::Error::last_os_error())
     }
 
-    /// What kind of thing went wrong.
+    /// The kind of fault.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -22,7 +22,7 @@ pub(crate) const WORDS: usize = 12;
 /// Bytes of such a payload.
 pub(crate) const INLINE: usize = 8 * WORDS;
 
-/// What a call says of itself.
+/// The head of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// Digest of the names: operation, type, operator.

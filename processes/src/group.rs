@@ -40,7 +40,7 @@ impl Team {
         let said = |member: usize| [0, 1].map(|i| self.gate(member).word(episode, i));
         let mut order: Vec<(u64, usize)> =
             (0..p).filter(|it| said(*it)[0] == mine[0]).map(|it| (said(it)[1], it)).collect();
-        // What a peer says of me is what I say.
+        // This rank's own place comes from its own numbers.
         order.retain(|it| it.1 != self.me);
         order.push((key, self.me));
         order.sort_unstable();

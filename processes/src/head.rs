@@ -1,4 +1,4 @@
-//! The head of a segment: what it is, and whether the team is over.
+//! The head of a segment: its version and size, and whether the team is over.
 
 use crate::error::{Error, ErrorKind};
 use crate::layout::{Layout, PAGE};

@@ -22,7 +22,7 @@ pub(crate) const PAGE: usize = 4096;
 /// Bytes of a payload that goes by the gate.
 pub(crate) const EAGER: usize = 16 << 10;
 
-/// Bytes of a piece: what a rank puts into the segment at once of a long vector. Two of them, and
+/// Bytes of a piece: the part of a long vector that is in the segment at once. Two of them, and
 /// two of results, stay in the second-level cache of most processors.
 pub(crate) const PIECE: usize = 128 << 10;
 

@@ -1,8 +1,8 @@
 //! Phalanx between processes: collectives and messages of processes of one machine, in one shared
 //! segment of memory.
 //!
-//! What engines that run language models on CPUs write by hand: an all-reduce in shared memory, and
-//! what it needs around it. A team is attached to by name, or by a file descriptor; its memory is a
+//! Engines that run language models on CPUs write by hand: an all-reduce in shared memory, and
+//! all that it needs around it. A team is attached to by name, or by a file descriptor; its memory is a
 //! `memfd`, so nothing is left behind when all processes die, and no limit of `/dev/shm` counts.
 //!
 //! ```
@@ -23,7 +23,7 @@
 //! 3. Two teams of one name, a process of another version or of another user: refused, in words.
 //! 4. A process that writes whatever it likes into the segment spoils data and errors of the
 //!    others, and can make them wait for their timeout. It cannot make them touch memory outside of
-//!    the segment and of the buffers that they pass: `docs/processes.md` says what is trusted.
+//!    the segment and of the buffers that they pass: `docs/processes.md` has the list of all that is trusted.
 //! 5. Reductions have the same bits on every rank, and from run to run for one number of ranks.
 //!
 //! # Only plain data
@@ -31,8 +31,8 @@
 //! slices, which threads have ([`phalanx::Comm`]); [`Symmetric`] memory is used without a copy.
 //!
 //! # After an error
-//! A call that fails ends the team: each later call has the same error. What was in the buffers of
-//! the failed call is not said. A new team can be made, also of the same name when the process of
+//! A call that fails ends the team: each later call has the same error. The contents of the
+//! failed call's buffers are not promised. A new team can be made, also of the same name when the process of
 //! rank 0 has dropped the old one.
 //!
 //! Linux only: elsewhere the package is empty.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// The most that is reserved for a message before its bytes are there.
 const RESERVE: usize = 1 << 20;
 
-/// Messages to and from each member: how many chunks, and what has come and nobody has received.
+/// Messages to and from each member: how many chunks, and those that nobody has received.
 pub(crate) struct Mail(Vec<Letters>);
 
 #[derive(Default)]

@@ -13,7 +13,7 @@ impl Team {
     /// same tag, type and length.
     ///
     /// Returns when all is in the ring (64 KiB) between the two, or received; while it waits it
-    /// takes what others send, so that ranks that send to each other first do not wait for ever.
+    /// takes the messages of others, so that ranks that send to each other first do not wait for ever.
     ///
     /// **Cost** two copies of each byte; a short message is one line.
     ///
@@ -70,7 +70,7 @@ impl Team {
         }
     }
 
-    /// Waits until chunk `n` has room, and takes what comes meanwhile.
+    /// Waits until chunk `n` has room, and takes messages meanwhile.
     #[cold]
     fn wait_for_room(&mut self, call: &Begun, to: usize, ring: &Ring, n: u64) -> Result<(), Error> {
         let mut mail = std::mem::replace(&mut self.mail, Mail::new(0));
@@ -88,7 +88,7 @@ impl Team {
     /// Receives the oldest message of rank `from` with this tag.
     ///
     /// Messages of other tags that come before it are kept until they are received. Without limit:
-    /// a rank that sends what nobody receives takes memory of the receiver.
+    /// a message that nobody receives takes memory of the receiver.
     ///
     /// # Errors
     /// The message has another type or length: then the error has both lines; or as
@@ -145,7 +145,7 @@ impl Team {
             if let Some(letter) = self.next_letter(&call, from, tag)? {
                 break letter;
             }
-            // One whose length nobody knew: it comes into memory of its own, chunk by chunk.
+            // One of unknown length: it comes into memory of its own, chunk by chunk.
             self.keep_message(&call, from)?;
         };
         self.check_label::<T>(&call, from, letter.label, None)?;

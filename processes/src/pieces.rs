@@ -7,7 +7,7 @@
 //! | word | meaning: of the pieces below this number .. |
 //! |---|---|
 //! | `shown` | .. it has given its own |
-//! | `folded` | .. it has read what others gave, and has made its part of the results |
+//! | `folded` | .. it has read the pieces of others, and has made its part of the results |
 //! | `done` | .. it has read whatever others gave or made: it does not touch their slots any more |
 //!
 //! A member's way through a call ([`run`]), for each piece:
@@ -19,12 +19,12 @@
 //!    Meanwhile the others come to the end of step 2.
 //! 4. It waits until all have `folded`, takes the results, and says `done`.
 //!
-//! **Whose slot.** A given piece `n` may be overwritten by `n + 2` when all that read it have
-//! `folded` (in a call without results: `done`) `n + 1` pieces. A result of piece `n` may be when
-//! all have shown piece `n + 2`, for which its maker waits anyway: in a reduction all give, and each
-//! has taken the results of `n` before it gives `n + 2`. The first piece of a call goes into its slot before the gate, when others may
-//! still be in the call before: so it waits until all are `done` with the last but one. From the
-//! gate on all have left the call before.
+//! **Slots.** A given piece `n` may be overwritten by `n + 2` when all that read it have `folded`
+//! (in a call without results: `done`) `n + 1` pieces. A result of piece `n` may be when all have
+//! shown piece `n + 2`, for which its maker waits anyway: in a reduction all give, and each has
+//! taken the results of `n` before it gives `n + 2`. The first piece of a call goes into its slot
+//! before the gate, when others may still be in the call before: so it waits until all are `done`
+//! with the last but one. From the gate on all have left the call before.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -62,9 +62,9 @@ impl Members {
 pub(crate) struct Parts {
     /// Those that give pieces.
     pub(crate) givers: Members,
-    /// Whether all make results of what is given.
+    /// Whether all make results of given pieces.
     pub(crate) folds: bool,
-    /// Those that take results; in a call without, what is given.
+    /// Those that take results; in a call without, given pieces.
     pub(crate) takers: Members,
 }
 
@@ -92,7 +92,7 @@ pub(crate) trait Work {
     /// Makes the own part of the results of a piece, in the own slot for results.
     fn fold(&mut self, piece: u64, slot: usize);
 
-    /// Takes what others have made, or given.
+    /// Takes the others' results, or pieces.
     fn take(&mut self, piece: u64, slot: usize);
 }
 
@@ -102,13 +102,13 @@ fn has_shown(progress: &Progress, pieces: u64) -> bool {
 }
 
 fn has_folded(progress: &Progress, pieces: u64) -> bool {
-    // Ordering: pairs with the store of `folded` in `run`: the results are there, and what was
-    // given has been read.
+    // Ordering: pairs with the store of `folded` in `run`: the results are there, and the
+    // given pieces have been read.
     progress.folded.load(Ordering::Acquire) >= pieces
 }
 
 fn is_done(progress: &Progress, pieces: u64) -> bool {
-    // Ordering: pairs with the store of `done` in `run`: what was given or made has been read.
+    // Ordering: pairs with the store of `done` in `run`: given pieces and results have been read.
     progress.done.load(Ordering::Acquire) >= pieces
 }
 
@@ -156,7 +156,7 @@ pub(crate) fn run<W: Work>(
 ) -> Result<(), W::Error> {
     let Parts { givers, folds, takers } = parts;
     let Position { me, first, .. } = place;
-    debug_assert!(!folds || givers == Members::All, "see `Whose slot`");
+    debug_assert!(!folds || givers == Members::All, "see `Slots`");
     let (readers, has_read): (_, fn(&Progress, u64) -> bool) =
         if folds { (Members::All, has_folded) } else { (takers, is_done) };
     for piece in 0..pieces {
@@ -189,7 +189,7 @@ pub(crate) fn run<W: Work>(
             work.take(piece, slot);
         }
         if piece + 1 < pieces {
-            // Ordering: what others gave and made has been read; pairs with the load in `is_done`.
+            // Ordering: the others' pieces and results have been read; pairs with the load in `is_done`.
             work.progress(me).done.store(number + 1, Ordering::Release);
             work.tell();
         }

@@ -27,7 +27,7 @@ const HEAD: usize = 5 * 8;
 #[cfg(not(loom))]
 pub(crate) const RING: usize = 4096 + SLOTS as usize * SLOT;
 
-/// What a message says of itself.
+/// The head of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) tag: u64,

@@ -43,7 +43,7 @@ struct Cause {
     text: [AtomicU32; TEXT / 4],
 }
 
-/// What the system calls a process.
+/// The system's names of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) pid: u32,
@@ -147,7 +147,7 @@ impl Seat {
         self.cause.bytes.store(bytes.len() as u32, Ordering::Relaxed);
     }
 
-    /// What the owner has written down: the kind of cause, the rank, and the text.
+    /// The cause that the owner has written down: the kind of cause, the rank, and the text.
     pub(crate) fn cause(&self) -> (u32, Option<usize>, String) {
         let bytes = (self.cause.bytes.load(Ordering::Relaxed) as usize).min(TEXT);
         let text = self.cause.text.iter().flat_map(|it| it.load(Ordering::Relaxed).to_le_bytes());

@@ -1,4 +1,4 @@
-//! What all communicators of a rank share: the mapping, the seats, and a watch on the other
+//! The state that all communicators of a rank share: the mapping, the seats, and a watch on the other
 //! processes.
 
 use crate::error::{Error, ErrorKind};
@@ -157,7 +157,7 @@ impl Shared {
         Ok(site as u32)
     }
 
-    /// What a rank has written down.
+    /// The call that a rank has written down.
     pub(crate) fn site(&self, rank: usize, site: usize) -> Told {
         let from = self.mapping.at(self.layout.site(rank, site % SITES), SITE);
         let mut bytes = [0_u8; SITE];

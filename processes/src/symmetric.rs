@@ -270,7 +270,7 @@ impl Team {
         unsafe { self.meet(&call, std::ptr::null(), 0) }.map(drop)
     }
 
-    /// Meets all, who pass the same buffer.
+    /// Meets all, which pass the same buffer.
     fn meet_symmetric<T: Plain>(&mut self, call: &Begun, data: &Symmetric<T>) -> Result<(), Error> {
         self.check_whole(call)?;
         if !Arc::ptr_eq(&self.shared, &data.shared) {

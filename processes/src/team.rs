@@ -109,7 +109,7 @@ impl Team {
         let layout = shared.layout;
         let at = layout.area(area);
         let base = shared.mapping.at(at, layout.area_bytes());
-        // Memory for what every call writes; by the process that uses it, which is where it is then.
+        // Memory for the words that every call writes, near the process that writes them.
         shared.mapping.take(at, PAGE)?;
         shared.mapping.take(at + layout.desk(me), DESK)?;
         let mail = Mail::new(members.len());
@@ -422,7 +422,7 @@ impl Team {
             if examined.replace(now).is_none() {
                 shared.seat(shared.rank).set_wait(call.head.site() as u32, self.members[member]);
             }
-            // In this order: what a rank published before it left or died is looked at after.
+            // In this order: the last words of a rank that left or died count.
             let trouble = self.trouble(call, member, now - begun);
             if let Some(error) = trouble {
                 break if ready() { Ok(()) } else { Err(error) };
@@ -446,7 +446,7 @@ impl Team {
             let me = shared.told(shared.rank);
             format!("{me} waits for rank {rank} in {}", call.brief())
         };
-        // Ordering: pairs with the store in `drop`: what it published before is visible.
+        // Ordering: pairs with the store in `drop`: all that it published is visible.
         if self.left(member).load(Ordering::Acquire) != 0 {
             let text = format!("{} has left the team: {}", shared.told(rank), waits());
             return Some(Error::of(ErrorKind::Left, rank, text));

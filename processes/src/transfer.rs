@@ -21,7 +21,7 @@ const READ_BY_ALL: usize = 32 << 10;
 /// Bytes of a cache line: parts of a piece begin with one.
 const LINE: usize = 64;
 
-/// A collective call: what it is, and the rank's own memory.
+/// A collective call: the operation, and the rank's own memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Job<'a> {
     pub(crate) operation: Operation,
@@ -119,7 +119,7 @@ struct Transfer<'a> {
     source: Source,
     /// Elements of a vector, or of a block, in a piece.
     unit: usize,
-    /// Copies of what peers gave, for operators that are the program's.
+    /// Copies of the peers' data, for operators that are the program's.
     own: Vec<u128>,
 }
 

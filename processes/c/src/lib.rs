@@ -1,4 +1,5 @@
-//! The C interface of `phalanx-processes`: `include/phalanx_processes.h` says what the functions do.
+//! The C interface of `phalanx-processes`: the functions are described in
+//! `include/phalanx_processes.h`.
 //!
 //! All of them go through [`guarded`]: no panic reaches C, and the text of an error is kept for the
 //! thread.
@@ -22,7 +23,7 @@ pub struct TeamHandle {
     buffers: Vec<Symmetric<u8>>,
 }
 
-/// What went wrong, as a number and a text.
+/// An error as a number and a text.
 enum Wrong {
     Team(Error),
     Here(ErrorKind, String),
@@ -62,7 +63,7 @@ fn guarded(body: impl FnOnce() -> Result<(), Wrong>) -> c_int {
 fn place(file: *const c_char, line: c_int) -> Place {
     static FILES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     thread_local! {
-        /// The last one: where it was, and what it is.
+        /// The last one: its address, and the kept text.
         static LAST: RefCell<(usize, &'static str)> = const { RefCell::new((0, "")) };
     }
     let line = u32::try_from(line).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Loom models of what processes share and threads do not: the words of pieces, gates, rings and
+//! Loom models of the words that processes share and threads do not: the words of pieces, gates, rings and
 //! bells. (The order of a reduction, and the loops that combine, are the library's.)
 #![cfg(test)]
 #![allow(dead_code)]

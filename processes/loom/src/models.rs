@@ -63,7 +63,7 @@ macro_rules! calls {
             parts: Parts,
         }
 
-        /// What a member gives as piece `number`.
+        /// The value that a member gives as piece `number`.
         fn given(member: usize, number: u64) -> u64 {
             10 * number + member as u64 + 1
         }

@@ -1,5 +1,5 @@
 //! Ranks that call while one scribbles into the segment: calls may fail, or give any numbers; no
-//! rank may crash, hang beyond its deadline, or touch what is not its own.
+//! rank may crash, hang beyond its deadline, or touch memory that is not its own.
 
 use crate::start::{name, program, start};
 use phalanx_processes::{Segment, Team, op};
@@ -48,10 +48,10 @@ pub(crate) fn rank(mut team: Team) {
         let outcome = match random.below(10) {
             0 => team.all_reduce(&mut one[a.clone()], op::Sum),
             1 => team.broadcast(&mut one[a.clone()], root),
-            2 => team.all_gather(&one[a.clone()].to_vec(), &mut all[b.clone()]),
+            2 => team.all_gather(&one[a.clone()], &mut all[b.clone()]),
             3 => team.scan(&mut one[a.clone()], op::Max),
-            4 => team.all_to_all(&all[b.clone()].to_vec(), &mut all[b.clone()]),
-            5 => team.reduce_scatter(&all[b.clone()].to_vec(), &mut one[a.clone()], op::Min),
+            4 => team.all_to_all(&vec![3; n * p], &mut all[b.clone()]),
+            5 => team.reduce_scatter(&all[b.clone()], &mut one[a.clone()], op::Min),
             6 => team.split(Some(0), 0).and_then(|group| group.unwrap().barrier()),
             7 => team.send(&one[a.clone()], to, 1).and_then(|()| {
                 let got = team.receive_vec::<u8>(from, 1)?;

@@ -1,4 +1,4 @@
-//! What goes wrong, and what is said of it.
+//! Faults, and the errors that name them.
 
 use crate::start::{Ended, Rank, name, program, start, team};
 use phalanx_processes::{ErrorKind, Segment, Team, op};
@@ -189,7 +189,7 @@ fn ranks_may_leave_one_after_the_other() {
     }
 }
 
-/// What each rank says of a disagreement: both processes, and two lines of this file.
+/// The text of each rank at a disagreement: both processes, and two lines of this file.
 fn disagreement(role: &str, words: &[&str]) {
     let ranks = team(role, 2);
     let pids = [pid(&ranks[0]), pid(&ranks[1])];
@@ -445,7 +445,7 @@ fn nothing_is_left_of_many_attachments() {
                 scope.spawn(move || {
                     let mut team = Team::builder().memory(0).join(name, rank, 2).unwrap();
                     team.barrier().unwrap();
-                    if i % 10 == 0 {
+                    if i.is_multiple_of(10) {
                         let mut group = team.split(Some(0), 0).unwrap().unwrap();
                         group.barrier().unwrap();
                     }

@@ -21,7 +21,7 @@ pub(crate) struct Rank {
     output: Option<std::thread::JoinHandle<String>>,
 }
 
-/// How a rank has ended, and what it has printed.
+/// How a rank has ended, and its output.
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
     pub(crate) text: String,
