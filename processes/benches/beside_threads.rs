@@ -1,5 +1,5 @@
-//! The cost of a process over a thread: all-reduces of a team of processes and of a team of threads,
-//! in turns, from 16 bytes to 32 MiB.
+//! The cost of a process over a thread: all-reduces of a team of processes and of a team of
+//! threads, in turns, from 16 bytes to 32 MiB.
 //!
 //! ```text
 //! cargo bench -p phalanx-processes --bench beside_threads -- \

@@ -2,8 +2,9 @@
 //! segment of memory.
 //!
 //! Engines that run language models on CPUs write by hand: an all-reduce in shared memory, and
-//! all that it needs around it. A team is attached to by name, or by a file descriptor; its memory is a
-//! `memfd`, so nothing is left behind when all processes die, and no limit of `/dev/shm` counts.
+//! all that it needs around it. A team is attached to by name, or by a file descriptor; its memory
+//! is a `memfd`, so nothing is left behind when all processes die, and no limit of `/dev/shm`
+//! counts.
 //!
 //! ```
 //! use phalanx_processes::{Team, op};
@@ -23,7 +24,8 @@
 //! 3. Two teams of one name, a process of another version or of another user: refused, in words.
 //! 4. A process that writes whatever it likes into the segment spoils data and errors of the
 //!    others, and can make them wait for their timeout. It cannot make them touch memory outside of
-//!    the segment and of the buffers that they pass: `docs/processes.md` has the list of all that is trusted.
+//!    the segment and of the buffers that they pass: `docs/processes.md` has the list of all that
+//!    is trusted.
 //! 5. Reductions have the same bits on every rank, and from run to run for one number of ranks.
 //!
 //! # Only plain data
@@ -32,8 +34,8 @@
 //!
 //! # After an error
 //! A call that fails ends the team: each later call has the same error. The contents of the
-//! failed call's buffers are not promised. A new team can be made, also of the same name when the process of
-//! rank 0 has dropped the old one.
+//! failed call's buffers are not promised. A new team can be made, also of the same name when the
+//! process of rank 0 has dropped the old one.
 //!
 //! Linux only: elsewhere the package is empty.
 #![cfg(target_os = "linux")]

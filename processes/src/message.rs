@@ -13,7 +13,8 @@ impl Team {
     /// same tag, type and length.
     ///
     /// Returns when all is in the ring (64 KiB) between the two, or received; while it waits it
-    /// takes the messages of others, so that ranks that send to each other first do not wait for ever.
+    /// takes the messages of others, so that ranks that send to each other first do not wait for
+    /// ever.
     ///
     /// **Cost** two copies of each byte; a short message is one line.
     ///

@@ -189,7 +189,8 @@ pub(crate) fn run<W: Work>(
             work.take(piece, slot);
         }
         if piece + 1 < pieces {
-            // Ordering: the others' pieces and results have been read; pairs with the load in `is_done`.
+            // Ordering: the others' pieces and results have been read; pairs with the load in
+            // `is_done`.
             work.progress(me).done.store(number + 1, Ordering::Release);
             work.tell();
         }

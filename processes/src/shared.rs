@@ -1,5 +1,5 @@
-//! The state that all communicators of a rank share: the mapping, the seats, and a watch on the other
-//! processes.
+//! The state that all communicators of a rank share: the mapping, the seats, and a watch on the
+//! other processes.
 
 use crate::error::{Error, ErrorKind};
 use crate::head::{self, TeamHead};

@@ -12,8 +12,11 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 /// There are so many, which nobody writes.
 unsafe fn input<'a, T: Plain>(at: *const c_void, n: usize) -> Result<&'a [T], Wrong> {
     check::<T>(at, n)?;
-    // SAFETY: by the contract; aligned, and not null unless there is none.
-    Ok(if n == 0 { &[] } else { unsafe { from_raw_parts(at.cast(), n) } })
+    if n == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: by the contract; aligned, and not null.
+    Ok(unsafe { from_raw_parts(at.cast(), n) })
 }
 
 /// `n` elements for writing.
@@ -22,8 +25,11 @@ unsafe fn input<'a, T: Plain>(at: *const c_void, n: usize) -> Result<&'a [T], Wr
 /// There are so many, which nobody else uses.
 unsafe fn output<'a, T: Plain>(at: *mut c_void, n: usize) -> Result<&'a mut [T], Wrong> {
     check::<T>(at, n)?;
+    if n == 0 {
+        return Ok(&mut []);
+    }
     // SAFETY: as in `input`.
-    Ok(if n == 0 { &mut [] } else { unsafe { from_raw_parts_mut(at.cast(), n) } })
+    Ok(unsafe { from_raw_parts_mut(at.cast(), n) })
 }
 
 fn check<T>(at: *const c_void, n: usize) -> Result<(), Wrong> {

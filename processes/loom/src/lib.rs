@@ -1,5 +1,5 @@
-//! Loom models of the words that processes share and threads do not: the words of pieces, gates, rings and
-//! bells. (The order of a reduction, and the loops that combine, are the library's.)
+//! Loom models of the words that processes share and threads do not: the words of pieces, gates,
+//! rings and bells. (The order of a reduction, and the loops that combine, are the library's.)
 #![cfg(test)]
 #![allow(dead_code)]
 
