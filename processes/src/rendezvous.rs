@@ -28,7 +28,8 @@ const GREETING: usize = 8 + VERSION_BYTES + 8;
 /// Bytes of an answer: whether it is a descriptor, and else a text.
 const ANSWER: usize = 512;
 
-/// How long a rank waits for a team's socket that is shut: the one before may be ending.
+/// How long a rank waits for a name that is taken: the team before may be ending, or a child of a
+/// process of it may be about to start another program, which closes what it has inherited.
 const SHUT: Duration = Duration::from_secs(1);
 
 fn refused(text: String) -> Error {
@@ -144,9 +145,18 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Takes the name.
+    /// Takes the name; waits a moment if another team has it.
     pub(crate) fn new(name: &str, ranks: usize) -> Result<Host, Error> {
-        let listener = UnixListener::bind_addr(&address(name)?).map_err(|e| match e.kind() {
+        let (address, since) = (address(name)?, Instant::now());
+        let bound = loop {
+            match UnixListener::bind_addr(&address) {
+                Err(e) if e.kind() == Io::AddrInUse && since.elapsed() < SHUT => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                bound => break bound,
+            }
+        };
+        let listener = bound.map_err(|e| match e.kind() {
             Io::AddrInUse => refused(format!(
                 "a team named `{name}` is there already: a name is free again when the process of \
                  its rank 0 has ended"
