@@ -170,10 +170,9 @@ macro_rules! broadcasts {
 macro_rules! mixed {
     ($pieces:ident, $gate:ident) => {{
         use crate::$pieces::{Members, Parts};
-        const ALL: Parts = Parts { givers: Members::All, folds: true, takers: Members::All };
         const REDUCE: Parts = Parts { givers: Members::All, folds: true, takers: Members::One(0) };
         const GATHER: Parts = Parts { givers: Members::All, folds: false, takers: Members::One(1) };
-        calls!($pieces, $gate, 1, &[(GATHER, 2), (REDUCE, 3), (ALL, 1), (GATHER, 1)])
+        calls!($pieces, $gate, 1, &[(GATHER, 2), (REDUCE, 1)])
     }};
 }
 

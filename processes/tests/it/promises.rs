@@ -100,7 +100,7 @@ fn signal(rank: &Rank, signal: i32) {
     unsafe { libc::kill(pid(rank), signal) };
 }
 
-/// Waits until all have printed that they are ready: they are in their loops then.
+/// Ranks that wait for others to attach print nothing: they are there after a while.
 fn settle() {
     std::thread::sleep(Duration::from_millis(700));
 }
@@ -118,7 +118,7 @@ fn texts(ranks: Vec<Rank>) -> Vec<String> {
 fn a_rank_that_is_killed_is_named_within_a_second() {
     for (p, victim) in [(2, 0), (3, 2), (5, 1)] {
         let mut ranks = team("forever", p);
-        settle();
+        ranks.iter().for_each(|rank| rank.await_word("ready"));
         let dead = pid(&ranks[victim]);
         signal(&ranks[victim], libc::SIGKILL);
         let since = Instant::now();
@@ -155,7 +155,7 @@ fn a_rank_that_is_stopped_meets_the_deadline() {
         start(program)
     };
     let mut ranks: Vec<Rank> = (0..3).map(with_time).collect();
-    settle();
+    ranks.iter().for_each(|rank| rank.await_word("ready"));
     signal(&ranks[1], libc::SIGSTOP);
     let stopped = ranks.remove(1);
     for text in texts(ranks) {
@@ -250,7 +250,7 @@ fn refused(program: std::process::Command) -> String {
 fn a_second_team_of_a_name_is_refused() {
     let name = name();
     let ranks = [0, 1].map(|rank| start(program("forever", &name, rank, 2)));
-    settle();
+    ranks.iter().for_each(|rank| rank.await_word("ready"));
     let text = refused(program("attach", &name, 0, 2));
     assert!(
         text.contains("Refused: a team named `") && text.contains("is there already"),

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How long a team of a test may take.
@@ -18,7 +19,8 @@ pub(crate) fn name() -> String {
 /// A rank that runs.
 pub(crate) struct Rank {
     pub(crate) process: Child,
-    output: Option<std::thread::JoinHandle<String>>,
+    text: Arc<Mutex<Vec<u8>>>,
+    output: Option<std::thread::JoinHandle<()>>,
 }
 
 /// How a rank has ended, and its output.
@@ -47,15 +49,31 @@ pub(crate) fn start(mut program: Command) -> Rank {
     program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = program.spawn().unwrap();
     let mut errors = process.stderr.take().unwrap();
+    let text = Arc::new(Mutex::new(Vec::new()));
+    let to = Arc::clone(&text);
     let output = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = errors.read_to_end(&mut text);
-        String::from_utf8_lossy(&text).into_owned()
+        let mut some = [0; 4096];
+        while let Ok(n @ 1..) = errors.read(&mut some) {
+            to.lock().unwrap().extend_from_slice(&some[..n]);
+        }
     });
-    Rank { process, output: Some(output) }
+    Rank { process, text, output: Some(output) }
 }
 
 impl Rank {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until it has printed `word`.
+    pub(crate) fn await_word(&self, word: &str) {
+        let since = Instant::now();
+        while !self.text().contains(word) {
+            assert!(since.elapsed() < LIMIT, "no `{word}`: {}", self.text());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Ended {
         let since = Instant::now();
@@ -66,12 +84,12 @@ impl Rank {
             if since.elapsed() > LIMIT {
                 let _ = self.process.kill();
                 let _ = self.process.wait();
-                let text = self.output.take().unwrap().join().unwrap();
-                panic!("a rank has not ended: {text}");
+                panic!("a rank has not ended: {}", self.text());
             }
             std::thread::sleep(Duration::from_millis(2));
         };
-        Ended { status, text: self.output.take().unwrap().join().unwrap() }
+        self.output.take().unwrap().join().unwrap();
+        Ended { status, text: self.text() }
     }
 }
 
