@@ -321,10 +321,15 @@ fn a_rank_that_never_comes_is_named() {
         start(program)
     };
     let ranks = vec![program_of(0), program_of(2)];
-    for text in texts(ranks) {
-        assert!(text.contains("Deadline"), "{text}");
-        assert!(text.contains("rank 1 is missing"), "{text}");
-    }
+    let texts = texts(ranks);
+    assert!(
+        texts[0].contains("Deadline") && texts[0].contains("rank 1 is missing"),
+        "{}",
+        texts[0]
+    );
+    // Rank 0 may have given up a moment before.
+    let is_told = |text: &str| text.contains("rank 1 is missing") || text.contains("rank 0");
+    assert!(is_told(&texts[1]), "{}", texts[1]);
     let mut alone = program("attach", "nobody hosts this", 1, 3);
     alone.env("PHALANX_ATTACH", "0.3");
     assert!(refused(alone).contains("has found no rank 0 of a team named `nobody hosts this`"));
