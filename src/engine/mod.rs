@@ -75,6 +75,11 @@
 //! [`Partial`], [`left_half`]. Operators with partial results wider than elements:
 //! [`Accumulation`], [`Accumulating`].
 //!
+//! # Ranks that are processes
+//! The package `phalanx-processes` has words and slots of its own, in memory that processes share;
+//! it waits by [`Pauses`], [`sleep_on`] and [`wake_all`], and moves data by [`copy`] and
+//! [`FoldKernel`].
+//!
 //! # For tests
 //! [`TestSettings`], [`own_memory`].
 
@@ -89,6 +94,7 @@ mod ownership;
 mod part_exchange;
 mod request_calls;
 mod settings;
+mod shared_memory;
 mod steps;
 mod test_settings;
 mod user_operator;
@@ -105,6 +111,7 @@ pub use part_exchange::{COPIED_PART, ExchangeCall, ExchangeStop, GivenPart, PART
 pub use part_exchange::{PartExchange, begin_exchange, exchange};
 pub use request_calls::{place_of, quiesce, wait_any};
 pub use settings::{choose, set_order};
+pub use shared_memory::{Pauses, copy, sleep_on, wake_all};
 pub use steps::{begin_steps, cause, deadline, end_run, end_steps, wait_outside};
 pub use test_settings::{TestSettings, own_memory};
 pub use user_operator::{UserElement, UserFunction, UserOperator};

@@ -57,6 +57,8 @@ pub(crate) use cores::{Cores, has_woken_neighbour};
 pub(crate) use events::{Events, SleepLevel};
 pub use lock::Lock;
 pub(crate) use slice::give_back;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use system::{sleep_shared, wake_shared};
 #[cfg(loom)]
 pub(crate) use word::Word;
 

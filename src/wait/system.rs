@@ -11,8 +11,16 @@ mod imp {
     use crate::sync::AtomicU32;
     use std::time::Duration;
 
+    /// Of a word that other processes do not map, and of one that they do.
+    const FLAG: [libc::c_int; 2] = [libc::FUTEX_PRIVATE_FLAG, 0];
+
     /// Sleeps until woken, or for `longest`, if `word` still is `value`. May end for no reason.
-    pub(super) fn sleep(word: &AtomicU32, value: u32, longest: Option<Duration>) {
+    #[inline(always)]
+    pub(super) fn sleep<const SHARED: bool>(
+        word: &AtomicU32,
+        value: u32,
+        longest: Option<Duration>,
+    ) {
         let time = longest.map(|longest| libc::timespec {
             tv_sec: longest.as_secs() as libc::time_t,
             // Of either width, by target; below 10^9, so it fits.
@@ -20,15 +28,16 @@ mod imp {
             tv_nsec: longest.subsec_nanos() as _,
         });
         let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        let operation = libc::FUTEX_WAIT | FLAG[usize::from(SHARED)];
         // SAFETY: the word outlives the call, and the kernel only reads it; the time is read before
         // the call returns, or null. What it answers does not matter: the caller looks again.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, value, time) };
     }
 
     /// Wakes up to `most` threads that sleep on `word`.
-    pub(super) fn wake(word: &AtomicU32, most: i32) {
-        let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    #[inline(always)]
+    pub(super) fn wake<const SHARED: bool>(word: &AtomicU32, most: i32) {
+        let operation = libc::FUTEX_WAKE | FLAG[usize::from(SHARED)];
         // SAFETY: the kernel uses the address as a key only.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, most) };
     }
@@ -83,7 +92,11 @@ mod imp {
         (bucket, bucket.0.lock().unwrap_or_else(|e| e.into_inner()))
     }
 
-    pub(super) fn sleep(word: &AtomicU32, value: u32, longest: Option<Duration>) {
+    pub(super) fn sleep<const SHARED: bool>(
+        word: &AtomicU32,
+        value: u32,
+        longest: Option<Duration>,
+    ) {
         let (bucket, guard) = of(word);
         if word.load(Relaxed) == value {
             match longest {
@@ -94,7 +107,7 @@ mod imp {
     }
 
     /// All of the bucket: who sleeps on another word of it looks again.
-    pub(super) fn wake(word: &AtomicU32, _most: i32) {
+    pub(super) fn wake<const SHARED: bool>(word: &AtomicU32, _most: i32) {
         let (bucket, _guard) = of(word);
         bucket.1.notify_all();
     }
@@ -106,12 +119,22 @@ mod imp {
 
 /// See [`imp::sleep`].
 pub(super) fn sleep(word: &crate::sync::AtomicU32, value: u32, longest: Option<Duration>) {
-    imp::sleep(word, value, longest);
+    imp::sleep::<false>(word, value, longest);
 }
 
 /// See [`imp::wake`].
 pub(super) fn wake(word: &crate::sync::AtomicU32, most: i32) {
-    imp::wake(word, most);
+    imp::wake::<false>(word, most);
+}
+
+/// As [`sleep`], on a word that other processes map, too.
+pub(crate) fn sleep_shared(word: &crate::sync::AtomicU32, value: u32, longest: Duration) {
+    imp::sleep::<true>(word, value, Some(longest));
+}
+
+/// As [`wake`], all of the threads that sleep by [`sleep_shared`].
+pub(crate) fn wake_shared(word: &crate::sync::AtomicU32) {
+    imp::wake::<true>(word, i32::MAX);
 }
 
 /// See [`imp::set_slice`].

@@ -17,7 +17,7 @@ struct House {
 }
 
 #[rustfmt::skip]
-const HOUSES: [House; 11] = [
+const HOUSES: [House; 12] = [
     House {
         sources: "src",
         below: "",
@@ -47,6 +47,16 @@ const HOUSES: [House; 11] = [
             "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
             "node_comm", "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums",
             "views", "split", "cart", "run_call", "run", "lib",
+        ],
+        up: &[],
+    },
+    House {
+        sources: "processes/src",
+        below: "",
+        order: &[
+            "sync", "error", "plain", "mapping", "gate", "pieces", "ring", "bell", "layout", "seat",
+            "site", "head", "rendezvous", "shared", "mail", "team", "builder", "transfer",
+            "message", "collective", "group", "symmetric", "lib",
         ],
         up: &[],
     },

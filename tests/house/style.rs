@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
-const LONG_RUST: [(&str, usize); 10] = [
+const LONG_RUST: [(&str, usize); 11] = [
     ("src", 0),
     ("tools", 0),
     ("tests", 0),
@@ -19,16 +19,18 @@ const LONG_RUST: [(&str, usize); 10] = [
     ("mpi", 0),
     ("mpiface", 0),
     ("capi", 0),
+    ("processes", 0),
 ];
 
 /// Markdown that still has long lines, and how many.
 const LONG_MARKDOWN: [(&str, usize); 0] = [];
 
 /// For each crate: file names and type names that stand for two things.
-const DOUBLES: [(&str, usize, usize); 10] = [
+const DOUBLES: [(&str, usize, usize); 11] = [
     ("src", 0, 0),
     ("capi/src", 0, 0),
     ("nodes/src", 0, 0),
+    ("processes/src", 0, 0),
     ("mpi/src", 0, 0),
     ("mpiface/src", 0, 8),
     ("tools/model/src", 0, 0),
@@ -78,7 +80,7 @@ const VAGUE_LINES: usize = 2;
 
 /// Folders, and how many of their lines have such words where those are more. They may only fall:
 /// lower them then.
-const MORE_VAGUE_LINES: [(&str, usize); 10] = [
+const MORE_VAGUE_LINES: [(&str, usize); 11] = [
     ("src", 0),
     ("tools", 0),
     ("tests", 0),
@@ -86,6 +88,7 @@ const MORE_VAGUE_LINES: [(&str, usize); 10] = [
     ("examples", 0),
     ("loom-tests", 0),
     ("nodes", 0),
+    ("processes", 0),
     ("mpi", 0),
     ("mpiface", 445),
     ("capi", 0),

@@ -1,0 +1,314 @@
+//! Symmetric memory: a buffer of each rank in the team's own memory, which calls use where it is.
+
+use crate::error::{Error, ErrorKind};
+use crate::layout::PAGE;
+use crate::plain::Plain;
+use crate::shared::Shared;
+use crate::site::{Names, Place};
+use crate::team::{Begun, Team};
+use phalanx::engine::{FoldKernel, Operation, copy};
+use phalanx::op::Operator;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A buffer of so many elements on each rank: [`Team::symmetric`].
+///
+/// Other ranks can write it at any time, so there is no slice of it: elements are copied, or used
+/// by an address. It ends with the team, if it is not [freed](Team::free).
+pub struct Symmetric<T> {
+    shared: Arc<Shared>,
+    /// In the part of each rank.
+    at: usize,
+    length: usize,
+    _elements: PhantomData<T>,
+}
+
+// SAFETY: a place in shared memory.
+unsafe impl<T: Plain> Send for Symmetric<T> {}
+// SAFETY: as above: elements are copied from and to it, as other processes do.
+unsafe impl<T: Plain> Sync for Symmetric<T> {}
+
+impl<T> fmt::Debug for Symmetric<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Symmetric").field("at", &self.at).field("length", &self.length).finish()
+    }
+}
+
+impl<T: Plain> Symmetric<T> {
+    /// How many elements each rank has.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether that is none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    fn address(&self, rank: usize) -> *mut T {
+        let bytes = self.length * size_of::<T>();
+        let at = self.shared.layout.memory(rank, self.at, bytes);
+        self.shared.mapping.at(at.expect("checked when it was made"), bytes).cast()
+    }
+
+    /// Where the elements of this rank are: for a library that computes there. Aligned to a page.
+    /// They are there as long as the team, or a handle such as this; other ranks may read and write
+    /// them, so a reference to them is not sound unless all ranks keep away.
+    ///
+    /// # Examples
+    /// See [`Team::all_reduce_symmetric`].
+    pub fn as_mut_ptr(&self) -> *mut T {
+        self.address(self.shared.rank)
+    }
+
+    /// Copies elements of rank `rank`, from `from` on, into `data`. Whether they have been written
+    /// is the program's affair: a [`barrier`](Team::barrier) between the two says so.
+    ///
+    /// # Panics
+    /// There is no such rank, or there are fewer elements.
+    ///
+    /// # Examples
+    /// See [`Team::symmetric`].
+    pub fn read(&self, rank: usize, from: usize, data: &mut [T]) {
+        let at = self.checked(rank, from..from.saturating_add(data.len()));
+        // SAFETY: so many are there, of plain data; and no process has a slice of it.
+        unsafe { copy(data.as_mut_ptr().cast(), at.cast_const().cast(), size_of_val(data)) };
+    }
+
+    /// Copies `data` into the elements of rank `rank`, from `to` on.
+    ///
+    /// # Panics
+    /// There is no such rank, or there are fewer elements.
+    ///
+    /// # Examples
+    /// See [`Team::symmetric`].
+    pub fn write(&self, rank: usize, to: usize, data: &[T]) {
+        let at = self.checked(rank, to..to.saturating_add(data.len()));
+        // SAFETY: as in `read`.
+        unsafe { copy(at.cast(), data.as_ptr().cast(), size_of_val(data)) };
+    }
+
+    /// The first `length` elements, as elements of another type; none if there are not as many. For
+    /// C, which allocates bytes.
+    #[doc(hidden)]
+    pub fn of_elements<U: Plain>(&self, length: usize) -> Option<Symmetric<U>> {
+        let bytes = length.checked_mul(size_of::<U>())?;
+        let shared = Arc::clone(&self.shared);
+        let fits = bytes <= self.length * size_of::<T>();
+        fits.then_some(Symmetric { shared, at: self.at, length, _elements: PhantomData })
+    }
+
+    fn checked(&self, rank: usize, range: Range<usize>) -> *mut T {
+        let ranks = self.shared.layout.ranks;
+        assert!(rank < ranks, "rank {rank} is none of {ranks} ranks");
+        let n = self.length;
+        assert!(range.end <= n, "elements {range:?} of {n}");
+        self.address(rank).wrapping_add(range.start)
+    }
+}
+
+impl Team {
+    /// Takes a buffer of `length` elements on each rank, all 0, in the team's memory. All ranks of
+    /// the team call it, with one length; not of a group.
+    ///
+    /// # Errors
+    /// As [`barrier`](Team::barrier); [`Memory`](ErrorKind::Memory): the
+    /// [memory](crate::Builder::memory) of the team is used up, or the system has none.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut team = phalanx_processes::Team::join("symmetric", 0, 1)?;
+    /// let shared = team.symmetric::<f32>(1000)?;
+    /// let next = (team.rank() + 1) % team.size();
+    /// shared.write(next, 10, &[1.5, 2.5]);
+    /// team.barrier()?;
+    /// let mut got = [0.0; 2];
+    /// shared.read(team.rank(), 10, &mut got);
+    /// assert_eq!(got, [1.5, 2.5]);
+    /// # Ok::<(), phalanx_processes::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn symmetric<T: Plain>(&mut self, length: usize) -> Result<Symmetric<T>, Error> {
+        let names = const { &Names::of::<T>("symmetric", "") };
+        let call = self.begin(names, Place::caller(), length, Team::ROOTLESS)?;
+        self.check_whole(&call)?;
+        let shared = Arc::clone(&self.shared);
+        let bytes = length.checked_mul(size_of::<T>());
+        // All ranks have one list, so they find one place.
+        let place = bytes.and_then(|bytes| self.free_place(bytes));
+        let taken = place.map(|(start, end)| {
+            let at = shared.layout.memory(shared.rank, start, end - start);
+            shared.mapping.take(at.unwrap_or_default(), end - start)
+        });
+        // A rank without memory says so to all.
+        let lacks = u64::from(!matches!(taken, Some(Ok(()))));
+        // SAFETY: so many bytes.
+        let met = unsafe { self.meet(&call, (&raw const lacks).cast(), size_of_val(&lacks))? };
+        let lacking = (0..self.members.len()).find(|member| self.gate(*member).word(met, 0) != 0);
+        if let Some(rank) = lacking {
+            let why = match taken {
+                Some(Err(error)) => error.to_string(),
+                Some(Ok(())) => format!("{} has none left", shared.told(rank)),
+                None => format!("of {} bytes a rank too little is free", shared.layout.part),
+            };
+            let text = format!("no memory for {length} elements of {} each: {why}", T::name());
+            return Err(self.fail(Error::of(ErrorKind::Memory, rank, text)));
+        }
+        let (start, end) = place.unwrap_or_default();
+        self.taken.push((start, end));
+        self.taken.sort_unstable();
+        Ok(Symmetric { shared, at: start, length, _elements: PhantomData })
+    }
+
+    /// Gives a buffer back. All ranks call it for the same one.
+    ///
+    /// # Errors
+    /// As [`barrier`](Team::barrier).
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut team = phalanx_processes::Team::join("symmetric for a while", 0, 1)?;
+    /// let buffer = team.symmetric::<u8>(1 << 20)?;
+    /// team.free(buffer)?;
+    /// # Ok::<(), phalanx_processes::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn free<T: Plain>(&mut self, buffer: Symmetric<T>) -> Result<(), Error> {
+        let names = const { &Names::of::<T>("free", "") };
+        let call = self.begin(names, Place::caller(), buffer.length, Team::ROOTLESS)?;
+        self.meet_symmetric(&call, &buffer)?;
+        let place = self.taken.iter().position(|it| it.0 == buffer.at);
+        let (start, end) = place.map_or((0, 0), |place| self.taken.remove(place));
+        let shared = &self.shared;
+        if let Some(at) = shared.layout.memory(shared.rank, start, end - start)
+            && end > start
+        {
+            shared.mapping.give_back(at, end - start);
+        }
+        // Nobody takes the place before all have given it back.
+        // SAFETY: no bytes.
+        unsafe { self.meet(&call, std::ptr::null(), 0) }.map(drop)
+    }
+
+    /// Combines the elements of all ranks by `op`, in place and with no copy: each rank combines a
+    /// part, and writes it to all.
+    ///
+    /// # Errors
+    /// As [`all_reduce`](Team::all_reduce); the ranks pass different buffers.
+    ///
+    /// # Examples
+    /// ```
+    /// # use phalanx_processes::op;
+    /// # let mut team = phalanx_processes::Team::join("symmetric sums", 0, 1)?;
+    /// let gradients = team.symmetric::<f32>(1000)?;
+    /// let mine = gradients.as_mut_ptr();
+    /// for i in 0..1000 {
+    ///     // SAFETY: an element of this rank, which no other rank uses now.
+    ///     unsafe { mine.add(i).write(i as f32) };
+    /// }
+    /// team.all_reduce_symmetric(&gradients, op::Sum)?;
+    /// # Ok::<(), phalanx_processes::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn all_reduce_symmetric<T: Plain, O: Operator<T>>(
+        &mut self,
+        data: &Symmetric<T>,
+        op: O,
+    ) -> Result<(), Error> {
+        let names = const { &Names::of::<T>("all_reduce_symmetric", O::NAME) };
+        let call = self.begin(names, Place::caller(), data.length, Team::ROOTLESS)?;
+        if !O::ORIGIN.is_library() {
+            let text = "an operator of the program's own would see memory that others can write";
+            return Err(self.wrong(&call, text));
+        }
+        self.meet_symmetric(&call, data)?;
+        let (me, p, n) = (self.me, self.members.len(), data.length);
+        let line = (64 / size_of::<T>().max(1)).max(1);
+        let each = n.div_ceil(p).next_multiple_of(line);
+        let part = (me * each).min(n)..((me + 1) * each).min(n);
+        if p > 1 && size_of::<T>() > 0 && !part.is_empty() {
+            let all: Vec<*mut u8> = (0..p).map(|rank| data.address(rank).cast()).collect();
+            let kernel = FoldKernel::of::<T, O>(&op);
+            // SAFETY: the vectors of all ranks, which all have at this place; their ranks use this
+            // part only by this call, and other parts by theirs. The operator is the library's.
+            unsafe { kernel.fold_part(Operation::AllReduce, part, (&all, &all), me) };
+        }
+        // SAFETY: no bytes. All have combined their parts.
+        unsafe { self.meet(&call, std::ptr::null(), 0) }.map(drop)
+    }
+
+    /// Copies the elements of rank `root` into those of all others: one copy.
+    ///
+    /// # Errors
+    /// As [`broadcast`](Team::broadcast); the ranks pass different buffers.
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut team = phalanx_processes::Team::join("a symmetric broadcast", 0, 1)?;
+    /// let weights = team.symmetric::<f32>(1000)?;
+    /// team.broadcast_symmetric(&weights, 0)?;
+    /// # Ok::<(), phalanx_processes::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn broadcast_symmetric<T: Plain>(
+        &mut self,
+        data: &Symmetric<T>,
+        root: usize,
+    ) -> Result<(), Error> {
+        let names = const { &Names::of::<T>("broadcast_symmetric", "") };
+        let call = self.begin(names, Place::caller(), data.length, root as u64 & 0xffff_ffff)?;
+        self.check_rank(&call, root)?;
+        self.meet_symmetric(&call, data)?;
+        if self.me != root {
+            let (from, to) = (data.address(root), data.address(self.me));
+            // SAFETY: two ranks' vectors of this place.
+            unsafe { copy(to.cast(), from.cast(), data.length * size_of::<T>()) };
+        }
+        // SAFETY: no bytes.
+        unsafe { self.meet(&call, std::ptr::null(), 0) }.map(drop)
+    }
+
+    /// Meets all, which pass the same buffer.
+    fn meet_symmetric<T: Plain>(&mut self, call: &Begun, data: &Symmetric<T>) -> Result<(), Error> {
+        self.check_whole(call)?;
+        if !Arc::ptr_eq(&self.shared, &data.shared) {
+            return Err(self.wrong(call, "the buffer is of another team"));
+        }
+        let at = data.at as u64;
+        // SAFETY: so many bytes.
+        let met = unsafe { self.meet(call, (&raw const at).cast(), size_of_val(&at))? };
+        let other = (0..self.members.len()).find(|member| self.gate(*member).word(met, 0) != at);
+        let Some(other) = other else { return Ok(()) };
+        let text = format!(
+            "ranks disagree about the buffer: {} and {} pass different ones in {}",
+            self.shared.told(self.shared.rank),
+            self.shared.told(other),
+            call.names.told(call.at).brief()
+        );
+        Err(self.fail(Error::of(ErrorKind::Disagreement, other, text)))
+    }
+
+    fn check_whole(&mut self, call: &Begun) -> Result<(), Error> {
+        if self.members.len() == self.shared.layout.ranks && self.is_whole() {
+            return Ok(());
+        }
+        Err(self.wrong(call, "symmetric memory is the whole team's, not a group's"))
+    }
+
+    /// The first place for so many bytes: its start and end.
+    fn free_place(&self, bytes: usize) -> Option<(usize, usize)> {
+        // Each has a page at least, so that no two begin at one place.
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
+        let mut start = 0;
+        for (from, to) in &self.taken {
+            if from - start >= bytes {
+                break;
+            }
+            start = *to;
+        }
+        let end = start.checked_add(bytes)?;
+        (end <= self.shared.layout.part).then_some((start, end))
+    }
+}

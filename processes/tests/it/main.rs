@@ -1,0 +1,13 @@
+//! Teams of processes: each rank is this test program again, with a role in its environment.
+
+mod calls;
+mod fuzz;
+mod promises;
+mod roles;
+mod start;
+
+/// The ranks' program; in an ordinary run of the tests it does nothing.
+#[test]
+fn rank() {
+    roles::play();
+}

@@ -1,0 +1,471 @@
+//! Faults, and the errors that name them.
+
+use crate::start::{Ended, Rank, name, program, start, team};
+use phalanx_processes::{ErrorKind, Segment, Team, op};
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+/// The roles of ranks that meet a fault. Each prints the error that it gets.
+pub(crate) fn rank(role: &str, mut team: Team) {
+    let (me, p) = (team.rank(), team.size());
+    let outcome = match role {
+        "forever" => {
+            eprintln!("ready");
+            loop {
+                let mut x = vec![1.0_f32; 20_000];
+                let done = team.all_reduce(&mut x, op::Sum).and_then(|()| team.barrier());
+                if let Err(error) = done {
+                    break Err(error);
+                }
+            }
+        }
+        "last dies" => {
+            if me == p - 1 {
+                std::process::abort();
+            }
+            team.receive_vec::<u8>(p - 1, 0).map(drop)
+        }
+        "last leaves" => {
+            team.barrier().unwrap();
+            if me == p - 1 {
+                return;
+            }
+            team.barrier()
+        }
+        "leave in turns" => {
+            // Whoever has ended in order is no loss.
+            team.barrier().unwrap();
+            let halves = team.split(Some((me % 2) as u32), 0).unwrap();
+            drop(team);
+            let mut half = halves.unwrap();
+            if me % 2 == 1 {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(200));
+            return half.barrier().unwrap();
+        }
+        "operation" if me == 1 => team.broadcast(&mut [1_u8], 0),
+        "operation" => team.barrier(),
+        "length" => team.all_reduce(&mut vec![1.0_f32; 100 + me], op::Sum),
+        "type" if me == 1 => team.all_reduce(&mut [1.0_f32], op::Sum),
+        "type" => team.all_reduce(&mut [1_u32], op::Sum),
+        "operator" if me == 1 => team.all_reduce(&mut [1.0_f32], op::Max),
+        "operator" => team.all_reduce(&mut [1.0_f32], op::Sum),
+        "root" => team.broadcast(&mut vec![0_u64; 100_000], me % 2),
+        "argument" if me == 1 => team.broadcast(&mut [1], 9),
+        "argument" => team.barrier(),
+        "message" if me == 1 => team.send(&[1.0_f32; 3], 0, 5).and_then(|()| team.barrier()),
+        "message" => team.receive(&mut [0.0_f64], 1, 5),
+        "panics" => {
+            let add = op::ordered(move |a: u32, b: u32| if me == 1 { panic!("no") } else { a + b });
+            let sum = || team.all_reduce(&mut [1_u32; 100], add).and_then(|()| team.barrier());
+            match std::panic::catch_unwind(AssertUnwindSafe(sum)) {
+                Ok(outcome) => outcome,
+                Err(_) => return,
+            }
+        }
+        "forks" => {
+            // SAFETY: the child only makes a call that is refused, and ends.
+            match unsafe { libc::fork() } {
+                0 => {
+                    let refused = team.barrier().is_err_and(|e| e.kind() == ErrorKind::Forked);
+                    drop(team);
+                    // SAFETY: ends the child.
+                    unsafe { libc::_exit(i32::from(!refused)) }
+                }
+                child => {
+                    let mut status = 1;
+                    // SAFETY: the child's number.
+                    unsafe { libc::waitpid(child, &raw mut status, 0) };
+                    assert_eq!(status, 0);
+                    return team.barrier().unwrap();
+                }
+            }
+        }
+        role => panic!("no role {role}"),
+    };
+    let error = outcome.expect_err("a fault");
+    let again = team.barrier().expect_err("the team is over");
+    assert_eq!(error, again);
+    eprintln!("{error:?}");
+    std::process::exit(3);
+}
+
+fn pid(rank: &Rank) -> i32 {
+    rank.process.id() as i32
+}
+
+fn signal(rank: &Rank, signal: i32) {
+    // SAFETY: a child of this process that has not been waited for.
+    unsafe { libc::kill(pid(rank), signal) };
+}
+
+/// Ranks that wait for others to attach print nothing: they are there after a while.
+fn settle() {
+    std::thread::sleep(Duration::from_millis(700));
+}
+
+/// All ranks have got an error; their texts.
+fn texts(ranks: Vec<Rank>) -> Vec<String> {
+    let check = |ended: Ended| {
+        assert_eq!(ended.status.code(), Some(3), "{}", ended.text);
+        ended.text
+    };
+    ranks.into_iter().map(|rank| check(rank.end())).collect()
+}
+
+#[test]
+fn a_rank_that_is_killed_is_named_within_a_second() {
+    for (p, victim) in [(2, 0), (3, 2), (5, 1)] {
+        let mut ranks = team("forever", p);
+        ranks.iter().for_each(|rank| rank.await_word("ready"));
+        let dead = pid(&ranks[victim]);
+        signal(&ranks[victim], libc::SIGKILL);
+        let since = Instant::now();
+        drop(ranks.remove(victim));
+        for text in texts(ranks) {
+            let right = format!("Died: rank {victim} (process {dead}, `");
+            assert!(text.contains(&right), "{right}: {text}");
+            assert!(text.contains("has died"), "{text}");
+        }
+        // The machine may be busy: the promise is a second.
+        assert!(since.elapsed() < Duration::from_secs(10), "{:?}", since.elapsed());
+    }
+}
+
+#[test]
+fn a_rank_that_dies_ends_a_receive() {
+    let mut ranks = team("last dies", 3);
+    let last = ranks.pop().unwrap();
+    let dead = pid(&last);
+    assert!(!last.end().status.success());
+    for text in texts(ranks) {
+        assert!(text.contains(&format!("rank 2 (process {dead}, `")), "{text}");
+        // A rank may die before all have attached.
+        assert!(text.contains("has died") && text.contains("promises.rs:"), "{text}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_stopped_meets_the_deadline() {
+    let name = name();
+    let with_time = |rank| {
+        let mut program = program("forever", &name, rank, 3);
+        program.env("PHALANX_TIMEOUT", "1.5");
+        start(program)
+    };
+    let mut ranks: Vec<Rank> = (0..3).map(with_time).collect();
+    ranks.iter().for_each(|rank| rank.await_word("ready"));
+    signal(&ranks[1], libc::SIGSTOP);
+    let stopped = ranks.remove(1);
+    for text in texts(ranks) {
+        assert!(text.contains("Deadline: rank 1 (process"), "{text}");
+        assert!(text.contains("has not come within 1.5 s"), "{text}");
+        assert!(text.contains("its process is stopped"), "{text}");
+    }
+    // It goes on, and hears of it.
+    signal(&stopped, libc::SIGCONT);
+    let text = texts(vec![stopped]).remove(0);
+    assert!(text.contains("rank 1") && text.contains("Deadline"), "{text}");
+}
+
+#[test]
+fn a_rank_that_leaves_is_named() {
+    let mut ranks = team("last leaves", 3);
+    let last = ranks.pop().unwrap();
+    let left = pid(&last);
+    assert!(last.end().status.success());
+    for text in texts(ranks) {
+        assert!(text.contains(&format!("Left: rank 2 (process {left}, `")), "{text}");
+        assert!(text.contains("barrier at "), "{text}");
+    }
+}
+
+#[test]
+fn ranks_may_leave_one_after_the_other() {
+    for rank in team("leave in turns", 4) {
+        let ended = rank.end();
+        assert!(ended.status.success(), "{}", ended.text);
+    }
+}
+
+/// The text of each rank at a disagreement: both processes, and two lines of this file.
+fn disagreement(role: &str, words: &[&str]) {
+    let ranks = team(role, 2);
+    let pids = [pid(&ranks[0]), pid(&ranks[1])];
+    for text in texts(ranks) {
+        for (rank, pid) in pids.into_iter().enumerate() {
+            assert!(text.contains(&format!("rank {rank} (process {pid}, `")), "{role}: {text}");
+        }
+        assert!(text.matches("promises.rs:").count() >= 2, "{role}: {text}");
+        for word in words {
+            assert!(text.contains(word), "{role}: {word}: {text}");
+        }
+    }
+}
+
+#[test]
+fn ranks_that_disagree_are_both_named() {
+    disagreement("operation", &["about the operation", "calls barrier at", "broadcast of 1 u8"]);
+    disagreement("length", &["about the length:", "100 f32 by sum", "101 f32 by sum"]);
+    disagreement("type", &["about the type:", "of 1 f32 by sum", "of 1 u32 by sum"]);
+    disagreement("operator", &["about the operator:", "by max", "by sum"]);
+    disagreement("root", &["about the root:", "root 0,", "root 1,"]);
+    disagreement("message", &["tag 5", "sends 12 bytes of f32", "receives 8 bytes of f64"]);
+}
+
+#[test]
+fn a_wrong_argument_is_told_to_all() {
+    for text in texts(team("argument", 3)) {
+        assert!(text.contains("rank 9 is none of 3 ranks"), "{text}");
+        assert!(text.contains("Argument: rank 1 (process"), "{text}");
+    }
+}
+
+#[test]
+fn a_panic_in_an_operator_is_told_to_all() {
+    let mut ranks = team("panics", 3);
+    assert!(ranks.remove(1).end().status.success());
+    for text in texts(ranks) {
+        assert!(text.contains("Panicked: rank 1 (process"), "{text}");
+    }
+}
+
+#[test]
+fn a_child_of_a_fork_has_no_team() {
+    for rank in team("forks", 2) {
+        let ended = rank.end();
+        assert!(ended.status.success(), "{}", ended.text);
+    }
+}
+
+/// Why a rank that attaches like this is refused.
+fn refused(program: std::process::Command) -> String {
+    let ended = start(program).end();
+    assert_eq!(ended.status.code(), Some(3), "{}", ended.text);
+    ended.text
+}
+
+#[test]
+fn a_second_team_of_a_name_is_refused() {
+    let name = name();
+    let ranks = [0, 1].map(|rank| start(program("forever", &name, rank, 2)));
+    ranks.iter().for_each(|rank| rank.await_word("ready"));
+    let text = refused(program("attach", &name, 0, 2));
+    assert!(
+        text.contains("Refused: a team named `") && text.contains("is there already"),
+        "{text}"
+    );
+    let text = refused(program("attach", &name, 1, 2));
+    assert!(text.contains("is complete: it takes no more ranks"), "{text}");
+    drop(ranks);
+    // The name is free when they have died, whatever they died of.
+    let ranks = [0, 1].map(|rank| start(program("attach", &name, rank, 2)));
+    for rank in ranks {
+        let ended = rank.end();
+        assert!(ended.status.success(), "{}", ended.text);
+    }
+}
+
+#[test]
+fn ranks_that_do_not_fit_are_refused() {
+    let name = name();
+    let host = start(program("attach", &name, 0, 3));
+    let first = start(program("attach", &name, 1, 3));
+    settle();
+    let text = refused(program("attach", &name, 1, 3));
+    let taken = format!("rank 1 of team `{name}` is process {} already", pid(&first));
+    assert!(text.contains(&taken), "{taken}: {text}");
+    let text = refused(program("attach", &name, 1, 4));
+    assert!(text.contains("has 3 ranks, this process expects 4"), "{text}");
+    let mut other = program("attach", &name, 2, 3);
+    other.env("PHALANX_VERSION", "phalanx-processes 9.9");
+    let text = refused(other);
+    assert!(text.contains("is of `phalanx-processes 0"), "{text}");
+    assert!(text.contains("this process of `phalanx-processes 9.9`"), "{text}");
+    // Whoever was refused has done no harm.
+    let last = start(program("attach", &name, 2, 3));
+    for rank in [host, first, last] {
+        let ended = rank.end();
+        assert!(ended.status.success(), "{}", ended.text);
+    }
+}
+
+#[test]
+fn another_user_is_refused() {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: has no arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        return eprintln!("SKIPPED: only root can be another user");
+    }
+    let name = name();
+    let host = start(program("attach", &name, 0, 2));
+    settle();
+    let mut other = program("attach", &name, 1, 2);
+    other.uid(65534);
+    // Where the program cannot be read by that user, nothing is shown.
+    let other = std::panic::catch_unwind(AssertUnwindSafe(|| start(other)));
+    let Ok(other) = other else { return eprintln!("SKIPPED: the user cannot run this program") };
+    let ended = other.end();
+    assert!(ended.text.contains("user 65534"), "{}", ended.text);
+    assert!(ended.text.contains("user 0"), "{}", ended.text);
+    drop(host);
+}
+
+#[test]
+fn a_rank_that_never_comes_is_named() {
+    let name = name();
+    let program_of = |rank| {
+        let mut program = program("attach", &name, rank, 3);
+        program.env("PHALANX_ATTACH", "0.8");
+        start(program)
+    };
+    let ranks = vec![program_of(0), program_of(2)];
+    let texts = texts(ranks);
+    assert!(
+        texts[0].contains("Deadline") && texts[0].contains("rank 1 is missing"),
+        "{}",
+        texts[0]
+    );
+    // Rank 0 may have given up a moment before.
+    let is_told = |text: &str| text.contains("rank 1 is missing") || text.contains("rank 0");
+    assert!(is_told(&texts[1]), "{}", texts[1]);
+    let mut alone = program("attach", "nobody hosts this", 1, 3);
+    alone.env("PHALANX_ATTACH", "0.3");
+    assert!(refused(alone).contains("has found no rank 0 of a team named `nobody hosts this`"));
+}
+
+#[test]
+fn a_team_by_a_descriptor() {
+    let segment = Segment::create(3, 1 << 20).unwrap();
+    let copy = segment.inheritable().unwrap();
+    let by_number = |rank: usize| {
+        let mut program = program("attach", "", rank, 3);
+        let file = std::os::fd::AsRawFd::as_raw_fd(&copy);
+        program.env("PHALANX_FD", file.to_string());
+        start(program)
+    };
+    let ranks = [0, 1, 2].map(by_number);
+    for rank in ranks {
+        let ended = rank.end();
+        assert!(ended.status.success(), "{}", ended.text);
+    }
+    let text = refused({
+        let mut program = program("attach", "", 1, 3);
+        let file = std::os::fd::AsRawFd::as_raw_fd(&copy);
+        program.env("PHALANX_FD", file.to_string());
+        program
+    });
+    assert!(text.contains("rank 1 of the team is process") && text.contains("already"), "{text}");
+}
+
+#[test]
+fn files_that_are_no_team_are_refused() {
+    use std::os::fd::{FromRawFd, OwnedFd};
+    let attach = |file: OwnedFd| {
+        let builder = Team::builder().attach_timeout(Duration::from_millis(50));
+        builder.attach(Segment::from_fd(file), 0, 1).map(drop).unwrap_err().to_string()
+    };
+    let file = std::fs::File::open("/proc/self/exe").unwrap();
+    assert!(attach(file.into()).contains("is not sealed"));
+    let made = |bytes: i64| {
+        // SAFETY: a new file.
+        unsafe {
+            let file = libc::memfd_create(c"x".as_ptr(), libc::MFD_ALLOW_SEALING);
+            assert_eq!(libc::ftruncate(file, bytes), 0);
+            let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+            assert_eq!(libc::fcntl(file, libc::F_ADD_SEALS, seals), 0);
+            OwnedFd::from_raw_fd(file)
+        }
+    };
+    assert!(attach(made(4096)).contains("is too short"));
+    assert!(attach(made(1 << 30)).contains("does not begin as one"));
+    let segment = Segment::create(2, 0).unwrap();
+    assert!(attach(segment.inheritable().unwrap()).contains("has 2 ranks, this process expects 1"));
+    // A head that lies about its size.
+    let file = segment.inheritable().unwrap();
+    let lie = (1_u64 << 62).to_ne_bytes();
+    // SAFETY: so many bytes, behind the number of ranks: magic, version, ranks, part.
+    unsafe {
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
+        assert_eq!(libc::pwrite(fd, lie.as_ptr().cast(), 8, 80), 8);
+    }
+    let builder = Team::builder().attach_timeout(Duration::from_millis(50));
+    let error = builder.attach(Segment::from_fd(file), 0, 2).unwrap_err();
+    assert!(error.to_string().contains("another size than its head says"), "{error}");
+}
+
+#[test]
+fn names_and_numbers_are_checked() {
+    let wrong = |name: &str, rank, ranks| Team::join(name, rank, ranks).unwrap_err().to_string();
+    assert!(wrong("", 0, 1).contains("1 to 80 visible characters"));
+    assert!(wrong("a\nb", 0, 1).contains("1 to 80 visible characters"));
+    assert!(wrong(&"x".repeat(81), 0, 1).contains("1 to 80 visible characters"));
+    assert!(wrong("x", 2, 2).contains("rank 2 is none of a team of 2 ranks"));
+    assert!(wrong("x", 0, 0).contains("one rank at least"));
+    assert!(wrong("x", 0, 1000).contains("128 at most"));
+}
+
+/// Two ranks that are threads of one process.
+#[test]
+fn ranks_may_be_threads() {
+    let name = name();
+    std::thread::scope(|scope| {
+        for rank in 0..2 {
+            let name = &name;
+            scope.spawn(move || {
+                let mut team = Team::join(name, rank, 2).unwrap();
+                let mut x = [rank as f64 + 1.0];
+                team.all_reduce(&mut x, op::Sum).unwrap();
+                assert_eq!(x, [3.0]);
+            });
+        }
+    });
+}
+
+#[test]
+fn sixteen_teams_at_once() {
+    let teams: Vec<Vec<Rank>> = (0..16).map(|_| team("small", 2)).collect();
+    for rank in teams.into_iter().flatten() {
+        let ended = rank.end();
+        assert!(ended.status.success(), "{}", ended.text);
+    }
+}
+
+/// Files and mappings of this process.
+fn resources() -> (usize, usize) {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    (files, std::fs::read_to_string("/proc/self/maps").unwrap().lines().count())
+}
+
+/// Attachments leave nothing behind. `.ci/processes` asks for many.
+#[test]
+fn nothing_is_left_of_many_attachments() {
+    let many = std::env::var("PHALANX_ATTACHMENTS").map_or(300, |text| text.parse().unwrap());
+    let name = name();
+    let once = |i: usize| {
+        std::thread::scope(|scope| {
+            for rank in 0..2 {
+                let name = &name;
+                scope.spawn(move || {
+                    let mut team = Team::builder().memory(0).join(name, rank, 2).unwrap();
+                    team.barrier().unwrap();
+                    if i.is_multiple_of(10) {
+                        let mut group = team.split(Some(0), 0).unwrap().unwrap();
+                        group.barrier().unwrap();
+                    }
+                    // So that the next team's rank 0 finds the name free.
+                    let _ = team.barrier();
+                });
+            }
+        });
+    };
+    (0..20).for_each(once);
+    let before = resources();
+    (0..many).for_each(once);
+    let after = resources();
+    // Other tests run beside this one, if it is not alone.
+    let slack = if std::env::var_os("PHALANX_ATTACHMENTS").is_some() { 4 } else { 200 };
+    assert!(after.0 <= before.0 + slack, "files: {before:?} {after:?}");
+    assert!(after.1 <= before.1 + slack, "mappings: {before:?} {after:?}");
+}
