@@ -83,6 +83,12 @@ impl Comm {
             }
             Some(Short::Gate) => return self.carry_out_at_the_gates(call),
             Some(Short::Eager) => {
+                // Of two ranks' scan: the chain's one message. (Doubling has one back, which a rank
+                // with a forced algorithm would send.)
+                let algorithm = match call.operation() {
+                    Operation::Scan | Operation::ExclusiveScan => Algorithm::SCAN_CHAIN,
+                    _ => algorithm,
+                };
                 let params = call.params(algorithm, CallTransport::Messages, Digest::NONE);
                 let Some(begun) = self.begin(sig, at, params) else { return };
                 eager::run(&mut self.port, &mut self.work, begun, call)

@@ -116,7 +116,7 @@ fn reduce_pair<T: Element, O: Operator<T>>(
     receive_onto(port, buf, op)
 }
 
-/// Rank 1 of two combines rank 0's vector with its own (`SCAN-HCUBE`).
+/// Rank 1 of two combines rank 0's vector with its own (`SCAN-CHAIN`).
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn scan_pair<T: Element, O: Operator<T>>(
     port: &mut Port,
@@ -131,7 +131,7 @@ fn scan_pair<T: Element, O: Operator<T>>(
     receive_onto(port, buf, op)
 }
 
-/// Rank 1 of two gets rank 0's vector; rank 0 gets the identity, if there is one (`SCAN-HCUBE`).
+/// Rank 1 of two gets rank 0's vector; rank 0 gets the identity, if there is one (`SCAN-CHAIN`).
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn exclusive_scan_pair<T: Element>(
     port: &mut Port,

@@ -67,6 +67,29 @@ fn calls_that_send_nothing_are_compared() {
     });
 }
 
+/// A short scan of two ranks is one message; the tree's, by recursive doubling, has one back.
+#[test]
+fn a_scan_of_two_ranks_by_another_algorithm_is_told() {
+    watched(|| {
+        let team = team(2);
+        for odd in 0..2 {
+            for n in [1, 100] {
+                let error = failure(team.run(|comm| {
+                    let mut x = vec![1_u64; n];
+                    match comm.rank() == odd {
+                        true => comm.tree().scan(&mut x, op::Sum),
+                        false => comm.scan(&mut x, op::Sum),
+                    }
+                    comm.barrier();
+                }));
+                let text = error.to_string();
+                assert!(matches!(error, Error::Mismatch { .. }), "{text}");
+                check_usable(&team, 1);
+            }
+        }
+    });
+}
+
 // ---- The words of errors ----
 
 #[test]
