@@ -188,10 +188,14 @@ mod mutants {
     mod match_list {
         pub(super) use crate::fabric::{MatchList, MatchPattern};
     }
+    mod tagged_lists {
+        pub(super) use crate::fabric::{
+            MessageBody, PostedReceive, ReceiveRoom, TaggedLists, TaggedMessage,
+        };
+    }
     mod tagged_queue {
         pub(super) use crate::fabric::{
-            Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage,
-            TaggedQueue,
+            Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
         };
     }
     mod message_label {

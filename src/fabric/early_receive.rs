@@ -10,7 +10,8 @@
 use super::early_receives::EarlyReceives;
 use super::match_list::MatchPattern;
 use super::rank_place::RankPlace;
-use super::tagged_queue::{Copier, ReceiveRoom, Received};
+use super::tagged_lists::ReceiveRoom;
+use super::tagged_queue::{Copier, Received};
 use super::ticket::{Envelope, Ticket};
 use super::unfit_receive::UnfitReceive;
 use crate::sync::Arc;

@@ -38,6 +38,7 @@ mod rank_place;
 mod record_file;
 mod recorder;
 mod started_progress;
+mod tagged_lists;
 mod tagged_queue;
 mod tagged_ring;
 mod team_state;
@@ -73,7 +74,8 @@ pub(crate) use rank_place::RankPlace;
 pub(crate) use recorder::InterfaceCall;
 pub(crate) use recorder::Recorder;
 pub use started_progress::{StartedPart, StartedProgress};
-pub(crate) use tagged_queue::{KEPT_UP_TO, ReceiveRoom};
+pub(crate) use tagged_lists::ReceiveRoom;
+pub(crate) use tagged_queue::KEPT_UP_TO;
 pub(crate) use team_state::{EVERY_RUN, TeamState, discard};
 #[cfg(not(loom))]
 pub use thread::RankWait;
@@ -89,6 +91,7 @@ pub(crate) use {
     comm_hold::CommHold,
     comm_state::{PERHAPS, Phase, RankSlots},
     counts::OwnCounts,
+    tagged_lists::{MessageBody, PostedReceive, TaggedLists, TaggedMessage},
     tagged_queue::{
         Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
     },

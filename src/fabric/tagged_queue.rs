@@ -10,10 +10,10 @@
 use super::early_receive::EarlyReceive;
 use super::early_receives::EarlyReceives;
 use super::kept_bytes::KeptBytes;
-use super::match_list::{MatchList, MatchPattern};
+use super::match_list::MatchPattern;
 use super::message_label::MessageLabel;
+use super::tagged_lists::{MessageBody, PostedReceive, ReceiveRoom, TaggedLists, TaggedMessage};
 use super::tagged_ring::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
-use super::team_state::discard;
 use super::ticket::{Envelope, Ticket};
 use super::unfit_receive::UnfitReceive;
 use crate::sync::{Arc, AtomicU32, AtomicU64, Ordering};
@@ -68,82 +68,12 @@ pub(crate) enum Received {
 
 type Fit<T> = Result<T, Box<UnfitReceive>>;
 
-/// The data of a message in a queue.
-enum MessageBody {
-    Kept(KeptBytes),
-    Lent(*const u8, Arc<Ticket>),
-    Owned(Box<dyn Any + Send>),
-}
-
-struct TaggedMessage {
-    label: MessageLabel,
-    /// Its cost in the queue's account.
-    cost: usize,
-    body: MessageBody,
-}
-
-// SAFETY: the address is that of memory which its sender keeps as it is until the ticket is done,
-// whichever thread reads it (the contract of `TaggedQueue::send`); all else is `Send`.
-unsafe impl Send for TaggedMessage {}
-
-/// Room for one message.
-#[derive(Clone, Copy)]
-pub(crate) struct ReceiveRoom {
-    pub(crate) label: MessageLabel,
-    pub(crate) at: *mut u8,
-}
-
-impl Default for ReceiveRoom {
-    /// For nothing.
-    fn default() -> Self {
-        ReceiveRoom { label: MessageLabel::default(), at: std::ptr::null_mut() }
-    }
-}
-
-struct PostedReceive {
-    room: ReceiveRoom,
-    ticket: Arc<Ticket>,
-}
-
-// SAFETY: the address is that of memory which its receiver leaves alone until the ticket is done,
-// whichever thread writes it (the contract of `TaggedQueue::receive`); all else is `Send`.
-unsafe impl Send for PostedReceive {}
-
-#[derive(Default)]
-struct Lists {
-    list: MatchList<TaggedMessage, PostedReceive>,
-    /// Bytes that are kept.
-    kept: usize,
-    /// A sender of short messages that has no ring yet.
-    wanting: Option<u32>,
-    /// The sender of the ring that a receive from any looks at first.
-    turn: usize,
-}
-
-impl Lists {
-    fn take(&mut self, at: usize) -> Option<TaggedMessage> {
-        let message = self.list.take(at)?;
-        self.kept -= message.cost;
-        Some(message)
-    }
-
-    /// Takes the entry of this name; whether it was there.
-    fn withdraw(&mut self, name: u64) -> bool {
-        if self.list.withdraw_posted(name).is_some() {
-            return true;
-        }
-        let message = self.list.withdraw(name);
-        self.kept -= message.as_ref().map_or(0, |it| it.cost);
-        message.is_some()
-    }
-}
-
 /// A ring, once it is needed.
 type LazyRing = OnceLock<Box<TaggedRing>>;
 
 /// See the module documentation.
 pub(crate) struct TaggedQueue {
-    lists: Lock<Lists>,
+    lists: Lock<TaggedLists>,
     /// Messages that were left in the queue so far. Written under the lock.
     arrivals: AtomicU64,
     /// Messages that were taken for receives. Written under the lock.
@@ -188,7 +118,7 @@ impl TaggedQueue {
     /// That of rank `owner` of so many.
     pub(crate) fn new(owner: usize, ranks: usize) -> Self {
         TaggedQueue {
-            lists: Lock::new(Lists::default()),
+            lists: Lock::new(TaggedLists::default()),
             arrivals: AtomicU64::new(0),
             settled: AtomicU32::new(0),
             lying: AtomicU32::new(0),
@@ -233,7 +163,7 @@ impl TaggedQueue {
 
     /// Calls `f` under the lock.
     #[inline(always)]
-    fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
+    fn with<R>(&self, f: impl FnOnce(&mut TaggedLists) -> R) -> R {
         self.lists.with(|lists| {
             let out = f(lists);
             #[cfg(not(loom))]
@@ -244,7 +174,7 @@ impl TaggedQueue {
 
     /// Something came to the lists, or left them. Under the lock.
     #[inline(always)]
-    fn note(&self, lists: &Lists) {
+    fn note(&self, lists: &TaggedLists) {
         // Relaxed: see `is_quiet`. Under the lock, so no update is lost.
         self.lying.store(lists.list.count() as u32, Ordering::Relaxed);
     }
@@ -279,7 +209,7 @@ impl TaggedQueue {
 
     /// Gives the messages of a ring to the receives that are posted for them, and the others to
     /// the list. Under the lock.
-    fn drain(&self, lists: &mut Lists, source: u32, ring: &TaggedRing) {
+    fn drain(&self, lists: &mut TaggedLists, source: u32, ring: &TaggedRing) {
         let mut one = |it: &ShortMessage, memory: ShortMemory<'_>| {
             // SAFETY: a message of the ring.
             unsafe { self.accept(lists, source, it, memory) }
@@ -295,7 +225,7 @@ impl TaggedQueue {
     #[inline(never)]
     unsafe fn accept(
         &self,
-        lists: &mut Lists,
+        lists: &mut TaggedLists,
         source: u32,
         message: &ShortMessage,
         memory: ShortMemory<'_>,
@@ -327,20 +257,20 @@ impl TaggedQueue {
     }
 
     #[inline]
-    fn take(&self, lists: &mut Lists, at: usize) -> Option<TaggedMessage> {
+    fn take(&self, lists: &mut TaggedLists, at: usize) -> Option<TaggedMessage> {
         let message = lists.take(at)?;
         self.note(lists);
         Some(message)
     }
 
     #[inline]
-    fn take_posted(&self, lists: &mut Lists, at: usize) -> Option<PostedReceive> {
+    fn take_posted(&self, lists: &mut TaggedLists, at: usize) -> Option<PostedReceive> {
         let receive = lists.list.take_posted(at)?;
         self.note(lists);
         Some(receive)
     }
 
-    fn push(&self, lists: &mut Lists, source: u32, tag: u32, message: TaggedMessage) {
+    fn push(&self, lists: &mut TaggedLists, source: u32, tag: u32, message: TaggedMessage) {
         lists.kept += message.cost;
         let name = match &message.body {
             MessageBody::Lent(_, ticket) => name_of(ticket),
@@ -567,7 +497,7 @@ impl TaggedQueue {
     #[inline]
     unsafe fn take_short(
         &self,
-        lists: &mut Lists,
+        lists: &mut TaggedLists,
         pattern: MatchPattern,
         room: &ReceiveRoom,
     ) -> Fit<Option<Envelope>> {
@@ -596,7 +526,7 @@ impl TaggedQueue {
     #[inline]
     unsafe fn take_of(
         &self,
-        lists: &mut Lists,
+        lists: &mut TaggedLists,
         (source, ring): (u32, &TaggedRing),
         wanted: Option<u32>,
         room: &ReceiveRoom,
@@ -647,7 +577,7 @@ impl TaggedQueue {
     #[inline]
     fn find(
         &self,
-        lists: &mut Lists,
+        lists: &mut TaggedLists,
         pattern: MatchPattern,
         room: Option<&MessageLabel>,
     ) -> Fit<Option<usize>> {
@@ -662,7 +592,7 @@ impl TaggedQueue {
     }
 
     #[inline]
-    fn envelope(lists: &Lists, at: usize) -> Option<Envelope> {
+    fn envelope(lists: &TaggedLists, at: usize) -> Option<Envelope> {
         let (source, tag, message) = lists.list.message(at)?;
         Some(Envelope { source, tag, len: message.label.len })
     }
@@ -741,15 +671,5 @@ impl TaggedQueue {
             self.note(lists);
             all
         }));
-    }
-}
-
-impl Drop for Lists {
-    /// Drops messages one by one: a destructor that panics must not keep the others from theirs.
-    fn drop(&mut self) {
-        let first = |lists: &Lists| lists.list.messages().next().map(|(at, ..)| at);
-        while let Some(at) = first(self) {
-            discard(self.take(at));
-        }
     }
 }

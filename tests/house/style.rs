@@ -97,10 +97,6 @@ const MORE_VAGUE_LINES: [(&str, usize); 11] = [
 /// The most lines of a Rust source.
 const LINES: usize = 700;
 
-/// Sources that are longer, and their lines. They may only shrink.
-const LONG_FILES: [(&str, usize); 2] =
-    [("mpiface/src/rt/p2p.rs", 875), ("src/fabric/tagged_queue.rs", 755)];
-
 fn is_repository() -> bool {
     let is = Path::new("mpi").exists() && Path::new("loom-tests").exists();
     if !is {
@@ -200,27 +196,20 @@ fn no_more_rust_lines_are_long() {
 }
 
 #[test]
-fn no_more_files_are_long() {
+fn no_file_is_long() {
     if !is_repository() {
         return;
     }
-    let mut wrong = Vec::new();
+    let mut long = Vec::new();
     for (folder, _) in LONG_RUST {
         for file in files(folder, "rs") {
-            let (path, lines) = (file.display().to_string(), read(&file).lines().count());
-            let known = LONG_FILES.iter().find(|(it, _)| *it == path).map(|(_, lines)| *lines);
-            match known {
-                Some(_) if lines <= LINES => {
-                    wrong.push(format!("{path}: {lines} lines: take it from the list"));
-                }
-                _ if lines <= known.unwrap_or(LINES) => {}
-                _ => wrong.push(format!("{path}: {lines} lines, at most {LINES}: {known:?} known")),
+            let lines = read(&file).lines().count();
+            if lines > LINES {
+                long.push(format!("{}: {lines} lines", file.display()));
             }
         }
     }
-    let gone = LONG_FILES.iter().filter(|(path, _)| !Path::new(path).exists());
-    wrong.extend(gone.map(|(path, _)| format!("{path}: there is none: take it from the list")));
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(long.is_empty(), "more than {LINES} lines: {long:#?}");
 }
 
 /// The glossary's terms and their definitions.

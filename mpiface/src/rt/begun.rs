@@ -1,7 +1,7 @@
 //! What has become of a message that a call has begun.
 
-use super::p2p::{NOBODY, Req};
 use super::rank::{Active, Blank};
+use super::request::{NOBODY, Req};
 use std::sync::Arc;
 
 /// What a call has started.

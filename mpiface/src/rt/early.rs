@@ -10,11 +10,13 @@
 //! not before. Receives of more than fits a lane are posted at once: the sender copies into them
 //! while the receiver works.
 
+use super::envelope::Envelope;
 use super::error::Site;
 use super::handle::Handle;
 use super::mutex::lock;
-use super::p2p::{self, Arrived, Ask, Envelope, Kind};
+use super::p2p;
 use super::rank::{Active, Rank};
+use super::request::{Arrived, Ask, Kind};
 use super::short_message::{Short, ShortMemory, Solid};
 use super::types::{Place, bytes_at};
 use phalanx::engine::EarlyReceives;

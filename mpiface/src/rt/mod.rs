@@ -14,6 +14,7 @@
 //! | `site.rs`, `calls.rs` | a call's place in the source; the functions by their numbers |
 //! | `mutex.rs`, `thread_time.rs` | locks of what ranks share; the time that a thread has worked |
 //! | `begun.rs` | what has become of a message that a call has begun |
+//! | `envelope.rs`, `request.rs` | the facts by which messages are matched; started calls |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `short_message.rs` | a short message in a slot of a lane |
 //! | `polls.rs` | tests and probes that find nothing for long |
@@ -57,6 +58,7 @@ pub mod complex;
 pub mod distributed;
 pub mod early;
 pub mod edges;
+pub mod envelope;
 pub mod error;
 pub mod exchange;
 pub mod external;
@@ -79,6 +81,7 @@ pub mod polls;
 pub mod rank;
 pub mod record;
 pub mod reduction;
+pub mod request;
 pub mod route;
 pub mod run;
 pub mod shape;

@@ -15,225 +15,18 @@
 //! takes from lanes. What fits what is found by the library's list (`MatchList`), of few and of
 //! many. A request's `done`, and a lane's words, are read without the lock.
 
-use super::awaits::Awaits;
+use super::envelope::{ANY_SOURCE, ANY_TAG, EAGER, Envelope};
 use super::error::{Class, Error, Site};
 use super::mutex::lock;
+use super::request::{Arrived, Kind, Req, SENT};
 use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortLane, ShortMemory, Solid};
 use super::standings::Condition;
 use super::types::{Place, copy, move_bytes};
-use super::word::Word;
 use super::world::World;
-use phalanx::engine::{KeptBytes, MatchList, MatchPattern};
+use phalanx::engine::{KeptBytes, MatchList};
 use std::fmt::Display;
 use std::slice;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
-use std::sync::{Arc, OnceLock};
-
-/// Longer messages are not stored: one of the two ranks copies them from buffer to buffer. (Other
-/// MPIs' times leap where they begin to wait for the receiver, too: Open MPI 4's between 1 and
-/// 4 KiB, MPICH 4's between 8 and 16.)
-pub const EAGER: usize = 8 << 10;
-/// The standard's wildcards.
-pub const ANY_SOURCE: i32 = -1;
-/// Any tag.
-pub const ANY_TAG: i32 = -2;
-/// The rank that is nobody.
-pub const PROC_NULL: i32 = -3;
-
-/// What is known of a message: its communicator, its sender there, and its tag.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Envelope {
-    /// The communicator's number.
-    pub context: u32,
-    /// The sender, or `ANY_SOURCE`.
-    pub source: i32,
-    /// The tag, or `ANY_TAG`.
-    pub tag: i32,
-}
-
-impl Envelope {
-    /// What the library's list asks for, of a receive.
-    #[inline(always)]
-    fn pattern(&self) -> MatchPattern {
-        let Envelope { source, tag, .. } = *self;
-        MatchPattern {
-            source: (source != ANY_SOURCE).then_some(source as u32),
-            tag: (tag != ANY_TAG).then_some(tag as u32),
-        }
-    }
-
-    /// What it knows a message by.
-    #[inline(always)]
-    fn label(&self) -> (u32, u32) {
-        (self.source as u32, self.tag as u32)
-    }
-
-    /// Whether this pattern takes the message.
-    #[inline]
-    pub fn takes(&self, message: &Envelope) -> bool {
-        self.context == message.context
-            && (self.source == ANY_SOURCE || self.source == message.source)
-            && (self.tag == ANY_TAG || self.tag == message.tag)
-    }
-}
-
-/// What a request is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// A send.
-    #[default]
-    Send,
-    /// A receive.
-    Receive,
-    /// A collective.
-    Collective,
-    /// One that the program completes.
-    General,
-}
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Ask {
-    /// The rank (of the world) that awaits it.
-    pub owner: usize,
-    /// The call that started it.
-    pub site: Site,
-    /// What it is.
-    pub kind: Kind,
-    /// The other rank of the communicator, or a wildcard.
-    pub peer: i32,
-    /// The rank of the world that completes it, if only one can.
-    pub by: Option<usize>,
-    /// The tag, or `ANY_TAG`.
-    pub tag: i32,
-    /// The communicator's number.
-    pub context: u32,
-    /// Of a collective that its rank carries on by itself.
-    pub open: Option<OpenAsk>,
-}
-
-/// What a started collective awaits.
-#[derive(Clone, Copy, Debug)]
-pub struct OpenAsk {
-    /// Its place among the rank's.
-    pub index: usize,
-    /// The communicator's number.
-    pub context: u32,
-    /// The collective's.
-    pub number: u64,
-    /// Whose cards.
-    pub awaits: Awaits,
-}
-
-/// A started send or receive. Who completes it writes one line, on which nothing else lies.
-#[derive(Debug, Default)]
-#[repr(C, align(64))]
-pub struct Req {
-    done: Word,
-    source: AtomicI32,
-    tag: AtomicI32,
-    bytes: AtomicUsize,
-    cancelled: AtomicBool,
-    /// What it asks for.
-    pub ask: Ask,
-    failed: OnceLock<Error>,
-}
-
-/// What a finished request says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrived {
-    /// The sender in the communicator.
-    pub source: i32,
-    /// The tag.
-    pub tag: i32,
-    /// Bytes of data.
-    pub bytes: usize,
-}
-
-impl Req {
-    /// A request that nobody has completed.
-    pub fn new(ask: Ask) -> Arc<Req> {
-        Arc::new(Req { ask, ..Req::default() })
-    }
-
-    /// The same as new, of one that has ended.
-    pub fn renew(&mut self, ask: Ask) {
-        self.ask = ask;
-        self.done = Word::default();
-        *self.cancelled.get_mut() = false;
-        if self.failed.get().is_some() {
-            self.failed = OnceLock::new();
-        }
-    }
-
-    /// Whether it is complete: what it says, and the receive buffer, can then be read.
-    pub fn is_done(&self) -> bool {
-        self.done.has_told(1)
-    }
-
-    /// What it says; the error, if the message did not fit.
-    pub fn arrived(&self) -> (Arrived, Option<&Error>) {
-        // Relaxed: read after `is_done`, which orders them.
-        let arrived = Arrived {
-            source: self.source.load(Ordering::Relaxed),
-            tag: self.tag.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
-        };
-        (arrived, self.failed.get())
-    }
-
-    /// Notes an error, before it is complete.
-    pub fn fail(&self, error: Error) {
-        let _ = self.failed.set(error);
-    }
-
-    /// Whether it was cancelled; read after `is_done`.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Completes it: the calling rank, `by`, does.
-    pub fn complete(&self, world: &World, by: usize, arrived: Arrived) {
-        self.source.store(arrived.source, Ordering::Relaxed);
-        self.tag.store(arrived.tag, Ordering::Relaxed);
-        self.bytes.store(arrived.bytes, Ordering::Relaxed);
-        // Publishes the above and the copied data.
-        self.done.tell(1);
-        if by != self.ask.owner {
-            if self.ask.kind != Kind::Receive || arrived.bytes > EAGER {
-                // Pairs with the fence in the library's `Berth::sleep`: either the owner, which
-                // first says that it will sleep, sees `done` after that fence, or `wake` below sees
-                // that it has said so. Nothing but time depends on it: without the fence the owner
-                // would hear of this at the end of a nap. Short messages come too often for it.
-                fence(Ordering::SeqCst);
-            }
-            world.wake(by, self.ask.owner);
-        }
-    }
-
-    /// What it awaits, in words.
-    pub fn describe(&self) -> String {
-        let Ask { kind, peer, tag, site, open, .. } = self.ask;
-        let tag = match tag {
-            ANY_TAG => "any tag".to_owned(),
-            tag => format!("tag {tag}"),
-        };
-        match (kind, peer) {
-            (Kind::General, _) => format!("the program to complete {}", site.describe()),
-            (Kind::Collective, _) => {
-                let some = open.is_some_and(|it| matches!(it.awaits, Awaits::Givers(_)));
-                let ranks = if some { "its neighbours" } else { "all ranks" };
-                format!("{ranks} to start {}", site.describe())
-            }
-            (Kind::Send, peer) => format!("rank {peer} of the communicator to receive, {tag}"),
-            (Kind::Receive, ANY_SOURCE) => format!("a message from any source, {tag}"),
-            (Kind::Receive, peer) => {
-                format!("a message from rank {peer} of the communicator, {tag}")
-            }
-        }
-    }
-}
+use std::sync::Arc;
 
 /// Some of a rank's requests: one of them is awaited.
 #[derive(Debug)]
@@ -524,11 +317,6 @@ pub struct Send {
     /// The call.
     pub site: Site,
 }
-
-/// What a receive from nobody says.
-pub const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
-/// What a complete send says.
-pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
 
 /// Starts a send: it is complete, or the request will be that `make` makes.
 ///
@@ -835,7 +623,7 @@ pub fn cancel(world: &World, me: usize, req: &Arc<Req>) {
     };
     if is_found {
         // Published by `complete`.
-        req.cancelled.store(true, Ordering::Relaxed);
+        req.cancel();
         req.complete(world, me, none);
     }
 }

@@ -1,8 +1,10 @@
 //! A short message, as it lies in a slot of a lane, which is one of the library's rings: two lines
 //! of the cache.
 
+use super::envelope::{EAGER, Envelope};
 use super::error::Site;
-use super::p2p::{Arrived, Came, EAGER, Envelope, Received, Send, too_long};
+use super::p2p::{Came, Received, Send, too_long};
+use super::request::Arrived;
 use super::types::{Place, move_bytes};
 use phalanx::engine::{LongRoom, MessageMemory, MessageRing};
 

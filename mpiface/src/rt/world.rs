@@ -1,8 +1,10 @@
 //! What the ranks share for their messages: a queue each, and lanes from each to each. Who waits
 //! for what is below it (`standings.rs`).
 
-use super::p2p::{EAGER, OpenAsk, Queue};
+use super::envelope::EAGER;
+use super::p2p::Queue;
 use super::record::Record;
+use super::request::OpenAsk;
 use super::short_message::{ROOM, ShortLane};
 use super::standings::{Standings, refused};
 use super::word::Word;

@@ -4,8 +4,9 @@
 use super::super::match_list::MatchPattern;
 use super::super::message_label::MessageLabel;
 use super::super::rank_place::RankPlace;
+use super::super::tagged_lists::ReceiveRoom;
 use super::super::tagged_queue::{
-    Copier, Data, OutgoingMessage, OwnedMessage, ReceiveRoom, Received, SentMessage, TaggedQueue,
+    Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
 };
 use super::super::tagged_ring::{SHORT, TaggedRing};
 #[cfg(not(loom))]

@@ -3,9 +3,9 @@
 use super::arguments::{Caller, Out, TextOut, int};
 use crate::rt::attributes::{self, Kind};
 use crate::rt::comm::Comm;
+use crate::rt::envelope::{ANY_SOURCE, PROC_NULL};
 use crate::rt::error::Outcome;
 use crate::rt::handle::fixed;
-use crate::rt::p2p::{ANY_SOURCE, PROC_NULL};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 

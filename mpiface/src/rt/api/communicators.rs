@@ -14,7 +14,7 @@ use crate::rt::handle::Handle;
 use crate::rt::handle::UNDEFINED;
 use crate::rt::handle::fixed;
 use crate::rt::handlers::Handler;
-use crate::rt::p2p::Req;
+use crate::rt::request::Req;
 use crate::rt::started::close;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;

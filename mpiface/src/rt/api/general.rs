@@ -5,8 +5,8 @@ use crate::load::frame::Barred;
 use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handle::fixed;
-use crate::rt::p2p::{Ask, Kind, SENT};
 use crate::rt::rank::{Active, General, Started};
+use crate::rt::request::{Ask, Kind, SENT};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! Groups: lists of ranks of the world.
 
 use super::arguments::{Caller, List, Out, int};
+use crate::rt::envelope::PROC_NULL;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handle::UNDEFINED;
 use crate::rt::handle::fixed;
-use crate::rt::p2p::PROC_NULL;
 use std::ffi::c_int;
 
 /// The standard's answers to comparisons: one and the same,

@@ -10,7 +10,7 @@ use crate::rt::awaits::Awaits;
 use crate::rt::comm::{Comm, Terms};
 use crate::rt::edges::{Edge, Edges, peers};
 use crate::rt::error::Outcome;
-use crate::rt::p2p::Req;
+use crate::rt::request::Req;
 use crate::rt::short_message::Solid;
 use crate::rt::started::{Part, Pieces, Takes};
 use crate::rt::types::{Place, bytes_at};

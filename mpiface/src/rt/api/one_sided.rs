@@ -14,7 +14,7 @@ use super::windows::{may_poll, place};
 use crate::rt::basic::Element;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::p2p::Req;
+use crate::rt::request::Req;
 use crate::rt::types::{AnyType, Place, copy};
 use crate::rt::window::{Accumulation, Win, compare_and_swap as swap};
 use crate::rt::window_part::Part;

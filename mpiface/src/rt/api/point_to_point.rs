@@ -5,14 +5,14 @@ use super::counts::CountOut;
 use super::requests::{finish, wait_one};
 use crate::rt::begun::Begun;
 use crate::rt::comm::Comm;
+use crate::rt::envelope::{ANY_SOURCE, ANY_TAG, Envelope};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handle::fixed;
 use crate::rt::mutex::lock;
-use crate::rt::p2p::{
-    self, ANY_SOURCE, ANY_TAG, Arrived, Ask, Envelope, Kind, Message, Mode, NOBODY, Probed, Req,
-};
+use crate::rt::p2p::{self, Message, Mode, Probed};
 use crate::rt::rank::Persistent;
+use crate::rt::request::{Arrived, Ask, Kind, NOBODY, Req};
 use crate::rt::standings::Condition;
 use crate::rt::types::{self, Place, bytes_at};
 use std::ffi::{c_int, c_void};

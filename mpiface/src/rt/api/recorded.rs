@@ -6,10 +6,10 @@
 
 use super::arguments::{IN_PLACE, Status, int};
 use crate::rt::comm::Comm;
+use crate::rt::envelope::ANY_SOURCE;
 use crate::rt::error::Site;
 use crate::rt::handle::Handle;
 use crate::rt::handle::fixed;
-use crate::rt::p2p::ANY_SOURCE;
 use crate::rt::rank::Rank;
 use crate::rt::record::{Noted, Poll, Record};
 use phalanx::engine::{CallEvent, RecordedCall};
