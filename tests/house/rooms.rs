@@ -89,8 +89,8 @@ const HOUSES: [House; 12] = [
             "held", "history", "place", "site", "user_function", "external", "flat",
             "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
             "operator", "kernel", "standings", "request", "polls", "window_part", "short_message",
-            "world", "p2p", "early", "comm", "attributes", "branch", "coll", "exchange", "reduction",
-            "route", "run", "short", "started", "window", "rank", "begun", "api",
+            "world", "p2p", "early", "comm", "attributes", "branch", "coll", "exchange",
+            "reduction", "route", "run", "short", "started", "window", "rank", "begun", "api",
             "forked", "held_by_rank",
         ],
         up: &[

@@ -15,9 +15,9 @@ macro_rules! bodies {
     ($name:ident, $($queue:ident)::+) => {
         mod $name {
             use super::*;
-            use crate::fabric::{EarlyReceive, EarlyReceives, MessageLabel, Ticket};
+            use crate::fabric::{EarlyReceive, EarlyReceives, MessageLabel, ReceiveRoom, Ticket};
             use $($queue)::+::{Data, OutgoingMessage, Received};
-            use $($queue)::+::{ReceiveRoom, SentMessage, TaggedQueue};
+            use $($queue)::+::{SentMessage, TaggedQueue};
 
             include!("tagged/bodies.rs");
         }
