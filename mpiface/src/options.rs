@@ -170,7 +170,7 @@ impl Options {
     pub fn read(arguments: impl Iterator<Item = OsString>) -> Result<Options, String> {
         let mut it = Options { stack: stack::usual(), is_pinned: true, ..Options::default() };
         let mut line = Line { rest: arguments, option: String::new(), given: None };
-        let mut each_host = None;
+        let (mut each_host, mut is_ended) = (None, false);
         while let Some(argument) = line.rest.next() {
             let text = argument.to_str().unwrap_or("");
             if !text.starts_with('-') || text.len() < 2 {
@@ -178,6 +178,7 @@ impl Options {
                 break;
             }
             if text == "--" {
+                is_ended = true;
                 break;
             }
             let (option, given) = match text.split_once('=') {
@@ -193,7 +194,8 @@ impl Options {
             }
         }
         it.program.extend(line.rest);
-        if it.program.iter().skip(1).any(|it| it == ":") {
+        // (After `--`, all is one program's: so a script's program begins again.)
+        if !is_ended && it.program.iter().skip(1).any(|it| it == ":") {
             return Err("`:` is for several programs; all ranks run one".to_owned());
         }
         match (it.ranks, each_host) {
@@ -299,9 +301,9 @@ impl Options {
             }
             ("map-by", Some(how)) => {
                 let parts = || how.split([':', ',']);
-                let is_pe = |it: &str| it[..it.len().min(3)].eq_ignore_ascii_case("pe=");
-                if let Some(cores) = parts().find(|it| is_pe(it)) {
-                    let number = cores[3..].parse().ok().filter(|it| *it > 0);
+                let pairs = || parts().filter_map(|it| it.split_once('='));
+                if let Some((_, cores)) = pairs().find(|it| it.0.eq_ignore_ascii_case("pe")) {
+                    let number = cores.parse().ok().filter(|it| *it > 0);
                     let wrong = format!("{option} {how}: PE wants a positive number");
                     self.cpus_per_rank = Some(number.ok_or(wrong)?);
                     return Ok(());
@@ -371,6 +373,7 @@ mod tests {
         assert_eq!((it.ranks, it.stack), (Some(4), 8 << 20));
         assert_eq!(it.program, ["./a", "-n", "3", "--host"]);
         assert_eq!(read("-n 2 -- -a").expect("fine").program, ["-a"]);
+        assert_eq!(read("-n 2 -- ./a : b").expect("fine").program, ["./a", ":", "b"]);
     }
 
     #[test]
@@ -380,6 +383,7 @@ mod tests {
         assert!(it.is_pinned && !read("--bind-to none ./a").expect("fine").is_pinned);
         let it = read("--map-by socket:PE=3 -x A=b=c -x B -genv C d ./a").expect("fine");
         assert_eq!(it.cpus_per_rank, Some(3));
+        assert!(read("--map-by aaé ./a").is_ok());
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(it.variables, [pair("A", "b=c"), pair("C", "d")]);
         assert_eq!(read("-ppn 4 ./a").expect("fine").ranks, Some(4));

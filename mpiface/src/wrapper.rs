@@ -80,6 +80,11 @@ fn inputs(arguments: &[String]) -> usize {
     count
 }
 
+/// Whether `-x` names the language of the files that follow: it does so until the next `-x`.
+fn names_language(arguments: &[String]) -> bool {
+    arguments.iter().any(|it| it.starts_with("-x"))
+}
+
 /// A name for a library that is given none: the loader makes private copies by names.
 fn soname(arguments: &[String]) -> Option<String> {
     let at = arguments.iter().position(|it| it == "-o")?;
@@ -187,6 +192,10 @@ pub fn main(language: Language) -> ! {
     if rest.iter().any(|it| it == "-stdlib=libc++") {
         // The streams are the GNU library's.
         link.retain(|it| !it.ends_with("/stream.o"));
+    }
+    if !link.is_empty() && names_language(&rest) {
+        // The wrapper's own objects are not in the language that the user has named for sources.
+        link.splice(0..0, ["-x", "none"].map(str::to_owned));
     }
     if let Some(show) = show {
         let text = match show.trim_start_matches('-') {

@@ -4,7 +4,7 @@
 //! Kernels, plans and fixed sums know of a pair of element and operator whether it has a wider
 //! accumulator, and nothing of halves: they fold all operands in it, or move it between ranks.
 
-use super::{Operator, WithIdentity};
+use super::{Operator, OperatorOrigin, WithIdentity};
 use crate::element::Element;
 use std::marker::PhantomData;
 use std::ops::Mul;
@@ -284,6 +284,7 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Operator<S::Wide>
 {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
+    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: S::Wide, right: S::Wide) -> S::Wide {

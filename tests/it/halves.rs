@@ -284,6 +284,49 @@ fn related_calls_round_once() {
     }
 }
 
+/// A segmented scan combines in a rank's own block, between the ranks, and in the block again.
+#[test]
+fn segmented_scans_round_once() {
+    const N: usize = 7; // elements of a block
+    let value = |k: usize| exact::<bf16>(k / N * 37, k % N % 3);
+    let starts = |k: usize| k % 11 == 5;
+    // Of the elements from the start of the segment of `k` to `end`.
+    let wanted = |k: usize, end: usize| {
+        let first = (0..=k).rev().find(|&k| k == 0 || starts(k)).expect("0 is one");
+        let all: Vec<bf16> = (first..end).map(value).collect();
+        if all.is_empty() { bf16::ZERO.bits() } else { exact_sum(&all).bits() }
+    };
+    for p in sizes(1..=6) {
+        let run = team(p).run(|comm| {
+            let mine = comm.rank() * N..(comm.rank() + 1) * N;
+            let own: Vec<bf16> = mine.clone().map(value).collect();
+            let flags: Vec<bool> = mine.clone().map(starts).collect();
+            let check = |x: &[bf16], is_exclusive: bool, way: &str| {
+                for (k, x) in mine.clone().zip(x) {
+                    let end = if is_exclusive { k } else { k + 1 };
+                    assert_eq!(x.bits(), wanted(k, end), "{way}, {k}, exclusive: {is_exclusive}");
+                }
+            };
+            let mut x = own.clone();
+            comm.segmented_scan(&mut x, &flags, op::Sum);
+            check(&x, false, "at once");
+            x.clone_from(&own);
+            comm.exclusive_segmented_scan(&mut x, &flags, op::Sum);
+            check(&x, true, "at once");
+            let (mut x, mut y) = (own.clone(), own.clone());
+            comm.requests(|scope| {
+                let open = scope.start(call::segmented_scan(&mut x, &flags, op::Sum));
+                let idle = scope.set_up(call::exclusive_segmented_scan(&mut y, &flags, op::Sum));
+                let done = scope.wait(open);
+                check(done, false, "started");
+                let open = scope.start(idle);
+                check(scope.wait(open).buf(), true, "set up");
+            });
+        });
+        run.unwrap_or_else(|e| panic!("p = {p}: {e}"));
+    }
+}
+
 /// Parts that an interface does on vectors of its ranks, which it shows itself: in place, apart.
 #[test]
 fn parts_of_an_interface_round_once() {

@@ -361,6 +361,26 @@ fn an_executable_has_what_a_wrappers_program_has() {
     assert_eq!(succeed(3, &wrapped, &[]), "private\n");
 }
 
+/// `-x` names the language of the sources: the wrapper's own objects, after them, are in none.
+#[test]
+fn a_source_comes_by_standard_input_in_a_named_language() {
+    if !has("c++") {
+        return;
+    }
+    let at = directory("named_language");
+    for (wrapper, file, named) in [
+        (CC, "hello.c", &["-x", "c"][..]),
+        (CC, "hello.c", &["-xc"]),
+        (CXX, "unique.cc", &["-xc++"]),
+    ] {
+        let program = at.join(named.concat());
+        let input = std::fs::File::open(source(file)).expect("ours");
+        must(Command::new(wrapper).args(named).arg("-").arg("-o").arg(&program).stdin(input));
+        let out = succeed(3, &program, &[]);
+        assert!(out.contains("hello from 2 of 3") || out == "private\n", "{named:?}: {out}");
+    }
+}
+
 /// Cargo hands on the library's name and its directory, and no other option of the link.
 #[test]
 fn rustc_links_programs() {

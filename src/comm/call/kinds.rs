@@ -114,7 +114,7 @@ where
     const { &combination::<K, T, O, WAY>() }
 }
 
-const fn combination<K, T: Element, O, const WAY: u8>() -> Signature
+pub(super) const fn combination<K, T: Element, O, const WAY: u8>() -> Signature
 where
     K: sealed::CallKind,
     O: Operator<T>,

@@ -13,7 +13,7 @@ use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
 use crate::exec::{self, Buffers, Partition, RawBuffers};
 use crate::fabric::Signature;
-use crate::op::{Operator, OperatorOrigin};
+use crate::op::{Accumulating, Accumulation, Operator, OperatorOrigin};
 use crate::schedule::Operation::ExclusiveScan;
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -123,20 +123,22 @@ impl<T: Element, O: Operator<T>> Operator<Carried<T>> for Segmented<O> {
     }
 }
 
-/// The work of a rank on its own block.
-struct SegmentWork<'a, T, O> {
+/// The work of a rank on its own block, with partial results as `S` has them, so that each result
+/// is rounded once.
+struct SegmentWork<'a, T: Element, O: Operator<T>, S: Accumulation<T, O>> {
     flags: Cow<'a, [bool]>,
-    op: Segmented<O>,
+    op: Segmented<Accumulating<T, O, S>>,
     is_exclusive: bool,
     /// Of this block; when the call is over, of all before it.
-    carried: Cell<[Carried<T>; 1]>,
+    carried: Cell<[Carried<S::Wide>; 1]>,
 }
 
-impl<T: Element, O: Operator<T>> OwnWork<T> for SegmentWork<'_, T, O> {
+impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWork<'_, T, O, S> {
     fn before(&self, values: &[T]) {
         let last = self.flags.iter().rposition(|flag| *flag);
         let carried = values[last.unwrap_or(0)..].split_first().map(|(first, rest)| {
-            let sum = rest.iter().fold(*first, |sum, &value| self.op.0.combine(sum, value));
+            let add = |sum, &value: &T| self.op.0.combine(sum, S::widen(value));
+            let sum = rest.iter().fold(S::widen(*first), add);
             (sum, last.is_some())
         });
         self.carried.set([carried]);
@@ -148,27 +150,45 @@ impl<T: Element, O: Operator<T>> OwnWork<T> for SegmentWork<'_, T, O> {
         let mut before = carried.map(|(sum, _)| sum);
         for (value, is_first) in values.iter_mut().zip(self.flags.iter()) {
             before = before.filter(|_| !is_first);
-            let own = *value;
+            let own = S::widen(*value);
             let sum = before.map_or(own, |sum| self.op.0.combine(sum, own));
-            *value = if self.is_exclusive { before.or(identity).unwrap_or(own) } else { sum };
+            // A value that is combined with nothing is not changed.
+            let result = match self.is_exclusive {
+                true => before.or(identity),
+                false => before.map(|_| sum),
+            };
+            *value = result.map_or(*value, S::round);
             before = Some(sum);
         }
     }
 }
 
-/// The signature of the call between the ranks.
+/// The signature of the call between the ranks: for people on `T` and `O`, of the size that their
+/// partial results have. (These follow from the two types, which ranks compare.)
 #[inline(always)]
-fn signature<K: CallKind, T: Element, O: Operator<T>, const WAY: u8>() -> &'static Signature {
-    kinds::combining::<K, Carried<T>, Segmented<O>, WAY>()
+fn signature<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const WAY: u8>()
+-> &'static Signature {
+    const {
+        &Signature {
+            element_name: std::any::type_name::<T>,
+            element_size: size_of::<Carried<S::Wide>>(),
+            element_align: align_of::<Carried<S::Wide>>(),
+            ..kinds::combination::<K, Carried<T>, Segmented<O>, WAY>()
+        }
+    }
 }
 
 type CallOnBytes<'a> = exec::Call<'a, RawBuffers<'a>>;
 
 impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
-    /// The values, and the work on them.
-    fn parts(self) -> (&'a mut [T], SegmentWork<'a, T, O>) {
+    /// The values, and the work on them with such partial results.
+    fn parts<S: Accumulation<T, O>>(
+        self,
+        accumulation: S,
+    ) -> (&'a mut [T], SegmentWork<'a, T, O, S>) {
         let ReducedSegments { values, flags, op, is_exclusive } = self;
-        let (op, carried) = (Segmented(op), Cell::new([None]));
+        let op = Segmented(Accumulating::new(op, &accumulation));
+        let carried = Cell::new([None]);
         (values, SegmentWork { flags, op, is_exclusive, carried })
     }
 
@@ -179,9 +199,15 @@ impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
         comm.check_len("the list of flags", flags, Some(n), sig, said.at, n)
     }
 
-    fn run_as(self, said: &CallHead<'a>, sig: &'static Signature, comm: &mut Comm) -> &'a mut [T] {
+    fn run_as<K: CallKind, S: Accumulation<T, O>>(
+        self,
+        said: &CallHead<'a>,
+        comm: &mut Comm,
+        accumulation: S,
+    ) -> &'a mut [T] {
+        let sig = signature::<K, T, O, S, { CallWay::WAITS }>();
         let is_right = self.check(said, sig, comm);
-        let (values, work) = self.parts();
+        let (values, work) = self.parts(accumulation);
         if is_right {
             work.before(values);
             let mut carried = work.carried.get();
@@ -195,22 +221,23 @@ impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
     }
 
     /// The call that is started, the work around it, and the values.
-    fn form(
+    fn form<K: CallKind, S: Accumulation<T, O> + 'a, const WAY: u8>(
         self,
         said: &CallHead<'a>,
-        sig: &'static Signature,
         comm: &mut Comm,
-    ) -> (CallOnBytes<'a>, Kept<'a>, &'a SegmentWork<'a, T, O>, &'a mut [T])
+        accumulation: S,
+    ) -> (CallOnBytes<'a>, Kept<'a>, &'a SegmentWork<'a, T, O, S>, &'a mut [T])
     where
         O: 'a,
     {
+        let sig = signature::<K, T, O, S, WAY>();
         if !self.check(said, sig, comm) {
             comm.nothing_to_return();
         }
-        let (values, work) = self.parts();
+        let (values, work) = self.parts(accumulation);
         let (kept, at) = Kept::new(work);
         // SAFETY: kept until the call is dropped.
-        let work: &'a SegmentWork<'a, T, O> = unsafe { &*at.as_ptr() };
+        let work: &'a SegmentWork<'a, T, O, S> = unsafe { &*at.as_ptr() };
         let carried = work.carried.as_ptr();
         let call = exec::Call::new(ExclusiveScan, sig, said.at, Partition::Vector(1));
         // SAFETY: nobody else uses it before the call is started.
@@ -228,12 +255,12 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
 
     #[inline(always)]
     fn run<K: CallKind>(self, said: &CallHead<'a>, comm: &mut Comm) -> &'a mut [T] {
-        self.run_as(said, signature::<K, T, O, { CallWay::WAITS }>(), comm)
+        self.run_as::<K, _>(said, comm, O::accumulation())
     }
 
     #[track_caller]
     fn run_by<K: CallKind, R: Runs>(self, _: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
-        let (values, work) = self.parts();
+        let (values, work) = self.parts(O::accumulation());
         let (flags, n) = (work.flags.len(), values.len());
         assert_eq!(flags, n, "the list of flags has {flags} elements, must have {n}");
         work.before(values);
@@ -249,7 +276,8 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
         said: &CallHead<'a>,
         scope: &mut Requests<'scope, 'a>,
     ) -> OpenRequest<'scope, &'a mut [T]> {
-        let form = self.form(said, signature::<K, T, O, { CallWay::STARTED }>(), scope.comm());
+        let (comm, accumulation) = (scope.comm(), O::accumulation());
+        let form = self.form::<K, _, { CallWay::STARTED }>(said, comm, accumulation);
         scope.start_with_work(form, said.at)
     }
 
@@ -276,7 +304,8 @@ impl<'env, T: Element, O: Operator<T> + 'env> SetUpData<'env> for ReducedSegment
         said: &CallHead<'env>,
         scope: &mut Requests<'scope, 'env>,
     ) -> Persistent<'scope, 'env, T> {
-        let form = self.form(said, signature::<K, T, O, { CallWay::PERSISTENT }>(), scope.comm());
+        let (comm, accumulation) = (scope.comm(), O::accumulation());
+        let form = self.form::<K, _, { CallWay::PERSISTENT }>(said, comm, accumulation);
         scope.set_up_with_work(form)
     }
 }
