@@ -75,8 +75,9 @@ fn lanes_give_the_same() {
     let alone = phalanx_nodes::run(4, battery::all).unwrap();
     assert_eq!(good(run_on(&[2, 2], true, None, battery::all)), alone);
     let uneven = run_on(&[2, 1], true, None, |_| ());
-    let Err(Error::Outside { what, .. }) = &uneven[0] else { panic!("{uneven:?}") };
-    assert!(what.contains("1 to 2"), "{what}");
+    // Whichever node finds it first; the others may hear of that.
+    let uneven = causes(uneven);
+    assert!(uneven.iter().any(|what| what.contains("1 to 2")), "{uneven:?}");
 }
 
 /// Rank 0 waits for node 1, whose rank waits for a message of rank 1, which waits for calls that
