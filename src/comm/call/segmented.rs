@@ -280,20 +280,6 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
         let form = self.form::<K, _, { CallWay::STARTED }>(said, comm, accumulation);
         scope.start_with_work(form, said.at)
     }
-
-    #[track_caller]
-    fn overlap<K: CallKind, R>(
-        self,
-        said: &CallHead<'a>,
-        comm: &mut Comm,
-        work: impl FnOnce() -> R,
-    ) -> (&'a mut [T], R) {
-        comm.requests(|scope| {
-            let open = self.start::<K>(said, scope);
-            let done = work();
-            (scope.wait(open), done)
-        })
-    }
 }
 
 impl<'env, T: Element, O: Operator<T> + 'env> SetUpData<'env> for ReducedSegments<'env, T, O> {
