@@ -25,7 +25,6 @@ pub struct Builder {
     timeout: Option<Duration>,
     attach_timeout: Duration,
     memory: usize,
-    version: &'static str,
 }
 
 impl Default for Builder {
@@ -34,7 +33,6 @@ impl Default for Builder {
             timeout: Some(Duration::from_secs(30 * 60)),
             attach_timeout: Duration::from_secs(60),
             memory: 256 << 20,
-            version: VERSION,
         }
     }
 }
@@ -60,13 +58,6 @@ impl Builder {
         self
     }
 
-    /// For tests: this process takes itself for one of another build.
-    #[doc(hidden)]
-    pub fn version(mut self, version: &'static str) -> Self {
-        self.version = version;
-        self
-    }
-
     /// Joins the team of a name as rank `rank` of `ranks`, when all of them have come.
     ///
     /// Rank 0 makes the memory and holds the name while it lives. The name is one of the machine
@@ -81,7 +72,7 @@ impl Builder {
         check(rank, ranks)?;
         let deadline = Instant::now() + self.attach_timeout;
         if rank > 0 {
-            let segment = rendezvous::ask(name, (rank, ranks), self.version, deadline)?;
+            let segment = rendezvous::ask(name, (rank, ranks), VERSION, deadline)?;
             return self.enter(segment, (rank, ranks), None, deadline);
         }
         let host = Host::new(name, ranks)?;
@@ -226,5 +217,28 @@ fn check(rank: usize, ranks: usize) -> Result<(), Error> {
             wrong(format!("rank {rank} is none of a team of {ranks} rank{s}: ranks count from 0"))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It is told both versions, and does no harm to the others.
+    #[test]
+    fn a_process_of_another_version_is_refused() {
+        let name = format!("phalanx/test version {}", std::process::id());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        std::thread::scope(|scope| {
+            let host = scope.spawn(|| Team::join(&name, 0, 2)?.barrier());
+            let other = rendezvous::ask(&name, (1, 2), "phalanx-processes 9.9", deadline);
+            let error = other.map(drop).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Refused);
+            let text = error.to_string();
+            assert!(text.contains(&format!("is of `{VERSION}`")), "{text}");
+            assert!(text.contains("this process of `phalanx-processes 9.9`"), "{text}");
+            let second = Team::join(&name, 1, 2).and_then(|mut team| team.barrier());
+            assert_eq!((host.join().unwrap(), second), (Ok(()), Ok(())));
+        });
     }
 }

@@ -46,7 +46,12 @@ impl ErrorKind {
     ];
 
     /// A number for the shared memory, and for C: from 1.
-    #[doc(hidden)]
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx_processes::ErrorKind;
+    /// assert_ne!(ErrorKind::Died.number(), ErrorKind::Deadline.number());
+    /// ```
     pub fn number(self) -> u32 {
         Self::ALL.iter().position(|kind| *kind == self).map_or(0, |at| at as u32 + 1)
     }

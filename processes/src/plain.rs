@@ -24,11 +24,21 @@ use phalanx::Element;
 )]
 pub trait Plain: Element + sealed::Sealed {
     /// A number for the type, the same in every build: that of its name.
-    #[doc(hidden)]
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx_processes::Plain;
+    /// assert_ne!(<[u8; 4]>::DIGEST, u32::DIGEST);
+    /// ```
     const DIGEST: u64;
 
     /// The type's name: `f32`, `[u8; 16]`.
-    #[doc(hidden)]
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx_processes::Plain;
+    /// assert_eq!(<[u8; 16]>::name(), "[u8; 16]");
+    /// ```
     fn name() -> String;
 }
 

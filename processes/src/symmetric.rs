@@ -90,9 +90,18 @@ impl<T: Plain> Symmetric<T> {
         unsafe { copy(at.cast(), data.as_ptr().cast(), size_of_val(data)) };
     }
 
-    /// The first `length` elements, as elements of another type; none if there are not as many. For
-    /// C, which allocates bytes.
-    #[doc(hidden)]
+    /// The first bytes, as `length` elements of another type; none if there are not as many. (C
+    /// allocates bytes.)
+    ///
+    /// # Examples
+    /// ```
+    /// # let mut team = phalanx_processes::Team::join("symmetric of two types", 0, 1)?;
+    /// let bytes = team.symmetric::<u8>(64)?;
+    /// let numbers = bytes.of_elements::<f32>(16).expect("64 bytes");
+    /// numbers.write(0, 15, &[1.5]);
+    /// assert!(bytes.of_elements::<f32>(17).is_none());
+    /// # Ok::<(), phalanx_processes::Error>(())
+    /// ```
     pub fn of_elements<U: Plain>(&self, length: usize) -> Option<Symmetric<U>> {
         let bytes = length.checked_mul(size_of::<U>())?;
         let shared = Arc::clone(&self.shared);

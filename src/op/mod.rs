@@ -132,9 +132,12 @@ pub trait Operator<T: Element> {
         None
     }
 
-    /// How partial results are kept. All but the library's operators keep this body: they are
-    /// elements.
-    #[doc(hidden)]
+    /// How partial results are kept: as elements, or as something wider that is rounded once (sums
+    /// and products of halves). Other operators than the library's keep this body: they are
+    /// elements. Unstable, as the [engine](crate::engine) is.
+    ///
+    /// # Examples
+    /// See [`Accumulation`](crate::engine::Accumulation).
     fn accumulation() -> impl Accumulation<T, Self>
     where
         Self: Sized,

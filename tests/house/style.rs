@@ -212,6 +212,20 @@ fn no_file_is_long() {
     assert!(long.is_empty(), "more than {LINES} lines: {long:#?}");
 }
 
+/// A public item that is not documented is a door for those that know of it.
+#[test]
+fn no_door_is_hidden() {
+    if !is_repository() {
+        return;
+    }
+    for folder in ["src", "capi/src", "nodes/src", "processes", "mpi", "mpiface/src"] {
+        for file in files(folder, "rs") {
+            let hidden = read(&file).lines().position(|line| line.trim() == "#[doc(hidden)]");
+            assert_eq!(hidden, None, "a hidden item in {}", file.display());
+        }
+    }
+}
+
 /// The glossary's terms and their definitions.
 fn terms(glossary: &str) -> Vec<(String, String)> {
     let items = glossary.split("\n- **").skip(1);

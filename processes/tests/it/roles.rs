@@ -19,10 +19,7 @@ pub(crate) fn builder() -> Builder {
 /// Attaches as the environment says.
 pub(crate) fn attach() -> Result<Team, Error> {
     let (rank, ranks) = (number("PHALANX_RANK"), number("PHALANX_RANKS"));
-    let builder = match std::env::var("PHALANX_VERSION") {
-        Ok(version) => builder().version(version.leak()),
-        Err(_) => builder(),
-    };
+    let builder = builder();
     match std::env::var("PHALANX_FD") {
         Ok(text) => {
             // SAFETY: the starter has left the descriptor open for this.
