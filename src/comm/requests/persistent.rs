@@ -49,9 +49,11 @@ pub struct Persistent<'scope, 'env, T> {
 }
 
 impl<'env, T> Persistent<'_, 'env, T> {
-    pub(super) fn of<R: Restart<'env> + 'env>(again: Box<Repeated<'env, T, R>>) -> Self
+    pub(super) fn of<R, W>(again: Box<Repeated<'env, T, R, W>>) -> Self
     where
         T: 'env,
+        R: Restart<'env> + 'env,
+        W: OwnWork<T> + 'env,
     {
         let (input, buf) = (again.input, again.buf);
         Persistent { again, input, buf, _brand: PhantomData, _buf: PhantomData }
@@ -173,14 +175,37 @@ impl<'env> Restart<'env> for SetUpCollective<'env> {
 
 /// The work of a call on this rank's own buffer: before it is started, and as soon as it is over.
 pub(crate) trait OwnWork<T> {
+    /// Whether there is any.
+    const IS_ANY: bool = true;
+
     fn before(&self, buf: &[T]);
     fn after(&self, buf: &mut [T]);
 }
 
-/// The parts of a [`Persistent`]: the call, the memory of that, and its buffers.
-pub(super) struct Repeated<'env, T, R> {
+impl<T, W: OwnWork<T>> OwnWork<T> for &W {
+    fn before(&self, buf: &[T]) {
+        (**self).before(buf);
+    }
+
+    fn after(&self, buf: &mut [T]) {
+        (**self).after(buf);
+    }
+}
+
+/// That of most calls. A type: they must not pay for those that have some.
+pub(super) struct NoWork;
+
+impl<T> OwnWork<T> for NoWork {
+    const IS_ANY: bool = false;
+
+    fn before(&self, _: &[T]) {}
+    fn after(&self, _: &mut [T]) {}
+}
+
+/// The parts of a [`Persistent`]: the call, the work around it, their memory, and the buffers.
+pub(super) struct Repeated<'env, T, R, W = NoWork> {
     call: R,
-    own_work: Option<&'env dyn OwnWork<T>>,
+    own_work: W,
     _kept: Kept<'env>,
     input: *mut [T],
     buf: *mut [T],
@@ -189,14 +214,16 @@ pub(super) struct Repeated<'env, T, R> {
 
 impl<'env, T, R> Repeated<'env, T, R> {
     pub(super) fn new(call: R, kept: Kept<'env>, input: *mut [T], buf: *mut [T]) -> Self {
-        Repeated { call, own_work: None, _kept: kept, input, buf, _buf: PhantomData }
+        Repeated { call, own_work: NoWork, _kept: kept, input, buf, _buf: PhantomData }
     }
+}
 
+impl<T, R, W: OwnWork<T>> Repeated<'_, T, R, W> {
     /// The call is over: does the work after it.
     fn finish(&mut self) {
-        if let Some(work) = self.own_work {
+        if const { W::IS_ANY } {
             // SAFETY: borrowed for 'env, and no call that has it is under way.
-            work.after(unsafe { &mut *self.buf });
+            self.own_work.after(unsafe { &mut *self.buf });
         }
     }
 }
@@ -213,15 +240,20 @@ trait Repeatable<'env>: Underway + 'env {
     fn status(&self) -> Option<Status>;
 }
 
-impl<'env, T: 'env, R: Restart<'env> + 'env> Repeatable<'env> for Repeated<'env, T, R> {
+impl<'env, T, R, W> Repeatable<'env> for Repeated<'env, T, R, W>
+where
+    T: 'env,
+    R: Restart<'env> + 'env,
+    W: OwnWork<T> + 'env,
+{
     fn start(
         &mut self,
         scope: &mut Requests<'_, 'env>,
         at: &'static Location<'static>,
     ) -> Restarted {
-        if let Some(work) = self.own_work {
+        if const { W::IS_ANY } {
             // SAFETY: borrowed for 'env, and no call that has it is under way.
-            work.before(unsafe { &*self.buf });
+            self.own_work.before(unsafe { &*self.buf });
         }
         let restarted = self.call.restart(scope, at);
         if let Restarted::Over = restarted {
@@ -235,7 +267,12 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Repeatable<'env> for Repeated<'env,
     }
 }
 
-impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
+impl<'env, T, R, W> Underway for Repeated<'env, T, R, W>
+where
+    T: 'env,
+    R: Restart<'env> + 'env,
+    W: OwnWork<T> + 'env,
+{
     fn running(&self) -> &dyn Running {
         self.call.running()
     }
@@ -246,7 +283,7 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
 
     fn advance(&mut self, desk: &mut WorkDesk) -> Result<bool, Failure> {
         let is_over = self.call.running_mut().advance(desk)?;
-        if is_over && self.own_work.is_some() {
+        if const { W::IS_ANY } && is_over {
             let finish = || desk.place.in_user_code(|| self.finish());
             catch_unwind(AssertUnwindSafe(finish)).map_err(Failure::Panicked)?;
         }
@@ -261,9 +298,14 @@ impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for Repeated<'env, T, R> {
 }
 
 /// A [`Repeated`] that is started once: its request gives the buffer.
-struct StartedOnce<'env, T, R>(Repeated<'env, T, R>);
+struct StartedOnce<'env, T, R, W>(Repeated<'env, T, R, W>);
 
-impl<'env, T: 'env, R: Restart<'env> + 'env> Underway for StartedOnce<'env, T, R> {
+impl<'env, T, R, W> Underway for StartedOnce<'env, T, R, W>
+where
+    T: 'env,
+    R: Restart<'env> + 'env,
+    W: OwnWork<T> + 'env,
+{
     fn running(&self) -> &dyn Running {
         self.0.running()
     }
@@ -291,11 +333,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     fn with_work<T, W: OwnWork<T>>(
         &mut self,
         (call, kept, work, buf): FormWithWork<'env, T, W>,
-    ) -> Repeated<'env, T, impl Restart<'env> + use<'env, T, W>> {
+    ) -> Repeated<'env, T, impl Restart<'env> + use<'env, T, W>, &'env W> {
         self.check_place();
-        let buf = std::ptr::from_mut(buf);
-        let repeated = Repeated::new(self.collective(call), kept, buf, buf);
-        Repeated { own_work: Some(work), ..repeated }
+        let (call, buf) = (self.collective(call), std::ptr::from_mut(buf));
+        Repeated { call, own_work: work, _kept: kept, input: buf, buf, _buf: PhantomData }
     }
 
     /// Sets it up.
