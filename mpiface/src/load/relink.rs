@@ -10,7 +10,7 @@ use super::elf::{
 impl Elf {
     /// Makes a position-independent executable a shared object, which the dynamic linker loads as
     /// often as one likes. Gives the variables of libraries that it has for itself
-    /// ([`Elf::copied`]): the linker looks for their first values in the libraries from now on, and
+    /// (`Elf::copied`): the linker looks for their first values in the libraries from now on, and
     /// not in the executable, which stands before them here.
     ///
     /// # Errors
