@@ -137,7 +137,7 @@ pub trait Operator<T: Element> {
     /// elements. Unstable, as the [engine](crate::engine) is.
     ///
     /// # Examples
-    /// See [`Accumulation`](crate::engine::Accumulation).
+    /// See [`Accumulation`].
     fn accumulation() -> impl Accumulation<T, Self>
     where
         Self: Sized,

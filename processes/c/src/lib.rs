@@ -1,7 +1,7 @@
 //! The C interface of `phalanx-processes`: the functions are described in
 //! `include/phalanx_processes.h`.
 //!
-//! All of them go through [`guarded`]: no panic reaches C, and the text of an error is kept for the
+//! All of them go through `guarded`: no panic reaches C, and the text of an error is kept for the
 //! thread.
 #![cfg(target_os = "linux")]
 
