@@ -105,8 +105,9 @@ impl Comm {
         call: &Call<'_>,
         algorithm: Algorithm,
     ) -> Result<Schedule, String> {
+        let builders = self.catalogue.map_or(call.code().builders, |of| of(call.operation()));
         let schedule = algorithm
-            .schedule_by(call.code().builders, &self.request(call, algorithm))
+            .schedule_by(builders, &self.request(call, algorithm))
             .map_err(|unfit| unfit.to_string())?;
         if !call.is_commutative() && !schedule.is_ordered() {
             return Err(format!(

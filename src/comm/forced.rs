@@ -3,7 +3,7 @@
 
 use super::{Comm, InOrder};
 use crate::fabric::Signature;
-use crate::schedule::{Algorithm, Hierarchy};
+use crate::schedule::{Algorithm, Hierarchy, Operation};
 use crate::topology::Extents;
 use crate::tuning::LevelModel;
 use std::ops::{Deref, DerefMut};
@@ -114,6 +114,17 @@ impl Comm {
         Forced { comm: self, before, in_order, of }
     }
 
+    /// As [`choosing`](Comm::choosing), of an algorithm that the library might not choose itself.
+    fn forcing(&mut self, choice: Choice) -> Forced<'_> {
+        self.open_catalogue();
+        self.choosing(choice)
+    }
+
+    /// From here on there is a schedule for every algorithm.
+    pub(super) fn open_catalogue(&mut self) {
+        self.catalogue = Some(Operation::builders);
+    }
+
     /// This communicator with one algorithm forced for every collective
     /// called through the result. All ranks must force the same one.
     ///
@@ -132,7 +143,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn with(&mut self, algorithm: Algorithm) -> Forced<'_> {
-        self.choosing(Choice::Algorithm(algorithm))
+        self.forcing(Choice::Algorithm(algorithm))
     }
 
     /// [`with`](Comm::with) for an algorithm on meshes, on a mesh (of any
@@ -150,7 +161,7 @@ impl Comm {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn with_mesh(&mut self, algorithm: Algorithm, dims: &Extents) -> Forced<'_> {
-        self.choosing(Choice::AlgorithmOnMesh(algorithm, dims.clone()))
+        self.forcing(Choice::AlgorithmOnMesh(algorithm, dims.clone()))
     }
 
     /// This communicator with the ring's algorithms (for the rooted operations
@@ -166,7 +177,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn ring(&mut self) -> Forced<'_> {
-        self.choosing(Choice::Ring)
+        self.forcing(Choice::Ring)
     }
 
     /// This communicator with the algorithms of a mesh (torus) of `rows` x
@@ -191,7 +202,7 @@ impl Comm {
             Some(ranks) if ranks > 0 => self.mesh_choice(&SIG, at, &Extents::mesh(rows, cols)),
             _ => self.no_mesh(&SIG, at, &format!("{rows}x{cols}")),
         };
-        self.choosing(choice)
+        self.forcing(choice)
     }
 
     /// [`mesh`](Comm::mesh) of any number of dimensions.
@@ -210,7 +221,7 @@ impl Comm {
     pub fn mesh_of(&mut self, dims: &Extents) -> Forced<'_> {
         static SIG: Signature = Signature::of::<()>("mesh_of", "");
         let choice = self.mesh_choice(&SIG, Location::caller(), dims);
-        self.choosing(choice)
+        self.forcing(choice)
     }
 
     /// This communicator with the hypercube's algorithms; where the number of
@@ -226,7 +237,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn hypercube(&mut self) -> Forced<'_> {
-        self.choosing(Choice::Hypercube)
+        self.forcing(Choice::Hypercube)
     }
 
     /// This communicator with hierarchical algorithms (`BAR-HIER`, `AR-HIER`, ..) over these
@@ -264,6 +275,6 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn tree(&mut self) -> Forced<'_> {
-        self.choosing(Choice::Tree)
+        self.forcing(Choice::Tree)
     }
 }

@@ -257,6 +257,7 @@ impl Comm {
 
     /// Chooses the algorithms of later calls, for callers that keep no view; none: as before.
     pub(crate) fn choose(&mut self, choice: Option<Choice>) {
+        self.open_catalogue();
         let choice = choice.unwrap_or_else(|| self.default_choice.clone());
         self.replace_choice(choice);
     }

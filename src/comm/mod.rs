@@ -80,6 +80,7 @@ pub(crate) use roster::Roster;
 use crate::error::{Error, thrown};
 use crate::exec::{Call, RawBuffers, Workspace};
 use crate::fabric::{CommState, Digest, Port, Thread, discard};
+use crate::schedule::{Builders, Operation};
 use crate::sync::{Arc, catch_unwind, panicking};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
@@ -138,6 +139,9 @@ pub struct Comm {
     /// Whether whoever calls has promised that calls of the rank come one after the other.
     in_turn: bool,
     choice: Choice,
+    /// The algorithms of each operation, from when one is forced; none: those that the library
+    /// itself may choose. A pointer, as `in_order` is one.
+    catalogue: Option<fn(Operation) -> Builders>,
     in_order: InOrder,
     /// The choice outside of views.
     default_choice: Choice,
@@ -185,6 +189,7 @@ impl Comm {
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
+            catalogue: None,
             in_order: None,
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
@@ -218,6 +223,7 @@ impl Comm {
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
+            catalogue: None,
             in_order: None,
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),

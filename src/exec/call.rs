@@ -99,7 +99,7 @@ impl RawBuffers<'_> {
 /// The code of one operation. A call has its own, so that of a program that calls two operations
 /// the linker leaves out that of the others.
 pub(crate) struct OperationCode {
-    /// The functions that make the schedules of its algorithms.
+    /// The functions that make the schedules of those of its algorithms that need not be forced.
     pub(crate) builders: Builders,
     /// How it goes by the boards.
     pub(super) on_boards: OnBoards,
@@ -114,7 +114,7 @@ macro_rules! codes {
                 match operation {
                     $(Operation::$operation => {
                         static CODE: OperationCode = OperationCode {
-                            builders: Operation::$operation.builders(),
+                            builders: Operation::$operation.unforced_builders(),
                             on_boards: $on_boards,
                         };
                         &CODE

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::request::{MOST_RANKS, MOST_SEGMENTS};
 use super::rule_parts::Boxed;
-use super::table::ROWS;
+use super::table::{PROSE, ROWS};
 use super::{Contract, Hierarchy, Operation, Request, Schedule, Unfit};
 use crate::topology::Extents;
 
@@ -48,8 +48,14 @@ pub(super) enum Needs {
 /// One row of the table.
 pub(super) struct CatalogueRow {
     pub(super) id: &'static str,
-    pub(super) operations: &'static [Operation],
+    /// A bit for each.
+    pub(super) operations: u16,
     pub(super) needs: Needs,
+}
+
+/// The rest of a row.
+pub(super) struct CatalogueProse {
+    pub(super) operations: &'static [Operation],
     pub(super) about: &'static str,
     pub(super) source: &'static str,
 }
@@ -58,7 +64,9 @@ pub(super) struct CatalogueRow {
 pub(super) type Build = fn(&CheckedRequest) -> Built;
 
 /// What makes the schedules of one operation's algorithms. Apart from the rows, and for each
-/// operation by itself: of a program that calls two operations, the linker leaves out the rest.
+/// operation by itself: of a program that calls two operations, the linker leaves out the rest. And
+/// apart again those that the library may choose by itself: all others are in programs that force
+/// an algorithm.
 #[derive(Clone, Copy)]
 pub(crate) struct Builders(pub(super) &'static [(Algorithm, Build)]);
 
@@ -124,6 +132,10 @@ impl Algorithm {
         &ROWS[self.0 as usize]
     }
 
+    pub(super) fn serves(self, operation: Operation) -> bool {
+        self.row().operations & 1 << operation as u16 != 0
+    }
+
     /// The id, such as `AG-RING`.
     pub fn id(self) -> &'static str {
         self.row().id
@@ -142,17 +154,17 @@ impl Algorithm {
 
     /// The operations that the algorithm carries out.
     pub fn operations(self) -> &'static [Operation] {
-        self.row().operations
+        PROSE[self.0 as usize].operations
     }
 
     /// One line on how it works.
     pub fn about(self) -> &'static str {
-        self.row().about
+        PROSE[self.0 as usize].about
     }
 
     /// The algorithm, figure, equation or rule of the catalogue it comes from.
     pub fn source(self) -> &'static str {
-        self.row().source
+        PROSE[self.0 as usize].source
     }
 
     /// What it asks of the ranks, in words.
@@ -185,7 +197,7 @@ impl Algorithm {
     /// assert!(Algorithm::AR_FUSED.is_direct() && !Algorithm::AR_RING.is_direct());
     /// ```
     pub fn is_direct(self) -> bool {
-        self.operations().iter().any(|operation| operation.usual().direct == Some(self))
+        Operation::ALL.iter().any(|operation| operation.usual().direct == Some(self))
     }
 
     /// Whether the extents of a request make a difference.
@@ -206,8 +218,7 @@ impl Algorithm {
     /// assert!(Algorithm::for_operation(Operation::Barrier).any(|a| a == Algorithm::BAR_ANY));
     /// ```
     pub fn for_operation(operation: Operation) -> impl Iterator<Item = Algorithm> {
-        let serves = move |a: &Algorithm| a.operations().contains(&operation);
-        Algorithm::ALL.iter().copied().filter(serves)
+        Algorithm::ALL.iter().copied().filter(move |a| a.serves(operation))
     }
 
     /// The schedule for a request, or the rule that the request breaks.
@@ -251,7 +262,7 @@ impl Algorithm {
 
     fn plan(self, request: &Request) -> Result<CheckedRequest, Unfit> {
         let Request { operation, ranks: p, .. } = *request;
-        if !self.operations().contains(&operation) {
+        if !self.serves(operation) {
             return Err(Unfit::Operation { algorithm: self, asked: operation });
         }
         if p == 0 || p > MOST_RANKS {

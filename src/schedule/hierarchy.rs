@@ -1,7 +1,6 @@
 //! Groups of ranks within groups of ranks: a communicator as a machine's levels divide it.
 
-use crate::sorted::Arrange;
-use std::collections::{HashMap, HashSet};
+use crate::sorted::{Arrange, SortedMap, SortedSet};
 use std::fmt;
 
 /// Nested groups of ranks, and how wide the trees within them are.
@@ -136,9 +135,9 @@ impl Hierarchy {
                 return Err(BadHierarchy::Ranks { level, ranks: groups.len() });
             }
             let Some(inner) = level.checked_sub(1).map(|l| &levels[l]) else { continue };
-            let mut first: HashMap<usize, usize> = HashMap::new();
+            let mut first: SortedMap<usize, usize> = SortedMap::new();
             for rank in 0..ranks {
-                let one = *first.entry(inner[rank]).or_insert(rank);
+                let one = *first.or_insert(inner[rank], rank);
                 if groups[one] != groups[rank] {
                     return Err(BadHierarchy::NotNested { level, ranks: [one, rank] });
                 }
@@ -224,8 +223,8 @@ impl Hierarchy {
     /// keeps rank order.
     pub fn is_consecutive(&self) -> bool {
         self.groups.iter().all(|groups| {
-            let mut seen = HashSet::new();
-            groups.chunk_by(|a, b| a == b).all(|run| seen.insert(run[0]))
+            let mut seen = SortedSet::new();
+            groups.chunk_by(|a, b| a == b).all(|run| seen.add(run[0]))
         })
     }
 
@@ -250,7 +249,6 @@ impl Hierarchy {
 
     /// Nested levels, those left out that group nothing, everything, or the same as another.
     pub(crate) fn tidy(ranks: usize, mut levels: Vec<Vec<usize>>) -> Hierarchy {
-        let count = |groups: &Vec<usize>| groups.iter().collect::<HashSet<_>>().len();
         levels.retain(|groups| (2..ranks).contains(&count(groups)));
         levels.dedup_by_key(|groups| count(groups));
         Hierarchy::new(ranks, &levels).unwrap_or_else(|_| Hierarchy::even(ranks, &[]))
@@ -323,12 +321,12 @@ impl Hierarchy {
         let mut out = Vec::new();
         for at in 0..=stage {
             let mut numbers: Vec<usize> = Vec::new();
-            let mut place: HashMap<usize, usize> = HashMap::new();
+            let mut place: SortedMap<usize, usize> = SortedMap::new();
             out = Vec::new();
             for &rank in &members {
                 let number = self.group(at, rank).unwrap_or(0);
                 let next = numbers.len();
-                let i = *place.entry(number).or_insert(next);
+                let i = *place.or_insert(number, next);
                 if i == next {
                     numbers.push(number);
                     out.push(LeaderGroup { members: Vec::new(), leader: 0 });
@@ -346,10 +344,15 @@ impl Hierarchy {
     }
 }
 
+/// How many groups a level has.
+fn count(groups: &[usize]) -> usize {
+    SortedSet::from_iter(groups.iter().copied()).len()
+}
+
 impl fmt::Display for Hierarchy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for groups in &self.groups {
-            let count = groups.iter().collect::<HashSet<_>>().len();
+            let count = count(groups);
             write!(f, "{count} group{}, ", if count == 1 { "" } else { "s" })?;
         }
         f.write_str("degrees")?;

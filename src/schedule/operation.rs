@@ -136,6 +136,8 @@ pub(crate) struct Usual {
     /// a few bytes each, in the fewest steps.
     pub(crate) at_once: Option<Algorithm>,
     pub(crate) few_bytes: Option<Algorithm>,
+    /// What the model of a machine's levels may choose besides, of those without groups.
+    pub(super) by_model: Option<Algorithm>,
     /// Those of the views.
     pub(super) ring: AlgorithmPair,
     pub(super) linear: AlgorithmPair,
@@ -144,6 +146,31 @@ pub(crate) struct Usual {
     /// On a power of two of ranks, else.
     pub(super) cube: [AlgorithmPair; 2],
     pub(super) tree: [AlgorithmPair; 2],
+}
+
+impl Usual {
+    /// Whether the library may choose this algorithm, which has no groups, where none is forced.
+    pub(super) const fn may_choose(&self, algorithm: Algorithm) -> bool {
+        let all = [
+            Some(self.messages.commutative),
+            Some(self.messages.ordered),
+            self.direct,
+            self.star,
+            self.at_once,
+            self.few_bytes,
+            self.by_model,
+        ];
+        let mut i = 0;
+        while i < all.len() {
+            if let Some(it) = all[i]
+                && it.0 == algorithm.0
+            {
+                return true;
+            }
+            i += 1;
+        }
+        false
+    }
 }
 
 /// What an operation is: everything that the rest of the library, and the tool,
@@ -180,6 +207,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::BC_FUSED), messages: one(A::BC_ANY), star: Some(A::BC_NAIVE),
             at_once: None, few_bytes: None,
+            by_model: Some(A::BC_SPLIT_HCUBE),
             ring: one(A::BC_RING), linear: one(A::BC_LINEAR),
             mesh: [one(A::BC_MESH), one(A::BC_MESHD)],
             cube: [one(A::BC_HCUBE_SRC), one(A::BC_ANY)],
@@ -194,6 +222,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::RED_FUSED), messages: one(A::RED_ANY), star: Some(A::RED_NAIVE),
             at_once: None, few_bytes: None,
+            by_model: Some(A::RED_SPLIT_HCUBE),
             ring: one(A::RED_RING), linear: one(A::RED_LINEAR),
             mesh: [
                 two(A::RED_MESH, A::RED_MESH_ROWS),
@@ -211,6 +240,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::AG_FUSED), messages: one(A::AG_ANY), star: None,
             at_once: None, few_bytes: None,
+            by_model: Some(A::AG_HCUBE_DESC),
             ring: one(A::AG_RING), linear: one(A::AG_LINEAR),
             mesh: [one(A::AG_MESH), one(A::AG_MESHD)],
             cube: [one(A::AG_HCUBE), one(A::AG_ANY)],
@@ -226,6 +256,7 @@ const ROWS: [OperationRow; 13] = [
             // RS-ANY mixes the order of the operands.
             direct: Some(A::RS_FUSED), messages: two(A::RS_ANY, A::RS_FUSED), star: None,
             at_once: None, few_bytes: None,
+            by_model: Some(A::RS_HCUBE_ASC),
             ring: two(A::RS_RING, A::RS_LINEAR_NN),
             linear: two(A::RS_LINEAR, A::RS_LINEAR_NN),
             mesh: [
@@ -244,6 +275,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::AR_FUSED), messages: one(A::AR_ANY), star: None,
             at_once: None, few_bytes: None,
+            by_model: Some(A::AR_SPLIT_HCUBE),
             ring: one(A::AR_RING), linear: one(A::AR_NAIVE),
             mesh: [one(A::AR_MESH), one(A::AR_MESH)],
             cube: [one(A::AR_HCUBE), one(A::AR_ANY)],
@@ -258,6 +290,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: None, messages: one(A::BAR_ANY), star: None,
             at_once: None, few_bytes: None,
+            by_model: Some(A::BAR_AR),
             ring: one(A::BAR_ANY), linear: one(A::BAR_ANY),
             mesh: [one(A::BAR_ANY), one(A::BAR_ANY)],
             cube: [one(A::BAR_AR), one(A::BAR_ANY)],
@@ -288,6 +321,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::SC_FUSED), messages: one(A::SC_ANY), star: Some(A::SC_NAIVE),
             at_once: None, few_bytes: None,
+            by_model: Some(A::SC_MESH),
             ring: one(A::SC_RING), linear: one(A::SC_LINEAR),
             mesh: [one(A::SC_MESH), one(A::SC_MESH)],
             cube: [one(A::SC_HCUBE), one(A::SC_ANY)],
@@ -302,6 +336,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::GA_FUSED), messages: one(A::GA_ANY), star: Some(A::GA_NAIVE),
             at_once: None, few_bytes: None,
+            by_model: Some(A::GA_MESH),
             ring: one(A::GA_RING), linear: one(A::GA_LINEAR),
             mesh: [one(A::GA_MESH), one(A::GA_MESH)],
             cube: [one(A::GA_HCUBE), one(A::GA_ANY)],
@@ -316,6 +351,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::TX_FUSED), messages: one(A::TX_ANY), star: None,
             at_once: Some(A::TX_AP_RING), few_bytes: Some(A::TX_BRUCK),
+            by_model: Some(A::TX_HCUBE),
             ring: one(A::TX_RING), linear: one(A::TX_RING),
             mesh: [one(A::TX_MESH), one(A::TX_MESHD)],
             cube: [one(A::TX_HCUBE), one(A::TX_ANY)],
@@ -331,6 +367,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::TX_FUSED), messages: one(A::TX_PAIRS), star: None,
             at_once: Some(A::TX_AP_RING), few_bytes: Some(A::TX_BRUCK),
+            by_model: Some(A::TX_HCUBE),
             ring: one(A::TX_RING), linear: one(A::TX_RING),
             mesh: [one(A::TX_MESH), one(A::TX_MESHD)],
             cube: [one(A::TX_HCUBE), one(A::TX_PAIRS)],
@@ -345,6 +382,7 @@ const ROWS: [OperationRow; 13] = [
         usual: Usual {
             direct: Some(A::CS_FUSED), messages: one(A::CS_ANY), star: None,
             at_once: None, few_bytes: None,
+            by_model: None,
             ring: one(A::CS_RING), linear: one(A::CS_RING),
             mesh: [one(A::CS_MESH_MIN), one(A::CS_MESH_MIN)],
             cube: [one(A::CS_HC_ECUBE), one(A::CS_ANY)],
@@ -368,6 +406,7 @@ const SCAN: Usual = Usual {
     star: Some(A::SCAN_CHAIN),
     at_once: None,
     few_bytes: None,
+    by_model: None,
     ring: one(A::SCAN_CHAIN),
     linear: one(A::SCAN_CHAIN),
     mesh: [one(A::SCAN_MESH), one(A::SCAN_MESH)],
@@ -394,7 +433,7 @@ impl Operation {
     ];
 
     #[inline(always)]
-    fn row(self) -> &'static OperationRow {
+    const fn row(self) -> &'static OperationRow {
         &ROWS[self as usize]
     }
 
@@ -513,7 +552,7 @@ impl Operation {
 
     /// The algorithms that stand for more than themselves.
     #[inline(always)]
-    pub(crate) fn usual(self) -> &'static Usual {
+    pub(crate) const fn usual(self) -> &'static Usual {
         &self.row().usual
     }
 
@@ -575,7 +614,8 @@ mod tests {
             let of_view = [usual.ring, usual.linear, usual.messages].into_iter();
             let of_view = of_view.chain(usual.mesh).chain(usual.cube).chain(usual.tree);
             let all = of_view.flat_map(|pick| [pick.commutative, pick.ordered]);
-            let optional = [usual.direct, usual.star, usual.at_once, usual.few_bytes];
+            let optional =
+                [usual.direct, usual.star, usual.at_once, usual.few_bytes, usual.by_model];
             for algorithm in all.chain(optional.into_iter().flatten()) {
                 assert!(algorithm.operations().contains(&operation), "{operation}: {algorithm}");
             }

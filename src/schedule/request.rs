@@ -157,7 +157,8 @@ impl fmt::Display for Unfit {
         match self {
             Unfit::Operation { algorithm, asked } => {
                 write!(f, "{algorithm} is an algorithm for")?;
-                for (i, op) in algorithm.operations().iter().enumerate() {
+                let its = Operation::ALL.into_iter().filter(|&op| algorithm.serves(op));
+                for (i, op) in its.enumerate() {
                     write!(f, "{} {op}", if i == 0 { "" } else { " and" })?;
                 }
                 write!(f, ", not for {asked}")

@@ -6,7 +6,7 @@
 //! Grama, Gupta, Karypis and Kumar, chapter 4 (G1..G8: `guide::cost_model`); ids marked
 //! "ours" are not in the book.
 
-use super::catalogue::{Algorithm, Build, Builders, Built, CatalogueRow, Needs};
+use super::catalogue::{Algorithm, Build, Builders, Built, CatalogueProse, CatalogueRow, Needs};
 use super::gather::all;
 use super::grid::{ascending, descending};
 use super::line_tree::TreeKind;
@@ -38,24 +38,31 @@ macro_rules! catalogue {
 
         pub(super) static ROWS: &[CatalogueRow] = &[$(CatalogueRow {
             id: $id,
-            operations: &[$($op),+],
+            operations: 0 $(| 1 << $op as u16)+,
             needs: $needs,
+        }),+];
+
+        /// What people ask about each: not in programs that ask nothing.
+        pub(super) static PROSE: &[CatalogueProse] = &[$(CatalogueProse {
+            operations: &[$($op),+],
             about: $about,
             source: $source,
         }),+];
 
         /// By number. A constant: what an operation's own list has not is not in the program.
-        const BUILDERS: [(&[Operation], Build); Algorithm::ALL.len()] =
-            [$((&[$($op),+], $build)),+];
+        const BUILDERS: [(&[Operation], Needs, Build); Algorithm::ALL.len()] =
+            [$((&[$($op),+], $needs, $build)),+];
     };
 }
 
-/// Whether algorithm `index` carries out `operation`.
-const fn serves(index: usize, operation: Operation) -> bool {
-    let (operations, mut i) = (BUILDERS[index].0, 0);
+/// Whether algorithm `index` carries out `operation`; `unforced`: in a call that forces none.
+const fn serves(index: usize, operation: Operation, unforced: bool) -> bool {
+    let (operations, needs, _) = BUILDERS[index];
+    let mut i = 0;
     while i < operations.len() {
         if operations[i] as usize == operation as usize {
-            return true;
+            let is_chosen = operation.usual().may_choose(Algorithm(index as u16));
+            return !unforced || is_chosen || matches!(needs, Groups { .. });
         }
         i += 1;
     }
@@ -63,22 +70,25 @@ const fn serves(index: usize, operation: Operation) -> bool {
 }
 
 /// How many algorithms carry out `operation`.
-const fn count(operation: Operation) -> usize {
+const fn count(operation: Operation, unforced: bool) -> usize {
     let (mut index, mut count) = (0, 0);
     while index < BUILDERS.len() {
-        count += serves(index, operation) as usize;
+        count += serves(index, operation, unforced) as usize;
         index += 1;
     }
     count
 }
 
 /// These algorithms, and what makes their schedules.
-const fn of_operation<const N: usize>(operation: Operation) -> [(Algorithm, Build); N] {
-    let mut of = [(Algorithm(0), BUILDERS[0].1); N];
+const fn of_operation<const N: usize>(
+    operation: Operation,
+    unforced: bool,
+) -> [(Algorithm, Build); N] {
+    let mut of = [(Algorithm(0), BUILDERS[0].2); N];
     let (mut index, mut count) = (0, 0);
     while index < BUILDERS.len() {
-        if serves(index, operation) {
-            of[count] = (Algorithm(index as u16), BUILDERS[index].1);
+        if serves(index, operation, unforced) {
+            of[count] = (Algorithm(index as u16), BUILDERS[index].2);
             count += 1;
         }
         index += 1;
@@ -87,27 +97,32 @@ const fn of_operation<const N: usize>(operation: Operation) -> [(Algorithm, Buil
 }
 
 macro_rules! builders {
-    ($($operation:ident)+) => {
-        impl Operation {
-            /// What makes the schedules of its algorithms. Of an operation that the compiler knows
-            /// only its own get into the program.
-            #[inline(always)]
-            pub(crate) const fn builders(self) -> Builders {
-                match self {
-                    $($operation => {
-                        static OF: [(Algorithm, Build); count($operation)] =
-                            of_operation($operation);
-                        Builders(&OF)
-                    })+
-                }
+    (@ $name:ident $unforced:literal $docs:literal [$($operation:ident)+]) => {
+        #[doc = $docs]
+        #[inline(always)]
+        pub(crate) const fn $name(self) -> Builders {
+            match self {
+                $($operation => {
+                    static OF: [(Algorithm, Build); count($operation, $unforced)] =
+                        of_operation($operation, $unforced);
+                    Builders(&OF)
+                })+
             }
+        }
+    };
+    ($operations:tt $($name:ident $unforced:literal $docs:literal)+) => {
+        impl Operation {
+            $(builders! { @ $name $unforced $docs $operations })+
         }
     };
 }
 
 builders! {
-    Broadcast Reduce AllGather ReduceScatter AllReduce Barrier Scan ExclusiveScan Scatter Gather
-    AllToAll AllToAllInPlace Shift
+    [Broadcast Reduce AllGather ReduceScatter AllReduce Barrier Scan ExclusiveScan Scatter Gather
+    AllToAll AllToAllInPlace Shift]
+    builders false "What makes the schedules of its algorithms."
+    unforced_builders true "Of those that the library may choose where none is forced. Of an \
+        operation that the compiler knows only its own get into the program."
 }
 
 const BC_CUBE: Needs = Cube(Algorithm::BC_ANY);

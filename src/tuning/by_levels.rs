@@ -148,6 +148,23 @@ impl LevelModel {
         costs: &MachineCosts,
     ) -> Result<Option<Self>, CostsError> {
         costs.check()?;
+        Self::of_known(machine, assignment, costs)
+    }
+
+    /// As [`new`](LevelModel::new), without the error's words.
+    pub(crate) fn of_sensible(
+        machine: &Machine,
+        assignment: &Assignment,
+        costs: &MachineCosts,
+    ) -> Option<Option<Self>> {
+        costs.absurdity().is_none().then(|| Self::of_known(machine, assignment, costs).ok())?
+    }
+
+    fn of_known(
+        machine: &Machine,
+        assignment: &Assignment,
+        costs: &MachineCosts,
+    ) -> Result<Option<Self>, CostsError> {
         let hierarchy = hierarchy(machine, assignment);
         if is_simple(&hierarchy) {
             return Ok(None);
@@ -272,56 +289,60 @@ impl LevelModel {
         let (p, d, t) = (self.ranks() as f64, &self.distances, &self.messages(operation, m));
         // Parts of a vector are combined out of order.
         let split = |ways| d.split(t, m, ways).filter(|_| commutative);
+        let none = (A::BAR_ANY, None);
         let all = match operation {
-            Operation::Barrier => {
-                vec![(A::BAR_ANY, Some(d.dissemination(t))), (A::BAR_AR, Some(d.doubling(t, 0.0)))]
-            }
-            Operation::AllReduce => vec![
+            Operation::Barrier => [
+                (A::BAR_ANY, Some(d.dissemination(t))),
+                (A::BAR_AR, Some(d.doubling(t, 0.0))),
+                none,
+            ],
+            Operation::AllReduce => [
                 (A::AR_ANY, Some(d.doubling(t, m))),
                 (A::AR_FUSED, Some(d.fused(t, 2.0 * m))),
                 (A::AR_SPLIT_HCUBE, split([All, All])),
             ],
-            Operation::Broadcast => vec![
+            Operation::Broadcast => [
                 (A::BC_ANY, Some(d.tree(t, m))),
                 (A::BC_FUSED, Some(d.fused_with_root(t, m))),
                 (A::BC_SPLIT_HCUBE, d.split(t, m, [Root, All])),
             ],
-            Operation::Reduce => vec![
+            Operation::Reduce => [
                 (A::RED_ANY, Some(d.tree(t, m))),
                 (A::RED_FUSED, Some(d.fused_with_root(t, m))),
                 (A::RED_SPLIT_HCUBE, split([All, Root])),
             ],
-            Operation::AllGather => vec![
+            Operation::AllGather => [
                 (A::AG_ANY, Some(d.gather(t, m))),
                 (A::AG_HCUBE_DESC, d.cube_gather(t, m)),
                 (A::AG_FUSED, Some(d.fused(t, m * p))),
             ],
-            Operation::ReduceScatter => vec![
+            Operation::ReduceScatter => [
                 (A::RS_ANY, Some(d.gather(t, m)).filter(|_| commutative)),
                 (A::RS_HCUBE_ASC, d.cube_gather(t, m)),
                 (A::RS_FUSED, Some(d.fused(t, m * p))),
             ],
-            Operation::Scan | Operation::ExclusiveScan => vec![
+            Operation::Scan | Operation::ExclusiveScan => [
                 (A::SCAN_HCUBE, Some(d.doubling(t, m))),
                 (A::SCAN_FUSED, Some(d.fused(t, 2.0 * m))),
+                none,
             ],
-            Operation::Scatter => vec![
+            Operation::Scatter => [
                 (A::SC_ANY, Some(d.block_tree(t, m))),
                 (A::SC_MESH, d.block_square(t, m)),
                 (A::SC_FUSED, Some(d.fused_at_root(t, m))),
             ],
-            Operation::Gather => vec![
+            Operation::Gather => [
                 (A::GA_ANY, Some(d.block_tree(t, m))),
                 (A::GA_MESH, d.block_square(t, m)),
                 (A::GA_FUSED, Some(d.fused_at_root(t, m))),
             ],
-            Operation::AllToAll | Operation::AllToAllInPlace => vec![
+            Operation::AllToAll | Operation::AllToAllInPlace => [
                 (A::TX_BRUCK, Some(d.bruck_exchange(t, m))),
                 (A::TX_HCUBE, d.cube_exchange(t, m)),
                 (A::TX_FUSED, Some(d.fused(t, m * p))),
             ],
             Operation::Shift => {
-                vec![(A::CS_ANY, Some(d.shift(t, m))), (A::CS_FUSED, Some(d.fused(t, 2.0 * m)))]
+                [(A::CS_ANY, Some(d.shift(t, m))), (A::CS_FUSED, Some(d.fused(t, 2.0 * m))), none]
             }
         };
         let of = |(algorithm, ns): (Algorithm, Option<f64>)| {
@@ -341,30 +362,55 @@ impl LevelModel {
     ) {
         let (stages, m) = (&self.shapes[shape], &self.messages(operation, bytes));
         let ordered = commutative || stages.consecutive;
-        let mut add = |algorithm, plan: StagePlan| {
-            let ns = plan.ns.iter().sum();
-            all.push(Candidate { algorithm, over: Some((shape, plan)), ns });
-        };
-        match operation {
-            Operation::Barrier => add(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0)),
+        let one = |algorithm, plan| [Some((algorithm, plan)), None];
+        let plans = match operation {
+            Operation::Barrier => one(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0)),
             Operation::AllReduce if ordered => {
-                add(Algorithm::AR_HIER, stages.all_reduce(m, bytes));
-                if stages.even {
-                    add(Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
-                }
+                let split = || (Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
+                let whole = (Algorithm::AR_HIER, stages.all_reduce(m, bytes));
+                [Some(whole), stages.even.then(split)]
             }
-            Operation::Broadcast => add(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
+            Operation::Broadcast => one(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
             Operation::Reduce if ordered => {
-                add(Algorithm::RED_HIER, stages.one_way(m, bytes, true));
+                one(Algorithm::RED_HIER, stages.one_way(m, bytes, true))
             }
-            Operation::AllGather => add(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
+            Operation::AllGather => one(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
             Operation::ReduceScatter if commutative => {
-                add(Algorithm::RS_HIER, stages.all_gather(m, bytes));
+                one(Algorithm::RS_HIER, stages.all_gather(m, bytes))
             }
             Operation::Scan | Operation::ExclusiveScan if stages.consecutive => {
-                add(Algorithm::SCAN_HIER, stages.scan(m, bytes));
+                one(Algorithm::SCAN_HIER, stages.scan(m, bytes))
             }
-            _ => {}
+            _ => [None, None],
+        };
+        all.extend(plans.into_iter().flatten().map(|(algorithm, plan): (_, StagePlan)| {
+            Candidate { algorithm, ns: plan.ns.iter().sum(), over: Some((shape, plan)) }
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::placement::{Placement, assign};
+    use crate::schedule::Request;
+
+    #[test]
+    fn candidates_are_in_programs_that_force_no_algorithm() {
+        let costs = MachineCosts::named("epyc-7742-2s-nps4").unwrap();
+        let machine = costs.machine().unwrap();
+        let ranks = assign(&Placement::Compact, &machine, 128).unwrap();
+        let model = LevelModel::new(&machine, &ranks, costs).unwrap().unwrap();
+        for operation in Operation::ALL {
+            for commutative in [true, false] {
+                let mut all = model.flat(operation, 8.0, commutative);
+                model.over(0, operation, 8.0, commutative, &mut all);
+                for Candidate { algorithm, .. } in all {
+                    let request = Request::new(operation, 128);
+                    let made = algorithm.schedule_by(operation.unforced_builders(), &request);
+                    assert!(made.is_ok(), "{operation}: {algorithm}");
+                }
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::sorted::Arrange;
 use std::borrow::Cow;
 use std::fmt;
 
-use super::published::table;
+use super::published::{PublishedMachines, table};
 use super::transport::Transport;
 use super::{LevelRates, Profile};
 use crate::machine::{Level, Machine, MachineError};
@@ -111,7 +111,7 @@ pub struct MachineCosts {
 impl MachineCosts {
     /// The published machines.
     pub fn all() -> &'static [MachineCosts] {
-        table()
+        &table().all
     }
 
     /// A published machine by its id; the error names the one with the longest common beginning, of
@@ -125,12 +125,12 @@ impl MachineCosts {
     /// assert_eq!(error.to_string(), format!("no machine 'epyc-9654' in the table; {nearest}"));
     /// ```
     pub fn named(id: &str) -> Result<&'static MachineCosts, CostsError> {
-        table().iter().find(|m| m.id == id).ok_or_else(|| {
+        Self::all().iter().find(|m| m.id == id).ok_or_else(|| {
             let alike = |m: &&MachineCosts| {
                 let common = m.id.bytes().zip(id.bytes()).take_while(|(a, b)| a == b).count();
                 (common, usize::MAX - m.id.len())
             };
-            let nearest = table().iter().max_by_key(alike).filter(|m| alike(m).0 >= 3);
+            let nearest = Self::all().iter().max_by_key(alike).filter(|m| alike(m).0 >= 3);
             CostsError::Unknown {
                 id: id.to_string(),
                 nearest: nearest.map_or("", |m| &m.id).to_string(),
@@ -151,17 +151,14 @@ impl MachineCosts {
     /// caches, cores, threads.
     pub fn nearest(machine: &Machine) -> (&'static MachineCosts, bool) {
         let wanted = shape(machine);
-        let unlike = |costs: &MachineCosts| {
-            let known = costs.machine().ok().filter(|m| costs.missing(m).is_none())?;
-            let log = |n: usize| (n as f64).ln();
-            let gap = |(a, b): (usize, usize)| (log(a) - log(b)).abs();
-            Some(wanted.into_iter().zip(shape(&known)).map(gap).sum::<f64>())
-        };
-        let ranked = table().iter().filter_map(|m| Some((m, unlike(m)?)));
-        let (costs, gap) = ranked
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-            .expect("the table has machines whose levels are all known");
-        (costs, gap == 0.0)
+        let log = |n: usize| (n as f64).ln();
+        let gap = |(a, b): (usize, usize)| (log(a) - log(b)).abs();
+        let unlike = |known: [usize; 5]| wanted.into_iter().zip(known).map(gap).sum::<f64>();
+        let PublishedMachines { all, shapes } = table();
+        let ranked = shapes.iter().map(|&(known, at)| (unlike(known), at));
+        let nearest = ranked.min_by(|a, b| a.0.total_cmp(&b.0));
+        let (gap, at) = nearest.expect("the table has machines whose levels are all known");
+        (&all[at], gap == 0.0)
     }
 
     /// The costs that a profile has measured: of each level the rates with the most samples, a
@@ -250,7 +247,7 @@ impl MachineCosts {
     }
 
     /// The first level of `machine` at which two cores can meet and of which nothing is known.
-    fn missing(&self, machine: &Machine) -> Option<Level> {
+    pub(super) fn missing(&self, machine: &Machine) -> Option<Level> {
         let known = |levels: &[Level]| levels.iter().any(|&l| self.position(l).is_some());
         machine
             .tree()
@@ -290,30 +287,56 @@ impl MachineCosts {
     /// );
     /// ```
     pub fn check(&self) -> Result<(), CostsError> {
-        let absurd = |what: String| Err(CostsError::Absurd { id: self.id.to_string(), what });
+        match self.absurdity() {
+            Some(it) => Err(CostsError::Absurd { id: self.id.to_string(), what: it.in_words() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The first number that cannot be one. Not in words: a program whose costs are in order has no
+    /// code that writes numbers.
+    pub(super) fn absurdity(&self) -> Option<Absurdity> {
         for (i, level) in self.levels.iter().enumerate() {
             let key = level.level.key();
-            for ns in level.hand_off {
-                if !(ns > 0.0 && ns < 1e9) {
-                    return absurd(format!("a hand-off of {ns} ns at level {key}"));
-                }
+            if let Some(ns) = level.hand_off.into_iter().find(|&ns| !(ns > 0.0 && ns < 1e9)) {
+                return Some(Absurdity::HandOff(ns, key));
             }
             let [low, median, high] = level.hand_off;
             if !(low <= median && median <= high) {
-                return absurd(format!("percentiles {low}, {median}, {high} ns at level {key}"));
+                return Some(Absurdity::Percentiles(level.hand_off, key));
             }
             if let Some(rate) = level.rate.filter(|r| !is_rate(*r)) {
-                return absurd(format!("a rate of {rate} GB/s at level {key}"));
+                return Some(Absurdity::Rate(rate, key));
             }
             if self.levels[..i].iter().any(|l| l.level == level.level) {
-                return absurd(format!("level {key} twice"));
+                return Some(Absurdity::Twice(key));
             }
         }
         let m = &self.memory;
         let rates = [m.one_core, m.per_l3, m.per_node, m.per_package, m.link, m.cache_per_core];
-        match rates.into_iter().flatten().find(|r| !is_rate(*r)) {
-            Some(rate) => absurd(format!("a memory with {rate} GB/s or MiB")),
-            None => Ok(()),
+        rates.into_iter().flatten().find(|r| !is_rate(*r)).map(Absurdity::Memory)
+    }
+}
+
+/// A number that cannot be one, and the key of its level.
+pub(super) enum Absurdity {
+    HandOff(f64, &'static str),
+    Percentiles([f64; 3], &'static str),
+    Rate(f64, &'static str),
+    Twice(&'static str),
+    Memory(f64),
+}
+
+impl Absurdity {
+    fn in_words(&self) -> String {
+        match self {
+            Absurdity::HandOff(ns, level) => format!("a hand-off of {ns} ns at level {level}"),
+            Absurdity::Percentiles([low, median, high], level) => {
+                format!("percentiles {low}, {median}, {high} ns at level {level}")
+            }
+            Absurdity::Rate(rate, level) => format!("a rate of {rate} GB/s at level {level}"),
+            Absurdity::Twice(level) => format!("level {level} twice"),
+            Absurdity::Memory(rate) => format!("a memory with {rate} GB/s or MiB"),
         }
     }
 }
@@ -323,7 +346,7 @@ fn is_rate(rate: f64) -> bool {
 }
 
 /// Packages, memory nodes, L3 caches, cores, threads.
-fn shape(machine: &Machine) -> [usize; 5] {
+pub(super) fn shape(machine: &Machine) -> [usize; 5] {
     let count = |level| machine.groups(level).len().max(1);
     [
         count(Level::Package),

@@ -87,11 +87,13 @@ impl Messages {
     }
 
     /// One.
+    #[inline(never)]
     pub(super) fn one(&self, hop: LevelHop, bytes: f64) -> f64 {
         self.transport.one_way(hop.hand_off) + self.body(hop, bytes)
     }
 
     /// One of as many as there are ranks.
+    #[inline(never)]
     pub(super) fn one_of_all(&self, hop: LevelHop, bytes: f64) -> f64 {
         self.one(LevelHop { rate: hop.all.min(self.memory.all), ..hop }, bytes)
     }
@@ -126,6 +128,7 @@ impl Messages {
     }
 
     /// A tree of a degree over `n` ranks, upwards or downwards.
+    #[inline(never)]
     fn climb(&self, n: usize, hop: LevelHop, degree: usize, bytes: f64, up: bool) -> f64 {
         let wide = if degree == 0 { n } else { degree };
         let (mut left, mut ns) = (n, 0.0);
@@ -214,8 +217,9 @@ impl Stages {
         self.hops.len() - 1
     }
 
-    /// Adds the best degree for a stage.
-    fn tree(&self, plan: &mut StagePlan, stage: usize, cost: impl Fn(usize) -> f64) {
+    /// Adds the best degree for a stage. Compiled once, as the other sums: they are microseconds of
+    /// work, done once for a length.
+    fn tree(&self, plan: &mut StagePlan, stage: usize, cost: &dyn Fn(usize) -> f64) {
         let tried = DEGREES.iter().filter(|&&d| d < self.sizes[stage]);
         let timed = tried.map(|&degree| (degree, cost(degree)));
         let (degree, ns) = timed.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, cost(0)));
@@ -229,7 +233,7 @@ impl Stages {
         let mut plan = StagePlan::default();
         for stage in 0..self.hops.len() {
             let (n, hop) = (self.sizes[stage], self.hops[stage]);
-            self.tree(&mut plan, stage, |degree| m.climb(n, hop, degree, bytes, up));
+            self.tree(&mut plan, stage, &|degree| m.climb(n, hop, degree, bytes, up));
         }
         plan
     }
@@ -240,7 +244,7 @@ impl Stages {
     fn both_ways(
         &self,
         m: &Messages,
-        up: impl Fn(usize) -> f64,
+        up: &dyn Fn(usize) -> f64,
         down: f64,
         doubling: f64,
         direct: f64,
@@ -251,11 +255,11 @@ impl Stages {
             m.climb(n, hop, degree, up(stage), true) + m.climb(n, hop, degree, down, false)
         };
         for stage in 0..self.top() {
-            self.tree(&mut plan, stage, |degree| climb(stage, degree));
+            self.tree(&mut plan, stage, &|degree| climb(stage, degree));
         }
         // The last stage as a tree, unless an exchange is cheaper.
         let top = self.top();
-        self.tree(&mut plan, top, |degree| climb(top, degree));
+        self.tree(&mut plan, top, &|degree| climb(top, degree));
         plan.exchanges[top] = Exchange::Tree;
         for (exchange, ns) in [
             (Exchange::Direct, m.direct(self.sizes[top], self.hops[top], direct)),
@@ -270,7 +274,7 @@ impl Stages {
 
     /// Whole vectors.
     pub(super) fn all_reduce(&self, m: &Messages, bytes: f64) -> StagePlan {
-        self.both_ways(m, |_| bytes, bytes, self.doubling(m, bytes), bytes)
+        self.both_ways(m, &|_| bytes, bytes, self.doubling(m, bytes), bytes)
     }
 
     /// Blocks of `bytes`.
@@ -283,7 +287,7 @@ impl Stages {
             m.one_of_all(hop, own * (1usize << k).min(n - (1 << k)) as f64)
         };
         let rounds = self.rounds.iter().enumerate().map(round).sum();
-        self.both_ways(m, inside, all, rounds, own)
+        self.both_ways(m, &inside, all, rounds, own)
     }
 
     /// Rounds between the outermost leaders.

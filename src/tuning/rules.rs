@@ -276,7 +276,8 @@ mod tests {
                         let chosen = auto(&tuning, &call);
                         assert!(chosen.operations().contains(&operation), "{chosen} {call:?}");
                         let request = crate::schedule::Request::new(operation, ranks);
-                        let schedule = chosen.schedule(&request).unwrap();
+                        let builders = operation.unforced_builders();
+                        let schedule = chosen.schedule_by(builders, &request).unwrap();
                         assert!(commutative || schedule.is_ordered(), "{chosen} {call:?}");
                     }
                 }

@@ -1,5 +1,7 @@
 //! The costs of machines: impossible values are refused.
 
+use super::costs::shape;
+use super::published::table;
 use super::{MachineCosts, Transport};
 
 #[test]
@@ -13,6 +15,15 @@ fn every_published_machine_can_be() {
     }
     Transport::PHALANX.check().unwrap();
     Transport::TEXTBOOK.check().unwrap();
+}
+
+#[test]
+fn the_table_has_the_shapes_of_machines_whose_levels_are_all_known() {
+    let shapes = MachineCosts::all().iter().enumerate().filter_map(|(at, costs)| {
+        let machine = costs.machine().unwrap();
+        costs.missing(&machine).is_none().then(|| (shape(&machine), at))
+    });
+    assert_eq!(table().shapes, shapes.collect::<Vec<_>>());
 }
 
 #[test]
