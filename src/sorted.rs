@@ -5,9 +5,13 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-/// The places `0..n` in the order of `is_before`, of which equal ones stay as they are: a merge
-/// sort, compiled once.
+/// The places `0..n` in the order of `is_before`, of which equal ones stay as they are; none if
+/// they are in that order. A merge sort, compiled once.
 fn places(n: usize, is_before: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usize> {
+    // Most lists are in order.
+    if !(1..n).any(|at| is_before(at, at - 1)) {
+        return Vec::new();
+    }
     let mut from: Vec<usize> = (0..n).collect();
     let mut to = Vec::with_capacity(n);
     let mut width = 1;
@@ -28,6 +32,22 @@ fn places(n: usize, is_before: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usiz
         width *= 2;
     }
     from
+}
+
+/// Puts what is at each of the places where it belongs, by swaps. Compiled once, too.
+fn put(mut places: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+    // Round by round of the permutation; an element in its place names itself.
+    for start in 0..places.len() {
+        let mut at = start;
+        loop {
+            let from = std::mem::replace(&mut places[at], at);
+            if from == start {
+                break;
+            }
+            swap(at, from);
+            at = from;
+        }
+    }
 }
 
 /// Slices that can be put in order. Equal elements stay in theirs.
@@ -51,23 +71,8 @@ pub(crate) trait Arrange<T> {
 
 impl<T> Arrange<T> for [T] {
     fn arrange_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
-        // Most lists are in order.
-        if self.is_sorted_by(|a, b| compare(a, b).is_le()) {
-            return;
-        }
-        let mut places = places(self.len(), &mut |a, b| compare(&self[a], &self[b]).is_lt());
-        // Round by round of the permutation; an element in its place names itself.
-        for start in 0..places.len() {
-            let mut at = start;
-            loop {
-                let from = std::mem::replace(&mut places[at], at);
-                if from == start {
-                    break;
-                }
-                self.swap(at, from);
-                at = from;
-            }
-        }
+        let places = places(self.len(), &mut |a, b| compare(&self[a], &self[b]).is_lt());
+        put(places, &mut |a, b| self.swap(a, b));
     }
 }
 
@@ -91,6 +96,10 @@ impl<K, V> SortedMap<K, V> {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {

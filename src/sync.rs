@@ -52,7 +52,6 @@ mod imp {
 #[cfg(not(shuttle))]
 mod whole {
     pub(crate) use std::panic::{catch_unwind, resume_unwind};
-    pub(crate) use std::sync::mpsc;
     pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle, panicking, sleep};
     pub(crate) use std::thread_local;
     pub(crate) use std::time::Instant;
@@ -103,7 +102,7 @@ mod whole {
     pub(crate) use checker::threads::{
         Builder as ThreadBuilder, JoinHandle, panicking, sleep, this_thread,
     };
-    pub(crate) use checker::{Instant, mpsc, thread_local};
+    pub(crate) use checker::{Instant, thread_local};
 }
 
 #[cfg(loom)]

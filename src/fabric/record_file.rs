@@ -1,8 +1,8 @@
 //! The file of a [`Recorder`](super::recorder::Recorder): sections, one a run, each appended by one
 //! write. The format is described in `docs/timeline.md`; all numbers are little-endian.
 
+use crate::sorted::SortedMap;
 use crate::sync::diagnostic::Mutex;
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write};
 
@@ -52,7 +52,7 @@ pub(super) struct Section<'a> {
 /// Each text once; events have its number.
 #[derive(Default)]
 struct Texts {
-    numbers: HashMap<String, u32>,
+    numbers: SortedMap<String, u32>,
     bytes: Vec<u8>,
 }
 

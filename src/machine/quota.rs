@@ -60,7 +60,7 @@ impl CpuQuota {
 
     /// The least quota of the process whose files are below `root`, if it has one.
     pub(super) fn read(root: &Path) -> Option<CpuQuota> {
-        let read = |path: &str| std::fs::read_to_string(root.join(path)).ok();
+        let read = |path: &str| read(root, path);
         let (groups, mounts) = (read("proc/self/cgroup")?, read("proc/self/mountinfo")?);
         let mut least: Option<CpuQuota> = None;
         for mount in mounts.lines().filter_map(Mount::of) {
@@ -81,10 +81,24 @@ impl CpuQuota {
 
 impl fmt::Display for CpuQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let cores = (self.cores() * 100.0).round() / 100.0;
-        let what = if cores == 1.0 { "core" } else { "cores" };
-        write!(f, "the time of {cores} {what} ({})", self.file.display())
+        // Rounded to hundredths, by integers: writing floats is 20 KB of code.
+        let (time, period) = (u128::from(self.time_us), u128::from(self.period_us));
+        let hundredths = (200 * time + period) / (2 * period);
+        let (whole, rest) = (hundredths / 100, hundredths % 100);
+        write!(f, "the time of {whole}")?;
+        match (rest / 10, rest % 10) {
+            (0, 0) => {}
+            (tenths, 0) => write!(f, ".{tenths}")?,
+            _ => write!(f, ".{rest:02}")?,
+        }
+        let what = if hundredths == 100 { "core" } else { "cores" };
+        write!(f, " {what} ({})", self.file.display())
     }
+}
+
+#[inline(never)]
+fn read(dir: &Path, file: &str) -> Option<String> {
+    std::fs::read_to_string(dir.join(file)).ok()
 }
 
 /// The two interfaces of control groups.
@@ -97,7 +111,7 @@ enum Version {
 impl Version {
     /// The quota of a group, if it has one.
     fn quota(self, group: &Path) -> Option<CpuQuota> {
-        let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
+        let read = |name: &str| read(group, name);
         let (name, time, period) = match self {
             Version::Two => {
                 let text = read("cpu.max")?;

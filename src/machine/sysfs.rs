@@ -66,7 +66,7 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             (Level::Group, &["book_cpus", "book_siblings"], "book_id"),
             (Level::Group, &["drawer_cpus", "drawer_siblings"], "drawer_id"),
         ] {
-            let os_id = read_number(&topology.join(id));
+            let os_id = read_number(&topology, id);
             // A kernel that does not know the package says -1, and the set means nothing.
             let known = level != Level::Package || os_id.is_some();
             if let Some(set) = set(names).filter(|_| known) {
@@ -82,7 +82,7 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
             // An empty mask, or one without the processor itself, is the core's own cache.
             let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| core.clone());
             report(level, set, None);
-            let size = read_text(&index.join("size")).and_then(|text| cache_size(&text));
+            let size = read_text(&index, "size").and_then(|text| cache_size(&text));
             facts.caches.extend(size.map(|bytes| (level, bytes)));
         }
     }
@@ -166,15 +166,15 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Not inlined, as it is called from thirty places.
 #[inline(never)]
-fn read_text(path: &Path) -> Option<String> {
+fn read_text(dir: &Path, file: &str) -> Option<String> {
     // Firmware strings need not be UTF-8; nothing here is longer than a page or two.
-    let bytes = crate::file::read(path, MOST_BYTES).ok()?;
+    let bytes = crate::file::read(&dir.join(file), MOST_BYTES).ok()?;
     Some(clean(&String::from_utf8_lossy(&bytes)).to_owned())
 }
 
 #[inline(never)]
-fn read_number(path: &Path) -> Option<usize> {
-    read_text(path)?.parse().ok()
+fn read_number(dir: &Path, file: &str) -> Option<usize> {
+    read_text(dir, file)?.parse().ok()
 }
 
 /// Reads the first file among `NAME_list`, `NAME`, `NAME_map` .. that holds a set with something in
@@ -183,11 +183,11 @@ fn read_number(path: &Path) -> Option<usize> {
 fn read_set(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
     names.iter().find_map(|name| {
         let mask = |suffix: &str| {
-            let text = read_text(&dir.join(format!("{name}{suffix}")))?;
+            let text = read_text(dir, &format!("{name}{suffix}"))?;
             parse_mask(&text).ok().filter(|set| !set.is_empty())
         };
         let list = || {
-            let text = read_text(&dir.join(format!("{name}_list")))?;
+            let text = read_text(dir, &format!("{name}_list"))?;
             parse_list(&text).ok().filter(|set| !set.is_empty())
         };
         mask("").or_else(|| mask("_map")).or_else(list)
@@ -197,7 +197,7 @@ fn read_set(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
 /// The online processors, sorted.
 fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
     let present = numbered(cpu_dir, "cpu");
-    let listed = read_text(&cpu_dir.join("online")).and_then(|text| parse_list(&text).ok());
+    let listed = read_text(cpu_dir, "online").and_then(|text| parse_list(&text).ok());
     let online: Vec<usize> = match listed {
         Some(list) if !list.is_empty() => {
             list.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect()
@@ -205,8 +205,8 @@ fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
         _ => present
             .into_iter()
             .filter(|cpu| {
-                let file = cpu_dir.join(format!("cpu{cpu}/online"));
-                read_text(&file).is_none_or(|text| text != "0")
+                let online = read_text(cpu_dir, &format!("cpu{cpu}/online"));
+                online.is_none_or(|text| text != "0")
             })
             .collect(),
     };
@@ -220,10 +220,10 @@ fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
 fn data_cache(index: &Path) -> Option<Level> {
     let name = index.file_name()?.to_str()?;
     name.strip_prefix("index")?.parse::<usize>().ok()?;
-    if read_text(&index.join("type")).is_some_and(|kind| kind.starts_with("Instruction")) {
+    if read_text(index, "type").is_some_and(|kind| kind.starts_with("Instruction")) {
         return None;
     }
-    Level::cache(read_number(&index.join("level"))?)
+    Level::cache(read_number(index, "level")?)
 }
 
 /// Bytes, from the kernel's `32768K`.
@@ -242,20 +242,20 @@ fn read_nodes(sys: &Path, facts: &mut Facts) {
     let usual = sys.join("devices/system/node");
     let dir = if usual.is_dir() { usual } else { sys.join("bus/node/devices") };
     let mut ids = numbered(&dir, "node");
-    if let Some(listed) = read_text(&dir.join("online")).and_then(|text| parse_list(&text).ok()) {
+    if let Some(listed) = read_text(&dir, "online").and_then(|text| parse_list(&text).ok()) {
         ids.retain(|id| listed.is_empty() || listed.contains(id));
     }
     let mut distances = RawDistances::default();
     for &id in &ids {
         let node = dir.join(format!("node{id}"));
         // Here the names have no underscore: cpumap, cpulist.
-        let pus = read_text(&node.join("cpumap"))
+        let pus = read_text(&node, "cpumap")
             .and_then(|text| parse_mask(&text).ok())
-            .or_else(|| parse_list(&read_text(&node.join("cpulist"))?).ok())
+            .or_else(|| parse_list(&read_text(&node, "cpulist")?).ok())
             .unwrap_or_default();
-        let memory_bytes = read_text(&node.join("meminfo")).and_then(|text| memory_total(&text));
+        let memory_bytes = read_text(&node, "meminfo").and_then(|text| memory_total(&text));
         facts.nodes.push(RawNode { os_id: id, pus, memory_bytes });
-        let row: Option<Vec<u64>> = read_text(&node.join("distance"))
+        let row: Option<Vec<u64>> = read_text(&node, "distance")
             .and_then(|text| text.split_whitespace().map(|word| word.parse().ok()).collect());
         distances.values.push(row.unwrap_or_default());
     }
@@ -290,13 +290,13 @@ fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {
         online
             .iter()
             .map(|&cpu| {
-                let text = read_text(&cpu_dir.join(format!("cpu{cpu}")).join(file))?;
+                let text = read_text(cpu_dir, &format!("cpu{cpu}/{file}"))?;
                 Some((cpu, text.parse().ok()?))
             })
             .collect()
     };
     let intel = || {
-        let list = |name: &str| parse_list(&read_text(&sys.join("devices").join(name))?).ok();
+        let list = |name: &str| parse_list(&read_text(sys, &format!("devices/{name}"))?).ok();
         let (fast, slow) = (list("cpu_core/cpus")?, list("cpu_atom/cpus")?);
         let value = |cpu: usize| match (fast.contains(&cpu), slow.contains(&cpu)) {
             (true, false) => Some(2),
@@ -324,9 +324,9 @@ fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {
 
 /// The processors of the cpuset that a saved tree's process ran in.
 fn cpuset(root: &Path) -> Option<Vec<usize>> {
-    let mounts = read_text(&root.join("proc/mounts"))?;
-    let group = read_text(&root.join("proc/self/cpuset")).or_else(|| {
-        let text = read_text(&root.join("proc/self/cgroup"))?;
+    let mounts = read_text(root, "proc/mounts")?;
+    let group = read_text(root, "proc/self/cpuset").or_else(|| {
+        let text = read_text(root, "proc/self/cgroup")?;
         text.lines().find_map(|line| line.strip_prefix("0::").map(str::to_owned))
     })?;
     // Whatever a damaged file says, stay below the root.
@@ -347,7 +347,7 @@ fn cpuset(root: &Path) -> Option<Vec<usize>> {
         let dir = root.join(point).join(group);
         ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"]
             .iter()
-            .find_map(|name| parse_list(&read_text(&dir.join(name))?).ok())
+            .find_map(|name| parse_list(&read_text(&dir, name)?).ok())
             .filter(|list| !list.is_empty())
     })
 }

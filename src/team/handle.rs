@@ -1,5 +1,6 @@
 //! The team: its workers, and `run`.
 
+use super::beginning::Beginning;
 use super::binding::Binding;
 use super::builder::Builder;
 use super::dispatch::Dispatch;
@@ -16,7 +17,7 @@ use crate::machine::affinity::{self, BoundForNow};
 use crate::machine::{Machine, limits};
 use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room, is_space_limited};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
-use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, mpsc, thread_local};
+use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, thread_local};
 use crate::tuning::{
     LevelModel, MachineCosts, MachineId, ProfileReport, Tuning, TuningSource, for_process,
 };
@@ -151,7 +152,8 @@ impl Team {
             None if assignment.oversubscribed() => None,
             None => {
                 // The profile's costs, if it knows every level; else a similar machine's.
-                let of = |costs: &MachineCosts| LevelModel::new(&machine, &assignment, costs).ok();
+                let of =
+                    |costs: &MachineCosts| LevelModel::of_sensible(&machine, &assignment, costs);
                 let measured = profile.profile.as_deref().and_then(MachineCosts::of_profile);
                 let model = measured.as_ref().and_then(of);
                 let similar = || {
@@ -193,20 +195,18 @@ impl Team {
             _units: units,
         };
         let is_limited = is_space_limited();
-        let (told, tell) = mpsc::channel::<()>();
+        let beginning = Beginning::new();
         for (worker, sleeper) in sleepers.into_iter().enumerate() {
             let (shared, pu) = (team.shared.clone(), pus[worker + 1]);
             let refused = |e| refused_thread(&e, (worker + 1, ranks - 1), builder.stack_size);
-            let (told, own) = match is_limited {
-                true => {
-                    let stack = builder.stack_size.unwrap_or(USUAL_STACK);
-                    let room = check_room(stack, ranks);
-                    room.map_err(|_| refused(io::ErrorKind::OutOfMemory.into()))?;
-                    let (told, own) = mpsc::channel();
-                    (told, Some(own))
-                }
-                false => (told.clone(), None),
-            };
+            if is_limited {
+                // Of the one before it is known what it takes.
+                beginning.await_all();
+                let stack = builder.stack_size.unwrap_or(USUAL_STACK);
+                let room = check_room(stack, ranks);
+                room.map_err(|_| refused(io::ErrorKind::OutOfMemory.into()))?;
+            }
+            let open = beginning.open();
             let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
             if let Some(bytes) = builder.stack_size {
                 thread = thread.stack_size(bytes);
@@ -217,18 +217,14 @@ impl Team {
                 }
                 // Its first allocation, for which the C library may take 64 MiB of address space.
                 let _: &Thread = Thread::here();
-                drop(told);
+                drop(open);
                 shared.work(worker, &sleeper);
             });
             // On an error the team is dropped, and with it the workers.
             team.workers.push(spawned.map_err(refused)?);
-            // With little room it is known what this one takes before the next is started.
-            let _: Option<Result<(), _>> = own.map(|own| own.recv());
         }
-        drop(told);
-        // Every worker is bound (or knows why not) once it has dropped its
-        // end.
-        let _: Result<(), _> = tell.recv();
+        // Every worker is bound (or knows why not) once it has begun.
+        beginning.await_all();
         Ok(team)
     }
 

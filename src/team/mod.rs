@@ -1,6 +1,7 @@
 //! Teams: persistent pinned workers that run one closure on every rank.
 
 mod attempt;
+mod beginning;
 mod binding;
 mod builder;
 mod dispatch;

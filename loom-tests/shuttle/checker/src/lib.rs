@@ -42,5 +42,4 @@ pub mod threads {
     };
 }
 
-pub use shuttle::sync::mpsc;
 pub use time::Instant;
