@@ -427,10 +427,11 @@ fn sixteen_teams_at_once() {
     }
 }
 
-/// Files and mappings of this process.
-fn resources() -> (usize, usize) {
+/// Open files, mapped files and all mappings of this process.
+fn resources() -> [usize; 3] {
     let files = std::fs::read_dir("/proc/self/fd").unwrap().count();
-    (files, std::fs::read_to_string("/proc/self/maps").unwrap().lines().count())
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    [files, maps.lines().filter(|line| line.contains('/')).count(), maps.lines().count()]
 }
 
 /// Attachments leave nothing behind. `.ci/processes` asks for many.
@@ -459,8 +460,10 @@ fn nothing_is_left_of_many_attachments() {
     let before = resources();
     (0..many).for_each(once);
     let after = resources();
-    // Other tests run beside this one, if it is not alone.
+    // Other tests run beside this one, if it is not alone. Mappings without a file are also those
+    // of the allocator, which has some for each thread, up to eight times the cores.
     let slack = if std::env::var_os("PHALANX_ATTACHMENTS").is_some() { 4 } else { 200 };
-    assert!(after.0 <= before.0 + slack, "files: {before:?} {after:?}");
-    assert!(after.1 <= before.1 + slack, "mappings: {before:?} {after:?}");
+    for (i, slack) in [slack, slack, slack + 100].into_iter().enumerate() {
+        assert!(after[i] <= before[i] + slack, "files, mapped, mappings: {before:?} {after:?}");
+    }
 }
