@@ -80,6 +80,7 @@ mod fabric;
 mod file;
 mod fork;
 pub mod guide;
+mod loaded;
 pub mod machine;
 mod mailbox;
 mod mix;

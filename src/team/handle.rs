@@ -115,8 +115,7 @@ impl Team {
         let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
         // Ranks beyond the quota wait as ranks beyond the cores do: time that they spin is taken
         // from those that work.
-        let units = machine.allowed_pus().len().max(1);
-        know_cores(machine.quota().map_or(units, |quota| units.min(quota.ranks())));
+        know_cores(machine.units_at_once());
         let ranks = match builder.ranks {
             Some(ranks) => ranks,
             None => machine.ranks().min(MAX_RANKS),
@@ -253,8 +252,8 @@ impl Team {
     }
 
     /// Where each rank runs, and for a rank that could not be bound to its
-    /// core, or has lost it, why. Rank 0 is bound in its first run: see
-    /// [`Builder::pin_caller`].
+    /// core, or has lost it, why; and which ranks are beyond the process's quota. Rank 0 is bound
+    /// in its first run: see [`Builder::pin_caller`].
     ///
     /// A processor that goes offline ends no run: the system lets its rank run elsewhere, and this
     /// says so. A team that is built afterwards does without it.
@@ -274,8 +273,8 @@ impl Team {
         };
         let binding = |rank: usize| {
             let pu = pus[rank];
-            let problem = self.shared.problem(rank, pu).or_else(|| beyond(rank));
-            Binding { rank, pu, problem }
+            let problem = self.shared.problem(rank, pu);
+            Binding { rank, pu, problem, beyond_quota: beyond(rank) }
         };
         (0..self.size()).map(binding).collect()
     }

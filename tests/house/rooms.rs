@@ -22,7 +22,7 @@ const HOUSES: [House; 12] = [
         sources: "src",
         below: "",
         order: &[
-            "mix", "sorted", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
+            "mix", "sorted", "sync", "loaded", "fork", "wait", "file", "element", "order", "op", "topology",
             "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
             "fabric", "exec", "comm", "team", "engine", "guide", "lib",
         ],
