@@ -103,9 +103,10 @@ fn quartile(mut all: Vec<f64>) -> f64 {
     all[all.len() / 4]
 }
 
-/// A turn of the processes: the slowest rank's time.
+/// A turn of the processes: the slowest rank's time. After some calls all are awake.
 fn turn(team: &mut Team, calls: usize, mut call: impl FnMut(&mut Team)) -> f64 {
     team.barrier().expect("all ranks");
+    (0..10).for_each(|_| call(team));
     let mut took = [time(calls, || call(team))];
     team.all_reduce(&mut took, op::Max).expect("all ranks");
     took[0]
@@ -138,11 +139,15 @@ where
         let n = bytes / size_of::<T>();
         let mut x = vec![zero::<T>(); n];
         let shared = team.symmetric::<T>(n).expect("memory");
-        // As many as take a turn's time, as rank 0 finds.
-        let mut once =
-            [turn(&mut team, 3, |team| team.all_reduce(&mut x, op::Sum).expect("a call"))];
-        team.broadcast(&mut once, 0).expect("all ranks");
-        let calls = ((TURN.as_secs_f64() * 1e6 / once[0]) as usize).clamp(3, 20_000);
+        // As many as take a turn's time: all ranks find the same.
+        let mut calls = 3;
+        loop {
+            let once = turn(&mut team, calls, |team| team.all_reduce(&mut x, op::Sum).expect("a"));
+            if calls > 10_000 || once * calls as f64 > TURN.as_secs_f64() * 5e5 {
+                break;
+            }
+            calls *= 2;
+        }
         let (mut of_processes, mut of_symmetric, mut of_threads) = (vec![], vec![], vec![]);
         for _ in 0..*turns {
             of_processes.push(turn(&mut team, calls, |team| {
@@ -157,8 +162,7 @@ where
             if let Some(threads) = &threads {
                 let took = threads.run(|comm| {
                     let mut x = vec![zero::<T>(); n];
-                    comm.all_reduce(&mut x, op::Sum);
-                    comm.barrier();
+                    (0..10).for_each(|_| comm.all_reduce(&mut x, op::Sum));
                     time(calls, || {
                         x.fill(zero());
                         comm.all_reduce(&mut x, op::Sum);
