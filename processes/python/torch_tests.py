@@ -24,6 +24,12 @@ def collectives(rank, size):
     truths = torch.tensor([rank == 0, True])
     dist.all_reduce(truths, op=dist.ReduceOp.MIN)
     assert truths.tolist() == [size == 1, True]
+    x = torch.full((3,), 1 + 2j)
+    dist.all_reduce(x)
+    assert x[2] == size * (1 + 2j)
+    x = torch.full((3,), rank + 1.0)
+    dist.reduce(x, 0, op=dist.ReduceOp.AVG)
+    assert x[0] == ((size + 1) / 2 if rank == 0 else rank + 1)
     work = dist.all_reduce(torch.ones(3), async_op=True)
     work.wait()
     assert work.is_completed()

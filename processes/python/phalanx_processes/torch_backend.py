@@ -11,6 +11,7 @@ work; only a receive (`irecv`) is carried out by its `wait`. Not there: receives
 sparse tensors, and operators with factors.
 """
 
+import itertools
 import os
 
 import torch
@@ -22,7 +23,7 @@ from . import Team
 
 __all__ = ["PhalanxGroup"]
 
-_NUMBERS = {}
+_numbers = itertools.count(1)
 
 
 def _done(result):
@@ -82,8 +83,7 @@ class PhalanxGroup(dist.ProcessGroup):
         super().__init__(rank, size)
         # A name that no other group of this machine has: processes' numbers are this moment's.
         if rank == 0:
-            number = _NUMBERS[os.getpid()] = _NUMBERS.get(os.getpid(), 0) + 1
-            store.set("phalanx", f"torch {os.getpid()} {number}")
+            store.set("phalanx", f"torch {os.getpid()} {next(_numbers)}")
         name = store.get("phalanx").decode()
         seconds = timeout.total_seconds()
         self.team = Team.join(name, rank, size, seconds, seconds, memory=0)
@@ -109,14 +109,13 @@ class PhalanxGroup(dist.ProcessGroup):
 
     abort = shutdown
 
-    def _reduced(self, tensors, reduce_op, call):
-        """Combines tensors in place by `call`."""
+    def _reduced(self, tensors, reduce_op, call, takes=True):
+        """Combines tensors in place by `call`; `takes`: this rank gets the result."""
         for tensor in tensors:
             packed = _Packed([tensor])
             used = packed.tensors[0]
-            call(used.view(torch.uint8) if used.dtype == torch.bool else used,
-                 _operator(used.dtype, reduce_op))
-            if reduce_op == dist.ReduceOp.AVG:
+            call(_numbers_of(used, reduce_op), _operator(used.dtype, reduce_op))
+            if takes and reduce_op == dist.ReduceOp.AVG:
                 used.div_(self.size())
             packed.unpack()
 
@@ -129,7 +128,8 @@ class PhalanxGroup(dist.ProcessGroup):
 
     def reduce(self, tensors, opts):
         self._reduced(tensors, opts.reduceOp,
-                      lambda data, op: self.team.reduce(data, op, opts.rootRank))
+                      lambda data, op: self.team.reduce(data, op, opts.rootRank),
+                      self.rank() == opts.rootRank)
         return _done(tensors)
 
     def broadcast(self, tensors, opts):
@@ -182,7 +182,8 @@ class PhalanxGroup(dist.ProcessGroup):
     def reduce_scatter_single(self, output, input, opts=None):
         packed = _Packed([output])
         used, op = packed.tensors[0], opts.reduceOp if opts else dist.ReduceOp.SUM
-        self.team.reduce_scatter(input.contiguous(), used, _operator(used.dtype, op))
+        given, taken = (_numbers_of(it, op) for it in (input.contiguous(), used))
+        self.team.reduce_scatter(given, taken, _operator(used.dtype, op))
         if op == dist.ReduceOp.AVG:
             used.div_(self.size())
         packed.unpack()
@@ -239,6 +240,14 @@ class PhalanxGroup(dist.ProcessGroup):
     alltoall_base = all_to_all_single
     allgather_into_tensor_coalesced = all_gather_single_coalesced
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+
+def _numbers_of(tensor, op):
+    """The tensor as numbers that combine: truths are bytes; complex sums are those of reals."""
+    if tensor.dtype == torch.bool:
+        return tensor.view(torch.uint8)
+    is_sum = op in (dist.ReduceOp.SUM, dist.ReduceOp.AVG)
+    return torch.view_as_real(tensor) if tensor.is_complex() and is_sum else tensor
 
 
 def _operator(dtype, op):
