@@ -40,7 +40,7 @@ pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
                         .map(drop),
                     _ => team
                         .reduce_chunks((&x, &y), |_, (x, y), _| x[0] * y[0], op::Sum)
-                        .map(|sum| drop(black_box(sum))),
+                        .map(|sum| _ = black_box(sum)),
                 };
                 if let Err(error) = done {
                     failed = Err(error);

@@ -1,11 +1,11 @@
 //! A function of another language, while a rank runs it.
 
 /// There while the function runs; dropped by whatever leaves it otherwise than by a return.
-struct Running;
+struct CallBackGuard;
 
-impl Drop for Running {
+impl Drop for CallBackGuard {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !crate::sync::panicking() {
             crate::error::say(
                 "a function that ranks run was left by pthread_exit or an exception, and no frame \
                  of Rust survives that: the process ends. (So an interpreter ends its threads: end \
@@ -32,7 +32,7 @@ impl Drop for Running {
 /// ```
 #[inline]
 pub fn call_back<R>(function: impl FnOnce() -> R) -> R {
-    let running = Running;
+    let running = CallBackGuard;
     let result = function();
     std::mem::forget(running);
     result

@@ -6,7 +6,7 @@ use crossbeam_utils::CachePadded;
 /// Numbers from 0 up to a limit, each given once, to whichever rank asks.
 ///
 /// Relaxed throughout: a number is given once since additions to one word come one after another;
-/// the dispatch of the run publishes the blocks to the ranks, and its end what they wrote.
+/// the dispatch of the run publishes the blocks to the ranks, and its end their writes.
 pub(crate) struct BlockCounter {
     /// In a line of its own: each rank writes to it while others read what is around.
     next: CachePadded<AtomicU64>,

@@ -46,7 +46,7 @@ pub(crate) mod sealed {
         fn lent(self) -> Self::Lent;
     }
 
-    /// What all ranks see of slices.
+    /// The slices as all ranks see them.
     ///
     /// # Safety
     /// Blocks of ranges that are apart may be used by several threads at once.
@@ -66,7 +66,7 @@ pub(crate) mod sealed {
     }
 }
 
-// SAFETY: shared slices of what is `Sync`.
+// SAFETY: shared slices of elements that are `Sync`.
 unsafe impl<'a, T: Sync> Lent for &'a [T] {
     type Block = &'a [T];
 
@@ -86,7 +86,7 @@ unsafe impl<'a, T: Sync> Lent for &'a [T] {
     }
 }
 
-// SAFETY: slices that are apart, of what is `Send`.
+// SAFETY: slices that are apart, of elements that are `Send`.
 unsafe impl<'a, T: Send> Lent for PerRank<'a, T> {
     type Block = &'a mut [T];
 

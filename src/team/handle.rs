@@ -393,7 +393,7 @@ impl Team {
             };
         }
         let mut own = NOTHING;
-        let _turn = self.dispatch(busy, &RunBody::new(&f), &mut own)?;
+        let _turn = self.dispatch(busy, &RunBody::of_closure(&f), &mut own)?;
         // SAFETY: the run went well, so every rank's closure has returned (one that unwinds poisons
         // the run, see `take_part`) such a result; each is taken once, and the turn lasts.
         Ok((0..self.size()).map(|rank| unsafe { self.result(rank, &own) }).collect())
@@ -411,7 +411,7 @@ impl Team {
         }
         let mut results = [const { MaybeUninit::<R>::uninit() }; FEW];
         let mut own = NOTHING;
-        let turn = self.dispatch(IfBusy::Refuse, &RunBody::new(&f), &mut own)?;
+        let turn = self.dispatch(IfBusy::Refuse, &RunBody::of_closure(&f), &mut own)?;
         for (rank, result) in results.iter_mut().enumerate().take(self.size()) {
             // SAFETY: as in `run_when`.
             result.write(unsafe { self.result(rank, &own) });
@@ -422,11 +422,11 @@ impl Team {
         Ok(with(unsafe { slice::from_raw_parts(results.as_ptr().cast(), self.size()) }))
     }
 
-    /// What rank `rank`'s closure has returned in the latest run.
+    /// The value that rank `rank`'s closure has returned in the latest run.
     ///
     /// # Safety
-    /// That run was of [`RunBody::new`] for this type, has gone well, and is the latest still; rank
-    /// 0's result is in `own`. For each rank once, unless it is `Copy`.
+    /// That run was of [`RunBody::of_closure`] for this type, has gone well, and is the latest
+    /// still; rank 0's result is in `own`. For each rank once, unless it is `Copy`.
     #[inline(always)]
     unsafe fn result<R>(&self, rank: usize, own: &SmallResult) -> R {
         let read = |place: *const SmallResult| {

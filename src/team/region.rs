@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::slice;
 
-/// What the ranks of a region share: moved to where they find the job, so it is kept small.
+/// The data that the ranks of a region share: moved to their job, so it is kept small.
 struct LentRegion<L, F> {
     lent: L,
     f: F,

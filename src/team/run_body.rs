@@ -41,7 +41,7 @@ impl RunBody {
     /// Rank r's result comes to the place that it has for a small one. The caller, whose closure
     /// it is, stops using it where it is.
     #[inline(always)]
-    pub(super) fn new<R: Send, F: Fn(&mut Comm) -> R + Sync>(closure: &F) -> PreparedBody {
+    pub(super) fn of_closure<R: Send, F: Fn(&mut Comm) -> R + Sync>(closure: &F) -> PreparedBody {
         debug_assert!(comes_with_flag::<R>());
         Self::prepared(call::<R, F>, std::ptr::null_mut(), closure)
     }
@@ -147,7 +147,7 @@ pub(super) fn as_given<F: ?Sized>(closure: &F) -> &F {
 }
 
 /// # Safety
-/// As [`RunBody::call`], of [`RunBody::new`]'s.
+/// As [`RunBody::call`], of [`RunBody::of_closure`]'s.
 unsafe fn call<R: Send, F: Fn(&mut Comm) -> R + Sync>(
     at: *const RunBody,
     _rank: usize,
