@@ -439,8 +439,11 @@ fn counted_run(team: &Team) {
     run(team);
 }
 
+/// A region, of two slices.
+type Region = fn(&Team, &mut [f64], &[f64]);
+
 /// Regions of a team of one rank: of slices, and with a value.
-const REGIONS: &[(&str, fn(&Team, &mut [f64], &[f64]))] = &[
+const REGIONS: &[(&str, Region)] = &[
     ("run-alone", |team, _, _| counted_run(team)),
     ("run-chunks-alone", counted_run_chunks),
     ("reduce-chunks-alone", counted_reduce_chunks),
