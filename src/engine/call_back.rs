@@ -1,11 +1,13 @@
 //! A function of another language, while a rank runs it.
 
-/// There while the function runs; dropped by whatever leaves it otherwise than by a return.
-struct Running;
+use crate::sync::panicking;
 
-impl Drop for Running {
+/// There while the function runs; dropped by whatever leaves it otherwise than by a return.
+struct Departure;
+
+impl Drop for Departure {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !panicking() {
             crate::error::say(
                 "a function that ranks run was left by pthread_exit or an exception, and no frame \
                  of Rust survives that: the process ends. (So an interpreter ends its threads: end \
@@ -32,8 +34,8 @@ impl Drop for Running {
 /// ```
 #[inline]
 pub fn call_back<R>(function: impl FnOnce() -> R) -> R {
-    let running = Running;
+    let departure = Departure;
     let result = function();
-    std::mem::forget(running);
+    std::mem::forget(departure);
     result
 }
