@@ -1,13 +1,11 @@
 //! A function of another language, while a rank runs it.
 
-use crate::sync::panicking;
-
 /// There while the function runs; dropped by whatever leaves it otherwise than by a return.
-struct Departure;
+struct CallBackGuard;
 
-impl Drop for Departure {
+impl Drop for CallBackGuard {
     fn drop(&mut self) {
-        if !panicking() {
+        if !crate::sync::panicking() {
             crate::error::say(
                 "a function that ranks run was left by pthread_exit or an exception, and no frame \
                  of Rust survives that: the process ends. (So an interpreter ends its threads: end \
@@ -34,8 +32,8 @@ impl Drop for Departure {
 /// ```
 #[inline]
 pub fn call_back<R>(function: impl FnOnce() -> R) -> R {
-    let departure = Departure;
+    let running = CallBackGuard;
     let result = function();
-    std::mem::forget(departure);
+    std::mem::forget(running);
     result
 }

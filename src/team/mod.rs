@@ -2,7 +2,9 @@
 
 mod attempt;
 mod binding;
+mod block_counter;
 mod builder;
+mod chunks;
 mod dispatch;
 mod distributed_array;
 mod external;
@@ -11,6 +13,7 @@ mod handle;
 mod mirrored_array;
 mod per_rank;
 mod record;
+mod region;
 mod run_body;
 mod run_rank;
 mod stall_warning;
@@ -21,6 +24,7 @@ mod worker;
 
 pub use binding::Binding;
 pub use builder::Builder;
+pub use chunks::Chunks;
 pub use distributed_array::DistributedArray;
 pub use handle::Team;
 pub use mirrored_array::MirroredArray;

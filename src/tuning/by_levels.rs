@@ -346,9 +346,13 @@ impl LevelModel {
             all.push(Candidate { algorithm, over: Some((shape, plan)), ns });
         };
         match operation {
-            Operation::Barrier => add(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0)),
+            Operation::Barrier => {
+                add(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0));
+                add(Algorithm::BAR_RADIX, stages.radix(m, 0.0));
+            }
             Operation::AllReduce if ordered => {
                 add(Algorithm::AR_HIER, stages.all_reduce(m, bytes));
+                add(Algorithm::AR_RADIX, stages.radix(m, bytes));
                 if stages.even {
                     add(Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
                 }
