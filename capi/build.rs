@@ -1,5 +1,4 @@
-//! Rust's part of the interface, from interface.txt; the shared library's name for the loader, and
-//! that it stays.
+//! Rust's part of the interface, from interface.txt; the shared library's name for the loader.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -16,8 +15,6 @@ fn main() {
         write(Path::new(&out), faces::rust_files(&folder).map(|(name, text)| (name.into(), text)));
         if env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("linux") {
             println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libphalanx.so.0");
-            // Its threads, and the functions that forks call, may outlive a `dlclose`.
-            println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
         }
     } else {
         // `capi/generate`.

@@ -52,9 +52,7 @@ fn main() -> Result<(), Error> {
         let mut state = State::new();
         for layer in 0..LAYERS {
             let State { x, y, .. } = &mut state;
-            team.run_chunks(y, |comm, mine| {
-                multiply(layer, x, cut.range(comm.rank()).start, mine);
-            })?;
+            team.run_chunks(y, |_, mine, first| multiply(layer, x, first, mine))?;
             state.after_layer();
         }
         assert_eq!(state.norms, serial.norms, "regions of {p} ranks");

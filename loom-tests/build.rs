@@ -10,6 +10,27 @@ include!("passages.rs");
 /// tokens, so its layout does not matter.
 const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
+        "block_counter_counting_apart",
+        "../src/team/block_counter.rs",
+        &[(
+            "let taken = self.next.fetch_add(1, Ordering::Relaxed);",
+            "let taken = self.next.load(Ordering::Relaxed);\n\
+             self.next.store(taken + 1, Ordering::Relaxed);",
+        )],
+    ),
+    (
+        "dispatch_returning_late",
+        "../src/team/dispatch.rs",
+        &[
+            ("ticket.result.with_mut(|place| unsafe { *place = *result });", ""),
+            (
+                "ticket.done.store(epoch, publish(Site::Done));",
+                "ticket.done.store(epoch, publish(Site::Done));\n\
+                 ticket.result.with_mut(|place| unsafe { *place = *result });",
+            ),
+        ],
+    ),
+    (
         "dispatch_without_second_look",
         "../src/team/dispatch.rs",
         &[

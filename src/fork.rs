@@ -66,14 +66,15 @@ pub(crate) fn watch(told: fn()) {
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
         TOLD.store(told as usize, Ordering::Relaxed);
+        crate::loaded::stay();
         install();
     });
 }
 
 #[cfg(all(unix, not(any(miri, loom, shuttle))))]
 fn install() {
-    // SAFETY: functions of this library, which is never unloaded; they allocate nothing and lock
-    // nothing but locks that no thread holds then.
+    // SAFETY: functions of this library, which stays in memory (`loaded`); they allocate nothing
+    // and lock nothing but locks that no thread holds then.
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 

@@ -80,6 +80,7 @@ mod fabric;
 mod file;
 mod fork;
 pub mod guide;
+mod loaded;
 pub mod machine;
 mod mailbox;
 mod mix;
@@ -108,7 +109,7 @@ pub use exec::{Hazard, check_hazards};
 pub use mailbox::{HugePages, MAX_RANKS};
 pub use order::Order;
 pub use schedule::Algorithm;
-pub use team::{Binding, Builder, DistributedArray, MirroredArray, Team, run, try_run};
+pub use team::{Binding, Builder, Chunks, DistributedArray, MirroredArray, Team, run, try_run};
 pub use wait::Wait;
 
 /// Runs the program of the README.

@@ -145,6 +145,11 @@ mod imp {
         pub(crate) fn fetch_max(&self, value: u64, ordering: Ordering) -> u64 {
             self.0.fetch_max(value, ordering)
         }
+
+        #[track_caller]
+        pub(crate) fn fetch_add(&self, value: u64, ordering: Ordering) -> u64 {
+            self.0.fetch_add(value, ordering)
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! The case `names` is no count: see `loops_in_closures`.
 
-use phalanx::dist::{Block, Halo};
+use phalanx::dist::{Block, Halo, dynamic};
 use phalanx::{Comm, Neighborhood, Team, Wait, call, op};
 use std::hint::black_box;
 use std::sync::LazyLock;
@@ -439,6 +439,26 @@ fn counted_run(team: &Team) {
     run(team);
 }
 
+/// A region, of two slices.
+type Region = fn(&Team, &mut [f64], &[f64]);
+
+/// Regions of a team of one rank: of slices, and with a value.
+const REGIONS: &[(&str, Region)] = &[
+    ("run-alone", |team, _, _| counted_run(team)),
+    ("run-chunks-alone", counted_run_chunks),
+    ("reduce-chunks-alone", counted_reduce_chunks),
+];
+
+#[inline(never)]
+fn counted_run_chunks(team: &Team, x: &mut [f64], y: &[f64]) {
+    let _ = black_box(team.run_chunks((x, y), |_, (x, y), at| x[0] += y[0] + at as f64));
+}
+
+#[inline(never)]
+fn counted_reduce_chunks(team: &Team, x: &mut [f64], y: &[f64]) {
+    let _ = black_box(team.reduce_chunks((&*x, y), |_, (x, y), _| x[0] * y[0], op::Sum));
+}
+
 type Both = fn(&mut [Comm], &mut [f64]);
 
 /// Every second element of rank 1's is a ghost on rank 0, and none the other way: too many for a
@@ -524,10 +544,13 @@ fn loops_in_closures() -> Result<(), Box<dyn std::error::Error>> {
     team.run(|_| vec![own_loop!()])?;
     team.run_queued(|_| own_loop!())?;
     team.run_with(&mut [0.0], |_, own| *own = own_loop!())?;
-    team.run_chunks(&mut [0.0; 2], |_, own| own[0] = own_loop!())?;
+    team.run_chunks(&mut [0.0; 2], |_, own, _| own[0] = own_loop!())?;
+    team.run_chunks((&mut [0; 2], &[0; 2]), |_, _, _| own_loop!())?;
+    team.run_chunks(dynamic(2).cut(&mut [0; 2]), |_, _, _| own_loop!())?;
+    team.reduce_chunks(&[0; 2], |_, _, _| own_loop!(), op::Sum)?;
     team.try_run(|_| Ok::<f64, String>(own_loop!()))?;
     team.try_run_with(&mut [0.0], |_, _| Ok::<f64, String>(own_loop!()))?;
-    team.try_run_chunks(&mut [0.0; 2], |_, _| Ok::<f64, String>(own_loop!()))?;
+    team.try_run_chunks(&mut [0.0; 2], |_, _, _| Ok::<f64, String>(own_loop!()))?;
     team.run(|comm| {
         let x = [1.0; 100];
         comm.requests(|_| own_loop!());
@@ -552,7 +575,8 @@ fn loops_in_closures() -> Result<(), Box<dyn std::error::Error>> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let [name, calls] = &args[..] else {
-        let names = CASES.iter().map(|c| c.0).chain(PAIRS.iter().map(|p| p.0)).chain(["run-alone"]);
+        let names = CASES.iter().map(|c| c.0).chain(PAIRS.iter().map(|p| p.0));
+        let names = names.chain(REGIONS.iter().map(|r| r.0));
         let names = names.chain(["gather-130-ghosts", "names"]);
         println!("{}", names.collect::<Vec<_>>().join(" "));
         return Ok(());
@@ -572,9 +596,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if name == "names" {
         return loops_in_closures();
     }
-    if name == "run-alone" {
+    if let Some((_, region)) = REGIONS.iter().find(|r| r.0 == name) {
         let team = Team::builder().ranks(1).build()?;
-        (0..calls).for_each(|_| counted_run(black_box(&team)));
+        let (mut x, y) = ([1.0; 8], [2.0; 8]);
+        (0..calls).for_each(|_| region(black_box(&team), black_box(&mut x), black_box(&y)));
         return Ok(());
     }
     if name == "gather-130-ghosts" {

@@ -10,8 +10,13 @@ use std::time::{Duration, Instant};
 /// `run` of an empty closure on workers that spin, beside a raw ping-pong of the same two threads.
 pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
     const RUNS: u64 = 200;
-    let mut rows =
-        [Row::new("run of nothing / ping-pong"), Row::new("run of one barrier / ping-pong")];
+    let mut rows = [
+        Row::new("run of nothing / ping-pong"),
+        Row::new("run of one barrier / ping-pong"),
+        Row::new("run_chunks of two slices / ping-pong"),
+        Row::new("reduce_chunks of two slices / ping-pong"),
+    ];
+    let (mut x, y) = ([1.0; 64], [2.0; 64]);
     let start = Instant::now();
     loop {
         for (i, row) in rows.iter_mut().enumerate() {
@@ -28,8 +33,14 @@ pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
             let mut failed = Ok(());
             let ours = batch(RUNS, || {
                 let done = match i {
-                    0 => team.run(|_| ()),
-                    _ => team.run(|comm| comm.barrier()),
+                    0 => team.run(|_| ()).map(drop),
+                    1 => team.run(|comm| comm.barrier()).map(drop),
+                    2 => team
+                        .run_chunks((&mut x, &y), |_, (x, y), at| x[0] += y[0] * at as f64)
+                        .map(drop),
+                    _ => team
+                        .reduce_chunks((&x, &y), |_, (x, y), _| x[0] * y[0], op::Sum)
+                        .map(|sum| _ = black_box(sum)),
                 };
                 if let Err(error) = done {
                     failed = Err(error);

@@ -4,7 +4,7 @@ use crate::arguments::{input, place};
 use crate::call::{free, lend, own};
 use crate::error::{Answer, fail, fail_with};
 use crate::names::*;
-use phalanx::engine::Lock;
+use phalanx::engine::{Lock, call_back};
 use phalanx::placement::Placement;
 use phalanx::{Builder, Comm, Error, Team, Wait};
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ fn run_on(team: &Team, f: phx_rank_fn, argument: Argument) -> Answer {
     let result = team.run(|comm: &mut Comm| {
         let comm = Lent(lend(comm));
         // SAFETY: by the contract of the caller.
-        unsafe { f(comm.0, argument.get()) }
+        call_back(|| unsafe { f(comm.0, argument.get()) });
     });
     result.map(|_| ()).map_err(|error| fail_with(&error))
 }

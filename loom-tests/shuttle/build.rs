@@ -23,14 +23,9 @@ const WAYS: [(&str, &str); 7] = [
 ];
 
 /// What is the system's, and so not the same everywhere.
-const ALWAYS: [(&str, &str, &str); 10] = [
+const ALWAYS: [(&str, &str, &str); 9] = [
     ("reports, thousands of them", "say(&report);", "let _ = report;"),
     ("the machine", "live::this()", "crate::machine::of_models()"),
-    (
-        "its processors",
-        "let cores = std::thread::available_parallelism().map_or(1, usize::from);",
-        "let cores = 2;",
-    ),
     (
         "whether ranks outnumber them",
         "RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)",

@@ -9,6 +9,8 @@
 #[cfg(not(loom))]
 compile_error!("without cfg(loom) the models would explore nothing; build.rs sets it");
 
+#[path = "../../src/team/block_counter.rs"]
+mod block_counter;
 #[path = "../../src/team/dispatch.rs"]
 mod dispatch;
 #[path = "../../src/fabric/mod.rs"]
@@ -217,6 +219,12 @@ mod mutants {
 
     pub(crate) mod gate_of_one_slot {
         include!(concat!(env!("OUT_DIR"), "/gate_of_one_slot/mod.rs"));
+    }
+    pub(crate) mod block_counter_counting_apart {
+        include!(concat!(env!("OUT_DIR"), "/block_counter_counting_apart/mod.rs"));
+    }
+    pub(crate) mod dispatch_returning_late {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_returning_late/mod.rs"));
     }
     pub(crate) mod dispatch_without_second_look {
         include!(concat!(env!("OUT_DIR"), "/dispatch_without_second_look/mod.rs"));

@@ -1,5 +1,6 @@
 //! The models, one file a protocol.
 
+mod blocks;
 mod board;
 mod dispatch;
 mod gate;

@@ -1,9 +1,19 @@
 //! The cores of this process, and the number of ranks when none is given.
 
+use phalanx::machine::Machine;
 use std::env;
 use std::thread;
 
-/// The number of ranks: the given one, else PHALANX_RANKS, else one a core.
+/// How many ranks can run all the time: one a core, within the quota of the process.
+fn at_once() -> usize {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    // (Of a container's groups the standard library does not know the quota of version 1.)
+    let machine = Machine::this().ok();
+    let quota = machine.and_then(|machine| machine.quota().map(|it| it.ranks()));
+    quota.map_or(cores, |quota| cores.min(quota))
+}
+
+/// The number of ranks: the given one, else PHALANX_RANKS, else as many as can run all the time.
 ///
 /// # Errors
 /// If PHALANX_RANKS is no positive number.
@@ -16,7 +26,7 @@ pub fn ranks(given: Option<usize>) -> Result<usize, String> {
             Ok(number) if number > 0 => Ok(number),
             _ => Err(format!("PHALANX_RANKS is {text:?}: not a positive number")),
         },
-        Err(_) => Ok(thread::available_parallelism().map_or(1, usize::from)),
+        Err(_) => Ok(at_once()),
     }
 }
 

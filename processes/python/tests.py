@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 
@@ -153,9 +154,30 @@ def run(role, size):
     print(f"{role.__name__}, {size} processes: right", flush=True)
 
 
+def run_threads(role, size):
+    """Ranks that are threads of one process; at once, if the interpreter has no global lock."""
+    name, failed = f"test python {os.getpid()} threads {size}", []
+
+    def rank_of_thread(rank):
+        try:
+            with Team.join(name, rank, size, timeout=60.0, memory=1 << 20) as team:
+                role(team)
+        except BaseException:
+            failed.append(traceback.format_exc())
+
+    ranks = [threading.Thread(target=rank_of_thread, args=(rank,)) for rank in range(size)]
+    [rank.start() for rank in ranks]
+    [rank.join(120) for rank in ranks]
+    assert not failed, failed[0]
+    has_lock = getattr(sys, "_is_gil_enabled", lambda: True)()
+    kind = "that take turns" if has_lock else "at once"
+    print(f"{role.__name__}, {size} threads {kind}: right", flush=True)
+
+
 if __name__ == "__main__":
-    for size in (1, 2, 3, 5, 8):
+    for size in range(1, 9):
         run(calls, size)
+    run_threads(calls, 4)
     for module, role in (("numpy", numpy_arrays), ("torch", torch_tensors)):
         if has(module):
             run(role, 4)

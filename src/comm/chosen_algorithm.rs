@@ -69,7 +69,9 @@ impl Comm {
         let key = (call.operation(), class, call.is_commutative());
         let known = self.decisions.by_levels.iter().position(|(k, _)| *k == key);
         let at = known.unwrap_or_else(|| {
-            let decision = model.choose(call.operation(), 1 << class, call.is_commutative());
+            let of_operation = call.code().candidates;
+            let all = of_operation(model, 1 << class, call.is_commutative());
+            let decision = model.choose_among(&all);
             self.decisions.by_levels.push((key, decision));
             self.decisions.by_levels.len() - 1
         });

@@ -36,6 +36,48 @@ impl GeneralBlock {
         GeneralBlock { cuts: cuts.into() }
     }
 
+    /// `len` elements in proportion to `weights`, in rank order: for ranks on unlike cores. (A core
+    /// has a [class](crate::machine::Core::kind); the speed of a class in a loop is measured best.)
+    ///
+    /// # Panics
+    /// If there are no weights, or one is negative, infinite or not a number. If all are 0, the
+    /// last rank has everything.
+    ///
+    /// # Examples
+    /// Cores of efficiency have a third of the others' share:
+    /// ```
+    /// use phalanx::{Team, dist::{Distribution, GeneralBlock}};
+    /// assert_eq!(GeneralBlock::of_weights(10, [3.0, 1.0, 1.0]).counts(), [6, 2, 2]);
+    ///
+    /// let team = Team::builder().ranks(2).build()?;
+    /// let machine = team.machine();
+    /// let weight = |pu: Option<usize>| match pu.and_then(|pu| machine.core_of(pu)) {
+    ///     Some(core) if machine.cores()[core].is_efficiency => 1.0,
+    ///     _ => 3.0,
+    /// };
+    /// let weights = team.bindings().into_iter().map(|it| weight(it.pu));
+    /// let mut x = vec![1.0; 1000];
+    /// team.run_chunks(GeneralBlock::of_weights(1000, weights).cut(&mut x), |_, mine, _| {
+    ///     mine.fill(2.0);
+    /// })?;
+    /// assert_eq!(x, vec![2.0; 1000]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    pub fn of_weights(len: usize, weights: impl IntoIterator<Item = f64>) -> Self {
+        let mut sums = vec![0.0];
+        for weight in weights {
+            assert!(weight.is_finite() && weight >= 0.0, "a weight of {weight}");
+            sums.push(sums[sums.len() - 1] + weight);
+        }
+        assert!(sums.len() > 1, "a distribution among no ranks");
+        let (ranks, all) = (sums.len() - 1, sums[sums.len() - 1]);
+        // (0 of 0 is not a number, which is converted to 0.) Sums ascend, and so do their shares.
+        let share = |sum: f64| (((sum / all) * len as f64).round() as usize).min(len);
+        let mut cuts: Vec<usize> = sums.into_iter().map(share).collect();
+        cuts[ranks] = len;
+        GeneralBlock { cuts: cuts.into() }
+    }
+
     /// The elements of rank `rank`; none beyond the last rank.
     ///
     /// ```
@@ -105,6 +147,16 @@ mod tests {
             }
             assert!(blocks.range(counts.len()).is_empty() && blocks.range(usize::MAX).is_empty());
         }
+    }
+
+    #[test]
+    fn shares_are_in_proportion() {
+        let counts =
+            |len, weights: &[f64]| GeneralBlock::of_weights(len, weights.iter().copied()).counts();
+        assert_eq!(counts(7, &[1.0, 0.0, 2.5]), [2, 0, 5]);
+        assert_eq!(counts(0, &[1.0, 1.0]), [0, 0]);
+        assert_eq!(counts(5, &[0.0, 0.0]), [0, 5]);
+        assert_eq!(counts(usize::MAX, &[1.0, 1e-300]), [usize::MAX, 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! [`Block::range`], and to hand it to a call ([`Comm::ghosts`](crate::Comm::ghosts)).
 
 mod block;
+mod cut;
 mod cut_vector;
 mod general_block;
 mod half_vector;
@@ -15,10 +16,12 @@ mod open_block;
 pub(crate) mod partial;
 
 pub use block::{Block, BlockCyclic, Distribution};
+pub use cut::{Cut, Dynamic, dynamic};
 pub use general_block::GeneralBlock;
 pub use halo::{Halo, MAX_DIMENSIONS};
 
 pub(crate) use block::chunk;
+pub(crate) use cut::Blocks;
 pub(crate) use cut_vector::{FirstPart, SecondPart};
 pub(crate) use half_vector::HalfVector;
 pub(crate) use halo::Region;

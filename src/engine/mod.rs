@@ -32,6 +32,7 @@
 //!    is a [`PreparedCall`]; operators that are functions of the language
 //!    ([`UserOperator`]). Parts of which only their givers know the lengths: [`begin_exchange`] and
 //!    [`exchange`]. Of several requests: [`place_of`], [`wait_any`].
+//!    Functions of the language that ranks run: [`call_back`].
 //! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's
 //!    slices is its own again; [`first_cause`] says why the run has ended. Where the program goes
 //!    on although a call in a scope has failed: [`quiesce`].
@@ -85,6 +86,7 @@
 
 // In the order of the page.
 mod across;
+mod call_back;
 mod fold_kernel;
 mod foreign_call;
 mod interface_record;
@@ -101,6 +103,7 @@ mod user_operator;
 mod waits;
 
 pub use across::{global_of, partial, partial_of_products, with_parts};
+pub use call_back::call_back;
 pub use fold_kernel::FoldKernel;
 pub use foreign_call::{attempt, first_cause, note, refuse};
 pub use interface_record::{CallEvent, InterfaceRecord, RecordedCall, external};

@@ -6,6 +6,7 @@ use crate::element::Element;
 use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Builders, Operation, Share};
+use crate::tuning::{Candidate, LevelModel};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
@@ -101,6 +102,9 @@ impl RawBuffers<'_> {
 pub(crate) struct OperationCode {
     /// The functions that make the schedules of those of its algorithms that need not be forced.
     pub(crate) builders: Builders,
+    /// The algorithms that may be chosen by the levels of a machine, for so many bytes and an
+    /// operator that is commutative, or not.
+    pub(crate) candidates: fn(&LevelModel, usize, bool) -> Vec<Candidate>,
     /// How it goes by the boards.
     pub(super) on_boards: OnBoards,
 }
@@ -115,6 +119,9 @@ macro_rules! codes {
                     $(Operation::$operation => {
                         static CODE: OperationCode = OperationCode {
                             builders: Operation::$operation.unforced_builders(),
+                            candidates: |model, bytes, commutative| {
+                                model.candidates(Operation::$operation, bytes, commutative)
+                            },
                             on_boards: $on_boards,
                         };
                         &CODE

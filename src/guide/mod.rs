@@ -9,6 +9,7 @@
 //! | [`progress`] | how far a run is; Ctrl-C, time limits |
 //! | [`servers`] | a team in a server or an async program |
 //! | [`beside`] | Rayon, BLAS and other pools in one program |
+//! | [`hosts`] | containers, hybrid machines, pools that spin, plug-ins, interpreters |
 //! | [`from_mpi`], [`from_openmp`], [`from_rayon`] | equivalents, and programs side by side |
 //!
 //! The table at the head of [`Comm`](crate::Comm) lists the calls by task.
@@ -67,6 +68,8 @@ pub mod from_mpi {}
 pub mod from_openmp {}
 #[doc = include_str!("from_rayon.md")]
 pub mod from_rayon {}
+#[doc = include_str!("hosts.md")]
+pub mod hosts {}
 #[doc = include_str!("progress.md")]
 pub mod progress {}
 #[doc = include_str!("reduce.md")]

@@ -38,8 +38,8 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
     let mut candidates: Vec<Vec<usize>> = Vec::new();
     for cores in [tight(machine, &fast, ranks), fast.clone(), even(machine, &fast, ranks)] {
         let slots = slots(machine, &cores, ranks);
-        candidates.push(map(machine, pattern, &slots, Cut::Slabs));
-        candidates.push(map(machine, pattern, &slots, Cut::Halves));
+        candidates.push(map(machine, pattern, &slots, TreeCut::Slabs));
+        candidates.push(map(machine, pattern, &slots, TreeCut::Halves));
         candidates.push(slots);
     }
     // Identity and compact as they are, unless they use slower cores than needed.
@@ -200,7 +200,7 @@ fn slots(machine: &Machine, cores: &[usize], ranks: usize) -> Vec<usize> {
 }
 
 /// The recursive mapping: the processing unit of each rank, given the slots in logical order.
-fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: Cut) -> Vec<usize> {
+fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: TreeCut) -> Vec<usize> {
     let ranks = pattern.ranks();
     let slot_cores: Vec<usize> = slots.iter().filter_map(|&pu| machine.core_of(pu)).collect();
     // Undirected partners of each rank, with words.
@@ -241,8 +241,8 @@ fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: Cut) -> Vec<u
             members
         } else {
             match how {
-                Cut::Slabs => cut(pattern, &partners, members, &sizes, &mut part_of),
-                Cut::Halves => halve(pattern, &partners, members, &sizes, &mut part_of),
+                TreeCut::Slabs => cut(pattern, &partners, members, &sizes, &mut part_of),
+                TreeCut::Halves => halve(pattern, &partners, members, &sizes, &mut part_of),
             }
         };
         let mut at = 0;
@@ -264,7 +264,7 @@ fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: Cut) -> Vec<u
 
 /// How ranks are cut into parts at a vertex.
 #[derive(Clone, Copy, Debug)]
-enum Cut {
+enum TreeCut {
     /// All parts along one dimension.
     Slabs,
     /// In two, along the best dimension, and the halves again: parts nearer to cubes.

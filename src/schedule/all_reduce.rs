@@ -1,9 +1,12 @@
 //! All-reduce and barrier (section 1.5).
 
 use super::doubling::{Doubling, disseminate, rounds};
+use super::hierarchical::Staged;
 use super::rule_parts::{Boxed, rule};
-use super::{BlockRange, Chain, Mode, Step};
+use super::{BlockRange, Chain, Hierarchy, Mode, Step};
+use crate::sorted::Arrange;
 use crate::topology::Extents;
+use std::collections::HashMap;
 
 /// AR-HCUBE, AR-MESH, AR-ANY: along one dimension after the other, lowest
 /// first, pairs 2^i apart exchange the whole vector and combine, the lower
@@ -42,4 +45,217 @@ pub(crate) fn dissemination(p: usize) -> Boxed {
         step.recv(from, vec![BlockRange::one(0)], Mode::Left);
         step
     })
+}
+
+/// The most that meet in a step where a stage's degree leaves it open: of twice as many, the second
+/// half would take a rank as long as a step of its own.
+const MOST: usize = 8;
+
+impl Hierarchy {
+    /// Into how many parts AR-RADIX cuts `members` of a stage for each of its steps, the last step
+    /// first: at most `degree` (0: [`MOST`]), in as few steps as that allows, and no more than
+    /// those need, but for one more that makes the parts equal.
+    pub(crate) fn radices(members: usize, degree: usize) -> Vec<usize> {
+        let most = if degree == 0 { MOST } else { degree.max(2) };
+        let reaches = |radix: usize, steps: u32, n: usize| radix.saturating_pow(steps) >= n;
+        let steps = (0..).find(|&steps| reaches(most, steps, members)).unwrap_or(0);
+        let mut left = members;
+        let mut radix = |below: u32| {
+            let least = (2..most).find(|&radix| reaches(radix, below + 1, left)).unwrap_or(most);
+            let equal = (least..=most.min(least + 1)).find(|&radix| left.is_multiple_of(radix));
+            let radix = equal.unwrap_or(least);
+            left = left.div_ceil(radix);
+            radix
+        };
+        (0..steps).rev().map(&mut radix).collect()
+    }
+}
+
+/// The parts that meet in each step of AR-RADIX. A position counts the ranks group by group.
+struct Meetings {
+    /// By position.
+    ranks: Vec<usize>,
+    /// By rank.
+    positions: Vec<usize>,
+    /// Before the first step and after each: where the parts begin that have met, and p.
+    cuts: Vec<Vec<usize>>,
+}
+
+impl Meetings {
+    fn new(h: &Hierarchy) -> Self {
+        let (p, levels) = (h.ranks(), h.stages() - 1);
+        let group = |level: usize, rank: usize| h.group(level, rank).unwrap_or(0);
+        // From the inside out: a group comes where its lowest rank does.
+        let mut ranks: Vec<usize> = (0..p).collect();
+        for level in 0..levels {
+            let mut lowest = HashMap::new();
+            (0..p).rev().for_each(|rank| _ = lowest.insert(group(level, rank), rank));
+            ranks.arrange_by_key(|&rank| lowest[&group(level, rank)]);
+        }
+        let mut positions = vec![0; p];
+        ranks.iter().enumerate().for_each(|(at, &rank)| positions[rank] = at);
+        let mut cuts: Vec<Vec<usize>> = vec![(0..=p).collect()];
+        for stage in 0..=levels {
+            let begins = |at: usize| {
+                at == 0 || stage < levels && group(stage, ranks[at - 1]) != group(stage, ranks[at])
+            };
+            let groups = (0..=p).filter(|&at| at == p || begins(at)).collect();
+            let steps = of_stage(&cuts[cuts.len() - 1], groups, h.degree(stage));
+            cuts.extend(steps);
+        }
+        Meetings { ranks, positions, cuts }
+    }
+
+    /// To whom a rank sends, and from whom it hears: one of each part in order, of its own itself.
+    fn partners(&self, step: usize, rank: usize) -> (Vec<usize>, Vec<usize>) {
+        let (at, after, before) = (self.positions[rank], &self.cuts[step + 1], &self.cuts[step]);
+        let end = after.partition_point(|&cut| cut <= at);
+        let of = |end: usize| before.partition_point(|&cut| cut < end);
+        let meeting = &before[of(after[end - 1])..=of(after[end])];
+        let part = |i: usize| meeting[i]..meeting[i + 1];
+        let own = meeting.partition_point(|&cut| cut <= at) - 1;
+        let (place, size) = (at - meeting[own], part(own).len());
+        let parts = 0..meeting.len() - 1;
+        let others = parts.clone().filter(|&i| i != own);
+        let to = others.flat_map(|i| part(i).skip(place).step_by(size));
+        let from = parts.map(|i| meeting[i] + place % part(i).len());
+        (to.map(|at| self.ranks[at]).collect(), from.map(|at| self.ranks[at]).collect())
+    }
+}
+
+/// The cuts after each step of a stage: its `groups` consist of parts that begin at `within`.
+fn of_stage(within: &[usize], groups: Vec<usize>, degree: usize) -> Vec<Vec<usize>> {
+    let members = |ends: &[usize]| {
+        let at = |end: usize| within.partition_point(|&cut| cut < end);
+        &within[at(ends[0])..at(ends[1])]
+    };
+    let radices = |ends: &[usize]| Hierarchy::radices(members(ends).len(), degree);
+    let steps = groups.windows(2).map(|ends| radices(ends).len()).max().unwrap_or(0);
+    // Backwards, from the groups to their members.
+    let (mut cuts, mut whole) = (Vec::new(), groups);
+    for left in (1..=steps).rev() {
+        let mut parts = Vec::new();
+        for ends in whole.windows(2) {
+            // A smaller group has met before.
+            let radix = Some(radices(ends)).filter(|all| all.len() == left).map_or(1, |all| all[0]);
+            let members = members(ends);
+            parts.extend((0..radix).map(|i| members[members.len() * i / radix]));
+        }
+        parts.extend(whole.last());
+        cuts.push(std::mem::replace(&mut whole, parts));
+    }
+    cuts.reverse();
+    cuts
+}
+
+/// AR-RADIX, BAR-RADIX: recursive multiplying. In each step the parts of a group meet: each rank
+/// hears from one rank of each other part its partial result. Each stage of the hierarchy has
+/// as many steps as its degree makes of it ([`Hierarchy::radices`]). Parts need not be of one size,
+/// as some ranks of a smaller part are heard by several of a larger one: so nobody is folded, for
+/// any p, and each operand counts once, since parts do not overlap.
+///
+/// With `in_turn` a rank combines the parts from left to right, its own in its turn, so that all
+/// ranks have the same bits. (Those of the first two parts need no turn of their own.)
+pub(super) fn radix(h: &Hierarchy, in_turn: bool) -> Staged {
+    let meetings = Meetings::new(h);
+    let (p, steps) = (h.ranks(), meetings.cuts.len() - 1);
+    let part = move |step: usize, rank: usize| {
+        let (to, from) = meetings.partners(step, rank);
+        let own = from.iter().position(|&from| from == rank).unwrap_or(0);
+        let in_turn = in_turn && own >= 2;
+        let mut part = Step::default();
+        to.into_iter().for_each(|to| part.send(to, vec![BlockRange::one(0)]));
+        for (i, from) in from.into_iter().enumerate().filter(|&(i, _)| i != own || in_turn) {
+            let mode = match i {
+                0 if in_turn => Mode::Store,
+                i if i < own && !in_turn => Mode::Left,
+                _ => Mode::Right,
+            };
+            part.recv(from, vec![BlockRange::one(0)], mode);
+        }
+        part
+    };
+    let messages = |(step, rank)| {
+        let part: Step = part(step, rank);
+        part.sends.len().max(part.recvs.iter().filter(|recv| recv.from != rank).count())
+    };
+    let all = (0..steps).flat_map(|step| (0..p).map(move |rank| (step, rank)));
+    let ports = all.map(messages).max().unwrap_or(1);
+    Staged { rule: rule(steps, part), ports }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{Algorithm, Operation, Request, Schedule, check};
+
+    /// Of every number of ranks up to some hundreds: one level in all radices, the levels of
+    /// machines, groups that fit nowhere, groups of ranks that are not neighbours.
+    fn shapes(p: usize) -> Vec<Hierarchy> {
+        let one = |degree: usize| Hierarchy::even(p, &[]).degrees(&[degree]);
+        let mut shapes: Vec<Hierarchy> = [0, 1, 2, 3, 4, 5, 8, 16].map(one).into();
+        shapes.push(Hierarchy::even(p, &[8, 8]));
+        shapes.push(Hierarchy::even(p, &[4, 2, 8]).degrees(&[2, 0, 3, 2]));
+        shapes.push(Hierarchy::even(p, &[72]).degrees(&[9, 4]));
+        shapes.extend(Hierarchy::new(p, &[(0..p).map(|r| usize::from(r > 2)).collect()]));
+        shapes.extend(Hierarchy::new(p, &[(0..p).map(|r| 7 - r % 7).collect()]));
+        shapes
+    }
+
+    fn schedules(p: usize, levels: Hierarchy) -> [Schedule; 2] {
+        [(Algorithm::AR_RADIX, Operation::AllReduce), (Algorithm::BAR_RADIX, Operation::Barrier)]
+            .map(|(algorithm, operation)| {
+                algorithm.schedule(&Request::new(operation, p).levels(levels.clone())).unwrap()
+            })
+    }
+
+    #[test]
+    fn radices_reach_all_members_in_the_fewest_steps() {
+        assert_eq!(Hierarchy::radices(128, 8), [6, 5, 5]);
+        assert_eq!(Hierarchy::radices(64, 4), [4, 4, 4]);
+        assert_eq!(Hierarchy::radices(32, 4), [4, 4, 2]);
+        assert_eq!(Hierarchy::radices(12, 0), [4, 3]);
+        for n in 1..600usize {
+            for degree in 0..20 {
+                let most = if degree == 0 { MOST } else { degree.max(2) };
+                let radices = Hierarchy::radices(n, degree);
+                assert!(radices.iter().product::<usize>() >= n, "{n} {degree}: {radices:?}");
+                assert!(
+                    radices.iter().all(|r| (2..=most).contains(r)),
+                    "{n} {degree}: {radices:?}"
+                );
+                let fewer = most.saturating_pow((radices.len() as u32).saturating_sub(1));
+                assert!(n == 1 || fewer < n, "{n} {degree}: {radices:?}");
+            }
+        }
+    }
+
+    /// Right in contents and order, and nobody has more to do than the radices say: no rank is
+    /// folded, and none hears of more than r - 1 parts in a step.
+    #[test]
+    fn any_number_of_ranks_multiplies() {
+        for p in (1..=40).chain([47, 63, 64, 65, 71, 97, 127, 128, 129, 200, 283, 300]) {
+            for levels in shapes(p) {
+                let name = format!("{p}: {levels}");
+                let of_stage = |stage: usize| {
+                    let largest = levels.members(stage).iter().map(Vec::len).max().unwrap();
+                    Hierarchy::radices(largest, levels.degree(stage)).into_iter().sum::<usize>()
+                };
+                let most: usize = (0..levels.stages()).map(of_stage).sum();
+                let ordered = levels.is_consecutive();
+                for schedule in schedules(p, levels) {
+                    check(&schedule).unwrap_or_else(|e| panic!("{name}: {e}"));
+                    let is_barrier = schedule.contract().operation == Operation::Barrier;
+                    assert_eq!(schedule.is_ordered(), ordered || is_barrier, "{name}");
+                    for rank in 0..p {
+                        let steps = (0..schedule.steps()).map(|step| schedule.step(step, rank));
+                        let heard: usize = steps
+                            .map(|s| s.recvs.iter().filter(|recv| recv.from != rank).count())
+                            .sum();
+                        assert!(heard <= most, "{name}: rank {rank} hears {heard} of {most}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -421,7 +421,12 @@ enum SymbolicValue {
 impl SymbolicValue {
     fn bits(&self, p: usize) -> Vec<u64> {
         match self {
-            SymbolicValue::Set(bits) => bits.clone(),
+            // Both operands in as many words, or those of the longer would be lost.
+            SymbolicValue::Set(bits) => {
+                let mut bits = bits.clone();
+                bits.resize(bits.len().max(p.div_ceil(64)), 0);
+                bits
+            }
             SymbolicValue::Interval(lo, hi) => {
                 let mut bits = vec![0; p.div_ceil(64)];
                 (*lo..*hi).for_each(|r| bits[r / 64] |= 1 << (r % 64));

@@ -24,7 +24,9 @@ pub struct Round {
     /// Whether what arrives is combined with what is there, the lower rank's operand on the left;
     /// else it is stored.
     pub combine: bool,
-    /// Sender, receiver, blocks. A receiver takes its messages in this order.
+    /// Sender, receiver, blocks. A receiver takes its messages in this order. Where a round
+    /// combines and names a rank as its own sender, the rank's own blocks take their turn there,
+    /// and all are combined from left to right in the order given.
     pub messages: Vec<(usize, usize, Vec<BlockRange>)>,
 }
 
@@ -35,10 +37,20 @@ impl ExplicitRounds {
     pub(super) fn new(p: usize, rounds: Vec<Round>) -> Self {
         let steps = rounds.into_iter().map(|round| {
             let mut parts = vec![Step::default(); p];
+            let mut in_turn = vec![false; p];
+            let own = round.messages.iter().filter(|m| round.combine && m.0 == m.1 && m.0 < p);
+            own.for_each(|&(rank, ..)| in_turn[rank] = true);
             for (from, to, blocks) in round.messages.into_iter().filter(|m| m.0 < p && m.1 < p) {
-                let mode = if round.combine { Mode::combine(from, to) } else { Mode::Store };
+                let mode = match (round.combine, in_turn[to]) {
+                    (true, true) if parts[to].recvs.is_empty() => Mode::Store,
+                    (true, true) => Mode::Right,
+                    (true, false) => Mode::combine(from, to),
+                    (false, _) => Mode::Store,
+                };
                 parts[to].recv(from, blocks.clone(), mode);
-                parts[from].send(to, blocks);
+                if from != to || !in_turn[to] {
+                    parts[from].send(to, blocks);
+                }
             }
             parts
         });

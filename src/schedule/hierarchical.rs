@@ -46,7 +46,7 @@ pub(super) fn reduction(h: &Hierarchy, root: usize) -> Staged {
 
 /// All-reduce of the whole vector: up, between the outermost leaders, down.
 pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
-    up_and_down(h, |leaders| {
+    up_and_down(h, in_turn, |leaders| {
         let fold = Doubling::of(leaders.len());
         let round = |step| {
             let mut store = false;
@@ -65,15 +65,19 @@ pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
 
 /// Barrier: the same, the leaders by dissemination.
 pub(super) fn barrier(h: &Hierarchy) -> Staged {
-    up_and_down(h, |leaders| {
+    up_and_down(h, everybody, |leaders| {
         let n = leaders.len();
         let round = |k: usize| (0..n).map(|i| (leaders[i], leaders[(i + (1 << k)) % n])).collect();
         (0..ceil_log(n)).map(|k| whole(true, round(k))).collect()
     })
 }
 
-/// Up, an exchange of the outermost leaders, for which `doubling` is one way, down.
-fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Staged {
+/// Up, an exchange of the outermost leaders, for which `direct` and `doubling` are ways, down.
+fn up_and_down(
+    h: &Hierarchy,
+    direct: impl Fn(&[usize]) -> Pairs,
+    doubling: impl Fn(&[usize]) -> Vec<Round>,
+) -> Staged {
     let top = h.stages() - 1;
     let leaders = leaders(h);
     // With a tree, the last stage is like the others.
@@ -82,7 +86,7 @@ fn up_and_down(h: &Hierarchy, doubling: impl Fn(&[usize]) -> Vec<Round>) -> Stag
         (0..trees).flat_map(|stage| up(h, stage, 0)).map(|pairs| whole(true, pairs)).collect();
     match h.exchange(top) {
         Exchange::Doubling => rounds.extend(doubling(&leaders)),
-        Exchange::Direct => rounds.push(whole(true, everybody(&leaders))),
+        Exchange::Direct => rounds.push(whole(true, direct(&leaders))),
         Exchange::Tree => {}
     }
     rounds.extend((0..trees).rev().flat_map(|stage| down(h, stage, 0)).map(|p| whole(false, p)));
@@ -96,6 +100,16 @@ fn everybody(group: &[usize]) -> Pairs {
     let mut pairs = Vec::new();
     for (i, &to) in group.iter().enumerate() {
         pairs.extend(group[..i].iter().rev().chain(&group[i + 1..]).map(|&from| (from, to)));
+    }
+    pairs
+}
+
+/// Each to all others; each combines all from left to right, its own in its turn, so that all end
+/// with the same bits. (The first two do so without a turn of their own.)
+fn in_turn(group: &[usize]) -> Pairs {
+    let mut pairs = Vec::new();
+    for (i, &to) in group.iter().enumerate() {
+        pairs.extend(group.iter().filter(|&&from| from != to || i >= 2).map(|&from| (from, to)));
     }
     pairs
 }

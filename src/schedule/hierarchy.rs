@@ -168,7 +168,8 @@ impl Hierarchy {
     }
 
     /// Sets how many children a rank has at each stage, innermost first: 0 for all at once (a
-    /// star), 2 for a binary tree. Stages without an entry stay as they are.
+    /// star), 2 for a binary tree. For `AR-RADIX` and `BAR-RADIX` it is how many parts meet in a
+    /// step, 0 for at most 8. Stages without an entry stay as they are.
     ///
     /// # Examples
     /// ```

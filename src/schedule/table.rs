@@ -643,9 +643,15 @@ catalogue! {
             let (staged, parts) = hierarchical::all_reduce_split(&c.levels);
             by_level(staged, c.levels.is_consecutive()).split(parts)
         };
+    AR_RADIX "AR-RADIX" [AllReduce] ANY_GROUPS,
+        "levels: recursive multiplying, a radix for each, nobody folded", "ours; Ruefenacht et al.",
+        |c| by_level(all_reduce::radix(&c.levels, true), c.levels.is_consecutive());
     BAR_HIER "BAR-HIER" [Barrier] ANY_GROUPS,
         "levels: up, dissemination between the outermost leaders, down", "ours; rule G7",
         |c| by_level(hierarchical::barrier(&c.levels), true);
+    BAR_RADIX "BAR-RADIX" [Barrier] ANY_GROUPS,
+        "levels: recursive multiplying, a radix for each, nobody folded", "ours; Ruefenacht et al.",
+        |c| by_level(all_reduce::radix(&c.levels, false), true);
     SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true, equal: false },
         "levels: doubling in every group, then between leaders, offsets down", "ours; rule G8",
         |c| by_level(hierarchical::scan(&c.levels), true);

@@ -1,5 +1,6 @@
 //! Runs of closures that return a `Result`.
 
+use super::chunks::Chunks;
 use super::handle::Team;
 use super::run_body::as_given;
 use crate::Comm;
@@ -120,36 +121,36 @@ impl Team {
         attempt.outcome(result)
     }
 
-    /// As [`try_run`](Team::try_run), with a part of `data` for each rank, as
-    /// [`run_chunks`](Team::run_chunks).
+    /// As [`try_run`](Team::try_run), with blocks of `data`, as [`run_chunks`](Team::run_chunks).
     ///
     /// # Errors
-    /// As [`try_run`](Team::try_run).
+    /// As [`try_run`](Team::try_run), and [`Error::Parts`].
     ///
     /// # Examples
     /// ```
     /// let team = phalanx::Team::builder().ranks(2).build()?;
     /// let mut x = [1.0f64, 4.0, -9.0];
-    /// let result = team.try_run_chunks(&mut x, |_, mine| {
-    ///     for x in mine {
+    /// let result = team.try_run_chunks(&mut x, |_, mine, at| {
+    ///     for (i, x) in (at..).zip(mine) {
     ///         if *x < 0.0 {
-    ///             return Err(format!("no root of {x}"));
+    ///             return Err(format!("no root of {x}, element {i}"));
     ///         }
     ///         *x = x.sqrt();
     ///     }
     ///     Ok(())
     /// });
-    /// assert_eq!(result.unwrap_err().to_string(), "rank 1: no root of -9");
+    /// assert_eq!(result.unwrap_err().to_string(), "rank 1: no root of -9, element 2");
     /// # Ok::<(), phalanx::Error>(())
     /// ```
-    pub fn try_run_chunks<I: Send, T: Send, E: Send>(
+    pub fn try_run_chunks<D: Chunks, T: Send, E: Send>(
         &self,
-        data: &mut [I],
-        f: impl Fn(&mut Comm, &mut [I]) -> Result<T, E> + Sync,
+        data: D,
+        f: impl Fn(&mut Comm, D::Block, usize) -> Result<T, E> + Sync,
     ) -> Result<Vec<T>, TryError<E>> {
         let attempt = Attempt::new();
-        let f = as_given::<dyn Fn(&mut Comm, &mut [I]) -> Result<T, E> + Sync>(&f);
-        let result = self.run_chunks(data, |comm, part| attempt.value(comm, |comm| f(comm, part)));
+        let f = as_given::<dyn Fn(&mut Comm, D::Block, usize) -> Result<T, E> + Sync>(&f);
+        let result =
+            self.run_chunks(data, |comm, part, at| attempt.value(comm, |comm| f(comm, part, at)));
         attempt.outcome(result)
     }
 }

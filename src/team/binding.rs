@@ -11,6 +11,9 @@
 ///         (_, Some(problem)) => println!("rank {} is not bound: {problem}", b.rank),
 ///         (None, None) => println!("rank {} runs where the system likes", b.rank),
 ///     }
+///     if let Some(why) = &b.beyond_quota {
+///         println!("rank {} {why}", b.rank);
+///     }
 /// }
 /// # Ok::<(), phalanx::Error>(())
 /// ```
@@ -21,7 +24,9 @@ pub struct Binding {
     /// The processing unit (by the system's number) that it is meant for.
     pub pu: Option<usize>,
     /// Why it is not bound to it: the binding was refused, read back as
-    /// something else, or is lost, as the unit went offline. Of a bound rank beyond the
-    /// [quota](crate::machine::CpuQuota) of the process: that.
+    /// something else, or is lost, as the unit went offline.
     pub problem: Option<String>,
+    /// Of a rank beyond the [quota](crate::machine::CpuQuota) of the process, bound or not: that it
+    /// has no time of its own, of which quota.
+    pub beyond_quota: Option<String>,
 }

@@ -5,6 +5,7 @@
 //! | `epoch` | caller | workers | number of the latest job |
 //! | `job` | caller, while all workers are done | workers in that epoch | what to run |
 //! | `done` (one a worker) | worker | caller | number of the last job it finished |
+//! | `result` (beside `done`) | worker, before `done` | caller, after that | what it returns |
 //! | `sleep_word` (one a worker) | both, by swap | both | whether the worker sleeps |
 //!
 //! `epoch` publishes the job, `done` publishes the worker's results; both are
@@ -28,40 +29,51 @@ use std::time::Duration;
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
 
-struct WorkerSlot {
+struct WorkerSlot<R> {
     /// In a line of its own: the caller swaps `sleep_word` while the worker may still
     /// have the line of its last `done`.
-    done: CachePadded<AtomicU64>,
+    done: CachePadded<DoneTicket<R>>,
     sleep_word: AtomicU32,
     waker: Waker,
 }
 
-/// What a worker has to fetch to begin: in one line, if the job is small.
+/// What a worker has to fetch to begin: in one line, if the job is small; else what comes last in
+/// the job is in the next.
+#[repr(C)]
 struct JobTicket<J> {
     epoch: AtomicU64,
     job: UnsafeCell<J>,
 }
 
-/// See the module documentation. `J` is what a job is.
-pub(crate) struct Dispatch<J> {
+/// What the caller has to fetch at the end: in one line, if the result is small.
+struct DoneTicket<R> {
+    done: AtomicU64,
+    result: UnsafeCell<R>,
+}
+
+/// See the module documentation. `J` is what a job is, `R` what a worker returns.
+pub(crate) struct Dispatch<J, R> {
     order: CachePadded<JobTicket<J>>,
-    seats: Box<[CachePadded<WorkerSlot>]>,
+    seats: Box<[CachePadded<WorkerSlot<R>>]>,
 }
 
 // SAFETY: `job` is written by the caller only while every worker is done with
-// the epoch before, and read by workers only in their epoch (module
+// the epoch before, and read by workers only in their epoch; `result` is written
+// by its worker in its epoch, and read by the caller after that (module
 // documentation).
-unsafe impl<J: Send + Sync> Sync for Dispatch<J> {}
+unsafe impl<J: Send + Sync, R: Send> Sync for Dispatch<J, R> {}
 // SAFETY: nothing here is tied to a thread but the workers' own beds.
-unsafe impl<J: Send + Sync> Send for Dispatch<J> {}
+unsafe impl<J: Send + Sync, R: Send> Send for Dispatch<J, R> {}
 
-impl<J: Copy> Dispatch<J> {
-    /// For `workers` workers; `idle` fills the job's place until there is one.
-    pub(crate) fn new(workers: usize, idle: J) -> (Self, Vec<Sleeper>) {
+impl<J: Copy, R: Copy> Dispatch<J, R> {
+    /// For `workers` workers; `idle` and `none` fill the places of job and results until there are
+    /// some.
+    pub(crate) fn new(workers: usize, idle: J, none: R) -> (Self, Vec<Sleeper>) {
         let (sleepers, seats) = (0..workers)
             .map(|_| {
                 let (sleeper, waker) = sleeper_pair();
-                let done = CachePadded::new(AtomicU64::new(0));
+                let (done, result) = (AtomicU64::new(0), UnsafeCell::new(none));
+                let done = CachePadded::new(DoneTicket { done, result });
                 let seat = WorkerSlot { done, sleep_word: AtomicU32::new(AWAKE), waker };
                 (sleeper, CachePadded::new(seat))
             })
@@ -76,15 +88,15 @@ impl<J: Copy> Dispatch<J> {
         (dispatch, sleepers)
     }
 
-    /// Starts `job` on every worker.
+    /// Starts a job on every worker: the one that `write` leaves.
     ///
     /// # Safety
     /// - One thread at a time acts as the caller, and it has seen all workers
-    ///   done with the job before ([`await_done`](Dispatch::await_done)).
-    pub(crate) unsafe fn start(&self, job: J) {
-        // SAFETY: no worker reads the job between being done and the next
-        // epoch.
-        self.order.job.with_mut(|j| unsafe { *j = job });
+    ///   done with the job before ([`await_done`](Dispatch::await_done)): none
+    ///   reads it until the next epoch.
+    #[inline(always)]
+    pub(crate) unsafe fn start(&self, write: impl FnOnce(*mut J)) {
+        self.order.job.with_mut(write);
         let epoch = self.order.epoch.load(Ordering::Relaxed) + 1;
         // Ordering: publishes the job; pairs with the loads in `next`.
         self.order.epoch.store(epoch, publish(Site::Epoch));
@@ -96,8 +108,8 @@ impl<J: Copy> Dispatch<J> {
         }
     }
 
-    /// Waits, as worker `worker`, for the job after number `seen`. `crowded`: workers outnumbered
-    /// cores in that one.
+    /// Waits, as worker `worker`, for the job after number `seen`, and returns its number.
+    /// `crowded`: workers outnumbered cores in that one.
     pub(crate) fn next(
         &self,
         worker: usize,
@@ -105,7 +117,7 @@ impl<J: Copy> Dispatch<J> {
         sleeper: &Sleeper,
         wait: Wait,
         crowded: bool,
-    ) -> (u64, J) {
+    ) -> u64 {
         let seat = &self.seats[worker];
         let come = || {
             // Ordering: pairs with the store in `start`.
@@ -113,9 +125,9 @@ impl<J: Copy> Dispatch<J> {
             (epoch != seen).then_some(epoch)
         };
         let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
-        let epoch = loop {
+        loop {
             if let Some(epoch) = (0..patience.looks()).find_map(|_| come()) {
-                break epoch;
+                return epoch;
             }
             if let Pause::Nap(_) = patience.pause() {
                 loop {
@@ -129,17 +141,39 @@ impl<J: Copy> Dispatch<J> {
                 }
                 seat.sleep_word.swap(AWAKE, Ordering::AcqRel);
             }
-        };
-        // SAFETY: the caller writes the job again only after this worker's
-        // `done`.
-        (epoch, self.order.job.with(|j| unsafe { *j }))
+        }
+    }
+
+    /// Reads the job that `next` has found: it stays until [`done`](Dispatch::done).
+    #[inline(always)]
+    pub(crate) fn job<T>(&self, read: impl FnOnce(*const J) -> T) -> T {
+        self.order.job.with(read)
     }
 
     /// Declares worker `worker` done with job `epoch`.
-    pub(crate) fn done(&self, worker: usize, epoch: u64) {
+    ///
+    /// The result is written here, and not by the job: in between the caller, who looks at the
+    /// line, would have taken it away.
+    ///
+    /// # Safety
+    /// The calling thread is the worker, which has not said so before.
+    #[inline(always)]
+    pub(crate) unsafe fn done(&self, worker: usize, epoch: u64, result: &R) {
+        let ticket = &self.seats[worker].done;
+        // SAFETY: the caller reads it after this job's end, and before it starts the next.
+        ticket.result.with_mut(|place| unsafe { *place = *result });
         // Ordering: publishes all that the worker did; pairs with the load in
         // `await_done`.
-        self.seats[worker].done.store(epoch, publish(Site::Done));
+        ticket.done.store(epoch, publish(Site::Done));
+    }
+
+    /// Reads the result of worker `worker`.
+    ///
+    /// # Safety
+    /// The calling thread is the caller, which has awaited the end of the latest job.
+    #[inline(always)]
+    pub(crate) unsafe fn result<T>(&self, worker: usize, read: impl FnOnce(*const R) -> T) -> T {
+        self.seats[worker].done.result.with(read)
     }
 
     /// Waits until every worker is done with the latest job. `crowded` as in
@@ -170,7 +204,7 @@ impl<J: Copy> Dispatch<J> {
         for (worker, seat) in self.seats.iter().enumerate() {
             let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
             // Ordering: pairs with the store in `done`.
-            let done = || seat.done.load(consume(Site::Done)) == epoch;
+            let done = || seat.done.done.load(consume(Site::Done)) == epoch;
             while !(0..patience.looks()).any(|_| done()) {
                 let is_busy = meanwhile(patience.stalls(limit).then_some(worker));
                 if let Pause::Nap(nap) = patience.pause() {

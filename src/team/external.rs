@@ -12,14 +12,14 @@ use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
 
 pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm>, Error> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let ranks = builder.ranks.unwrap_or_else(|| cores.min(MAX_RANKS));
+    // Read once, for all of them: they must agree.
+    let machine = machine();
+    let one_a_core = || machine.as_ref().map_or(1, |it| it.ranks()).min(MAX_RANKS);
+    let ranks = builder.ranks.unwrap_or_else(one_a_core);
     check_ranks(ranks)?;
     let here = || Machine::this().map(|machine| MachineId::of(&machine));
     let profile = for_process(here).map_err(Error::Profile)?;
-    know_cores(cores);
-    // Read once, for all of them: they must agree.
-    let machine = machine();
+    know_cores(machine.as_ref().map_or(1, |it| it.units_at_once()));
     let apart = builder.always_apart || machine.as_ref().is_ok_and(|m| may_be_apart(m, ranks));
     let tuning = machine.map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));

@@ -5,12 +5,15 @@ use super::binding::Binding;
 use super::builder::Builder;
 use super::dispatch::Dispatch;
 use super::per_rank::PerRank;
-use super::run_body::{RunBody, as_given, error_in_words, is_result};
+use super::run_body::{
+    NOTHING, PreparedBody, RunBody, SmallResult, as_given, comes_with_flag, error_in_words,
+    is_result,
+};
 use super::stall_warning;
 use super::taken_units::{TakenUnits, take_units};
 use super::worker::{WorkerJob, WorkerShared};
 use crate::comm::{Roster, Tally};
-use crate::dist::chunk;
+use crate::element::Element;
 use crate::error::Error;
 use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::affinity::{self, BoundForNow};
@@ -27,7 +30,8 @@ use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::fmt;
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, offset_of};
+use std::slice;
 use std::sync::{OnceLock, TryLockError};
 use std::time::Duration;
 
@@ -116,8 +120,7 @@ impl Team {
         let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
         // Ranks beyond the quota wait as ranks beyond the cores do: time that they spin is taken
         // from those that work.
-        let units = machine.allowed_pus().len().max(1);
-        know_cores(machine.quota().map_or(units, |quota| units.min(quota.ranks())));
+        know_cores(machine.units_at_once());
         let ranks = match builder.ranks {
             Some(ranks) => ranks,
             None => machine.ranks().min(MAX_RANKS),
@@ -140,7 +143,7 @@ impl Team {
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
         let world = world.with_recorder(recorder).shared();
-        let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::Idle);
+        let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::idle(), NOTHING);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let model = match &builder.model {
@@ -249,8 +252,8 @@ impl Team {
     }
 
     /// Where each rank runs, and for a rank that could not be bound to its
-    /// core, or has lost it, why. Rank 0 is bound in its first run: see
-    /// [`Builder::pin_caller`].
+    /// core, or has lost it, why; and which ranks are beyond the process's quota. Rank 0 is bound
+    /// in its first run: see [`Builder::pin_caller`].
     ///
     /// A processor that goes offline ends no run: the system lets its rank run elsewhere, and this
     /// says so. A team that is built afterwards does without it.
@@ -270,8 +273,8 @@ impl Team {
         };
         let binding = |rank: usize| {
             let pu = pus[rank];
-            let problem = self.shared.problem(rank, pu).or_else(|| beyond(rank));
-            Binding { rank, pu, problem }
+            let problem = self.shared.problem(rank, pu);
+            Binding { rank, pu, problem, beyond_quota: beyond(rank) }
         };
         (0..self.size()).map(binding).collect()
     }
@@ -369,10 +372,12 @@ impl Team {
         busy: IfBusy,
         f: impl Fn(&mut Comm) -> R + Sync,
     ) -> Result<Vec<R>, Error> {
-        if std::mem::needs_drop::<R>() || is_result::<R>() {
+        if !comes_with_flag::<R>() || is_result::<R>() {
             let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
-            return match self.dispatch(busy, RunBody::marking(&f, &mut results)) {
-                Ok(()) => Ok(results.into_iter().flatten().collect()),
+            let mut nothing = NOTHING;
+            let body = RunBody::marking(&f, &mut results);
+            return match self.dispatch(busy, &body, &mut nothing) {
+                Ok(_) => Ok(results.into_iter().flatten().collect()),
                 Err(Error::Forked) => {
                     // Ranks of the parent may have been writing there when it forked.
                     std::mem::forget(results);
@@ -383,13 +388,52 @@ impl Team {
                 }
             };
         }
-        // No marks: where the ranks return nothing, no line moves for it.
-        let mut results: Vec<MaybeUninit<R>> =
-            (0..self.size()).map(|_| MaybeUninit::uninit()).collect();
-        self.dispatch(busy, RunBody::new(&f, &mut results))?;
-        // SAFETY: the run went well, so every rank's closure has returned (one
-        // that unwinds poisons the run, see `take_part`).
-        Ok(results.into_iter().map(|result| unsafe { result.assume_init() }).collect())
+        let mut own = NOTHING;
+        let _turn = self.dispatch(busy, &RunBody::of_closure(&f), &mut own)?;
+        // SAFETY: the run went well, so every rank's closure has returned (one that unwinds poisons
+        // the run, see `take_part`) such a result; each is taken once, and the turn lasts.
+        Ok((0..self.size()).map(|rank| unsafe { self.result(rank, &own) }).collect())
+    }
+
+    /// As [`run`](Team::run), of results that are few and small for `with`; nothing is allocated.
+    pub(super) fn run_to<R: Element, V>(
+        &self,
+        f: impl Fn(&mut Comm) -> R + Sync,
+        with: impl FnOnce(&[R]) -> V,
+    ) -> Result<V, Error> {
+        const FEW: usize = 16;
+        if !comes_with_flag::<R>() || self.size() > FEW {
+            return Ok(with(&self.run(f)?));
+        }
+        let mut results = [const { MaybeUninit::<R>::uninit() }; FEW];
+        let mut own = NOTHING;
+        let turn = self.dispatch(IfBusy::Refuse, &RunBody::of_closure(&f), &mut own)?;
+        for (rank, result) in results.iter_mut().enumerate().take(self.size()) {
+            // SAFETY: as in `run_when`.
+            result.write(unsafe { self.result(rank, &own) });
+        }
+        // `with` may be the user's code, which may run this team.
+        drop(turn);
+        // SAFETY: so many were written just now.
+        Ok(with(unsafe { slice::from_raw_parts(results.as_ptr().cast(), self.size()) }))
+    }
+
+    /// The value that rank `rank`'s closure has returned in the latest run.
+    ///
+    /// # Safety
+    /// That run was of [`RunBody::of_closure`] for this type, has gone well, and is the latest
+    /// still; rank 0's result is in `own`. For each rank once, unless it is `Copy`.
+    #[inline(always)]
+    unsafe fn result<R>(&self, rank: usize, own: &SmallResult) -> R {
+        let read = |place: *const SmallResult| {
+            // SAFETY: written by the rank, for which the caller has waited.
+            unsafe { place.cast::<R>().read() }
+        };
+        match rank.checked_sub(1) {
+            // SAFETY: as above.
+            Some(worker) => unsafe { self.shared.dispatch.result(worker, read) },
+            None => read(own),
+        }
     }
 
     /// Runs `f` on every rank with its own item: rank `r` gets `&mut items[r]`.
@@ -434,68 +478,6 @@ impl Team {
             let mine = unsafe { items.get(comm.rank()) };
             f(comm, mine)
         })
-    }
-
-    /// Runs `f` on every rank with its own part of `data`: the slice is cut
-    /// into consecutive parts whose lengths differ by at most one, rank `r`
-    /// getting elements `n*r/p .. n*(r+1)/p`. Parts are empty where there are
-    /// fewer elements than ranks.
-    ///
-    /// Where the part begins in `data`, [`Block::range`](crate::dist::Block::range) says:
-    /// `Block::new(n, comm.size()).range(comm.rank()).start`. For parts of several slices, or of
-    /// other lengths, make a list of one item for each rank, such as a tuple of parts
-    /// (`split_at_mut`, `chunks_mut`), and take [`run_with`](Team::run_with).
-    ///
-    /// On a machine with several NUMA nodes a page of memory lies where it was
-    /// first written: next to rank 0 if the calling thread has filled the slice,
-    /// next to its rank if [`distributed`](Team::distributed) has made it.
-    ///
-    /// # Errors
-    /// As [`run`](Team::run).
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::op;
-    /// let team = phalanx::Team::builder().ranks(3).build()?;
-    /// let mut x: Vec<f64> = (0..10).map(f64::from).collect();
-    /// team.run_chunks(&mut x, |comm, mine| {
-    ///     let mut sum = [mine.iter().sum::<f64>()];
-    ///     comm.all_reduce(&mut sum, op::Sum);
-    ///     mine.iter_mut().for_each(|x| *x /= sum[0]);
-    /// })?;
-    /// assert_eq!(x[9], 9.0 / 45.0);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    /// With the place of each element:
-    /// ```
-    /// use phalanx::dist::Block;
-    /// let team = phalanx::Team::builder().ranks(3).build()?;
-    /// let mut x = vec![0; 10];
-    /// let parts = Block::new(x.len(), 3);
-    /// team.run_chunks(&mut x, |comm, mine| {
-    ///     let places = parts.range(comm.rank());
-    ///     mine.iter_mut().zip(places).for_each(|(x, i)| *x = i * i);
-    /// })?;
-    /// assert_eq!(x[9], 81);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    pub fn run_chunks<T: Send, R: Send>(
-        &self,
-        data: &mut [T],
-        f: impl Fn(&mut Comm, &mut [T]) -> R + Sync,
-    ) -> Result<Vec<R>, Error> {
-        let p = self.size();
-        let n = data.len();
-        let mut rest = data;
-        let mut parts: Vec<&mut [T]> = (0..p)
-            .map(|r| {
-                let (part, tail) = std::mem::take(&mut rest).split_at_mut(chunk(n, r, p).len());
-                rest = tail;
-                part
-            })
-            .collect();
-        let f = as_given::<dyn Fn(&mut Comm, &mut [T]) -> R + Sync>(&f);
-        self.run_with(&mut parts, |comm, part| f(comm, part))
     }
 
     /// Ends the runs of this team from outside, the one under way and those to come: see
@@ -555,9 +537,14 @@ impl Team {
         bound.ok()
     }
 
-    /// Runs `body`, which has a result of each rank. What it was made of stays borrowed by its
-    /// caller until this returns.
-    fn dispatch(&self, busy: IfBusy, body: RunBody) -> Result<(), Error> {
+    /// Runs `body`, with `own` for rank 0's result. What it was made of stays borrowed by its
+    /// caller until this returns. Until what is returned is dropped, nobody else runs the team.
+    fn dispatch(
+        &self,
+        busy: IfBusy,
+        body: &PreparedBody,
+        own: &mut SmallResult,
+    ) -> Result<impl Sized + '_, Error> {
         if self.shared.world.is_of_parent() {
             return Err(Error::Forked);
         }
@@ -585,7 +572,7 @@ impl Team {
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.first_touch() {
             // SAFETY: as for the run below.
-            unsafe { shared.dispatch.start(WorkerJob::FirstTouch) };
+            unsafe { shared.dispatch.start(|job| (*job).run = WorkerJob::FIRST_TOUCH) };
             shared.dispatch.await_done(shared.wait, false, None, |_| thread.go_on());
         }
         let run = shared.world.begin(self.size());
@@ -593,7 +580,13 @@ impl Team {
         shared.world.sit(0, thread);
         // SAFETY: the lock makes this the only caller; `await_done` ended the
         // job before.
-        unsafe { shared.dispatch.start(WorkerJob::Run(body, run)) };
+        unsafe {
+            shared.dispatch.start(|job| {
+                (*job).run = run;
+                body.put((&raw mut (*job).body).cast());
+            });
+        }
+        let body = shared.dispatch.job(|job| job.wrapping_byte_add(offset_of!(WorkerJob, body)));
         // Not before: the workers are on their way meanwhile. Of two teams that start
         // at once neither may see the other when it begins; waits look again.
         let _crowd = RankCount::enter(self.size());
@@ -603,7 +596,7 @@ impl Team {
             shared.world.hear_cancel(0, run);
         }
         let inner = is_inner.then(|| thread.leads(&shared.world, run));
-        shared.take_part(thread, 0, run, comm, body);
+        shared.take_part(thread, 0, run, comm, body.cast(), own);
         if shared.world.is_of_parent() {
             // The closure has forked: the other ranks are not here.
             return Err(Error::Forked);
@@ -617,7 +610,7 @@ impl Team {
             *caller = None;
             *caller = shared.renew().ok();
         }
-        result
+        result.map(|()| caller)
     }
 
     #[cold]
@@ -641,7 +634,7 @@ impl Drop for Team {
             return;
         }
         // SAFETY: `&mut self`: no run is under way, so all workers are done.
-        unsafe { self.shared.dispatch.start(WorkerJob::Stop) };
+        unsafe { self.shared.dispatch.start(|job| (*job).run = WorkerJob::STOP) };
         for worker in self.workers.drain(..) {
             // A worker's closure cannot unwind out of `take_part`.
             drop(worker.join());

@@ -3,7 +3,9 @@
 mod attempt;
 mod beginning;
 mod binding;
+mod block_counter;
 mod builder;
+mod chunks;
 mod dispatch;
 mod distributed_array;
 mod external;
@@ -12,6 +14,7 @@ mod handle;
 mod mirrored_array;
 mod per_rank;
 mod record;
+mod region;
 mod run_body;
 mod run_rank;
 mod stall_warning;
@@ -22,6 +25,7 @@ mod worker;
 
 pub use binding::Binding;
 pub use builder::Builder;
+pub use chunks::Chunks;
 pub use distributed_array::DistributedArray;
 pub use handle::Team;
 pub use mirrored_array::MirroredArray;

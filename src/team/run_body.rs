@@ -3,53 +3,138 @@
 
 use crate::{Comm, Error};
 use std::fmt;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, needs_drop};
 use typeid::ConstTypeId;
 
-/// A closure `Fn(&mut Comm) -> R` and the ranks' results, in three words: workers get them with
-/// their job. (As a trait object on the caller's stack they were a further line to be fetched by
-/// each worker, and to be taken back from them for the next run.)
+/// Room for a small result, beside the flag by which its rank says that it has returned.
+pub(super) type SmallResult = [MaybeUninit<u64>; 7];
+
+pub(super) const NOTHING: SmallResult = [MaybeUninit::uninit(); 7];
+
+/// Whether results of a type are small, and need no `Drop` if their run fails.
+pub(super) const fn comes_with_flag<R>() -> bool {
+    let is_small = size_of::<R>() <= size_of::<SmallResult>();
+    is_small && align_of::<R>() <= align_of::<SmallResult>() && !needs_drop::<R>()
+}
+
+/// Words of a closure that a job has room for.
+const ROOM: usize = 12;
+
+/// Those of them that are in one line with the flag by which the job is found.
+const FIRST: usize = 4;
+
+/// A closure `Fn(&mut Comm) -> R` and the place of the ranks' results: workers find them in the
+/// line of the flag, and the rest of a large closure in the next. (On the caller's stack what a
+/// closure has captured was a further line, to be fetched by each worker, and to be taken back from
+/// them for the next run: as long as the two flags.)
+#[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct RunBody {
-    call: unsafe fn(RunBody, usize, &mut Comm),
-    closure: *const (),
+    call: CallBody,
     results: *mut (),
+    /// The closure itself, if there is room and it needs no drop: moved here, shared by all ranks.
+    /// Else its address.
+    closure: [MaybeUninit<u64>; ROOM],
 }
 
 impl RunBody {
-    /// Rank r's result becomes `results[r]`.
-    pub(super) fn new<R: Send, F: Fn(&mut Comm) -> R + Sync>(
-        closure: &F,
-        results: &mut [MaybeUninit<R>],
-    ) -> Self {
-        RunBody {
-            call: call::<R, F>,
-            closure: std::ptr::from_ref(closure).cast(),
-            results: results.as_mut_ptr().cast(),
-        }
+    /// Rank r's result comes to the place that it has for a small one. The caller, whose closure
+    /// it is, stops using it where it is.
+    #[inline(always)]
+    pub(super) fn of_closure<R: Send, F: Fn(&mut Comm) -> R + Sync>(closure: &F) -> PreparedBody {
+        debug_assert!(comes_with_flag::<R>());
+        Self::prepared(call::<R, F>, std::ptr::null_mut(), closure)
     }
 
-    /// Rank r's result becomes `Some` in `results[r]`, so that one sees which ranks have returned.
+    /// The same, but rank r's result becomes `Some` in `results[r]`, so that one sees which ranks
+    /// have returned.
+    #[inline(always)]
     pub(super) fn marking<R: Send, F: Fn(&mut Comm) -> R + Sync>(
         closure: &F,
         results: &mut [Option<R>],
-    ) -> Self {
-        RunBody {
-            call: call_and_mark::<R, F>,
-            closure: std::ptr::from_ref(closure).cast(),
-            results: results.as_mut_ptr().cast(),
+    ) -> PreparedBody {
+        Self::prepared(call_and_mark::<R, F>, results.as_mut_ptr().cast(), closure)
+    }
+
+    const fn has_room_for<F>() -> bool {
+        let is_small = size_of::<F>() <= size_of::<[u64; ROOM]>();
+        is_small && align_of::<F>() <= align_of::<u64>() && !needs_drop::<F>()
+    }
+
+    #[inline(always)]
+    fn prepared<F>(call: CallBody, results: *mut (), closure: &F) -> PreparedBody {
+        let mut body = RunBody { call, results, closure: [MaybeUninit::uninit(); ROOM] };
+        let (from, to) = (std::ptr::from_ref(closure), body.closure.as_mut_ptr());
+        if Self::has_room_for::<F>() {
+            // SAFETY: there is room; the closure is not used where it was any more.
+            unsafe { to.cast::<F>().copy_from_nonoverlapping(from, 1) };
+        } else {
+            // SAFETY: there is room for an address.
+            unsafe { to.cast::<*const F>().write(from) };
+        }
+        let is_large = Self::has_room_for::<F>() && size_of::<F>() > size_of::<[u64; FIRST]>();
+        PreparedBody { body, is_large }
+    }
+
+    /// The closure of a body at `at`.
+    ///
+    /// # Safety
+    /// As [`call`](RunBody::call), of a body of this type.
+    #[inline(always)]
+    unsafe fn closure<'a, F: Sync>(at: *const RunBody) -> &'a F {
+        // SAFETY: it lives, and it is `Sync`. No reference is made to what is around.
+        unsafe {
+            let closure = (&raw const (*at).closure).cast::<F>();
+            if Self::has_room_for::<F>() { &*closure } else { &**closure.cast::<*const F>() }
         }
     }
 
-    /// Calls the closure as rank `rank`.
+    /// Calls the closure as rank `rank`, which has `place` for a small result.
     ///
     /// # Safety
-    /// - The closure and the results that this was made of live, and nobody else uses the results.
+    /// - What the body at `at` was made of lives, and nobody else uses the results.
     /// - There is a result of `rank`, and this is called once for it.
     #[inline(always)]
-    pub(super) unsafe fn call(self, rank: usize, comm: &mut Comm) {
+    pub(super) unsafe fn call(
+        at: *const RunBody,
+        rank: usize,
+        comm: &mut Comm,
+        place: &mut SmallResult,
+    ) {
         // SAFETY: passed on.
-        unsafe { (self.call)(self, rank, comm) }
+        unsafe { ((*at).call)(at, rank, comm, place) }
+    }
+}
+
+type CallBody = unsafe fn(*const RunBody, usize, &mut Comm, &mut SmallResult);
+
+/// A body that is to be put where the ranks find it.
+pub(super) struct PreparedBody {
+    body: RunBody,
+    /// Whether its closure needs the second line.
+    is_large: bool,
+}
+
+impl PreparedBody {
+    /// # Safety
+    /// `to` is valid for writes.
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, to: *mut RunBody) {
+        let body = &self.body;
+        // SAFETY: by the contract.
+        unsafe {
+            if self.is_large {
+                *to = *body;
+            } else {
+                (*to).call = body.call;
+                (*to).results = body.results;
+                let first = (&raw mut (*to).closure).cast::<MaybeUninit<u64>>();
+                for at in 0..FIRST {
+                    // Word by word: a wide load of words that were written just now waits for them.
+                    first.add(at).write_volatile(body.closure.as_ptr().add(at).read_volatile());
+                }
+            }
+        }
     }
 }
 
@@ -62,27 +147,34 @@ pub(super) fn as_given<F: ?Sized>(closure: &F) -> &F {
 }
 
 /// # Safety
-/// As [`RunBody::call`], of [`RunBody::new`]'s.
-unsafe fn call<R: Send, F: Fn(&mut Comm) -> R + Sync>(body: RunBody, rank: usize, comm: &mut Comm) {
-    // SAFETY: alive by the contract, and `Sync`.
-    let closure = unsafe { &*body.closure.cast::<F>() };
+/// As [`RunBody::call`], of [`RunBody::of_closure`]'s.
+unsafe fn call<R: Send, F: Fn(&mut Comm) -> R + Sync>(
+    at: *const RunBody,
+    _rank: usize,
+    comm: &mut Comm,
+    place: &mut SmallResult,
+) {
+    // SAFETY: by the contract, of this type.
+    let closure = unsafe { RunBody::closure::<F>(at) };
     let result = as_given::<dyn Fn(&mut Comm) -> R>(closure)(comm);
-    // SAFETY: there is a place of `rank`, which this thread alone writes; `R` is `Send`.
-    unsafe { body.results.cast::<R>().add(rank).write(result) };
+    // SAFETY: it has room for such a result (`new`), which is `Send`.
+    unsafe { std::ptr::from_mut(place).cast::<R>().write(result) };
 }
 
 /// # Safety
 /// As [`RunBody::call`], of [`RunBody::marking`]'s.
 unsafe fn call_and_mark<R: Send, F: Fn(&mut Comm) -> R + Sync>(
-    body: RunBody,
+    at: *const RunBody,
     rank: usize,
     comm: &mut Comm,
+    _place: &mut SmallResult,
 ) {
-    // SAFETY: alive by the contract, and `Sync`.
-    let closure = unsafe { &*body.closure.cast::<F>() };
+    // SAFETY: by the contract, of this type.
+    let closure = unsafe { RunBody::closure::<F>(at) };
     let result = Some(as_given::<dyn Fn(&mut Comm) -> R>(closure)(comm));
-    // SAFETY: as in `call`; what is there is `None`, which needs no drop.
-    unsafe { body.results.cast::<Option<R>>().add(rank).write(result) };
+    // SAFETY: there is a place of `rank`, which this thread alone writes; `R` is `Send`; what is
+    // there is `None`, which needs no drop.
+    unsafe { (*at).results.cast::<Option<R>>().add(rank).write(result) };
 }
 
 /// Whether what a closure returns is a `Result`: by its name, which is for texts.

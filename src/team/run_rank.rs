@@ -1,6 +1,6 @@
 //! One rank's part of a run: call the closure, catch what it throws, leave.
 
-use super::run_body::RunBody;
+use super::run_body::{RunBody, SmallResult};
 use crate::Comm;
 use crate::error::thrown;
 use crate::fabric::{TeamState, Thread, discard};
@@ -8,7 +8,8 @@ use crate::sync::catch_unwind;
 use crate::wait::give_back;
 use std::panic::AssertUnwindSafe;
 
-/// Calls `body` as rank `rank` on the calling thread, which is `thread`, and records the result.
+/// Calls `body` as rank `rank` on the calling thread, which is `thread`, with `place` for a small
+/// result.
 /// Returns whether the communicator is as good as new, and nothing is recorded.
 #[inline(always)]
 pub(crate) fn take_part(
@@ -17,14 +18,15 @@ pub(crate) fn take_part(
     rank: usize,
     run: u64,
     comm: &mut Comm,
-    body: RunBody,
+    body: *const RunBody,
+    place: &mut SmallResult,
 ) -> bool {
     let fabric = comm.fabric_id();
     comm.join_run(thread, run);
     world.records(rank).begin_run();
     // SAFETY: once for each rank of a run, while `Team::run` waits for all of them with what the
     // body was made of.
-    let body = AssertUnwindSafe(|| unsafe { body.call(rank, comm) });
+    let body = AssertUnwindSafe(|| unsafe { RunBody::call(body, rank, comm, place) });
     let result = thread.within(world, run, true, || catch_unwind(body));
     if let Err(payload) = result {
         // The cause first: `poison` keeps the first one that is given.

@@ -1,7 +1,7 @@
 //! The state that a team's workers share with its caller, and a worker's life.
 
 use super::dispatch::Dispatch;
-use super::run_body::RunBody;
+use super::run_body::{NOTHING, RunBody, SmallResult};
 use super::run_rank::take_part;
 use crate::Comm;
 use crate::comm::Roster;
@@ -15,16 +15,27 @@ use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
 use crate::wait::{Sleeper, Wait, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-/// What the ranks run: the closure, and the number of the run.
+/// What the ranks run: the number of the run, or of another job, and the closure.
+#[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) enum WorkerJob {
-    Idle,
+pub(super) struct WorkerJob {
+    pub(super) run: u64,
+    /// Of a run only.
+    pub(super) body: MaybeUninit<RunBody>,
+}
+
+impl WorkerJob {
+    pub(super) const IDLE: u64 = 0;
     /// Move into the new communicator ([`Port::first_touch`]).
-    FirstTouch,
-    Run(RunBody, u64),
-    Stop,
+    pub(super) const FIRST_TOUCH: u64 = u64::MAX - 1;
+    pub(super) const STOP: u64 = u64::MAX;
+
+    pub(super) const fn idle() -> Self {
+        WorkerJob { run: Self::IDLE, body: MaybeUninit::uninit() }
+    }
 }
 
 // SAFETY: the body is used only between `start` and `await_done` of one run (nothing in between
@@ -37,7 +48,7 @@ unsafe impl Sync for WorkerJob {}
 /// What the workers and the team share.
 pub(super) struct WorkerShared {
     pub(super) world: Arc<TeamState>,
-    pub(super) dispatch: Dispatch<WorkerJob>,
+    pub(super) dispatch: Dispatch<WorkerJob, SmallResult>,
     pub(super) roster: OnceLock<Arc<Roster>>,
     /// The id of the fabric in use; a worker whose communicator is of another
     /// one makes a new one, of `words`.
@@ -127,10 +138,11 @@ impl WorkerShared {
         rank: usize,
         run: u64,
         comm: &mut Comm,
-        body: RunBody,
+        body: *const RunBody,
+        place: &mut SmallResult,
     ) {
         // Relaxed: the end of the job publishes it.
-        if take_part(thread, &self.world, rank, run, comm, body) {
+        if take_part(thread, &self.world, rank, run, comm, body, place) {
             self.tallies[rank].take_from(comm);
         } else {
             self.after_other_part(rank, run, comm);
@@ -200,17 +212,24 @@ impl WorkerShared {
             wait => wait,
         };
         loop {
-            let (epoch, job) =
-                self.dispatch.next(worker, seen, sleeper, wait, self.world.is_crowded());
+            let crowded = self.world.is_crowded();
+            let epoch = self.dispatch.next(worker, seen, sleeper, wait, crowded);
             (seen, wait) = (epoch, self.wait);
-            match job {
-                WorkerJob::Idle => {}
+            let job = self.dispatch.job(|job| job);
+            let mut result = NOTHING;
+            // SAFETY: it stays until this worker is done with it.
+            match unsafe { (*job).run } {
+                WorkerJob::IDLE => {}
                 // Without memory the run that follows ends.
-                WorkerJob::FirstTouch => drop(self.current(rank, &mut comm).map(Comm::first_touch)),
-                WorkerJob::Stop => return,
-                WorkerJob::Run(body, run) => {
+                WorkerJob::FIRST_TOUCH => {
+                    let _: Result<_, _> = self.current(rank, &mut comm).map(Comm::first_touch);
+                }
+                WorkerJob::STOP => return,
+                run => {
+                    // SAFETY: as above.
+                    let body = unsafe { (&raw const (*job).body).cast() };
                     match self.current(rank, &mut comm) {
-                        Ok(comm) => self.take_part(thread, rank, run, comm, body),
+                        Ok(comm) => self.take_part(thread, rank, run, comm, body, &mut result),
                         Err(refused) => self.stay_out(rank, run, refused),
                     }
                     if self.world.is_of_parent() {
@@ -219,7 +238,8 @@ impl WorkerShared {
                     }
                 }
             }
-            self.dispatch.done(worker, epoch);
+            // SAFETY: this is the worker, once for each job.
+            unsafe { self.dispatch.done(worker, epoch, &result) };
         }
     }
 

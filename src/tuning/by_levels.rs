@@ -41,7 +41,7 @@ pub struct LevelModel {
 }
 
 /// An algorithm, over which groups and how, and its time.
-struct Candidate {
+pub(crate) struct Candidate {
     algorithm: Algorithm,
     over: Option<(usize, StagePlan)>,
     ns: f64,
@@ -259,10 +259,27 @@ impl LevelModel {
         bytes: usize,
         commutative: bool,
     ) -> Option<Decision> {
+        self.choose_among(&self.candidates(operation, bytes, commutative))
+    }
+
+    /// The algorithms that may be chosen. Of an operation that the compiler knows only its own
+    /// estimates get into the program.
+    #[inline(always)]
+    pub(crate) fn candidates(
+        &self,
+        operation: Operation,
+        bytes: usize,
+        commutative: bool,
+    ) -> Vec<Candidate> {
         let mut all = self.flat(operation, bytes as f64, commutative);
         for shape in 0..self.shapes.len() {
             self.over(shape, operation, bytes as f64, commutative, &mut all);
         }
+        all
+    }
+
+    /// The cheapest of the [`candidates`](LevelModel::candidates).
+    pub(crate) fn choose_among(&self, all: &[Candidate]) -> Option<Decision> {
         let best = all.iter().min_by(|a, b| a.ns.total_cmp(&b.ns))?;
         let others = all.iter().filter(|c| c.algorithm != best.algorithm);
         let next = others.min_by(|a, b| a.ns.total_cmp(&b.ns));
@@ -283,6 +300,7 @@ impl LevelModel {
     }
 
     /// The algorithms without groups.
+    #[inline(always)]
     fn flat(&self, operation: Operation, m: f64, commutative: bool) -> Vec<Candidate> {
         use Algorithm as A;
         use SplitPart::{All, Root};
@@ -352,6 +370,7 @@ impl LevelModel {
     }
 
     /// The hierarchical ones over one set of groups.
+    #[inline(always)]
     fn over(
         &self,
         shape: usize,
@@ -362,13 +381,20 @@ impl LevelModel {
     ) {
         let (stages, m) = (&self.shapes[shape], &self.messages(operation, bytes));
         let ordered = commutative || stages.consecutive;
-        let one = |algorithm, plan| [Some((algorithm, plan)), None];
+        let one = |algorithm, plan| [Some((algorithm, plan)), None, None];
         let plans = match operation {
-            Operation::Barrier => one(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0)),
+            Operation::Barrier => [
+                Some((Algorithm::BAR_HIER, stages.all_reduce(m, 0.0))),
+                Some((Algorithm::BAR_RADIX, stages.radix(m, 0.0))),
+                None,
+            ],
             Operation::AllReduce if ordered => {
                 let split = || (Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
-                let whole = (Algorithm::AR_HIER, stages.all_reduce(m, bytes));
-                [Some(whole), stages.even.then(split)]
+                [
+                    Some((Algorithm::AR_HIER, stages.all_reduce(m, bytes))),
+                    Some((Algorithm::AR_RADIX, stages.radix(m, bytes))),
+                    stages.even.then(split),
+                ]
             }
             Operation::Broadcast => one(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
             Operation::Reduce if ordered => {
@@ -381,7 +407,7 @@ impl LevelModel {
             Operation::Scan | Operation::ExclusiveScan if stages.consecutive => {
                 one(Algorithm::SCAN_HIER, stages.scan(m, bytes))
             }
-            _ => [None, None],
+            _ => [None, None, None],
         };
         all.extend(plans.into_iter().flatten().map(|(algorithm, plan): (_, StagePlan)| {
             Candidate { algorithm, ns: plan.ns.iter().sum(), over: Some((shape, plan)) }
@@ -403,9 +429,7 @@ mod tests {
         let model = LevelModel::new(&machine, &ranks, costs).unwrap().unwrap();
         for operation in Operation::ALL {
             for commutative in [true, false] {
-                let mut all = model.flat(operation, 8.0, commutative);
-                model.over(0, operation, 8.0, commutative, &mut all);
-                for Candidate { algorithm, .. } in all {
+                for Candidate { algorithm, .. } in model.candidates(operation, 8, commutative) {
                     let request = Request::new(operation, 128);
                     let made = algorithm.schedule_by(operation.unforced_builders(), &request);
                     assert!(made.is_ok(), "{operation}: {algorithm}");

@@ -277,6 +277,20 @@ impl Stages {
         self.both_ways(m, &|_| bytes, bytes, self.doubling(m, bytes), bytes)
     }
 
+    /// Whole vectors by recursive multiplying: at each stage all members of a part at once.
+    pub(super) fn radix(&self, m: &Messages, bytes: f64) -> StagePlan {
+        let mut plan = StagePlan::default();
+        for (stage, &hop) in self.hops.iter().enumerate() {
+            let hop = LevelHop { rate: hop.all.min(m.memory.all), ..hop };
+            self.tree(&mut plan, stage, &|degree| {
+                let radices = Hierarchy::radices(self.sizes[stage], degree);
+                radices.into_iter().map(|radix| m.direct(radix, hop, bytes)).sum()
+            });
+        }
+        plan.ns[self.top()] += m.returned(self.hops[self.top()], bytes);
+        plan
+    }
+
     /// Blocks of `bytes`.
     pub(super) fn all_gather(&self, m: &Messages, bytes: f64) -> StagePlan {
         let all = bytes * self.hierarchy.ranks() as f64;

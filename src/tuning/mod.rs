@@ -30,6 +30,7 @@ pub(crate) mod rules;
 mod tests;
 mod transport;
 
+pub(crate) use by_levels::Candidate;
 pub use by_levels::{Decision, LevelModel};
 pub use by_rates::{Rates, best_segments, cheapest};
 pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};

@@ -183,9 +183,10 @@ fn child_with_a_quota() {
     let team = Team::builder().ranks(2).build().unwrap();
     let sums = team.run(|comm| (0..1000).map(|i| comm.sum([i])[0]).sum::<usize>()).unwrap();
     assert_eq!(sums, [999_000; 2]);
-    let problems: Vec<_> = team.bindings().into_iter().map(|it| it.problem).collect();
-    assert_eq!(problems[0], None);
-    let text = problems[1].as_deref().unwrap_or_default();
+    let bindings = team.bindings();
+    assert!(bindings.iter().all(|it| it.problem.is_none()), "{bindings:?}");
+    assert_eq!(bindings[0].beyond_quota, None);
+    let text = bindings[1].beyond_quota.as_deref().unwrap_or_default();
     assert!(text.starts_with("has no time of its own: this process may use the time of"), "{text}");
 }
 
@@ -221,7 +222,8 @@ fn child() {
                 })
                 .unwrap();
             for (binding, bound) in team.bindings().iter().zip(bound) {
-                assert_eq!(binding.problem.is_some(), binding.rank >= quota, "{binding:?}");
+                assert_eq!(binding.problem, None, "{binding:?}");
+                assert_eq!(binding.beyond_quota.is_some(), binding.rank >= quota, "{binding:?}");
                 assert_eq!(bound, [binding.pu.unwrap()], "{binding:?}");
                 assert!(mask.contains(&bound[0]), "{binding:?}");
             }

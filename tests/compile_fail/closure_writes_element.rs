@@ -7,7 +7,7 @@ fn main() {
     phalanx::Team::builder()
         .ranks(2)
         .build()
-        .and_then(|team| team.run_chunks(&mut x, |_, mine| mine[0] = 1))
+        .and_then(|team| team.run_chunks(&mut x, |_, mine, _| mine[0] = 1))
         .unwrap();
     x.push(2);
     assert_eq!(x.len(), 3);

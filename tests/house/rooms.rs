@@ -22,8 +22,8 @@ const HOUSES: [House; 12] = [
         sources: "src",
         below: "",
         order: &[
-            "mix", "sorted", "sync", "fork", "wait", "file", "element", "order", "op", "topology",
-            "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
+            "mix", "sorted", "sync", "loaded", "fork", "wait", "file", "element", "order", "op",
+            "topology", "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
             "fabric", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],

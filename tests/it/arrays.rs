@@ -59,7 +59,7 @@ fn chunks_of_the_slice_are_the_parts() {
     let team = team(3);
     let mut x = team.distributed(&Block::new(10, 3), |_| 9).unwrap();
     let parts: Vec<usize> = (0..3).map(|rank| x.part(rank).as_ptr().addr()).collect();
-    let chunks = team.run_chunks(&mut x, |comm, mine| {
+    let chunks = team.run_chunks(&mut x, |comm, mine, _| {
         mine.fill(comm.rank());
         mine.as_ptr().addr()
     });

@@ -160,7 +160,7 @@ fn items_and_parts_of_those_that_try() {
         let few = team.try_run_with(&mut items[..1], |_, item| item.parse::<u8>());
         assert!(matches!(few, Err(TryError::Run(Error::Parts { .. }))));
         let mut x = [1, 2, 3, 4, 5];
-        let result = team.try_run_chunks(&mut x, |comm, mine| {
+        let result = team.try_run_chunks(&mut x, |comm, mine, _| {
             mine[0] = 0;
             comm.barrier();
             if mine.len() == 3 { Err(Own(mine.len())) } else { Ok(()) }

@@ -1,6 +1,7 @@
 //! Hierarchical collectives on real threads: with given groups, and with the automatic choice on a
 //! simulated machine with levels. Their results do not depend on the cores of the ranks.
 
+use crate::common::sizes;
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::Hierarchy;
@@ -176,6 +177,86 @@ fn auto_on_levels_is_right() {
     }
 }
 
+/// Recursive multiplying on any number of ranks, without groups and over a machine's: sums with the
+/// same bits everywhere, in rank order, of few bytes and of many, and nobody leaves early.
+#[test]
+fn any_number_of_ranks_multiplies() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    let far =
+        [(13, Some(rome(13, &Placement::Compact))), (23, Some(rome(23, &Placement::Compact)))];
+    let near = (1..=33).chain([47, 61]).map(|p| (p, None));
+    for (p, model) in near.chain(far).filter(|(p, _)| sizes([*p]).next().is_some()) {
+        let team = Team::builder().ranks(p);
+        let team = match model {
+            Some(model) => team.model(model),
+            None => team,
+        };
+        let team = team.build().unwrap();
+        let arrived = AtomicUsize::new(0);
+        let bits = team.run(|comm| {
+            let (rank, p) = (comm.rank(), comm.size());
+            let mut multiply = comm.with(Algorithm::AR_RADIX);
+            let mut all = Vec::new();
+            for n in [0, 1, 40, 700] {
+                let mut x: Vec<f64> = (0..n).map(|i| 0.1 * value(rank, i) + 1e15).collect();
+                multiply.all_reduce(&mut x, op::Sum);
+                all.extend(x.iter().map(|x| x.to_bits()));
+                let mut x: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
+                multiply.all_reduce(&mut x, op::Max);
+                let most = |i: usize| (0..p).map(|r| value(r, i)).fold(f64::MIN, f64::max);
+                assert!(x.iter().enumerate().all(|(i, x)| *x == most(i)));
+                let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
+                multiply.all_reduce(&mut x, op::ordered(product));
+                let fold = |i: usize| (0..p).map(|r| matrix(r, i)).reduce(product);
+                assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(i)), "{n}");
+            }
+            drop(multiply);
+            for round in 1..=3 {
+                arrived.fetch_add(1, SeqCst);
+                comm.with(Algorithm::BAR_RADIX).barrier();
+                assert!(arrived.load(SeqCst) >= round * p);
+                comm.with(Algorithm::BAR_RADIX).barrier();
+            }
+            all
+        });
+        let bits = bits.unwrap_or_else(|e| panic!("{p} ranks: {e}"));
+        assert!(bits.iter().all(|own| *own == bits[0]), "{p} ranks");
+    }
+    // Ranks dealt over packages: group by group is not rank order.
+    let team = Team::builder().ranks(5).model(rome(5, &Placement::Scatter)).build().unwrap();
+    let error = team.run(|comm| {
+        let mut x = [comm.rank()];
+        comm.with(Algorithm::AR_RADIX).all_reduce(&mut x, op::Sum);
+        assert_eq!(x, [10]);
+        comm.with(Algorithm::AR_RADIX).all_reduce(&mut [[1i64; 4]], op::ordered(product));
+    });
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("AR-RADIX does not combine in rank order"), "{error}");
+}
+
+/// Ranks whose own part takes its turn send messages to themselves; tagged messages that nobody has
+/// taken yet are none of those.
+#[test]
+fn messages_to_oneself_pass_tagged_ones() {
+    let p = 3;
+    let next = phalanx::run(p, |comm| {
+        let (rank, to, from) = (comm.rank(), (comm.rank() + 1) % p, (comm.rank() + p - 1) % p);
+        for i in 0..20_u32 {
+            comm.send_tagged(&[rank as u32 + i], to, i);
+            let mut x = [[1_i64, rank as i64, 0, 1]];
+            comm.with(Algorithm::AR_RADIX).all_reduce(&mut x, op::ordered(product));
+            let parts = (0..p as i64).map(|rank| [1, rank, 0, 1]);
+            assert_eq!(Some(x[0]), parts.reduce(product));
+        }
+        let mut got = [0_u32; 20];
+        for (i, x) in got.iter_mut().enumerate() {
+            comm.recv_tagged(std::slice::from_mut(x), from, i as u32);
+        }
+        got.iter().zip(0..).all(|(&x, i)| x == from as u32 + i)
+    });
+    assert_eq!(next.unwrap(), [true; 3]);
+}
+
 #[test]
 fn a_model_of_another_number_of_ranks_is_refused() {
     let error = Team::builder().ranks(4).model(rome(8, &Placement::Compact)).build().unwrap_err();
@@ -187,13 +268,21 @@ fn a_model_of_another_number_of_ranks_is_refused() {
 #[test]
 fn every_exchange_over_given_groups() {
     use phalanx::schedule::Exchange;
-    for (p, sizes) in [(8, vec![4]), (16, vec![4, 2]), (7, vec![3])] {
+    for (p, sizes) in [(8, vec![4]), (16, vec![4, 2]), (7, vec![3]), (14, vec![2])] {
         let team = Team::builder().ranks(p).build().unwrap();
         for exchange in [Exchange::Direct, Exchange::Tree] {
             let groups = Hierarchy::even(p, &sizes).exchanges(&[exchange; 3]);
             for n in [1, 300] {
                 team.run(|comm| all_operations(&mut comm.groups(&groups), n, p - 1))
                     .unwrap_or_else(|e| panic!("{p} ranks, {groups}, {n} elements: {e}"));
+                let sums = team.run(|comm| {
+                    let sum = |i: usize| 0.1 * value(comm.rank(), i) + 1e15;
+                    let mut x: Vec<f64> = (0..n).map(sum).collect();
+                    comm.groups(&groups).all_reduce(&mut x, op::Sum);
+                    x
+                });
+                let sums = sums.unwrap();
+                assert!(sums.iter().all(|x| *x == sums[0]), "{p} ranks, {groups}: {sums:?}");
             }
         }
     }

@@ -27,6 +27,7 @@ mod overlap;
 mod owned_exchange;
 mod persistent;
 mod properties;
+mod regions;
 mod requests;
 mod saved_machines;
 mod segmented;

@@ -5,6 +5,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{Assignment, Placement, PlacementReport, assign};
@@ -40,7 +41,11 @@ fn files(dir: &Path, ending: &str) -> Vec<(String, PathBuf)> {
 
 /// Unpacks a saved tree; `None`, with a word about it, when there is no `tar` that can.
 fn unpack(name: &str, archive: &Path) -> Option<PathBuf> {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()));
+    // Two tests may look at one tree at the same time.
+    static UNPACKED: AtomicUsize = AtomicUsize::new(0);
+    let number = UNPACKED.fetch_add(1, Ordering::Relaxed);
+    let folder = format!("{}-{number}-{name}", std::process::id());
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     std::fs::create_dir_all(&dir).unwrap();
     // Thousands of small files that nobody reads take their time.
     let status = Command::new("tar")

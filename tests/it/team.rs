@@ -131,7 +131,8 @@ fn parts_of_a_slice() {
             let team = team(p);
             for n in [0, 1, 2, p - 1, p, p + 1, 7 * p + 3, 1000] {
                 let mut data: Vec<usize> = (0..n).collect();
-                let parts = team.run_chunks(&mut data, |_, mine| {
+                let parts = team.run_chunks(&mut data, |_, mine, at| {
+                    assert!(mine.first().is_none_or(|&first| first == at));
                     let part = (mine.first().copied(), mine.len());
                     mine.iter_mut().for_each(|x| *x += 1);
                     part

@@ -168,7 +168,7 @@ pub(crate) unsafe fn requests(
             SCOPES.publish(handle);
             let _: Result<(), _> = OPEN.try_with(|open| open.borrow_mut().push(handle));
             // SAFETY: by the contract. (Nothing is thrown out of it.)
-            unsafe { f(handle as usize as *mut phx_requests, argument) };
+            engine::call_back(|| unsafe { f(handle as usize as *mut phx_requests, argument) });
             let _: Result<_, _> = OPEN.try_with(|open| open.borrow_mut().pop());
             SCOPES.retire(handle);
             // SAFETY: the handle is nobody's any more, and no call of the scope is under way.

@@ -30,7 +30,7 @@ macro_rules! bodies {
 
             /// Gives `workers` workers `jobs` jobs and stops them.
             pub(super) fn jobs(workers: usize, jobs: u64, wait: Wait) {
-                let (dispatch, sleepers) = library::Dispatch::new(workers, Job::Idle);
+                let (dispatch, sleepers) = library::Dispatch::new(workers, Job::Idle, 0);
                 let dispatch = Arc::new(dispatch);
                 let threads: Vec<_> = sleepers
                     .into_iter()
@@ -40,17 +40,19 @@ macro_rules! bodies {
                         thread::spawn(move || {
                             let mut seen = 0;
                             loop {
-                                let (epoch, job) = dispatch.next(me, seen, &sleeper, wait, false);
+                                let epoch = dispatch.next(me, seen, &sleeper, wait, false);
                                 assert_eq!(epoch, seen + 1, "a job is not skipped");
                                 seen = epoch;
-                                match job {
+                                // SAFETY: it stays until this worker is done.
+                                match dispatch.job(|job| unsafe { *job }) {
                                     Job::Idle => panic!("no job"),
                                     // SAFETY: the caller keeps the cells until
                                     // all are done, or loom reports it.
                                     Job::Work(cells) => write(unsafe { &(*cells)[me] }, epoch),
                                     Job::Stop => return,
                                 }
-                                dispatch.done(me, epoch);
+                                // SAFETY: this is the worker, once for each job.
+                                unsafe { dispatch.done(me, epoch, &(10 * epoch)) };
                             }
                         })
                     })
@@ -58,15 +60,18 @@ macro_rules! bodies {
                 let cells = [Cell::new(0), Cell::new(0)];
                 for job in 1..=jobs {
                     // SAFETY: the only caller; all are done with the last job.
-                    unsafe { dispatch.start(Job::Work(&cells)) };
+                    unsafe { dispatch.start(|place| *place = Job::Work(&cells)) };
                     dispatch.await_done(Wait::Yield, false, None, |_| false);
-                    for cell in &cells[..workers] {
+                    for (worker, cell) in cells[..workers].iter().enumerate() {
                         assert_eq!(read(cell), job);
                         write(cell, 99);
+                        // SAFETY: all are done with the job.
+                        let result = unsafe { dispatch.result(worker, |place| *place) };
+                        assert_eq!(result, 10 * job);
                     }
                 }
                 // SAFETY: as above.
-                unsafe { dispatch.start(Job::Stop) };
+                unsafe { dispatch.start(|place| *place = Job::Stop) };
                 threads.into_iter().for_each(|t| t.join().unwrap());
             }
         }
@@ -74,6 +79,7 @@ macro_rules! bodies {
 }
 
 bodies!(real, crate::dispatch);
+bodies!(returning_late, crate::mutants::dispatch_returning_late);
 bodies!(without_second_look, crate::mutants::dispatch_without_second_look);
 bodies!(marking_once, crate::mutants::dispatch_marking_once);
 bodies!(with_relaxed_swaps, crate::mutants::dispatch_with_relaxed_swaps);
@@ -137,6 +143,13 @@ fn two_workers() {
         body: || real::jobs(2, 0, crate::wait::Wait::Park),
     }
     .check();
+}
+
+#[test]
+fn a_result_after_its_flag_is_found() {
+    must_fail("dispatch: result after the flag", None, "Causality violation", || {
+        returning_late::jobs(1, 1, crate::wait::Wait::Yield);
+    });
 }
 
 #[test]

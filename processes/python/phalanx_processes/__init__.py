@@ -105,14 +105,22 @@ def _type(name):
     return name
 
 
+# Names of torch's types and of files, as they are found: a short call is no longer than these.
+_TORCH_TYPES = {}
+_FILES = {}
+
+
 def _buffer(data, writes):
     """Address, number of elements, type, and what keeps the memory."""
     if hasattr(data, "data_ptr"):
-        if data.device.type != "cpu":
+        if not data.is_cpu:
             raise _wrong(f"the tensor is on {data.device}, not in this machine's memory")
         if not data.is_contiguous():
             raise _wrong("the tensor is not contiguous: pass data.contiguous()")
-        return data.data_ptr(), data.numel(), _type(str(data.dtype).replace("torch.", "")), data
+        name = _TORCH_TYPES.get(data.dtype)
+        if name is None:
+            name = _TORCH_TYPES[data.dtype] = _type(str(data.dtype).replace("torch.", ""))
+        return data.data_ptr(), data.numel(), name, data
     interface = getattr(data, "__array_interface__", None)
     if interface is not None:
         name = data.dtype.name
@@ -141,6 +149,8 @@ def _buffer(data, writes):
 
 
 def _operator(op):
+    if op == "sum":
+        return 0
     # torch.distributed.ReduceOp.SUM is printed as RedOpType.SUM.
     name = str(op).rsplit(".", 1)[-1].lower()
     name = {"product": "prod"}.get(name, name)
@@ -152,7 +162,11 @@ def _operator(op):
 def _here():
     """The line of the caller's caller."""
     frame = sys._getframe(2)
-    return frame.f_code.co_filename.encode(), frame.f_lineno
+    name = frame.f_code.co_filename
+    file = _FILES.get(name)
+    if file is None:
+        file = _FILES[name] = name.encode()
+    return file, frame.f_lineno
 
 
 def segment(ranks, memory=256 << 20):

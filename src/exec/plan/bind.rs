@@ -169,8 +169,8 @@ fn bind_counted(
     Some((binder.plan, work))
 }
 
-/// The blocks that `rank` posts in a step: its messages, and those that it keeps for itself
-/// (only on paper: the schedules that do so are those of fused paths).
+/// The messages that `rank` posts in a step, among them one to itself where its
+/// own blocks take their turn among those that it receives.
 fn posts(rank: usize, step: &Step) -> impl Iterator<Item = (usize, &[BlockRange])> {
     let own = step.recvs.iter().filter(move |recv| recv.from == rank);
     let sends = step.sends.iter().map(|send| (send.to, &send.blocks[..]));

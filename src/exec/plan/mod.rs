@@ -287,8 +287,9 @@ unsafe fn unpack_pieces(
                 let (to, own) = (to.wrapping_add(done * size), own.wrapping_add(done * size));
                 // SAFETY: `n` elements are left in the span and in the target;
                 // the payload is a peer's memory or a copy on our stack, so
-                // it overlaps no place of ours; `own` is `to` or disjoint
-                // from it (binder).
+                // it overlaps no place of ours, or it is a message to
+                // ourselves, where the binder writes nothing before it is
+                // settled; `own` is `to` or disjoint from it (binder).
                 unsafe {
                     match t.mode {
                         Mode::Store => kernel.copy(to, src, n),

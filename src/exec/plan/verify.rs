@@ -289,6 +289,35 @@ fn plans_of_every_algorithm() {
     assert!(plans > 50_000, "only {plans} plans were looked at");
 }
 
+/// Recursive multiplying for numbers of ranks of all sorts up to some hundreds, over one level and
+/// over several; with messages that travel inline and by address.
+#[test]
+fn plans_of_any_number_of_ranks_that_multiply() {
+    use crate::schedule::Hierarchy;
+    for p in (1..=33).chain([47, 61, 64, 65, 97, 127, 128, 129, 255, 300]) {
+        for levels in [
+            Hierarchy::even(p, &[]).degrees(&[3]),
+            Hierarchy::even(p, &[]),
+            Hierarchy::even(p, &[8, 8]),
+            Hierarchy::even(p, &[5, 3]).degrees(&[2, 0, 4]),
+            Hierarchy::new(p, &[(0..p).map(|r| r % 5).collect()]).unwrap(),
+        ] {
+            for (algorithm, operation) in [
+                (Algorithm::AR_RADIX, Operation::AllReduce),
+                (Algorithm::BAR_RADIX, Operation::Barrier),
+            ] {
+                let request = Request::new(operation, p).levels(levels.clone());
+                let schedule = algorithm.schedule(&request).unwrap();
+                for (m, element) in if p > 40 { vec![(1, 2048)] } else { vec![(3, 1), (7, 640)] } {
+                    verify(&schedule, m, element).unwrap_or_else(|e| {
+                        panic!("{algorithm} p={p} {levels} m={m} element={element}: {e}")
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// What gathers in place rest on (`Buffers::Within`): of the input a plan copies only the own
 /// block to its home in the output, and it writes nothing else there.
 #[test]

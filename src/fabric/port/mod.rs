@@ -119,6 +119,8 @@ pub(crate) struct Port {
     open_tickets: Vec<OpenTicket>,
     /// The address of the scope that has early receives of this rank, if one may; else 0.
     early: usize,
+    /// Tagged messages left in queues less those taken from one, modulo 2^32.
+    tagged_balance: u32,
     /// Collective calls so far; equal on all ranks.
     calls: u64,
     /// Calls started so far; equal on all ranks.
@@ -203,6 +205,7 @@ impl Port {
             debts: Vec::new(),
             open_tickets: Vec::new(),
             early: 0,
+            tagged_balance: 0,
             calls: u64::from(start),
             requests: 0,
             free_lanes: 0,
@@ -379,7 +382,7 @@ impl Port {
         let settled = self.fabric.tagged(self.rank).settled();
         let balance =
             |sum: u32, it: &Peer| sum.wrapping_add(it.cursor.tx).wrapping_sub(it.cursor.rx);
-        self.peers.iter().fold(0, balance).wrapping_sub(settled)
+        self.peers.iter().fold(self.tagged_balance, balance).wrapping_sub(settled)
     }
 
     /// Collective calls so far, modulo 2^32: equal on all ranks after a run that

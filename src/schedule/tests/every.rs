@@ -1,6 +1,9 @@
 //! Property tests: every id, p = 1..=19, every mesh, every root.
 
-use crate::schedule::{Algorithm, Operation, Request, StepTraffic, Topology, cases, check};
+use crate::schedule::{
+    Algorithm, Exchange, Hierarchy, Mode, Operation, Request, Schedule, Step, StepTraffic,
+    Topology, cases, check,
+};
 use crate::topology::{Extents, meshes};
 
 #[test]
@@ -37,6 +40,62 @@ fn order_is_promised_where_it_is_kept() {
             }
         }
     }
+}
+
+/// The sum that each rank of an all-reduce ends with, part by part, of numbers whose sum depends on
+/// the order in which they are added.
+fn sums(schedule: &Schedule) -> Vec<Vec<u64>> {
+    let (p, blocks) = (schedule.contract().ranks, schedule.contract().blocks());
+    let value = |rank: usize, block: usize| {
+        let h = (rank as u64 * 1_000_003 + block as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        [1e16, -1e16, 1.0, 1e-8, 3e8][(h >> 33) as usize % 5] * ((h >> 40) as f64 / 1e7 + 0.5)
+    };
+    let mut held: Vec<Vec<f64>> =
+        (0..p).map(|rank| (0..blocks).map(|block| value(rank, block)).collect()).collect();
+    for step in 0..schedule.steps() {
+        let before = held.clone();
+        for (rank, own) in held.iter_mut().enumerate() {
+            let Step { recvs, .. } = schedule.step(step, rank);
+            for recv in recvs {
+                for block in recv.blocks.iter().flat_map(|run| run.range()) {
+                    let got = before[recv.from][block];
+                    match recv.mode {
+                        Mode::Store => own[block] = got,
+                        Mode::Left => own[block] += got,
+                        Mode::Right => own[block] += got,
+                    }
+                }
+            }
+        }
+    }
+    held.iter().map(|own| own.iter().map(|x| x.to_bits()).collect()).collect()
+}
+
+/// In whatever order an all-reduce adds: all its ranks end with the same bits.
+#[test]
+fn all_reduces_end_with_the_same_bits_on_every_rank() {
+    let (mut wrong, mut looked) = (Vec::new(), 0);
+    for algorithm in Algorithm::for_operation(Operation::AllReduce) {
+        for p in 2..=19 {
+            let mut calls = cases(algorithm, p);
+            if algorithm.uses_levels() {
+                for exchange in [Exchange::Direct, Exchange::Tree] {
+                    let levels =
+                        Hierarchy::even(p, &[2]).exchanges(&[Exchange::Doubling, exchange]);
+                    calls.push(Request::new(Operation::AllReduce, p).levels(levels));
+                }
+            }
+            for call in calls {
+                let Ok(schedule) = algorithm.schedule(&call) else { continue };
+                let sums = sums(&schedule);
+                if sums.iter().any(|own| *own != sums[0]) {
+                    wrong.push(format!("{algorithm} {call:?}"));
+                }
+                looked += 1;
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {looked}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 fn shapes(p: usize) -> Vec<Topology> {

@@ -88,6 +88,19 @@ fn all_reduce_and_scan() {
         let steps = q + if c.ranks.is_power_of_two() { 0 } else { 2 };
         (steps, steps)
     });
+    // Groups of about sqrt p, or one of all; radix 8 unless another is given.
+    for id in ["AR-RADIX", "BAR-RADIX"] {
+        expect(id, 1..=33, |c| {
+            let levels = id.parse::<Algorithm>().unwrap().levels(c).unwrap();
+            let steps = |stage: usize| {
+                let n = levels.members(stage).iter().map(Vec::len).max().unwrap();
+                let radix = Some(levels.degree(stage)).filter(|&r| r > 0).unwrap_or(8).max(2);
+                (0..).find(|&k| radix.pow(k) >= n).unwrap() as usize
+            };
+            let steps = (0..levels.stages()).map(steps).sum();
+            (steps, steps)
+        });
+    }
     expect("BAR-ANY", 1..=19, |c| (ceil_log(c.ranks), ceil_log(c.ranks)));
     expect("SCAN-HCUBE", 1..=19, |c| (ceil_log(c.ranks), ceil_log(c.ranks)));
     expect("SCAN-CHAIN", 1..=19, |c| (c.ranks - 1, c.ranks - 1));

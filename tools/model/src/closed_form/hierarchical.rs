@@ -35,6 +35,11 @@ pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<F
     };
     let whole = |steps: usize, formula| Some((steps, Ratio::from(steps), formula));
     match algorithm {
+        A::AR_RADIX | A::BAR_RADIX => {
+            let steps =
+                stages.iter().enumerate().map(|(s, stage)| multiplied(stage.n, h.degree(s)));
+            whole(steps.sum(), "(t_s + t_w m) sum of ceil(log n_s to the base r_s)")
+        }
         A::BC_HIER | A::RED_HIER => whole(trees + top.tree, "(t_s + t_w m) sum of h_s"),
         A::BAR_HIER => whole(2 * trees + across(log(top.n)), "(t_s + t_w m)(2 sum of h_s + x)"),
         A::AR_HIER => whole(2 * trees + across(folded(top.n)), "(t_s + t_w m)(2 sum of h_s + x)"),
@@ -88,6 +93,14 @@ fn height(n: usize, degree: usize) -> usize {
     }
 }
 
+/// Steps of recursive multiplying among `n`: as often as the radix, 8 unless a degree is given, has
+/// to be multiplied to reach n.
+fn multiplied(n: usize, degree: usize) -> usize {
+    let radix = if degree == 0 { 8 } else { degree.max(2) };
+    let reached = std::iter::successors(Some(1usize), |n| Some(n.saturating_mul(radix)));
+    reached.take_while(|&reached| reached < n).count()
+}
+
 /// Prefix sums of a stage, the total to the leader, and down from it.
 fn scan(s: &Stage, last: bool) -> usize {
     let inside = match s.exchange {
@@ -116,12 +129,14 @@ mod tests {
     use crate::{Cost, Simulation, closed_form};
     use phalanx::schedule::{Algorithm as A, Request};
 
-    const ALL: [A; 8] = [
+    const ALL: [A; 10] = [
         A::BC_HIER,
         A::RED_HIER,
         A::BAR_HIER,
+        A::BAR_RADIX,
         A::AR_HIER,
         A::AR_HIER_SPLIT,
+        A::AR_RADIX,
         A::SCAN_HIER,
         A::AG_HIER,
         A::RS_HIER,

@@ -51,8 +51,9 @@ pub struct ClosedForm {
     /// The formula. log is to the base 2 and rounded up; n_j are the extents of the mesh, and R, C
     /// its rows and columns; d = log p; k the number of segments; q the distance of the shift. Over
     /// levels: n_s and h_s are the members and the steps of the tree of stage s (of all but the
-    /// outermost where x is), k the number of stages, q the ranks of an outermost group; x and w
-    /// are start-ups and words between the outermost leaders.
+    /// outermost where x is), r_s the degree of a stage that multiplies (8 where none is given), k
+    /// the number of stages, q the ranks of an outermost group; x and w are start-ups and words
+    /// between the outermost leaders.
     pub formula: &'static str,
 }
 

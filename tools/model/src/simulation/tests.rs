@@ -282,7 +282,7 @@ fn quick_choices_are_near_the_best_of_the_simulation() {
     }
     let mean = (sum / n).exp();
     assert!(mean < 1.15, "{mean}");
-    for id in ["BC-FUSED", "BC-HIER", "AR-HIER", "AR-HIER-SPLIT", "BAR-HIER", "direct"] {
+    for id in ["BC-FUSED", "BC-HIER", "AR-RADIX", "AR-HIER-SPLIT", "BAR-RADIX", "direct"] {
         assert!(seen.contains(id), "{id} {seen:?}");
     }
 }
