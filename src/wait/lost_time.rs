@@ -70,9 +70,9 @@ pub(crate) fn is_disturbed() -> bool {
     until != 0 && mode::now() < until
 }
 
-/// How long to spin in a process that is disturbed.
-pub(super) fn spin() -> Duration {
-    if LONG.get() < 2 { SPIN } else { Duration::ZERO }
+/// How long to spin in a process that is disturbed; `learns`: in a wait like those before.
+pub(super) fn spin(learns: bool) -> Duration {
+    if learns && LONG.get() >= 2 { Duration::ZERO } else { SPIN }
 }
 
 /// A wait has taken so long.
@@ -129,13 +129,14 @@ mod tests {
     fn two_long_waits_end_the_spinning_and_two_short_ones_bring_it_back() {
         let (short, long) = (SPIN / 2, SPIN * 2);
         note_wait(long);
-        assert_eq!(spin(), SPIN, "one long wait is a stall");
+        assert_eq!(spin(true), SPIN, "one long wait is a stall");
         note_wait(long);
-        assert_eq!(spin(), Duration::ZERO);
+        assert_eq!(spin(true), Duration::ZERO);
+        assert_eq!(spin(false), SPIN);
         (0..9).for_each(|_| note_wait(long));
         note_wait(short);
         note_wait(short);
-        assert_eq!(spin(), SPIN);
+        assert_eq!(spin(true), SPIN);
     }
 
     #[test]

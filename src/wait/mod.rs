@@ -107,7 +107,7 @@ mod lost_time {
             false
         }
 
-        pub(in super::super) fn spin() -> std::time::Duration {
+        pub(in super::super) fn spin(_learns: bool) -> std::time::Duration {
             std::time::Duration::ZERO
         }
 
@@ -252,6 +252,8 @@ pub(crate) struct Backoff {
     looks: u32,
     yields: u32,
     nap: Duration,
+    /// Whether what this wait takes says how long to spin, and it heeds that.
+    learns: bool,
     /// Whether this wait has spun alone on its core.
     #[cfg(not(loom))]
     has_spun: bool,
@@ -292,6 +294,7 @@ impl Backoff {
             looks: 0,
             yields: 0,
             nap: NAP,
+            learns: false,
             #[cfg(not(loom))]
             has_spun: false,
             #[cfg(not(loom))]
@@ -300,6 +303,11 @@ impl Backoff {
             #[cfg(not(any(loom, shuttle)))]
             has_stalled: false,
         }
+    }
+
+    /// This wait, of a rank for others: it learns how long to spin.
+    pub(crate) fn learning(self) -> Self {
+        Backoff { learns: true, ..self }
     }
 
     /// How often to look before the next pause. At first about as long as an
@@ -329,6 +337,7 @@ impl Backoff {
     pub(crate) fn end(self) -> bool {
         #[cfg(not(loom))]
         if let Some(since) = self.since
+            && self.learns
             && is_disturbed()
         {
             lost_time::note_wait(since.elapsed());
@@ -455,7 +464,7 @@ impl Backoff {
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
-        let budget = if is_disturbed() { lost_time::spin() } else { SPIN };
+        let budget = if is_disturbed() { lost_time::spin(self.learns) } else { SPIN };
         !is_oversubscribed_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < budget
     }
 

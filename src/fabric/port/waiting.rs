@@ -94,7 +94,7 @@ struct RankSleeper<'a> {
 
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
-        Backoff::new(wait, self.crowded.then_some(self.what.occasion()))
+        Backoff::new(wait, self.crowded.then_some(self.what.occasion())).learning()
     }
 
     /// Sleeps until the awaited word may have come, unless `over`: the word is there, or never will
