@@ -156,7 +156,7 @@ mod clock {
     static ORIGIN: OnceLock<(Instant, u64)> = OnceLock::new();
 
     fn origin() -> (Instant, u64) {
-        *ORIGIN.get_or_init(|| (Instant::now(), ticks()))
+        *ORIGIN.get_or_init(|| (Instant::now(), counter::first()))
     }
 
     /// Nanoseconds now; 1 at least.
@@ -164,15 +164,41 @@ mod clock {
         origin().0.elapsed().as_nanos() as u64 + 1
     }
 
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     mod counter {
         /// Below a millisecond on every processor that counts below 1 GHz .. 6 GHz.
+        #[cfg(target_arch = "x86_64")]
         pub(in super::super) const PERHAPS_SLOW: u64 = 1 << 19;
+        /// Arm's generic timer counts at 1 MHz .. 1 GHz: half a millisecond, or less.
+        #[cfg(target_arch = "aarch64")]
+        pub(in super::super) const PERHAPS_SLOW: u64 = 1 << 9;
 
         #[inline(always)]
         pub(in super::super) fn ticks() -> u64 {
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: reads a counter that every x86-64 has.
-            unsafe { std::arch::x86_64::_rdtsc() }
+            unsafe {
+                std::arch::x86_64::_rdtsc()
+            }
+            #[cfg(target_arch = "aarch64")]
+            {
+                let count: u64;
+                // SAFETY: reads the virtual counter, which systems let programs read: their own
+                // clock does so.
+                unsafe {
+                    std::arch::asm!(
+                        "mrs {}, cntvct_el0",
+                        out(reg) count,
+                        options(nomem, nostack, preserves_flags)
+                    );
+                }
+                count
+            }
+        }
+
+        /// The count at the origin.
+        pub(super) fn first() -> u64 {
+            ticks()
         }
 
         /// The time when the counter was at `ticks`, which was not long ago.
@@ -185,12 +211,18 @@ mod clock {
         }
     }
 
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    /// Where no counter is known: the system's clock.
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
     mod counter {
         pub(in super::super) const PERHAPS_SLOW: u64 = super::super::SLOW;
 
         pub(in super::super) fn ticks() -> u64 {
             super::now()
+        }
+
+        /// Of no use to [`time`]; and [`ticks`] would ask for the origin while it is made.
+        pub(super) fn first() -> u64 {
+            0
         }
 
         pub(in super::super) fn time(ticks: u64) -> u64 {
