@@ -34,7 +34,7 @@ fn places(n: usize, is_before: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usiz
     from
 }
 
-/// Puts what is at each of the places where it belongs, by swaps. Compiled once, too.
+/// Puts each element where it belongs, by swaps. Compiled once, too.
 fn put(mut places: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     // Round by round of the permutation; an element in its place names itself.
     for start in 0..places.len() {

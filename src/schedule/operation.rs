@@ -136,7 +136,7 @@ pub(crate) struct Usual {
     /// a few bytes each, in the fewest steps.
     pub(crate) at_once: Option<Algorithm>,
     pub(crate) few_bytes: Option<Algorithm>,
-    /// What the model of a machine's levels may choose besides, of those without groups.
+    /// The algorithms that the model of a machine's levels may choose besides, without groups.
     pub(super) by_model: Option<Algorithm>,
     /// Those of the views.
     pub(super) ring: AlgorithmPair,

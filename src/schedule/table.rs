@@ -42,7 +42,7 @@ macro_rules! catalogue {
             needs: $needs,
         }),+];
 
-        /// What people ask about each: not in programs that ask nothing.
+        /// The prose of each: not in programs that ask for none.
         pub(super) static PROSE: &[CatalogueProse] = &[$(CatalogueProse {
             operations: &[$($op),+],
             about: $about,

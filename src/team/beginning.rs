@@ -29,7 +29,7 @@ impl Beginning {
         OpenBeginning(self.open.clone())
     }
 
-    /// Returns when all have begun. What they did until then has happened before.
+    /// Returns when all have begun. Their work until then has happened before.
     pub(super) fn await_all(&self) {
         while self.open.change(|number| number) > 0 {
             self.sleeper.sleep();

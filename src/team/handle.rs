@@ -203,7 +203,7 @@ impl Team {
             let (shared, pu) = (team.shared.clone(), pus[worker + 1]);
             let refused = |e| refused_thread(&e, (worker + 1, ranks - 1), builder.stack_size);
             if is_limited {
-                // Of the one before it is known what it takes.
+                // The time of the one before is known.
                 beginning.await_all();
                 let stack = builder.stack_size.unwrap_or(USUAL_STACK);
                 let room = check_room(stack, ranks);

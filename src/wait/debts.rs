@@ -1,6 +1,6 @@
-//! What a rank's thread has asked of the system for a run, to be given back when its part ends,
-//! however that ends: threads and processes that it starts inherit it, and the caller of a run
-//! wants it back.
+//! The settings that a rank's thread has asked of the system for a run, to be given back when its
+//! part ends, however that ends: threads and processes that it starts inherit them, and the caller
+//! of a run wants its own back.
 
 use std::cell::{Cell, RefCell};
 
@@ -19,7 +19,7 @@ pub(crate) fn owe(debt: impl FnOnce() + 'static) {
     HAS_DEBTS.set(is_noted);
 }
 
-/// Gives back what the calling thread owes.
+/// Gives back the calling thread's settings.
 #[inline(always)]
 pub(crate) fn give_back() {
     if HAS_DEBTS.get() {

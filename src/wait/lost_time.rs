@@ -41,7 +41,7 @@ const OFTEN: u32 = 8;
 /// The time up to which the process is disturbed.
 static UNTIL: AtomicU64 = AtomicU64::new(0);
 
-/// What the system says of a thread.
+/// The system's counts of a thread.
 #[derive(Clone, Copy)]
 pub(super) struct Usage {
     /// Nanoseconds of processor time.

@@ -10,7 +10,7 @@
 //! **Why no wake-up is lost.** A heavy fence acts as a fence of every thread, at some moment of the
 //! call (`asymmetric_fence.rs`). If a sender looks at the mark after that moment, it finds the mark
 //! set: the berth's own fences do the rest. If it looked before, it had published before, so the
-//! sleeper finds what was published by its last look. The sleeper pays: a sender that finds the
+//! sleeper finds each word published by its last look. The sleeper pays: a sender that finds the
 //! mark clear has one more load than without sleepers, and no fence.
 //!
 //! A set mark costs its senders a fence each time (15 to 20 ns), a heavy fence costs the sleeper a

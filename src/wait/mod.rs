@@ -45,7 +45,7 @@
 //! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
 //! | `lost_time.rs` | how long to spin, by the time that was lost lately |
 //! | `slice.rs` | the slice of a thread that sleeps often |
-//! | `debts.rs` | what is given back at the end of a run |
+//! | `debts.rs` | settings that are given back at the end of a run |
 //!
 //! Workers between two runs sleep in a [`Sleeper`]: `team/dispatch.rs`.
 

@@ -187,8 +187,8 @@ pub(super) struct Waiter<'a> {
     pub(super) crowded: bool,
 }
 
-/// The shortest nap of a rank whose mark all peers see: for what has no wake, a peer that leaves or
-/// waits in a circle.
+/// The shortest nap of a rank whose mark all peers see: for events that have no wake, a peer that
+/// leaves or waits in a circle.
 const SEEN_NAP: Duration = Duration::from_millis(1);
 /// How long a rank naps at most that has started calls which others may wait for: nobody wakes it
 /// for those.
