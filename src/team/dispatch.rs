@@ -125,7 +125,7 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
             (epoch != seen).then_some(epoch)
         };
         let mut patience = Backoff::new(wait, crowded.then_some(Occasion::Together));
-        let epoch = loop {
+        loop {
             if let Some(epoch) = (0..patience.looks()).find_map(|_| come()) {
                 break epoch;
             }
@@ -141,8 +141,7 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
                 }
                 seat.sleep_word.swap(AWAKE, Ordering::AcqRel);
             }
-        };
-        epoch
+        }
     }
 
     /// Reads the job that `next` has found: it stays until [`done`](Dispatch::done).

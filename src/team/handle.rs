@@ -394,7 +394,7 @@ impl Team {
             };
         }
         let mut own = NOTHING;
-        let _turn = self.dispatch(busy, &RunBody::new(&f), &mut own)?;
+        let _turn = self.dispatch(busy, &RunBody::small(&f), &mut own)?;
         // SAFETY: the run went well, so every rank's closure has returned (one that unwinds poisons
         // the run, see `take_part`) such a result; each is taken once, and the turn lasts.
         Ok((0..self.size()).map(|rank| unsafe { self.result(rank, &own) }).collect())
@@ -412,7 +412,7 @@ impl Team {
         }
         let mut results = [const { MaybeUninit::<R>::uninit() }; FEW];
         let mut own = NOTHING;
-        let turn = self.dispatch(IfBusy::Refuse, &RunBody::new(&f), &mut own)?;
+        let turn = self.dispatch(IfBusy::Refuse, &RunBody::small(&f), &mut own)?;
         for (rank, result) in results.iter_mut().enumerate().take(self.size()) {
             // SAFETY: as in `run_when`.
             result.write(unsafe { self.result(rank, &own) });
@@ -426,8 +426,8 @@ impl Team {
     /// What rank `rank`'s closure has returned in the latest run.
     ///
     /// # Safety
-    /// That run was of [`RunBody::new`] for this type, has gone well, and is the latest still; rank
-    /// 0's result is in `own`. For each rank once, unless it is `Copy`.
+    /// That run was of [`RunBody::small`] for this type, has gone well, and is the latest still;
+    /// rank 0's result is in `own`. For each rank once, unless it is `Copy`.
     #[inline(always)]
     unsafe fn result<R>(&self, rank: usize, own: &SmallResult) -> R {
         let read = |place: *const SmallResult| {
