@@ -389,7 +389,7 @@ impl Team {
             };
         }
         let mut own = NOTHING;
-        let _turn = self.dispatch(busy, &RunBody::of_closure(&f), &mut own)?;
+        let _turn = self.dispatch(busy, &RunBody::small(&f), &mut own)?;
         // SAFETY: the run went well, so every rank's closure has returned (one that unwinds poisons
         // the run, see `take_part`) such a result; each is taken once, and the turn lasts.
         Ok((0..self.size()).map(|rank| unsafe { self.result(rank, &own) }).collect())
@@ -407,7 +407,7 @@ impl Team {
         }
         let mut results = [const { MaybeUninit::<R>::uninit() }; FEW];
         let mut own = NOTHING;
-        let turn = self.dispatch(IfBusy::Refuse, &RunBody::of_closure(&f), &mut own)?;
+        let turn = self.dispatch(IfBusy::Refuse, &RunBody::small(&f), &mut own)?;
         for (rank, result) in results.iter_mut().enumerate().take(self.size()) {
             // SAFETY: as in `run_when`.
             result.write(unsafe { self.result(rank, &own) });
@@ -421,8 +421,8 @@ impl Team {
     /// The value that rank `rank`'s closure has returned in the latest run.
     ///
     /// # Safety
-    /// That run was of [`RunBody::of_closure`] for this type, has gone well, and is the latest
-    /// still; rank 0's result is in `own`. For each rank once, unless it is `Copy`.
+    /// That run was of [`RunBody::small`] for this type, has gone well, and is the latest still;
+    /// rank 0's result is in `own`. For each rank once, unless it is `Copy`.
     #[inline(always)]
     unsafe fn result<R>(&self, rank: usize, own: &SmallResult) -> R {
         let read = |place: *const SmallResult| {

@@ -41,7 +41,7 @@ impl RunBody {
     /// Rank r's result comes to the place that it has for a small one. The caller, whose closure
     /// it is, stops using it where it is.
     #[inline(always)]
-    pub(super) fn of_closure<R: Send, F: Fn(&mut Comm) -> R + Sync>(closure: &F) -> PreparedBody {
+    pub(super) fn small<R: Send, F: Fn(&mut Comm) -> R + Sync>(closure: &F) -> PreparedBody {
         debug_assert!(comes_with_flag::<R>());
         Self::prepared(call::<R, F>, std::ptr::null_mut(), closure)
     }
@@ -147,7 +147,7 @@ pub(super) fn as_given<F: ?Sized>(closure: &F) -> &F {
 }
 
 /// # Safety
-/// As [`RunBody::call`], of [`RunBody::of_closure`]'s.
+/// As [`RunBody::call`], of [`RunBody::small`]'s.
 unsafe fn call<R: Send, F: Fn(&mut Comm) -> R + Sync>(
     at: *const RunBody,
     _rank: usize,
@@ -157,7 +157,7 @@ unsafe fn call<R: Send, F: Fn(&mut Comm) -> R + Sync>(
     // SAFETY: by the contract, of this type.
     let closure = unsafe { RunBody::closure::<F>(at) };
     let result = as_given::<dyn Fn(&mut Comm) -> R>(closure)(comm);
-    // SAFETY: it has room for such a result (`new`), which is `Send`.
+    // SAFETY: it has room for such a result (`small`), which is `Send`.
     unsafe { std::ptr::from_mut(place).cast::<R>().write(result) };
 }
 
