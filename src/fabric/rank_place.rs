@@ -4,6 +4,7 @@
 use super::comm_hold::CommHold;
 use super::comm_state::CommState;
 use crate::sync::Arc;
+use crate::sync::diagnostic::Ordering::Relaxed;
 use crate::wait::{Wait, has_woken_neighbour};
 
 /// See the module documentation. The requests of a scope share one. (If each had its own, each
@@ -29,7 +30,8 @@ impl RankPlace {
     pub(crate) fn wake(&self, peer: usize) {
         let RankPlace { hold, rank, crowded, .. } = self;
         let seat = hold.seat(peer);
-        let may_sleep = *crowded || seat.mark().is_set();
+        // Relaxed: a hint (`wait/berth.rs`).
+        let may_sleep = *crowded || seat.hint().load(Relaxed) != 0;
         let is_near = || hold.group(peer) == hold.group(*rank);
         if may_sleep && seat.berth().call(*rank, || true) && is_near() {
             has_woken_neighbour();

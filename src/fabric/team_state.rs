@@ -59,9 +59,6 @@ pub(crate) struct TeamState {
     stall: StallWarning,
     /// Which ranks share a core.
     cores: Cores,
-    /// Whether ranks may run on each other's cores.
-    #[cfg(not(loom))]
-    is_roaming: Arc<AtomicBool>,
     /// Of a team that is recorded.
     recorder: Option<Box<Recorder>>,
 }
@@ -122,8 +119,6 @@ impl TeamState {
             deadline: None,
             stall: StallWarning::default(),
             cores: Cores::default(),
-            #[cfg(not(loom))]
-            is_roaming: Arc::default(),
             recorder: None,
         })
     }
@@ -180,12 +175,6 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()
-    }
-
-    /// Whether ranks may run on each other's cores.
-    #[cfg(not(loom))]
-    pub(super) fn is_roaming(&self) -> &Arc<AtomicBool> {
-        &self.is_roaming
     }
 
     /// Which ranks share a core.

@@ -38,9 +38,6 @@ pub(crate) struct Thread {
     /// The mark by which its communicators know it.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     mark: ThreadMark,
-    /// The system's number of the thread.
-    #[cfg(not(loom))]
-    number: PlainU64,
     /// The ranks that the thread is beside that of its outermost run: those to be told
     /// when that fails, or when the thread ends.
     #[cfg(not(loom))]
@@ -159,8 +156,6 @@ impl Thread {
             parts: diagnostic::AtomicPtr::new(null_mut()),
             started: diagnostic::AtomicPtr::new(null_mut()),
             mark: ThreadMark::nobody(),
-            #[cfg(not(loom))]
-            number: PlainU64::new(0),
             #[cfg(not(loom))]
             hats: diagnostic::Mutex::new(Vec::new()),
         }))
@@ -472,7 +467,6 @@ mod here {
     use super::super::team_state::discard;
     use super::{Hat, TeamState, Thread};
     use crate::error::Error;
-    use crate::machine::affinity::thread_number;
     use crate::sync::diagnostic::{Mutex, Ordering::Relaxed};
     use std::cell::Cell;
     use std::ptr::null_mut;
@@ -506,7 +500,6 @@ mod here {
 
     fn here_from_now_on(thread: &'static Thread) -> &'static Thread {
         thread.mark.be_here();
-        thread.number.store(thread_number(), Relaxed);
         thread
     }
 
@@ -550,11 +543,6 @@ mod here {
     }
 
     impl Thread {
-        /// The system's number of the thread; 0 where there is none.
-        pub(crate) fn number(&self) -> u64 {
-            self.number.load(Relaxed)
-        }
-
         /// The calling thread's.
         #[inline]
         pub(crate) fn here() -> &'static Thread {

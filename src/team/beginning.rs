@@ -1,6 +1,6 @@
 //! The beginning of a team's workers, which the thread that starts them waits for.
 
-use crate::sync::{Arc, Mutex};
+use crate::sync::{Arc, AtomicU64, Ordering};
 use crate::wait::{Sleeper, Waker, sleeper_pair};
 
 /// The number of workers that have not begun, and the sleep until they have.
@@ -10,7 +10,7 @@ pub(super) struct Beginning {
 }
 
 struct OpenBeginnings {
-    number: Mutex<usize>,
+    number: AtomicU64,
     waker: Waker,
 }
 
@@ -20,35 +20,30 @@ pub(super) struct OpenBeginning(Arc<OpenBeginnings>);
 impl Beginning {
     pub(super) fn new() -> Self {
         let (sleeper, waker) = sleeper_pair();
-        Beginning { open: Arc::new(OpenBeginnings { number: Mutex::new(0), waker }), sleeper }
+        Beginning { open: Arc::new(OpenBeginnings { number: AtomicU64::new(0), waker }), sleeper }
     }
 
     /// Of one more worker.
     pub(super) fn open(&self) -> OpenBeginning {
-        self.open.change(|number| number + 1);
+        // Relaxed: the worker does not exist yet.
+        self.open.number.fetch_add(1, Ordering::Relaxed);
         OpenBeginning(self.open.clone())
     }
 
     /// Returns when all have begun. Their work until then has happened before.
     pub(super) fn await_all(&self) {
-        while self.open.change(|number| number) > 0 {
+        // Acquire: pairs with the subtractions in `drop`, all of them, as each continues the one
+        // before.
+        while self.open.number.load(Ordering::Acquire) > 0 {
             self.sleeper.sleep();
         }
     }
 }
 
-impl OpenBeginnings {
-    /// The number after a change.
-    fn change(&self, to: fn(usize) -> usize) -> usize {
-        let mut number = self.number.lock().unwrap_or_else(|e| e.into_inner());
-        *number = to(*number);
-        *number
-    }
-}
-
 impl Drop for OpenBeginning {
     fn drop(&mut self) {
-        self.0.change(|number| number - 1);
+        // Release: pairs with the load in `await_all`.
+        self.0.number.fetch_sub(1, Ordering::Release);
         self.0.waker.wake();
     }
 }

@@ -22,8 +22,6 @@ pub(crate) struct Cores {
     /// By rank: the place of its core in `all`. Empty if no rank is bound.
     of: Box<[Option<usize>]>,
     all: Box<[CachePadded<CoreSleepers>]>,
-    /// By place in `all`: its processing unit.
-    units: Box<[usize]>,
 }
 
 #[derive(Default)]
@@ -59,19 +57,7 @@ impl Cores {
             asleep: AtomicUsize::new(0),
         };
         let all = (0..units.len()).map(|place| CachePadded::new(core(place))).collect();
-        Cores { of, all, units: units.into() }
-    }
-
-    /// The processing units of all ranks, sorted.
-    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
-    pub(crate) fn units(&self) -> &[usize] {
-        &self.units
-    }
-
-    /// That of `rank`, if it is bound.
-    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
-    pub(crate) fn unit(&self, rank: usize) -> Option<usize> {
-        Some(self.units[self.of(rank)?])
+        Cores { of, all }
     }
 
     /// The core of `rank`, if it is bound.

@@ -14,7 +14,8 @@ use crate::mailbox::{
     collect, offset,
 };
 use crate::sync::Arc;
-use crate::wait::{Mark, Wait, add_up_lost_time, has_woken_neighbour};
+use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
+use crate::wait::{Wait, has_woken_neighbour};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -71,8 +72,8 @@ struct Peer {
     gate: NonNull<Gate>,
     board: NonNull<Board>,
     seat: NonNull<RankSlots>,
-    /// Whether it may be asleep: the seat's mark, or [`PERHAPS`] where ranks are crowded.
-    mark: NonNull<Mark>,
+    /// Whether it may be asleep: the seat's hint, or [`PERHAPS`] where ranks are crowded.
+    hint: NonNull<PlainU64>,
     /// Whether it has the same core as this rank, as far as is known.
     near: bool,
     /// This rank, for calls to the peer: not read unless it may be asleep.
@@ -172,7 +173,7 @@ impl Port {
             gate: NonNull::from(fabric.gate(peer)),
             board: NonNull::from(fabric.board(peer)),
             seat: NonNull::from(fabric.seat(peer)),
-            mark: NonNull::from(fabric.seat(peer).mark()),
+            hint: NonNull::from(fabric.seat(peer).hint()),
             near: fabric.group(peer) == fabric.group(rank),
             me: rank as u32,
             eager_buffer: None,
@@ -233,7 +234,7 @@ impl Port {
             for peer in &mut self.peers {
                 // SAFETY: a word of the fabric, which is kept.
                 let seat = unsafe { peer.seat.as_ref() };
-                peer.mark = NonNull::from(if crowded { &PERHAPS } else { seat.mark() });
+                peer.hint = NonNull::from(if crowded { &PERHAPS } else { seat.hint() });
             }
         }
         self.looks = self.usual_looks();
@@ -628,37 +629,31 @@ impl Peer {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake(&self) {
         // SAFETY: a word of the fabric, as above, or a static one.
-        if unsafe { self.mark.as_ref() }.is_set() {
+        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
             self.call();
         }
     }
 
     #[cold]
     fn call(&self) {
-        self.woken(self.seat().berth().call(self.me as usize, || false));
+        if self.seat().berth().call(self.me as usize, || false) && self.near {
+            has_woken_neighbour();
+        }
     }
 
     /// Wakes the peer, if it sleeps and may have awaited this from any rank.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake_for_any(&self) {
         // SAFETY: as in `wake`.
-        if unsafe { self.mark.as_ref() }.is_set() {
+        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
             self.call_for_any();
         }
     }
 
     #[cold]
     fn call_for_any(&self) {
-        self.woken(self.seat().berth().call(self.me as usize, || true));
-    }
-
-    /// This rank has woken the peer, or not.
-    fn woken(&self, was_asleep: bool) {
-        if was_asleep && self.near {
+        if self.seat().berth().call(self.me as usize, || true) && self.near {
             has_woken_neighbour();
-        }
-        if was_asleep {
-            add_up_lost_time();
         }
     }
 }

@@ -4,7 +4,6 @@
 //!     cargo bench --bench waiting                      everything: 20 minutes
 //!     .. -- p=4,8 busy=0,1 group=same op=barrier,shift turns=3 ms=100
 //!     .. -- late                                       the processor time only
-//!     .. -- uneven busy=1 group=other work=200/20      two ranks with work between the waits
 //!
 //! It makes its own load: busy processes of the same scheduler group as this one (Linux's
 //! autogroup: one terminal session), or of another one (`setsid`). They end with this process, and
@@ -12,17 +11,10 @@
 //! microseconds a call. The last column of a row is its worst ratio: to the better of the two
 //! barriers for our barrier and all-reduce of 8 bytes, to the futex barrier for the others.
 
-mod busy;
-mod futex;
-mod quota;
-mod uneven;
-
-use busy::Busy;
-use futex::Futex;
 use phalanx::{Comm, Team, op};
 use phalanx_model::median;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use std::time::{Duration, Instant};
 
 type Call = fn(&mut Comm, &mut Data);
@@ -62,6 +54,41 @@ const CALLS: &[(&str, Call)] = &[
         _ => {}
     }),
 ];
+
+/// A barrier that sleeps at once: one counter, one generation, one wake for all.
+struct Futex {
+    left: AtomicU32,
+    generation: AtomicU32,
+    ranks: u32,
+}
+
+impl Futex {
+    fn new(ranks: usize) -> Self {
+        let ranks = ranks as u32;
+        Futex { left: AtomicU32::new(ranks), generation: AtomicU32::new(0), ranks }
+    }
+
+    fn wait(&self) {
+        let now = self.generation.load(Acquire);
+        if self.left.fetch_sub(1, AcqRel) == 1 {
+            self.left.store(self.ranks, Relaxed);
+            self.generation.store(now.wrapping_add(1), Release);
+            return self.call(libc::FUTEX_WAKE, u32::MAX >> 1);
+        }
+        while self.generation.load(Acquire) == now {
+            self.call(libc::FUTEX_WAIT, now);
+        }
+    }
+
+    fn call(&self, operation: i32, value: u32) {
+        let word = self.generation.as_ptr();
+        let none = std::ptr::null::<libc::timespec>();
+        // SAFETY: the word outlives the call, which compares it or wakes by its address.
+        unsafe {
+            libc::syscall(libc::SYS_futex, word, operation | libc::FUTEX_PRIVATE_FLAG, value, none)
+        };
+    }
+}
 
 /// Microseconds of `barrier` on so many threads.
 fn threads(ranks: usize, time: Duration, barrier: impl Fn() + Sync) -> f64 {
@@ -109,6 +136,47 @@ fn ours(ranks: usize, time: Duration, call: Call) -> f64 {
     found.map_or(f64::NAN, |found| found[0])
 }
 
+/// Busy processes, ended when dropped.
+struct Busy(Vec<libc::pid_t>);
+
+impl Busy {
+    fn new(processes: usize, other: bool) -> Self {
+        let start = |_| {
+            // SAFETY: the child makes system calls only, and allocates nothing.
+            match unsafe { libc::fork() } {
+                0 => {
+                    // SAFETY: no memory is touched. It ends with its parent, and after ten minutes
+                    // in any case.
+                    unsafe {
+                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                        libc::alarm(600);
+                        if other {
+                            libc::setsid();
+                        }
+                    }
+                    loop {
+                        std::hint::black_box(0);
+                    }
+                }
+                child => child,
+            }
+        };
+        Busy((0..processes).map(start).filter(|&child| child > 0).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for &child in &self.0 {
+            // SAFETY: a child of ours that nobody has waited for; the status is not asked for.
+            unsafe {
+                libc::kill(child, libc::SIGKILL);
+                libc::waitpid(child, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
 /// Processor time of this process so far.
 fn burnt() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -151,19 +219,12 @@ fn main() {
     let busy = list("busy", usual("0,1,2,8", "0,1"));
     let turns = list("turns", usual("5", "1"))[0];
     let time = Duration::from_millis(list("ms", usual("150", "2"))[0] as u64);
-    let groups = text("group").unwrap_or(usual("same,other", "same"));
-    if arguments.iter().any(|a| a == "uneven") {
-        return uneven(groups, &list("busy", usual("0,1,2", "0,1")), turns, text("work"));
-    }
-    if let Some(quota) = text("under-quota") {
-        return uneven::rows(&format!("quota {quota}"), 0, false, turns, text("work"));
-    }
     let chosen = |name: &str| {
         text("op").is_none_or(|ops| ops.split(',').any(|op| name.starts_with(op.trim())))
     };
     let calls: Vec<_> = CALLS.iter().filter(|(name, _)| chosen(name)).collect();
     if !arguments.iter().any(|a| a == "late") {
-        for group in groups.split(',') {
+        for group in text("group").unwrap_or(usual("same,other", "same")).split(',') {
             println!(
                 "\nBusy processes in {group} scheduler group; us a call, median of {turns}.\n"
             );
@@ -189,22 +250,6 @@ fn main() {
                 println!("| {p} | {n} | {:.1} | {:.1} | {:.1} |", late[0], late[1], late[2]);
             }
         }
-    }
-}
-
-/// The table of uneven work: beside load, and under a quota of 1 and of half a core.
-fn uneven(groups: &str, busy: &[usize], turns: usize, works: Option<&str>) {
-    uneven::head();
-    for (k, group) in groups.split(',').enumerate() {
-        for &n in busy.iter().filter(|&&n| n > 0 || k == 0) {
-            let load = if n == 0 { "none".into() } else { format!("{n} {group}") };
-            uneven::rows(&load, n, group == "other", turns, works);
-        }
-    }
-    for cores in [1.0, 0.5] {
-        let mut arguments = vec![format!("under-quota={cores}"), format!("turns={turns}")];
-        arguments.extend(works.map(|works| format!("work={works}")));
-        quota::run(cores, &arguments);
     }
 }
 
