@@ -173,7 +173,9 @@ impl Team {
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
+        let (beginning, beginning_sleeper) = Beginning::new();
         let shared = Arc::new(WorkerShared {
+            beginning,
             world,
             dispatch,
             roster: OnceLock::from(roster),
@@ -198,36 +200,37 @@ impl Team {
             _units: units,
         };
         let is_limited = is_space_limited();
-        let beginning = Beginning::new();
+        let await_all = |team: &Team| team.shared.beginning.await_all(&beginning_sleeper);
         for (worker, sleeper) in sleepers.into_iter().enumerate() {
             let (shared, pu) = (team.shared.clone(), pus[worker + 1]);
             let refused = |e| refused_thread(&e, (worker + 1, ranks - 1), builder.stack_size);
             if is_limited {
                 // The time of the one before is known.
-                beginning.await_all();
+                await_all(&team);
                 let stack = builder.stack_size.unwrap_or(USUAL_STACK);
                 let room = check_room(stack, ranks);
                 room.map_err(|_| refused(io::ErrorKind::OutOfMemory.into()))?;
             }
-            let open = beginning.open();
+            team.shared.beginning.expect();
             let mut thread = ThreadBuilder::new().name(format!("phalanx-{}", worker + 1));
             if let Some(bytes) = builder.stack_size {
                 thread = thread.stack_size(bytes);
             }
             let spawned = thread.spawn(move || {
+                let beginning = shared.beginning.begin();
                 if let Some(pu) = pu {
                     shared.bind(worker + 1, pu);
                 }
                 // Its first allocation, for which the C library may take 64 MiB of address space.
                 let _: &Thread = Thread::here();
-                drop(open);
+                drop(beginning);
                 shared.work(worker, &sleeper);
             });
             // On an error the team is dropped, and with it the workers.
             team.workers.push(spawned.map_err(refused)?);
         }
         // Every worker is bound (or knows why not) once it has begun.
-        beginning.await_all();
+        await_all(&team);
         Ok(team)
     }
 

@@ -1,5 +1,6 @@
 //! The state that a team's workers share with its caller, and a worker's life.
 
+use super::beginning::Beginning;
 use super::dispatch::Dispatch;
 use super::run_body::{NOTHING, RunBody, SmallResult};
 use super::run_rank::take_part;
@@ -47,6 +48,7 @@ unsafe impl Sync for WorkerJob {}
 
 /// What the workers and the team share.
 pub(super) struct WorkerShared {
+    pub(super) beginning: Beginning,
     pub(super) world: Arc<TeamState>,
     pub(super) dispatch: Dispatch<WorkerJob, SmallResult>,
     pub(super) roster: OnceLock<Arc<Roster>>,
