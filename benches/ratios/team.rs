@@ -2,7 +2,7 @@
 //! than cores.
 
 use crate::raw::{Flags, Raw, Row, batch};
-use phalanx::{Builder, Comm, Error, Team, op};
+use phalanx::{Builder, Comm, Error, Team, dist::dynamic, op};
 use phalanx_model::median;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -13,7 +13,11 @@ pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
     let mut rows = [
         Row::new("run of nothing / ping-pong"),
         Row::new("run of one barrier / ping-pong"),
+        Row::new("run that returns a number / ping-pong"),
+        Row::new("run_chunks of one slice / ping-pong"),
         Row::new("run_chunks of two slices / ping-pong"),
+        Row::new("run_chunks of four dynamic blocks / ping-pong"),
+        Row::new("join of two tasks / ping-pong"),
         Row::new("reduce_chunks of two slices / ping-pong"),
     ];
     let (mut x, y) = ([1.0; 64], [2.0; 64]);
@@ -35,9 +39,17 @@ pub(crate) fn dispatch(team: &Team, time: Duration) -> Result<Vec<Row>, Error> {
                 let done = match i {
                     0 => team.run(|_| ()).map(drop),
                     1 => team.run(|comm| comm.barrier()).map(drop),
-                    2 => team
+                    2 => team.run(|comm| comm.rank()).map(|ranks| _ = black_box(ranks)),
+                    3 => team.run_chunks(&mut x, |_, x, at| x[0] += at as f64).map(drop),
+                    4 => team
                         .run_chunks((&mut x, &y), |_, (x, y), at| x[0] += y[0] * at as f64)
                         .map(drop),
+                    5 => team
+                        .run_chunks(dynamic(16).cut(&mut x), |_, x, at| x[0] += at as f64)
+                        .map(drop),
+                    6 => {
+                        team.join(|| black_box(1), || black_box(2)).map(|both| _ = black_box(both))
+                    }
                     _ => team
                         .reduce_chunks((&x, &y), |_, (x, y), _| x[0] * y[0], op::Sum)
                         .map(|sum| _ = black_box(sum)),

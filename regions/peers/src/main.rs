@@ -1,6 +1,6 @@
 //! `phalanx-region-peers table [TASKS..]`: the programs of `phalanx-regions` on all pools, each
-//! pool a process of its own, in turns. `ROWS` (names, or their beginnings), `ROUNDS` (of turns, 5) and
-//! `BUSY` (beside so many busy processes) are variables. `run POOL ROW TASKS` is one of these
+//! pool a process of its own, in turns. `ROWS` (names, or their beginnings), `ROUNDS` (of turns, 5)
+//! and `BUSY` (beside so many busy processes) are variables. `run POOL ROW TASKS` is one of these
 //! processes: it prints the median nanoseconds of a region, a step or a pass, and the ping-pong
 //! between two threads just before and after.
 
