@@ -4,7 +4,8 @@ use crate::error::{Error, ErrorKind};
 use crate::head::{self, Segment, VERSION};
 use crate::layout::{MAX_RANKS, SEAT};
 use crate::rendezvous::{self, Host};
-use crate::shared::{Shared, seat, watch};
+use crate::seat::Name;
+use crate::shared::{Shared, has_concluded, seat, watch};
 use crate::team::Team;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -125,15 +126,22 @@ impl Builder {
             let is_rank = rank < ranks;
             is_rank.then(|| seat(&mapping, &layout, rank).name()).flatten().map(|name| name.pid)
         };
+        let look = |rank: usize, name: &Name| match watch(rank, name) {
+            // A short program may be through before this rank looks.
+            Err(error) if error.kind() == ErrorKind::Died => {
+                if has_concluded(&mapping, &layout, rank) { Ok(None) } else { Err(error) }
+            }
+            outcome => outcome,
+        };
         let mut watches: Vec<Option<OwnedFd>> = (0..ranks).map(|_| None).collect();
-        let mut names = vec![None; ranks];
+        let mut names: Vec<Option<Name>> = vec![None; ranks];
         let mut pause = Duration::from_micros(50);
         loop {
             for rank in 0..ranks {
                 if names[rank].is_none()
                     && let Some(name) = seat(&mapping, &layout, rank).name()
                 {
-                    watches[rank] = watch(rank, &name)?;
+                    watches[rank] = look(rank, &name)?;
                     names[rank] = Some(name);
                     pause = Duration::from_micros(50);
                 }
@@ -156,7 +164,9 @@ impl Builder {
             }
             pause = (pause * 2).min(Duration::from_millis(5));
             if pause.as_millis() >= 2 {
-                died(&names, &watches)?;
+                for (rank, name) in names.iter().enumerate() {
+                    name.as_ref().map_or(Ok(None), |name| look(rank, name))?;
+                }
             }
         }
         if let Some(host) = &host {
@@ -184,16 +194,6 @@ impl Team {
     pub fn join(name: &str, rank: usize, ranks: usize) -> Result<Team, Error> {
         Team::builder().join(name, rank, ranks)
     }
-}
-
-/// An error if one that has attached has died.
-fn died(names: &[Option<crate::seat::Name>], watches: &[Option<OwnedFd>]) -> Result<(), Error> {
-    for (rank, (name, file)) in names.iter().zip(watches).enumerate() {
-        if let (Some(name), Some(_)) = (name, file) {
-            watch(rank, name)?;
-        }
-    }
-    Ok(())
 }
 
 /// `ranks 1, 2 are`.

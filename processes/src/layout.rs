@@ -37,12 +37,14 @@ pub(crate) const SITE: usize = 256;
 pub(crate) const GATE: usize = 0;
 pub(crate) const PROGRESS: usize = GATE + size_of::<Gate>();
 pub(crate) const BELL: usize = PROGRESS + size_of::<Progress>();
+/// The word that is 1 when the member has left: behind the bell's word, in its line.
+pub(crate) const LEFT: usize = BELL + 64;
 pub(crate) const EAGERS: usize = PAGE;
 pub(crate) const PIECES_IN: usize = EAGERS + SLOTS * EAGER;
 pub(crate) const PIECES_OUT: usize = PIECES_IN + 2 * PIECE;
 pub(crate) const DESK: usize = PIECES_OUT + 2 * PIECE;
 
-const _: () = assert!(BELL + 128 <= EAGERS && DESK.is_multiple_of(PAGE));
+const _: () = assert!(LEFT + 64 <= EAGERS && DESK.is_multiple_of(PAGE));
 const _: () = assert!(EAGER.is_multiple_of(PAGE) && RING.is_multiple_of(PAGE));
 
 /// See the module documentation.

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::head::{self, TeamHead};
-use crate::layout::{Layout, SITE, SITES};
+use crate::layout::{LEFT, Layout, SITE, SITES};
 use crate::mapping::Mapping;
 use crate::rendezvous::Host;
 use crate::seat::{Name, Seat, stat};
@@ -24,7 +24,8 @@ pub(crate) struct Shared {
     /// Whether ranks outnumber cores.
     pub(crate) crowded: bool,
     names: Vec<Name>,
-    /// A descriptor for the process of each rank, but for ranks of this process.
+    /// A descriptor for the process of each rank, but for ranks of this process and those that had
+    /// [concluded](has_concluded) when this rank came to look.
     watches: Vec<Option<OwnedFd>>,
     /// Holds the team's name.
     #[expect(dead_code, reason = "the name is free again when it is dropped")]
@@ -79,6 +80,16 @@ fn told(rank: usize, name: &Name) -> String {
 pub(crate) fn seat<'a>(mapping: &'a Mapping, layout: &Layout, rank: usize) -> &'a Seat {
     // SAFETY: inside of the mapping, aligned to a page; atomics.
     unsafe { &*mapping.at(layout.seat(rank), size_of::<Seat>()).cast() }
+}
+
+/// Whether a rank whose process has ended is missed by nobody: it has left the team in order, or
+/// the team is over and every call says why.
+pub(crate) fn has_concluded(mapping: &Mapping, layout: &Layout, rank: usize) -> bool {
+    let left = layout.area(0) + layout.desk(rank) + LEFT;
+    // SAFETY: inside of the mapping, aligned; atomics.
+    let left: &AtomicU64 = unsafe { &*mapping.at(left, 8).cast() };
+    // Ordering: pairs with the store in the drop of `Team`: all that it published is visible.
+    left.load(Ordering::Acquire) != 0 || head::head(mapping).over().is_some()
 }
 
 impl Shared {

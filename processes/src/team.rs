@@ -4,7 +4,7 @@ use crate::bell::{Bell, Sleepers};
 use crate::error::{Error, ErrorKind};
 use crate::gate::{Gate, Head, INLINE, SLOTS};
 use crate::layout::{
-    BELL, DESK, EAGER, EAGERS, GATE, PAGE, PIECE, PIECES_IN, PIECES_OUT, PROGRESS,
+    BELL, DESK, EAGER, EAGERS, GATE, LEFT, PAGE, PIECE, PIECES_IN, PIECES_OUT, PROGRESS,
 };
 use crate::mail::Mail;
 use crate::pieces::Progress;
@@ -180,8 +180,8 @@ impl Team {
 
     /// 1 when the member has left.
     fn left(&self, member: usize) -> &AtomicU64 {
-        // SAFETY: as above: behind the bell's word, in its line.
-        unsafe { &*self.desk(member).wrapping_add(BELL + 64).cast() }
+        // SAFETY: as above.
+        unsafe { &*self.desk(member).wrapping_add(LEFT).cast() }
     }
 
     #[inline(always)]

@@ -20,10 +20,20 @@ pub(crate) fn rank(role: &str, mut team: Team) {
             }
         }
         "last dies" => {
+            // All have attached: who dies before that is named by the error of attaching.
+            let all = team.barrier();
             if me == p - 1 {
                 std::process::abort();
             }
-            team.receive_vec::<u8>(p - 1, 0).map(drop)
+            all.and_then(|()| team.receive_vec::<u8>(p - 1, 0).map(drop))
+        }
+        "sends and leaves" => {
+            return match me {
+                0 => (1..p).for_each(|from| {
+                    assert_eq!(team.receive_vec::<usize>(from, 7).unwrap(), [from]);
+                }),
+                _ => team.send(&[me], 0, 7).unwrap(),
+            };
         }
         "last leaves" => {
             team.barrier().unwrap();
@@ -141,7 +151,6 @@ fn a_rank_that_dies_ends_a_receive() {
     assert!(!last.end().status.success());
     for text in texts(ranks) {
         assert!(text.contains(&format!("rank 2 (process {dead}, `")), "{text}");
-        // A rank may die before all have attached.
         assert!(text.contains("has died") && text.contains("promises.rs:"), "{text}");
     }
 }
@@ -178,6 +187,19 @@ fn a_rank_that_leaves_is_named() {
     for text in texts(ranks) {
         assert!(text.contains(&format!("Left: rank 2 (process {left}, `")), "{text}");
         assert!(text.contains("barrier at "), "{text}");
+    }
+}
+
+/// A rank that has done its part may have ended before another has seen that all are there.
+#[test]
+fn a_message_of_a_rank_that_has_ended_arrives() {
+    for _ in 0..10 {
+        let mut ranks = team("sends and leaves", 3);
+        ranks.reverse();
+        for rank in ranks {
+            let ended = rank.end();
+            assert!(ended.status.success(), "{}", ended.text);
+        }
     }
 }
 
