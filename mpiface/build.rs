@@ -1,5 +1,5 @@
 //! Makes, from functions.txt, the header mpi.h, the shim libmpi_abi.so.0 and the runtime's table,
-//! and compiles the C parts: the launcher's frame, and what each program is linked with.
+//! and compiles the C parts: the launcher's frame, and the parts linked into each program.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ mod recorded;
 const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
-/// What has no Fortran binding here.
+/// Functions without a Fortran binding here.
 const NOT_IN_FORTRAN: [&str; 16] = [
     "Pcontrol",
     "Alltoallw",
@@ -501,7 +501,7 @@ fn main() {
         println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
     }
     println!("cargo:rustc-link-arg-bin=phalanx-mpirun=-Wl,--wrap=main");
-    // Its threads, and what forks call, may outlive a `dlclose`.
+    // Its threads, and the handlers of forks, may outlive a `dlclose`.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // The launcher's functions instead of the C library's; last the room for thread-locals.
     for (part, position) in [("launcher", "-fPIC"), ("room", "-fPIE")] {

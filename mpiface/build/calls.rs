@@ -1,5 +1,5 @@
-//! The runtime's table: for each function an entry with C's arguments, which makes of them what the
-//! functions of `src/rt/api` take, keeps a new object, and reports an error.
+//! The runtime's table: for each function an entry with C's arguments, which makes of them those
+//! of the functions of `src/rt/api`, keeps a new object, and reports an error.
 //!
 //! | in C | in Rust |
 //! |---|---|
@@ -20,7 +20,7 @@
 use super::Function;
 use std::fmt::Write as _;
 
-/// What may be called before MPI_Init and after MPI_Finalize. These take handles as they are.
+/// Functions for any time, before MPI_Init and after MPI_Finalize. These take handles as they are.
 const AT_ANY_TIME: [&str; 34] = [
     "Info_create",
     "Info_free",
@@ -58,7 +58,7 @@ const AT_ANY_TIME: [&str; 34] = [
     "Free_mem",
 ];
 
-/// What needs the handle of a datatype or of a session, beside the object.
+/// Functions that need the handle of a datatype or of a session, beside the object.
 const BY_HANDLE: [&str; 7] = [
     "Session_call_errhandler",
     "Type_dup",
@@ -69,7 +69,7 @@ const BY_HANDLE: [&str; 7] = [
     "Type_get_name",
 ];
 
-/// What leaves early receives (`src/rt/early.rs`) as they are. All else posts them first.
+/// Functions that leave early receives (`src/rt/early.rs`) alone. All others post them first.
 const LEAVES_EARLY: [&str; 16] = [
     "Isend",
     "Irsend",
@@ -89,8 +89,8 @@ const LEAVES_EARLY: [&str; 16] = [
     "Type_size",
 ];
 
-/// Of those, what does not come to an early receive by itself: it posts them if another rank has
-/// left something, for whoever left it may wait.
+/// Those of them that do not meet an early receive by themselves: they post it if another rank has
+/// left something, for that rank may wait.
 const HEEDS_EARLY: [&str; 9] =
     ["Isend", "Irsend", "Ibsend", "Irecv", "Send", "Start", "Startall", "Test", "Testany"];
 
@@ -138,7 +138,7 @@ impl Parameter<'_> {
         }
     }
 
-    /// What the function takes for one that has two widths.
+    /// The parameter's type in a function that has two widths.
     fn counted(&self) -> Option<String> {
         let Parameter { name, is_large, .. } = self;
         let width = if *is_large { "far" } else { "near" };
@@ -158,7 +158,7 @@ impl Parameter<'_> {
         })
     }
 
-    /// What the function takes for it, if it stands alone.
+    /// Its type, if it stands alone.
     fn argument(&self, is_raw: bool) -> String {
         let name = self.name;
         if let Some(counted) = self.counted() {
@@ -273,7 +273,7 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
     text
 }
 
-/// What a call that can be started many times holds: the program may free it meanwhile.
+/// The objects of a call that can be started many times: the program may free them meanwhile.
 fn held(all: &[Parameter<'_>], base: &str) -> String {
     let is_one = |it: &&Parameter<'_>| matches!(it.c.as_str(), "MPI_Datatype" | "MPI_Op");
     let ones: Vec<&str> = all.iter().filter(is_one).map(|it| it.name).collect();
@@ -314,7 +314,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         )
     } else {
         let run = match made {
-            // What can be started many times is told how it is started once.
+            // A call that can be started many times is told how it is started once.
             Some((last, before)) if is_collective_again => {
                 let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
                 let taken =
@@ -330,7 +330,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
             }
             Some((last, before)) => {
                 let (taken, to) = (arguments(before, is_raw, by_handle), last.name);
-                // What an error leaves there.
+                // The value that an error leaves there.
                 let first = match last.c.as_str() {
                     "MPI_Comm *" => format!("Out::new({to}).set(fixed::COMM_NULL); "),
                     "MPI_Datatype *" => format!("Out::new({to}).set(fixed::DATATYPE_NULL); "),
@@ -377,7 +377,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         "#[inline(never)]\npub(super) unsafe extern \"C\" \
          fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          let site = Site::new({place}, from);\n\
-         // SAFETY: the shim gives this rank's state, the program what the standard asks for.\n\
+         // SAFETY: the shim gives this rank's state, the program the standard's arguments.\n\
          unsafe {{ {body} }}\n}}\n",
     )
     .expect("a String grows");

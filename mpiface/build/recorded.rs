@@ -1,5 +1,5 @@
-//! The table of recorded runs: where a function reaches other ranks, or completes what does, its
-//! entry is one that begins and ends an event around the usual one. What the event says is read
+//! The table of recorded runs: where a function reaches other ranks, or completes such a call, its
+//! entry begins and ends an event around the usual entry. The event's contents are read
 //! off the parameters, by their types and names (those of the standard).
 
 use super::Function;
@@ -52,7 +52,7 @@ const COLLECTIVE: [&str; 21] = [
     "Win_fence",
 ];
 
-/// What else is recorded, beside messages, requests and access to windows.
+/// The other recorded functions, beside messages, requests and access to windows.
 const OTHERS: [&str; 23] = [
     "Init",
     "Init_thread",
@@ -79,7 +79,7 @@ const OTHERS: [&str; 23] = [
     "Buffer_detach",
 ];
 
-/// What may end without what it looks for.
+/// Functions that may end without finding a message.
 const POLLS: [&str; 8] = [
     "Test",
     "Testall",
@@ -112,7 +112,7 @@ fn is_request(it: &Parameter<'_>) -> bool {
     it.c.starts_with("MPI_Request") || it.c.starts_with("MPI_Message")
 }
 
-/// Whether it reaches other ranks, or completes what does.
+/// Whether it reaches other ranks, or completes a call that does.
 fn is_recorded(function: &Function, all: &[Parameter<'_>]) -> bool {
     let base = base(function);
     let is_one = is_collective(base) || OTHERS.contains(&base);
@@ -121,7 +121,7 @@ fn is_recorded(function: &Function, all: &[Parameter<'_>]) -> bool {
         && (is_one || all.iter().any(|it| is_partner(it) || is_request(it)))
 }
 
-/// What the call is made on.
+/// The object of the call.
 fn on(all: &[Parameter<'_>]) -> String {
     let first = |c: &str| all.iter().find(|it| it.c == c).map(|it| it.name);
     let list = all.iter().position(|it| it.c == "MPI_Request []");
@@ -149,7 +149,7 @@ fn on(all: &[Parameter<'_>]) -> String {
     }
 }
 
-/// Root or partner: of what sends and receives at once, whom it waits for.
+/// Root or partner: of a call that sends and receives at once, the rank for which it waits.
 fn peer(all: &[Parameter<'_>]) -> String {
     let names = ["source", "dest", "root", "target_rank"];
     let named = |name: &&str| all.iter().find(|it| it.c == "int" && it.name == *name);
@@ -162,8 +162,8 @@ fn peer(all: &[Parameter<'_>]) -> String {
     }
 }
 
-/// The bytes of this rank's vector or block: of the first buffer that has some; of what is
-/// scattered, of the last.
+/// The bytes of this rank's vector or block: of the first buffer that has some; of scattered data,
+/// of the last.
 fn bytes(function: &Function, all: &[Parameter<'_>]) -> String {
     let is_neighbours = function.name.to_lowercase().contains("neighbor_");
     let mut found = Vec::new();
@@ -208,7 +208,7 @@ fn entry(function: &Function, place: usize, all: &[Parameter<'_>]) -> String {
     if let Some(it) = all.iter().find(|it| it.c == "MPI_Status *") {
         let status = it.name;
         if !is_poll {
-            // It says who has sent, whether the program asks for that or not.
+            // It names the sender, whether the program asks for that or not.
             write!(
                 before,
                 "let mut kept = Status::default(); \
@@ -250,7 +250,7 @@ fn entry(function: &Function, place: usize, all: &[Parameter<'_>]) -> String {
     )
 }
 
-/// The entries, and the table of them. What is not recorded is the usual table's.
+/// The entries, and the table of them. A function that is not recorded has the usual entry.
 pub(crate) fn table(functions: &[Function]) -> String {
     let mut entries = String::new();
     let mut names = String::new();

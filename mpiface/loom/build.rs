@@ -35,7 +35,7 @@ fn main() {
         let broken = items(&history.replace(from, to));
         fs::write(out.join(name), broken).expect("OUT_DIR can be written");
     }
-    // A lock that forgets who waits, and one that two may have alone.
+    // A lock that forgets its waiting ranks, and one that two ranks may have alone.
     println!("cargo:rerun-if-changed={LOCK}");
     let lock = fs::read_to_string(LOCK).expect("the package's source");
     for (name, from, to) in [

@@ -1,4 +1,4 @@
-//! What the shim's functions for ordinary programs (include/phalanx_mpi.h) do, and the world of one
+//! The shim's functions for ordinary programs (include/phalanx_mpi.h), and the world of one
 //! to which a shim binds itself that no launcher bound.
 //!
 //! Each takes, as the functions of MPI do, the calling rank's state and the caller's address. They
@@ -21,7 +21,7 @@ pub(crate) type Body = unsafe extern "C" fn(*mut c_void);
 /// The shim's function that binds it.
 type Bind = unsafe extern "C" fn(*const c_void, *const c_void);
 
-/// A team that runs with the caller as rank 0, and what the caller's shim was bound to before.
+/// A team that runs with the caller as rank 0, and the caller's former binding of the shim.
 pub(crate) struct Joined {
     started: Started,
     bind: Bind,
@@ -32,7 +32,7 @@ pub(crate) struct Joined {
 #[derive(Clone, Copy)]
 struct SharedPointer(*mut c_void);
 
-// SAFETY: an address that the program hands to its own functions, which share what it points to.
+// SAFETY: an address that the program hands to its own functions, which share its memory.
 unsafe impl Send for SharedPointer {}
 // SAFETY: as above.
 unsafe impl Sync for SharedPointer {}
@@ -63,7 +63,7 @@ fn given(ranks: c_int) -> Option<usize> {
     usize::try_from(ranks).ok().filter(|it| *it > 0)
 }
 
-/// What a team's rank does: calls its copy's form of the function.
+/// A rank of a team: calls its copy's form of the function.
 fn calls(function: Function, argument: *mut c_void) -> impl Fn(usize, &Copy) + Send + Sync {
     let argument = SharedPointer(argument);
     move |_, copy| {
@@ -185,6 +185,6 @@ pub(crate) unsafe extern "C" fn join(_: *const Rank, _: usize, joined: *mut Join
     let Joined { started, bind, before } = *unsafe { Box::from_raw(joined) };
     started.join();
     let binding = binding(before);
-    // SAFETY: what it was bound to before lives: the caller's world of one, or its launched rank.
+    // SAFETY: its former binding lives: the caller's world of one, or its launched rank.
     unsafe { bind(binding.table, binding.rank) };
 }

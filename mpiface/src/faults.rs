@@ -1,10 +1,10 @@
-//! What a rank's fault says before the process dies of it: the rank, what it was, and the line.
+//! The report of a rank's fault before the process dies of it: rank, kind and line.
 //!
 //! Ranks fault together, as SPMD programs do. So the handlers take turns: each thread that faults
 //! has a number, says its line when all before it have, and the process dies when nobody is left
-//! who has a number, by the first one's signal. What is said allocates and starts addr2line, which
+//! with a number, by the first one's signal. The report allocates and starts addr2line, which
 //! a handler must not rely on: a program may have damaged the heap, or hold its lock. If that
-//! faults again, or takes [`PATIENCE`], the handler says what it knows without a line.
+//! faults again, or takes [`PATIENCE`], the handler reports without a line.
 
 use crate::load::frame;
 use crate::rt::site::place;
@@ -37,7 +37,7 @@ const NAMED: usize = 8;
 /// Seconds that the lines may take.
 const PATIENCE: c_uint = 5;
 
-/// What the handler has to know of a rank's thread.
+/// The facts about a rank's thread that the handler needs.
 #[derive(Clone, Copy)]
 struct Here {
     rank: usize,
@@ -118,7 +118,7 @@ extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
             libc::alarm(PATIENCE);
         }
     }
-    // Acquire: pairs with the Release below, so that what is told at present is set once.
+    // Acquire: pairs with the Release below, so that the present report is set once.
     while TOLD.load(Ordering::Acquire) < number {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -142,11 +142,11 @@ extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
 }
 
 /// The process dies by the first fault's signal when the handler returns: where the thread has
-/// faulted, which is what a core dump shows.
+/// faulted, which is the place in a core dump.
 fn die_there() {
     let signal = FIRST.load(Ordering::Relaxed);
     // SAFETY: the signal, whose default action ends the process, is blocked until the handler's
-    // return, which sets back what was blocked before it.
+    // return, which restores the former mask.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         mask(libc::SIG_BLOCK, signal);
@@ -157,7 +157,7 @@ fn die_there() {
 /// Blocks a signal on the calling thread, or unblocks it.
 ///
 /// # Safety
-/// The caller knows what follows.
+/// The caller knows the actions that follow.
 unsafe fn mask(how: c_int, signal: c_int) {
     // SAFETY: a set of bits, for which zeros are valid, and which lives through the calls.
     unsafe {
@@ -202,7 +202,7 @@ fn name(what: c_int) -> &'static str {
     }
 }
 
-/// Says what is known without memory of its own, and ends the process: the line was not found in
+/// Reports without memory of its own, and ends the process: the line was not found in
 /// time, or by a handler that has faulted.
 extern "C" fn give_up(_signal: c_int) {
     let (rank, what) = (RANK_TOLD.load(Ordering::Relaxed), FAULT_TOLD.load(Ordering::Relaxed));
@@ -232,7 +232,7 @@ fn die() -> ! {
 }
 
 /// Whether the thread has come to the end of its stack: the address that faulted lies below the
-/// stack, and not below what the stack's pointer has claimed.
+/// stack, and not below the addresses that the stack's pointer has claimed.
 fn is_overflow(
     signal: c_int,
     info: *mut libc::siginfo_t,

@@ -27,7 +27,7 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// What to run.
+/// The command to run.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The number of ranks.
@@ -79,7 +79,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
         keep_to(&share(me));
         let rank = new_rank(&world, me);
         // SAFETY: the table is made from functions.txt, as the shim is; both live for ever. To run
-        // the program is what was asked for.
+        // the program is the command's purpose.
         let copy = unsafe { image.load(binding(rank), Host::Launcher) }?;
         let main = copy.main().map_err(|text| format!("rank {me}: {text}"))?;
         Ok(Program { copy: Some(copy), main, rank })
@@ -156,7 +156,7 @@ fn go(
             };
             let thread = thread::Builder::new()
                 .name(format!("rank {me}"))
-                // (What is set aside for thread-locals is a part of the stack.)
+                // (The memory for thread-locals is a part of the stack.)
                 .stack_size(job.stack.saturating_add(set_aside))
                 .spawn_scoped(scope, body);
             if let Err(error) = thread {
@@ -168,11 +168,11 @@ fn go(
     close(world, code.load(Ordering::Relaxed), open)
 }
 
-/// Says who has left too early, and writes the record; gives the run's code.
+/// Names the ranks that have left too early, and writes the record; gives the run's code.
 fn close(world: &Run, mut code: i32, open: Vec<Left>) -> i32 {
     if !open.is_empty() {
         say_open(open);
-        // What the program says itself stays.
+        // The program's own output stays.
         code = code.max(1);
     }
     if let Some(record) = &world.record {
@@ -261,13 +261,13 @@ extern "C" fn exited(code: c_int, _: *mut c_void) {
         // `exit` leads to the process's end here, not to the rank's.
         let _barred = Barred::new();
         // SAFETY: the C library goes on with the functions that follow this one, as it does for a
-        // call of `exit` in any of them, and ends with the last code. So what libraries do at the
-        // end is done: libgfortran closes its units, and streams are flushed.
+        // call of `exit` in any of them, and ends with the last code. So libraries' last actions
+        // are done: libgfortran closes its units, and streams are flushed.
         unsafe { libc::exit(told) }
     }
 }
 
-/// What a rank's thread runs.
+/// The body of a rank's thread.
 struct Program {
     /// Without one, the process's own.
     copy: Option<Copy>,
@@ -279,7 +279,7 @@ struct Program {
 // this.
 unsafe impl Send for Program {}
 
-/// What a copy for this rank is bound to.
+/// The binding of a copy for this rank.
 pub(crate) fn binding(rank: *const Rank) -> Binding {
     // SAFETY: the callers' states live.
     let is_recorded = unsafe { &*rank }.world.record.is_some();
@@ -365,7 +365,7 @@ fn say_open(mut open: Vec<Left>) {
     eprintln!("{text}");
 }
 
-/// Why a rank's thread was not started, and what may help.
+/// Why a rank's thread was not started, and possible remedies.
 pub(crate) fn refused_thread(error: &std::io::Error, rank: usize, stack: usize) -> String {
     format!(
         "a thread for rank {rank}: {error} (each has {} MiB of stack, as `--stack` or `ulimit -s` \
@@ -374,7 +374,7 @@ pub(crate) fn refused_thread(error: &std::io::Error, rank: usize, stack: usize) 
     )
 }
 
-/// Ends the run after MPIEXEC_TIMEOUT seconds, as other launchers do, and says what each rank does.
+/// Ends the run after MPIEXEC_TIMEOUT seconds, as other launchers do, and tells each rank's state.
 fn limit_time(world: &Arc<Run>) {
     let seconds = std::env::var("MPIEXEC_TIMEOUT").ok().and_then(|it| it.parse().ok());
     if let Some(seconds) = seconds.filter(|it| *it > 0) {

@@ -1,5 +1,5 @@
-//! Unmodified MPI programs, one rank a thread: the loader, the runtime, and what the programs
-//! `phalanx-mpirun`, `phalanx-mpicc`, `-mpicxx` and `-mpifort` do. See the package's README.
+//! Unmodified MPI programs, one rank a thread: the loader, the runtime, and the programs
+//! `phalanx-mpirun`, `phalanx-mpicc`, `-mpicxx` and `-mpifort`. See the package's README.
 //!
 //! For Rust programs there is [`team`]: ranks inside an ordinary program. The other items may
 //! change at any time.

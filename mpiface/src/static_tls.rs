@@ -15,10 +15,10 @@ const ROOM: &str = "glibc.rtld.optional_static_tls";
 /// Has the tunables as they were, in a launcher that has begun again.
 const BEFORE: &str = "PHALANX_MPI_TUNABLES";
 
-/// What the dynamic linker sets aside by itself, for all other libraries.
+/// The bytes that the dynamic linker sets aside by itself, for all other libraries.
 const USUAL: usize = 512;
 
-/// What `bytes` of such variables ask a user for, in words.
+/// The advice to a user with `bytes` of such variables, in words.
 pub(crate) fn advice(bytes: usize) -> String {
     format!(
         "its thread-local variables are of the initial-exec model, and each copy takes {bytes} \
@@ -31,7 +31,7 @@ pub(crate) fn advice(bytes: usize) -> String {
 /// cannot be started.
 pub(crate) fn reserve(bytes: usize) {
     let tunables = env::var(TUNABLES).unwrap_or_default();
-    // The libraries of the system need less than half of what there is.
+    // The libraries of the system need less than half of the room.
     if bytes <= USUAL / 2 || env::var_os(BEFORE).is_some() || given(&tunables) >= bytes + USUAL {
         return;
     }

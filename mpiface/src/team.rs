@@ -83,7 +83,7 @@ impl Member<'_> {
         self.size
     }
 
-    /// The address, in this rank's copy, of what the library or one that it needs calls `name`.
+    /// The address, in this rank's copy, of `name` in the library or in one that it needs.
     /// It is valid until the team ends, and the functions are this rank's thread's alone.
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         self.copy.symbol(name)
@@ -109,7 +109,7 @@ impl fmt::Debug for Team {
     }
 }
 
-/// A barrier, for threads whose ranks rest.
+/// A barrier, for threads of ranks that rest.
 struct EndedRanks {
     size: usize,
     /// How many have come since it was made.
@@ -147,7 +147,7 @@ struct Worker {
     thread: JoinHandle<()>,
 }
 
-/// What all ranks of a team call.
+/// The functions that all ranks of a team call.
 type TeamBody<'a> = dyn Fn(usize, &Copy) + Sync + 'a;
 
 /// One call on one rank. The pointers live until the team's barrier is met.
@@ -224,7 +224,7 @@ impl Team {
         Ok(team.begin(at, Box::new(move |rank, copy| f(&Member { rank, size, copy }))))
     }
 
-    /// As `start`, for a caller whose own copy of the shim is bound to rank 0 by this module's
+    /// As `start`, for a caller that has bound its own copy of the shim to rank 0 by this module's
     /// caller.
     pub(crate) fn start_outside(
         ranks: Option<usize>,
@@ -254,7 +254,7 @@ impl Team {
         for (me, rank) in self.ranks.iter().enumerate() {
             // SAFETY: no worker runs a task, so nobody else uses the state.
             unsafe { (**rank).go_to(Stage::Running) };
-            // Before any of them runs: who has left is missed by the others.
+            // Before any of them runs: one that has left is missed by the others.
             self.world.come_back(me);
         }
         let ranks = self.ranks.iter().zip(&self.loaded[at].1).skip(self.first);

@@ -1,4 +1,4 @@
-//! What `phalanx-mpicc`, `-mpicxx` and `-mpifort` do: they call the compiler with more options.
+//! The work of `phalanx-mpicc`, `-mpicxx` and `-mpifort`: they call the compiler with more options.
 //!
 //! A program is linked as a shared object with an entry point (DESIGN.md, "MPI programs on
 //! threads"), of position-independent code; so options for executables are dropped, and `-static`
@@ -26,7 +26,7 @@ pub struct Language {
     pub is_fortran: bool,
 }
 
-/// What the options ask the compiler to make.
+/// The output that the options ask the compiler to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Makes {
     /// Nothing to link: objects, assembly, preprocessed text, or answers.
@@ -45,7 +45,7 @@ pub enum Makes {
 /// The option for an ordinary executable.
 const PLAIN: &str = "--plain";
 
-/// What these options make.
+/// The output of these options.
 pub fn makes(arguments: &[String]) -> Makes {
     let has = |options: &[&str]| arguments.iter().any(|it| options.contains(&it.as_str()));
     let inputs = inputs(arguments);
@@ -145,7 +145,7 @@ fn for_plain_compilers() -> Vec<String> {
 /// The user's options without those for executables.
 ///
 /// # Errors
-/// If one asks for what cannot be.
+/// If one asks for something impossible.
 pub fn kept(arguments: &[String]) -> Result<Vec<String>, String> {
     const DROPPED: [&str; 8] =
         ["-pie", "-no-pie", "-fpie", "-fPIE", "-fno-pie", "-fno-PIE", "-fno-pic", "-fno-PIC"];
@@ -160,7 +160,7 @@ pub fn kept(arguments: &[String]) -> Result<Vec<String>, String> {
     Ok(arguments.iter().filter(is_kept).cloned().collect())
 }
 
-/// Calls the compiler, or shows what would be called (`-show`, `-showme..`, `-compile_info`).
+/// Calls the compiler, or shows the command (`-show`, `-showme..`, `-compile_info`).
 pub fn main(language: Language) -> ! {
     let compiler = env::var(language.variable).unwrap_or_else(|_| language.compiler.to_owned());
     let mut words = compiler.split_whitespace();

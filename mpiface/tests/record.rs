@@ -159,14 +159,14 @@ fn calls_have_their_names_lines_bytes_and_partners() {
     assert_eq!((run.outcome.as_str(), run.ranks.len()), ("", 3));
     assert_eq!(run.program, program.display().to_string());
     let at = |section: &str, what: &str| line(&source, section, what);
-    // (section, what the line says, function, rank, bytes, partner)
+    // (section, the line's text, function, rank, bytes, partner)
     let expected = [
         ("void messages", "Send(&x", "MPI_Send", 1, 4, Some(0)),
-        // What has come, not what there is room for.
+        // The bytes that have come, not the room for them.
         ("void messages", "Recv(&y, 4", "MPI_Recv", 0, 4, Some(1)),
         ("void messages", "Send(big", "MPI_Send", 0, 80_000, Some(1)),
         ("void messages", "Recv(big", "MPI_Recv", 1, 80_000, Some(0)),
-        // By any source: who has sent.
+        // By any source: the sender.
         ("void messages", "ANY_SOURCE, 9", "MPI_Recv", 0, 4, Some(1)),
         ("void requests", "Irecv(&in[0]", "MPI_Irecv", 2, 4, Some(1)),
         ("void requests", "Isend", "MPI_Isend", 2, 4, Some(0)),
@@ -212,7 +212,7 @@ fn waits_name_the_rank_that_is_late() {
         return;
     }
     let (program, source) = (program(), source());
-    // (section, what the line says, who waits there for rank 1, however the data goes)
+    // (section, the line's text, the rank that waits there for rank 1, however the data goes)
     let expected = [
         ("void messages", "Recv(&y, 4", 0),
         ("void messages", "Send(big", 0),

@@ -71,7 +71,7 @@ fn a_program_alone_is_an_ordinary_process() {
             let status = (output.status.code(), output.status.signal());
             let expected = (code, code.is_none().then_some(11));
             assert_eq!(status, expected, "{whose}, {how}: {out}{err}");
-            // What a process prints into a file is lost where it dies.
+            // Output into a file is lost where a process dies.
             let is_lost = code.is_none() && out.is_empty();
             assert!(is_lost || out == format!("{head}{tail}"), "{whose}, {how}: {out}{err}");
             assert!(err.contains(words), "{whose}, {how}: {words} is not in {err}");
@@ -81,7 +81,7 @@ fn a_program_alone_is_an_ordinary_process() {
     }
 }
 
-/// What libraries do at the end is done, whatever is said of the program: the Fortran library
+/// The libraries' last actions are done, whatever happens to the program: the Fortran library
 /// closes its units, and a library's constructor may have given a function to `atexit`.
 #[test]
 fn libraries_end_well_where_a_program_leaves_early() {

@@ -90,7 +90,7 @@ const MORE_VAGUE_LINES: [(&str, usize); 11] = [
     ("nodes", 0),
     ("processes", 0),
     ("mpi", 0),
-    ("mpiface", 445),
+    ("mpiface", 0),
     ("capi", 0),
 ];
 

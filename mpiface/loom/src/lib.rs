@@ -154,7 +154,7 @@ fn a_meeting_with_a_relaxed_load_is_detected() {
     a_meeting::<weak_load::Word>();
 }
 
-/// A rank notes four calls, two of which are kept, and the other reads: what it is given are the
+/// A rank notes four calls, two of which are kept, and the other reads: it is given the
 /// words of one call, the one that it has asked for.
 macro_rules! a_history {
     ($room:ident) => {
@@ -204,8 +204,8 @@ fn a_history_that_keeps_calls_too_long_is_detected() {
     a_history!(history_kept_too_long);
 }
 
-/// Ranks take a target's lock, use its memory (who has it alone writes, who shares it reads), and
-/// give it back. Who does not get it sleeps until it is woken. (A wake before the sleep is not
+/// Ranks take a target's lock, use its memory (an exclusive holder writes, a shared one reads), and
+/// give it back. A rank that does not get it sleeps until woken. (A wake before the sleep is not
 /// lost: that is the library's part, and here the notification's.)
 macro_rules! a_lock {
     ($room:ident, $kinds:expr) => {

@@ -1,14 +1,14 @@
 //! The parts of a shared object that the loader reads and rewrites, in safe code.
 //!
 //! A file is untrusted: every offset, length and index in it is checked before it is used, and a
-//! file that does not hold what it says gives an error. Only the 64-bit little-endian form is read
+//! file that contradicts itself gives an error. Only the 64-bit little-endian form is read
 //! (the machines on which this runs). The kernel's and the dynamic linker's view is followed: the
 //! program headers and the dynamic section; section headers may be missing.
 
 use std::fmt;
 use std::ops::Range;
 
-/// Why a file cannot be used: what is wrong with it, in words.
+/// Why a file cannot be used: the fault, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElfError(pub &'static str);
 
@@ -90,7 +90,7 @@ pub struct Elf {
     /// Where the dynamic section begins in the file.
     pub(super) dynamic_at: u64,
     pub(super) strings: Range<usize>,
-    /// Bytes of thread-local variables, with what their alignment may cost.
+    /// Bytes of thread-local variables, with the cost of their alignment.
     thread_locals: u64,
     /// The part that is constant once the dynamic linker has written it.
     pub(super) sealed: Range<u64>,
@@ -331,7 +331,7 @@ impl Elf {
                 continue;
             }
             // Where a linker puts tables and code into one segment, tables come first. Otherwise
-            // nobody reads what stands before the segment in its first page, or behind it.
+            // nobody reads the bytes before the segment in its first page, or behind it.
             let inside = tables.iter().filter(|it| it.0 < end && it.1 > load.offset);
             let start = match inside.map(|it| it.1).max() {
                 Some(after) => add(after, page - 1)? / page * page,
@@ -561,7 +561,7 @@ mod tests {
         };
         let (mut read, mut refused) = (0, 0);
         for file in files().into_iter().take(2) {
-            // Most of what is read lies in the header, the program headers and the dynamic section.
+            // Most reads are of the header, the program headers and the dynamic section.
             let dynamic = file.windows(8).position(|it| it == DT_STRTAB.to_le_bytes()).unwrap_or(0);
             for round in 0..600 {
                 let mut bytes = file.clone();

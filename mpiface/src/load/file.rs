@@ -62,7 +62,7 @@ impl File {
     }
 }
 
-/// Follows what `elf` needs, libraries before those that need them; says whether one is private.
+/// Follows the needs of `elf`, libraries before their users; says whether one is private.
 pub(super) fn gather(
     elf: &Elf,
     path: &Path,

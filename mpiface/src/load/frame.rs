@@ -21,7 +21,7 @@ unsafe extern "C" {
     fn phalanx_in_program(address: *mut c_void) -> *mut c_void;
 }
 
-/// What a rank's main gave back.
+/// The value that a rank's main gave back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// The value returned, or handed to `exit`.
@@ -61,7 +61,7 @@ pub unsafe fn call(
     Ended { code, exit: (!exited.is_null()).then_some(exited as usize), is_cut: cut != 0 }
 }
 
-/// What the process prints by the C library's stream goes line by line from now on: before it
+/// The process's output by the C library's stream goes line by line from now on: before it
 /// prints anything.
 pub fn print_lines() {
     // SAFETY: sets the buffer of a stream that nobody has used.
@@ -92,7 +92,7 @@ impl Barred {
 
 impl Drop for Barred {
     fn drop(&mut self) {
-        // SAFETY: subtracts from the counter what `new` added.
+        // SAFETY: subtracts from the counter the number that `new` added.
         unsafe { phalanx_bar_exit(-1) };
     }
 }

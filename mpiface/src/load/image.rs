@@ -6,8 +6,8 @@
 //! name used again: each copy has a tag, which is given back when the copy is unloaded.
 //!
 //! Private are the program, the shim, libgfortran (unit numbers), the program's own libraries
-//! (those found by its search path or LD_LIBRARY_PATH outside the system's directories), and what
-//! PHALANX_MPI_PRIVATE names (a list of sonames with colons). A library that needs a private one is
+//! (those found by its search path or LD_LIBRARY_PATH outside the system's directories), and those
+//! of PHALANX_MPI_PRIVATE (a list of sonames with colons). A library that needs a private one is
 //! private itself. Private libraries get another soname of the same length, which everything
 //! private needs instead; the dynamic linker finds libraries that are loaded already by their
 //! sonames.
@@ -79,7 +79,7 @@ pub enum Host {
     Program,
 }
 
-/// What a rank's copy of the shim is bound to: the runtime's table, and the rank's state.
+/// The binding of a rank's copy of the shim: the runtime's table, and the rank's state.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding {
     /// The table.
@@ -199,7 +199,7 @@ impl Image {
         Ok(Some(Image { files: found, preloaded, is_plugin: false }))
     }
 
-    /// Reads a shared library that uses MPI, itself or by what it needs.
+    /// Reads a shared library that uses MPI, itself or by its libraries.
     ///
     /// # Errors
     /// If a file cannot be read, or is an executable.
@@ -463,7 +463,7 @@ pub(super) fn moved(path: &CStr, handle: *mut c_void) {
 /// Images of libraries that the process itself loaded: where each begins, and its path.
 static LOADED: Mutex<Vec<(usize, PathBuf, Arc<Image>)>> = Mutex::new(Vec::new());
 
-/// What the dynamic linker knows of an address, and the path of the file in which that lies.
+/// The dynamic linker's knowledge of an address, and the path of the file in which that lies.
 pub fn whereabouts(address: usize) -> Option<(libc::Dl_info, PathBuf)> {
     // SAFETY: a structure of pointers, for which zeros are valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -526,7 +526,7 @@ impl Copy {
         self.parts.last().expect("an image has a file").handle
     }
 
-    /// The address of what this copy, or a library that it needs, calls `name`.
+    /// The address of `name` in this copy, or in a library that it needs.
     pub fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
         symbol(self.program(), name)
     }
@@ -555,7 +555,7 @@ impl Copy {
         Ok(unsafe { main() })
     }
 
-    /// Runs what the copy gave to `atexit`, and its destructors.
+    /// Runs the functions that the copy gave to `atexit`, and its destructors.
     ///
     /// # Safety
     /// The copy's main has ended, and none of its functions runs.
@@ -574,7 +574,7 @@ impl Copy {
         }
     }
 
-    /// Unloads the copy: its destructors run in here. What the dynamic linker keeps stays.
+    /// Unloads the copy: its destructors run in here. The dynamic linker's leftovers stay.
     ///
     /// # Safety
     /// None of its functions runs or will run, on any thread.

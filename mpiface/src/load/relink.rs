@@ -1,5 +1,5 @@
-//! What a plain compiler links, made fit for copies: an executable becomes a shared object, and a
-//! file needs libraries beside those it was linked with.
+//! Files that a plain compiler links, made fit for copies: an executable becomes a shared object,
+//! and a file needs libraries beside those it was linked with.
 
 use super::elf::{
     CUT, DF_1_PIE, DT_FLAGS_1, DT_NEEDED, DT_NULL, DT_RELA, DT_RELAENT, DT_RELASZ, DT_STRSZ,

@@ -47,7 +47,7 @@ pub fn take_preloads() {
     drop(again.exec());
 }
 
-/// Another MPI's library, and whose.
+/// Another MPI's library, and that MPI's name.
 pub(super) fn other_mpi(name: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 11] = [
         ("libmpi.so.12", "MPICH or Intel MPI"),
@@ -65,7 +65,7 @@ pub(super) fn other_mpi(name: &str) -> Option<&'static str> {
     KNOWN.iter().find(|it| name.starts_with(it.0)).map(|it| it.1)
 }
 
-/// The names of what a file needs: no library of another MPI, whose ranks are processes.
+/// The names of a file's libraries: none of another MPI, which has processes as ranks.
 pub(super) fn needed(elf: &Elf, path: &Path) -> Result<Vec<String>, String> {
     let names = elf.needed().map_err(|error| format!("{}: {error}", path.display()))?;
     for name in &names {

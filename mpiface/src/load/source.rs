@@ -19,7 +19,7 @@ impl Source {
     /// Opens a file and reads it.
     pub(super) fn read(path: &Path) -> std::io::Result<(Vec<u8>, Source)> {
         let mut file = fs::File::open(path)?;
-        // Before it is read: what is written meanwhile is noticed.
+        // Before it is read: so writes in the meantime are noticed.
         let state = Source::state(&file)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
@@ -45,7 +45,7 @@ impl Source {
             let (protection, kind) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE);
             let Ok(offset) = libc::off_t::try_from(part.offset) else { continue };
             // SAFETY: these pages hold the same code of the copy (the caller's promise), which is
-            // mapped as long as the dynamic linker keeps it: who runs in them sees no difference.
+            // mapped as long as the dynamic linker keeps it: its threads see no difference.
             // That holds as long as nobody writes into the file: a promise of the user (README,
             // "How"), as for every shared library, and which the system does not enforce.
             unsafe {

@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// Keys and values.
 pub type Values = RefCell<Vec<(c_int, usize)>>;
 
-/// What may have attributes: keys are made for one of these.
+/// The objects that may have attributes: keys are made for one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Communicators.
@@ -27,7 +27,7 @@ pub enum Kind {
 /// An object that has attributes.
 #[derive(Clone, Copy, Debug)]
 pub struct Holder<'a> {
-    /// What it is.
+    /// The sort of object.
     pub kind: Kind,
     /// Its handle, for the program's functions.
     pub handle: Handle,
@@ -42,7 +42,7 @@ impl Comm {
     }
 }
 
-/// What a program has hung on a datatype.
+/// The attributes of a datatype.
 #[derive(Debug, Default)]
 pub struct Note {
     /// Its attributes.
@@ -59,7 +59,7 @@ impl Note {
 }
 
 impl Rank {
-    /// What the program has hung on a datatype.
+    /// The attributes of a datatype.
     pub fn type_note(&self, ty: Handle) -> Rc<Note> {
         Rc::clone(self.type_notes.borrow_mut().entry(ty).or_default())
     }
@@ -89,7 +89,7 @@ type Copy =
     unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 type Delete = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// What a duplicate of a communicator gets.
+/// The attributes that a duplicate of a communicator gets.
 #[derive(Clone, Copy, Debug)]
 enum Copying {
     Nothing,

@@ -1,6 +1,6 @@
-//! Whose cards a rank needs in a started collective.
+//! The ranks of the cards that a rank needs in a started collective.
 
-/// Ranks of a communicator: those whose cards one needs, or those that use its memory.
+/// Ranks of a communicator: those with cards that a rank needs, or those that use its memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Awaits {
     /// Nobody.

@@ -1,8 +1,8 @@
-//! The predefined datatypes: handle, size, and what arithmetic they know.
+//! The predefined datatypes: handle, size, and the arithmetic that they know.
 
 use super::handle::Handle;
 
-/// What the elements of a predefined datatype are.
+/// The sort of the elements of a predefined datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "names of machine types")]
 pub enum Element {

@@ -1,13 +1,13 @@
-//! What has become of a message that a call has begun.
+//! The state of a message that a call has begun.
 
 use super::rank::{Active, Blank};
 use super::request::{NOBODY, Req};
 use std::sync::Arc;
 
-/// What a call has started.
+/// The result of a call that starts a message.
 #[derive(Debug)]
 pub enum Begun {
-    /// What other ranks may know of.
+    /// A message of which other ranks may know.
     Shared(Arc<Req>),
     /// A send that is complete.
     Sent,
@@ -18,7 +18,7 @@ pub enum Begun {
 }
 
 impl Begun {
-    /// What is under way, and whether it is an early receive, which has to be named.
+    /// The call under way, and whether it is an early receive, which has to be named.
     #[inline(always)]
     pub fn active(self) -> (Active, bool) {
         match self {

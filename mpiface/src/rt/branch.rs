@@ -1,5 +1,5 @@
 //! Communicators that only their members make: the first that comes makes the shared part, and
-//! leaves it for the others under what they all know.
+//! leaves it for the others under a key that they all know.
 
 use super::comm::Shared;
 use super::mutex::lock;
@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What the members of a new communicator know.
+/// The key that the members of a new communicator know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// Of MPI_Comm_create_group: a communicator, a tag, and the members.
@@ -20,7 +20,7 @@ pub enum Key {
     Persistent(u32, u64),
 }
 
-/// The groups of two leaders, who know: a communicator, each other (the smaller first), and a tag.
+/// The groups of two leaders. Both know a communicator, each other (the smaller first), and a tag.
 type Bridge = (u32, usize, usize, c_int);
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct StartedComm {
     taken: usize,
 }
 
-/// One leader's group, and what the other makes of both.
+/// One leader's group, and the communicator that the other makes of both.
 #[derive(Debug)]
 struct Half {
     members: Vec<usize>,

@@ -1,5 +1,5 @@
-//! What the library's route (`route.rs`) cannot take: a user's operator on a datatype with gaps, a
-//! communicator of one rank. It goes over the cards of `comm.rs`, so that each rank reads the
+//! Calls that the library's route (`route.rs`) cannot take: a user's operator on a datatype with
+//! gaps, a communicator of one rank. They go over the cards of `comm.rs`, so each rank reads the
 //! others' buffers itself. (Blocks whose sizes only some ranks know: `exchange.rs`.)
 //!
 //! A reduction folds the ranks' values in their order, as a binary tree of ranks: the same bits on
@@ -184,7 +184,7 @@ impl Call<'_> {
         (shared, library)
     }
 
-    /// What all ranks offer.
+    /// The offers of all ranks.
     pub fn offers(&self, offer: Offer) -> Vec<Offer> {
         self.meet(Terms::default(), offer)
     }

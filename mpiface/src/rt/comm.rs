@@ -28,7 +28,7 @@ use std::ops::Range;
 use std::rc::{Rc, Weak};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// What a rank offers the others in a collective.
+/// A rank's offer to the others in a collective.
 #[derive(Clone, Debug, Default)]
 pub enum Offer {
     /// Nothing.
@@ -48,14 +48,14 @@ pub enum Offer {
     Window(Arc<Part>),
 }
 
-/// What a call says of itself, for the others to compare.
+/// The description of a call, for the others to compare.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Terms {
     /// The root, if it has one.
     pub root: Option<usize>,
     /// The operator.
     pub op: Mark,
-    /// What must be equal for all: bytes of data.
+    /// The value that must be equal for all: bytes of data.
     pub bytes: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ pub struct Terms {
 struct Card {
     /// The number of the meeting.
     number: u64,
-    /// What it offers.
+    /// Its offer.
     offer: Offer,
 }
 
@@ -77,7 +77,7 @@ struct Seat {
     cards: [Mutex<Card>; 2],
 }
 
-/// What a communicator's ranks share.
+/// The state that a communicator's ranks share.
 #[derive(Debug)]
 pub struct Shared {
     /// Its number: messages match only within it.
@@ -182,7 +182,7 @@ pub type Hints = RefCell<Vec<(String, String)>>;
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Comm {
-    /// What all its ranks share.
+    /// The part that all its ranks share.
     pub shared: Arc<Shared>,
     /// This rank in it; of an intercommunicator: among the members of both groups.
     pub rank: usize,
@@ -190,7 +190,7 @@ pub struct Comm {
     pub sides: Option<Sides>,
     /// Its grid or graph, if it has one.
     pub topology: Option<Topology>,
-    /// What is done with errors.
+    /// The handler of errors.
     pub errhandler: Attached,
     /// The program's handle of it.
     pub handle: Cell<Handle>,
@@ -397,7 +397,7 @@ impl Comm {
         view
     }
 
-    /// Lays down a card, awaits all, and gives what all offer; ends the run if the calls do not
+    /// Lays down a card, awaits all, and gives the offers of all; ends the run if the calls do not
     /// agree.
     pub fn meet(&self, world: &Standings, site: Site, terms: Terms, offer: Offer) -> Vec<Offer> {
         let number = self.next();
@@ -422,7 +422,7 @@ impl Comm {
         self.shared.seats.iter().map(read).collect()
     }
 
-    /// Awaits all: what they read of this rank's buffers they have read.
+    /// Awaits all: then they have read this rank's buffers.
     pub fn come(&self, world: &Standings, site: Site) {
         self.await_all(world, site, self.next());
     }
@@ -443,8 +443,8 @@ impl Comm {
         }
     }
 
-    /// This rank begins a collective that is no meeting; gives what the others see of it. Who
-    /// carries it out ends it in the log there.
+    /// This rank begins a collective that is no meeting; gives the others' view of it. The rank
+    /// that carries it out ends it in the log there.
     #[inline(always)]
     pub fn begin<'a>(&self, world: &'a Standings, site: Site, terms: Terms) -> &'a RankView {
         let number = self.next();

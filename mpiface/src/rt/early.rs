@@ -6,7 +6,7 @@
 //! left something in the queue meanwhile (`heed_early`): a long or a synchronous message, or one
 //! for which the lane had no room. That shows in the queue's number `left`.
 //!
-//! What is lost: a short synchronous send whose receive is early ends at the receiver's next call,
+//! The loss: a short synchronous send to an early receive ends at the receiver's next call,
 //! not before. Receives of more than fits a lane are posted at once: the sender copies into them
 //! while the receiver works.
 
@@ -26,7 +26,7 @@ use std::convert::Infallible;
 /// An early receive.
 #[derive(Debug, Default)]
 pub struct EarlyReceive {
-    /// What it takes.
+    /// The source and tag that it takes.
     pub pattern: Envelope,
     /// The rank of the world that sends it, if only one can.
     pub by: Option<usize>,
@@ -51,7 +51,7 @@ pub struct Early {
 }
 
 impl Rank {
-    /// Notes an early receive, whose request is named next. `place`: where its message goes, if
+    /// Notes an early receive; its request is named next. `place`: where its message goes, if
     /// that is more than bytes without gaps.
     #[inline(always)]
     pub fn receive_early(
@@ -99,7 +99,7 @@ impl Rank {
     }
 
     /// Posts all early receives if another rank has left something that they may be for: a
-    /// synchronous message, whose sender waits.
+    /// synchronous message: its sender waits.
     #[inline(always)]
     pub fn heed_early(&self) {
         if self.has_early() && self.left_nothing().is_none() {
@@ -129,7 +129,7 @@ impl Rank {
         *self.early.all.borrow_mut() = all;
     }
 
-    /// The number of what others have left in the queue, if nothing lies there. Receives may be
+    /// The number of messages left by others in the queue, if nothing lies there. Receives may be
     /// posted.
     #[inline(always)]
     pub fn left_nothing(&self) -> Option<u64> {
@@ -142,7 +142,7 @@ impl Rank {
     fn looks_in_queue(&self) -> Option<u64> {
         let slot = &self.world.slots[self.me];
         let queue = lock(&slot.queue);
-        // Who adds to it holds the lock.
+        // A rank that adds to it holds the lock.
         let left = slot.left.told();
         if queue.is_quiet() {
             self.early.seen.set(Some(left));
@@ -166,7 +166,7 @@ impl Rank {
         true
     }
 
-    /// Takes what has come from this rank, or from any.
+    /// Takes the messages that have come from this rank, or from any.
     fn take_early(&self, from: Option<usize>) {
         let slot = &self.world.slots[self.me];
         let queue = lock(&slot.queue);
@@ -175,7 +175,7 @@ impl Rank {
             self.publish();
             return;
         }
-        // Who adds to it holds the lock.
+        // A rank that adds to it holds the lock.
         self.early.seen.set(Some(slot.left.told()));
         let mut all = self.early.all.borrow_mut();
         let senders = match from {
@@ -193,7 +193,7 @@ impl Rank {
                 self.set_active(it.handle, Active::Arrived(arrived, failed));
                 Ok::<(), Infallible>(())
             };
-            // SAFETY: the queue is locked, and who holds the lock is alone here.
+            // SAFETY: the queue is locked, and the holder of the lock is alone here.
             has_others |= unsafe { all.take_from(lane, |_| true, asks, give) } == Ok(true);
         }
         self.early.count.set(all.count());
@@ -204,7 +204,7 @@ impl Rank {
     }
 
     /// The message of an early receive, if it comes soon, is short, and this receive is the oldest
-    /// one and takes bytes without gaps: `say` is told what has arrived. Else nothing has happened.
+    /// one and takes bytes without gaps: `say` is told of the message. Else nothing has happened.
     #[inline(always)]
     pub fn has_arrived_early(&self, handle: Handle, say: impl FnOnce(Arrived)) -> bool {
         let mut all = self.early.all.borrow_mut();

@@ -28,7 +28,7 @@ pub struct Edges {
     pub given: Vec<(usize, usize)>,
     /// One, but where two ranks have very many edges between them.
     pub rounds: Vec<Round>,
-    /// Whether there are some, in one round, none to the rank itself: what most calls go along.
+    /// Whether there are some, in one round, none to the rank itself: the edges of most calls.
     pub are_plain: bool,
 }
 

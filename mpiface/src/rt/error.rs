@@ -48,7 +48,7 @@ pub enum Class {
     ErrorHandler = 61,
 }
 
-/// What went wrong in a call: its class, and words for a person.
+/// A call's failure: its class, and words for a person.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// The class.
@@ -57,7 +57,7 @@ pub struct Error {
     text: String,
     /// The call of another rank that the words name, and the words behind it.
     other: Option<Box<(Site, String)>>,
-    /// What the call gives: the class, or the code of a function of the program.
+    /// The call's result: the class, or the code of a function of the program.
     pub code: i32,
     /// The number of the communicator on which a request has failed; none: the call says which.
     pub context: Option<u32>,
@@ -75,7 +75,7 @@ impl Error {
         Error { other: Some(Box::new((site, after.into()))), ..Error::new(class, before) }
     }
 
-    /// What a function of the program gave.
+    /// The code that a function of the program gave.
     pub fn given(code: i32, text: String) -> Error {
         Error { code, ..Error::new(Class::Other, text) }
     }
@@ -85,7 +85,7 @@ impl Error {
         Error { context: Some(context), ..self }
     }
 
-    /// The error of a call that completes several requests, of which the one whose status has this
+    /// The error of a call that completes several requests: the one with the status at this
     /// place has failed so, first.
     pub fn in_status(&self, place: usize) -> Error {
         let text = format!("status {place}: {}: {}", class_text(self.class as i32), self.text);
@@ -102,7 +102,7 @@ impl Error {
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 pub type Outcome<T = ()> = Result<T, Error>;
 
 /// An error of this class with these words.
@@ -183,7 +183,7 @@ unsafe extern "C" {
     fn phalanx_end(code: i32) -> !;
 }
 
-/// What is done before the process ends with a text.
+/// The last action before the process ends with a text.
 static BEFORE_END: OnceLock<fn(&str)> = OnceLock::new();
 
 /// Before the process ends with a text, this is done: a run that is recorded is saved.

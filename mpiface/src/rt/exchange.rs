@@ -1,10 +1,10 @@
-//! What ranks give each other where only who gives a part knows how long it is, or only who takes
-//! it: blocks of several lengths, a datatype for each peer, the edges of a grid or graph.
+//! The parts that ranks give each other where only the giver knows a part's length, or only the
+//! taker: blocks of several lengths, a datatype for each peer, the edges of a grid or graph.
 //!
 //! The parts go by the library's channels (`phalanx::engine::exchange`), pair by pair, so that a
 //! rank waits for no more than it takes. Up to `COPIED_PART` bytes are copied; a longer part is
 //! lent, and its receiver copies it from where it lies, whatever datatypes the two have. Whoever
-//! takes a part judges its length: what does not fit is an error of that rank alone.
+//! takes a part judges its length: a part that does not fit is an error of that rank alone.
 //!
 //! From one rank to another parts are taken in the order in which they are given: the edges of
 //! a grid or graph have such an order (`edges.rs`).
@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 /// A rank's places in its order: of each the other rank, and the place.
 type Places<'a> = &'a dyn Fn(usize) -> (usize, Place);
 
-/// What a call exchanges, beside the parts.
+/// The arguments of an exchange, beside the parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange {
     /// The root, if it has one.
@@ -42,7 +42,7 @@ impl Exchange {
     }
 }
 
-/// What is done of an exchange.
+/// The progress of an exchange.
 #[derive(Clone, Copy)]
 struct Done {
     has_begun: bool,
@@ -67,12 +67,12 @@ impl Call<'_> {
     }
 
     /// Carries an exchange out of parts without gaps, none of them to itself, but `own`, from where
-    /// to where. Nothing of it goes by memory but the parts; what is not as most calls are goes on
+    /// to where. Nothing of it goes by memory but the parts; any less usual call goes on
     /// as others.
     ///
     /// # Safety
     /// The library has a communicator for this one (`is_routed`). The parts are memory of the
-    /// program, the same whenever they are asked for; what is taken overlaps nothing that is given,
+    /// program, the same whenever they are asked for; taken parts overlap no given ones,
     /// but where it is the same memory.
     #[inline(always)]
     pub unsafe fn exchange_solid(
@@ -139,12 +139,12 @@ impl Call<'_> {
         unsafe { self.go_on((it, view), done, &[it.whole()], own, &gives, &takes) }
     }
 
-    /// Carries an exchange out, in rounds; `own`: what the rank gives itself, from where to where,
+    /// Carries an exchange out, in rounds; `own`: the rank's part for itself, from where to where,
     /// beside the parts.
     ///
     /// # Safety
-    /// All places are memory as their types say, the same whenever they are asked for; what is
-    /// taken overlaps nothing that is given, but where it is the same memory.
+    /// All places are memory as their types say, the same whenever they are asked for; taken parts
+    /// overlap no given ones, but where it is the same memory.
     pub unsafe fn exchange(
         &self,
         it: Exchange,
@@ -175,7 +175,7 @@ impl Call<'_> {
     ) -> Outcome {
         let (rank, call) = (self.comm.rank, self.compared(it));
         let mut has_begun = done.has_begun;
-        // What is lent stays where it is; so does what the rank gives itself.
+        // Lent parts stay where they are; so does the rank's part for itself.
         let mut lent: Vec<Place> = Vec::new();
         let mut own_parts: VecDeque<Place> = VecDeque::new();
         let mut failed: Option<Box<Error>> = None;
@@ -272,7 +272,7 @@ impl Call<'_> {
     }
 }
 
-/// What is said of a place that is lent, as long as it stays there.
+/// The notice of a place that is lent, as long as it stays there.
 fn lent_part(place: &Place) -> GivenPart {
     let (has_gaps, bytes) = (!place.is_contiguous(), place.bytes());
     let at = if has_gaps { std::ptr::from_ref(place).cast() } else { place.address as *const u8 };
@@ -287,7 +287,7 @@ fn along(edges: &Edges) -> Exchange {
 }
 
 impl Call<'_> {
-    /// Gives these places along the edges to targets, and takes what comes along those from
+    /// Gives these places along the edges to targets, and takes those that come along edges from
     /// sources, which may be shorter.
     ///
     /// # Safety
@@ -304,7 +304,7 @@ impl Call<'_> {
         unsafe { self.exchange(along(edges), &edges.rounds, None, gives, takes) }
     }
 
-    /// The same of what has no gaps.
+    /// The same of places without gaps.
     ///
     /// # Safety
     /// As `exchange_solid`, of a communicator of any size.

@@ -12,13 +12,13 @@ pub struct Unit {
     pub size: usize,
     /// Bytes in the portable format.
     pub outside: usize,
-    /// What it is.
+    /// The sort of number.
     form: UnitForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UnitForm {
-    /// A number whose bytes are reversed; one that grows here has no sign.
+    /// A number with reversed bytes; one that grows here has no sign.
     Plain,
     /// A number with a sign.
     Signed,
@@ -98,7 +98,7 @@ fn out(unit: Unit, inside: &[u8], packed: &mut Vec<u8>) {
         }
         UnitForm::ExtendedPair => inside.chunks(16).for_each(|it| out(EXTENDED, it, packed)),
         UnitForm::Extended => packed.extend(widened(inside)),
-        // What is shorter there: the lower bytes, as the standard says of what does not fit.
+        // A shorter number there: the lower bytes, as the standard says of values that do not fit.
         UnitForm::Plain | UnitForm::Signed => packed.extend(inside[..outside].iter().rev()),
     }
 }

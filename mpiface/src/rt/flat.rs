@@ -3,7 +3,7 @@
 use super::types::{Place, bytes_at, copy};
 use std::slice;
 
-/// Room on the stack for what is packed: 64 bytes.
+/// Room on the stack for packed data: 64 bytes.
 type Small = [u128; 4];
 
 /// Memory of a place as the library takes it: contiguous, and aligned for its elements.
@@ -126,7 +126,7 @@ impl Flat {
     }
 }
 
-/// The bytes of a place, if they lie as the library takes them: without what a [`Flat`] carries for
+/// The bytes of a place, if they lie as the library takes them: without a [`Flat`], which is for
 /// those that do not.
 ///
 /// # Safety

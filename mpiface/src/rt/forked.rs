@@ -1,4 +1,4 @@
-//! A child of `fork` has none of the ranks, but a copy of what they know: each call of MPI there is
+//! A child of `fork` has none of the ranks, but a copy of their state: each call of MPI there is
 //! an error. So a child first says so to every rank's state.
 
 use super::rank::Rank;

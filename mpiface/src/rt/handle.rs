@@ -7,7 +7,7 @@
 /// A handle, as a program holds it.
 pub type Handle = usize;
 
-/// What a handle names.
+/// The sort of object that a handle names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Kind {
@@ -134,7 +134,7 @@ impl<T> Table<T> {
     }
 }
 
-/// The standard's number for what is not defined.
+/// The standard's number for undefined values.
 pub const UNDEFINED: std::ffi::c_int = -32766;
 
 /// The standard's handles that are used by name here.

@@ -5,7 +5,7 @@ use super::handle::{Handle, fixed};
 use super::held::{Held, Hold};
 use std::cell::RefCell;
 
-/// What is done with errors.
+/// The action for errors.
 #[derive(Clone, Debug)]
 pub struct Handler {
     handle: Handle,

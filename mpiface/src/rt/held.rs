@@ -1,6 +1,6 @@
-//! Objects that calls use longer than the program: what it frees while a call that it has started,
-//! or will start, still names it stays under its handle until nothing does. So an operator that is
-//! called then can ask what its datatype is.
+//! Objects that calls use longer than the program: an object that it frees while a call that it
+//! has started, or will start, still names it keeps its handle so long. So an operator that is
+//! called then can ask for its datatype's contents.
 
 use super::handle::{Handle, Kind, Table};
 use std::rc::Rc;
@@ -67,7 +67,7 @@ impl<T> Held<T> {
         self.all.get(handle).map(|it| Rc::clone(&it.holds))
     }
 
-    /// The program frees what it has. What is in use goes by [`sweep`](Held::sweep), later.
+    /// The program frees its object. One that is in use goes by [`sweep`](Held::sweep), later.
     pub fn free(&mut self, handle: Handle) {
         let Some(it) = self.all.get_mut(handle) else { return };
         it.given = it.given.saturating_sub(1);
@@ -82,7 +82,7 @@ impl<T> Held<T> {
         !self.freed.is_empty()
     }
 
-    /// What the program has freed, and nothing uses: to be taken out.
+    /// The objects that the program has freed, and nothing uses: to be taken out.
     pub fn idle(&mut self, is_used: impl Fn(&T) -> bool) -> Vec<Handle> {
         let Held { all, freed } = self;
         let mut idle = Vec::new();
@@ -102,7 +102,7 @@ impl<T> Held<T> {
         self.all.remove(handle).map(|it| it.object)
     }
 
-    /// Takes out what the program has freed, and nothing uses.
+    /// Takes out the objects that the program has freed, and nothing uses.
     pub fn sweep(&mut self) -> Vec<Handle> {
         let idle = self.idle(|_| false);
         idle.iter().for_each(|it| drop(self.remove(*it)));

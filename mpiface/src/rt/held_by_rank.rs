@@ -1,4 +1,4 @@
-//! What a rank's calls hold beyond the program's use of it, and its end.
+//! The objects that a rank's calls hold beyond the program's use of them, and their end.
 
 use super::comm::Comm;
 use super::error::{Class, Outcome, error};
@@ -15,7 +15,7 @@ impl Rank {
         self.types.borrow().hold(handle).or_else(|| self.ops.borrow().hold(handle))
     }
 
-    /// Takes out what the program has freed, and no call under way uses any more.
+    /// Takes out the objects that the program has freed, and no call under way uses any more.
     ///
     /// # Errors
     /// If a function that deletes a datatype's attribute fails.

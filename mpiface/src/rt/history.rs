@@ -1,8 +1,8 @@
 //! The latest calls of a rank, which others read for a text: numbers of calls, and words for each.
 //!
-//! The rank writes without waiting for readers. A place is used again after `KEPT` calls; who has
-//! read one asks afterwards how far the rank is, and drops what may have been written meanwhile (a
-//! sequence lock, whose sequence is the number of the last call). Its model is in `loom/`, which
+//! The rank writes without waiting for readers. A place is used again after `KEPT` calls; a reader
+//! of one asks afterwards how far the rank is, and drops a place that may be written by then (a
+//! sequence lock; its sequence is the number of the last call). Its model is in `loom/`, which
 //! compiles this file.
 
 use super::word::Word;
@@ -35,8 +35,8 @@ impl<const WORDS: usize, const KEPT: usize> History<WORDS, KEPT> {
     /// by `last`. By that rank.
     #[inline]
     pub fn note(&self, last: &Word, number: u64, words: [u64; WORDS]) {
-        // Pairs with the fence in `past`. `last` was told with the number before this one; who
-        // reads one of the words below, and then asks `last`, is given at least that number, and
+        // Pairs with the fence in `past`. `last` was told with the number before this one; a rank
+        // that reads a word below, and then asks `last`, is given at least that number, and
         // so sees that the call `KEPT` before this one is not there any more. Without it the words
         // could be seen before that number, and two calls' words would be taken for one call's.
         fence(Ordering::Release);

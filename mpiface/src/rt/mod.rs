@@ -1,4 +1,4 @@
-//! The runtime: what the functions of MPI do.
+//! The runtime: the functions of MPI.
 //!
 //! | file | |
 //! |---|---|
@@ -7,13 +7,13 @@
 //! | `handle.rs` | handles: checked numbers, never addresses |
 //! | `held.rs`, `held_by_rank.rs` | objects that calls use longer than the program; a rank's |
 //! | `handlers.rs` | error handlers, as objects have them |
-//! | `standings.rs` | what each rank does; waiting; the verdict that nobody can go on |
+//! | `standings.rs` | each rank's state; waiting; the verdict that nobody can go on |
 //! | `world.rs`, `run.rs` | the ranks' queues and lanes; a run's world and first communicators |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run |
 //! | `site.rs`, `calls.rs` | a call's place in the source; the functions by their numbers |
-//! | `mutex.rs`, `thread_time.rs` | locks of what ranks share; the time that a thread has worked |
-//! | `begun.rs` | what has become of a message that a call has begun |
+//! | `mutex.rs`, `thread_time.rs` | locks of shared state; the time that a thread has worked |
+//! | `begun.rs` | the state of a message that a call has begun |
 //! | `envelope.rs`, `request.rs` | the facts by which messages are matched; started calls |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `short_message.rs` | a short message in a slot of a lane |
@@ -25,7 +25,7 @@
 //! | `ops.rs`, `complex.rs` | operators over memory; complex numbers |
 //! | `operator.rs`, `user_function.rs` | operators on a datatype, folds; those of the program |
 //! | `kernel.rs` | how elements combine: the library's operators, others over memory |
-//! | `record.rs` | what a recorded run's events have of its calls |
+//! | `record.rs` | the calls in a recorded run's events |
 //! | `log.rs` | the collectives that each rank has called last, for verdicts and texts |
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
 //! | `flat.rs` | memory as the library takes it |
@@ -34,14 +34,14 @@
 //! | `coll.rs` | those that the library cannot take, over the cards |
 //! | `exchange.rs` | parts of which only some ranks know the lengths, pair by pair |
 //! | `started/` | collectives that complete later; the cards that ranks show |
-//! | `awaits.rs` | whose cards a rank needs there |
+//! | `awaits.rs` | the ranks of the cards that a rank needs there |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
-//! | `edges.rs` | the edges of a grid or graph; what goes along them |
+//! | `edges.rs` | the edges of a grid or graph; the parts that go along them |
 //! | `branch.rs` | communicators that only their members make |
 //! | `window.rs`, `window_part.rs` | one-sided access: epochs; a rank's part, its memory |
 //! | `target_lock.rs` | a target's lock |
-//! | `attributes.rs` | what programs hang on communicators, datatypes and windows |
+//! | `attributes.rs` | the attributes of communicators, datatypes and windows |
 //! | `codes.rs` | error codes of a program's own |
 
 pub mod api;

@@ -1,8 +1,8 @@
-//! Locks of what ranks share.
+//! Locks of state that ranks share.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A lock whose holder may have panicked: then the process ends anyway.
+/// A lock with a holder that may have panicked: then the process ends anyway.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use super::ops::{Mark, apply};
 use super::types::{AnyType, Place, copy};
 use super::user_function::UserFunction;
 
-/// Elements that are folded at once, so that what is folded stays in the nearest cache.
+/// Elements that are folded at once, so that they stay in the nearest cache.
 const BLOCK: usize = 1024;
 
 /// An operator on elements of a type.

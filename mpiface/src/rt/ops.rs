@@ -7,7 +7,7 @@ use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
 use std::ffi::c_int;
 
-/// What a call says of its operator, for the others to compare. Data that is only moved is not
+/// A call's name of its operator, for the others to compare. Data that is only moved is not
 /// compared by its type: a program may send integers as bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
@@ -16,7 +16,7 @@ pub enum Mark {
     None,
     /// A program's own: not compared.
     User,
-    /// A predefined one, and what it combines.
+    /// A predefined one, and the elements that it combines.
     Known(Handle, Element),
 }
 
@@ -99,7 +99,7 @@ macro_rules! each {
     }};
 }
 
-/// The library's operator of that name, which also says what wins beside NaN, and of 0 and -0.
+/// The library's operator of that name, which also decides the winner beside NaN, and of 0 and -0.
 macro_rules! by {
     ($type:ty, $operator:ident, $a:expr, $b:expr, $n:expr) => {{
         const SIZE: usize = size_of::<$type>();
@@ -211,7 +211,7 @@ unsafe extern "C" {
 /// Combines by a function in C.
 ///
 /// # Safety
-/// As `apply`, of what the function combines; the operator knows it.
+/// As `apply`, of the elements that the function combines; the operator knows it.
 unsafe fn by_c(function: LongFunction, op: Handle, a: *const u8, b: *mut u8, n: usize) -> bool {
     // SAFETY: passed on; a predefined operator is a small number.
     unsafe { function(op as c_int, a, b, n) };

@@ -10,9 +10,9 @@
 //!
 //! Short messages lie in lanes (`lane.rs`), which the receiver looks at when it posts a receive,
 //! probes, tests or waits. So no send ever needs a call of the receiver, but the synchronous and
-//! the long ones, whose receive is such a call. Order is the order of locking, as MPI demands it: a
-//! rank that goes to a queue takes its own lane's messages there first, and only who holds the lock
-//! takes from lanes. What fits what is found by the library's list (`MatchList`), of few and of
+//! the long ones: their receive is such a call. Order is the order of locking, as MPI demands it: a
+//! rank that goes to a queue takes its own lane's messages there first, and only the lock's holder
+//! takes from lanes. Matches are found by the library's list (`MatchList`), of few and of
 //! many. A request's `done`, and a lane's words, are read without the lock.
 
 use super::envelope::{ANY_SOURCE, ANY_TAG, EAGER, Envelope};
@@ -41,7 +41,7 @@ pub struct OneOf {
 
 impl Condition for OneOf {
     fn holds(&self) -> bool {
-        // What lies in a lane may be for one of them: the rank will see.
+        // A message in a lane may be for one of them: the rank will see.
         let may_come =
             |it: &Req| it.ask.kind == Kind::Receive && self.world.has_arrivals(self.me, it.ask.by);
         // Nobody knows when a thread of the program will complete its own.
@@ -67,7 +67,7 @@ impl Condition for OneOf {
     }
 }
 
-/// What lies in a rank's queue, in words, if that is free.
+/// The entries of a rank's queue, in words, if that is free.
 fn beside(world: &World, rank: usize) -> String {
     world.slots[rank].queue.try_lock().map_or(String::new(), |it| it.describe())
 }
@@ -78,12 +78,12 @@ struct Posted {
     req: Arc<Req>,
 }
 
-/// What its rank knows a message, or a receive, by.
+/// The rank's own name of a message, or of a receive.
 fn name_of(req: &Arc<Req>) -> u64 {
     Arc::as_ptr(req).addr() as u64
 }
 
-/// What is stored of a message.
+/// The stored form of a message.
 #[derive(Debug)]
 enum Body {
     Kept(KeptBytes),
@@ -101,7 +101,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// What its sender knows it by, if that may take it back.
+    /// The sender's name of it, if that may take it back.
     fn name(&self) -> u64 {
         match &self.body {
             Body::Buffer(_, req) => name_of(req),
@@ -114,14 +114,14 @@ impl Message {
         self.envelope.context
     }
 
-    /// What it will have been.
+    /// Its kind afterwards.
     pub fn arrived(&self) -> Arrived {
         let Envelope { source, tag, .. } = self.envelope;
         Arrived { source, tag, bytes: self.bytes }
     }
 }
 
-/// What is said of a short message that has come: tag and length, in one word. (What is given in
+/// A short message that has come: tag and length, in one word. (A value that is given in
 /// memory, and read there in other pieces, waits until all older stores are in the cache.)
 #[derive(Clone, Copy, Debug)]
 pub struct Came(u64);
@@ -133,7 +133,7 @@ impl Came {
         Came((bytes as u64) << 32 | u64::from(tag as u32))
     }
 
-    /// What its receive gives, by the sender in the communicator.
+    /// The result of its receive, by the sender in the communicator.
     #[inline(always)]
     pub fn from(self, source: i32) -> Arrived {
         Arrived { source, tag: self.0 as u32 as i32, bytes: (self.0 >> 32) as usize }
@@ -178,7 +178,7 @@ impl Queue {
         };
         let failed = too_long(&posted.place, envelope, bytes, sender, site);
         failed.into_iter().for_each(|it| posted.req.fail(*it));
-        // SAFETY: the target is the promise of `receive`'s caller, whose request is not complete
+        // SAFETY: the target is the promise of `receive`'s caller; its request is not complete
         // yet, and only this rank took it from the queue.
         let copied = unsafe { posted.place.write(short.data(memory)) };
         let Envelope { source, tag, .. } = envelope;
@@ -189,7 +189,7 @@ impl Queue {
     fn take_in(&mut self, world: &World, by: usize, to: usize, from: Option<usize>) {
         let mut from_one = |from| {
             let Some(lane) = world.lane(to, from) else { return };
-            // SAFETY: the queue is locked, and who holds the lock is alone here.
+            // SAFETY: the queue is locked, and the holder of the lock is alone here.
             while unsafe { lane.take(|it, at| self.arrive(world, (by, to), from, (it, at))) }
                 .is_some()
             {}
@@ -412,13 +412,13 @@ pub unsafe fn send_by_queue(
     let Send { me, to, envelope, place, mode, site } = send;
     let bytes = place.bytes();
     let mut queue = lock(&world.slots[to].queue);
-    // What it sent before comes before.
+    // The messages that it sent before come before.
     queue.take_in(world, me, to, Some(me));
     if let Some(posted) = queue.take_posted(&envelope) {
         drop(queue);
         let failed = too_long(&posted.place, envelope, bytes, me, site);
         failed.into_iter().for_each(|it| posted.req.fail(*it));
-        // SAFETY: the source is the caller's promise; the target that of `receive`'s caller, whose
+        // SAFETY: the source is the caller's promise; the target that of `receive`'s caller: its
         // request is not complete yet, and only this rank took it from the queue.
         let copied = unsafe { copy(&place, &posted.place) };
         let Envelope { source, tag, .. } = envelope;
@@ -446,7 +446,7 @@ pub unsafe fn send_by_queue(
 /// `req` is complete.
 pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place, req: &Arc<Req>) {
     let mut queue = lock(&world.slots[me].queue);
-    // What came before is for the receives before.
+    // Earlier messages are for the receives before.
     queue.take_in(world, me, me, req.ask.by);
     let Some(message) = queue.take(pattern) else {
         let posted = Posted { place, req: Arc::clone(req) };
@@ -458,7 +458,7 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
     unsafe { take(world, me, message, &place, req) };
 }
 
-/// Takes in what lies in this rank's lanes, of one rank or of all.
+/// Takes in the messages in this rank's lanes, of one rank or of all.
 #[inline]
 pub fn look(world: &World, me: usize, from: Option<usize>) {
     if world.has_arrivals(me, from) {
@@ -466,7 +466,7 @@ pub fn look(world: &World, me: usize, from: Option<usize>) {
     }
 }
 
-/// What a receive gives: the message, and the error if it did not fit.
+/// The result of a receive: the message, and the error if it did not fit.
 pub type Received = (Arrived, Option<Box<Error>>);
 
 /// Receives a message of rank `by` without a request, if it comes soon: a message that the rank
@@ -502,8 +502,8 @@ pub unsafe fn receive_soon(
 }
 
 /// Receives a message of rank `by` to bytes without gaps, if it comes soon, by a lane, and is the
-/// first there: without what other messages need. `left`: the queue's number, by which nothing
-/// lies there. If it gives nothing, nothing has happened.
+/// first there: without the steps that other messages need. `left`: the queue's number, by which
+/// nothing lies there. If it gives nothing, nothing has happened.
 ///
 /// # Safety
 /// As `receive`.
@@ -599,7 +599,7 @@ unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> 
         // SAFETY: so many were written there; the caller's promise.
         Body::Kept(kept) => unsafe { place.write(slice::from_raw_parts(kept.at(), bytes)) },
         Body::Buffer(from, theirs) => {
-            // SAFETY: the target is the caller's promise; the source that of `send`'s caller, whose
+            // SAFETY: the target is the caller's promise; the source that of `send`'s caller: its
             // request is not complete yet.
             let copied = unsafe { copy(&from, place) };
             theirs.complete(world, me, SENT);
@@ -635,7 +635,7 @@ pub struct Probed {
     pub world: Arc<World>,
     /// The rank that probes.
     pub me: usize,
-    /// What it asks for.
+    /// Source and tag that it asks for.
     pub pattern: Envelope,
     /// The rank of the world that sends it, if only one can.
     pub by: Option<usize>,

@@ -15,7 +15,7 @@ const BUFFER: usize = 8192;
 /// they lie in as many lines on both sides.
 const TILE: usize = 8;
 
-/// Memory of a program: an address, and what lies there.
+/// Memory of a program: an address, and the type of the data there.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The address (a number: it is used only where data is moved).
@@ -521,7 +521,7 @@ mod tests {
         let mut dice = Dice(7);
         for _ in 0..1000 {
             let (ty, flat) = dice.ty(1);
-            // What has no data has no bounds, unless they were set.
+            // A type without data has no bounds, unless they were set.
             if !flat.elements.is_empty() {
                 assert_eq!((ty.lb, ty.lb + ty.extent), (flat.lb, flat.ub), "{:?}", ty.shape);
             }

@@ -48,7 +48,7 @@ pub struct Polls {
 struct Row {
     start: Instant,
     tests: u32,
-    /// How often it was measured what the program works between two of them.
+    /// How often it was measured how long the program works between two of them.
     measured: u32,
     /// The processor's time that it has spent there.
     worked: Duration,
@@ -56,7 +56,7 @@ struct Row {
     last: Duration,
 }
 
-/// What a rank awaits that only tests.
+/// The condition that a rank awaits that only tests.
 struct Polled {
     awaited: Arc<dyn Condition>,
     waited: Duration,
@@ -91,7 +91,7 @@ impl Polls {
         }
     }
 
-    /// This call has found nothing of what `condition` says. `is_long`: and many before it, too:
+    /// This call has not found its `condition`. `is_long`: and many before it, too:
     /// now and then another thread gets the core.
     #[inline]
     pub fn miss(

@@ -34,19 +34,19 @@ const SPARE: usize = 64;
 /// A user's error handler: of the communicator and the code. (Variadic in C: the rest is free.)
 pub type ErrorFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
 
-/// A request of the program: what is under way, and what starts again.
+/// A request of the program: the call under way, and the call that starts again.
 #[derive(Debug)]
 pub struct Started {
-    /// What is under way.
+    /// The call under way.
     pub active: Active,
-    /// What a persistent request starts.
+    /// The call that a persistent request starts.
     pub again: Option<Rc<Persistent>>,
     /// The program's functions, of a request that the program completes.
     pub general: Option<Box<General>>,
 }
 
 impl Started {
-    /// Of what is under way, once.
+    /// A call under way, once.
     #[inline(always)]
     pub fn of(active: Active) -> Started {
         Started { active, again: None, general: None }
@@ -62,17 +62,17 @@ impl Started {
 }
 
 /// As many words as the largest variant of [`Active`] has. (A variant without them is moved as a
-/// whole all the same: by loads of old memory, which wait until what was stored there, and all
+/// whole all the same: by loads of old memory, which wait until the data stored there, and all
 /// before it, such as a message, is in the cache.)
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Blank(#[expect(dead_code, reason = "it says nothing")] [u64; 3]);
 
-/// What is under way by a request.
+/// The call under way of a request.
 #[derive(Debug)]
 pub enum Active {
     /// Nothing: a persistent request that rests.
     Rest,
-    /// What other ranks may know of.
+    /// A call of which other ranks may know.
     Shared(Arc<Req>),
     /// A send that was complete at once.
     Sent(Blank),
@@ -99,7 +99,7 @@ pub struct General {
     pub is_freed: bool,
 }
 
-/// What can be started many times.
+/// The calls that can be started many times.
 #[derive(Debug)]
 pub enum Persistent {
     /// A send or receive.
@@ -153,9 +153,9 @@ pub enum Stage {
 /// A session.
 #[derive(Debug)]
 pub struct Session {
-    /// What the program asked for, and what it has got.
+    /// The hints that the program asked for, and those that it has got.
     pub hints: Vec<(String, String)>,
-    /// What is done with errors.
+    /// The handler of errors.
     pub errhandler: Attached,
 }
 
@@ -196,7 +196,7 @@ pub type Group = Rc<Vec<usize>>;
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Rank {
-    /// What it shares with the others.
+    /// The state that it shares with the others.
     pub world: Arc<World>,
     /// The run, which has the world.
     pub run: Arc<Run>,
@@ -243,9 +243,9 @@ pub struct Rank {
     pub error_handlers: RefCell<Held<ErrorFunction>>,
     /// The kinds of attributes.
     pub keys: RefCell<Keys>,
-    /// What the program has hung on datatypes.
+    /// The attributes of datatypes.
     pub type_notes: RefCell<HashMap<Handle, Rc<Note>>>,
-    /// The datatypes of Fortran 90's numbers, by what they were asked to hold.
+    /// The datatypes of Fortran 90's numbers, by precision and range.
     pub f90: RefCell<HashMap<(c_int, Vec<c_int>), Handle>>,
     /// Error codes of the program's own.
     pub codes: RefCell<Codes>,
@@ -261,7 +261,7 @@ pub struct Rank {
     pub sent: Arc<Req>,
     /// The request of every message to nobody, or from there: it is complete, and stays.
     pub nobody: Handle,
-    /// What it says.
+    /// The request with its status.
     pub from_nobody: Arc<Req>,
     /// Requests that have ended, to be used again.
     spare: RefCell<Vec<Arc<Req>>>,
@@ -390,7 +390,7 @@ impl Rank {
         }
     }
 
-    /// Runs one call: what it returns to the program; an error goes by the communicator's handler.
+    /// Runs one call: gives its result to the program; an error goes by the communicator's handler.
     #[inline(always)]
     pub fn call(&self, site: Site, comm: Handle, run: impl FnOnce() -> Outcome) -> c_int {
         self.last.set(site);
@@ -604,7 +604,7 @@ impl Rank {
         self.request(Ask { open: Some(OpenAsk { index, context: at, number, awaits }), ..ask })
     }
 
-    /// Does what can be done now for a collective's request: gives whether it is complete.
+    /// Does a collective's next steps, as far as now possible: gives whether it is complete.
     #[inline]
     pub fn advance(&self, req: &Req) -> bool {
         if req.is_done() {
@@ -660,7 +660,7 @@ impl Rank {
     }
 
     /// Notes whether a test found something: after tests in vain another thread gets the core,
-    /// soon where ranks share cores. `condition`: what it looks for.
+    /// soon where ranks share cores. `condition`: the aim of its looks.
     pub fn tested(&self, is_found: bool, condition: impl FnOnce() -> Arc<dyn Condition>) {
         let is_long = self.is_idle_for_long(is_found);
         if !is_found {
@@ -668,7 +668,7 @@ impl Rank {
         }
     }
 
-    /// The same of a call of which nobody can say what it looks for: it is not judged.
+    /// The same of a call with an unknown aim: it is not judged.
     pub fn looked(&self, is_found: bool) {
         if self.is_idle_for_long(is_found) {
             std::thread::yield_now();

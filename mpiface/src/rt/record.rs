@@ -1,6 +1,6 @@
 //! The record of a run, if PHALANX_RECORD names a file: each rank's calls that reach other ranks,
-//! and what it waits for. The library keeps it, and writes its format (`docs/timeline.md`); here is
-//! said what a call is. (`api/recorded.rs` says it at each call; the library's own waits, in which
+//! and its waits. The library keeps it, and writes its format (`docs/timeline.md`); here is
+//! the text of a call. (`api/recorded.rs` gives it at each call; the library's own waits, in which
 //! every wait of this package ends, are waits of the latest call.)
 //!
 //! Nothing of this is asked for where no record is wanted: ranks are bound to another table then.
@@ -29,7 +29,7 @@ pub struct Record {
     starters: Mutex<HashMap<(u64, u64), RankStarter>>,
 }
 
-/// Who has come last to a collective that was started.
+/// The last rank to come to a collective that was started.
 #[derive(Debug, Default)]
 struct RankStarter {
     last: usize,
@@ -82,7 +82,7 @@ impl Record {
         lock(&self.starters).entry(collective).or_default().last = rank;
     }
 
-    /// One of so many ranks has waited for it: who has come last.
+    /// One of so many ranks has waited for it: gives the last rank to come.
     pub fn started(&self, collective: (u64, u64), ranks: usize) -> Option<usize> {
         let mut starters = lock(&self.starters);
         let starter = starters.get_mut(&collective)?;
@@ -95,7 +95,7 @@ impl Record {
     }
 }
 
-/// The process ends by an error, in these words: what has been recorded is written. Its ranks run
+/// The process ends by an error, in these words: the record so far is written. Its ranks run
 /// on meanwhile.
 #[cold]
 pub fn save_all(outcome: &str) {
@@ -120,7 +120,7 @@ pub struct Noted {
     pub collective: Option<(u64, usize)>,
 }
 
-/// What a rank remembers for its record.
+/// A rank's notes for its record.
 #[derive(Debug, Default)]
 pub struct Recorded {
     /// Collectives so far, by communicator.
@@ -148,7 +148,7 @@ pub struct Poll {
     pub since: u64,
     /// The thread's time when the latest test of the row ended.
     last: Duration,
-    /// What the program has worked between the tests of the row.
+    /// The time that the program has worked between the tests of the row.
     worked: Duration,
     /// Tests after the first.
     more: u32,
@@ -200,7 +200,7 @@ const ASKED: usize = 256;
 impl SourceLines {
     fn of(&mut self, addresses: &[usize]) -> Vec<String> {
         let origins: Vec<_> = addresses.iter().map(|it| origin(it.wrapping_sub(1))).collect();
-        // By file: which, how to find it, and what is not known of it.
+        // By file: the file, how to find it, and the lines that are not known of it.
         let mut unknown: HashMap<usize, (String, Vec<(usize, usize)>)> = HashMap::new();
         for (address, it) in addresses.iter().zip(&origins) {
             let Some((file, path, offset)) = it else { continue };

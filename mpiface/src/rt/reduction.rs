@@ -3,7 +3,7 @@
 //! They are in place at the target. Where rounding depends on the order (sums and products of
 //! floating-point numbers, of three ranks or more), they combine by one binary tree of ranks
 //! ([`Order::Fixed`]): the same bits on every rank and at each length, and those of recursive
-//! doubling. What solvers call all the time goes the library's short ways, by its own operators;
+//! doubling. The usual reductions of solvers go the library's short ways, by its own operators;
 //! the rest by a function over memory ([`UserOperator`]).
 
 use super::basic::Element;
@@ -194,7 +194,7 @@ impl Memory {
     }
 }
 
-/// What a rank's operators over memory are known by: operator, datatype.
+/// The key of a rank's operators over memory: operator, datatype.
 pub type MemoryKey = (Handle, Handle);
 
 /// A reduction: its operands, and the operator.

@@ -8,12 +8,12 @@ use super::word::Word;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-/// What a receive from nobody says.
+/// The status of a receive from nobody.
 pub const NOBODY: Arrived = Arrived { source: PROC_NULL, tag: ANY_TAG, bytes: 0 };
-/// What a complete send says.
+/// The status of a complete send.
 pub const SENT: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
 
-/// What a request is.
+/// The kinds of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// A send.
@@ -27,7 +27,7 @@ pub enum Kind {
     General,
 }
 
-/// What a request asks for.
+/// The description of a request.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Ask {
@@ -35,7 +35,7 @@ pub struct Ask {
     pub owner: usize,
     /// The call that started it.
     pub site: Site,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The other rank of the communicator, or a wildcard.
     pub peer: i32,
@@ -49,7 +49,7 @@ pub struct Ask {
     pub open: Option<OpenAsk>,
 }
 
-/// What a started collective awaits.
+/// The cards that a started collective awaits.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenAsk {
     /// Its place among the rank's.
@@ -58,11 +58,11 @@ pub struct OpenAsk {
     pub context: u32,
     /// The collective's.
     pub number: u64,
-    /// Whose cards.
+    /// The ranks of the cards.
     pub awaits: Awaits,
 }
 
-/// A started send or receive. Who completes it writes one line, on which nothing else lies.
+/// A started send or receive. Its end writes one line, on which nothing else lies.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Req {
@@ -71,12 +71,12 @@ pub struct Req {
     tag: AtomicI32,
     bytes: AtomicUsize,
     cancelled: AtomicBool,
-    /// What it asks for.
+    /// Source and tag that it asks for.
     pub ask: Ask,
     failed: OnceLock<Error>,
 }
 
-/// What a finished request says.
+/// The status of a finished request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrived {
     /// The sender in the communicator.
@@ -103,12 +103,12 @@ impl Req {
         }
     }
 
-    /// Whether it is complete: what it says, and the receive buffer, can then be read.
+    /// Whether it is complete: its status, and the receive buffer, can then be read.
     pub fn is_done(&self) -> bool {
         self.done.has_told(1)
     }
 
-    /// What it says; the error, if the message did not fit.
+    /// Its status; the error, if the message did not fit.
     pub fn arrived(&self) -> (Arrived, Option<&Error>) {
         // Relaxed: read after `is_done`, which orders them.
         let arrived = Arrived {
@@ -154,7 +154,7 @@ impl Req {
         }
     }
 
-    /// What it awaits, in words.
+    /// The event that it awaits, in words.
     pub fn describe(&self) -> String {
         let Ask { kind, peer, tag, site, open, .. } = self.ask;
         let tag = match tag {

@@ -1,6 +1,6 @@
 //! Collectives on the library's route: its mailboxes, gates and algorithms.
 //!
-//! Data is moved as bytes. What lies with gaps is packed before and unpacked after: all ranks see
+//! Data is moved as bytes. Data with gaps is packed before and unpacked after: all ranks see
 //! contiguous bytes, whatever datatype each gives.
 
 use super::coll::Call;
@@ -13,7 +13,7 @@ use super::types::{Place, copy};
 use phalanx::Comm;
 use phalanx::engine::{Operation, ReductionCut};
 
-/// What a rank exchanges with itself alone.
+/// The data that a rank exchanges with itself alone.
 ///
 /// # Safety
 /// As `copy`.
@@ -120,7 +120,7 @@ impl Call<'_> {
             self.library(terms, |comm| comm.gather_into(own, all, root));
             return Ok(());
         }
-        // SAFETY: as above; what lies in place is copied first.
+        // SAFETY: as above; data in place is copied first.
         unsafe {
             let kept;
             let mut own = Flat::of(own);

@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the ranks of a run share.
+/// The state that the ranks of a run share.
 #[derive(Debug)]
 pub struct Run {
     /// The ranks' messages and waits.

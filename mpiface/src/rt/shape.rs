@@ -50,7 +50,7 @@ enum Form {
     List(Arc<[(usize, Shape)]>),
 }
 
-/// What `walk` meets, in the order of the data.
+/// The pieces that `walk` meets, in the order of the data.
 pub trait Visit {
     /// One block.
     fn block(&mut self, at: usize, length: usize);
@@ -330,7 +330,7 @@ pub struct Builder {
 /// Parts that follow each other, and have something in common.
 #[derive(Debug)]
 enum Group {
-    /// One shape, whose `at` is 0, at several places.
+    /// One shape, with its `at` 0, at several places.
     Copies(Shape, Vec<isize>),
     /// Blocks of several lengths: place and length.
     Blocks(Vec<(isize, usize)>),
@@ -450,7 +450,7 @@ impl Builder {
         if self.groups.len() < 2 {
             return self.joined();
         }
-        // What has few blocks is no branch of the tree, but these blocks.
+        // A shape of few blocks is no branch of the tree, but these blocks.
         let mut flat = Builder::default();
         for group in self.groups {
             let shape = group.into_shape()?;

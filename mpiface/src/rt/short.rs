@@ -87,7 +87,7 @@ impl Call<'_> {
         }
     }
 
-    /// The same of numbers, without what `reduce_scatter` asks and makes for the rest: they are
+    /// The same of numbers, without the checks that `reduce_scatter` makes for the rest: they are
     /// read where they lie.
     ///
     /// # Safety
@@ -111,7 +111,7 @@ impl Call<'_> {
         unsafe { self.numbers_in_place(it, None, To::Prefix) };
     }
 
-    /// Combines all ranks' numbers for all, or for the root: without what `reduce` asks and makes
+    /// Combines all ranks' numbers for all, or for the root: without the checks that `reduce` makes
     /// for the rest.
     ///
     /// # Safety

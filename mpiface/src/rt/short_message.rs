@@ -41,7 +41,7 @@ pub type Solid = (usize, usize);
 #[derive(Debug)]
 #[repr(C)]
 pub struct Short {
-    /// Whose it is.
+    /// Its sender, tag and communicator.
     pub envelope: Envelope,
     /// And whether it lies in the lane's room.
     length: u32,
@@ -101,7 +101,7 @@ impl Short {
         pattern.takes(&self.envelope)
     }
 
-    /// Copies it to its receive's place: what the receive gives. `sender`: of the world.
+    /// Copies it to its receive's place: gives the receive's result. `sender`: of the world.
     ///
     /// # Safety
     /// The place is as `receive` asks for.

@@ -1,5 +1,5 @@
 //! The sequence of predefined elements of a datatype, without their places: for counting elements,
-//! and for the portable format. What is repeated stands there once.
+//! and for the portable format. A repeated part stands there once.
 
 use super::external::Unit;
 use std::sync::Arc;

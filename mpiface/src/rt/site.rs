@@ -94,7 +94,7 @@ pub fn place(address: usize) -> Option<String> {
     Some(format!("{offset:#x} of the program (no debug information: compile with -g)"))
 }
 
-/// The function of an address, and how far in it that lies: of what has no debug information.
+/// The function of an address, and how far in it that lies: of code without debug information.
 pub fn place_in_file(address: usize) -> String {
     // SAFETY: a structure of pointers and numbers, for which zeros are valid.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };

@@ -1,4 +1,4 @@
-//! What each rank does, as the others see it; waiting; and the verdict that nobody can go on.
+//! Each rank's state, as the others see it; waiting; and the verdict that nobody can go on.
 //!
 //! Ranks wait in the library: its collectives wait by themselves, and a request or a meeting of
 //! this package is a wait for a word that is not the library's (`phalanx::engine::wait`). So one
@@ -45,19 +45,19 @@ const TURNS_CROWDED: u32 = 4;
 /// After so many looks, about a microsecond, it looks at a slower pace.
 const LOOKS_EAGER: u32 = 400;
 
-/// What a blocked rank waits for.
+/// The event for which a blocked rank waits.
 pub trait Condition: Send + Sync {
     /// Whether it has come true.
     fn holds(&self) -> bool;
-    /// What is awaited, in words.
+    /// The awaited event, in words.
     fn describe(&self) -> String;
-    /// What lies there already, in words behind those: of a wait for a message.
+    /// The messages there already, in words behind those: of a wait for a message.
     fn beside(&self) -> String {
         String::new()
     }
 }
 
-/// What the verdict asks of a communicator.
+/// The verdict's question to a communicator.
 pub trait Meetings: Send + Sync {
     /// Its number.
     fn context(&self) -> u32;
@@ -109,13 +109,13 @@ impl Own {
         Own(RefCell::new(Some(comm)))
     }
 
-    /// What `read` makes of it, while the rank has not left.
+    /// The answer of `read`, while the rank has not left.
     pub fn read<R>(&self, read: impl FnOnce(&phalanx::Comm) -> R) -> Option<R> {
         self.0.borrow().as_ref().map(read)
     }
 
-    /// The communicator itself, none if the rank has left: for what throws nothing, and waits for
-    /// nobody for long.
+    /// The communicator itself, none if the rank has left: for closures that throw nothing, and
+    /// wait for nobody for long.
     #[inline(always)]
     pub fn lend(&self) -> RefMut<'_, Option<phalanx::Comm>> {
         self.0.borrow_mut()
@@ -134,7 +134,7 @@ impl Own {
             return Err(late());
         };
         // SAFETY: the rank's threads make calls one after the other, as the standard asks of them;
-        // what is called leaves the communicator in its place.
+        // the closure leaves the communicator in its place.
         let result = unsafe {
             engine::adopt(comm);
             engine::attempt(comm, Some(site.call()), run)
@@ -176,7 +176,7 @@ impl fmt::Debug for RankView {
     }
 }
 
-/// What each rank of a run does, as the others see it.
+/// The state of each rank of a run, as the others see it.
 pub struct Standings {
     /// The ranks.
     pub members: Vec<RankView>,
@@ -235,7 +235,7 @@ impl Standings {
         }
     }
 
-    /// What is said of waits that last.
+    /// The report of waits that last.
     pub fn set_stall_text(&self, text: impl Fn(&str) -> String + Send + Sync + 'static) {
         self.waits.set_stall_text(text);
     }
@@ -259,7 +259,7 @@ impl Standings {
         shared.is_none_or(|shared| shared.have_shown(number, awaits))
     }
 
-    /// What is said of a wait that lasts.
+    /// The report of a wait that lasts.
     pub fn stall_text(&self, wait: &str) -> String {
         let (lines, ..) = self.standings();
         format!(
@@ -319,7 +319,7 @@ impl Standings {
         self.stand(rank, State::Running);
     }
 
-    /// Wakes a rank that may await what the calling one, `by`, has made true.
+    /// Wakes a rank that may await the condition which the calling one, `by`, has made true.
     #[inline]
     pub fn wake(&self, by: usize, rank: usize) {
         if let Some(comm) = self.members[by].library.0.borrow().as_ref() {
@@ -357,7 +357,7 @@ impl Standings {
         None
     }
 
-    /// The same of what `rank`, the calling one, waits for: where ranks share cores, the others
+    /// The same of the condition of `rank`, the calling one: where ranks share cores, the others
     /// have their turns meanwhile.
     #[inline]
     pub fn soon<R>(&self, rank: usize, mut found: impl FnMut() -> Option<R>) -> Option<R> {
@@ -477,14 +477,14 @@ impl Standings {
         end(124, &format!("phalanx: the time is up ({seconds} s by MPIEXEC_TIMEOUT):{lines}"))
     }
 
-    /// What each rank waits for; none if none does.
+    /// The event for which each rank waits; none if none does.
     fn all_waits(&self) -> Option<String> {
         let (lines, waits, runs) = self.standings();
         let head = if runs { "some ranks cannot go on" } else { "no rank can go on" };
         waits.then(|| format!("phalanx: {head}:{lines}"))
     }
 
-    /// What each rank does; whether any waits, and whether any runs.
+    /// The state of each rank; whether any waits, and whether any runs.
     fn standings(&self) -> (String, bool, bool) {
         let (mut lines, mut waits, mut runs) = (String::new(), false, false);
         for (rank, slot) in self.members.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The lock of a window's target: one rank has it alone, or several share it.
 //!
 //! A rank that does not get it is noted as waiting under the same mutex under which it has seen
-//! that the lock is taken. So who gives the last hold back finds it there, and wakes it: no wake is
+//! that the lock is taken. So the last holder finds it there, and wakes it: no wake is
 //! lost. Its model is in `loom/`, which compiles this file.
 
 #[cfg(loom)]
@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
 
-/// Who has a target's lock.
+/// The holders of a target's lock.
 #[derive(Debug, Default)]
 struct State {
     /// The rank of the world that has it alone.
@@ -77,7 +77,7 @@ impl TargetLock {
         if state.shared == 0 { std::mem::take(&mut state.waiting) } else { Vec::new() }
     }
 
-    /// Who has it, in words.
+    /// The holders, in words.
     pub fn describe(&self) -> String {
         let state = self.state();
         match state.alone {

@@ -1,4 +1,4 @@
-//! Datatypes: what they are made of, their bounds, and where their data lies (`shape.rs`).
+//! Datatypes: their parts, their bounds, and where their data lies (`shape.rs`).
 
 use super::basic::{self, Basic, Element};
 use super::error::{Class, Outcome, error};
@@ -29,7 +29,7 @@ pub struct Type {
     pub element: Option<Element>,
     /// The greatest alignment of an element.
     align: usize,
-    /// The lower and the upper bound, as far as they were set: those decide in what is made of it.
+    /// The lower and the upper bound, as far as they were set: they decide in types made of it.
     set: (Option<isize>, Option<isize>),
     /// The text of how it was made, for errors.
     pub name: &'static str,
@@ -236,7 +236,7 @@ struct Layer {
     parts: Builder,
     sequence: Sequence,
     size: usize,
-    /// Lower and upper bound of what has data; none if nothing has.
+    /// Lower and upper bound of the parts that have data; none if nothing has.
     bounds: Option<(isize, isize)>,
     element: Option<Element>,
     align: usize,
@@ -409,7 +409,7 @@ mod tests {
         assert_eq!((other[1], other[5], other[9], other[2]), (1.0, 5.0, 9.0, 0.0));
     }
 
-    /// `basic::solid` answers by a table what `number` finds out of the type.
+    /// `basic::solid` answers by a table the question that `number` answers by the type.
     #[test]
     fn a_solid_datatype_is_a_number_and_the_other_way_round() {
         let all = PREDEFINED.0..PREDEFINED.1;

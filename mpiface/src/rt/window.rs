@@ -78,7 +78,7 @@ impl Condition for Told {
     }
 }
 
-/// What a rank may do now.
+/// The accesses that a rank may make now.
 #[derive(Debug, Default)]
 struct Epochs {
     /// Between fences.
@@ -89,7 +89,7 @@ struct Epochs {
     started: Option<Vec<usize>>,
     /// The ranks of MPI_Win_post.
     posted: Option<Vec<usize>>,
-    /// Targets whose lock it has, and whether alone.
+    /// The targets with a lock of this rank's, and whether alone.
     locks: BTreeMap<usize, bool>,
     lock_all: bool,
     /// By rank: how often it has posted to it, and has started an access to it.
@@ -102,9 +102,9 @@ struct Epochs {
 pub struct Win {
     /// The communicator of its ranks, of its own.
     pub comm: Rc<Comm>,
-    /// What the ranks have brought.
+    /// The parts that the ranks have brought.
     pub parts: Vec<Arc<Part>>,
-    /// What is done with errors.
+    /// The handler of errors.
     pub errhandler: Attached,
     /// The program's handle of it.
     pub handle: Cell<Handle>,
@@ -207,7 +207,7 @@ impl Win {
         epochs.fence = false;
         for rank in &ranks {
             epochs.posts[*rank] += 1;
-            // Publishes what the owner has written to its memory.
+            // Publishes the owner's writes to its memory.
             self.own().posted[*rank].tell(epochs.posts[*rank]);
             world.wake(self.me(), self.parts[*rank].owner);
         }
@@ -255,7 +255,7 @@ impl Win {
         };
         for rank in ranks {
             let part = &self.parts[rank];
-            // Publishes what this rank has put there.
+            // Publishes this rank's writes there.
             part.completed[self.comm.rank].tell(epochs.starts[rank]);
             world.wake(self.me(), part.owner);
         }
@@ -370,7 +370,7 @@ impl Win {
         Ok(())
     }
 
-    /// What has been done at a target (or at all) is done: by the call itself.
+    /// The accesses to a target (or to all) are done: by the calls themselves.
     ///
     /// # Errors
     /// If the target is not locked.
@@ -464,7 +464,7 @@ impl Accumulation {
             return Ok(Accumulation { op, element: None });
         }
         let is_ours = |it: &&Type| it.element == ty.element && ty.element.is_some();
-        // Pairs are found here; what is no pair has no gaps, whichever of its names is found.
+        // Pairs are found here; a type that is no pair has no gaps, under whichever of its names.
         let find = || (0x200..0x300).filter_map(predefined).find(is_ours);
         let element = predefined(ty.handle).or_else(find);
         match element.filter(|it| it.element.is_some_and(|it| ops::knows(op, it))) {
@@ -476,7 +476,7 @@ impl Accumulation {
         }
     }
 
-    /// `target = origin op target`; what the target held before goes to `result`, if that is given.
+    /// `target = origin op target`; the target's former value goes to `result`, if that is given.
     ///
     /// # Safety
     /// The places are memory as their types say: the origin is not written, the result not used,
@@ -532,7 +532,7 @@ fn laid_out(ty: &'static Type, n: usize, packed: &[u8]) -> Vec<u128> {
     room
 }
 
-/// If the target's bytes are those to compare with, they become the origin's; what they were goes
+/// If the target's bytes are those to compare with, they become the origin's; the former ones go
 /// to `result`.
 ///
 /// # Safety

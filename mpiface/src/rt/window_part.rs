@@ -50,7 +50,7 @@ pub struct Part {
     pub unit: usize,
     /// Memory that the window has made.
     pub memory: Option<Arc<Memory>>,
-    /// Of a dynamic window: what is attached, address and bytes.
+    /// Of a dynamic window: the attached memory, address and bytes.
     pub(super) attached: Mutex<Vec<(usize, usize)>>,
     pub(super) lock: TargetLock,
     /// Whoever accumulates here holds it.

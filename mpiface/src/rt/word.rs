@@ -1,7 +1,7 @@
 //! The word by which a rank tells others that memory is theirs to use: a request's, a meeting's.
 //!
-//! Numbers grow, by one writer: who finds that a number has been told sees all that the writer did
-//! before it told so. Its model is in `loom/`, which compiles this file.
+//! Numbers grow, by one writer: a reader that finds a number told sees all writes of the writer
+//! before that. Its model is in `loom/`, which compiles this file.
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
@@ -22,8 +22,8 @@ impl Word {
     /// Tells a number, larger than those before: by one rank at a time.
     #[inline]
     pub fn tell(&self, number: u64) {
-        // Pairs with the load in `has_told`: publishes what the rank has written, and that it has
-        // read what it read.
+        // Pairs with the load in `has_told`: publishes the rank's writes, and that it has
+        // finished its reads.
         self.0.store(number, Ordering::Release);
     }
 

@@ -1,5 +1,5 @@
-//! What the ranks share for their messages: a queue each, and lanes from each to each. Who waits
-//! for what is below it (`standings.rs`).
+//! The ranks' shared state for their messages: a queue each, and lanes from each to each. Waits
+//! are below it (`standings.rs`).
 
 use super::envelope::EAGER;
 use super::p2p::Queue;
@@ -43,7 +43,7 @@ impl fmt::Debug for Slot {
     }
 }
 
-/// What the ranks of a run share.
+/// The state that the ranks of a run share.
 #[derive(Debug)]
 pub struct World {
     /// The ranks.

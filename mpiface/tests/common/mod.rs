@@ -71,7 +71,7 @@ pub(crate) fn run(ranks: usize, program: &Path, arguments: &[&str]) -> Output {
         .expect("the launcher runs")
 }
 
-/// Runs a program that must end well; gives what it printed.
+/// Runs a program that must end well; gives its output.
 pub(crate) fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> String {
     let output = run(ranks, program, arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));

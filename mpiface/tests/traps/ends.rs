@@ -222,7 +222,7 @@ fn a_crash_is_the_processes_and_names_its_rank() {
     }
 }
 
-/// What the program says on the standard error, and the signal by which it ends.
+/// The program's text on the standard error, and the signal by which it ends.
 fn crash(ranks: &str, limit: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     use std::os::unix::process::ExitStatusExt as _;
     // Without `timeout`, which would tell the signal in its own way.
@@ -278,7 +278,7 @@ fn faults_on_several_ranks_at_once_are_named() {
     assert!(err.lines().count() <= 9 && err.contains("segmentation fault at"), "{err}");
 }
 
-/// `ulimit -s` is what a program's stack may have where its ranks are processes.
+/// `ulimit -s` bounds a program's stack where its ranks are processes.
 #[test]
 fn a_stack_overflow_names_the_option_and_the_limit_counts() {
     if !has("cc") {
@@ -310,7 +310,7 @@ fn a_rank_that_gets_no_thread_ends_the_run_with_the_reason() {
         return;
     }
     let program = compile(CC, "hello.c", &["-DLIMIT"]);
-    // With one arena, what a rank allocates fits between the stacks and the limit.
+    // With one arena, a rank's memory fits between the stacks and the limit.
     let output = Command::new("sh")
         .args(["-c", "ulimit -v 2700000 && exec \"$@\"", "sh", "timeout", "60", RUN])
         .args(["-n", "4", "--stack", "1024"])

@@ -106,7 +106,7 @@ fn wrappers_show_what_they_call() {
     assert!(all.contains("-fPIC") && all.contains("ph_entry") && all.contains("-shared"));
 }
 
-/// What gdb says to these commands about a command line; nothing, if it may not trace here.
+/// The answer of gdb to these commands about a command line; nothing, if it may not trace here.
 fn gdb(commands: &[&str], line: &[&str]) -> Option<String> {
     if !has("cc") || !has("gdb") {
         return None;

@@ -1,4 +1,4 @@
-//! What the functions take: the arguments of C's binding under their meaning.
+//! The functions' parameters: the arguments of C's binding under their meaning.
 //!
 //! # Safety
 //! Constructors promise that a pointer is as valid as the standard asks of this argument, until
@@ -30,7 +30,7 @@ use std::ops::Deref;
 /// The address that says that the data lies in the other buffer.
 pub(super) const IN_PLACE: usize = 1;
 
-/// What a wait for no request says.
+/// The status of a wait for no request.
 pub(super) const EMPTY: Arrived = Arrived { source: ANY_SOURCE, tag: ANY_TAG, bytes: 0 };
 
 /// The rank that makes a call, and the place of the call.
@@ -124,7 +124,7 @@ impl Peer {
     }
 }
 
-/// Where results are written: one, or a list of them. What is read there, the program has written.
+/// Where results are written: one, or a list of them. The program has written the values there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Out<T>(*mut T);
 
@@ -155,7 +155,7 @@ impl<T: Copy> Out<T> {
         Out(self.0.wrapping_add(index))
     }
 
-    /// What the list holds now.
+    /// The list's present contents.
     pub(super) fn copied(self, count: c_int) -> Vec<T> {
         // SAFETY: the constructor's promise.
         unsafe { List::new(self.0) }.take(count).to_vec()
@@ -408,8 +408,8 @@ impl Buffer {
         caller.place(self.at, self.count, self.ty)
     }
 
-    /// Its address and bytes, if it has elements of a predefined datatype without gaps: what most
-    /// calls give, without what `place` asks and makes for the rest.
+    /// Its address and bytes, if it has elements of a predefined datatype without gaps: as most
+    /// calls give, without the checks and objects that `place` needs for the rest.
     #[inline(always)]
     pub(super) fn solid(&self) -> Option<Solid> {
         let (_, size) = solid(self.ty)?;
@@ -432,7 +432,7 @@ impl Buffer {
     }
 }
 
-/// Memory of a window: the rank that has it, the displacement there, and what lies there.
+/// Memory of a window: the rank that has it, the displacement there, and the data's type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Remote {
     pub(super) rank: c_int,
@@ -592,7 +592,7 @@ impl TypedBlocks {
     }
 }
 
-/// Who carries out a reduction.
+/// The ranks that carry out a reduction.
 pub(super) enum Operation<'a> {
     /// The library.
     Routed(Reduction<'a>),
@@ -600,7 +600,7 @@ pub(super) enum Operation<'a> {
     Folded(Place, Operator),
 }
 
-/// What a reduction takes: buffers, how many elements, and the operator.
+/// A reduction's arguments: buffers, how many elements, and the operator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Operands<C = i64> {
     send: *const c_void,
@@ -629,7 +629,7 @@ impl<C> Operands<C> {
     }
 }
 
-/// Room for what a rank combines and does not get: not written before it is used.
+/// Room for elements that a rank combines and does not get: not written before it is used.
 pub(super) type Room = MaybeUninit<[u128; 64]>;
 
 impl Operands {
@@ -671,7 +671,7 @@ impl Operands {
         Ok(routed.map_or_else(|own| Operation::Folded(own, op), Operation::Routed))
     }
 
-    /// What a reduction to all or a root needs of them, if they are as the library takes them:
+    /// The arguments of a reduction to all or a root, if they are as the library takes them:
     /// numbers that it has operators for, contiguous and aligned. `room`: for a result that the
     /// rank does not get, if it needs no more.
     #[inline(always)]

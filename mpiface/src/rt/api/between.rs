@@ -1,4 +1,4 @@
-//! Collectives of intercommunicators: what one group gives, the other gets. All are started; the
+//! Collectives of intercommunicators: data of one group, for the other. All are started; the
 //! blocking ones are awaited.
 //!
 //! # Safety of the calls here
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// MPI_ROOT.
 const ROOT: c_int = -4;
 
-/// What a rank is in a collective with a root.
+/// A rank's part in a collective with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// The root.
@@ -106,7 +106,7 @@ pub(super) fn bcast(
     }
 }
 
-/// What the root gives goes there.
+/// The root's data goes there.
 fn take_from(caller: Caller<'_>, comm: &Comm, root: usize, room: Buffer) -> Outcome<Arc<Req>> {
     let takes = Takes::One(root, room.place(caller)?);
     exchange(caller, comm, Pieces::Nothing, takes, Awaits::one(root))
@@ -241,7 +241,7 @@ pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
     begin(caller, comm, Terms::default(), Part::nothing(), ALL)
 }
 
-/// What a rank gives that has no values.
+/// The data of a rank that has no values.
 const NONE: Operator = Operator::Known(fixed::OP_NULL, crate::rt::basic::Element::Byte);
 
 fn fold(

@@ -201,7 +201,7 @@ pub(super) fn exscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Out
     any_scan(caller, operands, true, comm)
 }
 
-/// Exchanges what ranks give and take, where all of that is in one round; `own`: from where to
+/// Exchanges the ranks' blocks, where all of that is in one round; `own`: from where to
 /// where the rank's own part goes, if it has one.
 fn exchange(
     call: Call<'_>,
@@ -217,7 +217,7 @@ fn exchange(
     unsafe { call.exchange(it, &[it.whole()], own, gives, takes) }
 }
 
-/// The same of what has no gaps.
+/// The same of blocks without gaps.
 #[inline(always)]
 fn exchange_solid(
     call: Call<'_>,
@@ -360,7 +360,7 @@ fn any_gatherv(
     }
 }
 
-/// What each gives and gets, if both are blocks of as many bytes that only need to be moved.
+/// The blocks that each gives and gets, if both have as many bytes that only need to be moved.
 #[inline(always)]
 fn solid_blocks(call: &Call<'_>, data: &Buffer, room: &Buffer) -> Option<[(usize, usize); 2]> {
     let (own, all) = (data.solid()?, room.solid()?);

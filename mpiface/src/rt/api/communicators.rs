@@ -93,7 +93,7 @@ pub(super) fn comm_dup_with_info(
 }
 
 /// The new communicator is known at once: its shared part is made by the first that comes. It may
-/// be used when all have come, which is what the request awaits.
+/// be used when all have come: that is the event which the request awaits.
 pub(super) fn comm_idup_with_info(
     caller: Caller<'_>,
     old: &Comm,
@@ -160,7 +160,7 @@ pub(super) fn comm_create_from_group(
     Ok(of_group(caller, (0, number_of(tag)), group, caller.handler(errhandler)?))
 }
 
-/// The communicator of a group, all of whose ranks call this with the same numbers; none if this
+/// The communicator of a group: all members call this with the same numbers; none if this
 /// rank is not one of them.
 pub(super) fn of_group(
     caller: Caller<'_>,

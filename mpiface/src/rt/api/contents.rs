@@ -1,4 +1,4 @@
-//! How datatypes were made, and those that are made by what they must hold.
+//! How datatypes were made, and those that are made by precision and range.
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
@@ -172,7 +172,7 @@ fn contents(
     Ok(())
 }
 
-/// What a datatype of Fortran 90 was asked to hold.
+/// The precision and range that a datatype of Fortran 90 was asked for.
 fn f90_key(ty: &Type) -> (c_int, Vec<c_int>) {
     ty.made.as_ref().map_or((0, Vec::new()), |it| (it.combiner, it.integers.clone()))
 }
@@ -191,8 +191,8 @@ fn f90(caller: Caller<'_>, like: Handle, combiner: c_int, asked: Vec<c_int>) -> 
     Ok(handle)
 }
 
-/// The first of some datatypes (bound of precision, of range, handle) that suffices; what the
-/// program does not ask for (MPI_UNDEFINED) is a negative number.
+/// The first of some datatypes (bound of precision, of range, handle) that suffices; a bound that
+/// the program does not ask for (MPI_UNDEFINED) is a negative number.
 fn sufficient(sizes: &[(c_int, c_int, Handle)], precision: c_int, range: c_int) -> Outcome<Handle> {
     let found = sizes.iter().find(|it| precision <= it.0 && range <= it.1);
     match found.filter(|_| precision >= 0 || range >= 0) {

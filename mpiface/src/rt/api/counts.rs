@@ -158,7 +158,7 @@ impl CountOut {
         }
     }
 
-    /// What stands there.
+    /// The value there.
     pub(super) fn get(self) -> i64 {
         match self {
             CountOut::Near(out) => out.get().into(),

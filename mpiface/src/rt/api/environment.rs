@@ -57,7 +57,7 @@ pub(super) fn abort(caller: Caller<'_>, _comm: Handle, code: c_int) -> Outcome {
 }
 
 pub(super) fn wtime(caller: Caller<'_>) -> f64 {
-    // Who looks at the clock may give up by it.
+    // A rank that looks at the clock may give up by it.
     caller.polls.call();
     caller.world.seconds()
 }
@@ -119,7 +119,7 @@ pub(super) fn alloc_mem(_: Caller<'_>, size: isize, _info: Handle, base: *mut c_
 }
 
 pub(super) fn free_mem(_: Caller<'_>, base: *mut c_void) -> Outcome {
-    // SAFETY: the program gives what `alloc_mem` gave it.
+    // SAFETY: the program gives an address of `alloc_mem`.
     unsafe { libc::free(base) };
     Ok(())
 }

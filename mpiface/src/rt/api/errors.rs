@@ -69,7 +69,7 @@ pub(super) fn remove_error_string(caller: Caller<'_>, code: c_int) -> Outcome {
     }
 }
 
-/// What is said of an error that the program tells itself.
+/// The text of an error that the program tells itself.
 pub(super) const CALLED: &str = "the program calls the error handler";
 
 /// Gives the program the handler of an object, to be freed once more.

@@ -1,4 +1,4 @@
-//! What has failed of the requests that one call completes.
+//! The failures among the requests that one call completes.
 
 use super::arguments::StatusOut;
 use crate::rt::error::{Error, Outcome};
@@ -19,7 +19,7 @@ impl Failures {
         self.0.is_empty()
     }
 
-    /// What the call gives, which has set so many statuses: if a request has failed, each status
+    /// The result of the call, which has set so many statuses: if a request has failed, each status
     /// says how its own has ended. (Else that field stays as it is, as the standard has it.)
     pub(super) fn outcome(self, statuses: StatusOut, count: usize) -> Outcome {
         let Some((place, first)) = self.0.first() else { return Ok(()) };

@@ -216,7 +216,7 @@ const OF_COMMUNICATORS: [&str; 4] = [
     "mpi_assert_allow_overtaking",
 ];
 
-/// The standard's hints for windows, and what they are unless the program says so; none of these is
+/// The standard's hints for windows, and their values unless the program says so; none of these is
 /// used here.
 pub(super) const OF_WINDOWS: [(&str, &str); 7] = [
     ("no_locks", "false"),

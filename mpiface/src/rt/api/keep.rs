@@ -13,7 +13,7 @@ use crate::rt::window::Win;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a handle can be made for.
+/// The sorts of object that a handle can be made for.
 pub(super) trait Keep {
     /// Keeps it; gives its handle.
     fn keep(self, caller: Caller<'_>) -> Handle;
@@ -90,7 +90,7 @@ impl Keep for Begun {
     }
 }
 
-// Functions of their own, so that what is written is known (see `Blank`).
+// Functions of their own, so that the written place is known (see `Blank`).
 
 #[inline(never)]
 fn sent(rank: &Rank) -> Handle {

@@ -1,8 +1,8 @@
 //! The functions of MPI, a chapter of the standard each file, and the table through which the shim
 //! calls them.
 //!
-//! The table's entries are made from functions.txt (`build/calls.rs`): an entry takes what the
-//! shim gives (this rank's state, the call's return address, the arguments of C's binding), makes
+//! The table's entries are made from functions.txt (`build/calls.rs`): an entry takes the values
+//! of the shim (this rank's state, the call's return address, the arguments of C's binding), makes
 //! of it the arguments of a function here (`arguments.rs`), calls it, keeps the object that it
 //! gives, and acts on an error. So the functions themselves see objects instead of handles.
 

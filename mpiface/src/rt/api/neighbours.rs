@@ -118,7 +118,7 @@ mod solid {
     }
 }
 
-/// The way of what has no gaps, if neither side has.
+/// The way of parts without gaps, if neither side has any.
 macro_rules! short {
     ($gives:ident, $takes:ident, $call:expr, $edges:ident, $data:ident, $room:ident) => {
         if let Some(gives) = solid::$gives(&$data, $edges.targets.len())

@@ -57,7 +57,7 @@ fn source(comm: &Comm, peer: Peer) -> Option<usize> {
     usize::try_from(peer.rank).ok().map(|it| comm.peer(it))
 }
 
-/// What a receive takes; `None` for a message from nobody.
+/// A receive's source and tag; `None` for a message from nobody.
 #[inline]
 fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
     let Peer { rank, tag } = peer;
@@ -132,7 +132,7 @@ fn is_sent_at_once(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) ->
         }
 }
 
-/// The same of a receive: what has arrived.
+/// The same of a receive: the message that has arrived.
 #[inline(always)]
 fn received_soon(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Option<Arrived> {
     let (solid, by) = (data.solid()?, plain_peer(comm, peer)?);
@@ -171,7 +171,7 @@ pub(super) fn bsend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     send_by(&caller, data, peer, comm, Mode::Buffered)
 }
 
-/// What a send has begun, which may be complete.
+/// The state of a send that has begun, which may be complete.
 #[inline(always)]
 fn started(req: Option<Arc<Req>>) -> Outcome<Begun> {
     Ok(req.map_or(Begun::Sent, Begun::Shared))
@@ -323,7 +323,7 @@ persistent! {
     recv_init None;
 }
 
-/// Starts what a persistent request is for.
+/// Starts the call of a persistent request.
 pub(super) fn start_again(caller: Caller<'_>, it: &Persistent) -> Outcome<Begun> {
     let (send, place, peer, comm) = match it {
         Persistent::Message { send, place, peer, comm } => (send, place.clone(), *peer, comm),
@@ -485,7 +485,7 @@ pub(super) fn iprobe(
     Ok(())
 }
 
-/// Keeps a message that a probe takes, and says what it is.
+/// Keeps a message that a probe takes, and describes it.
 fn keep(caller: Caller<'_>, taken: Message, handle: Out<Handle>, status: StatusOut) {
     status.set(taken.arrived(), false);
     handle.set(caller.messages.borrow_mut().insert(taken));

@@ -1,4 +1,4 @@
-//! What a recorded call says of itself (`record.rs`): the entries of the table for recorded runs
+//! The description of a recorded call (`record.rs`): the entries of the table for recorded runs
 //! (`build/recorded.rs`) begin and end an event around the entries of the usual one.
 //!
 //! A handle that names nothing, or a type that does not, is the call's error: the event goes
@@ -16,7 +16,7 @@ use phalanx::engine::{CallEvent, RecordedCall};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// What a call is made on.
+/// The object of a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum On {
     /// A communicator.
@@ -29,7 +29,7 @@ pub(super) enum On {
     All,
 }
 
-/// What is known at the beginning.
+/// The facts known at the beginning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     pub(super) on: On,
@@ -38,14 +38,14 @@ pub(super) struct Facts {
     pub(super) bytes: u64,
     /// Whether all ranks of the communicator call it, in one order.
     pub(super) is_collective: bool,
-    /// Whether it only looks: it ends without what it looks for.
+    /// Whether it only looks: it may end without a message.
     pub(super) is_poll: bool,
 }
 
-/// What is known at the end.
+/// The facts known at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct After {
-    /// What the call has returned.
+    /// The call's result.
     pub(super) code: c_int,
     /// Its status.
     pub(super) status: *const Status,
@@ -55,7 +55,7 @@ pub(super) struct After {
     pub(super) is_receive: bool,
     /// Which of the requests it has ended.
     pub(super) index: *const c_int,
-    /// Whether, or how many of, what it looks for was there.
+    /// Whether, or how many of, the awaited requests were there.
     pub(super) flag: *const c_int,
 }
 
@@ -146,7 +146,7 @@ impl<'a> Recording<'a> {
         Recording { rank, record, event, site, facts, comm, place, peer, requests }
     }
 
-    /// A collective that goes on after the call: before it, so that who comes last is known.
+    /// A collective that goes on after the call: before it, so that the last to come is known.
     pub(super) fn starts(&self) {
         if self.facts.is_collective {
             self.record.starts(self.place, self.rank.me);
@@ -154,7 +154,7 @@ impl<'a> Recording<'a> {
     }
 
     /// # Safety
-    /// The addresses are null, or of what the call has written.
+    /// The addresses are null, or of values that the call has written.
     pub(super) unsafe fn end(self, after: After) {
         let is_well = after.code == 0;
         // SAFETY: the caller's promise.
@@ -205,7 +205,7 @@ impl<'a> Recording<'a> {
         calls.end(me, row.event, bytes, peer);
     }
 
-    /// What waits for a request has to know.
+    /// The facts that a wait for a request needs.
     fn note(&self, handle: Handle, is_receive: bool) {
         let is_any = self.facts.peer == Some(ANY_SOURCE);
         let (comm, number) = self.place;
@@ -220,7 +220,7 @@ impl<'a> Recording<'a> {
         self.rank.recorded.borrow_mut().requests.insert(handle, noted);
     }
 
-    /// Forgets the requests that have ended; of one: who has ended it, and its bytes.
+    /// Forgets the requests that have ended; of one: the rank that has ended it, and its bytes.
     ///
     /// # Safety
     /// As `end`.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 /// Awaits one request.
 pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
-    // Who sends a message to this rank, and waits for its receive, must find that.
+    // A rank that sends a message to this one, and waits for its receive, must find that.
     caller.publish();
     let one = || vec![Arc::clone(req)];
     let world = || Arc::clone(&caller.world);
@@ -45,7 +45,7 @@ fn has_come(caller: Caller<'_>, req: &Req) -> bool {
     req.is_done()
 }
 
-/// Says what a complete request says; it can be used again then.
+/// Gives a complete request's status; the request can be used again then.
 pub(super) fn finish(caller: Caller<'_>, req: Arc<Req>, status: StatusOut) -> Outcome {
     let (arrived, failed) = req.arrived();
     status.set(arrived, req.is_cancelled());
@@ -54,7 +54,7 @@ pub(super) fn finish(caller: Caller<'_>, req: Arc<Req>, status: StatusOut) -> Ou
     outcome
 }
 
-/// What is under way of a handle; `None` for the null one, and for one that is not started.
+/// The call under way of a handle; `None` for the null one, and for one that is not started.
 fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     if handle == fixed::REQUEST_NULL {
         return Ok(None);
@@ -137,7 +137,7 @@ impl Requests {
             self.look(caller);
             self.active().any(|it| it.is_done() || caller.can_advance(it))
         };
-        // Of one request it is known who completes it.
+        // Of one request it is known which rank completes it.
         let mut all = self.active();
         let by = all.next().and_then(|it| it.ask.by).filter(|_| all.next().is_none());
         while self.done().next().is_none() {
@@ -275,7 +275,7 @@ fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
         Some(Started { general: None, active, .. }) => match active {
             Active::Rest => Some(false),
             Active::Sent(_) | Active::Nobody(_) | Active::Arrived(..) => Some(true),
-            // What comes may be for an early one.
+            // The message that comes may be for an early receive.
             Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
                 let is_done = req.is_done();
                 drop(requests);
@@ -676,7 +676,7 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     }
     let started = caller.requests.borrow_mut().remove(handle.get());
     started.iter().filter_map(Started::own_comm).for_each(|it| close(it, false));
-    // What it has held is dropped here.
+    // The objects that it has held are dropped here.
     if let Some(Active::Shared(req)) = started.map(|it| it.active) {
         caller.keep_freed(req);
     }

@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// All ranks' cards are needed, and all use this rank's memory if it lends it.
 pub(super) const ALL: (Awaits, Awaits) = (Awaits::All, Awaits::All);
 
-/// Lays this rank's card down; `reach`: whose cards it needs, and who uses its memory if it lends
-/// it.
+/// Lays this rank's card down; `reach`: the ranks of the cards it needs, and of the users of its
+/// memory if it lends that.
 pub(super) fn begin(
     caller: Caller<'_>,
     comm: &Comm,
@@ -70,7 +70,7 @@ pub(super) fn again(
 }
 
 /// Starts an exchange: with a root, that one awaits all, if it takes, and the others the root, if
-/// they take; else all await all. What others than the root offer the root uses alone.
+/// they take; else all await all. Offers of others than the root are for the root alone.
 fn exchange(
     caller: Caller<'_>,
     comm: &Comm,
@@ -133,7 +133,7 @@ fn gather_parts(
     exchange(caller, comm, of_root(root), offer, takes)
 }
 
-/// What is taken from each rank, one behind the other; not from the own one if it lies in place.
+/// The parts taken from each rank, one behind the other; not from the own one if it lies in place.
 fn even(comm: &Comm, first: Place, is_in_place: bool) -> Takes {
     if is_in_place { Takes::EvenBut(comm.rank, first) } else { Takes::Even(first) }
 }
@@ -300,7 +300,7 @@ pub(super) fn ialltoallw(
     all_to_all_parts(caller, from, room.each(caller, comm)?, comm)
 }
 
-/// A reduction, whose result of these ranks, from this element on, goes to so many elements.
+/// A reduction, with its result of these ranks, from this element on, to so many elements.
 fn fold(
     caller: Caller<'_>,
     operands: Operands,

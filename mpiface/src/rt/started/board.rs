@@ -1,4 +1,4 @@
-//! What all ranks of a communicator show, and what a rank knows of it.
+//! The cards that all ranks of a communicator show, and a rank's knowledge of them.
 
 use super::past_calls::{KEPT, Neighbours, PastCalls};
 use super::sheet::Sheet;
@@ -9,7 +9,7 @@ use phalanx::engine::{FoundCard, LaneRow, Lanes};
 
 /// Trays of a rank.
 const TRAYS: usize = 8;
-/// What a rank shows: its cards, and its latest calls.
+/// A rank's board: its cards, and its latest calls.
 pub(super) type CardRow = LaneRow<Sheet, PastCalls, TRAYS>;
 
 /// Where the ranks of a communicator show their cards.
@@ -81,7 +81,7 @@ impl Board {
         (0..).map_while(|index| self.awaited(awaits, index)).all(|it| self.has_shown(it, number))
     }
 
-    /// Asks the ranks what they are done with; compares their last call with this rank's.
+    /// Asks the ranks how far they are done; compares their last call with this rank's.
     #[cold]
     pub(super) fn refresh(&self, begun: &mut BegunCalls, rank: usize, number: u64) -> Option<()> {
         begun.known.resize(self.lanes.ranks(), 0);
@@ -145,13 +145,13 @@ impl Board {
     }
 }
 
-/// What a rank knows of the collectives that it has started on a communicator.
+/// A rank's knowledge of the collectives that it has started on a communicator.
 #[derive(Debug, Default)]
 pub struct BegunCalls {
     /// The last one.
     pub(super) last: u64,
     pub(super) digest: u64,
-    /// What each rank is known to be done with, and the least of them.
+    /// The number of calls with which each rank is known to be done, and the least of them.
     pub(super) known: Vec<u64>,
     pub(super) least: u64,
 }

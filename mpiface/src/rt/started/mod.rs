@@ -9,29 +9,29 @@
 //! | up to `STORED` bytes | lie in the card | it has done its own part |
 //! | more | are lent: others read them where they are | all parts that touch its memory are done |
 //!
-//! So with short data nobody waits for readers, and the root of a broadcast waits for nobody. What
-//! has to be done for a rank whose partners lend memory is claimed before: by the rank itself, or,
+//! So with short data nobody waits for readers, and the root of a broadcast waits for nobody. A
+//! part for a rank with partners that lend memory is claimed before: by the rank itself, or,
 //! if it is busy elsewhere, by a lender that waits. So no call of the others is needed after their
 //! start, and a rank may start several and await them in any order.
 //!
-//! Ranks' numbers of collectives are their order on the communicator; the objects that a persistent
-//! request starts has an order of its own, and so a communicator of its own (`Comm::apart`). A card
+//! Ranks' numbers of collectives are their order on the communicator; those of a persistent request
+//! have an order of their own, and so a communicator of their own (`Comm::apart`). A card
 //! that finds no free place (its rank has started many that others have not) lies in a list of the
 //! rank, under a lock.
 //!
 //! Calls must agree: each card has a digest of its call and of all before on the communicator, so
-//! who reads a card has compared all. A rank that reads no cards compares when it looks whether a
-//! place is free, and at the end of the communicator. The calls themselves, for the text, are in a
+//! the reader of a card has compared all. A rank that reads no cards compares when it looks for a
+//! free place, and at the end of the communicator. The calls themselves, for the text, are in a
 //! history of the latest ones (`past_calls.rs`).
 //!
 //! The files, each of which uses those before it:
 //!
 //! | file | |
 //! |---|---|
-//! | `part.rs` | what a rank brings and takes, and whose cards it needs |
-//! | `sheet.rs` | what a card says |
+//! | `part.rs` | a rank's part, and the ranks of the cards it needs |
+//! | `sheet.rs` | the contents of a card |
 //! | `past_calls.rs` | the latest calls of a rank |
-//! | `board.rs` | what all ranks show, and what a rank knows of it |
+//! | `board.rs` | the cards of all ranks, and a rank's knowledge of them |
 //! | `fold.rs` | reductions over values of all ranks |
 //! | `open.rs` | a collective that a rank has started |
 
@@ -65,7 +65,7 @@ const STORED: usize = 2 << 10;
 const STORED_BY_MANY: usize = 1 << 10;
 const MANY: usize = 64;
 
-/// What was started.
+/// The collective that was started.
 #[derive(Debug)]
 pub enum Begin {
     /// It is complete.
@@ -74,8 +74,8 @@ pub enum Begin {
     Open(Open),
 }
 
-/// Starts a collective on `comm` for the calling rank: whose cards it needs, and who uses its
-/// memory if it lends it.
+/// Starts a collective on `comm` for the calling rank: with the cards it needs, and the users of
+/// its memory if it lends that.
 ///
 /// # Safety
 /// The places are memory of the program as their types say, which stays valid and is left alone
@@ -105,7 +105,7 @@ pub unsafe fn start(
     // How a reduction goes must be the same for all; between two groups each may have its own.
     let is_marked = is_fold && !comm.is_inter() && is_stored;
     let digest = mixed(begun.digest, &call, is_marked);
-    // Who reads no cards sees no difference: of those in a list nothing else tells.
+    // A rank that reads no cards sees no difference: of those in a list nothing else tells.
     let own_done = row.done();
     let is_free = has_room(world, board, &mut begun, (rank, number, own_done));
     if row.has_list() {
@@ -127,7 +127,7 @@ pub unsafe fn start(
             rest.kept = Vec::new();
         }
         let part = rest.part.insert(part);
-        // First what only this rank reads. The first lines, at which others look all the time, are
+        // First the words that only this rank reads. The first lines, which others watch, are
         // written in one go then.
         compiler_fence(Ordering::Release);
         // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! A collective that a rank has started: does what can be done, for itself and for others.
+//! A collective that a rank has started: its next steps, for the rank itself and for others.
 
 use super::board::{Board, differ};
 use super::fold::{Stored, fold_part};
@@ -17,7 +17,7 @@ use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::atomic::{Ordering, fence};
 
-/// After so many looks in vain a rank does what others have to do, if it waits for that: they come
+/// After so many looks in vain a rank takes over others' parts, if it waits for them: they come
 /// to it by themselves within fewer, if they are in MPI.
 const LOOKS: u32 = 100;
 const LOOKS_CROWDED: u32 = 16;
@@ -31,11 +31,11 @@ pub struct Open {
     pub hold: Option<Hold>,
 }
 
-/// What the collective is.
+/// A collective that is not complete, and its state.
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) comm: Rc<Comm>,
-    /// Whose cards it needs.
+    /// The ranks of the cards it needs.
     pub(super) awaits: Awaits,
     /// Those that read, or write, this rank's memory, if it lends it.
     pub(super) users: Awaits,
@@ -51,7 +51,7 @@ impl Open {
         Open { progress: StartedProgress::new(number), call, hold: None }
     }
 
-    /// The collective's number, whose cards are awaited for it to go on at all.
+    /// The number of the collective with the cards that are awaited for it to go on at all.
     pub fn awaited(&self) -> (u64, Awaits) {
         let OpenCall { users, awaits, .. } = self.call;
         let lends = users != Awaits::Nobody;
@@ -67,7 +67,7 @@ impl Open {
         self.call.wake(world);
     }
 
-    /// Does what can be done now; `Some` if it is complete: with its error, if there is one.
+    /// Takes the steps possible now; `Some` if it is complete: with its error, if there is one.
     ///
     /// # Safety
     /// As `start`, of all ranks' calls; the calling rank's.
@@ -82,7 +82,7 @@ impl Open {
         }
     }
 
-    /// Whether `advance` would do something: for who waits inside of the library.
+    /// Whether `advance` would do something: for a rank that waits inside of the library.
     pub fn can_advance(&self, world: &World) -> bool {
         self.progress.can_advance(&self.call.part(world), self.call.comm.rank)
     }
@@ -112,7 +112,7 @@ impl OpenCall {
 }
 
 impl OpenPart<'_> {
-    /// Compares what a rank has shown with the own call; whether it lends memory.
+    /// Compares a rank's card with the own call; says whether it lends memory.
     #[inline]
     fn check(&self, number: u64, peer: usize) -> bool {
         let card = self.board.card(peer, number);
@@ -144,7 +144,7 @@ impl OpenPart<'_> {
         differ(&lines)
     }
 
-    /// Whose cards the part of a rank needs, which has shown its own.
+    /// The ranks of the cards that the part of a rank needs, which has shown its own.
     fn awaits_of(&self, number: u64, rank: usize) -> Awaits {
         if rank == self.call.comm.rank {
             return self.call.awaits;
@@ -167,7 +167,7 @@ impl OpenPart<'_> {
 
 impl StartedPart for OpenPart<'_> {
     type Card = Sheet;
-    /// What is wrong with a part is an error of its request; what differs ends the run.
+    /// A fault of a part is an error of its request; a difference ends the run.
     type Obstacle = Infallible;
 
     #[inline]
@@ -237,7 +237,7 @@ impl StartedPart for OpenPart<'_> {
     }
 }
 
-/// What a reduction needs to know of a card.
+/// A reduction's view of a card.
 struct FoldedValues<'a> {
     op: Operator,
     gives: Option<&'a Gives>,
@@ -308,8 +308,8 @@ impl OpenPart<'_> {
         let (board, size) = (self.board, self.call.comm.size());
         let cards: Vec<_> = (0..size).map(|it| board.card(it, number)).collect();
         let values = |card: &FoundCard<'_, Sheet>| {
-            // SAFETY: all have been shown, and this rank is not done until this returns; so what is
-            // read stays.
+            // SAFETY: all have been shown, and this rank is not done until this returns; so data
+            // that is read stays.
             let sheet: &Sheet = unsafe { card.read(|it| &*std::ptr::from_ref(it)) };
             let Some(Part::Fold { own, op, gives }) = &sheet.rest.part else { return None };
             let own = match sheet.front.data {

@@ -1,4 +1,4 @@
-//! What a rank brings to a started collective, what it takes, and whose cards it needs.
+//! A rank's part in a started collective: the data it brings and takes, and the cards it needs.
 
 use crate::rt::edges::Edge;
 use crate::rt::handle::Handle;
@@ -6,7 +6,7 @@ use crate::rt::operator::Operator;
 use crate::rt::types::Place;
 use std::ops::Range;
 
-/// What a rank offers the others.
+/// A rank's offer to the others.
 #[derive(Debug, Default)]
 pub enum Pieces {
     /// Nothing.
@@ -48,7 +48,7 @@ impl Pieces {
     }
 }
 
-/// Where a rank takes what the others offer.
+/// Where a rank takes the others' offers.
 #[derive(Debug, Default)]
 pub enum Takes {
     /// Nothing.
@@ -95,16 +95,16 @@ impl Takes {
 /// A result: where it goes, of which ranks, and from which element on.
 pub(super) type Gives = (Place, Range<usize>, usize);
 
-/// What a rank brings, and what it awaits.
+/// A rank's offer, and the cards that it awaits.
 #[derive(Debug)]
 pub enum Part {
     /// Data that is only moved.
     Exchange {
-        /// What it offers the others.
+        /// Its offer to the others.
         offer: Pieces,
-        /// Where it takes what each offers.
+        /// Where it takes each one's offer.
         takes: Takes,
-        /// Whether what it takes goes to where its offer lies, which so is kept elsewhere.
+        /// Whether the taken data goes to where its offer lies, which so is kept elsewhere.
         is_in_place: bool,
     },
     /// A reduction.
@@ -127,7 +127,7 @@ impl Part {
         }
     }
 
-    /// Whether what comes along an edge may be less than there is room for.
+    /// Whether the data along an edge may be less than there is room for.
     pub(super) fn may_be_less(&self) -> bool {
         matches!(self, Part::Exchange { takes: Takes::Edges(_), .. })
     }

@@ -1,5 +1,5 @@
-//! What a rank shows on a communicator beside its cards: its latest calls, for texts, and for those
-//! who read no cards; and its neighbours.
+//! A rank's words beside its cards: its latest calls, for texts and for ranks that read no cards;
+//! and its neighbours.
 
 use crate::rt::history::History;
 use crate::rt::log::{Collective, WORDS};
@@ -18,7 +18,7 @@ pub(super) type Neighbours = (Box<[usize]>, Box<[usize]>);
 pub(super) struct PastCalls {
     /// The last that it started.
     last: Word,
-    /// Of each its digest, and what it was.
+    /// Of each its digest, and its text.
     history: History<{ 1 + WORDS }, KEPT>,
     neighbours: OnceLock<Neighbours>,
 }

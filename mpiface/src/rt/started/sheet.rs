@@ -1,4 +1,4 @@
-//! What a card says: in two lines all that others read of short data, elsewhere the rest.
+//! The contents of a card: in two lines all that others read of short data, elsewhere the rest.
 
 use super::part::{Part, Pieces};
 use crate::rt::awaits::Awaits;
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 /// Up to so many bytes lie in the lines of the card that have its number.
 const ROOM: usize = 72;
 
-/// What the data of a card is.
+/// The form of a card's data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub(super) enum Data {
@@ -39,7 +39,7 @@ pub(super) enum Data {
 #[repr(align(64))]
 struct SheetLine(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
 
-/// What a card says.
+/// The contents of a card.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(super) struct Sheet {
@@ -47,15 +47,15 @@ pub(super) struct Sheet {
     pub(super) rest: Box<Rest>,
 }
 
-/// What only its rank needs as long as data is short. It lies elsewhere: processors fetch the lines
-/// behind those that others read, too, and each write there would wait for them.
+/// The words that only its rank needs as long as data is short. They lie apart: processors fetch
+/// the lines behind those that others read, too, and each write there would wait for them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Rest {
     pub(super) call: Collective,
     pub(super) awaits: Awaits,
     pub(super) part: Option<Part>,
-    /// What was offered, if its own memory cannot lend it.
+    /// The offer, if its own memory cannot lend it.
     pub(super) kept: Vec<u128>,
     pub(super) failed: OnceLock<Error>,
 }
@@ -101,7 +101,7 @@ impl Default for Front {
 }
 
 impl Front {
-    /// The address of what is stored.
+    /// The address of the stored data.
     #[inline]
     pub(super) fn address(&self) -> usize {
         let is_short = self.length as usize <= ROOM;
@@ -124,7 +124,7 @@ impl Front {
         self.lines = vec![SheetLine([0; 64]); lines].into();
     }
 
-    /// The piece for a rank of so many, as the address and length of what is stored; of edges, that
+    /// The piece for a rank of so many, as address and length of the stored data; of edges, that
     /// along the edge of this number, if there is one.
     #[inline]
     fn piece(&self, (rank, number): Edge, size: usize) -> Option<(usize, usize)> {
@@ -156,7 +156,7 @@ impl Front {
         Some((at + start, end(index) - start))
     }
 
-    /// Stores what is offered to so many ranks.
+    /// Stores the offer to so many ranks.
     ///
     /// # Safety
     /// The places are memory as their types say, which nobody writes.
@@ -282,7 +282,7 @@ impl Sheet {
 }
 
 impl Sheet {
-    /// Keeps what is lent, if it will be overwritten.
+    /// Keeps the lent data, if it will be overwritten.
     ///
     /// # Safety
     /// As `take_data`.
