@@ -1,7 +1,7 @@
 //! The header's functions, the macros that pass a line, and the table of docs/c.md.
 
-use super::table::{Function, Item, Kind, Macro, functions};
-use super::text::{filled, first_sentence, listed};
+use super::table::{Function, Item, Kind, functions};
+use super::text::{filled, listed};
 
 fn commented(docs: &str, safety: &str, indent: &str) -> String {
     let one = format!("{indent}/* {docs} */\n");
@@ -95,29 +95,27 @@ pub(crate) fn macros(items: &[Item]) -> String {
     text
 }
 
-/// The rows of the table of docs/c.md.
+/// The table of docs/c.md: the names of the functions, a row for each group.
 pub(crate) fn rows(items: &[Item]) -> String {
-    let mut text = String::from("| function | what it does |\n|---|---|\n");
+    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
     for item in items {
         match item {
-            Item::Group(title) if title != "Names" => text += &format!("| *{title}* | |\n"),
+            Item::Group(title) => groups.push((title, Vec::new())),
             Item::Function(it) => {
-                let own = |(name, given): Macro| {
-                    let own = given.into_iter().filter(|it| it.1.is_none()).map(|it| it.0);
-                    format!("`{name}({})`", own.collect::<Vec<String>>().join(", "))
-                };
-                let mut calls: Vec<String> = it.macros().into_iter().map(own).collect();
-                calls.retain(|it| !it.contains("_persistent_"));
+                let mut names: Vec<String> = it.macros().into_iter().map(|it| it.0).collect();
+                names.retain(|it| !it.contains("_persistent_"));
                 if it.kind == Kind::Plain {
-                    let own = it.parameters.iter().map(|it| it.name.as_str());
-                    let own = own.collect::<Vec<&str>>().join(", ");
-                    calls.push(format!("`phx_{}({own})`", it.name));
+                    names.push(format!("phx_{}", it.name));
                 }
-                let docs = first_sentence(&it.docs);
-                text += &format!("| {} | {docs} |\n", calls.join(", "));
+                let (_, group) = groups.last_mut().expect("a function is in a group");
+                group.extend(names.iter().map(|it| format!("`{it}`")));
             }
             _ => {}
         }
+    }
+    let mut text = String::from("| | functions |\n|---|---|\n");
+    for (title, names) in groups.iter().filter(|it| !it.1.is_empty()) {
+        text += &format!("| {title} | {} |\n", names.join(", "));
     }
     text
 }
