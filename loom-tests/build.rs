@@ -6,6 +6,9 @@ use std::path::Path;
 
 include!("passages.rs");
 
+/// In place of a word that the other models do not look at.
+const MODELLED: &str = "use crate::sync::{AtomicU64, Ordering::Relaxed};";
+
 /// Name, source, and what is replaced by what. Each passage must occur once; it is found by its
 /// tokens, so its layout does not matter.
 const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
@@ -153,8 +156,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_sleeping_without_limit",
         "../src/fabric/port",
         &[(
-            "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);\n            seat.hint",
-            "seat.berth().sleep(Awaited::Rank(peer), None, over);\n            seat.hint",
+            "seat.berth().sleep(awaited, Some(nap.min(longest)), over)",
+            "seat.berth().sleep(awaited, None, over)",
         )],
     ),
     (
@@ -214,6 +217,36 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); if word",
             "let word = self.0.load(Ordering::Relaxed);\n        if word",
         )],
+    ),
+    // Not a mistake: the mark is loom's.
+    (
+        "mark_modelled",
+        "../src/wait/mark.rs",
+        &[
+            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
+            ("pub(crate) const fn new(", "pub(crate) fn new("),
+        ],
+    ),
+    (
+        "mark_unfenced",
+        "../src/wait/mark.rs",
+        &[
+            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
+            ("pub(crate) const fn new(", "pub(crate) fn new("),
+            ("was_set || heavy_fence()", "was_set || true"),
+        ],
+    ),
+    (
+        "mark_set_late",
+        "../src/wait/mark.rs",
+        &[
+            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
+            ("pub(crate) const fn new(", "pub(crate) fn new("),
+            (
+                "self.0.store(KEPT, Relaxed); was_set || heavy_fence()",
+                "let is_seen = was_set || heavy_fence();\nself.0.store(KEPT, Relaxed);\nis_seen",
+            ),
+        ],
     ),
     (
         "fabric_joining_blindly",

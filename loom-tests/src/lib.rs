@@ -158,6 +158,9 @@ mod mutants {
     mod word {
         pub(super) use crate::wait::Word;
     }
+    mod asymmetric_fence {
+        pub(super) use crate::wait::{heavy_fence, light_fence};
+    }
 
     /// The items that the gate's source finds beside itself.
     mod channel {
@@ -320,6 +323,16 @@ mod mutants {
     }
     pub(crate) mod berth_rousing_unfenced {
         include!(concat!(env!("OUT_DIR"), "/berth_rousing_unfenced/mod.rs"));
+    }
+    pub(crate) mod mark_modelled {
+        include!(concat!(env!("OUT_DIR"), "/mark_modelled/mod.rs"));
+    }
+    #[allow(unused_imports)]
+    pub(crate) mod mark_unfenced {
+        include!(concat!(env!("OUT_DIR"), "/mark_unfenced/mod.rs"));
+    }
+    pub(crate) mod mark_set_late {
+        include!(concat!(env!("OUT_DIR"), "/mark_set_late/mod.rs"));
     }
     pub(crate) mod tagged_queue_withdrawing_blindly {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_withdrawing_blindly/mod.rs"));

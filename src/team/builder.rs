@@ -226,7 +226,8 @@ impl Builder {
     }
 
     /// Whether the thread that calls `run`, which takes part as rank 0, is bound to rank 0's core
-    /// for good, or never. (The other ranks' threads are the team's own, and always bound.)
+    /// for good, or never. (The other ranks' threads are the team's own, and always bound, but for
+    /// [ranks that roam](crate::Binding).)
     ///
     /// - **Not called**: it is bound in the first run that it makes of this team. After each run it
     ///   has the affinity mask that it had before. In later runs it stays on its core, as a rule,

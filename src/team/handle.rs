@@ -19,6 +19,7 @@ use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::affinity::{self, BoundForNow};
 use crate::machine::{Machine, limits};
 use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room, is_space_limited};
+use crate::placement::Placement;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, thread_local};
 use crate::tuning::{
@@ -67,8 +68,8 @@ pub struct Team {
 }
 
 thread_local! {
-    /// The id of the team that this thread is bound for between runs.
-    static CALLER_OF: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The id of the team that this thread is bound for between runs, and the thread's number.
+    static CALLER_OF: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
 }
 
 impl Team {
@@ -137,12 +138,10 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let refused = |it: RefusedMemory| Error::refused(ranks, it.bytes);
         let world = TeamState::new(ranks).map_err(refused)?.counting_from(builder.start);
-        let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
-        let world = world.with_stall_warning(stall_warning);
+        let world = world.with_deadline(builder.deadline).with_stall_warning(stall_warning);
         let record = builder.record.as_deref();
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
-        let world = world.with_recorder(recorder).shared();
         let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::idle(), NOTHING);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
@@ -173,6 +172,10 @@ impl Team {
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
+        // On units that the program has named, ranks stay.
+        let stay = matches!(builder.placement, Placement::List(_));
+        let cores = Cores::new(&pus, (!stay).then(|| roster.memories()).as_deref());
+        let world = world.with_cores(cores).with_recorder(recorder).shared();
         let (beginning, beginning_sleeper) = Beginning::new();
         let shared = Arc::new(WorkerShared {
             beginning,
@@ -185,7 +188,6 @@ impl Team {
             special: AtomicU64::new(if is_recorded { u64::MAX } else { 0 }),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
-            bound: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
             wait: builder.wait,
             profile,
             rules: Arc::new(rules),
@@ -258,6 +260,9 @@ impl Team {
     /// core, or has lost it, why; and which ranks are beyond the process's quota. Rank 0 is bound
     /// in its first run: see [`Builder::pin_caller`].
     ///
+    /// In a run beside other programs ranks may roam within the memories of their cores, and this
+    /// says where: see [`Binding`].
+    ///
     /// A processor that goes offline ends no run: the system lets its rank run elsewhere, and this
     /// says so. A team that is built afterwards does without it.
     ///
@@ -276,8 +281,8 @@ impl Team {
         };
         let binding = |rank: usize| {
             let pu = pus[rank];
-            let problem = self.shared.problem(rank, pu);
-            Binding { rank, pu, problem, beyond_quota: beyond(rank) }
+            let (problem, roams) = self.shared.problem(rank);
+            Binding { rank, pu, problem, roams, beyond_quota: beyond(rank) }
         };
         (0..self.size()).map(binding).collect()
     }
@@ -523,9 +528,9 @@ impl Team {
         let pu = self.caller_pu?;
         let world = &self.shared.world;
         if self.pins_caller && !is_inner {
-            if CALLER_OF.get() != Some(world.id()) {
-                self.shared.bind(0, pu);
-                CALLER_OF.set(Some(world.id()));
+            match CALLER_OF.get() {
+                Some((team, number)) if team == world.id() => world.set_bound(0, number),
+                _ => CALLER_OF.set(Some((world.id(), self.shared.bind(0, pu)))),
             }
             return None;
         }
@@ -533,9 +538,11 @@ impl Team {
         // more than the run does.
         let is_known = world.thread(0).is_some_and(|last| std::ptr::eq(last, thread));
         if is_known && !self.pins_caller {
+            world.set_bound(0, 0);
             return None;
         }
         let bound = BoundForNow::to(pu);
+        world.set_bound(0, if bound.is_ok() { affinity::thread_number() } else { 0 });
         self.shared.note(0, &bound);
         bound.ok()
     }
@@ -644,7 +651,7 @@ impl Drop for Team {
         }
         // Another team's binding is none of this one's business. In a rank of another team the
         // thread has that one's.
-        let is_bound = CALLER_OF.get() == Some(self.shared.world.id());
+        let is_bound = CALLER_OF.get().is_some_and(|(team, _)| team == self.shared.world.id());
         if is_bound && !Thread::here().is_in_a_run() {
             CALLER_OF.set(None);
             drop(affinity::unpin());

@@ -39,5 +39,6 @@ pub(crate) fn take_part(
     world.take_back(rank, thread);
     world.leave(rank, run);
     give_back();
+    world.end_roaming();
     intact
 }

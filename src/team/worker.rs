@@ -63,8 +63,6 @@ pub(super) struct WorkerShared {
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,
     pub(super) problems: Box<[Mutex<Option<String>>]>,
-    /// By rank: the number of the worker that is bound; 0 of no worker.
-    pub(super) bound: Box<[AtomicU64]>,
     pub(super) wait: Wait,
     pub(super) profile: ProfileReport,
     pub(super) rules: Arc<TuningSource>,
@@ -109,22 +107,24 @@ impl WorkerShared {
         Ok(Comm::new(port, Some(self.roster().clone()), self.rules.clone()))
     }
 
-    pub(super) fn bind(&self, rank: usize, pu: usize) {
+    /// Binds the calling thread as `rank`; its number, or 0 if that fails.
+    pub(super) fn bind(&self, rank: usize, pu: usize) -> u64 {
         let result = affinity::pin_current_thread(pu);
-        if result.is_ok() && rank > 0 {
-            self.bound[rank].store(affinity::thread_number(), Relaxed);
-        }
+        let number = if result.is_ok() { affinity::thread_number() } else { 0 };
+        self.world.set_bound(rank, number);
         self.note(rank, &result);
+        number
     }
 
-    /// Why `rank` is not bound to `pu`, if that is so.
-    pub(super) fn problem(&self, rank: usize, pu: Option<usize>) -> Option<String> {
+    /// Why `rank` is not bound, if that is so; and where it may run if it roams.
+    pub(super) fn problem(&self, rank: usize) -> (Option<String>, Option<Box<[usize]>>) {
         let noted = self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone();
-        let lost = || match self.bound[rank].load(Relaxed) {
-            0 => None,
-            number => affinity::still_bound(number, pu?).err().map(|e| e.to_string()),
-        };
-        noted.or_else(lost)
+        match self.world.binding(rank) {
+            Ok(range) => (noted, range),
+            // Between two runs the caller has its own mask.
+            Err(_) if rank == 0 => (noted, None),
+            Err(lost) => (noted.or_else(|| Some(lost.to_string())), None),
+        }
     }
 
     /// Keeps what came of a binding of `rank`.
