@@ -66,7 +66,7 @@ impl Builder {
     /// The number of ranks: 1 to [`MAX_RANKS`](crate::MAX_RANKS). Default: one per physical core
     /// that this process may use, but no more than can run all the time within the
     /// [quota](crate::machine::CpuQuota) of its control groups (a container's `--cpus`). More may
-    /// be asked for; they wait as ranks that outnumber cores do.
+    /// be asked for: ranks that are stopped for a while [sleep soon](crate::guide::waiting).
     ///
     /// ```
     /// assert_eq!(phalanx::Team::builder().ranks(3).build()?.size(), 3);

@@ -119,9 +119,7 @@ impl Team {
 
     pub(super) fn start(builder: Builder) -> Result<Team, Error> {
         let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
-        // Ranks beyond the quota wait as ranks beyond the cores do: time that they spin is taken
-        // from those that work.
-        know_cores(machine.units_at_once());
+        know_cores(machine.allowed_pus().len());
         let ranks = match builder.ranks {
             Some(ranks) => ranks,
             None => machine.ranks().min(MAX_RANKS),

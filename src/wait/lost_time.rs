@@ -11,9 +11,9 @@
 //!
 //! Time is lost if it has passed, and was neither used by the thread nor slept away in a wait,
 //! while the system took the core from the thread at least once: so a thread that sleeps in the
-//! user's code loses none. It is added up where a rank makes a system call anyway, to sleep or to
-//! wake. Whether the load is still there shows only when ranks
-//! spin again, which costs some milliseconds each time.
+//! user's code loses none. A process that has used up its quota loses time like that. It is added
+//! up where a rank makes a system call anyway, to sleep, to wake or to yield. Whether the load is
+//! still there shows only when ranks spin again, which costs some milliseconds each time.
 //!
 //! Hints only: every rank decides for itself, at every wait, and nobody has to agree.
 

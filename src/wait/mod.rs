@@ -400,6 +400,9 @@ impl Backoff {
             (Wait::Auto, None)
                 if self.yields < YIELDS && !mode::is_on(Occasion::Pair) && !is_disturbed() =>
             {
+                if self.yields == 0 {
+                    lost_time::add_up();
+                }
                 // A peer's core may be busy: a slow yield here costs it a slice, too.
                 self.yields += 1;
                 mode::yield_timed();
