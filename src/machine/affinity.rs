@@ -135,6 +135,11 @@ pub(crate) fn change(number: u64, from: &[usize], to: &[usize]) -> bool {
         && platform::set(number, to).is_ok()
 }
 
+/// The processing unit that the calling thread runs on just now, where the system says so.
+pub(crate) fn current_unit() -> Option<usize> {
+    platform::current_unit()
+}
+
 /// Binds the calling thread to one processing unit, and reads the mask back.
 ///
 /// The first call in a thread remembers the mask from before, for [`allowed_pus`] and [`unpin`].
@@ -286,6 +291,11 @@ mod platform {
         unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 }
     }
 
+    pub(super) fn current_unit() -> Option<usize> {
+        // SAFETY: asks for a number.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+
     /// `sched_getaffinity` of a thread (0: the calling one), with a mask that grows until the
     /// kernel's fits.
     pub(super) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
@@ -344,6 +354,10 @@ mod platform {
 
     pub(super) fn thread_number() -> u64 {
         0
+    }
+
+    pub(super) fn current_unit() -> Option<usize> {
+        None
     }
 
     pub(super) fn is_ours(_thread: u64) -> bool {

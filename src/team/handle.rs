@@ -609,7 +609,7 @@ impl Team {
             // The closure has forked: the other ranks are not here.
             return Err(Error::Forked);
         }
-        shared.await_workers(thread, run);
+        shared.await_workers(thread, run, self.caller_pu);
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {

@@ -1,10 +1,11 @@
-//! Ranks in several NUMA nodes, as if, on any machine.
+//! Ranks in several NUMA nodes, as if, on any machine; a caller that the system has moved.
 
 use super::Team;
 use crate::comm::Roster;
 use crate::dist::{Block, chunk};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::machine::affinity::{current_unit, pin_current_thread, unpin};
 use crate::op;
 use crate::sync::this_thread;
 use std::sync::Arc;
@@ -150,4 +151,32 @@ fn memories_are_numbered_by_their_first_ranks() {
     assert_eq!(*memories(&[Some(0), None, Some(5), Some(2)]), [0, 0, 1, 2]);
     assert_eq!(*memories(&[None; 3]), [0; 3]);
     assert_eq!(*memories(&[None, Some(4), Some(0)]), [0, 0, 1]);
+}
+
+#[test]
+fn a_caller_that_was_moved_to_a_workers_core_comes_back() {
+    let team = Team::builder().ranks(2).build().unwrap();
+    let units = team.shared.roster().pus.clone();
+    let &[Some(home), Some(other)] = &units[..] else {
+        return eprintln!("skipped: two ranks are not bound here");
+    };
+    if home == other {
+        return eprintln!("skipped: one core");
+    }
+    let comes_back = |_: &i32| {
+        // As the system moves a thread: the mask stays.
+        pin_current_thread(other).unwrap();
+        unpin().unwrap();
+        team.shared.leave_worker(Some(home));
+        current_unit() == Some(home)
+    };
+    // The system may move it at any time.
+    assert!((0..40).filter(comes_back).count() > 30);
+    let stays = |_: &i32| {
+        pin_current_thread(other).unwrap();
+        unpin().unwrap();
+        team.shared.leave_worker(None);
+        current_unit() == Some(other)
+    };
+    assert!((0..40).filter(stays).count() > 10);
 }

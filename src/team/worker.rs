@@ -9,13 +9,14 @@ use crate::comm::Roster;
 use crate::comm::{Tally, compare, final_cause};
 use crate::error::Error;
 use crate::fabric::{CommState, LongWait, Port, TeamState, Thread, discard};
-use crate::machine::affinity::{self, PinError};
+use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::RefusedMemory;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
 use crate::wait::{Sleeper, Wait, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -45,6 +46,9 @@ impl WorkerJob {
 unsafe impl Send for WorkerJob {}
 // SAFETY: as above.
 unsafe impl Sync for WorkerJob {}
+
+/// Pauses after which a caller's wait for the workers is a long one: 7 to 40 us.
+const LONG: u32 = 256;
 
 /// What the workers and the team share.
 pub(super) struct WorkerShared {
@@ -245,16 +249,36 @@ impl WorkerShared {
         }
     }
 
-    /// Waits, as the caller, until the workers have done their parts of run `run`.
+    /// Waits, as the caller, until the workers have done their parts of run `run`. `home`: the
+    /// unit of rank 0, if its thread may be bound.
     #[inline(always)]
-    pub(super) fn await_workers(&self, thread: &Thread, run: u64) {
+    pub(super) fn await_workers(&self, thread: &Thread, run: u64, home: Option<usize>) {
         let (world, limit) = (&self.world, self.world.stall_warning());
+        let pauses = Cell::new(0_u32);
         self.dispatch.await_done(self.wait, world.is_crowded(), limit, |stalled| {
             if let Some(worker) = stalled {
                 world.warn_of_stall(LongWait::ForEnd { peer: worker + 1 }, run);
             }
+            pauses.set(pauses.get().wrapping_add(1));
+            if pauses.get() == LONG {
+                self.leave_worker(home);
+            }
             thread.go_on()
         });
+    }
+
+    /// The caller goes back to its own unit if the system has moved it to a worker's (it may,
+    /// where another program runs on the caller's: see [`Builder::pin_caller`]). There each would
+    /// wait for the other's time slice, and the other unit be idle.
+    ///
+    /// [`Builder::pin_caller`]: super::Builder::pin_caller
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_worker(&self, home: Option<usize>) {
+        let (Some(home), Some(here)) = (home, affinity::current_unit()) else { return };
+        if here != home && self.roster().pus[1..].contains(&Some(here)) {
+            drop(BoundForNow::to(home));
+        }
     }
 
     /// How run `run` went. Only while no rank runs.
