@@ -235,6 +235,15 @@ mod mutants {
     pub(crate) mod dispatch_marking_once {
         include!(concat!(env!("OUT_DIR"), "/dispatch_marking_once/mod.rs"));
     }
+    pub(crate) mod dispatch_with_modelled_mark {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_with_modelled_mark/mod.rs"));
+    }
+    pub(crate) mod dispatch_looking_at_the_mark_early {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_looking_at_the_mark_early/mod.rs"));
+    }
+    pub(crate) mod dispatch_marking_after_the_look {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_marking_after_the_look/mod.rs"));
+    }
     pub(crate) mod dispatch_with_relaxed_swaps {
         include!(concat!(env!("OUT_DIR"), "/dispatch_with_relaxed_swaps/mod.rs"));
     }

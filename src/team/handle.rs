@@ -3,7 +3,7 @@
 use super::beginning::Beginning;
 use super::binding::Binding;
 use super::builder::Builder;
-use super::dispatch::Dispatch;
+use super::dispatch::{CallerSleep, Dispatch};
 use super::per_rank::PerRank;
 use super::run_body::{
     NOTHING, PreparedBody, RunBody, SmallResult, as_given, comes_with_flag, error_in_words,
@@ -56,15 +56,21 @@ use std::time::Duration;
 /// ```
 pub struct Team {
     pub(super) shared: Arc<WorkerShared>,
-    /// Rank 0's communicator; the lock is what makes runs take turns. None after a failed run, if
-    /// there was no memory for the next one's.
-    caller: Mutex<Option<Comm>>,
+    /// The lock is what makes runs take turns.
+    caller: Mutex<CallerSeat>,
     workers: Vec<JoinHandle<()>>,
     /// Where rank 0 is to be, if its thread may be bound.
     caller_pu: Option<usize>,
     /// Whether the calling thread stays bound between runs.
     pins_caller: bool,
     _units: TakenUnits,
+}
+
+/// What the thread that calls `run` uses meanwhile.
+struct CallerSeat {
+    /// Rank 0's communicator. None after a failed run, if there was no memory for the next one's.
+    comm: Option<Comm>,
+    sleep: CallerSleep,
 }
 
 thread_local! {
@@ -140,7 +146,7 @@ impl Team {
         let record = builder.record.as_deref();
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
-        let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::idle(), NOTHING);
+        let (dispatch, sleep, sleepers) = Dispatch::new(ranks - 1, WorkerJob::idle(), NOTHING);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let model = match &builder.model {
@@ -190,10 +196,10 @@ impl Team {
             profile,
             rules: Arc::new(rules),
         });
-        let caller = shared.renew().map_err(refused)?;
+        let comm = Some(shared.renew().map_err(refused)?);
         let mut team = Team {
             shared,
-            caller: Mutex::new(Some(caller)),
+            caller: Mutex::new(CallerSeat { comm, sleep }),
             workers: Vec::with_capacity(ranks - 1),
             caller_pu: pus[0].filter(|_| builder.pin_caller != Some(false)),
             pins_caller: builder.pin_caller == Some(true),
@@ -572,7 +578,8 @@ impl Team {
             return Err(Error::Cancelled { rank: None });
         }
         let shared = &*self.shared;
-        let comm = match &mut *caller {
+        let CallerSeat { comm: place, sleep } = &mut *caller;
+        let comm = match &mut *place {
             Some(comm) => comm,
             none => none.insert(shared.renew().map_err(|it| self.refused(it))?),
         };
@@ -581,7 +588,7 @@ impl Team {
         if comm.first_touch() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(|job| (*job).run = WorkerJob::FIRST_TOUCH) };
-            shared.dispatch.await_done(shared.wait, false, None, |_| thread.go_on());
+            shared.dispatch.await_done(sleep, shared.wait, false, None, |_| thread.go_on());
         }
         let run = shared.world.begin(self.size());
         // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
@@ -609,14 +616,14 @@ impl Team {
             // The closure has forked: the other ranks are not here.
             return Err(Error::Forked);
         }
-        shared.await_workers(thread, run, self.caller_pu);
+        shared.await_workers(thread, sleep, run, self.caller_pu);
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             shared.clear_tagged(comm.fabric());
             // What is given up first may be what there is room in.
-            *caller = None;
-            *caller = shared.renew().ok();
+            *place = None;
+            *place = shared.renew().ok();
         }
         result.map(|()| caller)
     }

@@ -1,7 +1,7 @@
 //! The state that a team's workers share with its caller, and a worker's life.
 
 use super::beginning::Beginning;
-use super::dispatch::Dispatch;
+use super::dispatch::{CallerSleep, Dispatch};
 use super::run_body::{NOTHING, RunBody, SmallResult};
 use super::run_rank::take_part;
 use crate::Comm;
@@ -252,10 +252,16 @@ impl WorkerShared {
     /// Waits, as the caller, until the workers have done their parts of run `run`. `home`: the
     /// unit of rank 0, if its thread may be bound.
     #[inline(always)]
-    pub(super) fn await_workers(&self, thread: &Thread, run: u64, home: Option<usize>) {
+    pub(super) fn await_workers(
+        &self,
+        thread: &Thread,
+        sleep: &CallerSleep,
+        run: u64,
+        home: Option<usize>,
+    ) {
         let (world, limit) = (&self.world, self.world.stall_warning());
         let pauses = Cell::new(0_u32);
-        self.dispatch.await_done(self.wait, world.is_crowded(), limit, |stalled| {
+        self.dispatch.await_done(sleep, self.wait, world.is_crowded(), limit, |stalled| {
             if let Some(worker) = stalled {
                 world.warn_of_stall(LongWait::ForEnd { peer: worker + 1 }, run);
             }

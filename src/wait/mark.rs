@@ -56,11 +56,12 @@ impl Mark {
         self.0.store(0, Relaxed);
     }
 
-    /// A long wait of its owner has ended without sleep.
-    pub(crate) fn fade(&self) {
+    /// A long wait of its owner has ended without sleep. Whether it is set still.
+    pub(crate) fn fade(&self) -> bool {
         let left = self.0.load(Relaxed);
         if left > 0 {
             self.0.store(left - 1, Relaxed);
         }
+        left > 1
     }
 }

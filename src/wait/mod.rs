@@ -451,6 +451,8 @@ impl Backoff {
             self.has_napped = true;
             return Pause::Nap(self.nap);
         }
+        // A heavy fence may act on a thread that waits for the thread that makes it.
+        light_fence();
         crate::sync::yield_now();
         Pause::Look
     }
@@ -527,6 +529,11 @@ mod sleeper {
         pub(crate) fn sleep(&self) {
             self.0.park();
         }
+
+        /// The same, for so long at most.
+        pub(crate) fn nap(&self, longest: std::time::Duration) {
+            self.0.park_timeout(longest);
+        }
     }
 
     impl Waker {
@@ -572,6 +579,11 @@ mod sleeper {
                 yield_now();
             }
             panic!("a wake-up was lost: asleep for ever");
+        }
+
+        /// Under loom time does not pass.
+        pub(crate) fn nap(&self, _: std::time::Duration) {
+            self.sleep();
         }
     }
 

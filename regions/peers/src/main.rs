@@ -36,8 +36,10 @@ const POOLS: [&str; 10] = [
     "std-barrier",
 ];
 
-const ROWS: [&str; 13] = [
+const ROWS: [&str; 15] = [
     "empty",
+    "uneven-200",
+    "uneven-1000",
     "bodies-16",
     "bodies-128",
     "bodies-512",
@@ -78,6 +80,16 @@ fn row(pool: &mut impl Pool, row: &str) -> f64 {
         Some("empty") => timed(|| {
             pool.region(&|task| {
                 black_box(task);
+            });
+        }),
+        // Microseconds of the last task; the first has a tenth of that to do.
+        Some("uneven") => timed(|| {
+            pool.region(&|task| {
+                let us = if task == 0 { number() / 10 } else { number() };
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(us as u64) {
+                    spin_loop();
+                }
             });
         }),
         Some("bodies") => {
