@@ -5,7 +5,7 @@
 //!     .. -- p=4,8 busy=0,1 group=same op=barrier,shift turns=3 ms=100
 //!     .. -- late                                       the processor time only
 //!     .. -- uneven busy=1 group=other work=200/20      two ranks with work between the waits
-//!     .. -- uneven busy=none quota=0.5 ms=60           .. under a quota
+//!     .. -- uneven busy=none quota=0.5 ms=60           .. under a quota, in turns of 300 ms
 //!
 //! It makes its own load: busy processes of the same scheduler group as this one (Linux's
 //! autogroup: one terminal session), or of another one (`setsid`). They end with this process, and
@@ -207,7 +207,9 @@ fn uneven(groups: &str, busy: &[usize], quotas: &str, of: &Turns<'_>) {
         }
     }
     for cores in quotas.split(',').filter_map(|cores| cores.parse().ok()) {
-        let (turns, ms) = (format!("turns={}", of.turns), format!("ms={}", of.time.as_millis()));
+        // Of several periods, which have 100 ms: a process that is stopped goes on in the next.
+        let ms = format!("ms={}", 5 * of.time.as_millis());
+        let turns = format!("turns={}", of.turns);
         let mut arguments = vec![format!("under-quota={cores}"), turns, ms];
         arguments.extend(of.works.map(|works| format!("work={works}")));
         quota::run(cores, &arguments);

@@ -5,8 +5,9 @@
 //! of the team may be free: its rank sleeps. Threads that are not bound the system moves there. So
 //! a rank that sleeps often in a disturbed process (`wait/lost_time.rs`) widens the masks of all
 //! ranks. They get their cores back when the process is disturbed no more, by the first of them
-//! that waits for a few microseconds, or else when the first part of the run ends. Only a mask that
-//! is the rank's core alone is widened, and only one that is within the widened mask is taken back.
+//! that waits for a few microseconds, or else when the run ends, by its caller: a rank that takes
+//! itself to a core beside a busy thread loses a slice. Only a mask that is the rank's core alone
+//! is widened, and only one that is within the widened mask is taken back.
 
 use super::team_state::TeamState;
 use crate::fork;
@@ -46,11 +47,14 @@ impl Roaming {
         (self.away.lock().unwrap_or_else(|e| e.into_inner()), inside)
     }
 
+    /// All come home, but for the caller of the run unless `caller`.
     #[cold]
-    fn end(&self) {
+    fn end(&self, caller: bool) {
         let (mut away, _inside) = self.away();
-        for AwayRank { thread, unit, range, .. } in away.drain(..) {
-            affinity::change(thread, &range, &[unit]);
+        for AwayRank { rank, thread, unit, range } in away.drain(..) {
+            if rank > 0 || caller {
+                affinity::change(thread, &range, &[unit]);
+            }
         }
         self.is_on.store(false, Relaxed);
     }
@@ -107,15 +111,15 @@ impl TeamState {
     #[inline(always)]
     pub(super) fn perhaps_return(&self) {
         if self.roaming().is_on.load(Relaxed) && !is_disturbed() {
-            self.roaming().end();
+            self.roaming().end(true);
         }
     }
 
-    /// Ends the roaming, as a rank's part of the run has ended.
+    /// Ends the roaming, as the run is over; for rank 0, too, if `caller`.
     #[inline(always)]
-    pub(crate) fn end_roaming(&self) {
+    pub(crate) fn end_roaming(&self, caller: bool) {
         if self.roaming().is_on.load(Relaxed) {
-            self.roaming().end();
+            self.roaming().end(caller);
         }
     }
 }

@@ -583,7 +583,7 @@ impl Team {
             Some(comm) => comm,
             none => none.insert(shared.renew().map_err(|it| self.refused(it))?),
         };
-        let _bound = self.bind_caller(thread, is_inner);
+        let bound = self.bind_caller(thread, is_inner);
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.first_touch() {
             // SAFETY: as for the run below.
@@ -617,6 +617,8 @@ impl Team {
             return Err(Error::Forked);
         }
         shared.await_workers(thread, sleep, run, self.caller_pu);
+        // The caller's own mask is given back in any case, if it is bound for this run only.
+        shared.world.end_roaming(bound.is_none());
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {

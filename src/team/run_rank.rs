@@ -39,6 +39,5 @@ pub(crate) fn take_part(
     world.take_back(rank, thread);
     world.leave(rank, run);
     give_back();
-    world.end_roaming();
     intact
 }
