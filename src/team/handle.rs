@@ -56,21 +56,15 @@ use std::time::Duration;
 /// ```
 pub struct Team {
     pub(super) shared: Arc<WorkerShared>,
-    /// The lock is what makes runs take turns.
-    caller: Mutex<CallerSeat>,
+    /// Rank 0's communicator (none after a failed run, if there was no memory for the next one's),
+    /// and the sleep of its thread; the lock is what makes runs take turns.
+    caller: Mutex<(Option<Comm>, CallerSleep)>,
     workers: Vec<JoinHandle<()>>,
     /// Where rank 0 is to be, if its thread may be bound.
     caller_pu: Option<usize>,
     /// Whether the calling thread stays bound between runs.
     pins_caller: bool,
     _units: TakenUnits,
-}
-
-/// What the thread that calls `run` uses meanwhile.
-struct CallerSeat {
-    /// Rank 0's communicator. None after a failed run, if there was no memory for the next one's.
-    comm: Option<Comm>,
-    sleep: CallerSleep,
 }
 
 thread_local! {
@@ -199,7 +193,7 @@ impl Team {
         let comm = Some(shared.renew().map_err(refused)?);
         let mut team = Team {
             shared,
-            caller: Mutex::new(CallerSeat { comm, sleep }),
+            caller: Mutex::new((comm, sleep)),
             workers: Vec::with_capacity(ranks - 1),
             caller_pu: pus[0].filter(|_| builder.pin_caller != Some(false)),
             pins_caller: builder.pin_caller == Some(true),
@@ -578,7 +572,7 @@ impl Team {
             return Err(Error::Cancelled { rank: None });
         }
         let shared = &*self.shared;
-        let CallerSeat { comm: place, sleep } = &mut *caller;
+        let (place, sleep) = &mut *caller;
         let comm = match &mut *place {
             Some(comm) => comm,
             none => none.insert(shared.renew().map_err(|it| self.refused(it))?),
