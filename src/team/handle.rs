@@ -536,7 +536,6 @@ impl Team {
         // more than the run does.
         let is_known = world.thread(0).is_some_and(|last| std::ptr::eq(last, thread));
         if is_known && !self.pins_caller {
-            world.set_bound(0, 0);
             return None;
         }
         let bound = BoundForNow::to(pu);
@@ -611,8 +610,11 @@ impl Team {
             return Err(Error::Forked);
         }
         shared.await_workers(thread, sleep, run, self.caller_pu);
-        // The caller's own mask is given back in any case, if it is bound for this run only.
         shared.world.end_roaming(bound.is_none());
+        if bound.is_some() {
+            // Its own mask is given back in any case.
+            shared.world.set_bound(0, 0);
+        }
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {

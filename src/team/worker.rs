@@ -259,6 +259,9 @@ impl WorkerShared {
         run: u64,
         home: Option<usize>,
     ) {
+        if self.world.ranks() == 1 {
+            return;
+        }
         let (world, limit) = (&self.world, self.world.stall_warning());
         let pauses = Cell::new(0_u32);
         self.dispatch.await_done(sleep, self.wait, world.is_crowded(), limit, |stalled| {
