@@ -29,14 +29,16 @@ const PART: u64 = 16;
 const ENOUGH: u64 = 4_000_000;
 /// Nanoseconds for which the process counts as disturbed.
 const FOR: u64 = 2_000_000_000;
-/// As long as a wake-up takes, about: twice that would be as bad as to sleep for nothing.
-const SPIN: Duration = Duration::from_micros(40);
+/// Longer than two ranks on free cores are apart whose work is equal, and shorter than a wake-up
+/// takes: a wait for a rank that is woken for it counts as long. (With 40 us ranks beside one busy
+/// thread spun while peers wanted the core: 1.4 times a futex barrier of work of 20 us each.)
+const SPIN: Duration = Duration::from_micros(15);
 /// Nanoseconds between two samples, at least and at most: in a longer time other things may have
 /// happened than this run.
 const RARELY: u64 = 1_000_000;
 const WINDOW: u64 = 200_000_000;
 /// Sleeps in a run before a rank has slept often.
-const OFTEN: u32 = 8;
+const OFTEN: u32 = 4;
 
 /// The time up to which the process is disturbed.
 static UNTIL: AtomicU64 = AtomicU64::new(0);

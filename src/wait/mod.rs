@@ -8,12 +8,13 @@
 //! | look | 1000 looks at the awaited word (1 to 2 us) | one line transfer |
 //! | spin | 80 us | one line transfer + a pause |
 //! | yield | 50 calls of `sched_yield` | 0.2 to 0.4 us |
-//! | sleep | 1 ms, doubling to 10 ms, unless woken | 16 to 45 us |
+//! | sleep | 10 ms, unless woken | 16 to 45 us |
 //!
 //! Nobody misses a wake ([`Mark`]); sleeps are timed all the same, for what has no wake: a peer
 //! that leaves or waits in a circle, a deadline. Where the system refuses heavy fences, a wake may
-//! be missed, and the first nap is 100 us. While the process is *disturbed*, as its ranks lose time
-//! to others (`lost_time.rs`), they spin for 40 us or not at all, and do not yield.
+//! be missed, and naps last from 100 us to 10 ms. While the process is *disturbed*, as its ranks
+//! lose time to others (`lost_time.rs`), they look less often, spin for 15 us or not at all, and do
+//! not yield.
 //!
 //! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget
 //! is twice the cost of a wake-up, so that a rank which naps lost at most as much again by
@@ -73,9 +74,10 @@ pub(crate) use cores::{Cores, has_woken_neighbour};
 pub(crate) use debts::give_back;
 pub(crate) use events::{Events, SleepLevel};
 pub use lock::Lock;
-pub(crate) use lost_time::{add_up as add_up_lost_time, asleep};
+pub(crate) use lost_time::is_disturbed;
 #[cfg(not(loom))]
-pub(crate) use lost_time::{is_disturbed, sleeps_often};
+pub(crate) use lost_time::sleeps_often;
+pub(crate) use lost_time::{add_up as add_up_lost_time, asleep};
 pub(crate) use mark::Mark;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use system::{sleep_shared, wake_shared};
@@ -95,12 +97,12 @@ mod lost_time {
 
     pub(crate) fn add_up() {}
 
+    pub(crate) fn is_disturbed() -> bool {
+        false
+    }
+
     #[cfg(not(loom))]
     mod unless_loom {
-        pub(crate) fn is_disturbed() -> bool {
-            false
-        }
-
         pub(crate) fn sleeps_often() -> bool {
             false
         }

@@ -112,7 +112,7 @@ impl RankSleeper<'_> {
             let awaited =
                 if what == For::Anybody { Awaited::Everybody } else { Awaited::Rank(peer) };
             let is_seen = seat.mark().set();
-            let nap = if is_seen { nap.max(SEEN_NAP) } else { nap };
+            let nap = if is_seen { SEEN_NAP } else { nap };
             asleep(|| seat.berth().sleep(awaited, Some(nap.min(longest)), over));
             if !is_seen {
                 seat.mark().clear();
@@ -187,9 +187,10 @@ pub(super) struct Waiter<'a> {
     pub(super) crowded: bool,
 }
 
-/// The shortest nap of a rank whose mark all peers see: for events that have no wake, a peer that
-/// leaves or waits in a circle.
-const SEEN_NAP: Duration = Duration::from_millis(1);
+/// The nap of a rank whose mark all peers see: for events that have no wake, a peer that leaves or
+/// waits in a circle. (A timer that is the processor's next costs a microsecond to set, more in a
+/// virtual machine: one of 1 ms took 10 us a step where ranks share a core beside a busy one.)
+const SEEN_NAP: Duration = Duration::from_millis(10);
 /// How long a rank naps at most that has started calls which others may wait for: nobody wakes it
 /// for those.
 const CARRYING_NAP: Duration = Duration::from_micros(100);
@@ -234,7 +235,11 @@ impl Port {
         let (fabric, at) = (&**fabric, &mut peers[peer]);
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
         let own = (what != For::Anybody).then_some(0);
-        waiter.wait_long(peer, (what, event), own, since, &mut || ready(at))
+        let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready(at));
+        if since.is_none() {
+            self.looks = self.usual_looks();
+        }
+        result
     }
 }
 
