@@ -6,6 +6,15 @@ use std::path::Path;
 
 include!("passages.rs");
 
+/// In place of a word that the other models do not look at.
+const MODELLED: &str = "use crate::sync::{AtomicU64, Ordering::Relaxed};";
+
+/// The same, in the dispatch: its mark, and what is in its place.
+const MARK: &str =
+    "use crate::wait::{Backoff, Mark, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};";
+const MODELLED_MARK: &str = "use crate::mutants::mark_modelled::Mark;\n\
+    use crate::wait::{Backoff, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};";
+
 /// Name, source, and what is replaced by what. Each passage must occur once; it is found by its
 /// tokens, so its layout does not matter.
 const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
@@ -45,6 +54,37 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "loop { seat.sleep_word.swap(ASLEEP, Ordering::AcqRel); if come()",
             "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);\nloop { if come()",
         )],
+    ),
+    // Not a mistake: the mark is loom's.
+    ("dispatch_with_modelled_mark", "../src/team/dispatch.rs", &[(MARK, MODELLED_MARK)]),
+    (
+        "dispatch_looking_at_the_mark_early",
+        "../src/team/dispatch.rs",
+        &[
+            (MARK, MODELLED_MARK),
+            // (Looked at twice: a heavy fence may act in between, and the caller go on after it.)
+            (
+                "ticket.done.store(epoch, publish(Site::Done));",
+                "let is_set = seat.mark.is_set();\n\
+                 seat.mark.is_set();\n\
+                 crate::sync::yield_now();\n\
+                 ticket.done.store(epoch, publish(Site::Done));",
+            ),
+            ("if seat.mark.is_set() {", "if is_set {"),
+        ],
+    ),
+    (
+        "dispatch_marking_after_the_look",
+        "../src/team/dispatch.rs",
+        &[
+            (MARK, MODELLED_MARK),
+            ("let is_surely_woken = seat.mark.set();", ""),
+            (
+                "if !done() { sleep.sleeper.nap(nap.min(longest)); }",
+                "let is_done = done();\nlet is_surely_woken = seat.mark.set();\n\
+                 if !is_done { sleep.sleeper.nap(nap.min(longest)); }",
+            ),
+        ],
     ),
     (
         "dispatch_with_relaxed_swaps",
@@ -153,8 +193,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         "port_sleeping_without_limit",
         "../src/fabric/port",
         &[(
-            "seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);\n            seat.hint",
-            "seat.berth().sleep(Awaited::Rank(peer), None, over);\n            seat.hint",
+            "seat.berth().sleep(awaited, Some(nap.min(longest)), over)",
+            "seat.berth().sleep(awaited, None, over)",
         )],
     ),
     (
@@ -214,6 +254,36 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
             "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); if word",
             "let word = self.0.load(Ordering::Relaxed);\n        if word",
         )],
+    ),
+    // Not a mistake: the mark is loom's.
+    (
+        "mark_modelled",
+        "../src/wait/mark.rs",
+        &[
+            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
+            ("pub(crate) const fn new(", "pub(crate) fn new("),
+        ],
+    ),
+    (
+        "mark_unfenced",
+        "../src/wait/mark.rs",
+        &[
+            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
+            ("pub(crate) const fn new(", "pub(crate) fn new("),
+            ("was_set || heavy_fence()", "was_set || true"),
+        ],
+    ),
+    (
+        "mark_set_late",
+        "../src/wait/mark.rs",
+        &[
+            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
+            ("pub(crate) const fn new(", "pub(crate) fn new("),
+            (
+                "self.0.store(KEPT, Relaxed); was_set || heavy_fence()",
+                "let is_seen = was_set || heavy_fence();\nself.0.store(KEPT, Relaxed);\nis_seen",
+            ),
+        ],
     ),
     (
         "fabric_joining_blindly",

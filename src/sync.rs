@@ -21,7 +21,8 @@
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
     pub(crate) use std::hint::spin_loop;
-    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+    pub(crate) use std::sync::atomic::{compiler_fence, fence};
     pub(crate) use std::sync::{Arc, Mutex};
     pub(crate) use std::thread::yield_now;
 
@@ -107,7 +108,7 @@ mod whole {
 
 #[cfg(loom)]
 mod imp {
-    pub(crate) use crate::sleepers::Sleepers;
+    pub(crate) use crate::sleepers::{Sleepers, heavy_fence, light_fence};
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::hint::spin_loop;
     pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering, fence};

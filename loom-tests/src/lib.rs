@@ -158,6 +158,9 @@ mod mutants {
     mod word {
         pub(super) use crate::wait::Word;
     }
+    mod asymmetric_fence {
+        pub(super) use crate::wait::{heavy_fence, light_fence};
+    }
 
     /// The items that the gate's source finds beside itself.
     mod channel {
@@ -231,6 +234,15 @@ mod mutants {
     }
     pub(crate) mod dispatch_marking_once {
         include!(concat!(env!("OUT_DIR"), "/dispatch_marking_once/mod.rs"));
+    }
+    pub(crate) mod dispatch_with_modelled_mark {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_with_modelled_mark/mod.rs"));
+    }
+    pub(crate) mod dispatch_looking_at_the_mark_early {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_looking_at_the_mark_early/mod.rs"));
+    }
+    pub(crate) mod dispatch_marking_after_the_look {
+        include!(concat!(env!("OUT_DIR"), "/dispatch_marking_after_the_look/mod.rs"));
     }
     pub(crate) mod dispatch_with_relaxed_swaps {
         include!(concat!(env!("OUT_DIR"), "/dispatch_with_relaxed_swaps/mod.rs"));
@@ -320,6 +332,16 @@ mod mutants {
     }
     pub(crate) mod berth_rousing_unfenced {
         include!(concat!(env!("OUT_DIR"), "/berth_rousing_unfenced/mod.rs"));
+    }
+    pub(crate) mod mark_modelled {
+        include!(concat!(env!("OUT_DIR"), "/mark_modelled/mod.rs"));
+    }
+    #[allow(unused_imports)]
+    pub(crate) mod mark_unfenced {
+        include!(concat!(env!("OUT_DIR"), "/mark_unfenced/mod.rs"));
+    }
+    pub(crate) mod mark_set_late {
+        include!(concat!(env!("OUT_DIR"), "/mark_set_late/mod.rs"));
     }
     pub(crate) mod tagged_queue_withdrawing_blindly {
         include!(concat!(env!("OUT_DIR"), "/tagged_queue_withdrawing_blindly/mod.rs"));

@@ -50,8 +50,9 @@ impl Triangle {
         self.levels.len() - 1
     }
 
-    /// Solves in place, a region a level.
-    pub fn solve(&self, pool: &mut impl Pool, x: &mut [f64]) {
+    /// Solves for `x`, a region a level. (In place, a task's rows would come from the core that
+    /// has written the right-hand side.)
+    pub fn solve(&self, pool: &mut impl Pool, b: &[f64], x: &mut [f64]) {
         let tasks = pool.tasks();
         for level in self.levels.windows(2) {
             let (done, rest) = x.split_at_mut(level[0]);
@@ -59,33 +60,33 @@ impl Triangle {
             pool.region(&|task| {
                 let mine = part(level[1] - level[0], task, tasks);
                 // SAFETY: tasks have parts that are apart.
-                self.rows(done, level[0] + mine.start, unsafe { rows.part(mine) });
+                self.rows(b, done, level[0] + mine.start, unsafe { rows.part(mine) });
             });
         }
     }
 
-    /// Solves as one rank of a run, with a barrier a level: all ranks call it with the same `x`.
+    /// Solves as one rank of a run, with a barrier a level: all ranks call it with the same `b` and `x`.
     ///
     /// # Safety
-    /// The slice is used by these ranks only, and is [`len`](Triangle::len) long.
-    pub unsafe fn solve_as_rank(&self, comm: &mut Comm, x: &Rows<'_, f64>) {
+    /// `x` is used by these ranks only, and is [`len`](Triangle::len) long.
+    pub unsafe fn solve_as_rank(&self, comm: &mut Comm, b: &[f64], x: &Rows<'_, f64>) {
         for level in self.levels.windows(2) {
             let mine = part(level[1] - level[0], comm.rank(), comm.size());
             let first = level[0] + mine.start;
             // SAFETY: nobody writes to earlier levels any more (the barrier), and ranks have rows
             // of this one that are apart.
             let (done, own) = unsafe { (x.read(0..level[0]), x.part(first..level[0] + mine.end)) };
-            self.rows(done, first, own);
+            self.rows(b, done, first, own);
             comm.barrier();
         }
     }
 
     #[inline(never)]
-    fn rows(&self, done: &[f64], first: usize, own: &mut [f64]) {
+    fn rows(&self, b: &[f64], done: &[f64], first: usize, own: &mut [f64]) {
         for (row, x) in (first..).zip(own) {
             let entries = self.starts[row]..self.starts[row + 1];
             let sum = |sum: f64, at: usize| sum + self.values[at] * done[self.columns[at] as usize];
-            *x -= entries.fold(0.0, sum);
+            *x = b[row] - entries.fold(0.0, sum);
         }
     }
 }

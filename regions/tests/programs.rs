@@ -105,17 +105,18 @@ fn decoders() {
 fn triangles() {
     let triangle = Triangle::new(20, 30, 4);
     assert_eq!((triangle.len(), triangle.levels()), (600, 20));
+    let b: Vec<f64> = (0..600).map(|row| f64::from(row % 7)).collect();
     let solved = |pool: &mut dyn DynamicPool| {
-        let mut x = vec![1.0; triangle.len()];
-        triangle.solve(&mut Any(pool), &mut x);
+        let mut x = vec![0.0; triangle.len()];
+        triangle.solve(&mut Any(pool), &b, &mut x);
         x
     };
     check(solved);
     for ranks in 1..=4 {
-        let mut x = vec![1.0; triangle.len()];
+        let mut x = vec![0.0; triangle.len()];
         let rows = Rows::new(&mut x);
         // SAFETY: the ranks alone use the slice, as long as the system.
-        team(ranks).run(|comm| unsafe { triangle.solve_as_rank(comm, &rows) }).unwrap();
+        team(ranks).run(|comm| unsafe { triangle.solve_as_rank(comm, &b, &rows) }).unwrap();
         assert_eq!(x, solved(&mut Serial), "{ranks} ranks");
     }
 }

@@ -10,16 +10,15 @@ use crate::mailbox::{
 };
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
-use crate::wait::{Berth, Events};
+use crate::wait::{Berth, Events, Mark};
 use crossbeam_utils::CachePadded;
 use std::ptr::NonNull;
 
 /// Where a rank sits: words that its peers look at when they have sent it
 /// something, or have waited for it for a while.
 pub(crate) struct RankSlots {
-    /// Not 0 while the rank naps and nobody is crowded. A hint (see `wait/berth.rs`),
-    /// so not part of any protocol.
-    asleep: PlainU64,
+    /// Set while the rank may sleep and nobody is crowded.
+    mark: Mark,
     berth: Berth,
     /// Not 0 once the rank has given up this communicator: `LEFT`, or
     /// `LEFT_IN_PANIC`.
@@ -31,11 +30,10 @@ const LEFT: u32 = 1;
 /// closure has unwound (or has caught the panic and ended, or goes on).
 const LEFT_IN_PANIC: u32 = 2;
 impl RankSlots {
-    /// Not 0 while the rank may be asleep, as far as a rank needs to know that is not
-    /// crowded.
+    /// Whether the rank may be asleep, as far as a rank needs to know that is not crowded.
     #[inline(always)]
-    pub(crate) fn hint(&self) -> &PlainU64 {
-        &self.asleep
+    pub(crate) fn mark(&self) -> &Mark {
+        &self.mark
     }
 
     /// Where the rank sleeps until its peers have something for it.
@@ -44,8 +42,8 @@ impl RankSlots {
     }
 }
 
-/// The hint that crowded ranks have in place of every peer's: look closer.
-pub(crate) static PERHAPS: PlainU64 = PlainU64::new(1);
+/// The mark that crowded ranks have in place of every peer's: look closer.
+pub(crate) static PERHAPS: Mark = Mark::new(true);
 
 /// The events that all ranks of a communicator wait for together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,7 +113,7 @@ impl CommState {
         let p = members.len();
         let seat = |_| {
             let berth = Berth::new();
-            CachePadded::new(RankSlots { asleep: PlainU64::new(0), berth, left: AtomicU32::new(0) })
+            CachePadded::new(RankSlots { mark: Mark::new(false), berth, left: AtomicU32::new(0) })
         };
         let (groups, count) = world.cores().groups(&members);
         let start = u64::from(world.start());
@@ -332,7 +330,7 @@ impl CommState {
             self.events.iter().for_each(Events::wake_everybody);
         }
         for seat in &self.seats {
-            if crowded || seat.asleep.load(Relaxed) != 0 {
+            if crowded || seat.mark.is_set() {
                 seat.berth.rouse();
             }
         }

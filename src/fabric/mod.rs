@@ -37,6 +37,8 @@ mod port;
 mod rank_place;
 mod record_file;
 mod recorder;
+#[cfg(not(loom))]
+mod roaming;
 mod started_progress;
 mod tagged_lists;
 mod tagged_queue;

@@ -4,7 +4,6 @@
 use super::comm_hold::CommHold;
 use super::comm_state::CommState;
 use crate::sync::Arc;
-use crate::sync::diagnostic::Ordering::Relaxed;
 use crate::wait::{Wait, has_woken_neighbour};
 
 /// See the module documentation. The requests of a scope share one. (If each had its own, each
@@ -30,8 +29,7 @@ impl RankPlace {
     pub(crate) fn wake(&self, peer: usize) {
         let RankPlace { hold, rank, crowded, .. } = self;
         let seat = hold.seat(peer);
-        // Relaxed: a hint (`wait/berth.rs`).
-        let may_sleep = *crowded || seat.hint().load(Relaxed) != 0;
+        let may_sleep = *crowded || seat.mark().is_set();
         let is_near = || hold.group(peer) == hold.group(*rank);
         if may_sleep && seat.berth().call(*rank, || true) && is_near() {
             has_woken_neighbour();

@@ -8,6 +8,8 @@ use super::long_wait::StallText;
 use super::long_wait::{LongWait, StallWarning, Unended};
 use super::recorder::Recorder;
 #[cfg(not(loom))]
+use super::roaming::Roaming;
+#[cfg(not(loom))]
 use super::thread::RankWait;
 use super::thread::{ANYBODY, Seen, Thread};
 use crate::error::{Activity, Error, RankReport, say};
@@ -59,6 +61,8 @@ pub(crate) struct TeamState {
     stall: StallWarning,
     /// Which ranks share a core.
     cores: Cores,
+    #[cfg(not(loom))]
+    roaming: Roaming,
     /// Of a team that is recorded.
     recorder: Option<Box<Recorder>>,
 }
@@ -119,6 +123,8 @@ impl TeamState {
             deadline: None,
             stall: StallWarning::default(),
             cores: Cores::default(),
+            #[cfg(not(loom))]
+            roaming: Roaming::new(ranks)?,
             recorder: None,
         })
     }
@@ -175,6 +181,13 @@ impl TeamState {
     #[inline(always)]
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()
+    }
+
+    /// Which ranks roam.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub(super) fn roaming(&self) -> &Roaming {
+        &self.roaming
     }
 
     /// Which ranks share a core.

@@ -10,6 +10,7 @@
 //! | [`servers`] | a team in a server or an async program |
 //! | [`beside`] | Rayon, BLAS and other pools in one program |
 //! | [`hosts`] | containers, hybrid machines, pools that spin, plug-ins, interpreters |
+//! | [`waiting`] | which [`Wait`](crate::Wait) fits when; other processes on the cores |
 //! | [`from_mpi`], [`from_openmp`], [`from_rayon`] | equivalents, and programs side by side |
 //!
 //! The table at the head of [`Comm`](crate::Comm) lists the calls by task.
@@ -84,6 +85,8 @@ pub mod scatter_gather {}
 pub mod servers {}
 #[doc = include_str!("shift.md")]
 pub mod shift {}
+#[doc = include_str!("waiting.md")]
+pub mod waiting {}
 
 #[cfg(test)]
 mod tests {

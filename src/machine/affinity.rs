@@ -126,6 +126,20 @@ pub(crate) fn still_bound(number: u64, pu: usize) -> Result<(), PinError> {
     if got == [pu] { Ok(()) } else { Err(PinError::Different { wanted: vec![pu], got }) }
 }
 
+/// Gives thread `number` of this process the mask `to`, if its mask is within `from`, a sorted
+/// list. Whether it has that now.
+pub(crate) fn change(number: u64, from: &[usize], to: &[usize]) -> bool {
+    let is_within = |mask: Vec<usize>| mask.iter().all(|pu| from.binary_search(pu).is_ok());
+    platform::is_ours(number)
+        && platform::get(number).is_ok_and(is_within)
+        && platform::set(number, to).is_ok()
+}
+
+/// The processing unit that the calling thread runs on just now, where the system says so.
+pub(crate) fn current_unit() -> Option<usize> {
+    platform::current_unit()
+}
+
 /// Binds the calling thread to one processing unit, and reads the mask back.
 ///
 /// The first call in a thread remembers the mask from before, for [`allowed_pus`] and [`unpin`].
@@ -159,7 +173,7 @@ pub fn pin_current_thread(pu: usize) -> Result<(), PinError> {
             mask.borrow_mut().get_or_insert(before);
         })),
         // The binding may have been changed half-way; the first error is the one to report.
-        Err(_) => drop(platform::set(&before)),
+        Err(_) => drop(platform::set(0, &before)),
     }
     result
 }
@@ -173,7 +187,7 @@ pub fn restore(pus: &[usize]) -> Result<(), PinError> {
     let mut wanted = pus.to_vec();
     wanted.arrange();
     wanted.dedup();
-    platform::set(&wanted)?;
+    platform::set(0, &wanted)?;
     read_back(&wanted)?;
     drop(INHERITED.try_with(|mask| mask.replace(None)));
     Ok(())
@@ -212,7 +226,7 @@ impl BoundForNow {
 
 impl Drop for BoundForNow {
     fn drop(&mut self) {
-        drop(platform::set(&self.mask));
+        drop(platform::set(0, &self.mask));
         let inherited = self.inherited.take();
         drop(INHERITED.try_with(|mask| mask.replace(inherited)));
     }
@@ -222,7 +236,7 @@ impl Drop for BoundForNow {
 #[cfg(target_os = "linux")]
 fn bind_one(pu: usize) -> Result<(), PinError> {
     if pu >= FIXED_SET_BITS {
-        return platform::set(&[pu]);
+        return platform::set(0, &[pu]);
     }
     if core_affinity::set_for_current(core_affinity::CoreId { id: pu }) {
         return Ok(());
@@ -270,6 +284,18 @@ mod platform {
         u64::try_from(unsafe { libc::syscall(libc::SYS_gettid) }).unwrap_or(0)
     }
 
+    /// Whether this process has a thread of that number.
+    pub(super) fn is_ours(thread: u64) -> bool {
+        let thread = libc::pid_t::try_from(thread).unwrap_or(0);
+        // SAFETY: signal 0 is none; the kernel takes any number for a thread's.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, 0) == 0 }
+    }
+
+    pub(super) fn current_unit() -> Option<usize> {
+        // SAFETY: asks for a number.
+        usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+    }
+
     /// `sched_getaffinity` of a thread (0: the calling one), with a mask that grows until the
     /// kernel's fits.
     pub(super) fn get(thread: u64) -> Result<Vec<usize>, PinError> {
@@ -296,8 +322,8 @@ mod platform {
         Ok((0..words.len() * WORD_BITS).filter(is_set).collect())
     }
 
-    /// `sched_setaffinity` of the calling thread, with a mask as long as the ids need.
-    pub(super) fn set(pus: &[usize]) -> Result<(), PinError> {
+    /// `sched_setaffinity` of a thread (0: the calling one), with a mask as long as the ids need.
+    pub(super) fn set(thread: u64, pus: &[usize]) -> Result<(), PinError> {
         let refused = |reason: String| PinError::Refused { wanted: pus.to_vec(), reason };
         let Some(&last) = pus.iter().max() else {
             return Err(refused("the mask is empty".to_owned()));
@@ -309,10 +335,11 @@ mod platform {
         for pu in pus {
             words[pu / WORD_BITS] |= 1 << (pu % WORD_BITS);
         }
+        let thread = libc::pid_t::try_from(thread).unwrap_or(0);
         let bytes = size_of_val(words.as_slice());
         // SAFETY: the pointer is valid for `bytes` bytes of reads for the length of the call, and
-        // the kernel takes any length and any bits. Thread 0 means the calling one.
-        let status = unsafe { libc::sched_setaffinity(0, bytes, words.as_ptr().cast()) };
+        // the kernel takes any length and any bits, and any number for a thread's.
+        let status = unsafe { libc::sched_setaffinity(thread, bytes, words.as_ptr().cast()) };
         if status == 0 { Ok(()) } else { Err(refused(Error::last_os_error().to_string())) }
     }
 }
@@ -329,7 +356,15 @@ mod platform {
         0
     }
 
-    pub(super) fn set(pus: &[usize]) -> Result<(), PinError> {
+    pub(super) fn current_unit() -> Option<usize> {
+        None
+    }
+
+    pub(super) fn is_ours(_thread: u64) -> bool {
+        false
+    }
+
+    pub(super) fn set(_thread: u64, pus: &[usize]) -> Result<(), PinError> {
         debug_assert!(pus.iter().all(|&pu| pu < MAX_PU));
         Err(PinError::Unsupported)
     }

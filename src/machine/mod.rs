@@ -251,12 +251,6 @@ impl Machine {
         self.quota.as_ref().map_or(cores, |quota| cores.min(quota.ranks()))
     }
 
-    /// How many threads of this process can run all the time.
-    pub(crate) fn units_at_once(&self) -> usize {
-        let units = self.allowed.len().max(1);
-        self.quota.as_ref().map_or(units, |quota| units.min(quota.ranks()))
-    }
-
     /// Whether a processing unit exists and may be used.
     #[must_use]
     pub fn is_allowed(&self, pu: usize) -> bool {

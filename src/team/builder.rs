@@ -66,7 +66,7 @@ impl Builder {
     /// The number of ranks: 1 to [`MAX_RANKS`](crate::MAX_RANKS). Default: one per physical core
     /// that this process may use, but no more than can run all the time within the
     /// [quota](crate::machine::CpuQuota) of its control groups (a container's `--cpus`). More may
-    /// be asked for; they wait as ranks that outnumber cores do.
+    /// be asked for: ranks that are stopped for a while [sleep soon](crate::guide::waiting).
     ///
     /// ```
     /// assert_eq!(phalanx::Team::builder().ranks(3).build()?.size(), 3);
@@ -226,11 +226,13 @@ impl Builder {
     }
 
     /// Whether the thread that calls `run`, which takes part as rank 0, is bound to rank 0's core
-    /// for good, or never. (The other ranks' threads are the team's own, and always bound.)
+    /// for good, or never. (The other ranks' threads are the team's own, and always bound, but for
+    /// [ranks that roam](crate::Binding).)
     ///
     /// - **Not called**: it is bound in the first run that it makes of this team. After each run it
     ///   has the affinity mask that it had before. In later runs it stays on its core, as a rule,
-    ///   but the system may move it. Costs four system calls in that first run, and none later.
+    ///   but the system may move it; from a worker's core it comes back when it has waited there
+    ///   for some 10 us. Costs four system calls in that first run, and when it comes back.
     /// - **`true`**: it is bound from its first run until the team is dropped on it, or another
     ///   such team runs on it. Costs three system calls in its first run.
     /// - **`false`**: it runs where the system likes. Costs nothing.

@@ -20,10 +20,16 @@
 //! caller's, the worker's swap reads it, synchronises with it and sees the new
 //! epoch; if it is the worker's, the caller sees `ASLEEP` and rings. A plain
 //! store and load on each side would need a sequentially consistent fence.
+//!
+//! **The caller's sleep.** A worker must not pay for a caller that is awake, so the caller has no
+//! such word but a [`Mark`] for each worker: it sets the mark, looks at `done` again, and naps; the
+//! worker stores `done`, and rings if it finds the mark set. Naps end by themselves all the same,
+//! as the caller may have something to do meanwhile.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
-use crate::wait::{Backoff, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};
+use crate::wait::{Backoff, Mark, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};
 use crossbeam_utils::CachePadded;
+use std::cell::Cell;
 use std::time::Duration;
 
 const AWAKE: u32 = 0;
@@ -35,6 +41,8 @@ struct WorkerSlot<R> {
     done: CachePadded<DoneTicket<R>>,
     sleep_word: AtomicU32,
     waker: Waker,
+    /// Whether the caller sleeps until this worker is done. In a line that is hardly ever written.
+    mark: CachePadded<Mark>,
 }
 
 /// What a worker has to fetch to begin: in one line, if the job is small; else what comes last in
@@ -55,6 +63,15 @@ struct DoneTicket<R> {
 pub(crate) struct Dispatch<J, R> {
     order: CachePadded<JobTicket<J>>,
     seats: Box<[CachePadded<WorkerSlot<R>>]>,
+    /// Wakes the caller.
+    waker: Waker,
+}
+
+/// Where the caller sleeps.
+pub(crate) struct CallerSleep {
+    sleeper: Sleeper,
+    /// Whether it has set a mark that may still be set.
+    has_marked: Cell<bool>,
 }
 
 // SAFETY: `job` is written by the caller only while every worker is done with
@@ -67,25 +84,28 @@ unsafe impl<J: Send + Sync, R: Send> Send for Dispatch<J, R> {}
 
 impl<J: Copy, R: Copy> Dispatch<J, R> {
     /// For `workers` workers; `idle` and `none` fill the places of job and results until there are
-    /// some.
-    pub(crate) fn new(workers: usize, idle: J, none: R) -> (Self, Vec<Sleeper>) {
+    /// some. Beside it the sleeps of the caller and of the workers.
+    pub(crate) fn new(workers: usize, idle: J, none: R) -> (Self, CallerSleep, Vec<Sleeper>) {
         let (sleepers, seats) = (0..workers)
             .map(|_| {
                 let (sleeper, waker) = sleeper_pair();
                 let (done, result) = (AtomicU64::new(0), UnsafeCell::new(none));
                 let done = CachePadded::new(DoneTicket { done, result });
-                let seat = WorkerSlot { done, sleep_word: AtomicU32::new(AWAKE), waker };
+                let mark = CachePadded::new(Mark::new(false));
+                let seat = WorkerSlot { done, sleep_word: AtomicU32::new(AWAKE), waker, mark };
                 (sleeper, CachePadded::new(seat))
             })
             .unzip::<_, _, Vec<_>, Vec<_>>();
+        let (sleeper, waker) = sleeper_pair();
         let dispatch = Dispatch {
             order: CachePadded::new(JobTicket {
                 epoch: AtomicU64::new(0),
                 job: UnsafeCell::new(idle),
             }),
             seats: seats.into(),
+            waker,
         };
-        (dispatch, sleepers)
+        (dispatch, CallerSleep { sleeper, has_marked: Cell::new(false) }, sleepers)
     }
 
     /// Starts a job on every worker: the one that `write` leaves.
@@ -159,12 +179,16 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
     /// The calling thread is the worker, which has not said so before.
     #[inline(always)]
     pub(crate) unsafe fn done(&self, worker: usize, epoch: u64, result: &R) {
-        let ticket = &self.seats[worker].done;
+        let seat = &self.seats[worker];
+        let ticket = &seat.done;
         // SAFETY: the caller reads it after this job's end, and before it starts the next.
         ticket.result.with_mut(|place| unsafe { *place = *result });
         // Ordering: publishes all that the worker did; pairs with the load in
         // `await_done`.
         ticket.done.store(epoch, publish(Site::Done));
+        if seat.mark.is_set() {
+            self.waker.wake();
+        }
     }
 
     /// Reads the result of worker `worker`.
@@ -176,24 +200,27 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
         self.seats[worker].done.result.with(read)
     }
 
-    /// Waits until every worker is done with the latest job. `crowded` as in
-    /// [`next`](Dispatch::next). Calls `meanwhile` again and again, which says whether it may soon
-    /// have something to do; once with the worker, when the wait for it has lasted for `limit`.
+    /// Waits until every worker is done with the latest job, and sleeps as `sleep` says, which came
+    /// with this dispatch. `crowded` as in [`next`](Dispatch::next). Calls `meanwhile` again and
+    /// again, which says whether it may soon have something to do; once with the worker, when the
+    /// wait for it has lasted for `limit`.
     #[inline(always)]
     pub(crate) fn await_done(
         &self,
+        sleep: &CallerSleep,
         wait: Wait,
         crowded: bool,
         limit: Option<Duration>,
         meanwhile: impl Fn(Option<usize>) -> bool,
     ) {
         if !self.seats.is_empty() {
-            self.await_workers(wait, crowded, limit, &meanwhile);
+            self.await_workers(sleep, wait, crowded, limit, &meanwhile);
         }
     }
 
     fn await_workers(
         &self,
+        sleep: &CallerSleep,
         wait: Wait,
         crowded: bool,
         limit: Option<Duration>,
@@ -208,26 +235,32 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
             while !(0..patience.looks()).any(|_| done()) {
                 let is_busy = meanwhile(patience.stalls(limit).then_some(worker));
                 if let Pause::Nap(nap) = patience.pause() {
-                    nap_for(nap.min(longest));
                     // A run may last for years; and nothing may unwind here, while workers run.
-                    longest = if is_busy { SHORT } else { longest.saturating_mul(2) };
+                    longest = if is_busy { SHORT } else { longest };
+                    sleep.has_marked.set(true);
+                    let is_surely_woken = seat.mark.set();
+                    if !done() {
+                        sleep.sleeper.nap(nap.min(longest));
+                    }
+                    longest = longest.saturating_mul(2);
+                    if !is_surely_woken {
+                        seat.mark.clear();
+                    }
                 }
             }
         }
+        if sleep.has_marked.get() {
+            self.fade(sleep);
+        }
+    }
+
+    /// Marks whose waits do not end in sleep any more cost their workers nothing.
+    #[cold]
+    #[inline(never)]
+    fn fade(&self, sleep: &CallerSleep) {
+        sleep.has_marked.set(self.seats.iter().fold(false, |any, seat| seat.mark.fade() | any));
     }
 }
 
 /// The first naps of a caller, and all while it has something to do.
 const SHORT: Duration = Duration::from_micros(50);
-
-/// The caller has no [`Sleeper`] of its own (each run may come from another thread);
-/// it sleeps by the clock. Only runs that take long get here.
-#[cfg(not(loom))]
-fn nap_for(nap: Duration) {
-    crate::sync::sleep(nap);
-}
-
-#[cfg(loom)]
-fn nap_for(_: Duration) {
-    crate::sync::yield_now();
-}

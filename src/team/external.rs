@@ -19,7 +19,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
     check_ranks(ranks)?;
     let here = || Machine::this().map(|machine| MachineId::of(&machine));
     let profile = for_process(here).map_err(Error::Profile)?;
-    know_cores(machine.as_ref().map_or(1, |it| it.units_at_once()));
+    know_cores(machine.as_ref().map_or(1, |it| it.allowed_pus().len()));
     let apart = builder.always_apart || machine.as_ref().is_ok_and(|m| may_be_apart(m, ranks));
     let tuning = machine.map_or_else(|_| Tuning::default(), |m| Tuning::of(&m, ranks));
     let rules = Arc::new(TuningSource::new(builder.tuning, profile.profile, tuning));

@@ -3,7 +3,7 @@
 use super::beginning::Beginning;
 use super::binding::Binding;
 use super::builder::Builder;
-use super::dispatch::Dispatch;
+use super::dispatch::{CallerSleep, Dispatch};
 use super::per_rank::PerRank;
 use super::run_body::{
     NOTHING, PreparedBody, RunBody, SmallResult, as_given, comes_with_flag, error_in_words,
@@ -19,6 +19,7 @@ use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::affinity::{self, BoundForNow};
 use crate::machine::{Machine, limits};
 use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room, is_space_limited};
+use crate::placement::Placement;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, thread_local};
 use crate::tuning::{
@@ -55,9 +56,9 @@ use std::time::Duration;
 /// ```
 pub struct Team {
     pub(super) shared: Arc<WorkerShared>,
-    /// Rank 0's communicator; the lock is what makes runs take turns. None after a failed run, if
-    /// there was no memory for the next one's.
-    caller: Mutex<Option<Comm>>,
+    /// Rank 0's communicator (none after a failed run, if there was no memory for the next one's),
+    /// and the sleep of its thread; the lock is what makes runs take turns.
+    caller: Mutex<(Option<Comm>, CallerSleep)>,
     workers: Vec<JoinHandle<()>>,
     /// Where rank 0 is to be, if its thread may be bound.
     caller_pu: Option<usize>,
@@ -67,8 +68,8 @@ pub struct Team {
 }
 
 thread_local! {
-    /// The id of the team that this thread is bound for between runs.
-    static CALLER_OF: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The id of the team that this thread is bound for between runs, and the thread's number.
+    static CALLER_OF: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
 }
 
 impl Team {
@@ -118,9 +119,7 @@ impl Team {
 
     pub(super) fn start(builder: Builder) -> Result<Team, Error> {
         let machine = Arc::new(Machine::this().map_err(Error::Machine)?);
-        // Ranks beyond the quota wait as ranks beyond the cores do: time that they spin is taken
-        // from those that work.
-        know_cores(machine.units_at_once());
+        know_cores(machine.allowed_pus().len());
         let ranks = match builder.ranks {
             Some(ranks) => ranks,
             None => machine.ranks().min(MAX_RANKS),
@@ -137,13 +136,11 @@ impl Team {
         let pus = assignment.pus().to_vec();
         let refused = |it: RefusedMemory| Error::refused(ranks, it.bytes);
         let world = TeamState::new(ranks).map_err(refused)?.counting_from(builder.start);
-        let world = world.with_deadline(builder.deadline).with_cores(Cores::new(&pus));
-        let world = world.with_stall_warning(stall_warning);
+        let world = world.with_deadline(builder.deadline).with_stall_warning(stall_warning);
         let record = builder.record.as_deref();
         let recorder = super::record::recorder(record, builder.record_events, ranks, false)?;
         let is_recorded = recorder.is_some();
-        let world = world.with_recorder(recorder).shared();
-        let (dispatch, sleepers) = Dispatch::new(ranks - 1, WorkerJob::idle(), NOTHING);
+        let (dispatch, sleep, sleepers) = Dispatch::new(ranks - 1, WorkerJob::idle(), NOTHING);
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let model = match &builder.model {
@@ -173,6 +170,10 @@ impl Team {
         };
         let (pus_of, always_apart) = (pus.clone(), builder.always_apart);
         let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
+        // On units that the program has named, ranks stay.
+        let stay = matches!(builder.placement, Placement::List(_));
+        let cores = Cores::new(&pus, (!stay).then(|| roster.memories()).as_deref());
+        let world = world.with_cores(cores).with_recorder(recorder).shared();
         let (beginning, beginning_sleeper) = Beginning::new();
         let shared = Arc::new(WorkerShared {
             beginning,
@@ -185,15 +186,14 @@ impl Team {
             special: AtomicU64::new(if is_recorded { u64::MAX } else { 0 }),
             tallies: (0..ranks).map(|_| CachePadded::new(Tally::default())).collect(),
             problems: (0..ranks).map(|_| Mutex::new(None)).collect(),
-            bound: (0..ranks).map(|_| AtomicU64::new(0)).collect(),
             wait: builder.wait,
             profile,
             rules: Arc::new(rules),
         });
-        let caller = shared.renew().map_err(refused)?;
+        let comm = Some(shared.renew().map_err(refused)?);
         let mut team = Team {
             shared,
-            caller: Mutex::new(Some(caller)),
+            caller: Mutex::new((comm, sleep)),
             workers: Vec::with_capacity(ranks - 1),
             caller_pu: pus[0].filter(|_| builder.pin_caller != Some(false)),
             pins_caller: builder.pin_caller == Some(true),
@@ -258,6 +258,9 @@ impl Team {
     /// core, or has lost it, why; and which ranks are beyond the process's quota. Rank 0 is bound
     /// in its first run: see [`Builder::pin_caller`].
     ///
+    /// In a run beside other programs ranks may roam within the memories of their cores, and this
+    /// says where: see [`Binding`].
+    ///
     /// A processor that goes offline ends no run: the system lets its rank run elsewhere, and this
     /// says so. A team that is built afterwards does without it.
     ///
@@ -276,8 +279,8 @@ impl Team {
         };
         let binding = |rank: usize| {
             let pu = pus[rank];
-            let problem = self.shared.problem(rank, pu);
-            Binding { rank, pu, problem, beyond_quota: beyond(rank) }
+            let (problem, roams) = self.shared.problem(rank);
+            Binding { rank, pu, problem, roams, beyond_quota: beyond(rank) }
         };
         (0..self.size()).map(binding).collect()
     }
@@ -523,9 +526,9 @@ impl Team {
         let pu = self.caller_pu?;
         let world = &self.shared.world;
         if self.pins_caller && !is_inner {
-            if CALLER_OF.get() != Some(world.id()) {
-                self.shared.bind(0, pu);
-                CALLER_OF.set(Some(world.id()));
+            match CALLER_OF.get() {
+                Some((team, number)) if team == world.id() => world.set_bound(0, number),
+                _ => CALLER_OF.set(Some((world.id(), self.shared.bind(0, pu)))),
             }
             return None;
         }
@@ -536,6 +539,7 @@ impl Team {
             return None;
         }
         let bound = BoundForNow::to(pu);
+        world.set_bound(0, if bound.is_ok() { affinity::thread_number() } else { 0 });
         self.shared.note(0, &bound);
         bound.ok()
     }
@@ -567,16 +571,17 @@ impl Team {
             return Err(Error::Cancelled { rank: None });
         }
         let shared = &*self.shared;
-        let comm = match &mut *caller {
+        let (place, sleep) = &mut *caller;
+        let comm = match &mut *place {
             Some(comm) => comm,
             none => none.insert(shared.renew().map_err(|it| self.refused(it))?),
         };
-        let _bound = self.bind_caller(thread, is_inner);
+        let bound = self.bind_caller(thread, is_inner);
         // Nobody may send before every rank has put its inboxes into its memory.
         if comm.first_touch() {
             // SAFETY: as for the run below.
             unsafe { shared.dispatch.start(|job| (*job).run = WorkerJob::FIRST_TOUCH) };
-            shared.dispatch.await_done(shared.wait, false, None, |_| thread.go_on());
+            shared.dispatch.await_done(sleep, shared.wait, false, None, |_| thread.go_on());
         }
         let run = shared.world.begin(self.size());
         // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
@@ -604,14 +609,19 @@ impl Team {
             // The closure has forked: the other ranks are not here.
             return Err(Error::Forked);
         }
-        shared.await_workers(thread, run);
+        shared.await_workers(thread, sleep, run, self.caller_pu);
+        shared.world.end_roaming(bound.is_none());
+        if bound.is_some() {
+            // Its own mask is given back in any case.
+            shared.world.set_bound(0, 0);
+        }
         drop(inner);
         let result = shared.verdict(run, comm.fabric());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
             shared.clear_tagged(comm.fabric());
             // What is given up first may be what there is room in.
-            *caller = None;
-            *caller = shared.renew().ok();
+            *place = None;
+            *place = shared.renew().ok();
         }
         result.map(|()| caller)
     }
@@ -644,7 +654,7 @@ impl Drop for Team {
         }
         // Another team's binding is none of this one's business. In a rank of another team the
         // thread has that one's.
-        let is_bound = CALLER_OF.get() == Some(self.shared.world.id());
+        let is_bound = CALLER_OF.get().is_some_and(|(team, _)| team == self.shared.world.id());
         if is_bound && !Thread::here().is_in_a_run() {
             CALLER_OF.set(None);
             drop(affinity::unpin());

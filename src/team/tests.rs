@@ -1,10 +1,11 @@
-//! Ranks in several NUMA nodes, as if, on any machine.
+//! Ranks in several NUMA nodes, as if, on any machine; a caller that the system has moved.
 
 use super::Team;
 use crate::comm::Roster;
 use crate::dist::{Block, chunk};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::machine::affinity::{current_unit, pin_current_thread, unpin};
 use crate::op;
 use crate::sync::this_thread;
 use std::sync::Arc;
@@ -57,6 +58,59 @@ fn mailboxes_are_apart_where_ranks_sit_in_several_memories() {
     assert!(!crowded.spans_numa_nodes(&[0, 1, 2, 3, 4]));
 }
 
+/// Beside other programs; here because they are told to.
+#[cfg(all(target_os = "linux", not(any(miri, shuttle))))]
+#[test]
+fn ranks_that_roam_stay_in_their_memory_and_come_home() {
+    use crate::machine::{
+        Level,
+        affinity::{allowed_pus, current_mask},
+    };
+    use crate::placement::Placement;
+    let allowed = allowed_pus().unwrap();
+    for (is_apart, is_listed) in [(false, false), (true, false), (false, true)] {
+        // A list names a unit once.
+        for ranks in [1, 2].map(|k| k * allowed.len()).into_iter().take(2 - is_listed as usize) {
+            let list = Placement::List(allowed.clone());
+            let placement = if is_listed { list } else { Placement::Auto };
+            let mut builder = Team::builder().ranks(ranks).placement(placement);
+            builder.always_apart = is_apart;
+            let (team, meeting) = (builder.build().unwrap(), std::sync::Barrier::new(ranks));
+            let before = current_mask().unwrap();
+            let seen = team.run(|comm| {
+                let rank = comm.rank();
+                meeting.wait();
+                if rank + 1 == ranks {
+                    team.shared.world.roam();
+                }
+                meeting.wait();
+                let seen = (current_mask().unwrap(), team.bindings()[rank].clone());
+                meeting.wait();
+                seen
+            });
+            for (rank, (mask, binding)) in seen.unwrap().into_iter().enumerate() {
+                let own = binding.pu.unwrap();
+                let of = |pu| (0..ranks).find(|&it| team.bindings()[it].pu == Some(pu)).unwrap();
+                let memory = |pu| match is_apart {
+                    true => Some(of(pu) % 2),
+                    false => team.machine().group_of(pu, Level::Numa),
+                };
+                let is_near = |&pu: &usize| memory(pu) == memory(own);
+                let mut range: Vec<usize> = allowed.iter().copied().filter(is_near).collect();
+                if is_listed {
+                    range = vec![own];
+                }
+                let roams = (range.len() > 1).then(|| range.clone().into_boxed_slice());
+                assert_eq!((mask, binding.roams), (range, roams), "rank {rank}");
+                assert_eq!(binding.problem, None);
+            }
+            let home = |it: &super::Binding| it.problem.is_none() && it.roams.is_none();
+            assert!(team.bindings().iter().all(home), "{:?}", team.bindings());
+            assert_eq!(current_mask().unwrap(), before);
+        }
+    }
+}
+
 /// Even ranks share one copy of a mirrored array, and odd ranks another.
 #[test]
 fn each_memory_has_a_copy_of_a_mirrored_array() {
@@ -97,4 +151,32 @@ fn memories_are_numbered_by_their_first_ranks() {
     assert_eq!(*memories(&[Some(0), None, Some(5), Some(2)]), [0, 0, 1, 2]);
     assert_eq!(*memories(&[None; 3]), [0; 3]);
     assert_eq!(*memories(&[None, Some(4), Some(0)]), [0, 0, 1]);
+}
+
+#[test]
+fn a_caller_that_was_moved_to_a_workers_core_comes_back() {
+    let team = Team::builder().ranks(2).build().unwrap();
+    let units = team.shared.roster().pus.clone();
+    let &[Some(home), Some(other)] = &units[..] else {
+        return eprintln!("skipped: two ranks are not bound here");
+    };
+    if home == other {
+        return eprintln!("skipped: one core");
+    }
+    let comes_back = |_: &i32| {
+        // As the system moves a thread: the mask stays.
+        pin_current_thread(other).unwrap();
+        unpin().unwrap();
+        team.shared.leave_worker(Some(home));
+        current_unit() == Some(home)
+    };
+    // The system may move it at any time.
+    assert!((0..40).filter(comes_back).count() > 30);
+    let stays = |_: &i32| {
+        pin_current_thread(other).unwrap();
+        unpin().unwrap();
+        team.shared.leave_worker(None);
+        current_unit() == Some(other)
+    };
+    assert!((0..40).filter(stays).count() > 10);
 }

@@ -1,7 +1,7 @@
 //! The state that a team's workers share with its caller, and a worker's life.
 
 use super::beginning::Beginning;
-use super::dispatch::Dispatch;
+use super::dispatch::{CallerSleep, Dispatch};
 use super::run_body::{NOTHING, RunBody, SmallResult};
 use super::run_rank::take_part;
 use crate::Comm;
@@ -9,13 +9,14 @@ use crate::comm::Roster;
 use crate::comm::{Tally, compare, final_cause};
 use crate::error::Error;
 use crate::fabric::{CommState, LongWait, Port, TeamState, Thread, discard};
-use crate::machine::affinity::{self, PinError};
+use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::RefusedMemory;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
 use crate::wait::{Sleeper, Wait, is_oversubscribed_by};
 use crossbeam_utils::CachePadded;
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
@@ -46,6 +47,9 @@ unsafe impl Send for WorkerJob {}
 // SAFETY: as above.
 unsafe impl Sync for WorkerJob {}
 
+/// Pauses after which a caller's wait for the workers is a long one: 7 to 40 us.
+const LONG: u32 = 256;
+
 /// What the workers and the team share.
 pub(super) struct WorkerShared {
     pub(super) beginning: Beginning,
@@ -63,8 +67,6 @@ pub(super) struct WorkerShared {
     /// By rank: what it has done with the communicator.
     pub(super) tallies: Box<[CachePadded<Tally>]>,
     pub(super) problems: Box<[Mutex<Option<String>>]>,
-    /// By rank: the number of the worker that is bound; 0 of no worker.
-    pub(super) bound: Box<[AtomicU64]>,
     pub(super) wait: Wait,
     pub(super) profile: ProfileReport,
     pub(super) rules: Arc<TuningSource>,
@@ -109,22 +111,24 @@ impl WorkerShared {
         Ok(Comm::new(port, Some(self.roster().clone()), self.rules.clone()))
     }
 
-    pub(super) fn bind(&self, rank: usize, pu: usize) {
+    /// Binds the calling thread as `rank`; its number, or 0 if that fails.
+    pub(super) fn bind(&self, rank: usize, pu: usize) -> u64 {
         let result = affinity::pin_current_thread(pu);
-        if result.is_ok() && rank > 0 {
-            self.bound[rank].store(affinity::thread_number(), Relaxed);
-        }
+        let number = if result.is_ok() { affinity::thread_number() } else { 0 };
+        self.world.set_bound(rank, number);
         self.note(rank, &result);
+        number
     }
 
-    /// Why `rank` is not bound to `pu`, if that is so.
-    pub(super) fn problem(&self, rank: usize, pu: Option<usize>) -> Option<String> {
+    /// Why `rank` is not bound, if that is so; and where it may run if it roams.
+    pub(super) fn problem(&self, rank: usize) -> (Option<String>, Option<Box<[usize]>>) {
         let noted = self.problems[rank].lock().unwrap_or_else(|e| e.into_inner()).clone();
-        let lost = || match self.bound[rank].load(Relaxed) {
-            0 => None,
-            number => affinity::still_bound(number, pu?).err().map(|e| e.to_string()),
-        };
-        noted.or_else(lost)
+        match self.world.binding(rank) {
+            Ok(range) => (noted, range),
+            // Between two runs the caller has its own mask.
+            Err(_) if rank == 0 => (noted, None),
+            Err(lost) => (noted.or_else(|| Some(lost.to_string())), None),
+        }
     }
 
     /// Keeps what came of a binding of `rank`.
@@ -245,16 +249,45 @@ impl WorkerShared {
         }
     }
 
-    /// Waits, as the caller, until the workers have done their parts of run `run`.
+    /// Waits, as the caller, until the workers have done their parts of run `run`. `home`: the
+    /// unit of rank 0, if its thread may be bound.
     #[inline(always)]
-    pub(super) fn await_workers(&self, thread: &Thread, run: u64) {
+    pub(super) fn await_workers(
+        &self,
+        thread: &Thread,
+        sleep: &CallerSleep,
+        run: u64,
+        home: Option<usize>,
+    ) {
+        if self.world.ranks() == 1 {
+            return;
+        }
         let (world, limit) = (&self.world, self.world.stall_warning());
-        self.dispatch.await_done(self.wait, world.is_crowded(), limit, |stalled| {
+        let pauses = Cell::new(0_u32);
+        self.dispatch.await_done(sleep, self.wait, world.is_crowded(), limit, |stalled| {
             if let Some(worker) = stalled {
                 world.warn_of_stall(LongWait::ForEnd { peer: worker + 1 }, run);
             }
+            pauses.set(pauses.get().wrapping_add(1));
+            if pauses.get() == LONG {
+                self.leave_worker(home);
+            }
             thread.go_on()
         });
+    }
+
+    /// The caller goes back to its own unit if the system has moved it to a worker's (it may,
+    /// where another program runs on the caller's: see [`Builder::pin_caller`]). There each would
+    /// wait for the other's time slice, and the other unit be idle.
+    ///
+    /// [`Builder::pin_caller`]: super::Builder::pin_caller
+    #[cold]
+    #[inline(never)]
+    pub(super) fn leave_worker(&self, home: Option<usize>) {
+        let (Some(home), Some(here)) = (home, affinity::current_unit()) else { return };
+        if here != home && self.roster().pus[1..].contains(&Some(here)) {
+            drop(BoundForNow::to(home));
+        }
     }
 
     /// How run `run` went. Only while no rank runs.

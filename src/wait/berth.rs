@@ -10,8 +10,8 @@
 //! many senders that the owner waits for together, the last in the order of fences sees that all
 //! have sent.
 //!
-//! Where nobody is crowded senders do not fence (15 to 20 ns a message): there the word is a hint,
-//! a wake may be missed, and naps must be timed.
+//! Where nobody is crowded senders do not fence (15 to 20 ns a message) unless the owner has set
+//! its [`Mark`](super::Mark).
 
 use super::word::Word;
 use crate::sync::{Ordering, fence};

@@ -22,6 +22,10 @@ pub(crate) struct Cores {
     /// By rank: the place of its core in `all`. Empty if no rank is bound.
     of: Box<[Option<usize>]>,
     all: Box<[CachePadded<CoreSleepers>]>,
+    /// By place in `all`: its processing unit.
+    units: Box<[usize]>,
+    /// By place in `all`: the number of its memory, if its ranks may roam there.
+    memories: Box<[Option<usize>]>,
 }
 
 #[derive(Default)]
@@ -44,9 +48,10 @@ impl Drop for Asleep<'_> {
 }
 
 impl Cores {
-    /// Of ranks that are bound to these processing units.
+    /// Of ranks that are bound to these processing units, in memories of these numbers; if those
+    /// are given, a rank may roam among the units of its memory.
     #[cfg_attr(loom, allow(dead_code))] // Of teams only.
-    pub(crate) fn new(pus: &[Option<usize>]) -> Self {
+    pub(crate) fn new(pus: &[Option<usize>], memories: Option<&[usize]>) -> Self {
         let mut units: Vec<usize> = pus.iter().copied().flatten().collect();
         units.arrange();
         units.dedup();
@@ -57,7 +62,29 @@ impl Cores {
             asleep: AtomicUsize::new(0),
         };
         let all = (0..units.len()).map(|place| CachePadded::new(core(place))).collect();
-        Cores { of, all }
+        let memory = |unit: &usize| {
+            let rank = pus.iter().position(|pu| pu.as_ref() == Some(unit));
+            memories?.get(rank?).copied()
+        };
+        let memories = units.iter().map(memory).collect();
+        Cores { of, all, memories, units: units.into() }
+    }
+
+    /// The processing units among which `rank` may roam, sorted: its own, and others of the team in
+    /// the same memory. None if it is not bound.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn range(&self, rank: usize) -> Box<[usize]> {
+        let Some(own) = self.of(rank) else { return Box::default() };
+        let memory = self.memories[own];
+        let is_near =
+            |&place: &usize| place == own || memory.is_some() && self.memories[place] == memory;
+        (0..self.units.len()).filter(is_near).map(|place| self.units[place]).collect()
+    }
+
+    /// That of `rank`, if it is bound.
+    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
+    pub(crate) fn unit(&self, rank: usize) -> Option<usize> {
+        Some(self.units[self.of(rank)?])
     }
 
     /// The core of `rank`, if it is bound.
@@ -104,15 +131,25 @@ mod tests {
 
     #[test]
     fn ranks_of_a_core_are_a_group() {
-        let cores = Cores::new(&[Some(7), Some(3), None, Some(7), None, Some(3)]);
+        let cores = Cores::new(&[Some(7), Some(3), None, Some(7), None, Some(3)], None);
         assert_eq!(cores.groups(&[0, 1, 2, 3, 4, 5]), ([0, 1, 2, 0, 2, 1].into(), 3));
         assert_eq!(cores.groups(&[5, 1]), ([0, 0].into(), 1));
         assert_eq!(Cores::default().groups(&[0, 1]), ([0, 0].into(), 1));
     }
 
     #[test]
+    fn ranks_roam_within_their_memory() {
+        let units = [Some(7), Some(3), None, Some(5), Some(4), Some(3)];
+        let cores = Cores::new(&units, Some(&[0, 1, 0, 0, 1, 1]));
+        assert_eq!(*cores.range(0), [5, 7]);
+        assert_eq!((cores.range(1), cores.range(5)), ([3, 4].into(), [3, 4].into()));
+        assert!(cores.range(2).is_empty());
+        assert_eq!(*Cores::new(&units, None).range(0), [7], "on units that the program has named");
+    }
+
+    #[test]
     fn a_rank_is_alone_while_its_neighbours_sleep() {
-        let cores = Cores::new(&[Some(0), Some(1), Some(0), Some(0), None]);
+        let cores = Cores::new(&[Some(0), Some(1), Some(0), Some(0), None], None);
         assert!(cores.is_alone(1) && !cores.is_alone(0) && !cores.is_alone(4));
         let first = cores.sleep(2);
         assert!(!cores.is_alone(0));

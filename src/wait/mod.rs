@@ -8,7 +8,13 @@
 //! | look | 1000 looks at the awaited word (1 to 2 us) | one line transfer |
 //! | spin | 80 us | one line transfer + a pause |
 //! | yield | 50 calls of `sched_yield` | 0.2 to 0.4 us |
-//! | nap | 100 us, doubling to 10 ms, unless woken | 16 to 45 us |
+//! | sleep | 10 ms, unless woken | 16 to 45 us |
+//!
+//! Nobody misses a wake ([`Mark`]); sleeps are timed all the same, for what has no wake: a peer
+//! that leaves or waits in a circle, a deadline. Where the system refuses heavy fences, a wake may
+//! be missed, and naps last from 100 us to 10 ms. While the process is *disturbed*, as its ranks
+//! lose time to others (`lost_time.rs`), they look less often, spin for 15 us or not at all, and do
+//! not yield.
 //!
 //! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget
 //! is twice the cost of a wake-up, so that a rank which naps lost at most as much again by
@@ -25,8 +31,7 @@
 //!
 //! (the first four yields come before the wait is announced; at a started call, whose looks are
 //! long, after four looks), and without the yields while a mode is on: yields have been slow lately
-//! ([`mode`]). Nobody misses a wake there; sleeps are timed all the same, for what has no wake: a
-//! peer that leaves or waits in a circle, a deadline.
+//! ([`mode`]).
 //!
 //! | file | |
 //! |---|---|
@@ -34,29 +39,46 @@
 //! | `mode.rs` | whether to sleep rather than to yield |
 //! | `events.rs` | sleeping until everybody has shown something: one wake a core |
 //! | `berth.rs` | sleeping until one rank, or the last of all, has sent something |
+//! | `mark.rs` | which ranks may sleep, without a fence in those that wake them |
+//! | `asymmetric_fence.rs` | a fence that costs nothing, and its counterpart |
 //! | `cores.rs` | which ranks share a core, and which of them sleep |
 //! | `lock.rs` | a lock for a few instructions |
 //! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
+//! | `lost_time.rs` | how long to spin, by the time that was lost lately |
 //! | `slice.rs` | the slice of a thread that sleeps often |
+//! | `debts.rs` | settings that are given back at the end of a run |
 //!
 //! Workers between two runs sleep in a [`Sleeper`]: `team/dispatch.rs`.
 
+mod asymmetric_fence;
 mod berth;
 mod cores;
+mod debts;
 mod events;
 mod lock;
+#[cfg(not(any(loom, shuttle)))]
+mod lost_time;
+mod mark;
 #[cfg(not(loom))]
 mod mode;
+#[cfg(not(loom))]
 mod slice;
 #[cfg(not(any(loom, shuttle)))]
 mod system;
 mod word;
 
+#[cfg(loom)]
+pub(crate) use asymmetric_fence::{heavy_fence, light_fence};
 pub(crate) use berth::{Awaited, Berth};
 pub(crate) use cores::{Cores, has_woken_neighbour};
+pub(crate) use debts::give_back;
 pub(crate) use events::{Events, SleepLevel};
 pub use lock::Lock;
-pub(crate) use slice::give_back;
+pub(crate) use lost_time::is_disturbed;
+#[cfg(not(loom))]
+pub(crate) use lost_time::sleeps_often;
+pub(crate) use lost_time::{add_up as add_up_lost_time, asleep};
+pub(crate) use mark::Mark;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use system::{sleep_shared, wake_shared};
 #[cfg(loom)]
@@ -65,6 +87,35 @@ pub(crate) use word::Word;
 use crate::sync::Instant;
 use crate::sync::diagnostic::{AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// In the checkers' hands no time is lost.
+#[cfg(any(loom, shuttle))]
+mod lost_time {
+    pub(crate) fn asleep(sleep: impl FnOnce() -> bool) {
+        sleep();
+    }
+
+    pub(crate) fn add_up() {}
+
+    pub(crate) fn is_disturbed() -> bool {
+        false
+    }
+
+    #[cfg(not(loom))]
+    mod unless_loom {
+        pub(crate) fn sleeps_often() -> bool {
+            false
+        }
+
+        pub(in super::super) fn spin(_learns: bool) -> std::time::Duration {
+            std::time::Duration::ZERO
+        }
+
+        pub(in super::super) fn note_wait(_took: std::time::Duration) {}
+    }
+    #[cfg(not(loom))]
+    pub(crate) use unless_loom::*;
+}
 
 /// How the ranks of a team wait for each other.
 ///
@@ -128,6 +179,7 @@ pub(crate) fn know_cores(n: usize) {
     let _inside = crate::fork::inside();
     #[cfg(not(loom))]
     mode::begin();
+    asymmetric_fence::prepare();
     CORES.fetch_max(n, Ordering::Relaxed);
 }
 
@@ -200,6 +252,8 @@ pub(crate) struct Backoff {
     looks: u32,
     yields: u32,
     nap: Duration,
+    /// Whether what this wait takes says how long to spin, and it heeds that.
+    learns: bool,
     /// Whether this wait has spun alone on its core.
     #[cfg(not(loom))]
     has_spun: bool,
@@ -207,7 +261,6 @@ pub(crate) struct Backoff {
     #[cfg(not(loom))]
     long_since: Option<Instant>,
     /// Whether this wait has slept.
-    #[cfg(not(any(loom, shuttle)))]
     has_napped: bool,
     /// Whether [`stalls`](Backoff::stalls) has said so.
     #[cfg(not(any(loom, shuttle)))]
@@ -241,15 +294,20 @@ impl Backoff {
             looks: 0,
             yields: 0,
             nap: NAP,
+            learns: false,
             #[cfg(not(loom))]
             has_spun: false,
             #[cfg(not(loom))]
             long_since: None,
-            #[cfg(not(any(loom, shuttle)))]
             has_napped: false,
             #[cfg(not(any(loom, shuttle)))]
             has_stalled: false,
         }
+    }
+
+    /// This wait, of a rank for others: it learns how long to spin.
+    pub(crate) fn learning(self) -> Self {
+        Backoff { learns: true, ..self }
     }
 
     /// How often to look before the next pause. At first about as long as an
@@ -273,6 +331,18 @@ impl Backoff {
     /// Whether this wait has outlasted the spinning stage.
     pub(crate) fn is_long(&self) -> bool {
         self.yields > 0 || self.looks > 4 * LOOKS
+    }
+
+    /// The wait is over. Whether it has slept, or was to.
+    pub(crate) fn end(self) -> bool {
+        #[cfg(not(loom))]
+        if let Some(since) = self.since
+            && self.learns
+            && is_disturbed()
+        {
+            lost_time::note_wait(since.elapsed());
+        }
+        self.has_napped
     }
 
     /// Whether this wait has lasted for `limit`. Without a limit, and before the
@@ -329,7 +399,12 @@ impl Backoff {
         }
         match (self.wait, self.crowded) {
             (Wait::Auto, Some(occasion)) => return self.pause_crowded(occasion),
-            (Wait::Auto, None) if self.yields < YIELDS && !mode::is_on(Occasion::Pair) => {
+            (Wait::Auto, None)
+                if self.yields < YIELDS && !mode::is_on(Occasion::Pair) && !is_disturbed() =>
+            {
+                if self.yields == 0 {
+                    lost_time::add_up();
+                }
                 // A peer's core may be busy: a slow yield here costs it a slice, too.
                 self.yields += 1;
                 mode::yield_timed();
@@ -363,10 +438,7 @@ impl Backoff {
     #[cfg(not(loom))]
     fn nap(&mut self, long: bool) -> Pause {
         self.yields = self.yields.max(1);
-        #[cfg(not(any(loom, shuttle)))]
-        {
-            self.has_napped = true;
-        }
+        self.has_napped = true;
         let nap = if long { LONGEST_NAP } else { self.nap };
         self.nap = (nap * 2).min(LONGEST_NAP);
         Pause::Nap(nap)
@@ -378,8 +450,11 @@ impl Backoff {
     pub(crate) fn pause(&mut self) -> Pause {
         self.yields += 1;
         if self.wait == Wait::Park {
+            self.has_napped = true;
             return Pause::Nap(self.nap);
         }
+        // A heavy fence may act on a thread that waits for the thread that makes it.
+        light_fence();
         crate::sync::yield_now();
         Pause::Look
     }
@@ -394,7 +469,8 @@ impl Backoff {
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
-        !is_oversubscribed_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < SPIN
+        let budget = if is_disturbed() { lost_time::spin(self.learns) } else { SPIN };
+        !is_oversubscribed_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < budget
     }
 
     /// Spins for a moment, once a wait, if `rank` has its core for itself: for what comes from
@@ -455,6 +531,11 @@ mod sleeper {
         pub(crate) fn sleep(&self) {
             self.0.park();
         }
+
+        /// The same, for so long at most.
+        pub(crate) fn nap(&self, longest: std::time::Duration) {
+            self.0.park_timeout(longest);
+        }
     }
 
     impl Waker {
@@ -500,6 +581,11 @@ mod sleeper {
                 yield_now();
             }
             panic!("a wake-up was lost: asleep for ever");
+        }
+
+        /// Under loom time does not pass.
+        pub(crate) fn nap(&self, _: std::time::Duration) {
+            self.sleep();
         }
     }
 

@@ -3,14 +3,15 @@
 //! shorter for its turn; beside few it makes no difference.
 //!
 //! Asked for when a rank first sleeps because a mode says so (`mode.rs`), and given back when its
-//! part of the run ends, however it ends: threads and processes that it starts inherit it. Where
-//! the system refuses (before Linux 6.12, under seccomp), nothing is lost but time.
+//! part of the run ends (`debts.rs`). Where the system refuses (before Linux 6.12, under seccomp),
+//! nothing is lost but time.
 
-#[cfg(not(any(loom, shuttle)))]
+use super::debts::owe;
+#[cfg(not(shuttle))]
 use super::system;
 use std::cell::Cell;
 
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(shuttle))]
 const NANOSECONDS: u64 = 100_000;
 
 crate::sync::thread_local! {
@@ -18,25 +19,19 @@ crate::sync::thread_local! {
 }
 
 /// Asks for the short slice, once.
-#[cfg(not(loom))]
 pub(super) fn shorten() {
     if !IS_SHORT.replace(true) {
-        #[cfg(not(shuttle))]
-        system::set_slice(NANOSECONDS);
+        set(true);
+        owe(|| {
+            IS_SHORT.set(false);
+            set(false);
+        });
     }
 }
 
-/// Gives it back, if this thread has asked for one.
-#[inline(always)]
-pub(crate) fn give_back() {
-    if IS_SHORT.get() {
-        give_back_now();
-    }
-}
-
-#[cold]
-fn give_back_now() {
-    IS_SHORT.set(false);
-    #[cfg(not(any(loom, shuttle)))]
-    system::set_slice(0);
+fn set(is_short: bool) {
+    #[cfg(not(shuttle))]
+    system::set_slice(if is_short { NANOSECONDS } else { 0 });
+    #[cfg(shuttle)]
+    let _ = is_short;
 }

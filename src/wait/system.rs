@@ -1,13 +1,14 @@
-//! The operating system's services: sleep on a word, and a thread's time slice.
+//! The operating system's services: sleep on a word, a heavy fence, and a thread's time slice.
 //!
-//! The only unsafe code of this room: `futex` and `sched_setattr`, which the C library does not
-//! wrap. Elsewhere than on Linux (and under Miri) a table of locks and condition variables stands
-//! in for the first, and nothing for the second.
+//! The only unsafe code of this room: `futex`, `membarrier` and `sched_setattr`, which the C
+//! library does not wrap. Elsewhere than on Linux (and under Miri) a table of locks and condition
+//! variables stands in for the first, and nothing for the others.
 
 use std::time::Duration;
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod imp {
+    use super::super::lost_time::Usage;
     use crate::sync::AtomicU32;
     use std::time::Duration;
 
@@ -40,6 +41,38 @@ mod imp {
         let operation = libc::FUTEX_WAKE | FLAG[usize::from(SHARED)];
         // SAFETY: the kernel uses the address as a key only.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, most) };
+    }
+
+    /// Of `membarrier`.
+    const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+    /// Registers the process for heavy fences. Where the system refuses, it refuses those as well.
+    pub(super) fn register_heavy_fence() {
+        // SAFETY: touches no memory of the process.
+        unsafe { libc::syscall(libc::SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) };
+    }
+
+    /// Makes all threads of the process that run fence. Whether that was done.
+    pub(super) fn heavy_fence() -> bool {
+        // SAFETY: touches no memory of the process.
+        unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 }
+    }
+
+    /// The calling thread's usage so far.
+    pub(super) fn usage() -> Option<Usage> {
+        let mut all = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: writes to `all`, of which any content is valid.
+        let all = unsafe {
+            let failed = libc::getrusage(libc::RUSAGE_THREAD, all.as_mut_ptr()) != 0;
+            if failed {
+                return None;
+            }
+            all.assume_init()
+        };
+        let time = |it: libc::timeval| it.tv_sec as u64 * 1_000_000_000 + it.tv_usec as u64 * 1000;
+        let switches = all.ru_nivcsw as u64;
+        Some(Usage { time: time(all.ru_utime) + time(all.ru_stime), switches })
     }
 
     /// The kernel's `struct sched_attr`, in its first version.
@@ -76,6 +109,7 @@ mod imp {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod imp {
+    use super::super::lost_time::Usage;
     use crate::sync::AtomicU32;
     use crate::sync::Ordering::Relaxed;
     use std::sync::{Condvar, Mutex, MutexGuard};
@@ -112,6 +146,16 @@ mod imp {
         bucket.1.notify_all();
     }
 
+    pub(super) fn usage() -> Option<Usage> {
+        None
+    }
+
+    pub(super) fn register_heavy_fence() {}
+
+    pub(super) fn heavy_fence() -> bool {
+        false
+    }
+
     pub(super) fn set_slice(_nanoseconds: u64) -> bool {
         false
     }
@@ -135,6 +179,23 @@ pub(crate) fn sleep_shared(word: &crate::sync::AtomicU32, value: u32, longest: D
 /// As [`wake`], all of the threads that sleep by [`sleep_shared`].
 pub(crate) fn wake_shared(word: &crate::sync::AtomicU32) {
     imp::wake::<true>(word, i32::MAX);
+}
+
+/// See [`imp::usage`].
+pub(super) fn usage() -> Option<super::lost_time::Usage> {
+    imp::usage()
+}
+
+/// See [`imp::register_heavy_fence`]. Once is enough, also for a child of a fork.
+pub(super) fn register_heavy_fence() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(imp::register_heavy_fence);
+}
+
+/// Fences in the name of every thread of the process. Whether that was done: a system without
+/// `membarrier`, or one that refuses it, does nothing.
+pub(crate) fn heavy_fence() -> bool {
+    imp::heavy_fence()
 }
 
 /// See [`imp::set_slice`].

@@ -179,7 +179,7 @@ fn child_with_a_quota() {
     assert_eq!((quota.ranks(), machine.ranks()), (1, 1), "{quota}");
     assert_eq!(Team::builder().build().unwrap().size(), 1);
     assert_eq!(Team::builder().external().unwrap().len(), 1);
-    // More are there for programs that ask, are told, and wait as ranks without a core do.
+    // More are there for programs that ask, and are told.
     let team = Team::builder().ranks(2).build().unwrap();
     let sums = team.run(|comm| (0..1000).map(|i| comm.sum([i])[0]).sum::<usize>()).unwrap();
     assert_eq!(sums, [999_000; 2]);

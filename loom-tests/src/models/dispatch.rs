@@ -4,6 +4,7 @@
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail};
 use crate::sync::Site::*;
+use crate::wait::Wait;
 
 #[derive(Clone, Copy)]
 enum Job {
@@ -23,14 +24,20 @@ macro_rules! bodies {
     ($name:ident, $dispatch:path) => {
         mod $name {
             use super::*;
-            use crate::sync::Arc;
             use crate::wait::Wait;
+            use crate::{sleepers, sync::Arc};
             use loom::thread;
             use $dispatch as library;
 
             /// Gives `workers` workers `jobs` jobs and stops them.
             pub(super) fn jobs(workers: usize, jobs: u64, wait: Wait) {
-                let (dispatch, sleepers) = library::Dispatch::new(workers, Job::Idle, 0);
+                jobs_for(workers, jobs, wait, Wait::Yield);
+            }
+
+            /// The same, of a caller that waits so.
+            pub(super) fn jobs_for(workers: usize, jobs: u64, wait: Wait, caller: Wait) {
+                sleepers::begin_with_heavy_fences(workers + 1);
+                let (dispatch, bed, sleepers) = library::Dispatch::new(workers, Job::Idle, 0);
                 let dispatch = Arc::new(dispatch);
                 let threads: Vec<_> = sleepers
                     .into_iter()
@@ -38,6 +45,7 @@ macro_rules! bodies {
                     .map(|(me, sleeper)| {
                         let dispatch = dispatch.clone();
                         thread::spawn(move || {
+                            sleepers::enter();
                             let mut seen = 0;
                             loop {
                                 let epoch = dispatch.next(me, seen, &sleeper, wait, false);
@@ -49,7 +57,7 @@ macro_rules! bodies {
                                     // SAFETY: the caller keeps the cells until
                                     // all are done, or loom reports it.
                                     Job::Work(cells) => write(unsafe { &(*cells)[me] }, epoch),
-                                    Job::Stop => return,
+                                    Job::Stop => return sleepers::end(),
                                 }
                                 // SAFETY: this is the worker, once for each job.
                                 unsafe { dispatch.done(me, epoch, &(10 * epoch)) };
@@ -61,7 +69,7 @@ macro_rules! bodies {
                 for job in 1..=jobs {
                     // SAFETY: the only caller; all are done with the last job.
                     unsafe { dispatch.start(|place| *place = Job::Work(&cells)) };
-                    dispatch.await_done(Wait::Yield, false, None, |_| false);
+                    dispatch.await_done(&bed, caller, false, None, |_| false);
                     for (worker, cell) in cells[..workers].iter().enumerate() {
                         assert_eq!(read(cell), job);
                         write(cell, 99);
@@ -72,6 +80,7 @@ macro_rules! bodies {
                 }
                 // SAFETY: as above.
                 unsafe { dispatch.start(|place| *place = Job::Stop) };
+                sleepers::end();
                 threads.into_iter().for_each(|t| t.join().unwrap());
             }
         }
@@ -84,6 +93,9 @@ bodies!(without_second_look, crate::mutants::dispatch_without_second_look);
 bodies!(marking_once, crate::mutants::dispatch_marking_once);
 bodies!(with_relaxed_swaps, crate::mutants::dispatch_with_relaxed_swaps);
 bodies!(without_swaps, crate::mutants::dispatch_without_swaps);
+bodies!(with_modelled_mark, crate::mutants::dispatch_with_modelled_mark);
+bodies!(looking_early, crate::mutants::dispatch_looking_at_the_mark_early);
+bodies!(marking_late, crate::mutants::dispatch_marking_after_the_look);
 
 #[test]
 fn two_jobs_and_stop() {
@@ -111,6 +123,21 @@ fn two_jobs_and_stop_asleep() {
         catches: &[Epoch, Done],
         silent: &[],
         body: || real::jobs(1, 2, crate::wait::Wait::Park),
+    }
+    .check();
+}
+
+#[test]
+fn a_caller_asleep() {
+    Model {
+        name: "dispatch: 1 job and stop, the caller sleeps",
+        ranks: 2,
+        bound: None,
+        floor: 230,
+        reaches: &[],
+        catches: &[Epoch, Done],
+        silent: &[],
+        body: || with_modelled_mark::jobs_for(1, 1, Wait::Yield, Wait::Park),
     }
     .check();
 }
@@ -164,6 +191,12 @@ fn lost_wake_ups_are_found() {
     });
     must_fail("dispatch: swaps that do not synchronise", None, "a wake-up was lost", || {
         with_relaxed_swaps::jobs(1, 0, crate::wait::Wait::Park);
+    });
+    must_fail("dispatch: the mark read before done", Some(3), "a wake-up was lost", || {
+        looking_early::jobs_for(1, 1, Wait::Yield, Wait::Park);
+    });
+    must_fail("dispatch: the mark set after the look", Some(3), "a wake-up was lost", || {
+        marking_late::jobs_for(1, 1, Wait::Yield, Wait::Park);
     });
     must_fail("dispatch: stores and loads for swaps", None, "a wake-up was lost", || {
         without_swaps::jobs(1, 0, crate::wait::Wait::Park);

@@ -31,6 +31,7 @@ impl Shown {
 /// A thread of a model with counted threads.
 fn spawn(part: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
     thread::spawn(move || {
+        sleepers::enter();
         part();
         sleepers::end();
     })
@@ -182,6 +183,75 @@ macro_rules! berths {
     };
 }
 
+/// A berth with a mark, of which senders do not fence unless they see it.
+macro_rules! marks {
+    ($name:ident, $mark:path) => {
+        mod $name {
+            use super::*;
+            use $mark as library;
+
+            type All = Arc<(library::Mark, crate::wait::Berth, [Shown; 2])>;
+
+            fn new() -> All {
+                let berth = crate::wait::Berth::new();
+                Arc::new((library::Mark::new(false), berth, [Shown::new(), Shown::new()]))
+            }
+
+            fn sender(all: &All, me: usize, events: u64) -> thread::JoinHandle<()> {
+                let all = all.clone();
+                spawn(move || {
+                    let (mark, berth, shown) = &*all;
+                    for event in 1..=events {
+                        if event == 1 {
+                            write(&shown[me].cell, 7);
+                        }
+                        shown[me].show(event);
+                        if mark.is_set() {
+                            berth.call(me, || false);
+                        }
+                    }
+                })
+            }
+
+            fn sleep(all: &All, rank: usize, event: u64) {
+                let (mark, berth, shown) = &**all;
+                let mut over = || shown[rank].has(event);
+                while !over() {
+                    assert!(mark.set(), "refused");
+                    berth.sleep(crate::wait::Awaited::Rank(rank), None, &mut over);
+                }
+            }
+
+            /// The owner waits for one of two senders, then for the other.
+            pub(super) fn one_by_one() {
+                let all = new();
+                sleepers::begin_with_heavy_fences(3);
+                let senders = [sender(&all, 0, 1), sender(&all, 1, 1)];
+                for rank in [0, 1] {
+                    sleep(&all, rank, 1);
+                    assert_eq!(read(&all.2[rank].cell), 7);
+                }
+                join(senders);
+            }
+
+            /// The owner waits for two messages of one sender; in between its mark is cleared if
+            /// `clears`.
+            pub(super) fn twice(clears: bool) {
+                let all = new();
+                sleepers::begin_with_heavy_fences(2);
+                let sender = sender(&all, 0, 2);
+                sleep(&all, 0, 1);
+                if clears {
+                    all.0.clear();
+                }
+                sleep(&all, 0, 2);
+                assert_eq!(read(&all.2[0].cell), 7);
+                join([sender]);
+            }
+        }
+    };
+}
+
 events!(real, crate::wait);
 events!(without_fence_after_show, crate::mutants::events_without_fence_after_show);
 events!(without_fence_after_mark, crate::mutants::events_without_fence_after_mark);
@@ -194,6 +264,10 @@ berths!(calling_unfenced, crate::mutants::berth_calling_unfenced);
 berths!(sleeping_unfenced, crate::mutants::berth_sleeping_unfenced);
 berths!(calling_another, crate::mutants::berth_calling_another);
 berths!(berth_rousing_unfenced, crate::mutants::berth_rousing_unfenced);
+
+marks!(mark, crate::mutants::mark_modelled);
+marks!(mark_unfenced, crate::mutants::mark_unfenced);
+marks!(mark_set_late, crate::mutants::mark_set_late);
 
 const TWO_CORES: &[usize] = &[0, 0, 1];
 
@@ -238,6 +312,43 @@ fn both_senders() {
         catches: &[Site::Gate],
         silent: &[],
         body: berth::everybody,
+    }
+    .check();
+}
+
+#[test]
+fn a_mark_and_senders_that_do_not_fence() {
+    Model {
+        name: "waiting: a mark, 2 senders one by one",
+        ranks: 3,
+        bound: Some(2),
+        floor: 100,
+        reaches: &[],
+        catches: &[Site::Gate],
+        silent: &[],
+        body: mark::one_by_one,
+    }
+    .check();
+    Model {
+        name: "waiting: a mark that stays set",
+        ranks: 2,
+        bound: Some(3),
+        floor: 100,
+        reaches: &[],
+        catches: &[Site::Gate],
+        silent: &[],
+        body: || mark::twice(false),
+    }
+    .check();
+    Model {
+        name: "waiting: a mark that is cleared",
+        ranks: 2,
+        bound: Some(3),
+        floor: 100,
+        reaches: &[],
+        catches: &[Site::Gate],
+        silent: &[],
+        body: || mark::twice(true),
     }
     .check();
 }
@@ -290,5 +401,7 @@ fn lost_wake_ups_are_found() {
     must_fail("berth: the sender does not fence", Some(3), LOST, calling_unfenced::one_by_one);
     must_fail("berth: the sleeper does not fence", Some(3), LOST, sleeping_unfenced::one_by_one);
     must_fail("berth: not the one who is named", Some(3), LOST, calling_another::one_by_one);
+    must_fail("mark: no heavy fence", Some(3), LOST, || mark_unfenced::twice(false));
+    must_fail("mark: set after the heavy fence", Some(3), LOST, || mark_set_late::twice(false));
     must_fail("berth: the end of a run, no fence", None, LOST, berth_rousing_unfenced::over);
 }

@@ -36,8 +36,10 @@ const POOLS: [&str; 10] = [
     "std-barrier",
 ];
 
-const ROWS: [&str; 13] = [
+const ROWS: [&str; 15] = [
     "empty",
+    "uneven-200",
+    "uneven-1000",
     "bodies-16",
     "bodies-128",
     "bodies-512",
@@ -80,6 +82,16 @@ fn row(pool: &mut impl Pool, row: &str) -> f64 {
                 black_box(task);
             });
         }),
+        // Microseconds of the last task; the first has a tenth of that to do.
+        Some("uneven") => timed(|| {
+            pool.region(&|task| {
+                let us = if task == 0 { number() / 10 } else { number() };
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(us as u64) {
+                    spin_loop();
+                }
+            });
+        }),
         Some("bodies") => {
             let mut bodies = Bodies::new(number());
             timed(|| bodies.step(pool))
@@ -99,11 +111,8 @@ fn row(pool: &mut impl Pool, row: &str) -> f64 {
         }
         Some("triangle") => {
             let triangle = Triangle::new(200, 128, 8);
-            let mut x = vec![1.0; triangle.len()];
-            timed(|| {
-                x.fill(1.0);
-                triangle.solve(pool, black_box(&mut x));
-            })
+            let (b, mut x) = (vec![1.0; triangle.len()], vec![0.0; triangle.len()]);
+            timed(|| triangle.solve(pool, &b, black_box(&mut x)))
         }
         _ => f64::NAN,
     }
@@ -131,13 +140,12 @@ fn special(pool: &str, row: &str, tasks: usize) -> f64 {
         }
         ("triangle", "phalanx") => {
             let triangle = Triangle::new(200, 128, 8);
-            let mut x = vec![1.0; triangle.len()];
+            let (b, mut x) = (vec![1.0; triangle.len()], vec![0.0; triangle.len()]);
             let team = Team::builder().ranks(tasks).build().expect("a team");
             timed(|| {
-                x.fill(1.0);
                 let rows = Rows::new(&mut x);
                 // SAFETY: the ranks alone use the slice, as long as the system.
-                team.run(|comm| unsafe { triangle.solve_as_rank(comm, &rows) }).expect("a run");
+                team.run(|comm| unsafe { triangle.solve_as_rank(comm, &b, &rows) }).expect("a run");
             })
         }
         (_, "phalanx") if row.starts_with("split") => {

@@ -14,8 +14,7 @@ use crate::mailbox::{
     collect, offset,
 };
 use crate::sync::Arc;
-use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
-use crate::wait::{Wait, has_woken_neighbour};
+use crate::wait::{Mark, Wait, add_up_lost_time, has_woken_neighbour};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -72,8 +71,8 @@ struct Peer {
     gate: NonNull<Gate>,
     board: NonNull<Board>,
     seat: NonNull<RankSlots>,
-    /// Whether it may be asleep: the seat's hint, or [`PERHAPS`] where ranks are crowded.
-    hint: NonNull<PlainU64>,
+    /// Whether it may be asleep: the seat's mark, or [`PERHAPS`] where ranks are crowded.
+    mark: NonNull<Mark>,
     /// Whether it has the same core as this rank, as far as is known.
     near: bool,
     /// This rank, for calls to the peer: not read unless it may be asleep.
@@ -173,7 +172,7 @@ impl Port {
             gate: NonNull::from(fabric.gate(peer)),
             board: NonNull::from(fabric.board(peer)),
             seat: NonNull::from(fabric.seat(peer)),
-            hint: NonNull::from(fabric.seat(peer).hint()),
+            mark: NonNull::from(fabric.seat(peer).mark()),
             near: fabric.group(peer) == fabric.group(rank),
             me: rank as u32,
             eager_buffer: None,
@@ -234,7 +233,7 @@ impl Port {
             for peer in &mut self.peers {
                 // SAFETY: a word of the fabric, which is kept.
                 let seat = unsafe { peer.seat.as_ref() };
-                peer.hint = NonNull::from(if crowded { &PERHAPS } else { seat.hint() });
+                peer.mark = NonNull::from(if crowded { &PERHAPS } else { seat.mark() });
             }
         }
         self.looks = self.usual_looks();
@@ -629,31 +628,37 @@ impl Peer {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake(&self) {
         // SAFETY: a word of the fabric, as above, or a static one.
-        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
+        if unsafe { self.mark.as_ref() }.is_set() {
             self.call();
         }
     }
 
     #[cold]
     fn call(&self) {
-        if self.seat().berth().call(self.me as usize, || false) && self.near {
-            has_woken_neighbour();
-        }
+        self.woken(self.seat().berth().call(self.me as usize, || false));
     }
 
     /// Wakes the peer, if it sleeps and may have awaited this from any rank.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake_for_any(&self) {
         // SAFETY: as in `wake`.
-        if unsafe { self.hint.as_ref() }.load(Relaxed) != 0 {
+        if unsafe { self.mark.as_ref() }.is_set() {
             self.call_for_any();
         }
     }
 
     #[cold]
     fn call_for_any(&self) {
-        if self.seat().berth().call(self.me as usize, || true) && self.near {
+        self.woken(self.seat().berth().call(self.me as usize, || true));
+    }
+
+    /// This rank has woken the peer, or not.
+    fn woken(&self, was_asleep: bool) {
+        if was_asleep && self.near {
             has_woken_neighbour();
+        }
+        if was_asleep {
+            add_up_lost_time();
         }
     }
 }

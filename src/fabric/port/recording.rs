@@ -15,7 +15,7 @@ use super::super::fingerprint::{BeginningCall, Signature};
 use super::super::recorder::Recorder;
 use super::{Peer, Port, PortState, RECORDED};
 use crate::error::ForeignCall;
-use crate::wait::Wait;
+use crate::wait::{Wait, is_disturbed};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -258,7 +258,7 @@ impl Port {
     pub(super) fn usual_looks(&self) -> u32 {
         let may_spin = match self.wait {
             Wait::Spin => true,
-            Wait::Auto => !self.crowded,
+            Wait::Auto => !self.crowded && !is_disturbed(),
             Wait::Yield | Wait::Park => false,
         };
         if may_spin { super::MANY_LOOKS } else { super::FEW_LOOKS }

@@ -8,10 +8,9 @@ use super::recording::Looked;
 use super::{CLOSED, Peer, Phase, Port, PortState};
 use crate::mailbox::{Header, RefusedMemory};
 use crate::sync::Instant;
-use crate::sync::diagnostic::Ordering::Relaxed;
 #[cfg(not(loom))]
 use crate::wait::give_way;
-use crate::wait::{Awaited, Backoff, Occasion, Pause, SleepLevel, Wait, give_back};
+use crate::wait::{Awaited, Backoff, Occasion, Pause, SleepLevel, Wait, asleep, give_back};
 use std::time::Duration;
 
 /// Looks at the awaited word before anything else is considered; free, since
@@ -95,27 +94,32 @@ struct RankSleeper<'a> {
 
 impl RankSleeper<'_> {
     fn patience(&self, wait: Wait) -> Backoff {
-        Backoff::new(wait, self.crowded.then_some(self.what.occasion()))
+        Backoff::new(wait, self.crowded.then_some(self.what.occasion())).learning()
     }
 
-    /// Sleeps until the awaited word may have come, for `longest` at most, unless `over`: the word
-    /// is there, or never will be.
-    fn sleep(&self, patience: &mut Backoff, longest: Duration, over: &mut dyn FnMut() -> bool) {
+    /// Sleeps until the awaited word may have come, unless `over`: the word is there, or never will
+    /// be. For `nap`, which is longer where every peer sees that this rank sleeps; for `longest` at
+    /// most.
+    fn sleep(
+        &self,
+        patience: &mut Backoff,
+        (nap, longest): (Duration, Duration),
+        over: &mut dyn FnMut() -> bool,
+    ) {
         let &RankSleeper { fabric, rank, peer, what, event, crowded } = self;
         let seat = fabric.seat(rank);
-        if !crowded && what == For::Anybody {
-            seat.hint().store(1, Relaxed);
-            seat.berth().sleep(Awaited::Everybody, Some(longest), over);
-            seat.hint().store(0, Relaxed);
-            return;
-        }
         if !crowded {
-            // Relaxed: a hint (`wait/berth.rs`).
-            seat.hint().store(1, Relaxed);
-            seat.berth().sleep(Awaited::Rank(peer), Some(longest), over);
-            seat.hint().store(0, Relaxed);
+            let awaited =
+                if what == For::Anybody { Awaited::Everybody } else { Awaited::Rank(peer) };
+            let is_seen = seat.mark().set();
+            let nap = if is_seen { SEEN_NAP } else { nap };
+            asleep(|| seat.berth().sleep(awaited, Some(nap.min(longest)), over));
+            if !is_seen {
+                seat.mark().clear();
+            }
             return;
         }
+        let longest = nap.min(longest);
         let world = fabric.world();
         let (me, own) = (fabric.member(rank), fabric.group(rank));
         let mut alone = |over: &mut dyn FnMut() -> bool| {
@@ -183,6 +187,10 @@ pub(super) struct Waiter<'a> {
     pub(super) crowded: bool,
 }
 
+/// The nap of a rank whose mark all peers see: for events that have no wake, a peer that leaves or
+/// waits in a circle. (A timer that is the processor's next costs a microsecond to set, more in a
+/// virtual machine: one of 1 ms took 10 us a step where ranks share a core beside a busy one.)
+const SEEN_NAP: Duration = Duration::from_millis(10);
 /// How long a rank naps at most that has started calls which others may wait for: nobody wakes it
 /// for those.
 const CARRYING_NAP: Duration = Duration::from_micros(100);
@@ -227,7 +235,11 @@ impl Port {
         let (fabric, at) = (&**fabric, &mut peers[peer]);
         let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
         let own = (what != For::Anybody).then_some(0);
-        waiter.wait_long(peer, (what, event), own, since, &mut || ready(at))
+        let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready(at));
+        if since.is_none() {
+            self.looks = self.usual_looks();
+        }
+        result
     }
 }
 
@@ -281,6 +293,8 @@ impl Waiter<'_> {
         let mut carried = world.carry_on(me);
         let mut is_proof = own.is_some_and(|own| carried <= own);
         let mut number = world.begin_wait(me, awaited, is_proof);
+        #[cfg(not(loom))]
+        world.perhaps_return();
         let mut patience = sleeper.patience(*wait);
         let result = loop {
             // The facts that would make waiting pointless are looked at first and the
@@ -337,8 +351,8 @@ impl Waiter<'_> {
                 is_proof = !is_proof;
                 number = world.begin_wait(me, awaited, is_proof);
             }
-            if let Pause::Nap(longest) = patience.pause() {
-                let longest = if carried == 0 { longest } else { longest.min(CARRYING_NAP) };
+            if let Pause::Nap(nap) = patience.pause() {
+                let longest = if carried == 0 { Duration::MAX } else { CARRYING_NAP };
                 let is_over = || {
                     #[cfg(not(loom))]
                     if world.is_cancelled(*run) {
@@ -347,10 +361,17 @@ impl Waiter<'_> {
                     world.is_poisoned(*run)
                 };
                 let mut over = || ready() || is_over();
-                sleeper.sleep(&mut patience, longest, &mut over);
+                #[cfg(not(loom))]
+                if !crowded {
+                    world.perhaps_roam();
+                }
+                sleeper.sleep(&mut patience, (nap, longest), &mut over);
             }
         };
         world.end_wait(me);
+        if !patience.end() && !crowded {
+            fabric.seat(*rank).mark().fade();
+        }
         if let Some(since) = since {
             fabric.record_wait(*rank, peer, since);
         }
@@ -384,8 +405,8 @@ impl Waiter<'_> {
             if patience.stalls(world.stall_warning()) {
                 world.warn_of_stall(LongWait::ToLeave { rank: member, peer: it }, self.run);
             }
-            if let Pause::Nap(longest) = patience.pause() {
-                sleeper.sleep(&mut patience, longest, is_done);
+            if let Pause::Nap(nap) = patience.pause() {
+                sleeper.sleep(&mut patience, (nap, Duration::MAX), is_done);
             }
         }
         if number.is_some() {

@@ -21,14 +21,15 @@ const COLUMNS: [&str; 4] = ["promise", "result", "seconds", "about"];
 
 const ABOUT: &str = "\
 CHECKED: in a minute or so, all back ends read the machine alike; masks and cgroups are respected;
-  ranks are bound where the placement says, and stay there; split_by gives the groups of the
-  system's own files; placements for a pattern cost no more than those that know nothing of it;
-  mailboxes, windows and halos lie in the memory of the rank that they belong to, in teams, parts of
-  them, and threads of the caller's own, and stay there; so do the parts of distributed arrays, and
-  each memory has its copy of a mirrored one, in huge pages or not; every call is right, with as
-  many ranks as PUs and with twice as many. Each is ok, FAILED or not applicable, with the reason;
-  json and tsv: promise result seconds about. The page names the machine: attach it to a report of
-  an error. Nothing is measured, but nothing else should use all of the processors meanwhile.
+  ranks are bound where the placement says, and stay there, or roam in their memories beside other
+  programs, and come back; split_by gives the groups of the system's own files; placements for a
+  pattern cost no more than those that know nothing of it; mailboxes, windows and halos lie in the
+  memory of the rank that they belong to, in teams, parts of them, and threads of the caller's own,
+  and stay there; so do the parts of distributed arrays, and each memory has its copy of a mirrored
+  one, in huge pages or not; every call is right, with as many ranks as PUs and with twice as many.
+  Each is ok, FAILED or not applicable, with the reason; json and tsv: promise result seconds about.
+  The page names the machine: attach it to a report of an error. Nothing is measured, but nothing
+  else should use all of the processors meanwhile.
 
 Example:
   phalanx check --machine -o machine.txt";

@@ -1,8 +1,9 @@
 //! Ranks run where the placement says: the mask read back in each rank, and the processor on which
-//! it finds itself in the midst of reductions and after every collective.
+//! it finds itself in the midst of reductions and after every collective. Beside other programs
+//! they roam within their memories instead, and are bound again after the run.
 
 use super::subject::{Kept, Subject, said};
-use phalanx::machine::affinity;
+use phalanx::machine::{Level, affinity};
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
     if let Err(why) = affinity::current_mask() {
         return Ok(Kept::NotHere(said(why)));
     }
-    let (mut teams, mut bound, mut looks) = (0, 0, 0);
+    let (mut teams, mut bound, mut looks, mut roaming) = (0, 0, 0, 0);
     for ranks in subject.rank_numbers() {
         for placement in placements(ranks) {
             let at = |rank: usize| format!("{placement}, {ranks} ranks, rank {rank}");
@@ -55,22 +56,39 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
                         binding.pu
                     ));
                 }
+                let memory = |pu| machine.group_of(pu, Level::Numa);
+                let near = |&unit: &usize| memory(unit) == memory(pu);
+                let mut range: Vec<usize> =
+                    planned.pus().iter().flatten().copied().filter(near).collect();
+                range.sort_unstable();
+                range.dedup();
                 let mask = mask.map_err(said)?;
-                if mask != [pu] {
-                    return Err(format!("{}: PU {pu} is planned, the mask is {mask:?}", at(rank)));
+                if mask != [pu] && mask != range {
+                    return Err(format!(
+                        "{}: PU {pu} is planned, of {range:?} in its memory; the mask is {mask:?}",
+                        at(rank)
+                    ));
                 }
-                if let Some(other) = places.iter().find(|&&place| place != pu) {
-                    return Err(format!("{}: it ran on PU {other}, not {pu}", at(rank)));
+                if let Some(other) = places.iter().find(|place| !range.contains(place)) {
+                    return Err(format!(
+                        "{}: it ran on PU {other}, not {pu}, nor another of {range:?}",
+                        at(rank)
+                    ));
                 }
+                roaming += usize::from(mask != [pu] || places.iter().any(|&place| place != pu));
                 bound += 1;
                 looks += places.len();
             }
             teams += 1;
         }
     }
+    let which = match roaming {
+        0 => "all bound to their cores".to_owned(),
+        _ => format!("{roaming} of them roaming within their memories, beside load"),
+    };
     Ok(Kept::Holds(format!(
-        "{bound} ranks of {teams} teams, by their masks and by {looks} looks at the PU that each \
-         was on, in reductions and after {LOOKS} collectives"
+        "{bound} ranks of {teams} teams, {which}, by their masks and by {looks} looks at the PU \
+         that each was on, in reductions and after {LOOKS} collectives"
     )))
 }
 

@@ -4,6 +4,8 @@
 //!     cargo bench --bench waiting                      everything: 20 minutes
 //!     .. -- p=4,8 busy=0,1 group=same op=barrier,shift turns=3 ms=100
 //!     .. -- late                                       the processor time only
+//!     .. -- uneven busy=1 group=other work=200/20      two ranks with work between the waits
+//!     .. -- uneven busy=none quota=0.5 ms=60           .. under a quota, in turns of 300 ms
 //!
 //! It makes its own load: busy processes of the same scheduler group as this one (Linux's
 //! autogroup: one terminal session), or of another one (`setsid`). They end with this process, and
@@ -11,11 +13,19 @@
 //! microseconds a call. The last column of a row is its worst ratio: to the better of the two
 //! barriers for our barrier and all-reduce of 8 bytes, to the futex barrier for the others.
 
+mod busy;
+mod futex;
+mod quota;
+mod uneven;
+
+use busy::Busy;
+use futex::Futex;
 use phalanx::{Comm, Team, op};
 use phalanx_model::median;
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicBool, Ordering::*};
 use std::time::{Duration, Instant};
+use uneven::Turns;
 
 type Call = fn(&mut Comm, &mut Data);
 
@@ -54,41 +64,6 @@ const CALLS: &[(&str, Call)] = &[
         _ => {}
     }),
 ];
-
-/// A barrier that sleeps at once: one counter, one generation, one wake for all.
-struct Futex {
-    left: AtomicU32,
-    generation: AtomicU32,
-    ranks: u32,
-}
-
-impl Futex {
-    fn new(ranks: usize) -> Self {
-        let ranks = ranks as u32;
-        Futex { left: AtomicU32::new(ranks), generation: AtomicU32::new(0), ranks }
-    }
-
-    fn wait(&self) {
-        let now = self.generation.load(Acquire);
-        if self.left.fetch_sub(1, AcqRel) == 1 {
-            self.left.store(self.ranks, Relaxed);
-            self.generation.store(now.wrapping_add(1), Release);
-            return self.call(libc::FUTEX_WAKE, u32::MAX >> 1);
-        }
-        while self.generation.load(Acquire) == now {
-            self.call(libc::FUTEX_WAIT, now);
-        }
-    }
-
-    fn call(&self, operation: i32, value: u32) {
-        let word = self.generation.as_ptr();
-        let none = std::ptr::null::<libc::timespec>();
-        // SAFETY: the word outlives the call, which compares it or wakes by its address.
-        unsafe {
-            libc::syscall(libc::SYS_futex, word, operation | libc::FUTEX_PRIVATE_FLAG, value, none)
-        };
-    }
-}
 
 /// Microseconds of `barrier` on so many threads.
 fn threads(ranks: usize, time: Duration, barrier: impl Fn() + Sync) -> f64 {
@@ -136,47 +111,6 @@ fn ours(ranks: usize, time: Duration, call: Call) -> f64 {
     found.map_or(f64::NAN, |found| found[0])
 }
 
-/// Busy processes, ended when dropped.
-struct Busy(Vec<libc::pid_t>);
-
-impl Busy {
-    fn new(processes: usize, other: bool) -> Self {
-        let start = |_| {
-            // SAFETY: the child makes system calls only, and allocates nothing.
-            match unsafe { libc::fork() } {
-                0 => {
-                    // SAFETY: no memory is touched. It ends with its parent, and after ten minutes
-                    // in any case.
-                    unsafe {
-                        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                        libc::alarm(600);
-                        if other {
-                            libc::setsid();
-                        }
-                    }
-                    loop {
-                        std::hint::black_box(0);
-                    }
-                }
-                child => child,
-            }
-        };
-        Busy((0..processes).map(start).filter(|&child| child > 0).collect())
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        for &child in &self.0 {
-            // SAFETY: a child of ours that nobody has waited for; the status is not asked for.
-            unsafe {
-                libc::kill(child, libc::SIGKILL);
-                libc::waitpid(child, std::ptr::null_mut(), 0);
-            }
-        }
-    }
-}
-
 /// Processor time of this process so far.
 fn burnt() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -211,7 +145,7 @@ fn main() {
     let is_test = arguments.iter().any(|a| a == "--test");
     let text = |key: &str| arguments.iter().find_map(|a| a.strip_prefix(key)?.strip_prefix('='));
     let list = |key: &str, usual: &str| -> Vec<usize> {
-        let list = text(key).unwrap_or(usual).split(',');
+        let list = text(key).unwrap_or(usual).split(',').filter(|&n| n != "none");
         list.map(|n| n.parse().expect("numbers, separated by commas")).collect()
     };
     let usual = |always, in_test| if is_test { in_test } else { always };
@@ -219,12 +153,22 @@ fn main() {
     let busy = list("busy", usual("0,1,2,8", "0,1"));
     let turns = list("turns", usual("5", "1"))[0];
     let time = Duration::from_millis(list("ms", usual("150", "2"))[0] as u64);
+    let groups = text("group").unwrap_or(usual("same,other", "same"));
+    let turn = Duration::from_millis(list("ms", usual("60", "2"))[0] as u64);
+    let of = Turns { turns, time: turn, works: text("work") };
+    if arguments.iter().any(|a| a == "uneven") {
+        let quotas = text("quota").unwrap_or(usual("1,0.5", "1"));
+        return uneven(groups, &list("busy", usual("0,1,2", "0,1")), quotas, &of);
+    }
+    if let Some(quota) = text("under-quota") {
+        return uneven::rows(&format!("quota {quota}"), 0, false, &of);
+    }
     let chosen = |name: &str| {
         text("op").is_none_or(|ops| ops.split(',').any(|op| name.starts_with(op.trim())))
     };
     let calls: Vec<_> = CALLS.iter().filter(|(name, _)| chosen(name)).collect();
     if !arguments.iter().any(|a| a == "late") {
-        for group in text("group").unwrap_or(usual("same,other", "same")).split(',') {
+        for group in groups.split(',') {
             println!(
                 "\nBusy processes in {group} scheduler group; us a call, median of {turns}.\n"
             );
@@ -250,6 +194,25 @@ fn main() {
                 println!("| {p} | {n} | {:.1} | {:.1} | {:.1} |", late[0], late[1], late[2]);
             }
         }
+    }
+}
+
+/// The table of uneven work: beside load, and under quotas of so many cores.
+fn uneven(groups: &str, busy: &[usize], quotas: &str, of: &Turns<'_>) {
+    uneven::head();
+    for (k, group) in groups.split(',').enumerate() {
+        for &n in busy.iter().filter(|&&n| n > 0 || k == 0) {
+            let load = if n == 0 { "none".into() } else { format!("{n} {group}") };
+            uneven::rows(&load, n, group == "other", of);
+        }
+    }
+    for cores in quotas.split(',').filter_map(|cores| cores.parse().ok()) {
+        // Of several periods, which have 100 ms: a process that is stopped goes on in the next.
+        let ms = format!("ms={}", 5 * of.time.as_millis());
+        let turns = format!("turns={}", of.turns);
+        let mut arguments = vec![format!("under-quota={cores}"), turns, ms];
+        arguments.extend(of.works.map(|works| format!("work={works}")));
+        quota::run(cores, &arguments);
     }
 }
 

@@ -1,0 +1,125 @@
+//! Which threads are bound as ranks, and ranks that roam: beside the load of other programs each
+//! may run on any core that the team has in the memory of its own core.
+//!
+//! A rank that is bound to a core beside a busy thread gets a part of that core, while another core
+//! of the team may be free: its rank sleeps. Threads that are not bound the system moves there. So
+//! a rank that sleeps often in a disturbed process (`wait/lost_time.rs`) widens the masks of all
+//! ranks. They get their cores back when the process is disturbed no more, by the first of them
+//! that waits for a few microseconds, or else when the run ends, by its caller: a rank that takes
+//! itself to a core beside a busy thread loses a slice. Only a mask that is the rank's core alone
+//! is widened, and only one that is within the widened mask is taken back.
+
+use super::team_state::TeamState;
+use crate::fork;
+use crate::machine::affinity::{self, PinError};
+use crate::mailbox::{RefusedMemory, collect};
+use crate::sync::diagnostic::{AtomicBool, AtomicU64, Mutex, Ordering::Relaxed};
+use crate::wait::{is_disturbed, sleeps_often};
+use std::ops::DerefMut;
+
+/// See the module documentation.
+pub(super) struct Roaming {
+    /// By rank: the number of its thread, if that is bound; else 0.
+    threads: Box<[AtomicU64]>,
+    /// Whether any rank roams.
+    is_on: AtomicBool,
+    away: Mutex<Vec<AwayRank>>,
+}
+
+/// A rank that roams.
+struct AwayRank {
+    rank: usize,
+    thread: u64,
+    unit: usize,
+    range: Box<[usize]>,
+}
+
+impl Roaming {
+    /// Of so many ranks, none of which is bound.
+    pub(super) fn new(ranks: usize) -> Result<Self, RefusedMemory> {
+        let threads = collect(ranks, |_| AtomicU64::new(0))?;
+        Ok(Roaming { threads, is_on: AtomicBool::new(false), away: Mutex::new(Vec::new()) })
+    }
+
+    /// The lock, which no thread holds when another forks.
+    fn away(&self) -> (impl DerefMut<Target = Vec<AwayRank>>, fork::Inside) {
+        let inside = fork::inside();
+        (self.away.lock().unwrap_or_else(|e| e.into_inner()), inside)
+    }
+
+    /// All come home, but for the caller of the run unless `caller`.
+    #[cold]
+    fn end(&self, caller: bool) {
+        let (mut away, _inside) = self.away();
+        for AwayRank { rank, thread, unit, range } in away.drain(..) {
+            if rank > 0 || caller {
+                affinity::change(thread, &range, &[unit]);
+            }
+        }
+        self.is_on.store(false, Relaxed);
+    }
+}
+
+impl TeamState {
+    /// Thread `number` is bound as `rank`; 0: none is.
+    #[inline(always)]
+    pub(crate) fn set_bound(&self, rank: usize, number: u64) {
+        self.roaming().threads[rank].store(number, Relaxed);
+    }
+
+    /// Where the thread that was bound as `rank` may run if it roams; an error if it has lost its
+    /// core.
+    pub(crate) fn binding(&self, rank: usize) -> Result<Option<Box<[usize]>>, PinError> {
+        let Roaming { threads, .. } = self.roaming();
+        // As long as it is held nobody leaves and nobody comes back.
+        let (away, _inside) = self.roaming().away();
+        if let Some(it) = away.iter().find(|it| it.rank == rank) {
+            return Ok(Some(it.range.clone()));
+        }
+        match (threads[rank].load(Relaxed), self.cores().unit(rank)) {
+            (0, _) | (_, None) => Ok(None),
+            (number, Some(unit)) => affinity::still_bound(number, unit).map(|()| None),
+        }
+    }
+
+    /// Lets all ranks roam, if that helps the calling one, which is about to sleep.
+    #[inline]
+    pub(super) fn perhaps_roam(&self) {
+        if sleeps_often() && is_disturbed() && !self.roaming().is_on.load(Relaxed) {
+            self.roam();
+        }
+    }
+
+    /// Lets all ranks roam that are bound.
+    #[cold]
+    pub(crate) fn roam(&self) {
+        let (mut away, _inside) = self.roaming().away();
+        if self.roaming().is_on.swap(true, Relaxed) {
+            return;
+        }
+        let leave = |rank: usize| {
+            let thread = self.roaming().threads[rank].load(Relaxed);
+            let (unit, range) = (self.cores().unit(rank)?, self.cores().range(rank));
+            let is_useful = thread != 0 && range.len() > 1;
+            let leaves = is_useful && affinity::change(thread, &[unit], &range);
+            leaves.then_some(AwayRank { rank, thread, unit, range })
+        };
+        away.extend((0..self.ranks()).filter_map(leave));
+    }
+
+    /// Ends the roaming if the process is disturbed no more.
+    #[inline(always)]
+    pub(super) fn perhaps_return(&self) {
+        if self.roaming().is_on.load(Relaxed) && !is_disturbed() {
+            self.roaming().end(true);
+        }
+    }
+
+    /// Ends the roaming, as the run is over; for rank 0, too, if `caller`.
+    #[inline(always)]
+    pub(crate) fn end_roaming(&self, caller: bool) {
+        if self.roaming().is_on.load(Relaxed) {
+            self.roaming().end(caller);
+        }
+    }
+}
