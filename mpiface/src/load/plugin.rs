@@ -195,7 +195,7 @@ fn is_path(name: &CStr) -> bool {
 
 /// The image of a library and of further files that it needs beside those that are there; none, if
 /// it is no library that ranks have for themselves. `is_module`: a private library of the system
-/// loads it by its path, as Python does with its own modules.
+/// loads it by its path, as Python does with its own modules, which have no soname.
 fn read(
     path: &Path,
     identity: (u64, u64),
@@ -215,7 +215,8 @@ fn read(
     let mut found = Vec::new();
     let needs = gather(&parsed.0, path, &mut seen, &mut found)?;
     let name = parsed.0.soname().ok().flatten().unwrap_or_default();
-    if is_system(path) && !needs && !is_module && !is_listed(&name) {
+    let is_own = is_module && name.is_empty();
+    if is_system(path) && !needs && !is_own && !is_listed(&name) {
         return Ok(None);
     }
     found.push(prepare(&name, parsed, path)?);

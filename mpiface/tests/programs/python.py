@@ -21,6 +21,11 @@ mpi.MPI_Barrier(world)
 assert sys.getrecursionlimit() == 1000 + rank
 assert decimal.getcontext().prec == 5 + rank
 
+# A library of the system stays the process's, however it is named.
+with open("/proc/self/maps") as maps:
+    libc = [line.split()[-1] for line in maps if line.rstrip().endswith("/libc.so.6")][0]
+assert ctypes.CDLL(libc)._handle == ctypes.CDLL("libc.so.6")._handle
+
 sums = []
 thread = threading.Thread(target=lambda: sums.append(sum(range(1000))))
 thread.start()
