@@ -3,6 +3,7 @@
 use crate::begun_by;
 use crate::cores::{cores, pin, share_of, wanted};
 use crate::faults;
+use crate::heaps;
 use crate::load::frame::{self, Barred};
 use crate::load::image::{Binding, Copy, Host, Image};
 use crate::load::plugin;
@@ -69,6 +70,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
         false => Vec::new(),
     };
     raise_descriptors();
+    heaps::open_ahead();
     let world = begin(job.ranks, &job.program, job.stall_warning);
     if job.ranks > 1 {
         frame::print_lines();

@@ -8,6 +8,7 @@ mod begun_by;
 pub mod cores;
 mod embed;
 mod faults;
+mod heaps;
 pub mod home;
 pub mod launch;
 pub mod load;

@@ -72,8 +72,8 @@ const HOUSES: [House; 12] = [
         sources: "mpiface/src",
         below: "",
         order: &[
-            "begun_by", "cores", "home", "rt", "stack", "options", "static_tls", "load", "wrapper",
-            "faults", "launch",
+            "begun_by", "cores", "home", "rt", "heaps", "stack", "options", "static_tls", "load",
+            "wrapper", "faults", "launch",
             "team", "embed", "lib",
         ],
         up: &[

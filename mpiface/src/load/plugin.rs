@@ -121,7 +121,8 @@ fn opened(
         return Ok(None);
     }
     let there: Vec<&str> = files.iter().map(Copied::name).collect();
-    let Some(image) = read(&path, identity, &there)? else { return Ok(None) };
+    let is_module = is_system(&from.image.files[from.file].path) && is_path(name);
+    let Some(image) = read(&path, identity, &there, is_module)? else { return Ok(None) };
     let is_named = |it: &&Copied| it.image.files[it.file].is_named;
     let mut names: Vec<&str> = files.iter().filter(is_named).map(Copied::name).collect();
     names.extend(image.names());
@@ -181,17 +182,26 @@ fn gather_known<'a>(
 /// Where a library of this name is looked for by a file.
 fn place(name: &CStr, from: &Copied) -> Option<PathBuf> {
     let file = &from.image.files[from.file];
-    let name = Path::new(OsStr::from_bytes(name.to_bytes()));
-    if name.as_os_str().as_bytes().contains(&b'/') {
-        return Some(name.to_owned());
+    if is_path(name) {
+        return Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())));
     }
     let elf = Elf::parse(file.bytes.clone()).ok()?;
-    find(name.to_str()?, &file.path, &elf)
+    find(name.to_str().ok()?, &file.path, &elf)
+}
+
+fn is_path(name: &CStr) -> bool {
+    name.to_bytes().contains(&b'/')
 }
 
 /// The image of a library and of further files that it needs beside those that are there; none, if
-/// it is no library that ranks have for themselves.
-fn read(path: &Path, identity: (u64, u64), there: &[&str]) -> Result<Option<Arc<Image>>, String> {
+/// it is no library that ranks have for themselves. `is_module`: a private library of the system
+/// loads it by its path, as Python does with its own modules, which have no soname.
+fn read(
+    path: &Path,
+    identity: (u64, u64),
+    there: &[&str],
+    is_module: bool,
+) -> Result<Option<Arc<Image>>, String> {
     let key = (identity, there.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
     if let Some((_, image)) = lock(&READ).iter().find(|it| it.0 == key) {
         return Ok(Some(Arc::clone(image)));
@@ -205,7 +215,8 @@ fn read(path: &Path, identity: (u64, u64), there: &[&str]) -> Result<Option<Arc<
     let mut found = Vec::new();
     let needs = gather(&parsed.0, path, &mut seen, &mut found)?;
     let name = parsed.0.soname().ok().flatten().unwrap_or_default();
-    if is_system(path) && !needs && !is_listed(&name) {
+    let is_own = is_module && name.is_empty();
+    if is_system(path) && !needs && !is_own && !is_listed(&name) {
         return Ok(None);
     }
     found.push(prepare(&name, parsed, path)?);

@@ -84,6 +84,7 @@ pub(super) fn needed(elf: &Elf, path: &Path) -> Result<Vec<String>, String> {
 pub(super) fn is_listed(name: &str) -> bool {
     name == SHIM
         || name.starts_with("libgfortran.so.")
+        || name.starts_with("libpython3.")
         || env::var("PHALANX_MPI_PRIVATE").is_ok_and(|list| list.split(':').any(|it| it == name))
 }
 

@@ -1,7 +1,7 @@
 //! Programs as build systems make them: by a plain compiler, and by the wrappers.
 
 use crate::common::{
-    CC, CXX, FORT, RUN, compile, directory, fail_to_run, has, source, succeed, text,
+    CC, CXX, FORT, RUN, compile, directory, fail_to_run, has, say_skipped, source, succeed, text,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -398,5 +398,56 @@ fn rustc_links_programs() {
     let out = succeed(3, &program, &[]);
     for line in ["rank 0 has 7, all have 24, a thread 7", "rank 2 has 9, all have 24, a thread 7"] {
         assert!(out.lines().any(|it| it == line), "{line}: {out}");
+    }
+}
+
+/// rsmpi, the crate `mpi`, as a stranger builds it. It takes a minute or two: bindgen, libffi.
+#[test]
+#[ignore = "brings and builds other crates; by .ci/night"]
+fn cargo_builds_a_program_of_rsmpi() {
+    if !has("cc") || !has("cargo") {
+        return;
+    }
+    let at = directory("rsmpi");
+    let package = "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\
+        [workspace]\n[[bin]]\nname = \"program\"\npath = \"main.rs\"\n\
+        [dependencies]\nmpi = { version = \"=0.8.2\", features = [\"derive\"] }\n";
+    std::fs::write(at.join("Cargo.toml"), package).expect("ours");
+    std::fs::copy(source("builds/rsmpi.rs"), at.join("main.rs")).expect("ours");
+    let cargo = |command: &str| {
+        Command::new("cargo")
+            .args([command, "--manifest-path"])
+            .arg(at.join("Cargo.toml"))
+            .env("MPICC", CC)
+            .env("CARGO_TARGET_DIR", at.join("target"))
+            .output()
+            .expect("cargo is there")
+    };
+    let brought = cargo("fetch");
+    if !brought.status.success() {
+        let why = text(&brought.stderr);
+        say_skipped(&format!("rsmpi cannot be brought: {}", why.lines().last().unwrap_or("")));
+        return;
+    }
+    let built = cargo("build");
+    let why = text(&built.stderr);
+    if why.contains("Unable to find libclang") {
+        say_skipped("rsmpi: libclang is not installed");
+        return;
+    }
+    assert!(built.status.success(), "{why}");
+    let program = at.join("target/debug/program");
+    for ranks in [1, 2, 3, 5] {
+        let out = succeed(ranks, &program, &[]);
+        let sum = ranks * 7 + ranks * (ranks - 1) / 2;
+        for rank in 0..ranks {
+            let half = (ranks + 1 - rank % 2) / 2;
+            let line = format!(
+                "rank {rank} has {}, all have {sum}, the largest {}, {half} in its half",
+                rank + 7,
+                ranks + 6
+            );
+            assert!(out.lines().any(|it| it == line), "{line}: {out}");
+        }
     }
 }

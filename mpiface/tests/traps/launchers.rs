@@ -172,6 +172,30 @@ fn ranks_have_shares_of_the_processors() {
     }
 }
 
+/// Heaps are open nearly whole, unless the user has set the allocator.
+#[test]
+fn heaps_of_ranks_are_open_ahead() {
+    if !has("cc") {
+        return;
+    }
+    let program = compile(CC, "heap.c", &[]);
+    for (variable, value, is_ahead) in [
+        ("PHALANX_NOTHING", "", true),
+        ("MALLOC_TOP_PAD_", "131072", false),
+        ("GLIBC_TUNABLES", "glibc.malloc.top_pad=131072", false),
+    ] {
+        let mut command = Command::new(RUN);
+        command.args(["-n", "3"]).arg(&program).env(variable, value);
+        let out = text(&command.output().expect("the launcher runs").stdout);
+        assert_eq!(out.lines().count(), 3, "{variable}: {out}");
+        for line in out.lines() {
+            let open = line.strip_suffix(" MiB").and_then(|it| it.split(": ").nth(1));
+            let open: usize = open.expect("a number").parse().expect("a number");
+            assert_eq!(open >= 59, is_ahead, "{variable}: {line}");
+        }
+    }
+}
+
 #[test]
 fn what_a_rank_loads_is_its_own() {
     if !has("cc") {

@@ -234,3 +234,42 @@ fn valgrind_names_the_line_in_a_copy() {
     let err = text(&output.stderr);
     assert!(err.contains("Invalid write") && err.contains("leak.c:"), "{err}");
 }
+
+/// Python's interpreter (examples/python), with its modules: one for each rank.
+#[test]
+fn pythons_interpreter_is_a_ranks_own() {
+    if !has("cc") || !has("python3") {
+        return;
+    }
+    let flags =
+        Command::new("python3-config").args(["--includes", "--embed", "--ldflags"]).output();
+    let flags = flags.map(|it| text(&it.stdout)).unwrap_or_default();
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    let Some(library) = flags.iter().find(|it| it.starts_with("-lpython3.")) else {
+        say_skipped("python3-config, or Python's shared library, is not installed");
+        return;
+    };
+    let paths = flags.iter().filter_map(|it| it.strip_prefix("-L"));
+    let interpreter = directory("python").join("interpreter");
+    let built = Command::new(CC)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/python/interpreter.c"))
+        .args(&flags)
+        .args(paths.map(|it| format!("-Wl,-rpath,{it}")))
+        .arg("-o")
+        .arg(&interpreter)
+        .output()
+        .expect("the wrapper runs");
+    let why = text(&built.stderr);
+    if why.contains("Python.h") || why.contains(&format!("cannot find {library}")) {
+        say_skipped("Python's header or shared library is not installed");
+        return;
+    }
+    assert!(built.status.success(), "{why}");
+    let script = source("python.py");
+    let out = crate::common::succeed(4, &interpreter, &[script.to_str().expect("UTF-8")]);
+    let process = out.split_whitespace().last().expect("a number");
+    for rank in 0..4 {
+        let line = format!("rank {rank} of 4: 499500, True, {process}");
+        assert!(out.lines().any(|it| it == line), "{line}: {out}");
+    }
+}
