@@ -113,6 +113,7 @@ mod tests {
             rank: 0,
             pu: Some(0),
             problem: problem.map(str::to_string),
+            roams: None,
             beyond_quota: Some("has no time of its own".to_string()),
         };
         assert!(bound(&[binding(None)]).is_ok());
