@@ -20,6 +20,10 @@
 
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
+    // By the target: `pause` on x86-64; on Arm's 64 bits `isb`, which takes about as long, where
+    // `yield` ends at once. Not `wfe`: it wakes for a line that the core has loaded exclusively, of
+    // which it has one, while a rank looks at its peer's word and at its own `present`, so that a
+    // failure would be seen only at the system's next event.
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
     pub(crate) use std::sync::atomic::{compiler_fence, fence};

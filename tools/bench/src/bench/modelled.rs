@@ -8,8 +8,8 @@ use crate::measure::proximity::Proximity;
 use phalanx::Team;
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
-use phalanx::schedule::{Algorithm, Request, Schedule};
-use phalanx::tuning::{MachineCosts, Profile, Tuning};
+use phalanx::schedule::{Algorithm, Hierarchy, Request, Schedule};
+use phalanx::tuning::{LevelModel, MachineCosts, Profile, Tuning};
 use phalanx_model::{Effect, Effects, Simulation};
 
 /// The model that times are made from.
@@ -17,8 +17,8 @@ use phalanx_model::{Effect, Effects, Simulation};
 enum Rates {
     /// A calibrated profile's.
     Profile,
-    /// A published machine's, one rank a core.
-    Published(Box<Simulation>),
+    /// A published machine's, one rank a core, and what the library chooses there.
+    Published(Box<(Simulation, Option<LevelModel>)>),
 }
 
 /// The model of a team's calls.
@@ -76,7 +76,7 @@ impl<'a> Modelled<'a> {
                 };
                 model?.time(&schedule, m)?
             }
-            Rates::Published(simulation) => simulation.run(&schedule, m).ok()?.ns,
+            Rates::Published(machine) => machine.0.run(&schedule, m).ok()?.ns,
         };
         (ns > 0.0 && self.ranks > 1).then_some(ns)
     }
@@ -86,7 +86,19 @@ impl<'a> Modelled<'a> {
         let request = Request::new(operation, self.ranks).shift(case.shape.shift);
         let algorithm = |a: Algorithm| a.schedule(&request).ok();
         match &case.force {
-            Force::Auto => algorithm(self.profile.algorithm(operation, self.ranks, m as usize)),
+            Force::Auto => {
+                let levels = match &self.rates {
+                    Rates::Published(machine) => machine.1.as_ref(),
+                    Rates::Profile => None,
+                };
+                match levels.and_then(|levels| levels.choose(operation, m as usize, true)) {
+                    Some(own) => {
+                        let levels = Hierarchy::clone(&own.levels);
+                        own.algorithm.schedule(&request.clone().levels(levels)).ok()
+                    }
+                    None => algorithm(self.profile.algorithm(operation, self.ranks, m as usize)),
+                }
+            }
             Force::Algorithm(own) => algorithm(*own),
             Force::On(own, dims) => own.schedule(&request.clone().dims(dims.clone())).ok(),
         }
@@ -101,10 +113,11 @@ fn published(machine: &Machine, ranks: usize) -> Option<(Rates, String)> {
     }
     let simulation = Simulation::new(machine, &placed, costs).ok()?;
     let simulation = simulation.with_effects(Effects::ALL.without(Effect::Spread));
+    let levels = LevelModel::new(machine, &placed, costs).ok()?;
     let similar = if same { "" } else { ", the most similar published machine" };
     let source =
         format!("the published costs of {}{similar}: nothing was calibrated here", costs.name);
-    Some((Rates::Published(Box::new(simulation)), source))
+    Some((Rates::Published(Box::new((simulation, levels))), source))
 }
 
 #[cfg(test)]
@@ -113,8 +126,11 @@ mod tests {
     use super::*;
     use crate::bench::call_buffers::BufferShape;
     use crate::bench::element::Type;
+    use crate::bench::output_forms;
+    use crate::bench::row::BenchRow;
     use crate::bench::sample::{Root, SampleBudget};
     use crate::measure::caches::CacheState;
+    use crate::measure::stats::Summary;
     use phalanx::schedule::Operation;
     use phalanx::tuning::LevelRates;
     use std::time::Duration;
@@ -170,6 +186,29 @@ mod tests {
         assert_eq!(model.ns(&gather, Proximity::Smt), None);
         let barrier = case(Operation::Barrier, 0, Force::Auto);
         assert_eq!(model.ns(&barrier, Proximity::Ccx), Some(100.0));
+    }
+
+    /// A saved machine of 128 cores: what the library chooses there has a time.
+    #[test]
+    fn a_saved_machine_has_its_times_and_rows_far_from_them_are_told() {
+        let machine = Machine::from_synthetic("pack:2 group:4 [numa] l3:4 core:4 pu:1").unwrap();
+        let (rates, source) = published(&machine, 128).unwrap();
+        let profile = Profile::default().with_tuning(128, Tuning::of(&machine, 128)).unwrap();
+        let model = Modelled { machine: &machine, profile, rates, ranks: 128, source };
+        assert!(model.source.contains("7H12"), "{}", model.source);
+        let reduced = case(Operation::AllReduce, 1, Force::Auto);
+        let ns = model.ns(&reduced, Proximity::Far).unwrap();
+        assert!((500.0..20_000.0).contains(&ns), "{ns}");
+        let drift = Default::default();
+        let row = BenchRow { place: Proximity::Far, drift, ..output_forms::tests::row() };
+        let of = |median: f64| {
+            let row = BenchRow { ns: Summary { median, ..row.ns }, ..row.clone() };
+            row.modelled(Some(ns), model.by()).is_apart()
+        };
+        assert_eq!(
+            [0.6, 0.7, 1.0, 1.5, 1.7].map(|by| of(ns * by)),
+            [true, false, false, false, true]
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::CONFIDENCE;
 use crate::output::{Format, Sink};
 use phalanx::schedule::Operation;
+use phalanx_model::published::STATED_ERROR;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Head {
     pub(crate) caches: CachesAsked,
     /// The machine of the model's rates; none where no model applies.
     pub(crate) model: Option<String>,
+    /// The file that a report of the rows is to have with it, in words.
+    pub(crate) attach: String,
 }
 
 /// The facts that are said once, after the rows.
@@ -124,7 +127,7 @@ impl Report {
         match self.format {
             Format::Text => {
                 let text = text_foot(&self.rows, self.wrong(), self.is_checked(), foot);
-                self.sink.write(&text)
+                self.sink.write(&(apart(&self.rows, head) + &text))
             }
             Format::Tsv => Ok(()),
             Format::Json => {
@@ -146,6 +149,7 @@ impl Report {
             object.insert("ns_mean".to_string(), number(Some(row.ns.mean)));
             object.insert("out_of_place".to_string(), json!(row.apart));
             object.insert("exchange_ns".to_string(), number(row.floor_ns));
+            object.insert("model_apart".to_string(), json!(row.is_apart()));
             if let Some(tally) = &row.tally {
                 object.insert("statistics".to_string(), tally.json());
             }
@@ -173,6 +177,7 @@ impl Report {
             "confidence": CONFIDENCE,
             "caches": head.caches.to_string(),
             "model": head.model,
+            "model_error": STATED_ERROR,
             "stolen_ms": foot.stolen_ms,
             "exchange_ns_before": number(head.exchange_ns),
             "exchange_ns_after": number(foot.exchange_ns),
@@ -319,6 +324,7 @@ fn text_head(head: &Head, view: TextView) -> String {
     }
     if !wide {
         line("time of one call, the slowest rank's; --wide has all columns".to_string());
+        line("model: the time that the costs of this machine or a similar one give".to_string());
         line("x floor: that time over the raw exchange; below 1 where no rank waits for an".into());
         line("  answer, as in a broadcast, and perhaps where a row has moved".into());
         return out + &short_head(view);
@@ -344,7 +350,17 @@ fn text_head(head: &Head, view: TextView) -> String {
 fn short_head(view: TextView) -> String {
     short_cells(
         view,
-        ["operation", "algorithm", "place", "caches", "bytes", "median ns", "GB/s", "x floor"],
+        [
+            "operation",
+            "algorithm",
+            "place",
+            "caches",
+            "bytes",
+            "median ns",
+            "model ns",
+            "GB/s",
+            "x floor",
+        ],
     )
 }
 
@@ -361,7 +377,8 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
     let floor = row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}"));
     let (op, place) = (row.name(), row.place.to_string());
     let (median, caches) = (short_ns(row.ns.median), row.caches.name());
-    let cells = [&op, row.algorithm, &place, caches, &bytes, &median, &rate, &floor];
+    let model = row.model_ns.map_or("-".to_string(), short_ns);
+    let cells = [&op, row.algorithm, &place, caches, &bytes, &median, &model, &rate, &floor];
     let mut line = short_cells(view, cells);
     if let Some(wrong) = row.wrong.filter(|wrong| *wrong > 0) {
         line = format!("{}  {wrong} WRONG\n", line.trim_end());
@@ -369,11 +386,14 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
     if row.drift != Drift::default() {
         line = format!("{}  moved\n", line.trim_end());
     }
+    if row.is_apart() {
+        line = format!("{}  apart\n", line.trim_end());
+    }
     line
 }
 
-fn short_cells(view: TextView, cells: [&str; 8]) -> String {
-    let [op, algorithm, place, caches, bytes, median, rate, floor] = cells;
+fn short_cells(view: TextView, cells: [&str; 9]) -> String {
+    let [op, algorithm, place, caches, bytes, median, model, rate, floor] = cells;
     let mut line = format!("{op:<22}");
     if view.algorithms {
         line += &format!(" {algorithm:<15}");
@@ -384,7 +404,7 @@ fn short_cells(view: TextView, cells: [&str; 8]) -> String {
     if view.caches {
         line += &format!(" {caches:<6}");
     }
-    line + &format!(" {bytes:>11} {median:>11} {rate:>9} {floor:>8}\n")
+    line + &format!(" {bytes:>10} {median:>10} {model:>8} {rate:>8} {floor:>8}\n")
 }
 
 /// A time of few letters.
@@ -444,6 +464,21 @@ fn wide_row(row: &BenchRow) -> String {
         row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}")),
         row.drift
     )
+}
+
+/// The rows that the model is far from, and the file for a report of them.
+fn apart(rows: &[BenchRow], head: &Head) -> String {
+    match rows.iter().filter(|row| row.is_apart()).count() {
+        0 => String::new(),
+        apart => format!(
+            "# {apart} of {} rows (apart): beyond a factor of {STATED_ERROR} of the model, \
+             its stated error; a report\n\
+             #   is welcome, and nothing is sent by itself; attach\n\
+             #   {}\n",
+            rows.len(),
+            head.attach
+        ),
+    }
 }
 
 fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> String {
@@ -558,13 +593,13 @@ pub(super) mod tests {
         let words = |text: String| text.split_whitespace().map(String::from).collect::<Vec<_>>();
         assert_eq!(
             words(short_head(view)),
-            ["operation", "bytes", "median", "ns", "GB/s", "x", "floor"]
+            ["operation", "bytes", "median", "ns", "model", "ns", "GB/s", "x", "floor"]
         );
         let line = short_row(&quiet(), view);
-        assert_eq!(words(line.clone()), ["all-reduce", "8", "61.2", "0.1306", "1.05"]);
+        assert_eq!(words(line.clone()), ["all-reduce", "8", "61.2", "-", "0.1306", "1.05"]);
         assert_eq!(line.len(), short_head(view).len());
         let barrier = BenchRow { op: Operation::Barrier, floor_ns: None, ..quiet() };
-        assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-"]);
+        assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-", "-"]);
         let all = TextView { algorithms: true, places: true, caches: true, ..view };
         let four = ["all-reduce", "auto", "ccx", "warm"];
         assert_eq!(words(short_row(&quiet(), all))[..4], four);
@@ -573,5 +608,9 @@ pub(super) mod tests {
         assert!(wrong.ends_with("1.05  3 WRONG\n"), "{wrong}");
         let moved = short_row(&row(), view);
         assert!(moved.ends_with("1.05  moved\n"), "{moved}");
+        let apart = BenchRow { model_ns: Some(30.0), ..quiet() };
+        assert!(short_row(&apart, view).ends_with("1.05  apart\n"));
+        let near = BenchRow { model_ns: Some(40.0), ..quiet() };
+        assert!(!near.is_apart() && !BenchRow { model_ns: Some(30.0), ..row() }.is_apart());
     }
 }

@@ -9,6 +9,7 @@ use crate::measure::caches::CacheState;
 use crate::measure::proximity::Proximity;
 use crate::measure::stats::{Summary, spread_percent};
 use phalanx::schedule::Operation;
+use phalanx_model::published::STATED_ERROR;
 
 /// The names of the columns, in order. Stable.
 pub(crate) const COLUMNS: [&str; 29] = [
@@ -145,6 +146,14 @@ impl BenchRow {
     /// With the model's time of it.
     pub(crate) fn modelled(self, ns: Option<f64>, by: &'static str) -> Self {
         BenchRow { model_ns: ns, model_by: if ns.is_some() { by } else { "none" }, ..self }
+    }
+
+    /// Whether the median and the model's time are apart by more than the model's stated error,
+    /// while nothing moved.
+    pub(crate) fn is_apart(&self) -> bool {
+        let quiet = self.place != Proximity::Any && self.drift == Drift::default();
+        let within = 1.0 / STATED_ERROR..=STATED_ERROR;
+        quiet && self.model_ns.is_some_and(|ns| !within.contains(&(self.ns.median / ns)))
     }
 
     /// The median as a multiple of the floor.

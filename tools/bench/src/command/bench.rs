@@ -20,7 +20,7 @@ use crate::measure::clock::Clock;
 use crate::measure::probe::Probe;
 use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::steal::Steal;
-use crate::output::{OutputArgs, Sink};
+use crate::output::{Format, OutputArgs, Sink};
 use crate::programs;
 use crate::progress::Progress;
 use crate::prose::{self, say};
@@ -90,7 +90,9 @@ BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce)
 MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the rules choose) by t_s
   and t_w of the profile that is followed (phalanx calibrate), at the row's place; model_by is then
   profile. Without a profile it is the simulation with the published costs of the most similar
-  machine (published). Empty for one rank, which sends nothing.
+  machine (published). Empty for one rank, which sends nothing. A row is apart (json: model_apart)
+  where the median is beyond a factor of 1.6 of it, the model's stated error (docs/validation.md),
+  and nothing moved; the last lines then name the file for a report. Nothing is sent by itself.
 
 STATISTICS: --statistics records the calls (as PHALANX_RECORD=FILE does, with which it need not be
   given): below each row of the text stand calls, bytes and waits of each method, all ranks' sums,
@@ -102,8 +104,9 @@ CHECKS: every element of every result, of every sample, against a formula of ran
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
   the exit code 1.
 
-TEXT: operation, bytes, median time in ns, GB/s (algbw) and the time as a multiple of the floor; the
-  algorithm too, if one was asked for, and the place with --by-place or --seek. --wide has the rest.
+TEXT: operation, bytes, median and model's time in ns, GB/s (algbw) and the time as a multiple of
+  the floor; the algorithm too, if one was asked for, and the place with --by-place or --seek.
+  --wide has the rest.
 
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
@@ -377,8 +380,8 @@ impl Bench {
         let modelled = if wide { None } else { Modelled::new(team) };
         let steal = Steal::now();
         let model = modelled.as_ref().map(|model| model.source.clone());
-        let caches = self.caches;
-        let head = Head { setting, exchange_ns, clock, limits, rounds, caches, model };
+        let (caches, attach) = (self.caches, self.attachment(modelled.as_ref()));
+        let head = Head { setting, exchange_ns, clock, limits, rounds, caches, model, attach };
         report.head(&head)?;
         let failed = self.blocks(ground, &plan, &tools, modelled.as_ref(), &mut report)?;
         let interrupted = interrupt::asked();
@@ -395,6 +398,19 @@ impl Bench {
             Err(Failure::Run(format!("{} rows could not be measured", foot.failed.len())))
         } else {
             Ok(())
+        }
+    }
+
+    /// The files that a report is to have with it.
+    fn attachment(&self, model: Option<&Modelled<'_>>) -> String {
+        let rows = match (self.output.format, self.output.path()) {
+            (Format::Json, Some(path)) => format!("the file '{}'", path.display()),
+            _ => "the file 'bench.json' of the same command with --format json -o bench.json"
+                .to_string(),
+        };
+        match model.map(|model| (model.by(), &model.source)) {
+            Some(("profile", source)) => format!("{rows},\n#   and the {source}"),
+            _ => rows,
         }
     }
 

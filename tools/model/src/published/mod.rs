@@ -43,6 +43,10 @@ mod phalanx_own;
 #[cfg(test)]
 mod tests;
 
+/// The factor within which the model says that all its points are (docs/validation.md), but those
+/// that it lists.
+pub const STATED_ERROR: f64 = 1.6;
+
 pub use curves::{Curve, Row, curves, fitted, rows, sizes};
 pub use machine::{Asked, Machine, OpenMpi, Software, machines};
 pub use node::Node;
