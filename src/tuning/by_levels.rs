@@ -82,6 +82,10 @@ impl std::fmt::Display for Decision {
     }
 }
 
+/// A tree's leaves leave a reduction early, where in parts all ranks work to the end: parts must
+/// take so many times less.
+const ALL_BUSY: f64 = 2.0;
+
 /// Ranks from which an estimate is worth it where all are equally near.
 const MANY: usize = 32;
 
@@ -120,11 +124,16 @@ impl SharedLinks {
     }
 }
 
+/// Bytes of a cache line.
+const LINE: f64 = 64.0;
+
 /// Where data lie that are used once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MemoryUse {
     /// Bytes of cache of each core.
     cache: Option<f64>,
+    /// Nanoseconds in which a memory passes on a line; 0 where that is not known.
+    home: f64,
     rates: MemoryRates,
 }
 
@@ -133,7 +142,8 @@ impl MemoryUse {
         let one = costs.memory.one_core.unwrap_or(f64::INFINITY);
         let shares = links.memories.iter().map(|&(rate, ranks, _)| rate / ranks as f64);
         let rates = MemoryRates { one, all: shares.fold(one, f64::min) };
-        MemoryUse { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), rates }
+        let home = links.memories.first().map_or(0.0, |&(rate, ..)| LINE / rate);
+        MemoryUse { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), home, rates }
     }
 }
 
@@ -187,7 +197,7 @@ impl LevelModel {
     ) -> Self {
         let p = hierarchy.ranks();
         let cached = Messages { transport: Transport::PHALANX, memory: MemoryRates::CACHED };
-        let distances = RankDistances::new(p, &cached, hop);
+        let distances = RankDistances::new(p, &cached, memory.home, hop);
         let mut shapes = hierarchy.thinned();
         // One group of all.
         shapes.push(Hierarchy::even(p, &[]));
@@ -388,18 +398,17 @@ impl LevelModel {
                 Some((Algorithm::BAR_RADIX, stages.radix(m, 0.0))),
                 None,
             ],
-            Operation::AllReduce if ordered => {
-                let split = || (Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
-                [
-                    Some((Algorithm::AR_HIER, stages.all_reduce(m, bytes))),
-                    Some((Algorithm::AR_RADIX, stages.radix(m, bytes))),
-                    stages.even.then(split),
-                ]
-            }
+            Operation::AllReduce if ordered => [
+                Some((Algorithm::AR_HIER, stages.all_reduce(m, bytes))),
+                Some((Algorithm::AR_RADIX, stages.radix(m, bytes))),
+                Some((Algorithm::AR_HIER_SPLIT, stages.split(m, bytes))),
+            ],
             Operation::Broadcast => one(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
-            Operation::Reduce if ordered => {
-                one(Algorithm::RED_HIER, stages.one_way(m, bytes, true))
-            }
+            Operation::Reduce if ordered => [
+                Some((Algorithm::RED_HIER, stages.one_way(m, bytes, true))),
+                Some((Algorithm::RED_HIER_SPLIT, stages.split(m, bytes).times(ALL_BUSY))),
+                None,
+            ],
             Operation::AllGather => one(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
             Operation::ReduceScatter if commutative => {
                 one(Algorithm::RS_HIER, stages.all_gather(m, bytes))

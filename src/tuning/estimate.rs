@@ -65,6 +65,9 @@ pub(super) struct Messages {
     pub(super) memory: MemoryRates,
 }
 
+/// How often memory moves a word of a message: it is read, its new place is claimed and written.
+const PASSES: f64 = 3.0;
+
 /// GB/s from memory: of one rank, and of each where all read at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct MemoryRates {
@@ -95,7 +98,12 @@ impl Messages {
     /// One of as many as there are ranks.
     #[inline(never)]
     pub(super) fn one_of_all(&self, hop: LevelHop, bytes: f64) -> f64 {
-        self.one(LevelHop { rate: hop.all.min(self.memory.all), ..hop }, bytes)
+        self.one(self.of_all(hop), bytes)
+    }
+
+    /// This hop where all ranks have a message on it.
+    fn of_all(&self, hop: LevelHop) -> LevelHop {
+        LevelHop { rate: hop.all.min(self.memory.all / PASSES), ..hop }
     }
 
     /// Whether it lends its sender's memory.
@@ -155,9 +163,10 @@ impl Messages {
 pub(super) struct Stages {
     pub(super) hierarchy: Hierarchy,
     pub(super) consecutive: bool,
-    pub(super) even: bool,
     /// The members of the largest group at each stage, innermost first.
     sizes: Vec<usize>,
+    /// The ranks of the smallest group at each stage.
+    least: Vec<usize>,
     /// The worst hand-off within a group of each stage, and the core's rate there.
     hops: Vec<LevelHop>,
     /// The worst between outermost leaders with numbers that differ in bit k.
@@ -175,13 +184,21 @@ pub(super) struct StagePlan {
     pub(super) ns: Vec<f64>,
 }
 
+impl StagePlan {
+    pub(super) fn times(mut self, factor: f64) -> Self {
+        self.ns.iter_mut().for_each(|ns| *ns *= factor);
+        self
+    }
+}
+
 /// Degrees that are tried for a stage; 0 = all at once.
 const DEGREES: [usize; 6] = [0, 2, 3, 4, 6, 8];
 
 impl Stages {
     pub(super) fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> LevelHop) -> Self {
-        let (mut sizes, mut hops) = (Vec::new(), Vec::new());
+        let (mut sizes, mut least, mut hops) = (Vec::new(), Vec::new(), Vec::new());
         for stage in 0..hierarchy.stages() {
+            least.push(hierarchy.smallest(stage));
             let (mut worst, mut largest) = (LevelHop::NOTHING, 1);
             for members in hierarchy.members(stage) {
                 largest = largest.max(members.len());
@@ -190,7 +207,7 @@ impl Stages {
             sizes.push(largest);
             hops.push(worst);
         }
-        let (consecutive, even) = (hierarchy.is_consecutive(), hierarchy.is_even());
+        let consecutive = hierarchy.is_consecutive();
         let leaders: Vec<usize> = hierarchy.members(hierarchy.stages() - 1).concat();
         let n = leaders.len();
         let (mut bits, mut rounds) = (Vec::new(), Vec::new());
@@ -205,7 +222,7 @@ impl Stages {
             rounds.push(worst(&|i| (i + distance) % n));
             distance *= 2;
         }
-        Stages { hierarchy, consecutive, even, sizes, hops, bits, rounds }
+        Stages { hierarchy, consecutive, sizes, least, hops, bits, rounds }
     }
 
     /// The worst hop of a stage.
@@ -281,7 +298,7 @@ impl Stages {
     pub(super) fn radix(&self, m: &Messages, bytes: f64) -> StagePlan {
         let mut plan = StagePlan::default();
         for (stage, &hop) in self.hops.iter().enumerate() {
-            let hop = LevelHop { rate: hop.all.min(m.memory.all), ..hop };
+            let hop = m.of_all(hop);
             self.tree(&mut plan, stage, &|degree| {
                 let radices = Hierarchy::radices(self.sizes[stage], degree);
                 radices.into_iter().map(|radix| m.direct(radix, hop, bytes)).sum()
@@ -312,14 +329,25 @@ impl Stages {
         bits + unfold * m.one(self.hops[self.top()], bytes)
     }
 
-    /// Combine in the outermost groups, exchange parts, store in the groups.
+    /// Parts of a vector by recursive multiplying, and back to all or to the root.
     pub(super) fn split(&self, m: &Messages, bytes: f64) -> StagePlan {
-        let top = self.top();
-        let size = self.hierarchy.ranks() / self.sizes[top];
-        let part = bytes / size as f64;
-        let near = self.hops[..top].iter().fold(LevelHop::NOTHING, |worst, &hop| worst.or(hop));
-        let inside = 2.0 * m.direct(size, near, part);
-        StagePlan { ns: vec![inside, self.doubling(m, part)], ..StagePlan::default() }
+        let (mut plan, mut left) = (StagePlan::default(), bytes);
+        for (stage, &hop) in self.hops.iter().enumerate() {
+            let hop = m.of_all(hop);
+            self.tree(&mut plan, stage, &|degree| {
+                let mut part = left;
+                let steps = Hierarchy::radices(self.sizes[stage], degree).into_iter().rev();
+                2.0 * steps
+                    .map(|radix| {
+                        part /= radix as f64;
+                        m.direct(radix, hop, part)
+                    })
+                    .sum::<f64>()
+            });
+            // Few ranks in a group have large pieces, and hear all of its share.
+            left = bytes / self.least[stage] as f64;
+        }
+        plan
     }
 
     pub(super) fn scan(&self, m: &Messages, bytes: f64) -> StagePlan {

@@ -21,10 +21,23 @@ pub(super) struct RankDistances {
     /// The time that it takes to look at the lines that all others show. (Where one rank of a cache
     /// has looked, the next is near; but that one is the last to be done.)
     looks: f64,
+    /// The time in which the lines that all show pass through the memory in which they lie.
+    home: f64,
+    /// The time that it takes to read a line of each other's vector.
+    lines: f64,
 }
 
+/// How often memory moves a word by direct access: it is read, or claimed and written.
+const PASSES: f64 = 1.5;
+
 impl RankDistances {
-    pub(super) fn new(p: usize, m: &Messages, hop: &dyn Fn(usize, usize) -> LevelHop) -> Self {
+    /// `home`: the nanoseconds in which one memory passes on a line.
+    pub(super) fn new(
+        p: usize,
+        m: &Messages,
+        home: f64,
+        hop: &dyn Fn(usize, usize) -> LevelHop,
+    ) -> Self {
         let (mut rounds, mut bits) = (Vec::new(), Vec::new());
         let mut distance = 1;
         while distance < p {
@@ -47,6 +60,8 @@ impl RankDistances {
             nearest,
             mean_pull: others().map(|h| 1.0 / h.all).sum::<f64>() / n,
             looks: others().map(|h| m.more_in(h, 0.0)).sum(),
+            home: home * (p * p) as f64,
+            lines: others().map(|h| h.hand_off).sum(),
             rounds,
             bits,
         }
@@ -152,7 +167,7 @@ impl RankDistances {
     /// Everybody shows a line and looks at all lines.
     fn exchange(&self, m: &Messages) -> f64 {
         let last = m.one(self.nearest, 0.0) + self.looks;
-        last.max(m.one(self.worst, 0.0)) + self.polled(m)
+        last.max(m.one(self.worst, 0.0)) + self.polled(m) + self.home
     }
 
     fn polled(&self, m: &Messages) -> f64 {
@@ -167,7 +182,11 @@ impl RankDistances {
     fn pulled(&self, m: &Messages, bytes: f64) -> f64 {
         let p = self.ranks as f64;
         match bytes / p > m.transport.inline_bytes {
-            true => bytes * (p - 1.0) / p * self.mean_pull.max(1.0 / m.memory.all),
+            // Of short parts each waits for its first line.
+            true => {
+                let one = self.mean_pull.max(PASSES / m.memory.all);
+                (bytes * (p - 1.0) / p * one).max(self.lines)
+            }
             false => 0.0,
         }
     }

@@ -29,7 +29,7 @@
 //! | `mpich.rs` | MPICH's release and gather |
 //! | `by_messages.rs` | collectives by messages |
 //! | `open_mpi.rs` | Open MPI's |
-//! | `phalanx_own.rs` | this library's |
+//! | `phalanx_own.rs` | this library's ([`OwnCalls`]) |
 
 mod by_messages;
 mod clocks;
@@ -42,6 +42,8 @@ mod open_mpi;
 mod phalanx_own;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_cliffs;
 
 /// The factor within which the model says that all its points are (docs/validation.md), but those
 /// that it lists.
@@ -50,3 +52,4 @@ pub const STATED_ERROR: f64 = 1.6;
 pub use curves::{Curve, Row, curves, fitted, rows, sizes};
 pub use machine::{Asked, Machine, OpenMpi, Software, machines};
 pub use node::Node;
+pub use phalanx_own::{OwnCalls, OwnMessages};
