@@ -471,8 +471,8 @@ fn apart(rows: &[BenchRow], head: &Head) -> String {
     match rows.iter().filter(|row| row.is_apart()).count() {
         0 => String::new(),
         apart => format!(
-            "# {apart} of {} rows (apart): beyond a factor of {STATED_ERROR} of the model, its stated \
-             error; a report\n\
+            "# {apart} of {} rows (apart): beyond a factor of {STATED_ERROR} of the model, \
+             its stated error; a report\n\
              #   is welcome, and nothing is sent by itself; attach\n\
              #   {}\n",
             rows.len(),
