@@ -109,12 +109,14 @@ pub(crate) fn add_up() {
     let Some(usage) = system::usage() else { return };
     LAST.set((now, usage));
     let slept = SLEPT.replace(0);
+    // A child of a fork has its parent's sample, and a usage of its own from 0 on.
+    let Some(ran) = usage.time.checked_sub(last.time) else { return };
     if at == 0 || passed > WINDOW {
         return;
     }
     let lost = match usage.switches == last.switches {
         true => 0,
-        false => passed.saturating_sub(slept + (usage.time - last.time)),
+        false => passed.saturating_sub(slept + ran),
     };
     let level = LEVEL.get().saturating_sub(passed / PART) + lost;
     if level >= ENOUGH {
