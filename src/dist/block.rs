@@ -122,6 +122,7 @@ impl Block {
     ///
     /// # Panics
     /// If there are no ranks.
+    #[track_caller]
     pub fn new(len: usize, ranks: usize) -> Self {
         Block::aligned(len, ranks, 1)
     }
@@ -137,6 +138,7 @@ impl Block {
     ///
     /// # Panics
     /// If there are no ranks, or the unit is 0.
+    #[track_caller]
     pub fn aligned(len: usize, ranks: usize, unit: usize) -> Self {
         assert!(ranks > 0, "a distribution among no ranks");
         assert!(unit > 0, "a distribution cut at multiples of 0");
@@ -226,6 +228,7 @@ impl BlockCyclic {
     ///
     /// # Panics
     /// If there are no ranks, or blocks of nothing.
+    #[track_caller]
     pub fn new(len: usize, block: usize, ranks: usize) -> Self {
         assert!(ranks > 0, "a distribution among no ranks");
         assert!(block > 0, "a distribution in blocks of no elements");

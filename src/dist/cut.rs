@@ -41,8 +41,9 @@ pub struct Dynamic {
 /// assert_eq!(primes.iter().filter(|&&is_prime| is_prime).count(), 168);
 /// # Ok::<(), phalanx::Error>(())
 /// ```
+#[track_caller]
 pub const fn dynamic(length: usize) -> Dynamic {
-    assert!(length > 0, "blocks of no elements");
+    assert!(length > 0, "dynamic(0): blocks need 1 element or more");
     Dynamic { length }
 }
 
@@ -116,7 +117,10 @@ impl Blocks<'_> {
             return Ok(ranks);
         }
         let (cut, among) = given;
-        Err(format!("a cut of {cut} elements among {among} ranks for {len} on {ranks}"))
+        Err(format!(
+            "the cut is of {cut} elements among {among} ranks, but there are {len} elements and \
+             {ranks} ranks"
+        ))
     }
 
     /// Block `at` of `len` elements among `ranks` ranks: within them, and apart from the others.

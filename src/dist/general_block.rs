@@ -26,6 +26,7 @@ impl GeneralBlock {
     ///
     /// # Panics
     /// If there are no counts, or `usize` does not hold their sum.
+    #[track_caller]
     pub fn of_counts(counts: impl IntoIterator<Item = usize>) -> Self {
         let mut cuts = vec![0_usize];
         for count in counts {
@@ -63,6 +64,7 @@ impl GeneralBlock {
     /// assert_eq!(x, vec![2.0; 1000]);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn of_weights(len: usize, weights: impl IntoIterator<Item = f64>) -> Self {
         let mut sums = vec![0.0];
         for weight in weights {

@@ -58,6 +58,7 @@ impl Halo {
     ///
     /// # Panics
     /// If there is no dimension, or more than [`MAX_DIMENSIONS`].
+    #[track_caller]
     pub fn new(extents: &[usize], width: usize) -> Self {
         Halo::with_widths(extents, &vec![width; extents.len()])
     }
@@ -72,6 +73,7 @@ impl Halo {
     ///
     /// # Panics
     /// If there is not one width for each extent; and as [`new`](Halo::new).
+    #[track_caller]
     pub fn with_widths(extents: &[usize], widths: &[usize]) -> Self {
         let dims = extents.len();
         assert!(

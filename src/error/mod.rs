@@ -123,7 +123,7 @@ pub enum Error {
     Busy,
     /// The data to share out do not fit the number of ranks.
     Parts {
-        /// The fault.
+        /// The fault, and the line of the call.
         what: String,
     },
     /// A rank called a collective with arguments that cannot be right.
@@ -253,6 +253,13 @@ pub enum Error {
 }
 
 impl Error {
+    /// Of data that do not fit, in a call that the caller's caller made.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn parts(what: fmt::Arguments<'_>) -> Self {
+        Error::Parts { what: format!("{what}, at {}", std::panic::Location::caller()) }
+    }
+
     /// The payload of the panic that ended the run, if it was one.
     ///
     /// # Examples

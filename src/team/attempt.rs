@@ -110,6 +110,7 @@ impl Team {
     /// assert_eq!(result.unwrap_err().to_string(), "rank 1: invalid digit found in string");
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn try_run_with<I: Send, T: Send, E: Send>(
         &self,
         items: &mut [I],
@@ -142,6 +143,7 @@ impl Team {
     /// assert_eq!(result.unwrap_err().to_string(), "rank 1: no root of -9, element 2");
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn try_run_chunks<D: Chunks, T: Send, E: Send>(
         &self,
         data: D,

@@ -31,6 +31,12 @@ pub(crate) mod sealed {
     use super::{Blocks, Range};
 
     /// The library's use of data that is cut.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is nothing that is cut into blocks for ranks",
+        label = "no slice, and no tuple of slices",
+        note = "`&mut x`, `&x[..]` or `(&mut x, &y)` will do, where x and y are slices, `Vec`s, \
+                arrays or `DistributedArray`s, of elements that are `Send` (`Sync` for `&x`)"
+    )]
     pub trait Lend {
         type Lent: Lent;
 
@@ -40,6 +46,12 @@ pub(crate) mod sealed {
     }
 
     /// Slices without a cut.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is nothing that is cut into blocks for ranks",
+        label = "no slice, and no tuple of slices",
+        note = "`&mut x`, `&x[..]` or `(&mut x, &y)` will do, where x and y are slices, `Vec`s, \
+                arrays or `DistributedArray`s, of elements that are `Send` (`Sync` for `&x`)"
+    )]
     pub trait Slices {
         type Lent: Lent;
 
@@ -165,6 +177,7 @@ macro_rules! tuples {
                 }
             }
 
+            #[diagnostic::do_not_recommend]
             impl<$($slice: Slices),+> Slices for ($($slice,)+) {
                 type Lent = ($($slice::Lent,)+);
 
@@ -186,6 +199,7 @@ tuples! {
     (A 0, B 1, C 2, D 3, E 4, F 5)
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Slices> Lend for S {
     type Lent = S::Lent;
 
@@ -198,6 +212,7 @@ impl<S: Slices> Lend for S {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Slices> Lend for Cut<'_, S> {
     type Lent = S::Lent;
 

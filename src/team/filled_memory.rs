@@ -17,6 +17,7 @@ impl<T: Send> FilledMemory<T> {
     /// each i of `elements(r)`. The places of a memory's ranks follow one another, in rank order.
     ///
     /// If the run fails, elements that were made are dropped.
+    #[track_caller]
     pub(super) fn fill<I: Iterator<Item = usize>>(
         team: &Team,
         mut memories: Vec<FreshMemory<T>>,
@@ -49,10 +50,9 @@ impl<T: Send> FilledMemory<T> {
         };
         if let Some(rank) = fitting.iter().position(|fits| !fits) {
             let counted = shares[rank].1;
-            let what = format!(
+            return Err(Error::parts(format_args!(
                 "the distribution counts {counted} elements of rank {rank}, and lists others"
-            );
-            return Err(Error::Parts { what });
+            )));
         }
         parts.iter_mut().for_each(Writing::keep);
         drop(parts);

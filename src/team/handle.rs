@@ -463,18 +463,17 @@ impl Team {
     /// assert_eq!(state[2], "rank 2");
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn run_with<T: Send, R: Send>(
         &self,
         items: &mut [T],
         f: impl Fn(&mut Comm, &mut T) -> R + Sync,
     ) -> Result<Vec<R>, Error> {
         if items.len() != self.size() {
-            let what = format!(
-                "{} items for {} ranks; run_with takes exactly one for each",
-                items.len(),
-                self.size()
-            );
-            return Err(Error::Parts { what });
+            let (items, ranks) = (items.len(), self.size());
+            return Err(Error::parts(format_args!(
+                "{items} items for {ranks} ranks; run_with takes exactly one for each"
+            )));
         }
         let items = PerRank::new(items);
         let f = as_given::<dyn Fn(&mut Comm, &mut T) -> R + Sync>(&f);

@@ -56,6 +56,7 @@ impl Team {
     /// assert!(squares.copies().all(|copy| copy == [0, 1, 4, 9, 16]));
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn mirrored<T: Send>(
         &self,
         len: usize,

@@ -27,14 +27,13 @@ struct LentRegion<L, F> {
 /// Slices that are cut: into so many blocks.
 type LentBlocks<'cut, L> = (L, Blocks<'cut>, usize);
 
-fn cut<'cut, D: Lend + 'cut>(data: D, ranks: usize) -> Result<LentBlocks<'cut, D::Lent>, Error> {
+fn cut<'cut, D: Lend + 'cut>(data: D, ranks: usize) -> Result<LentBlocks<'cut, D::Lent>, String> {
     let (lent, blocks) = data.lend();
     let count = match lent.differ() {
         None => blocks.count(lent.len(), ranks),
         Some([a, b]) => Err(format!("slices of {a} and of {b} elements, to be cut alike")),
     };
-    let count = count.map_err(|what| Error::Parts { what })?;
-    Ok((lent, blocks, count))
+    Ok((lent, blocks, count?))
 }
 
 impl<L: Lent, F> LentRegion<L, F> {
@@ -217,12 +216,16 @@ impl Team {
     /// assert_eq!(x[9], 9.0 / 45.0);
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn run_chunks<D: Chunks, R: Send>(
         &self,
         data: D,
         f: impl Fn(&mut Comm, D::Block, usize) -> R + Sync,
     ) -> Result<Vec<R>, Error> {
-        let (lent, blocks, count) = cut(data, self.size())?;
+        let (lent, blocks, count) = match cut(data, self.size()) {
+            Ok(cut) => cut,
+            Err(what) => return Err(Error::parts(format_args!("{what}"))),
+        };
         let region = LentRegion { lent, f };
         match blocks {
             // SAFETY: as the contract says.
@@ -241,6 +244,9 @@ impl Team {
     /// was first. The cuts of as many blocks as ranks give other bits for another number of ranks;
     /// [`dynamic(length)`](crate::dist::dynamic) gives the same for any number. (A sum whose bits
     /// depend on no cut: [`Comm::fixed_sum`].)
+    ///
+    /// With fewer elements than ranks some blocks are empty: `f` is to return then what changes no
+    /// result, such as 0 for a sum, or `f64::INFINITY` for a minimum.
     ///
     /// **Cost** that of an empty region, if the value has up to 56 bytes and there are up to 16
     /// ranks: it comes in the line of the flag. Nothing is allocated then, unless the blocks are
@@ -266,13 +272,17 @@ impl Team {
     /// assert_eq!(largest, (2.0, 0));
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn reduce_chunks<D: Chunks, R: Element>(
         &self,
         data: D,
         f: impl Fn(&mut Comm, D::Block, usize) -> R + Sync,
         op: impl Operator<R>,
     ) -> Result<R, Error> {
-        let (lent, blocks, count) = cut(data, self.size())?;
+        let (lent, blocks, count) = match cut(data, self.size()) {
+            Ok(cut) => cut,
+            Err(what) => return Err(Error::parts(format_args!("{what}"))),
+        };
         let region = LentRegion { lent, f };
         let result = |results: &[R]| combined(results, &op);
         match blocks {

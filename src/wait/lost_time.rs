@@ -69,7 +69,13 @@ crate::sync::thread_local! {
 #[inline(always)]
 pub(crate) fn is_disturbed() -> bool {
     let until = UNTIL.load(Relaxed);
-    until != 0 && mode::now() < until
+    until != 0 && is_yet_to_come(until)
+}
+
+#[cold]
+#[inline(never)]
+fn is_yet_to_come(time: u64) -> bool {
+    mode::now() < time
 }
 
 /// How long to spin in a process that is disturbed; `learns`: in a wait like those before.
