@@ -304,7 +304,11 @@ fn distributions_that_do_not_fit_are_refused() {
             assert_eq!(there.load(Relaxed), result.as_ref().map_or(0, |x| x.len() as isize));
             match result {
                 Ok(_) => "ok".to_string(),
-                Err(error @ Error::Parts { .. }) => error.to_string(),
+                Err(Error::Parts { what }) => {
+                    let (what, line) = what.rsplit_once(", at ").expect("a line");
+                    assert!(line.starts_with("tests/it/arrays.rs:"), "{line}");
+                    what.to_string()
+                }
                 Err(error) => panic!("{error}"),
             }
         };
