@@ -65,7 +65,8 @@ impl Triangle {
         }
     }
 
-    /// Solves as one rank of a run, with a barrier a level: all ranks call it with the same `b` and `x`.
+    /// Solves as one rank of a run, with a barrier a level: all ranks call it with the same `b` and
+    /// `x`.
     ///
     /// # Safety
     /// `x` is used by these ranks only, and is [`len`](Triangle::len) long.

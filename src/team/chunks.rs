@@ -6,20 +6,30 @@ use crate::dist::{Blocks, Cut};
 use sealed::{Lend, Lent, Slices};
 use std::ops::Range;
 
-/// Data of which each rank of a region gets blocks: a slice, or a tuple of up to six slices of one
-/// length, which are cut alike; with a [`Cut`] or without.
-///
-/// A slice is `&[T]` or `&mut [T]`, or a reference to a `Vec`, an array or a [`DistributedArray`].
-/// (A closure that has a slice `x: &mut [T]` lends `&mut *x`.)
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is nothing that is cut into blocks for ranks",
-    label = "no slice, and no tuple of slices",
-    note = "`&mut x`, `&x[..]` or `(&mut x, &y)` will do, where x and y are slices, `Vec`s, arrays \
-            or `DistributedArray`s, of elements that are `Send` (`Sync` for `&x`)"
-)]
-pub trait Chunks: Lend<Lent: Lent<Block = <Self as Chunks>::Block>> {
-    /// A block: of a slice a slice, of a tuple of slices a tuple of slices.
-    type Block;
+/// The absence of a trait in the words of the public one, of whichever the compiler reports.
+macro_rules! told {
+    ($trait:item) => {
+        #[diagnostic::on_unimplemented(
+            message = "`{Self}` is nothing that is cut into blocks for ranks",
+            label = "no slice, and no tuple of slices",
+            note = "`&mut x`, `&x[..]` or `(&mut x, &y)` will do, where x and y are slices, \
+                    `Vec`s, arrays or `DistributedArray`s, of elements that are `Send` (`Sync` \
+                    for `&x`)"
+        )]
+        $trait
+    };
+}
+
+told! {
+    /// Data of which each rank of a region gets blocks: a slice, or a tuple of up to six slices of
+    /// one length, which are cut alike; with a [`Cut`] or without.
+    ///
+    /// A slice is `&[T]` or `&mut [T]`, or a reference to a `Vec`, an array or a
+    /// [`DistributedArray`]. (A closure that has a slice `x: &mut [T]` lends `&mut *x`.)
+    pub trait Chunks: Lend<Lent: Lent<Block = <Self as Chunks>::Block>> {
+        /// A block: of a slice a slice, of a tuple of slices a tuple of slices.
+        type Block;
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -30,32 +40,24 @@ impl<D: Lend> Chunks for D {
 pub(crate) mod sealed {
     use super::{Blocks, Range};
 
-    /// The library's use of data that is cut.
-    #[diagnostic::on_unimplemented(
-        message = "`{Self}` is nothing that is cut into blocks for ranks",
-        label = "no slice, and no tuple of slices",
-        note = "`&mut x`, `&x[..]` or `(&mut x, &y)` will do, where x and y are slices, `Vec`s, \
-                arrays or `DistributedArray`s, of elements that are `Send` (`Sync` for `&x`)"
-    )]
-    pub trait Lend {
-        type Lent: Lent;
+    told! {
+        /// The library's use of data that is cut.
+        pub trait Lend {
+            type Lent: Lent;
 
-        fn lend<'cut>(self) -> (Self::Lent, Blocks<'cut>)
-        where
-            Self: 'cut;
+            fn lend<'cut>(self) -> (Self::Lent, Blocks<'cut>)
+            where
+                Self: 'cut;
+        }
     }
 
-    /// Slices without a cut.
-    #[diagnostic::on_unimplemented(
-        message = "`{Self}` is nothing that is cut into blocks for ranks",
-        label = "no slice, and no tuple of slices",
-        note = "`&mut x`, `&x[..]` or `(&mut x, &y)` will do, where x and y are slices, `Vec`s, \
-                arrays or `DistributedArray`s, of elements that are `Send` (`Sync` for `&x`)"
-    )]
-    pub trait Slices {
-        type Lent: Lent;
+    told! {
+        /// Slices without a cut.
+        pub trait Slices {
+            type Lent: Lent;
 
-        fn lent(self) -> Self::Lent;
+            fn lent(self) -> Self::Lent;
+        }
     }
 
     /// The slices as all ranks see them.

@@ -5,7 +5,6 @@ use crate::comm::Roster;
 use crate::dist::{Block, chunk};
 use crate::error::Error;
 use crate::machine::Machine;
-use crate::machine::affinity::{current_unit, pin_current_thread, unpin};
 use crate::op;
 use crate::sync::this_thread;
 use std::sync::Arc;
@@ -153,8 +152,11 @@ fn memories_are_numbered_by_their_first_ranks() {
     assert_eq!(*memories(&[None, Some(4), Some(0)]), [0, 0, 1]);
 }
 
+/// By the masks of the system.
+#[cfg(all(target_os = "linux", not(any(miri, shuttle))))]
 #[test]
 fn a_caller_that_was_moved_to_a_workers_core_comes_back() {
+    use crate::machine::affinity::{current_unit, pin_current_thread, unpin};
     let team = Team::builder().ranks(2).build().unwrap();
     let units = team.shared.roster().pus.clone();
     let &[Some(home), Some(other)] = &units[..] else {

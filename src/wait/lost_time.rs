@@ -30,8 +30,9 @@ const ENOUGH: u64 = 4_000_000;
 /// Nanoseconds for which the process counts as disturbed.
 const FOR: u64 = 2_000_000_000;
 /// Longer than two ranks on free cores are apart whose work is equal, and shorter than a wake-up
-/// takes: a wait for a rank that is woken for it counts as long. (With 40 us ranks beside one busy
-/// thread spun while peers wanted the core: 1.4 times a futex barrier of work of 20 us each.)
+/// takes: a wait for a rank that is woken for it counts as long. With 40 us, 1000 looks and naps
+/// of 1 ms, steps of 20 us beside one busy thread took 1.4 times as long as with a futex barrier;
+/// with 15 us, 64 looks and 10 ms 1.0 times (`cargo bench --bench waiting -- uneven`, 2 cores).
 const SPIN: Duration = Duration::from_micros(15);
 /// Nanoseconds between two samples, at least and at most: in a longer time other things may have
 /// happened than this run.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
-const LONG_RUST: [(&str, usize); 11] = [
+const LONG_RUST: [(&str, usize); 12] = [
     ("src", 0),
     ("tools", 0),
     ("tests", 0),
@@ -20,6 +20,7 @@ const LONG_RUST: [(&str, usize); 11] = [
     ("mpiface", 0),
     ("capi", 0),
     ("processes", 0),
+    ("regions", 0),
 ];
 
 /// Markdown that still has long lines, and how many.

@@ -67,12 +67,11 @@
 //
 // | file | |
 // |---|---|
-// | `mod.rs` | the value, and the traits of its uses |
+// | `mod.rs` | the value, and its arguments, which are looked at once |
 // | `head.rs` | the facts of a call beside its kind and its data |
 // | `kinds.rs` | the kinds of calls: operation, cut, names |
 // | `make.rs`, `make_blocks.rs` | the functions that make them |
 // | `data.rs` | their data, and how that is run, started, set up |
-// | `checked.rs` | arguments that are looked at |
 // | `made.rs` | the line that made it |
 // | `runs.rs` | calls that another communicator makes |
 // | `message_call.rs` | tagged messages |
@@ -80,7 +79,6 @@
 // | `memory_call.rs` | calls on memory, for interfaces of other languages |
 // | `startable.rs` | a call that is started, or set up |
 
-mod checked;
 mod data;
 mod head;
 mod input;
@@ -115,7 +113,11 @@ pub use segmented::{ReducedSegments, exclusive_segmented_scan, segmented_scan};
 pub use startable::{SetUp, Start};
 
 use super::Comm;
+use crate::exec::{self, Partition};
+use crate::fabric::Signature;
+use crate::schedule::Operation;
 use head::CallHead;
+use kinds::CallCut;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -292,5 +294,119 @@ impl Comm {
         work: impl FnOnce() -> R,
     ) -> (D::Gives, R) {
         call.data.overlap::<K, R>(&call.said, self, work)
+    }
+}
+
+/// Elements of a call's input and output.
+type Lengths = (usize, usize);
+
+impl Comm {
+    /// The call of kind `K` on buffers of these lengths; not of blocks of different lengths. None
+    /// if it is wrong, and a panic unwinds.
+    #[inline(always)]
+    fn checked<'a, K: kinds::sealed::CallKind>(
+        &mut self,
+        said: &CallHead<'a>,
+        sig: &'static Signature,
+        (from, to): Lengths,
+    ) -> Option<exec::Call<'a>> {
+        let p = self.size();
+        let cut = match (K::CUT, K::OPERATION) {
+            (CallCut::Vector, _) => Partition::Vector(to),
+            (_, Operation::Scatter | Operation::ReduceScatter) => Partition::Equal(to),
+            (_, Operation::AllToAll) => Partition::Equal(from / p),
+            _ => Partition::Equal(from),
+        };
+        let call = exec::Call::new(K::OPERATION, sig, said.at, cut);
+        let call = self.with_parameter(call, said.parameter)?;
+        let wanted = call.len().checked_mul(p);
+        self.fits(K::OPERATION, &call, wanted, (from, to)).then_some(call)
+    }
+
+    /// A call of blocks of different lengths, `total` elements together, whose counts are good.
+    #[inline(always)]
+    fn checked_varied<'a, K: kinds::sealed::CallKind>(
+        &mut self,
+        said: &CallHead<'a>,
+        sig: &'static Signature,
+        total: usize,
+        lengths: Lengths,
+    ) -> Option<exec::Call<'a>> {
+        let call = exec::Call::of_counts(K::OPERATION, sig, said.at, said.counts[0], total);
+        let call = self.with_parameter(call, said.parameter)?;
+        self.fits(K::OPERATION, &call, Some(total), lengths).then_some(call)
+    }
+
+    /// The call of any kind on buffers of these lengths, to be started.
+    #[inline(always)]
+    fn checked_to_start<'a, K: kinds::sealed::CallKind>(
+        &mut self,
+        said: &CallHead<'a>,
+        sig: &'static Signature,
+        lengths: Lengths,
+    ) -> exec::Call<'a> {
+        let (from, to) = lengths;
+        let [send, recv] = said.counts;
+        let call = match K::CUT {
+            CallCut::Vector | CallCut::Equal => self.checked::<K>(said, sig, lengths),
+            CallCut::Varied => {
+                let own = match K::OPERATION {
+                    Operation::Scatter | Operation::ReduceScatter => to,
+                    _ => from,
+                };
+                self.check_counts(send, own, sig.element_size, sig, said.at)
+                    .and_then(|total| self.checked_varied::<K>(said, sig, total, lengths))
+            }
+            CallCut::Pairs => self.check_pairs(sig, said.at, (from, send), (to, recv)).then(|| {
+                exec::Call::new(K::OPERATION, sig, said.at, Partition::Pairs { send, recv })
+            }),
+        };
+        match call {
+            Some(call) => call,
+            None => self.nothing_to_return(),
+        }
+    }
+
+    /// The call with its root or its distance, if it has one; none if that is no rank.
+    #[inline(always)]
+    pub(in crate::comm) fn with_parameter<'a>(
+        &mut self,
+        call: exec::Call<'a>,
+        parameter: isize,
+    ) -> Option<exec::Call<'a>> {
+        match call.operation() {
+            Operation::Shift => {
+                Some(call.shifted(parameter.rem_euclid(self.size() as isize) as usize))
+            }
+            Operation::Reduce | Operation::Broadcast | Operation::Gather | Operation::Scatter => {
+                let root = parameter as usize;
+                self.check_rank("root", root, call.sig(), call.at(), call.len())
+                    .then(|| call.root(root))
+            }
+            _ => Some(call),
+        }
+    }
+
+    /// Whether a buffer of all blocks, where this rank has one, is as long as is `wanted`.
+    #[inline(always)]
+    fn fits(
+        &mut self,
+        operation: Operation,
+        call: &exec::Call<'_>,
+        wanted: Option<usize>,
+        (from, to): Lengths,
+    ) -> bool {
+        let (sig, at, len) = (call.sig(), call.at(), call.len());
+        let is_root = self.rank() == call.root_rank();
+        let (input, output) = match operation {
+            Operation::AllGather => (false, true),
+            Operation::Gather => (false, is_root),
+            Operation::ReduceScatter => (true, false),
+            Operation::Scatter => (is_root, false),
+            Operation::AllToAll => (true, true),
+            _ => (false, false),
+        };
+        (!input || self.check_len("the input", from, wanted, sig, at, len))
+            && (!output || self.check_len("the output", to, wanted, sig, at, len))
     }
 }

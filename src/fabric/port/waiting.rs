@@ -188,8 +188,8 @@ pub(super) struct Waiter<'a> {
 }
 
 /// The nap of a rank whose mark all peers see: for events that have no wake, a peer that leaves or
-/// waits in a circle. (A timer that is the processor's next costs a microsecond to set, more in a
-/// virtual machine: one of 1 ms took 10 us a step where ranks share a core beside a busy one.)
+/// waits in a circle. Long, as a timer that is the processor's next costs a microsecond to set,
+/// more in a virtual machine (`wait/lost_time.rs` has the measurement).
 const SEEN_NAP: Duration = Duration::from_millis(10);
 /// How long a rank naps at most that has started calls which others may wait for: nobody wakes it
 /// for those.
