@@ -56,16 +56,14 @@ impl Drop for Canary {
 /// the first failure is its cause, and this would be the second.
 pub(crate) fn look_alive(x: &[u64]) {
     if x.contains(&POISON) {
-        eprintln!("a rank was shown memory that its owner has freed");
-        std::process::abort();
+        watch::abort("a rank was shown memory that its owner has freed");
     }
 }
 
 /// Addition that refuses elements that are no longer alive.
 pub(crate) fn add_alive(a: u64, b: u64) -> u64 {
     if a == POISON || b == POISON {
-        eprintln!("an operator was given memory that its owner has freed");
-        std::process::abort();
+        watch::abort("an operator was given memory that its owner has freed");
     }
     a.wrapping_add(b)
 }

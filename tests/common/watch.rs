@@ -1,5 +1,6 @@
 //! The watchdog: it ends the process of a test that hangs, and names the case.
 
+use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -19,6 +20,12 @@ impl Watch {
     }
 }
 
+/// Ends the process with a word. (Words of `eprintln` are kept until a test is over, and lost.)
+pub(crate) fn abort(word: &str) -> ! {
+    let _ = writeln!(std::io::stderr(), "{word}");
+    std::process::abort();
+}
+
 /// Runs `body` on a thread of its own and aborts the process, naming the case,
 /// if one of its cases hangs.
 pub(crate) fn watched_cases<R: Send>(body: impl FnOnce(&Watch) -> R + Send) -> R {
@@ -34,8 +41,7 @@ pub(crate) fn watched_cases<R: Send>(body: impl FnOnce(&Watch) -> R + Send) -> R
         while over.recv_timeout(Duration::from_millis(200)) == Err(RecvTimeoutError::Timeout) {
             let (case, since) = &*watch.0.lock().unwrap();
             if since.elapsed() > LONGEST {
-                eprintln!("{test} hangs in {case}: not over after {LONGEST:?}");
-                std::process::abort();
+                abort(&format!("{test} hangs in {case}: not over after {LONGEST:?}"));
             }
         }
         body.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
