@@ -65,14 +65,14 @@ CACHES: the same in all programs. warm: just before each sample every rank reads
   of each line of what it receives, then of what it sends. cold: after that it throws these lines
   out of all caches. See bench --help; --caches both has a row for each.
 
-TABLE: ours/best peer = ratio. A result is the median of the slices' medians, with the interval
-  that has the true median in it with 95 % confidence (order statistics; from 6 slices on). LOSS:
-  our median is more than a twentieth above the best peer's, and the intervals do not overlap; a win
-  is the same the other way round; all else is level. ~ marks medians that are farther apart than a
-  twentieth, with intervals that overlap. The best peer is the fastest setting of Open MPI and MPICH
-  (in place or not, whatever is faster) and, for the barrier, of OpenMP. OpenMP's all-reduce leaves
-  one shared result instead of one with every rank: it is in tsv, json and the plot, and does not
-  count as a peer. Ours works in place.
+TABLE: ours/best peer, in ns; of a loss the ratio, too. A result is the median of the slices'
+  medians, with the interval that has the true median in it with 95 % confidence (order statistics;
+  from 6 slices on). LOSS: our median is more than a twentieth above the best peer's, and the
+  intervals do not overlap; a win is the same the other way round; all else is level. ~ marks
+  medians that are farther apart than a twentieth, with intervals that overlap. The best peer is the
+  fastest setting of Open MPI and MPICH (in place or not, whatever is faster) and, for the barrier,
+  of OpenMP. OpenMP's all-reduce leaves one shared result instead of one with every rank: it is in
+  tsv, json and the plot, and does not count as a peer. Ours works in place.
   allgatherv, alltoallv, reduce_scatter, scatterv, gatherv: the calls with counts, with equal ones.
   neighbor_alltoallv: each rank gets an equal part from each neighbour in a ring (the next on each
   side, and from 5 ranks on the second next), ours by a Neighborhood that is made once, MPI's by the
