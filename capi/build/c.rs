@@ -1,6 +1,6 @@
-//! The header's functions, the macros that pass a line, and the table of docs/c.md.
+//! The header's functions, and the macros that pass a line.
 
-use super::table::{Function, Item, Kind, functions};
+use super::table::{Function, Item, functions};
 use super::text::{filled, listed};
 
 fn commented(docs: &str, safety: &str, indent: &str) -> String {
@@ -91,31 +91,6 @@ pub(crate) fn macros(items: &[Item]) -> String {
             text += &format!("{} \\\n", head.trim_end());
             text += &listed(&format!("    {}(", function.symbol()), &passed, ")", " \\");
         }
-    }
-    text
-}
-
-/// The table of docs/c.md: the names of the functions, a row for each group.
-pub(crate) fn rows(items: &[Item]) -> String {
-    let mut groups: Vec<(&str, Vec<String>)> = Vec::new();
-    for item in items {
-        match item {
-            Item::Group(title) => groups.push((title, Vec::new())),
-            Item::Function(it) => {
-                let mut names: Vec<String> = it.macros().into_iter().map(|it| it.0).collect();
-                names.retain(|it| !it.contains("_persistent_"));
-                if it.kind == Kind::Plain {
-                    names.push(format!("phx_{}", it.name));
-                }
-                let (_, group) = groups.last_mut().expect("a function is in a group");
-                group.extend(names.iter().map(|it| format!("`{it}`")));
-            }
-            _ => {}
-        }
-    }
-    let mut text = String::from("| | functions |\n|---|---|\n");
-    for (title, names) in groups.iter().filter(|it| !it.1.is_empty()) {
-        text += &format!("| {title} | {} |\n", names.join(", "));
     }
     text
 }

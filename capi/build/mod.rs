@@ -1,4 +1,4 @@
-//! The parts of Rust, C, C++, Fortran and the documentation that are made from the table.
+//! The parts of Rust, C, C++ and Fortran that are made from the table.
 
 mod c;
 mod cpp;
@@ -17,7 +17,7 @@ pub(crate) fn rust_files(folder: &Path) -> [(&'static str, String); 2] {
 }
 
 /// The files that are tracked, as readers need them without a build: their paths from `folder` on,
-/// and their texts. Each but the table of docs/c.md is a file of faces/ with parts put in.
+/// and their texts. Each is a file of faces/ with parts put in.
 pub(crate) fn tracked_files(folder: &Path) -> Vec<(String, String)> {
     let items = items(folder);
     let mut all = Vec::new();
@@ -42,12 +42,6 @@ pub(crate) fn tracked_files(folder: &Path) -> Vec<(String, String)> {
     }
     let lines = read(&folder.join("faces/phalanx_lines.h")) + &fortran::macros(&items);
     all.push(("include/phalanx_lines.h".into(), lines));
-    let page = read(&folder.join("../docs/c.md"));
-    let (before, rest) = page.split_once("<!-- interface -->\n").expect("docs/c.md has the mark");
-    let (_, after) = rest.split_once("<!-- end -->").expect("docs/c.md has the end mark");
-    let table = c::rows(&items);
-    let page = format!("{before}<!-- interface -->\n{table}<!-- end -->{after}");
-    all.push(("../docs/c.md".into(), page));
     all
 }
 

@@ -127,7 +127,7 @@ mod tests {
                 let row = format!("| `{algorithm}` |");
                 let line = page(operation).lines().find(|line| line.starts_with(&row)).unwrap();
                 let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-                let [_, _, topology, needs, _, _, _, _] = cells[..] else { panic!("{line}") };
+                let [_, _, topology, needs, _, _] = cells[..] else { panic!("{line}") };
                 let asks = algorithm.precondition();
                 assert_eq!(needs.contains("p = 2^d"), asks.contains("power of two"), "{line}");
                 assert_eq!(needs.contains("root 0"), asks.contains("root 0"), "{line}");

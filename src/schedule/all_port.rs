@@ -1,4 +1,4 @@
-//! All-port variants of the cube and the mesh (section 1.10): every block is
+//! All-port variants of the cube and the mesh (book 4.7.2): every block is
 //! cut in parts, and part k runs the one-port algorithm over the dimensions in
 //! an order of its own, so that in each step every part uses another dimension.
 

@@ -1,4 +1,4 @@
-//! All-reduce and barrier (section 1.5).
+//! All-reduce and barrier.
 
 use super::doubling::{Doubling, disseminate, rounds};
 use super::hierarchical::Staged;

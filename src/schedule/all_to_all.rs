@@ -1,4 +1,4 @@
-//! Total exchange, all-to-all personalised (section 1.8).
+//! Total exchange, all-to-all personalised.
 //!
 //! Block `x * p + y` goes from rank x to rank y.
 

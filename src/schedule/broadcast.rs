@@ -1,4 +1,4 @@
-//! One-to-all broadcast; run backwards, all-to-one reduction (section 1.1).
+//! One-to-all broadcast; run backwards, all-to-one reduction.
 
 use super::grid::agree;
 use super::line_tree::{TreeEdge, TreeKind};

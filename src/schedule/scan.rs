@@ -1,4 +1,4 @@
-//! Prefix sums, inclusive and exclusive (section 1.6).
+//! Prefix sums, inclusive and exclusive.
 //!
 //! Blocks: [`TOTAL`] is the running total of a rank's group, [`RESULT`] the
 //! combination of the ranks that count for it, [`OFFSET`] the total of all mesh

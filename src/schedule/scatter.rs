@@ -1,4 +1,4 @@
-//! Scatter; run backwards, gather (section 1.7).
+//! Scatter; run backwards, gather.
 
 use super::grid::{DimensionPart, agree, pick};
 use super::line_tree::TreeKind;

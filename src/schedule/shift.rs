@@ -1,4 +1,4 @@
-//! Circular q-shift (section 1.9): rank r's vector to rank (r + q) mod p.
+//! Circular q-shift: rank r's vector to rank (r + q) mod p.
 
 use super::rule_parts::{Boxed, rule};
 use super::{BlockRange, Mode, Step};

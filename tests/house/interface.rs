@@ -12,7 +12,7 @@ use std::process::Command;
 /// The most lines of capi/ that are written by hand: in all languages, the table and what makes
 /// the rest of it among them; without tests, examples, README.md and Cargo.toml. It may only fall,
 /// unless C gets an operation that it did not have (the last: segmented scans, 144 lines).
-const BY_HAND: usize = 6147;
+const BY_HAND: usize = 6111;
 
 #[test]
 fn what_users_of_c_get_is_made_from_the_table() {
@@ -21,7 +21,7 @@ fn what_users_of_c_get_is_made_from_the_table() {
         return eprintln!("SKIPPED: not in the repository");
     }
     let made = faces::tracked_files(folder);
-    assert_eq!(made.len(), 6);
+    assert_eq!(made.len(), 5);
     for (name, text) in made {
         let is_made = read(folder.join(&name)) == text;
         assert!(is_made, "capi/{name} is not made from capi/interface.txt: run capi/generate");

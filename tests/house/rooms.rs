@@ -103,9 +103,9 @@ const HOUSES: [House; 12] = [
         sources: "tools/model/src",
         below: "",
         order: &[
-            "median", "network", "rational", "shapes", "cost", "network_error", "simulation",
-            "closed_form", "congestion", "levels", "scaling", "ranking", "scaling_page",
-            "several_nodes", "published", "lib",
+            "arcs", "median", "network", "rational", "shapes", "cost", "network_error",
+            "simulation", "closed_form", "congestion", "levels", "scaling", "ranking",
+            "scaling_page", "several_nodes", "published", "lib",
         ],
         up: &[
             ("network", "network_error"), ("simulation", "lib"),

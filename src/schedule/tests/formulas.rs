@@ -156,7 +156,7 @@ fn exchanges_and_shifts() {
     }
 }
 
-/// All ports (section 1.10): words per step are the largest message, of which
+/// All ports (book 4.7.2): words per step are the largest message, of which
 /// d travel at once.
 #[test]
 fn all_ports() {

@@ -2,6 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `arcs.rs` | the messages of a schedule, a line a step ([`arcs()`]) |
 //! | `cost.rs` | the start-ups and words, counted message by message ([`Cost`]) |
 //! | `closed_form/` | the formulas of the book ([`closed_form()`]), and those over levels |
 //! | `network.rs` | networks and the links of a message ([`Network`]) |
@@ -37,6 +38,7 @@
 //! # Ok::<(), phalanx::schedule::Unfit>(())
 //! ```
 
+mod arcs;
 mod closed_form;
 mod congestion;
 mod cost;
@@ -57,6 +59,7 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
+pub use arcs::arcs;
 pub use closed_form::{ClosedForm, Exactness, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;

@@ -124,7 +124,7 @@ pub(crate) fn tsv(lines: &[MergedLine]) -> String {
 /// The tables of each number of ranks and place, and the losses.
 pub(crate) fn markdown(lines: &[MergedLine]) -> String {
     let mut out = String::new();
-    let of = |line: &MergedLine| (line.key.ranks, line.key.place, line.key.caches);
+    let of = |line: &MergedLine| (line.key.ranks, line.key.place);
     for part in lines
         .chunk_by(|a, b| of(a) == of(b))
         .filter(|part| part.iter().any(|line| line.ours.is_some()))
@@ -163,14 +163,26 @@ pub(crate) fn markdown(lines: &[MergedLine]) -> String {
     out
 }
 
-/// The state of the caches behind a place, if it was stated.
+/// The states of the caches of `part`, in its order.
+fn states(part: &[MergedLine]) -> Vec<Option<CacheState>> {
+    let mut states = Vec::new();
+    for line in part {
+        if !states.contains(&line.key.caches) {
+            states.push(line.key.caches);
+        }
+    }
+    states
+}
+
+/// The states of the caches behind a place, if they were stated.
 fn caches(part: &[MergedLine]) -> String {
-    let state = part.first().and_then(|line| line.key.caches);
-    state.map_or(String::new(), |state| format!(", {state}"))
+    let stated: Vec<String> = states(part).iter().flatten().map(|s| s.to_string()).collect();
+    if stated.is_empty() { String::new() } else { format!(", {}", stated.join("; ")) }
 }
 
 /// Operations down, sizes across; in each cell our time and the best peer's, of a
-/// loss the ratio, too. Calls back to back have columns of their own.
+/// loss the ratio, too, for each state of the caches. Calls back to back have columns of their
+/// own.
 fn matrix(part: &[MergedLine]) -> String {
     let column = |line: &MergedLine| (nominal(line.key.bytes), line.key.op.ends_with(B2B));
     let mut columns: Vec<(usize, bool)> = part.iter().map(column).collect();
@@ -184,14 +196,24 @@ fn matrix(part: &[MergedLine]) -> String {
     out += "\n|---|";
     out += &"---|".repeat(columns.len());
     out.push('\n');
-    for row in part.chunk_by(|a, b| operation(a) == operation(b)) {
-        if row.iter().all(|line| line.ours.is_none()) {
-            continue;
+    let states = states(part);
+    let mut operations: Vec<&str> = Vec::new();
+    for line in part.iter().filter(|line| line.ours.is_some()) {
+        if !operations.contains(&operation(line)) {
+            operations.push(operation(line));
         }
-        write!(out, "| {} |", operation(&row[0])).unwrap_or_default();
-        for wanted in &columns {
-            let cell = row.iter().find(|line| column(line) == *wanted).map(cell);
-            write!(out, " {} |", cell.unwrap_or_default()).unwrap_or_default();
+    }
+    for name in operations {
+        write!(out, "| {name} |").unwrap_or_default();
+        for &wanted in &columns {
+            let of = |line: &&MergedLine| operation(line) == name && column(line) == wanted;
+            let in_state = |state| part.iter().filter(of).find(|line| line.key.caches == state);
+            let lines: Vec<Option<&MergedLine>> = states.iter().map(|s| in_state(*s)).collect();
+            let text = |line: &Option<&MergedLine>| line.map_or("-".to_string(), cell);
+            let cells: Vec<String> = lines.iter().map(text).collect();
+            let is_empty = lines.iter().all(Option::is_none);
+            let all = if is_empty { String::new() } else { cells.join("; ") };
+            write!(out, " {all} |").unwrap_or_default();
         }
         out.push('\n');
     }
@@ -288,6 +310,19 @@ mod tests {
         assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
         assert!(text.contains("| scan | 120/100 ~ |"), "{text}");
         assert!(text.contains("## Losses: 0 of 1"), "{text}");
+    }
+
+    #[test]
+    fn both_states_of_the_caches_share_a_table() {
+        let mut text = String::new();
+        for (state, ours) in [("warm", 50), ("cold", 80)] {
+            text += &format!("phalanx\tscan\t2\t8\t9.0\t{ours}\t1\tccx\t{state}\t9\n");
+            text += &format!("mpich\tscan\t2\t8\t9.0\t100\t1\tccx\t{state}\t9\n");
+        }
+        text += "phalanx\tscan\t2\t64\t9.0\t60\t1\tccx\tcold\t9\n";
+        let text = markdown(&merge(&parse(&text).0, OURS));
+        assert!(text.contains("\n## 2 ranks, ccx, warm; cold\n"), "{text}");
+        assert!(text.contains("| scan | 50/100; 80/100 | -; 60/- |"), "{text}");
     }
 
     #[test]
