@@ -127,13 +127,13 @@ pub use crate::comm::{FieldPart, fitting_fields, whole_field};
 pub use crate::comm::{MemberSeats, ReductionCut, ReductionMemory};
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
-pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
-pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
-pub use crate::fabric::{StartedPart, StartedProgress};
 pub use crate::mailbox::{FoundCard, LaneRow, Lanes, Tray};
 pub use crate::op::accumulation::{Accumulating, Accumulation};
 pub use crate::order::left_half;
 pub use crate::schedule::Operation;
+pub use crate::shared::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
+pub use crate::shared::{MatchList, MatchPattern, MessageRing, RankWait};
+pub use crate::shared::{StartedPart, StartedProgress};
 pub use crate::wait::Lock;
 
 use std::panic::Location;

@@ -24,7 +24,7 @@ const HOUSES: [House; 12] = [
         order: &[
             "mix", "sorted", "sync", "loaded", "fork", "wait", "file", "element", "order", "op",
             "topology", "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
-            "fabric", "exec", "comm", "team", "engine", "guide", "lib",
+            "shared", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],
     },
@@ -104,7 +104,7 @@ const HOUSES: [House; 12] = [
         below: "",
         order: &[
             "median", "network", "rational", "shapes", "cost", "network_error", "simulation",
-            "closed_form", "congestion", "levels", "scaling", "ranking", "scaling_page",
+            "closed_form", "congestion", "levels", "scaling", "rates", "ranking", "scaling_page",
             "several_nodes", "published", "lib",
         ],
         up: &[

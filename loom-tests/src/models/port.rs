@@ -3,10 +3,10 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
-use crate::fabric::{TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
 use crate::mailbox::{FoundCard, NoticeCard};
+use crate::shared::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
+use crate::shared::{TeamState, Thread};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -25,7 +25,7 @@ macro_rules! bodies {
     };
 }
 
-bodies!(real, crate::fabric);
+bodies!(real, crate::shared);
 bodies!(without_last_look, crate::mutants::port_without_last_look);
 bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
@@ -41,7 +41,7 @@ bodies!(port_lean, crate::mutants::port_lean);
 
 /// The same for models of worlds.
 macro_rules! worlds {
-    ($name:ident, $($fabric:ident)::+) => {
+    ($name:ident, $($shared:ident)::+) => {
         mod $name {
             use crate::error::Error;
             use crate::harness::reached;
@@ -49,8 +49,8 @@ macro_rules! worlds {
             use crate::wait::Wait;
             use loom::thread;
             use std::panic::Location;
-            use $($fabric)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
-            use $($fabric)::+::{EVERY_RUN, run_pass};
+            use $($shared)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
+            use $($shared)::+::{EVERY_RUN, run_pass};
 
             static SIG: Signature = Signature::of::<u64>("model", "");
 
@@ -59,14 +59,14 @@ macro_rules! worlds {
     };
 }
 
-worlds!(worlds, crate::fabric);
-worlds!(joining_blindly, crate::mutants::fabric_joining_blindly);
-worlds!(cancelling_unordered, crate::mutants::fabric_cancelling_unordered);
-worlds!(reopening_unordered, crate::mutants::fabric_reopening_unordered);
-worlds!(with_old_edges, crate::mutants::fabric_with_old_edges);
-worlds!(of_separate_worlds, crate::mutants::fabric_of_separate_worlds);
+worlds!(worlds, crate::shared);
+worlds!(joining_blindly, crate::mutants::shared_joining_blindly);
+worlds!(cancelling_unordered, crate::mutants::shared_cancelling_unordered);
+worlds!(reopening_unordered, crate::mutants::shared_reopening_unordered);
+worlds!(with_old_edges, crate::mutants::shared_with_old_edges);
+worlds!(of_separate_worlds, crate::mutants::shared_of_separate_worlds);
 
-use crate::fabric::{Port, Stop};
+use crate::shared::{Port, Stop};
 use real::*;
 
 #[test]

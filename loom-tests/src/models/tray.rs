@@ -174,7 +174,7 @@ macro_rules! steps {
     };
 }
 
-steps!(as_it_is, crate::fabric);
+steps!(as_it_is, crate::shared);
 steps!(unclaimed, crate::mutants::started_unclaimed);
 steps!(not_awaited, crate::mutants::started_not_awaited);
 steps!(not_awaiting_help, crate::mutants::started_not_awaiting_help);

@@ -4,8 +4,8 @@
 use super::running::{Failure, Running};
 use super::started_collective::Collective;
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{LaneEnd, Owed, Port, StartedCall};
 use crate::mailbox::BRIEF_ROOM;
+use crate::shared::{LaneEnd, Owed, Port, StartedCall};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};

@@ -1,13 +1,13 @@
 //! The start of a collective, whatever it is.
 
-use super::open::Progress;
 use super::pending::{Gives, Kept, Lent, PendingCollective};
 use super::running::Underway;
+use super::scope_slots::Progress;
 use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
 use crate::exec::board::started::Job;
 use crate::exec::{Call, Partition, RawBuffers, alone};
-use crate::fabric::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
+use crate::shared::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -152,7 +152,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         // SAFETY: claimed just now; passed on.
         unsafe { call.show(&mut self.comm.port, begun) };
         self.comm.port.tell();
-        // As in `Open::add_collective`.
+        // As in `ScopeSlots::add_collective`.
         let is_to_look = is_first && call.job().is_brief() || self.open.is_dead();
         match if is_to_look { self.open.look_at_new(call) } else { Progress::Open } {
             Progress::Done => true,

@@ -3,10 +3,10 @@
 use super::running::{Failure, Running};
 use crate::exec::Scratch;
 use crate::exec::board::started::{Job, WorkDesk};
-use crate::fabric::{
+use crate::mailbox::{FoundCard, NoticeCard};
+use crate::shared::{
     LaneEnd, Owed, Place, Port, RankPlace, Signature, StartedCall, StartedPart, StartedProgress,
 };
-use crate::mailbox::{FoundCard, NoticeCard};
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
 

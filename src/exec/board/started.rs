@@ -9,9 +9,9 @@ use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_byte
 use crate::dist::chunk;
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Kernel, Scratch, Workspace};
-use crate::fabric::{EarlyReceive, EarlyReceives, RankPlace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
+use crate::shared::{EarlyReceive, EarlyReceives, RankPlace};
 use std::ops::Range;
 
 /// Ranks up to which the addresses of their copies are on the stack.

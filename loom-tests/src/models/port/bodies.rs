@@ -11,11 +11,11 @@ pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank:
     crate::lean::reset();
     let world = Arc::new(TeamState::new(p).unwrap().with_deadline(deadline));
     let run = world.begin(0);
-    let fabric = Arc::new(CommState::new(world, (0..p).collect(), false).unwrap());
-    (0..p).for_each(|r| fabric.world().sit(r, Thread::leak()));
+    let shared = Arc::new(CommState::new(world, (0..p).collect(), false).unwrap());
+    (0..p).for_each(|r| shared.world().sit(r, Thread::leak()));
     let mut parts = (0..p).map(|r| {
         // SAFETY: the only port of this rank.
-        let mut port = unsafe { Port::new(fabric.clone(), r, run, wait).unwrap() };
+        let mut port = unsafe { Port::new(shared.clone(), r, run, wait).unwrap() };
         move || rank(&mut port)
     });
     let mut first = parts.next().unwrap();
@@ -65,7 +65,7 @@ pub(super) fn poisoned<R>(result: Result<R, Stop>) {
 
 /// The end of a rank's run.
 pub(super) fn leave(port: &Port) {
-    port.fabric().world().leave(port.fabric().member(port.rank()), port.run());
+    port.shared().world().leave(port.shared().member(port.rank()), port.run());
 }
 
 // Waits that end well.
@@ -432,7 +432,7 @@ pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
     enter(port);
     if port.rank() == 0 {
         port.leave(as_a_panic);
-        assert!(port.fabric().world().poison(port.run(), 0, Some(Error(1))).is_none());
+        assert!(port.shared().world().poison(port.run(), 0, Some(Error(1))).is_none());
         leave(port);
     } else {
         poisoned(take(port, 0));
@@ -444,7 +444,7 @@ pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
 /// the deadline, which may pass at any of the two or at none.
 pub(super) fn deadline_or_message(port: &mut Port) {
     enter(port);
-    let world = port.fabric().clone();
+    let world = port.shared().clone();
     let (world, run) = (world.world(), port.run());
     // A deadline has passed: the cause is there for whoever is told.
     let told = || assert!(world.is_poisoned(run), "given up, and nobody is told");

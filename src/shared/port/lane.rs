@@ -20,13 +20,13 @@ use std::panic::Location;
 /// A rank, and the lanes of its communicator.
 #[derive(Clone, Copy)]
 pub(crate) struct LaneEnd<'a> {
-    fabric: &'a CommState,
+    shared: &'a CommState,
     rank: usize,
 }
 
 /// The place where a rank can wait for the words that a peer is to publish for a request.
 pub(crate) struct Place {
-    pub(super) fabric: CommHold,
+    pub(super) shared: CommHold,
     pub(super) rank: usize,
     pub(super) run: u64,
     pub(super) wait: Wait,
@@ -42,7 +42,7 @@ impl Place {
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn for_any(self) -> Self {
         // Of two ranks it is the other one.
-        match self.fabric.size() {
+        match self.shared.size() {
             1 | 2 => self,
             _ => Place { peer: self.rank, by_any: true, ..self },
         }
@@ -57,8 +57,8 @@ impl Place {
         since: Option<u64>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
-        let &Place { ref fabric, rank, run, wait, crowded, peer, by_any } = self;
-        let waiter = Waiter { fabric, rank, run, wait, crowded };
+        let &Place { ref shared, rank, run, wait, crowded, peer, by_any } = self;
+        let waiter = Waiter { shared, rank, run, wait, crowded };
         let what = if by_any { For::Anybody } else { For::Peer };
         waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), since, ready)
     }
@@ -87,7 +87,7 @@ impl Port {
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
         const ALL: u64 = LANES as u64;
-        self.fabric.lanes().make(self.rank);
+        self.shared.lanes().make(self.rank);
         #[cfg(not(loom))]
         if self.requests - self.lanes_looked > ALL {
             // Peers may wait for lanes, too, and this rank may make no other calls than starts.
@@ -95,21 +95,21 @@ impl Port {
             Thread::here().go_on();
         }
         self.await_lane(self.requests.saturating_sub(ALL))?;
-        let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();
+        let done = (0..self.size()).map(|rank| done(&self.shared, rank)).min();
         self.free_lanes = ALL + done.unwrap_or(0);
         Ok(())
     }
 
     fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
-        let Port { fabric, rank, run, wait, crowded, .. } = self;
-        let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let has_finished = |rank: usize| done(fabric, rank) >= before;
-        let p = fabric.size();
+        let Port { shared, rank, run, wait, crowded, .. } = self;
+        let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let has_finished = |rank: usize| done(shared, rank) >= before;
+        let p = shared.size();
         // The own request ends by a call that `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
             if !has_finished(peer) {
                 let of = if peer == *rank { (*rank + 1) % p } else { peer };
-                let since = fabric.record_time();
+                let since = shared.record_time();
                 waiter.wait_long(of, (For::Peer, 0), None, since, &mut || has_finished(peer))?;
             }
         }
@@ -155,7 +155,7 @@ impl Port {
     /// Where this rank may copy the input of the call that starts on the lane that was claimed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_room(&self) -> *mut u8 {
-        let row = self.fabric.lanes().row(self.rank).expect("made when a lane was claimed");
+        let row = self.shared.lanes().row(self.rank).expect("made when a lane was claimed");
         row.beside().room(self.requests)
     }
 
@@ -171,14 +171,14 @@ impl Port {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn lane_end(&self) -> LaneEnd<'_> {
-        LaneEnd { fabric: &self.fabric, rank: self.rank }
+        LaneEnd { shared: &self.shared, rank: self.rank }
     }
 }
 
 impl<'a> LaneEnd<'a> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of(at: &'a RankPlace) -> Self {
-        LaneEnd { fabric: &at.hold, rank: at.rank }
+        LaneEnd { shared: &at.hold, rank: at.rank }
     }
 
     /// This rank.
@@ -189,7 +189,7 @@ impl<'a> LaneEnd<'a> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn row(self, rank: usize) -> Option<&'a NoticeRow> {
-        self.fabric.lanes().row(rank)
+        self.shared.lanes().row(rank)
     }
 
     /// The tray of a rank that has started request `number`.
@@ -201,14 +201,14 @@ impl<'a> LaneEnd<'a> {
     /// The rank `distance` places further.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn peer(self, distance: usize) -> usize {
-        let (rank, p) = (self.rank + distance, self.fabric.size());
+        let (rank, p) = (self.rank + distance, self.shared.size());
         if rank < p { rank } else { rank - p }
     }
 
     /// The other rank of number `index`, if there are so many: each rank begins with its successor.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn other(self, index: usize) -> Option<usize> {
-        (index + 1 < self.fabric.size()).then(|| self.peer(index + 1))
+        (index + 1 < self.shared.size()).then(|| self.peer(index + 1))
     }
 
     /// Whether `peer` has started request `number`, too. If it has, the two calls are compared.
@@ -321,7 +321,7 @@ impl<'a> LaneEnd<'a> {
     /// # Safety
     /// As [`LaneEnd::address`].
     pub(crate) unsafe fn addresses(self, number: u64, beside: bool, all: &mut Vec<*mut u8>) {
-        let ranks = 0..self.fabric.size();
+        let ranks = 0..self.shared.size();
         // SAFETY: passed on.
         all.extend(ranks.map(|rank| unsafe { self.address(number, beside, rank) }));
     }
@@ -339,14 +339,14 @@ impl<'a> LaneEnd<'a> {
     pub(crate) fn place(at: &RankPlace, progress: &StartedProgress) -> Place {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
         let peer = LaneEnd::of(at).awaited(progress);
-        Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
+        Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
     }
 
     /// Waits until no rank touches the memory that this one, at `at`, has shown in request
     /// `number`, after [`RankPlace::give_up`].
     pub(crate) fn quiesce(at: &RankPlace, number: u64) {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        let waiter = Waiter { fabric: hold, rank, run, wait, crowded };
+        let waiter = Waiter { shared: hold, rank, run, wait, crowded };
         let own = LaneEnd::of(at);
         for peer in (0..).map_while(|index| own.other(index)) {
             waiter.wait_to_the_end(peer, &mut || {
@@ -369,8 +369,8 @@ impl Port {
 }
 
 /// Up to which request a rank is done with all.
-fn done(fabric: &CommState, rank: usize) -> u64 {
-    fabric.lanes().row(rank).map_or(0, NoticeRow::done)
+fn done(shared: &CommState, rank: usize) -> u64 {
+    shared.lanes().row(rank).map_or(0, NoticeRow::done)
 }
 
 /// The content of a card.

@@ -67,7 +67,7 @@ unsafe impl Sync for Leaked {}
 
 impl Drop for Leaked {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::leak` (`new_eager_buffer`); dropped with the fabric,
+        // SAFETY: made by `Box::leak` (`new_eager_buffer`); dropped with the state,
         // which every port that has the address keeps.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
@@ -118,7 +118,7 @@ impl CommState {
         let (groups, count) = world.cores().groups(&members);
         let start = u64::from(world.start());
         let events = [0, start, start].map(|start| Events::new(count, start));
-        let fabric = CommState {
+        let shared = CommState {
             id: NEXT_ID.fetch_add(1, Relaxed),
             world,
             members,
@@ -133,11 +133,11 @@ impl CommState {
             eager_buffers: Mutex::new(Vec::new()),
             counts: Said::default(),
         };
-        if fabric.world.start() != 0 {
+        if shared.world.start() != 0 {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
-            pairs.for_each(|(from, to)| fabric.channel(from, to).begin_after(fabric.world.start()));
+            pairs.for_each(|(from, to)| shared.channel(from, to).begin_after(shared.world.start()));
         }
-        Ok(fabric)
+        Ok(shared)
     }
 
     /// A number that no other communicator of the process has.
@@ -236,7 +236,7 @@ impl CommState {
         &self.seats[rank]
     }
 
-    /// A new eager buffer, which lives as long as the fabric. Once for each end of a
+    /// A new eager buffer, which lives as long as the state. Once for each end of a
     /// channel, and for each gate, that ever posts a payload of that size.
     #[cold]
     pub(crate) fn new_eager_buffer(&self) -> NonNull<EagerBuffer> {
