@@ -396,18 +396,18 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "lane_row_never_full",
-        "../src/mailbox/lane_row.rs",
+        "card_row_never_full",
+        "../src/mailbox/card_row.rs",
         &[("number <= done + N as u64", "number > done")],
     ),
     (
-        "lane_row_forgetting_early",
-        "../src/mailbox/lane_row.rs",
+        "card_row_forgetting_early",
+        "../src/mailbox/card_row.rs",
         &[("it.number <= done", "it.number <= done + 1")],
     ),
     (
-        "lane_row_ending_early",
-        "../src/mailbox/lane_row.rs",
+        "card_row_ending_early",
+        "../src/mailbox/card_row.rs",
         &[("false => self.end_beyond(number)", "false => number")],
     ),
     (

@@ -372,14 +372,14 @@ mod mutants {
     pub(crate) mod message_ring_passing_what_stays {
         include!(concat!(env!("OUT_DIR"), "/message_ring_passing_what_stays/mod.rs"));
     }
-    pub(crate) mod lane_row_never_full {
-        include!(concat!(env!("OUT_DIR"), "/lane_row_never_full/mod.rs"));
+    pub(crate) mod card_row_never_full {
+        include!(concat!(env!("OUT_DIR"), "/card_row_never_full/mod.rs"));
     }
-    pub(crate) mod lane_row_forgetting_early {
-        include!(concat!(env!("OUT_DIR"), "/lane_row_forgetting_early/mod.rs"));
+    pub(crate) mod card_row_forgetting_early {
+        include!(concat!(env!("OUT_DIR"), "/card_row_forgetting_early/mod.rs"));
     }
-    pub(crate) mod lane_row_ending_early {
-        include!(concat!(env!("OUT_DIR"), "/lane_row_ending_early/mod.rs"));
+    pub(crate) mod card_row_ending_early {
+        include!(concat!(env!("OUT_DIR"), "/card_row_ending_early/mod.rs"));
     }
     pub(crate) mod started_unclaimed {
         include!(concat!(env!("OUT_DIR"), "/started_unclaimed/mod.rs"));

@@ -6,7 +6,7 @@ use super::recorder::Recorder;
 use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
 use crate::mailbox::{
-    Board, Channel, ChannelTable, EagerBuffer, Gate, NoticeLanes, RefusedMemory, collect,
+    Board, Channel, ChannelTable, EagerBuffer, Gate, NoticeTable, RefusedMemory, collect,
 };
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
@@ -85,7 +85,7 @@ pub(crate) struct CommState {
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
     /// For started calls.
-    lanes: NoticeLanes,
+    cards: NoticeTable,
     seats: Box<[CachePadded<RankSlots>]>,
     /// By receiver.
     tagged: Box<[CachePadded<TaggedQueue>]>,
@@ -125,7 +125,7 @@ impl CommState {
             channels: ChannelTable::new(p, apart)?,
             gates: collect(p, |_| Gate::after(0))?,
             boards: collect(p, |_| Board::new())?,
-            lanes: NoticeLanes::new(p),
+            cards: NoticeTable::new(p),
             seats: collect(p, seat)?,
             tagged: collect(p, |rank| CachePadded::new(TaggedQueue::new(rank, p)))?,
             events,
@@ -264,8 +264,8 @@ impl CommState {
     }
 
     #[inline(always)]
-    pub(crate) fn lanes(&self) -> &NoticeLanes {
-        &self.lanes
+    pub(crate) fn cards(&self) -> &NoticeTable {
+        &self.cards
     }
 
     /// Declares that `rank` touches nobody's memory in this communicator any

@@ -45,7 +45,7 @@ const HOUSES: [House; 12] = [
         below: "",
         order: &[
             "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
-            "node_comm", "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums",
+            "node_comm", "moves", "all_to_all", "messages", "reductions", "rails", "fixed_sums",
             "views", "split", "cart", "run_call", "run", "lib",
         ],
         up: &[],

@@ -18,7 +18,7 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{GivenPart, LaneEnd, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{GivenPart, RankCards, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
@@ -648,9 +648,9 @@ fn mutants_are_found() {
 }
 
 #[test]
-fn lanes_used_twice() {
+fn columns_used_twice() {
     Model {
-        name: "lanes: 3 started calls by copies, over 2 lanes",
+        name: "cards: 3 started calls by copies, over 2 columns",
         ranks: 2,
         bound: Some(2),
         floor: 17_200,
@@ -660,15 +660,15 @@ fn lanes_used_twice() {
         body: || ranks(2, |port| started(port, 3, true)),
     }
     .check();
-    must_fail("lanes: claimed before all have finished", Some(2), "Causality violation", || {
+    must_fail("cards: claimed before all have finished", Some(2), "Causality violation", || {
         claiming_early::ranks(2, |port| claiming_early::started(port, 3, true));
     });
 }
 
 #[test]
-fn lanes_claimed_ahead() {
+fn columns_claimed_ahead() {
     Model {
-        name: "lanes: 4 started calls by copies, two at a time, over 2 lanes",
+        name: "cards: 4 started calls by copies, two at a time, over 2 columns",
         ranks: 2,
         bound: Some(1),
         floor: 195_000,
@@ -678,15 +678,15 @@ fn lanes_claimed_ahead() {
         body: || ranks(2, started_in_pairs),
     }
     .check();
-    must_fail("lanes: the next is claimed unseen", Some(2), "Causality violation", || {
+    must_fail("cards: the next is claimed unseen", Some(2), "Causality violation", || {
         claiming_the_next_unseen::ranks(2, claiming_the_next_unseen::started_in_pairs);
     });
 }
 
 #[test]
-fn lanes_side_by_side() {
+fn columns_side_by_side() {
     Model {
-        name: "lanes: 2 started calls at a time, on memory",
+        name: "cards: 2 started calls at a time, on memory",
         ranks: 2,
         bound: Some(2),
         floor: 4_300,

@@ -267,7 +267,7 @@ impl<'env> ScopeSlots<'env> {
         let (owed, is_direct) = unsafe { collective.show(port, begun) };
         let looked = match is_first && is_direct {
             // SAFETY: shown just now.
-            true => unsafe { collective.take(port.lane_end()) },
+            true => unsafe { collective.take(port.rank_cards()) },
             false => Ok(false),
         };
         port.tell();

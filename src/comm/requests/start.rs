@@ -98,7 +98,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             self.run_alone(begun, call);
             return None;
         }
-        self.claim_lane(begun);
+        self.claim_column(begun);
         let comm = &mut *self.comm;
         let (port, work) = (&mut comm.port, &comm.work);
         let (at, progress) = ((port.rank(), port.size()), port.started_progress());
@@ -112,10 +112,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Waits until there is a lane for the call `begun`.
+    /// Waits until there is a column for the call `begun`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn claim_lane(&mut self, begun: StartedCall) {
-        if let Err(stop) = self.comm.port.claim_lane() {
+    fn claim_column(&mut self, begun: StartedCall) {
+        if let Err(stop) = self.comm.port.claim_column() {
             self.comm.port.log_call(begun);
             self.fail(None, stop);
         }
@@ -146,7 +146,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         call: &mut Collective<'env>,
         begun: StartedCall,
     ) -> bool {
-        self.claim_lane(begun);
+        self.claim_column(begun);
         let is_first = !self.open.has_open();
         call.renew(self.comm.port.started_progress());
         // SAFETY: claimed just now; passed on.

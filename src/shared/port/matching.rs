@@ -13,7 +13,7 @@ use super::super::tagged_ring::{SHORT, TaggedRing};
 use super::super::thread::Thread;
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
-use super::lane::Place;
+use super::cards::Place;
 use super::waiting::For;
 use super::{Peer, Port, PortState, Stop};
 use crate::sync::{Arc, fetch_to_write};

@@ -18,9 +18,9 @@ use crate::wait::{Mark, Wait, add_up_lost_time, has_woken_neighbour};
 use std::panic::Location;
 use std::ptr::NonNull;
 
+mod cards;
 mod collective;
 mod given_counts;
-mod lane;
 mod matching;
 mod parts;
 mod point_to_point;
@@ -29,7 +29,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneEnd, Place};
+pub(crate) use cards::{Disagreement, Place, RankCards};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub use parts::GivenPart;
@@ -124,11 +124,11 @@ pub(crate) struct Port {
     calls: u64,
     /// Calls started so far; equal on all ranks.
     requests: u64,
-    /// Those up to this one have a free lane, as far as this rank knows.
-    free_lanes: u64,
-    /// The call that was started when this rank last went on with all others for their lanes.
+    /// Those up to this one have a free column, as far as this rank knows.
+    free_columns: u64,
+    /// The call that was started when this rank last went on with all others for their columns.
     #[cfg(not(loom))]
-    lanes_looked: u64,
+    columns_looked: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them.
@@ -207,9 +207,9 @@ impl Port {
             tagged_balance: 0,
             calls: u64::from(start),
             requests: 0,
-            free_lanes: 0,
+            free_columns: 0,
             #[cfg(not(loom))]
-            lanes_looked: 0,
+            columns_looked: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             open: None,
