@@ -126,20 +126,20 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_without_last_look",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[
-            ("let left = fabric.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
-            ("if left {", "if fabric.has_left(peer, *run) {"),
+            ("let left = shared.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
+            ("if left {", "if shared.has_left(peer, *run) {"),
         ],
     ),
     (
         "port_with_early_poison",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[("if poisoned || world.is_poisoned(*run) {", "if poisoned {")],
     ),
     (
         "port_confirming_early",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[
             ("let peer_wait = world.wait_of(it);\n            if ready", "if ready"),
             (
@@ -152,25 +152,25 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_leaving_unpoisoned",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[(
-            "drop(fabric.world().poison(self.run, member, None));\n        \
-             fabric.leave(self.rank);",
-            "fabric.leave(self.rank);\n        drop(fabric.world().poison(self.run, member, \
+            "drop(shared.world().poison(self.run, member, None));\n        \
+             shared.leave(self.rank);",
+            "shared.leave(self.rank);\n        drop(shared.world().poison(self.run, member, \
              None));",
         )],
     ),
     (
         "port_quiescing_by_poison",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[(
             "left || (acked && finished)\n",
-            "left || acked || finished || fabric.world().is_poisoned(self.run)\n",
+            "left || acked || finished || shared.world().is_poisoned(self.run)\n",
         )],
     ),
     (
         "port_judging_by_the_gate",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[(
             "if !peer.gate().has_shown(episode) || !peer.board().has_finished(call) {",
             "if !peer.gate().has_shown(episode) || call == 0 {",
@@ -178,7 +178,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_settling_unseen",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[(
             "if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {",
             "if looks.any(|_| false) {",
@@ -186,12 +186,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "port_giving_up_in_silence",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[("                world.give_up(me, it, *run);\n", "")],
     ),
     (
         "port_sleeping_without_limit",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[(
             "seat.berth().sleep(awaited, Some(nap.min(longest)), over)",
             "seat.berth().sleep(awaited, None, over)",
@@ -286,8 +286,8 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "fabric_joining_blindly",
-        "../src/fabric",
+        "shared_joining_blindly",
+        "../src/shared",
         &[(
             "let before = present.swap(run_pass(run), Ordering::Relaxed);",
             "let before = present.load(Ordering::Relaxed);\n\
@@ -295,32 +295,32 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         )],
     ),
     (
-        "fabric_cancelling_unordered",
-        "../src/fabric",
+        "shared_cancelling_unordered",
+        "../src/shared",
         &[(
             "self.cancel.fetch_max(last, Ordering::AcqRel);",
             "self.cancel.fetch_max(last, Ordering::Relaxed);",
         )],
     ),
     (
-        "fabric_reopening_unordered",
-        "../src/fabric",
+        "shared_reopening_unordered",
+        "../src/shared",
         &[(
             "present.swap(run_pass(run), Ordering::Acquire);",
             "present.swap(run_pass(run), Ordering::Relaxed);",
         )],
     ),
     (
-        "fabric_with_old_edges",
-        "../src/fabric",
+        "shared_with_old_edges",
+        "../src/shared",
         &[(
             "let same = (edge >> 32) as u32 == number && self.wait()?.0 == number;",
             "let same = true;",
         )],
     ),
     (
-        "fabric_of_separate_worlds",
-        "../src/fabric",
+        "shared_of_separate_worlds",
+        "../src/shared",
         &[(
             "Some((thread.wait()?.0, thread))",
             "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))",
@@ -328,12 +328,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "tagged_queue_withdrawing_blindly",
-        "../src/fabric/tagged_queue.rs",
+        "../src/shared/tagged_queue.rs",
         &[("while !ticket.is_done() { patience.pause(); }", "let _ = &mut patience;")],
     ),
     (
         "tagged_queue_completing_early",
-        "../src/fabric/tagged_queue.rs",
+        "../src/shared/tagged_queue.rs",
         &[(
             "unsafe { copy(to, from, bytes) };\n                ticket.complete(envelope);",
             "ticket.complete(envelope);\n                unsafe { copy(to, from, bytes) };",
@@ -341,7 +341,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "tagged_queue_taking_by_sight",
-        "../src/fabric/tagged_queue.rs",
+        "../src/shared/tagged_queue.rs",
         &[(
             "if let Some(receive) = self.take_posted(lists, at) { \
              return Ok(Next::Deliver(receive)); }",
@@ -354,65 +354,65 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "tagged_queue_taking_early_blindly",
-        "../src/fabric/tagged_queue.rs",
+        "../src/shared/tagged_queue.rs",
         &[("if lists.list.count() > 0 { return Ok(true); }", "")],
     ),
     (
         "tagged_queue_not_draining",
-        "../src/fabric/tagged_queue.rs",
+        "../src/shared/tagged_queue.rs",
         &[("Some(ring) => self.drain(lists, source, ring),", "Some(_) => {}")],
     ),
     (
         "message_ring_overrunning",
-        "../src/fabric/message_ring.rs",
+        "../src/shared/message_ring.rs",
         &[("let slots = self.slots.len();", "let slots = self.slots.len() + 1;")],
     ),
     (
         "message_ring_with_a_room_for_two",
-        "../src/fabric/message_ring.rs",
+        "../src/shared/message_ring.rs",
         &[("let is_free = sender.has_room(ROOMS)", "let is_free = sender.has_room(2 * ROOMS)")],
     ),
     (
         "message_ring_passing_early",
-        "../src/fabric/message_ring.rs",
+        "../src/shared/message_ring.rs",
         &[("fetch(std::ptr::from_ref(self.slot(before + 1)).cast());", "self.pass(before);")],
     ),
     (
         "message_ring_passing_what_stays",
-        "../src/fabric/message_ring.rs",
+        "../src/shared/message_ring.rs",
         &[("if result.is_some() {", "if result.is_some() || before < 9 {")],
     ),
     (
         "port_claiming_early",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],
     ),
     (
         "port_claiming_the_next_unseen",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[(
-            "let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();",
-            "let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).max();",
+            "let done = (0..self.size()).map(|rank| done(&self.shared, rank)).min();",
+            "let done = (0..self.size()).map(|rank| done(&self.shared, rank)).max();",
         )],
     ),
     (
-        "lane_row_never_full",
-        "../src/mailbox/lane_row.rs",
+        "card_row_never_full",
+        "../src/mailbox/card_row.rs",
         &[("number <= done + N as u64", "number > done")],
     ),
     (
-        "lane_row_forgetting_early",
-        "../src/mailbox/lane_row.rs",
+        "card_row_forgetting_early",
+        "../src/mailbox/card_row.rs",
         &[("it.number <= done", "it.number <= done + 1")],
     ),
     (
-        "lane_row_ending_early",
-        "../src/mailbox/lane_row.rs",
+        "card_row_ending_early",
+        "../src/mailbox/card_row.rs",
         &[("false => self.end_beyond(number)", "false => number")],
     ),
     (
         "started_unclaimed",
-        "../src/fabric/started_progress.rs",
+        "../src/shared/started_progress.rs",
         &[(
             "if !part.card(number, rank).claim(number) {",
             "if part.card(number, rank).is_over(number) {",
@@ -420,12 +420,12 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     ),
     (
         "started_not_awaited",
-        "../src/fabric/started_progress.rs",
+        "../src/shared/started_progress.rs",
         &[("if !is_over && !help(part, number, rank)? {", "if false {")],
     ),
     (
         "started_not_awaiting_help",
-        "../src/fabric/started_progress.rs",
+        "../src/shared/started_progress.rs",
         &[(
             "!do_claimed(part, number, own)? && !part.card(number, own).is_over(number)",
             "!do_claimed(part, number, own)? && false",
@@ -434,24 +434,24 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     // Not a mistake: see `lean` in `src/lib.rs`.
     (
         "port_lean",
-        "../src/fabric/port",
+        "../src/shared/port",
         &[
             (
-                "let world = fabric.world();\n        let (me, it)",
+                "let world = shared.world();\n        let (me, it)",
                 "while !ready() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
-                 let world = fabric.world();\n        let (me, it)",
+                 let world = shared.world();\n        let (me, it)",
             ),
             (
                 "let peer = &mut self.peers[peer];\n        let n = peer.endpoint().post(header, \
                  fill);",
                 "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = \
                  peer.endpoint().post(header, fill);\n\
-                 crate::lean::posted(self.fabric.id(), self.rank, number, n);",
+                 crate::lean::posted(self.shared.id(), self.rank, number, n);",
             ),
             (
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
                 "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
-                 crate::lean::await_post(self.fabric.id(), peer, self.rank, \
+                 crate::lean::await_post(self.shared.id(), peer, self.rank, \
                  self.peers[peer].cursor.rx);\n",
             ),
         ],

@@ -76,7 +76,6 @@ mod element;
 pub mod engine;
 mod error;
 mod exec;
-mod fabric;
 mod file;
 mod fork;
 pub mod guide;
@@ -84,6 +83,7 @@ mod loaded;
 pub mod machine;
 mod mailbox;
 mod mix;
+mod shared;
 
 pub mod op;
 mod order;

@@ -238,7 +238,7 @@ pub(crate) mod of_users {
 }
 
 /// A word by which something is published; see the protocol descriptions in
-/// `src/mailbox/README.md` and `src/fabric/README.md`.
+/// `src/mailbox/README.md` and `src/shared/README.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Site {
     /// A slot's word: the message is complete.

@@ -36,8 +36,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     // Teams.
     (
         "team: the old words stay after a failure",
-        "self.fabric.store(fabric.id(), Relaxed);",
-        "if !TWIN || self.fabric.load(Relaxed) == 0 { self.fabric.store(fabric.id(), Relaxed); }",
+        "self.shared.store(shared.id(), Relaxed);",
+        "if !TWIN || self.shared.load(Relaxed) == 0 { self.shared.store(shared.id(), Relaxed); }",
     ),
     (
         "team: no second look before a sleep",
@@ -57,13 +57,13 @@ const TWINS: &[(&str, &str, &str)] = &[
     ),
     (
         "quiesce: the rank is gone before its calls are",
-        "if !fabric.world().is_inside(member) {",
-        "if TWIN || !fabric.world().is_inside(member) {",
+        "if !shared.world().is_inside(member) {",
+        "if TWIN || !shared.world().is_inside(member) {",
     ),
     (
         "wait: who has left is looked at late",
         "if left { break Err(Stop::Left { peer }); }",
-        "if if TWIN { fabric.has_left(peer, *run) } else { left } { \
+        "if if TWIN { shared.has_left(peer, *run) } else { left } { \
          break Err(Stop::Left { peer }); }",
     ),
     (

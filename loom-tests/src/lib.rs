@@ -13,14 +13,14 @@ compile_error!("without cfg(loom) the models would explore nothing; build.rs set
 mod block_counter;
 #[path = "../../src/team/dispatch.rs"]
 mod dispatch;
-#[path = "../../src/fabric/mod.rs"]
-mod fabric;
 #[path = "../../src/mailbox/mod.rs"]
 mod mailbox;
 #[path = "../../src/mix.rs"]
 mod mix;
 #[path = "../../src/error/rank_report.rs"]
 mod rank_report;
+#[path = "../../src/shared/mod.rs"]
+mod shared;
 mod sleepers;
 #[path = "../../src/sorted.rs"]
 mod sorted;
@@ -42,7 +42,7 @@ mod fork {
 }
 
 mod error {
-    //! The fabric only stores causes, and makes call sites for them.
+    //! The room `shared` only stores causes, and makes call sites for them.
     pub use crate::rank_report::{Activity, RankReport};
     pub use crate::source_line::{ForeignCall, SourceLine};
 
@@ -92,7 +92,7 @@ mod lean {
     use std::collections::BTreeMap;
 
     std::thread_local! {
-        /// By fabric, sender and receiver: messages posted. (Loom runs all
+        /// By communicator, sender and receiver: messages posted. (Loom runs all
         /// threads of a model on one; the harness asserts it.)
         static POSTED: RefCell<BTreeMap<(u64, usize, usize), u32>> =
             const { RefCell::new(BTreeMap::new()) };
@@ -103,14 +103,14 @@ mod lean {
         POSTED.with_borrow_mut(BTreeMap::clear);
     }
 
-    pub(crate) fn posted(fabric: u64, from: usize, to: usize, n: u32) {
-        POSTED.with_borrow_mut(|posted| posted.insert((fabric, from, to), n));
+    pub(crate) fn posted(shared: u64, from: usize, to: usize, n: u32) {
+        POSTED.with_borrow_mut(|posted| posted.insert((shared, from, to), n));
     }
 
     /// Waits until the message after the first `taken` was posted.
-    pub(crate) fn await_post(fabric: u64, from: usize, to: usize, taken: u32) {
+    pub(crate) fn await_post(shared: u64, from: usize, to: usize, taken: u32) {
         let posted =
-            || POSTED.with_borrow(|posted| posted.get(&(fabric, from, to)).copied().unwrap_or(0));
+            || POSTED.with_borrow(|posted| posted.get(&(shared, from, to)).copied().unwrap_or(0));
         while posted() <= taken {
             crate::sync::yield_now();
         }
@@ -122,36 +122,36 @@ mod lean {
 mod mutants {
     /// The items that the port's source finds beside itself.
     mod fingerprint {
-        pub(super) use crate::fabric::{
+        pub(super) use crate::shared::{
             BeginningCall, CallParams, Fingerprint, PayloadKind, Signature,
         };
     }
     mod call_log {
-        pub(super) use crate::fabric::{CallLog, CallRecord, RankState, run_pass};
+        pub(super) use crate::shared::{CallLog, CallRecord, RankState, run_pass};
     }
     mod digest {
-        pub(super) use crate::fabric::Digest;
+        pub(super) use crate::shared::Digest;
     }
     mod counts {
-        pub(super) use crate::fabric::{CountFacts, OwnCounts};
+        pub(super) use crate::shared::{CountFacts, OwnCounts};
     }
     mod call_counts {
-        pub(super) use crate::fabric::CallCount;
+        pub(super) use crate::shared::CallCount;
     }
     mod recorder {
-        pub(super) use crate::fabric::Recorder;
+        pub(super) use crate::shared::Recorder;
     }
     mod event_ring {
-        pub(super) use crate::fabric::{CallFacts, EventLine, EventRing};
+        pub(super) use crate::shared::{CallFacts, EventLine, EventRing};
     }
     mod comm_hold {
-        pub(super) use crate::fabric::CommHold;
+        pub(super) use crate::shared::CommHold;
     }
     mod long_wait {
-        pub(super) use crate::fabric::LongWait;
+        pub(super) use crate::shared::LongWait;
     }
     mod comm_state {
-        pub(super) use crate::fabric::{CommState, PERHAPS, Phase, RankSlots};
+        pub(super) use crate::shared::{CommState, PERHAPS, Phase, RankSlots};
     }
 
     /// The items that the events' and the berth's sources find beside themselves.
@@ -173,50 +173,50 @@ mod mutants {
         pub(super) use crate::mailbox::Tray;
     }
     mod thread {
-        pub(super) use crate::fabric::{ANYBODY, Seen};
+        pub(super) use crate::shared::{ANYBODY, Seen};
     }
     mod early_receive {
-        pub(super) use crate::fabric::EarlyReceive;
+        pub(super) use crate::shared::EarlyReceive;
     }
     mod rank_place {
-        pub(super) use crate::fabric::RankPlace;
+        pub(super) use crate::shared::RankPlace;
     }
     mod started_progress {
-        pub(super) use crate::fabric::{StartedPart, StartedProgress};
+        pub(super) use crate::shared::{StartedPart, StartedProgress};
     }
     mod early_receives {
-        pub(super) use crate::fabric::EarlyReceives;
+        pub(super) use crate::shared::EarlyReceives;
     }
     mod kept_bytes {
-        pub(super) use crate::fabric::KeptBytes;
+        pub(super) use crate::shared::KeptBytes;
     }
     mod match_list {
-        pub(super) use crate::fabric::{MatchList, MatchPattern};
+        pub(super) use crate::shared::{MatchList, MatchPattern};
     }
     mod tagged_lists {
-        pub(super) use crate::fabric::{
+        pub(super) use crate::shared::{
             MessageBody, PostedReceive, ReceiveRoom, TaggedLists, TaggedMessage,
         };
     }
     mod tagged_queue {
-        pub(super) use crate::fabric::{
+        pub(super) use crate::shared::{
             Copier, Data, OutgoingMessage, OwnedMessage, Received, SentMessage, TaggedQueue,
         };
     }
     mod message_label {
-        pub(super) use crate::fabric::MessageLabel;
+        pub(super) use crate::shared::MessageLabel;
     }
     mod unfit_receive {
-        pub(super) use crate::fabric::UnfitReceive;
+        pub(super) use crate::shared::UnfitReceive;
     }
     mod tagged_ring {
-        pub(super) use crate::fabric::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
+        pub(super) use crate::shared::{SHORT, ShortMemory, ShortMessage, TaggedRing, copy_bytes};
     }
     mod ticket {
-        pub(super) use crate::fabric::{Envelope, Ticket};
+        pub(super) use crate::shared::{Envelope, Ticket};
     }
     mod team_state {
-        pub(super) use crate::fabric::discard;
+        pub(super) use crate::shared::discard;
     }
     use crate::mailbox::Header;
 
@@ -287,21 +287,21 @@ mod mutants {
     pub(crate) mod port_claiming_the_next_unseen {
         include!(concat!(env!("OUT_DIR"), "/port_claiming_the_next_unseen/mod.rs"));
     }
-    pub(crate) mod fabric_joining_blindly {
-        include!(concat!(env!("OUT_DIR"), "/fabric_joining_blindly/mod.rs"));
+    pub(crate) mod shared_joining_blindly {
+        include!(concat!(env!("OUT_DIR"), "/shared_joining_blindly/mod.rs"));
     }
-    pub(crate) mod fabric_cancelling_unordered {
-        include!(concat!(env!("OUT_DIR"), "/fabric_cancelling_unordered/mod.rs"));
+    pub(crate) mod shared_cancelling_unordered {
+        include!(concat!(env!("OUT_DIR"), "/shared_cancelling_unordered/mod.rs"));
     }
-    pub(crate) mod fabric_reopening_unordered {
-        include!(concat!(env!("OUT_DIR"), "/fabric_reopening_unordered/mod.rs"));
+    pub(crate) mod shared_reopening_unordered {
+        include!(concat!(env!("OUT_DIR"), "/shared_reopening_unordered/mod.rs"));
     }
     #[allow(unused_variables)]
-    pub(crate) mod fabric_with_old_edges {
-        include!(concat!(env!("OUT_DIR"), "/fabric_with_old_edges/mod.rs"));
+    pub(crate) mod shared_with_old_edges {
+        include!(concat!(env!("OUT_DIR"), "/shared_with_old_edges/mod.rs"));
     }
-    pub(crate) mod fabric_of_separate_worlds {
-        include!(concat!(env!("OUT_DIR"), "/fabric_of_separate_worlds/mod.rs"));
+    pub(crate) mod shared_of_separate_worlds {
+        include!(concat!(env!("OUT_DIR"), "/shared_of_separate_worlds/mod.rs"));
     }
     pub(crate) mod events_without_fence_after_show {
         include!(concat!(env!("OUT_DIR"), "/events_without_fence_after_show/mod.rs"));
@@ -372,14 +372,14 @@ mod mutants {
     pub(crate) mod message_ring_passing_what_stays {
         include!(concat!(env!("OUT_DIR"), "/message_ring_passing_what_stays/mod.rs"));
     }
-    pub(crate) mod lane_row_never_full {
-        include!(concat!(env!("OUT_DIR"), "/lane_row_never_full/mod.rs"));
+    pub(crate) mod card_row_never_full {
+        include!(concat!(env!("OUT_DIR"), "/card_row_never_full/mod.rs"));
     }
-    pub(crate) mod lane_row_forgetting_early {
-        include!(concat!(env!("OUT_DIR"), "/lane_row_forgetting_early/mod.rs"));
+    pub(crate) mod card_row_forgetting_early {
+        include!(concat!(env!("OUT_DIR"), "/card_row_forgetting_early/mod.rs"));
     }
-    pub(crate) mod lane_row_ending_early {
-        include!(concat!(env!("OUT_DIR"), "/lane_row_ending_early/mod.rs"));
+    pub(crate) mod card_row_ending_early {
+        include!(concat!(env!("OUT_DIR"), "/card_row_ending_early/mod.rs"));
     }
     pub(crate) mod started_unclaimed {
         include!(concat!(env!("OUT_DIR"), "/started_unclaimed/mod.rs"));

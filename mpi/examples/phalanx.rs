@@ -3,7 +3,7 @@
 //!
 //!     mpirun -n 2 phalanx bench all-reduce -e 64K      # as `phalanx bench --help` says
 //!
-//! PHALANX_THREADS ranks on each node, or `-p` on all together; PHALANX_LANES=1: lanes.
+//! PHALANX_THREADS ranks on each node, or `-p` on all together; PHALANX_RAILS=1: rails.
 //! Exit codes as of the tool: 1 a result is wrong, 2 wrong arguments.
 
 use phalanx::{Builder, Error, Team};

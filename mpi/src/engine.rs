@@ -83,16 +83,16 @@ pub(crate) struct Engine {
     node: usize,
     /// The largest tag, which is that of transfers made of messages.
     largest_tag: usize,
-    lanes: Vec<Arc<Engine>>,
+    rails: Vec<Arc<Engine>>,
     /// In `Calls::made`, if it is from there.
     number: Option<usize>,
 }
 
 impl Engine {
-    pub(crate) fn new(comm: Handle, calls: Arc<Calls>, lanes: Vec<Arc<Engine>>) -> Self {
+    pub(crate) fn new(comm: Handle, calls: Arc<Calls>, rails: Vec<Arc<Engine>>) -> Self {
         let (n, node, largest_tag) = (comm.size(), comm.rank(), comm.largest_tag());
         let members = (0..n).collect();
-        Engine { comm, calls, members, node, largest_tag, lanes, number: None }
+        Engine { comm, calls, members, node, largest_tag, rails, number: None }
     }
 
     /// Whether this process may be aborted: alone, it fails by itself.
@@ -369,8 +369,8 @@ unsafe impl Net for Engine {
         made
     }
 
-    fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
-        self.lanes.get(lane).map(|lane| lane.clone() as Arc<dyn Net>)
+    fn rail(&self, rail: usize) -> Option<Arc<dyn Net>> {
+        self.rails.get(rail).map(|rail| rail.clone() as Arc<dyn Net>)
     }
 
     fn abort(&self) {
@@ -459,8 +459,8 @@ impl Engine {
             of[number].free = false;
             let (comm, calls) = (of[number].comm, self.calls.clone());
             let (members, largest_tag) = (world.clone(), self.largest_tag);
-            let (lanes, number) = (Vec::new(), Some(number));
-            let engine = Engine { comm, calls, members, node, largest_tag, lanes, number };
+            let (rails, number) = (Vec::new(), Some(number));
+            let engine = Engine { comm, calls, members, node, largest_tag, rails, number };
             engines.push(Some(Arc::new(engine)));
         }
         Ok(engines)

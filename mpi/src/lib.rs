@@ -37,7 +37,7 @@
 //! # The use of MPI
 //! By default one thread of a node at a time calls MPI (`MPI_THREAD_SERIALIZED`):
 //! the leader for collectives, and whoever sends to another node. With
-//! [`lanes`](Builder::lanes) all threads have a part in large broadcasts, all-reduces,
+//! [`rails`](Builder::rails) all threads have a part in large broadcasts, all-reduces,
 //! all-gathers and reduce-scatters (`MPI_THREAD_MULTIPLE`).
 
 mod engine;
@@ -80,7 +80,7 @@ pub fn run<R: Send>(f: impl Fn(&mut NodeComm<'_>) -> R + Sync) -> Result<Vec<R>,
 /// ```
 pub fn builder() -> Builder {
     let team = Team::builder();
-    Builder { team, threads: None, ranks: None, lanes: None, deadline: None, piece: 1 << 30 }
+    Builder { team, threads: None, ranks: None, rails: None, deadline: None, piece: 1 << 30 }
 }
 
 /// Settings; made by [`builder`].
@@ -98,7 +98,7 @@ pub struct Builder {
     team: phalanx::Builder,
     threads: Option<usize>,
     ranks: Option<usize>,
-    lanes: Option<bool>,
+    rails: Option<bool>,
     deadline: Option<Duration>,
     piece: usize,
 }
@@ -132,16 +132,16 @@ impl Builder {
     /// Whether every thread has a communicator of MPI's of its own, and takes part
     /// in broadcasts, all-reduces, all-gathers and reduce-scatters of 64 KiB and more
     /// (of a rank's larger buffer). Needs an MPI with `MPI_THREAD_MULTIPLE`, and as
-    /// many threads on all nodes. Default: the variable `PHALANX_LANES` is 1, else
+    /// many threads on all nodes. Default: the variable `PHALANX_RAILS` is 1, else
     /// no; on the two cores that this was written on no gain could be seen, and in
     /// many MPIs the threads only wait for each other.
     ///
     /// ```
-    /// let cluster = phalanx_mpi::builder().threads(2).lanes(true).build()?;
+    /// let cluster = phalanx_mpi::builder().threads(2).rails(true).build()?;
     /// # Ok::<(), phalanx::Error>(())
     /// ```
-    pub fn lanes(mut self, lanes: bool) -> Self {
-        self.lanes = Some(lanes);
+    pub fn rails(mut self, rails: bool) -> Self {
+        self.rails = Some(rails);
         self
     }
 
@@ -230,21 +230,21 @@ impl Builder {
     }
 
     fn prepare(self) -> Result<(Arc<dyn Net>, phalanx::Builder), Error> {
-        let variable = || std::env::var("PHALANX_LANES").is_ok_and(|lanes| lanes == "1");
-        let lanes_asked = self.lanes.unwrap_or_else(variable);
-        let start = start(lanes_asked);
+        let variable = || std::env::var("PHALANX_RAILS").is_ok_and(|rails| rails == "1");
+        let rails_asked = self.rails.unwrap_or_else(variable);
+        let start = start(rails_asked);
         let wrong = |e: phalanx_nodes::net::NetError| wrong(e.to_string());
         if !start.serialized {
             return Err(wrong_text("MPI was initialised with less than MPI_THREAD_SERIALIZED"));
         }
-        if lanes_asked && !start.multiple {
-            return Err(wrong_text("lanes need MPI_THREAD_MULTIPLE, which this MPI does not give"));
+        if rails_asked && !start.multiple {
+            return Err(wrong_text("rails need MPI_THREAD_MULTIPLE, which this MPI does not give"));
         }
         let world = raw::world();
         let (nodes, node) = (world.size(), world.rank());
         let name = format!("node {node} of {nodes} ({})", raw::host());
         // All threads may call MPI only where that is asked for: it costs locks.
-        let calls = Arc::new(Calls::new(lanes_asked, self.piece.max(2 << 10), nodes, name));
+        let calls = Arc::new(Calls::new(rails_asked, self.piece.max(2 << 10), nodes, name));
         if let Some(what) = launch::wrong_launcher(nodes) {
             launch::refuse(&calls, &what);
         }
@@ -260,19 +260,19 @@ impl Builder {
         if let Some(warning) = &share.warning {
             eprintln!("phalanx: node {node} of {nodes} ({}): {warning}", raw::host());
         }
-        let mut lanes = Vec::new();
-        if lanes_asked && nodes > 1 {
+        let mut rails = Vec::new();
+        if rails_asked && nodes > 1 {
             // As many on all nodes, or making them would wait for ever; that they
             // differ, `run_across` says.
             let most = launch::most(&net, share.threads).map_err(wrong)?;
             for _ in 0..most {
-                let lane = world.duplicate().map_err(wrong)?;
-                lanes.push(Arc::new(Engine::new(lane, calls.clone(), Vec::new())));
+                let rail = world.duplicate().map_err(wrong)?;
+                rails.push(Arc::new(Engine::new(rail, calls.clone(), Vec::new())));
             }
         }
-        let net: Arc<dyn Net> = match lanes.is_empty() {
+        let net: Arc<dyn Net> = match rails.is_empty() {
             true => Arc::new(net),
-            false => Arc::new(Engine::new(comm, calls.clone(), lanes)),
+            false => Arc::new(Engine::new(comm, calls.clone(), rails)),
         };
         let mut team = self.team.ranks(share.threads);
         if let Some(deadline) = self.deadline {
@@ -408,11 +408,11 @@ static IN_A_RUN: AtomicBool = AtomicBool::new(false);
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// Initialises MPI, once.
-fn start(lanes: bool) -> Start {
+fn start(rails: bool) -> Start {
     static STARTING: Mutex<()> = Mutex::new(());
     static OURS: OnceLock<()> = OnceLock::new();
     let _one = STARTING.lock().unwrap_or_else(|e| e.into_inner());
-    let threading = if lanes { Threading::Multiple } else { Threading::Serialized };
+    let threading = if rails { Threading::Multiple } else { Threading::Serialized };
     // None if the user's program has done it.
     if let Some((universe, _)) = mpi::initialize_with_threading(threading) {
         // It would finalise MPI when it is dropped, and wait there for nodes that

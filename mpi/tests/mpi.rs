@@ -44,8 +44,8 @@ const CASES: &[Case] = &[
     Case { name: "battery-4x1", threads: &[1, 1, 1, 1], run: whole, expect: Good },
     Case { name: "battery-1x4", threads: &[4], run: whole, expect: Good },
     Case { name: "pieces", threads: &[2, 1], run: pieces, expect: Good },
-    Case { name: "lanes", threads: &[2, 2], run: lanes, expect: Good },
-    Case { name: "lanes-1-1-1", threads: &[1, 1, 1], run: lanes, expect: Good },
+    Case { name: "rails", threads: &[2, 2], run: rails, expect: Good },
+    Case { name: "rails-1-1-1", threads: &[1, 1, 1], run: rails, expect: Good },
     Case { name: "external", threads: &[2, 1], run: external, expect: Good },
     Case { name: "splits", threads: &[2, 2], run: splits, expect: Good },
     Case {
@@ -80,12 +80,12 @@ const CASES: &[Case] = &[
         expect: Bad("the team's deadline"),
     },
     Case {
-        name: "lanes-differ",
+        name: "rails-differ",
         threads: &[2, 2],
-        run: lanes_differ,
+        run: rails_differ,
         expect: Bad("between nodes"),
     },
-    Case { name: "uneven-lanes", threads: &[1, 2], run: uneven_lanes, expect: Bad("1 to 2") },
+    Case { name: "uneven-rails", threads: &[1, 2], run: uneven_rails, expect: Bad("1 to 2") },
 ];
 
 fn threads() -> usize {
@@ -121,12 +121,12 @@ fn pieces() {
     battery_on(builder().piece(2048));
 }
 
-fn lanes() {
-    battery_on(builder().lanes(true));
+fn rails() {
+    battery_on(builder().rails(true));
 }
 
-fn uneven_lanes() {
-    battery_on(builder().lanes(true));
+fn uneven_rails() {
+    battery_on(builder().rails(true));
 }
 
 fn external() {
@@ -252,9 +252,9 @@ fn late_in_pieces() {
     });
 }
 
-/// Lanes that wait for different calls.
-fn lanes_differ() {
-    on(builder().lanes(true).deadline(Duration::from_secs(20)), |comm| {
+/// Rails that wait for different calls.
+fn rails_differ() {
+    on(builder().rails(true).deadline(Duration::from_secs(20)), |comm| {
         let mut x = vec![1u64; 50_000];
         match comm.node() {
             0 => comm.broadcast(&mut x, 0),

@@ -19,8 +19,8 @@ impl Steps<'_> {
         if home == self.node() {
             self.comm.broadcast(buf, root);
         }
-        if self.lanes(size_of_val(buf)) {
-            return self.broadcast_by_lanes(home, buf);
+        if self.rails(size_of_val(buf)) {
+            return self.broadcast_by_rails(home, buf);
         }
         if self.is_leader() {
             self.agree_and(Move::Broadcast { root: home, data: buf });
@@ -32,8 +32,8 @@ impl Steps<'_> {
 
     #[track_caller]
     pub(crate) fn all_gather<T: Element>(&mut self, mine: &[T], all: &mut [T], lens: &Lengths<'_>) {
-        if self.lanes(size_of_val(all)) {
-            return self.all_gather_by_lanes(lens, mine, all);
+        if self.rails(size_of_val(all)) {
+            return self.all_gather_by_rails(lens, mine, all);
         }
         self.assemble(mine, all, lens);
         self.comm.broadcast(all, 0);

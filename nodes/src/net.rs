@@ -1,7 +1,7 @@
 //! The interface of a network between the nodes of a team.
 //!
 //! A *node* is one process with a team of threads. On a node ranks exchange as ever; between nodes
-//! one thread of each (the leader, or one thread a lane) hands a [`Net`] one contiguous piece of
+//! one thread of each (the leader, or one thread a rail) hands a [`Net`] one contiguous piece of
 //! memory at a time. So the seam is small, and does not know of element types, operators or ranks:
 //! [`Transfer`] has bytes. Reductions are made here, by the same kernels as on one node, in rank
 //! order; but for built-in operators on numbers, which the network may combine itself
@@ -206,9 +206,9 @@ pub unsafe trait Net: Send + Sync {
     ) -> Result<Vec<Option<Arc<dyn Net>>>, NetError>;
 
     /// The same nodes on resources of their own, for the threads with number
-    /// `lane` of all nodes; none for engines without.
-    fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
-        let _ = lane;
+    /// `rail` of all nodes; none for engines without.
+    fn rail(&self, rail: usize) -> Option<Arc<dyn Net>> {
+        let _ = rail;
         None
     }
 

@@ -10,8 +10,8 @@ pub(crate) struct NodeGroup {
     pub(crate) rank: usize,
     pub(crate) layout: Arc<NodeLayout>,
     pub(crate) net: Arc<dyn Net>,
-    /// The own thread's network, with lanes.
-    pub(crate) lane: Option<Arc<dyn Net>>,
+    /// The own thread's network, with rails.
+    pub(crate) rail: Option<Arc<dyn Net>>,
     /// Calls so far.
     pub(crate) calls: AtomicU64,
 }

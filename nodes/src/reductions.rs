@@ -138,8 +138,8 @@ impl Steps<'_> {
             if let Some(part) = self.tree(buf, op, &counts) {
                 self.hand_on(&part, buf, &counts);
             }
-        } else if self.lanes(size_of_val(buf)) {
-            return self.all_reduce_by_lanes(buf, op);
+        } else if self.rails(size_of_val(buf)) {
+            return self.all_reduce_by_rails(buf, op);
         } else {
             self.comm.reduce(buf, op, 0);
             if self.is_leader() {
@@ -152,41 +152,41 @@ impl Steps<'_> {
     /// Combines the nodes' vectors, in place on all of them.
     pub(crate) fn combine_all<T: Element, O: Operator<T>>(
         &mut self,
-        lane: Option<&dyn Net>,
+        rail: Option<&dyn Net>,
         buf: &mut [T],
         op: &O,
     ) {
         let (n, node, nodes) = (buf.len(), self.node(), self.nodes());
         if let Some((number, fold)) = built_in::<T, O>() {
-            return self.go(lane, Move::AllReduce { data: buf, number, fold });
+            return self.go(rail, Move::AllReduce { data: buf, number, fold });
         }
         if size_of_val(buf) <= WHOLE {
             let mut all = filled(buf, nodes * n);
             all[node * n..][..n].copy_from_slice(buf);
-            self.go(lane, Move::AllGather { all: &mut all, counts: &vec![n; nodes] });
+            self.go(rail, Move::AllGather { all: &mut all, counts: &vec![n; nodes] });
             fold(&mut all, n, op);
             return buf.copy_from_slice(&all[..n]);
         }
         let counts = even(n, nodes);
-        let part = self.combine_own(lane, buf, op, &counts);
+        let part = self.combine_own(rail, buf, op, &counts);
         let begin: usize = counts[..node].iter().sum();
         buf[begin..][..part.len()].copy_from_slice(&part);
-        self.carry(lane, Move::AllGather { all: buf, counts: &counts });
+        self.carry(rail, Move::AllGather { all: buf, counts: &counts });
     }
 
     /// A call's first transfer: the leader agrees with the others about the call meanwhile, unless
-    /// that is done (lanes).
-    fn go<T: Element>(&mut self, lane: Option<&dyn Net>, it: Move<'_, T>) {
-        match lane {
+    /// that is done (rails).
+    fn go<T: Element>(&mut self, rail: Option<&dyn Net>, it: Move<'_, T>) {
+        match rail {
             None => self.agree_and(it),
-            Some(_) => self.carry(lane, it),
+            Some(_) => self.carry(rail, it),
         }
     }
 
     /// The nodes' combined elements of the own part of their vectors.
     fn combine_own<T: Element>(
         &mut self,
-        lane: Option<&dyn Net>,
+        rail: Option<&dyn Net>,
         from: &[T],
         op: &impl Operator<T>,
         counts: &[usize],
@@ -194,7 +194,7 @@ impl Steps<'_> {
         let (m, nodes) = (counts[self.node()], self.nodes());
         let mut recv = filled(from, nodes * m);
         let recvs = &vec![m; nodes];
-        self.go(lane, Move::AllToAll { send: from, sends: counts, recv: &mut recv, recvs });
+        self.go(rail, Move::AllToAll { send: from, sends: counts, recv: &mut recv, recvs });
         fold(&mut recv, m, op);
         recv.truncate(m);
         recv
@@ -266,8 +266,8 @@ impl Steps<'_> {
         let part = if self.goes_by_tree::<T, O>() {
             // Every rank's: the steps on the node then need no order.
             self.tree(&by_node(all), op, &counts)
-        } else if self.lanes(size_of_val(all)) {
-            return self.reduce_scatter_by_lanes(all, mine, op, lens);
+        } else if self.rails(size_of_val(all)) {
+            return self.reduce_scatter_by_rails(all, mine, op, lens);
         } else {
             self.combine_parts(all, op, &counts, |it| by_node(&it))
         };

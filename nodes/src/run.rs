@@ -142,8 +142,8 @@ pub fn external_across(team: Builder, net: &Arc<dyn Net>) -> Result<Vec<NodeComm
 /// Where the ranks are, seen from that of `comm`; none if all are on one node.
 fn group(comm: &Comm, net: &Arc<dyn Net>, layout: &Arc<NodeLayout>) -> Option<Arc<NodeGroup>> {
     let rank = layout.members(net.node())[comm.rank()];
-    let (lane, calls) = (net.lane(comm.rank()), AtomicU64::new(0));
-    let group = NodeGroup { rank, layout: layout.clone(), net: net.clone(), lane, calls };
+    let (rail, calls) = (net.rail(comm.rank()), AtomicU64::new(0));
+    let group = NodeGroup { rank, layout: layout.clone(), net: net.clone(), rail, calls };
     (layout.nodes() > 1).then(|| Arc::new(group))
 }
 
@@ -180,7 +180,7 @@ fn layout(
     layout.map_err(what).inspect_err(|error| job.fail(&error.to_string()))
 }
 
-/// Of each node how many threads it has, and whether they have lanes.
+/// Of each node how many threads it has, and whether they have rails.
 fn sizes(
     net: &dyn Net,
     threads: usize,
@@ -188,7 +188,7 @@ fn sizes(
 ) -> Result<Vec<[u64; 2]>, NetError> {
     let (nodes, node) = (net.nodes(), net.node());
     let mut sizes = vec![[0u64; 2]; nodes];
-    sizes[node] = [threads as u64, u64::from(net.lane(0).is_some())];
+    sizes[node] = [threads as u64, u64::from(net.rail(0).is_some())];
     if nodes == 1 {
         return Ok(sizes);
     }
@@ -213,11 +213,11 @@ fn sizes(
 fn fitting(net: &dyn Net, sizes: &[[u64; 2]]) -> Result<NodeLayout, NetError> {
     let (least, most) =
         sizes.iter().fold((u64::MAX, 0), |(least, most), [n, _]| (least.min(*n), most.max(*n)));
-    if sizes.iter().any(|[_, lanes]| *lanes != sizes[0][1]) {
-        return Err(NetError::new("some nodes have lanes and others do not"));
+    if sizes.iter().any(|[_, rails]| *rails != sizes[0][1]) {
+        return Err(NetError::new("some nodes have rails and others do not"));
     }
     if sizes[0][1] == 1 && least != most {
-        let what = format!("with lanes all nodes need equally many threads: {least} to {most}");
+        let what = format!("with rails all nodes need equally many threads: {least} to {most}");
         return Err(NetError::new(what));
     }
     // One for each pair of threads, and one for the words of nodes that disagree.

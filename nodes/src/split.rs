@@ -81,8 +81,8 @@ impl Steps<'_> {
             };
             let node_of: Vec<usize> = group.iter().map(number).collect();
             let layout = Arc::new(NodeLayout::new(nodes.len(), &node_of));
-            let (rank, lane, calls) = (place, None, AtomicU64::new(0));
-            Arc::new(NodeGroup { rank, layout, net, lane, calls })
+            let (rank, rail, calls) = (place, None, AtomicU64::new(0));
+            Arc::new(NodeGroup { rank, layout, net, rail, calls })
         });
         (child, group)
     }

@@ -188,18 +188,18 @@ impl<'s> Steps<'s> {
         }
     }
 
-    /// Starts a transfer, on the lane if one is given.
+    /// Starts a transfer, on the rail if one is given.
     ///
     /// # Safety
     /// As [`Net::start`]: the memory is borrowed until the result is dropped. (Dropped before it is
     /// done, as whatever ends the run does, it touches the memory never again.)
     pub(crate) unsafe fn begin(
         &mut self,
-        lane: Option<&dyn Net>,
+        rail: Option<&dyn Net>,
         transfer: Transfer<'_>,
     ) -> Box<dyn Pending> {
         // SAFETY: passed on.
-        match unsafe { lane.unwrap_or(&*self.group.net).start(transfer) } {
+        match unsafe { rail.unwrap_or(&*self.group.net).start(transfer) } {
             Ok(pending) => pending,
             Err(e) => self.fail(&e.to_string()),
         }
@@ -211,7 +211,7 @@ impl<'s> Steps<'s> {
     /// The move's slices are borrowed until the result is dropped.
     unsafe fn begin_move<T: Element>(
         &mut self,
-        lane: Option<&dyn Net>,
+        rail: Option<&dyn Net>,
         it: Move<'_, T>,
     ) -> Box<dyn Pending> {
         let (node, size) = (self.node(), size_of::<T>());
@@ -270,13 +270,13 @@ impl<'s> Steps<'s> {
         };
         // SAFETY: the slices have room as the counts say; the arriving bytes are elements of the
         // same type of the other nodes, which are in the same call, or nobody looks at it.
-        unsafe { self.begin(lane, transfer) }
+        unsafe { self.begin(rail, transfer) }
     }
 
     /// A transfer, from beginning to end.
-    pub(crate) fn carry<T: Element>(&mut self, lane: Option<&dyn Net>, it: Move<'_, T>) {
+    pub(crate) fn carry<T: Element>(&mut self, rail: Option<&dyn Net>, it: Move<'_, T>) {
         // SAFETY: borrowed here, and waited for, or dropped.
-        let pending = unsafe { self.begin_move(lane, it) };
+        let pending = unsafe { self.begin_move(rail, it) };
         self.wait(pending);
     }
 

@@ -4,8 +4,8 @@ use super::varied::own_length;
 use super::{Comm, call};
 use crate::element::Element;
 use crate::exec::{Call, Partition, uneven};
-use crate::fabric::{Fingerprint, Signature};
 use crate::schedule::Operation;
+use crate::shared::{Fingerprint, Signature};
 use std::panic::Location;
 
 impl Comm {

@@ -3,7 +3,7 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::fabric::{CountFacts, Digest, Signature};
+use crate::shared::{CountFacts, Digest, Signature};
 use std::panic::Location;
 
 impl Comm {

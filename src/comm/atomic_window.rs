@@ -2,7 +2,7 @@
 
 use super::window::{Shared, meeting, window_of};
 use super::{AtomicElement, Comm, Global, Peers};
-use crate::fabric::Signature;
+use crate::shared::Signature;
 use std::fmt;
 use std::panic::Location;
 

@@ -4,7 +4,7 @@
 use super::Comm;
 use super::diagnose::disagree;
 use crate::error::Error;
-use crate::fabric::{CallRecord, CommState, TeamState};
+use crate::shared::{CallRecord, CommState, TeamState};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, panicking};
 
@@ -40,12 +40,12 @@ impl Tally {
     }
 }
 
-/// Compares the accounts of all ranks of `fabric`. Only while no rank uses it.
+/// Compares the accounts of all ranks of `shared`. Only while no rank uses it.
 pub(crate) fn compare<'a>(
-    fabric: &CommState,
+    shared: &CommState,
     tally: impl Fn(usize) -> &'a Tally,
 ) -> Result<(), Error> {
-    let p = fabric.size();
+    let p = shared.size();
     // All is well, as a rule: one look at each account.
     let (made, unsent) = (tally(0).calls(), tally(0).unsent.load(Relaxed));
     let mut balance = tally(0).balance();
@@ -57,37 +57,37 @@ pub(crate) fn compare<'a>(
     if alike && balance == 0 {
         return Ok(());
     }
-    what_differs(fabric, &tally)
+    what_differs(shared, &tally)
 }
 
 #[cold]
-fn what_differs<'a>(fabric: &CommState, tally: &dyn Fn(usize) -> &'a Tally) -> Result<(), Error> {
-    let p = fabric.size();
+fn what_differs<'a>(shared: &CommState, tally: &dyn Fn(usize) -> &'a Tally) -> Result<(), Error> {
+    let p = shared.size();
     let differs = |rank: usize| tally(rank).calls() != tally(0).calls();
     if let Some(rank) = (1..p).find(|&rank| differs(rank)) {
         // The first to have made more calls than another.
         let more = tally(rank).calls().wrapping_sub(tally(0).calls()) as i32;
         let (rank, peer) = if more > 0 { (rank, 0) } else { (0, rank) };
         let made = tally(peer).calls();
-        if let Some(error) = more_calls(fabric, rank, peer, more.unsigned_abs(), made) {
+        if let Some(error) = more_calls(shared, rank, peer, more.unsigned_abs(), made) {
             return Err(error);
         }
     }
     let unsent = |rank: usize| tally(rank).unsent.load(Relaxed);
     if let Some(rank) = (1..p).find(|&rank| unsent(rank) != unsent(0)) {
-        return Err(other_unsent(fabric, rank));
+        return Err(other_unsent(shared, rank));
     }
     let sum = (0..p).fold(0u32, |sum, rank| sum.wrapping_add(tally(rank).balance()));
-    match (sum != 0).then(|| fabric.unreceived()).flatten() {
+    match (sum != 0).then(|| shared.unreceived()).flatten() {
         Some((rank, to, messages)) => {
-            let (rank, peer) = (fabric.member(rank), fabric.member(to));
-            let world = fabric.world();
+            let (rank, peer) = (shared.member(rank), shared.member(to));
+            let world = shared.world();
             // A message that nobody wanted is the consequence, if the calls differ.
-            if let Some(error) = disagree(world, fabric.id(), fabric.member(0)) {
+            if let Some(error) = disagree(world, shared.id(), shared.member(0)) {
                 return Err(error);
             }
             // As a rule it is a message to that rank. (A collective call may send, too.)
-            let is_of_comm = |c: &CallRecord| c.comm == fabric.id();
+            let is_of_comm = |c: &CallRecord| c.comm == shared.id();
             let sends = |c: &CallRecord| c.call == 0 && c.sig.parameter == "to rank";
             let sends_there = |c: &CallRecord| is_of_comm(c) && sends(c) && c.parameter == Some(to);
             let may_send = |c: &CallRecord| is_of_comm(c) && (c.call != 0 || sends(c));
@@ -126,17 +126,17 @@ pub(super) fn caught(rank: usize) -> Error {
 /// the expected one.
 const NOBODY: usize = usize::MAX;
 
-/// Rank `rank` of `fabric` has made `more` collective calls more than `peer`,
+/// Rank `rank` of `shared` has made `more` collective calls more than `peer`,
 /// which has made `made` so far. A call
 /// that needs no messages (a shift by 0) can be missing without anybody having
 /// waited for it; later calls would begin with ranks out of step.
-fn more_calls(fabric: &CommState, rank: usize, peer: usize, more: u32, made: u32) -> Option<Error> {
-    let (rank, peer) = (fabric.member(rank), fabric.member(peer));
-    if let Some(error) = disagree(fabric.world(), fabric.id(), rank) {
+fn more_calls(shared: &CommState, rank: usize, peer: usize, more: u32, made: u32) -> Option<Error> {
+    let (rank, peer) = (shared.member(rank), shared.member(peer));
+    if let Some(error) = disagree(shared.world(), shared.id(), rank) {
         return Some(error);
     }
-    let records = |rank: usize| fabric.world().records(rank);
-    let is_of_comm = |c: &CallRecord| c.comm == fabric.id() && c.call != 0;
+    let records = |rank: usize| shared.world().records(rank);
+    let is_of_comm = |c: &CallRecord| c.comm == shared.id() && c.call != 0;
     // The first that the other did not make, if it is still on record.
     let first = |c: &CallRecord| is_of_comm(c) && c.call as u32 == made.wrapping_add(1);
     let of_comm = |rank: usize| records(rank).latest_of_run(is_of_comm);
@@ -162,16 +162,16 @@ fn more_calls(fabric: &CommState, rank: usize, peer: usize, more: u32, made: u32
     Some(Error::Mismatch { rank, here, peer, there, what })
 }
 
-/// Rank `rank` of `fabric` has made another call than rank 0 where both sent
+/// Rank `rank` of `shared` has made another call than rank 0 where both sent
 /// nothing.
-fn other_unsent(fabric: &CommState, rank: usize) -> Error {
-    let (first, rank) = (fabric.member(0), fabric.member(rank));
-    if let Some(error) = disagree(fabric.world(), fabric.id(), first) {
+fn other_unsent(shared: &CommState, rank: usize) -> Error {
+    let (first, rank) = (shared.member(0), shared.member(rank));
+    if let Some(error) = disagree(shared.world(), shared.id(), first) {
         return error;
     }
     let latest = |rank: usize| {
-        let records = fabric.world().records(rank);
-        let of_comm = records.latest_of_run(|c| c.comm == fabric.id());
+        let records = shared.world().records(rank);
+        let of_comm = records.latest_of_run(|c| c.comm == shared.id());
         of_comm.or_else(|| records.latest_of_run(|_| true)).map(|call| call.site())
     };
     let what = "of their calls that send nothing (shifts by 0) one differs, longer ago than is on \
@@ -192,7 +192,7 @@ fn other_unsent(fabric: &CommState, rank: usize) -> Error {
 /// it, and ends its run if they do not agree. (A team's own communicator lives
 /// on; `run` compares it at the end of each run.)
 pub(super) struct Audit {
-    fabric: Arc<CommState>,
+    shared: Arc<CommState>,
     run: u64,
     tallies: Box<[Tally]>,
     /// Somebody has lost its communicator in a failure, which is then the cause that is
@@ -201,9 +201,9 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    pub(super) fn new(fabric: Arc<CommState>, run: u64) -> Self {
-        let tallies = (0..fabric.size()).map(|_| Tally::default()).collect();
-        Audit { fabric, run, tallies, failed: AtomicBool::new(false) }
+    pub(super) fn new(shared: Arc<CommState>, run: u64) -> Self {
+        let tallies = (0..shared.size()).map(|_| Tally::default()).collect();
+        Audit { shared, run, tallies, failed: AtomicBool::new(false) }
     }
 
     /// `comm` is about to be dropped.
@@ -218,13 +218,13 @@ impl Audit {
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        let world = self.fabric.world();
+        let world = self.shared.world();
         if self.failed.load(Relaxed) || world.is_poisoned(self.run) {
             return;
         }
-        if let Err(error) = compare(&self.fabric, |rank| &self.tallies[rank]) {
+        if let Err(error) = compare(&self.shared, |rank| &self.tallies[rank]) {
             // Whoever dropped it last; the world's ranks are all equally good.
-            drop(world.poison(self.run, self.fabric.member(0), Some(error)));
+            drop(world.poison(self.run, self.shared.member(0), Some(error)));
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{Comm, call};
 use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
 use crate::op::BitOr;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 use std::panic::Location;
 
 impl Comm {

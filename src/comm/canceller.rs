@@ -3,7 +3,7 @@
 
 use super::Comm;
 use crate::error::Error;
-use crate::fabric::{Signature, TeamState, Thread, discard};
+use crate::shared::{Signature, TeamState, Thread, discard};
 use crate::sync::Arc;
 use std::fmt;
 use std::panic::Location;
@@ -119,8 +119,8 @@ impl Comm {
     /// assert_eq!(error.unwrap_err().to_string(), "rank 1 cancelled the run");
     /// ```
     pub fn cancel(&self) {
-        let (fabric, run) = (self.port.fabric(), self.port.run());
-        let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+        let (shared, run) = (self.port.shared(), self.port.run());
+        let (world, member) = (shared.world(), shared.member(self.port.rank()));
         // Poison is for a run under way: what fails with it would be hit too late.
         if self.roster.is_some() && !Thread::here().is_in(world, run) {
             return;
@@ -189,6 +189,6 @@ impl Comm {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn canceller(&self) -> Canceller {
-        Canceller::new(self.port.fabric().world_arc().clone(), self.port.run())
+        Canceller::new(self.port.shared().world_arc().clone(), self.port.run())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Comm;
 use super::split::splitting;
-use crate::fabric::Signature;
+use crate::shared::Signature;
 use crate::topology::Cartesian;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
@@ -35,7 +35,7 @@ pub struct Cart<'a> {
     pub(super) grid: Cartesian,
     /// The grid's number among those that the communicator has made.
     pub(super) number: u64,
-    /// The communicator's fabric, and the rank there: what is behind `comm` can be swapped.
+    /// The communicator's state, and the rank there: what is behind `comm` can be swapped.
     of: u64,
     rank: usize,
 }
@@ -93,7 +93,7 @@ impl Comm {
         dims: &[usize],
         periodic: &[bool],
     ) -> Cart<'_> {
-        let (of, rank, ranks) = (self.fabric_id(), self.rank(), self.size());
+        let (of, rank, ranks) = (self.comm_id(), self.rank(), self.size());
         let made = self.grids.latest().filter(|made| made.is_for(ranks, dims, periodic));
         let (grid, number) = match made {
             Some(made) => (made.grid.clone(), made.number),
@@ -146,7 +146,7 @@ impl Cart<'_> {
     /// Whether the grid's communicator is there. Returns false only while a panic unwinds.
     #[inline]
     pub(super) fn is_itself(&self) -> bool {
-        self.comm.fabric_id() == self.of || self.comm.is_swapped("grid")
+        self.comm.comm_id() == self.of || self.comm.is_swapped("grid")
     }
 
     /// The rank in the grid.

@@ -3,11 +3,11 @@
 use super::Comm;
 use super::holder::Claim;
 use crate::error::{CallSite, Error, ForeignCall, Quit, Waiting};
-use crate::fabric::{
+use crate::schedule::Algorithm;
+use crate::shared::{
     BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, disagreement_with_waiting, in_words,
 };
-use crate::schedule::Algorithm;
 use crate::sync::{Instant, panicking, resume_unwind, yield_now};
 use std::fmt;
 use std::panic::Location;
@@ -50,13 +50,13 @@ impl Comm {
         call: BeginningCall,
     ) -> bool {
         const OVER: &str = "the run that it belongs to is over";
-        if self.port.fabric().world().is_of_parent() {
+        if self.port.shared().world().is_of_parent() {
             self.port.quiesce();
             self.throw_error(Error::Forked, &format!("{} at {at}: {}", sig.call, Error::Forked));
             return false;
         }
-        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
-        let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+        let (shared, run) = (self.port.shared().clone(), self.port.run());
+        let (world, member) = (shared.world(), shared.member(self.port.rank()));
         if run != world.run() {
             self.throw(OVER, sig, at);
         }
@@ -138,8 +138,8 @@ impl Comm {
         if !self.check_usable(sig, at) {
             return;
         }
-        let member = self.port.fabric().member(self.port.rank());
-        let noted = || self.port.fabric().world().records(member).foreign_call();
+        let member = self.port.shared().member(self.port.rank());
+        let noted = || self.port.shared().world().records(member).foreign_call();
         let foreign = ForeignCall::of(at).or_else(noted);
         let call = sig.words_as(foreign.map_or(sig.call, |it| it.function), len, None);
         let site = CallSite { call, at: foreign.map_or(at.into(), Into::into) };
@@ -150,8 +150,8 @@ impl Comm {
     #[cold]
     #[inline(never)]
     pub(super) fn stop(&mut self, stop: Stop) {
-        let fabric = self.port.fabric();
-        let me = fabric.member(self.port.rank());
+        let shared = self.port.shared();
+        let me = shared.member(self.port.rank());
         if let Stop::Mismatch { peer, got, .. } = stop {
             // The peer may have sent its word just now; its record follows without its
             // waiting for anything.
@@ -166,14 +166,14 @@ impl Comm {
         // The failure that this rank has met may be the consequence of something else.
         let first = match stop {
             Stop::Poisoned => None,
-            _ => disagree(fabric.world(), fabric.id(), me),
+            _ => disagree(shared.world(), shared.id(), me),
         };
-        let comm = fabric.id();
+        let comm = shared.id();
         match first.or_else(|| self.explain(stop)) {
             Some(error) => self.end_run(error, Some(comm)),
             None => {
                 self.port.quiesce();
-                let (world, run) = (self.port.fabric().world(), self.port.run());
+                let (world, run) = (self.port.shared().world(), self.port.run());
                 // A rank that fails makes its memory safe, and so ends the run, before it says
                 // why. Only a panic of this thread needs the text: a catcher takes the error.
                 let start = Instant::now();
@@ -194,9 +194,9 @@ impl Comm {
     pub(super) fn go_out(&mut self, of: (u64, u64)) {
         let what = "another run that its thread is in has ended with an error";
         let text = Error::Stale { what }.to_string();
-        let fabric = self.port.fabric();
-        let member = fabric.member(self.port.rank());
-        drop(fabric.world().poison(self.port.run(), member, Some(Error::Stale { what })));
+        let shared = self.port.shared();
+        let member = shared.member(self.port.rank());
+        drop(shared.world().poison(self.port.run(), member, Some(Error::Stale { what })));
         self.port.quiesce();
         if !crate::sync::panicking() {
             std::panic::resume_unwind(Box::new(Quit { of, error: None, text }));
@@ -207,8 +207,8 @@ impl Comm {
     /// ranks of that communicator disagree.
     pub(super) fn end_run(&mut self, error: Error, comm: Option<u64>) {
         let message = error.to_string();
-        let world = self.port.fabric().world();
-        let me = self.port.fabric().member(self.port.rank());
+        let world = self.port.shared().world();
+        let me = self.port.shared().member(self.port.rank());
         let late = world.poison(self.port.run(), me, Some(error));
         if let (None, Some(comm)) = (late, comm) {
             world.suspect(self.port.run(), me, comm);
@@ -234,12 +234,12 @@ impl Comm {
             return;
         }
         let here = Thread::here();
-        let (fabric, run) = (self.port.fabric(), self.port.run());
-        let world = fabric.world();
+        let (shared, run) = (self.port.shared(), self.port.run());
+        let world = shared.world();
         if self.roster.is_some() || here.catches(world, run) {
             // The run that it belongs to must not end well without this call. (If
             // it is over, this does nothing.)
-            let member = fabric.member(self.port.rank());
+            let member = shared.member(self.port.rank());
             drop(world.poison(run, member, Some(Error::Stale { what })));
             if here.is_in_a_run() || here.catches(world, run) {
                 let (of, error) = ((world.id(), run), Some(Error::Stale { what }));
@@ -256,7 +256,7 @@ impl Comm {
         if panicking() {
             return;
         }
-        let (world, run) = (self.port.fabric().world(), self.port.run());
+        let (world, run) = (self.port.shared().world(), self.port.run());
         if Thread::here().catches(world, run) {
             let (of, error) = ((world.id(), run), Some(error));
             resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
@@ -281,7 +281,7 @@ impl Comm {
         if panicking() {
             return;
         }
-        let (world, run) = (self.port.fabric().world(), self.port.run());
+        let (world, run) = (self.port.shared().world(), self.port.run());
         if Thread::here().catches(world, run) {
             let (of, text) = ((world.id(), run), message.to_string());
             resume_unwind(Box::new(Quit { of, error: None, text }));
@@ -293,13 +293,13 @@ impl Comm {
     /// messages before it goes on record: the record comes soon, if the rank does not leave.
     fn same_call_of(&self, peer: usize, mine: &CallRecord) -> Option<CallRecord> {
         const SOON: Duration = Duration::from_secs(1);
-        let (fabric, since) = (self.port.fabric(), Instant::now());
-        let records = fabric.world().records(peer);
+        let (shared, since) = (self.port.shared(), Instant::now());
+        let records = shared.world().records(peer);
         loop {
             let is_it = |it: &CallRecord| (it.comm, it.call) == (mine.comm, mine.call);
             let there = records.latest_of_run(is_it);
             let is_late = since.elapsed() >= SOON || mine.call == 0;
-            if there.is_some() || is_late || fabric.world().has_left(peer, self.port.run()) {
+            if there.is_some() || is_late || shared.world().has_left(peer, self.port.run()) {
                 return there;
             }
             yield_now();
@@ -308,9 +308,9 @@ impl Comm {
 
     /// The error that a stop stands for; none if another rank has one.
     pub(super) fn explain(&self, stop: Stop) -> Option<Error> {
-        let fabric = self.port.fabric();
-        let world = fabric.world();
-        let me = fabric.member(self.port.rank());
+        let shared = self.port.shared();
+        let world = shared.world();
+        let me = shared.member(self.port.rank());
         let site = |call: CallRecord| call.site();
         let latest = |rank: usize| world.records(rank).latest();
         // The latest call may be one in another communicator, by an operator.
@@ -318,15 +318,15 @@ impl Comm {
         Some(match stop {
             Stop::Poisoned | Stop::Outer(_) => return None,
             Stop::Left { peer } => {
-                let peer = fabric.member(peer);
+                let peer = shared.member(peer);
                 let last = world.records(peer).latest_of_run(|_| true).map(site);
                 Error::Left { rank: me, site: here().map(site), peer, last, returned: None }
             }
             Stop::Mismatch { peer, expected, got, lens } => {
-                let peer = fabric.member(peer);
+                let peer = shared.member(peer);
                 let differs = self.port.call().difference(got.sig);
                 let (expected, got) = (Fingerprint(expected.check), Fingerprint(got.check));
-                let there = world.records(peer).find(fabric.id(), got.record());
+                let there = world.records(peer).find(shared.id(), got.record());
                 let there = there.or_else(|| latest(peer));
                 let here = here()?;
                 let calls = there.filter(|_| expected.is_same_call(got));
@@ -344,18 +344,18 @@ impl Comm {
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
             Stop::Differs { peer, what } => {
-                let peer = fabric.member(peer);
+                let peer = shared.member(peer);
                 let mine = latest(me)?;
                 let there = self.same_call_of(peer, &mine).or_else(|| latest(peer)).map(site);
                 Error::Mismatch { rank: me, here: site(mine), peer, there, what }
             }
             Stop::Unfit(unfit) => {
                 let UnfitReceive { peer, there, what } = *unfit;
-                let peer = fabric.member(peer);
+                let peer = shared.member(peer);
                 let there = Some(world.records(peer).refined(there));
                 Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }
-            Stop::Refused(refused) => Error::refused(fabric.size(), refused.bytes),
+            Stop::Refused(refused) => Error::refused(shared.size(), refused.bytes),
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
                 Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
             }

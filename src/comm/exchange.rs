@@ -7,8 +7,8 @@
 //! they are given.
 
 use super::Comm;
-use crate::fabric::{CallParams, Fingerprint, GivenPart, Guard, Port, Signature, Stop};
 use crate::mailbox::{EAGER, SLOTS};
+use crate::shared::{CallParams, Fingerprint, GivenPart, Guard, Port, Signature, Stop};
 use std::panic::Location;
 
 /// Bytes of a part that are copied; longer ones are lent.

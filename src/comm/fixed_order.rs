@@ -8,10 +8,10 @@ use super::{Choice, Comm, Forced, InOrder};
 use crate::element::Element;
 use crate::exec::board::ordered;
 use crate::exec::{Call, Kernel, Partition, RawBuffers, Scratch, Slices};
-use crate::fabric::Digest;
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
+use crate::shared::Digest;
 
 /// Bytes up to which every rank gets every contribution whole, rather than its
 /// part of each and then the parts' results: one step less.

@@ -6,8 +6,8 @@
 
 use crate::dist::{FirstPart, HalfVector, Partial};
 use crate::element::Element;
-use crate::fabric::{CallParams, Fingerprint, WordBytes};
 use crate::schedule::Algorithm;
+use crate::shared::{CallParams, Fingerprint, WordBytes};
 
 /// Bytes of where a part begins and ends.
 pub(super) const BOUNDS: usize = 2 * size_of::<usize>();

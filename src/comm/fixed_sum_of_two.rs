@@ -9,8 +9,8 @@ use super::fixed_sum::do_not_follow;
 use super::fixed_sum_forms::{BOUNDS, FIRST_PARTS, RESULTS, bounds_in, bounds_of, params_of};
 use crate::dist::{FirstPart, SecondPart, Values};
 use crate::element::Element;
-use crate::fabric::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::op::Operator;
+use crate::shared::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
 use std::panic::Location;
 
 /// In the place of a part's begin: results follow. No part begins there.

@@ -2,8 +2,8 @@
 //! calls through [`Forced`].
 
 use super::{Comm, InOrder};
-use crate::fabric::Signature;
 use crate::schedule::{Algorithm, Hierarchy, Operation};
+use crate::shared::Signature;
 use crate::topology::Extents;
 use crate::tuning::LevelModel;
 use std::ops::{Deref, DerefMut};
@@ -77,7 +77,7 @@ pub struct Forced<'a> {
     pub(super) comm: &'a mut Comm,
     before: Choice,
     in_order: InOrder,
-    /// The communicator's fabric: what is behind `comm` can be swapped.
+    /// The communicator's state: what is behind `comm` can be swapped.
     of: u64,
 }
 
@@ -96,7 +96,7 @@ impl DerefMut for Forced<'_> {
 
 impl Drop for Forced<'_> {
     fn drop(&mut self) {
-        if self.comm.fabric_id() != self.of {
+        if self.comm.comm_id() != self.of {
             // Another's choice is none of this view's.
             self.comm.is_swapped("view");
             return;
@@ -109,7 +109,7 @@ impl Drop for Forced<'_> {
 
 impl Comm {
     pub(super) fn choosing(&mut self, choice: Choice) -> Forced<'_> {
-        let (in_order, of) = (self.in_order, self.fabric_id());
+        let (in_order, of) = (self.in_order, self.comm_id());
         let before = self.replace_choice(choice);
         Forced { comm: self, before, in_order, of }
     }

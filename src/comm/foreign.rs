@@ -7,10 +7,10 @@ use super::{Choice, Comm};
 use crate::element::Element;
 use crate::error::{Error, ForeignCall};
 use crate::exec::{Call, ForeignOperator, Kernel, Partition};
-use crate::fabric::{CatchScope, CommState, Entered, Signature, Thread};
 use crate::op::Operator;
 use crate::order::Order;
 use crate::schedule::Operation;
+use crate::shared::{CatchScope, CommState, Entered, Signature, Thread};
 use crate::sync::{Arc, Instant, catch_unwind};
 use std::any::Any;
 use std::mem::MaybeUninit;
@@ -64,14 +64,14 @@ pub enum ReductionCut<'a> {
 
 /// A note on the calls of a rank: they are parts of a call of another language.
 pub(crate) struct ForeignNote {
-    fabric: Arc<CommState>,
+    shared: Arc<CommState>,
     member: usize,
     from: u64,
 }
 
 impl Drop for ForeignNote {
     fn drop(&mut self) {
-        let records = self.fabric.world().records(self.member);
+        let records = self.shared.world().records(self.member);
         records.foreign().end(self.from, records.next());
     }
 }
@@ -79,11 +79,11 @@ impl Drop for ForeignNote {
 impl Comm {
     /// Notes `call` for all records until the note is dropped.
     pub(crate) fn note_foreign(&self, call: &'static ForeignCall) -> ForeignNote {
-        let fabric = self.port.fabric().clone();
-        let member = fabric.member(self.port.rank());
-        let from = fabric.world().records(member).next();
-        fabric.world().records(member).foreign().begin(from, call);
-        ForeignNote { fabric, member, from }
+        let shared = self.port.shared().clone();
+        let member = shared.member(self.port.rank());
+        let from = shared.world().records(member).next();
+        shared.world().records(member).foreign().begin(from, call);
+        ForeignNote { shared, member, from }
     }
 
     /// Makes `f`'s calls as parts of `call`, and catches their panics. The rank's memory is safe
@@ -121,7 +121,7 @@ impl Comm {
         let is_own_thread = self.roster.is_none();
         let mut entered = MaybeUninit::uninit();
         if is_own_thread {
-            // SAFETY: the place stays, here, and the world is the fabric's, which the communicator
+            // SAFETY: the place stays, here, and the world is the state's, which the communicator
             // keeps.
             entered.write(unsafe { self.enter_own_thread(&mut place) });
         }
@@ -155,7 +155,7 @@ impl Comm {
         if self.is_free() {
             self.claim();
         }
-        let world = std::ptr::from_ref(self.port.fabric().world());
+        let world = std::ptr::from_ref(self.port.shared().world());
         // SAFETY: by the contract.
         unsafe { Thread::here().enter(world, self.port.run(), false, place) }
     }
@@ -168,15 +168,15 @@ impl Comm {
         payload: Box<dyn Any + Send>,
         kind: impl Fn(&Error) -> K,
     ) -> (Option<K>, String) {
-        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
-        let member = fabric.member(self.port.rank());
-        let error = self.caught((&fabric, run, member), payload);
+        let (shared, run) = (self.port.shared().clone(), self.port.run());
+        let member = shared.member(self.port.rank());
+        let error = self.caught((&shared, run, member), payload);
         if matches!(error, Error::Forked) {
             return (Some(kind(&error)), error.to_string());
         }
         let of_run = || {
-            let known = fabric.world().with_cause(run, |e| (Some(kind(e)), e.to_string()));
-            known.or_else(|| Some((None, fabric.world().cause(run)?)))
+            let known = shared.world().with_cause(run, |e| (Some(kind(e)), e.to_string()));
+            known.or_else(|| Some((None, shared.world().cause(run)?)))
         };
         if !matches!(error, Error::Dead) {
             // A late one is not the run's.
@@ -248,11 +248,11 @@ impl Comm {
 
     /// See [`leave`](crate::engine::leave).
     pub(crate) fn leave_run(self) {
-        let (fabric, run) = (self.port.fabric().clone(), self.port.run());
-        let (member, crowded) = (fabric.member(self.port.rank()), self.port.is_crowded());
+        let (shared, run) = (self.port.shared().clone(), self.port.run());
+        let (member, crowded) = (shared.member(self.port.rank()), self.port.is_crowded());
         drop(self);
-        fabric.world().leave(member, run);
-        fabric.wake_everybody(crowded);
+        shared.world().leave(member, run);
+        shared.wake_everybody(crowded);
     }
 
     /// Chooses the algorithms of later calls, for callers that keep no view; none: as before.

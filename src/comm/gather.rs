@@ -4,8 +4,8 @@ use super::all_to_all::{of_lengths, of_some};
 use super::{Comm, call};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::Signature;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 use std::ops::Range;
 use std::panic::Location;
 

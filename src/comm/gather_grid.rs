@@ -3,7 +3,7 @@
 use super::Cart;
 use crate::dist::{Halo, MAX_DIMENSIONS};
 use crate::element::Element;
-use crate::fabric::Signature;
+use crate::shared::Signature;
 use crate::topology::{Cartesian, DisplayExtents};
 use std::panic::Location;
 

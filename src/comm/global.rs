@@ -2,7 +2,7 @@
 
 use super::{Comm, Peers};
 use crate::element::Element;
-use crate::fabric::Signature;
+use crate::shared::Signature;
 use std::fmt;
 use std::ops::{Index, Range};
 use std::panic::Location;

@@ -16,7 +16,7 @@ use super::halo_plan::{Boxes, Face, HaloPlan, HaloShape};
 use super::{Cart, Comm};
 use crate::dist::Halo;
 use crate::element::Element;
-use crate::fabric::{
+use crate::shared::{
     CallParams, Digest, Fingerprint, Guard, PayloadKind, Port, Signature, StartedCall, Stop,
     WordBytes,
 };
@@ -324,7 +324,7 @@ fn log(port: &Port, unlogged: &mut Option<StartedCall>) {
 /// Notes the shape of the plan's small faces: their messages have no more of it than a digest: for
 /// errors.
 fn note(comm: &Comm, plan: &HaloPlan) {
-    let records = comm.port.fabric().world().records(comm.port.member());
+    let records = comm.port.shared().world().records(comm.port.member());
     let halo = plan.halo();
     let corners = usize::from(halo.corners());
     let numbers = [halo.extents(), halo.widths(), &[corners]].concat();
@@ -335,8 +335,8 @@ fn note(comm: &Comm, plan: &HaloPlan) {
 
 /// The shape that rank `peer` has noted for a face with this digest.
 fn noted(port: &Port, peer: usize, digest: u64) -> Option<Halo> {
-    let fabric = port.fabric();
-    let numbers = fabric.world().records(fabric.member(peer)).numbers_of(Digest(digest))?;
+    let shared = port.shared();
+    let numbers = shared.world().records(shared.member(peer)).numbers_of(Digest(digest))?;
     let (dims, corners) = (numbers.len() / 2, numbers.last()? != &0);
     let halo = Halo::with_widths(numbers.get(..dims)?, numbers.get(dims..2 * dims)?);
     Some(if corners { halo.with_corners() } else { halo })

@@ -2,7 +2,7 @@
 //! with which ranks, how much, and where small faces lie. Made once, and kept for the next call.
 
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
-use crate::fabric::{Digest, PayloadKind};
+use crate::shared::{Digest, PayloadKind};
 use crate::topology::Cartesian;
 use std::ops::Range;
 

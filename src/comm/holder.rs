@@ -1,8 +1,8 @@
 //! Holders of a rank: the thread that may use its communicators. Calls compare one word; the code
-//! here runs when another thread calls. See "Holders of a rank" in `src/fabric/README.md`.
+//! here runs when another thread calls. See "Holders of a rank" in `src/shared/README.md`.
 
 use super::Comm;
-use crate::fabric::{Signature, Thread, ThreadMark};
+use crate::shared::{Signature, Thread, ThreadMark};
 use crate::sync::{Instant, yield_now};
 use std::panic::Location;
 use std::time::Duration;
@@ -93,9 +93,9 @@ impl Comm {
     /// thread comes here, since a communicator that is moved away from its place is not lent any
     /// more.
     fn claim_in_run(&mut self) -> Claim {
-        let fabric = self.port.fabric();
-        let (world, run, here) = (fabric.world_arc(), self.port.run(), Thread::here());
-        let (member, line) = (fabric.member(self.port.rank()), self.port.line());
+        let shared = self.port.shared();
+        let (world, run, here) = (shared.world_arc(), self.port.run(), Thread::here());
+        let (member, line) = (shared.member(self.port.rank()), self.port.line());
         let Some(own) = self.thread else { return Claim::Refused(NOT_LENT) };
         let is_own = own.mark().is_here();
         if is_own && !here.is_in(world, run) {
@@ -161,7 +161,7 @@ impl Comm {
     #[cold]
     #[inline(never)]
     fn claim_for_scope(&mut self, sig: &'static Signature, at: &'static Location<'static>) -> bool {
-        let (world, run) = (self.port.fabric().world(), self.port.run());
+        let (world, run) = (self.port.shared().world(), self.port.run());
         if world.is_of_parent() || run != world.run() {
             return false;
         }
@@ -179,9 +179,9 @@ impl Comm {
     #[cold]
     pub(super) fn settle_here(&mut self) {
         self.port.line().hold(Thread::here().mark());
-        let fabric = self.port.fabric();
-        let member = fabric.member(self.port.rank());
-        Thread::here().put_on(fabric.world_arc(), member, self.port.run());
+        let shared = self.port.shared();
+        let member = shared.member(self.port.rank());
+        Thread::here().put_on(shared.world_arc(), member, self.port.run());
         if self.roster.is_none() {
             self.port.bring_home();
         }

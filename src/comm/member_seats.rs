@@ -3,8 +3,8 @@
 use super::Comm;
 use super::audit::Audit;
 use crate::error::Error;
-use crate::fabric::{CommState, Port};
 use crate::mailbox::RefusedMemory;
+use crate::shared::{CommState, Port};
 use crate::sync::Arc;
 use crate::sync::diagnostic::{AtomicBool, Ordering::Relaxed};
 use std::fmt;
@@ -31,7 +31,7 @@ use std::fmt;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub struct MemberSeats {
-    fabric: Arc<CommState>,
+    shared: Arc<CommState>,
     audit: Arc<Audit>,
     /// By place: whether it is taken.
     taken: Vec<AtomicBool>,
@@ -49,14 +49,14 @@ impl MemberSeats {
     /// # Errors
     /// [`Error::Memory`] if there is not enough.
     pub fn new(comm: &Comm, members: &[usize]) -> Result<MemberSeats, Error> {
-        let parent = comm.port.fabric();
+        let parent = comm.port.shared();
         let world = members.iter().map(|&rank| parent.member(rank)).collect();
         let state = CommState::new(parent.world_arc().clone(), world, parent.is_apart());
         let refused = |it: RefusedMemory| Error::refused(members.len(), it.bytes);
-        let fabric = Arc::new(state.map_err(refused)?);
-        let audit = Arc::new(Audit::new(fabric.clone(), comm.port.run()));
+        let shared = Arc::new(state.map_err(refused)?);
+        let audit = Arc::new(Audit::new(shared.clone(), comm.port.run()));
         let taken = members.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(MemberSeats { fabric, audit, taken })
+        Ok(MemberSeats { shared, audit, taken })
     }
 
     /// The new communicator, for the rank of `comm`, a communicator of the same team; none if the
@@ -69,15 +69,15 @@ impl MemberSeats {
     /// No member uses the new communicator before all have taken their seats, and know it: a seat
     /// puts the rank's mailboxes into its own memory.
     pub unsafe fn take(&self, comm: &Comm) -> Result<Option<Comm>, Error> {
-        let me = comm.port.fabric().member(comm.port.rank());
-        let place = (0..self.fabric.size()).find(|&place| self.fabric.member(place) == me);
+        let me = comm.port.shared().member(comm.port.rank());
+        let place = (0..self.shared.size()).find(|&place| self.shared.member(place) == me);
         // Relaxed: of an RMW on one word, and it publishes nothing.
         let free = place.filter(|&place| !self.taken[place].swap(true, Relaxed));
         let Some(place) = free else { return Ok(None) };
         let (run, wait) = (comm.port.run(), comm.port.wait_policy());
         // SAFETY: the place is this rank's, and nobody had taken it.
-        let port = unsafe { Port::new(self.fabric.clone(), place, run, wait) };
-        let refused = |it: RefusedMemory| Error::refused(self.fabric.size(), it.bytes);
+        let port = unsafe { Port::new(self.shared.clone(), place, run, wait) };
+        let refused = |it: RefusedMemory| Error::refused(self.shared.size(), it.bytes);
         let mut port = port.map_err(refused)?;
         port.first_touch();
         Ok(Some(comm.child(port, self.audit.clone())))

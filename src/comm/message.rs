@@ -4,8 +4,8 @@ use super::Comm;
 use crate::element::Element;
 use crate::exec::all_at_once::{get, put};
 use crate::exec::copy;
-use crate::fabric::{CallParams, PayloadKind, Port, Signature, Stop, WordBytes};
 use crate::mailbox::EAGER;
+use crate::shared::{CallParams, PayloadKind, Port, Signature, Stop, WordBytes};
 use std::panic::Location;
 
 impl Comm {

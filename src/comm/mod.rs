@@ -79,8 +79,8 @@ pub(crate) use roster::Roster;
 
 use crate::error::{Error, thrown};
 use crate::exec::{Call, RawBuffers, Workspace};
-use crate::fabric::{CommState, Digest, Port, Thread, discard};
 use crate::schedule::{Builders, Operation};
+use crate::shared::{CommState, Digest, Port, Thread, discard};
 use crate::sync::{Arc, catch_unwind, panicking};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
@@ -150,7 +150,7 @@ pub struct Comm {
     decisions: Decisions,
     work: Workspace,
     /// The memory of the latest scope of requests.
-    scope: Option<Box<requests::Inner<'static>>>,
+    scope: Option<Box<requests::ScopeState<'static>>>,
     grids: Grids,
     halo_plans: HaloPlans,
     roster: Option<Arc<Roster>>,
@@ -168,7 +168,7 @@ pub struct Comm {
 }
 
 // SAFETY: the raw pointers in `work` are left over from calls that have ended, and are never used
-// again; those in the port are to words of the fabric and the world, which are `Sync` and which the
+// again; those in the port are to words of the state and the world, which are `Sync` and which the
 // port keeps; everything else is `Send`. That one thread at a time uses a rank's communicators is
 // checked by `enter` (`holder.rs`).
 unsafe impl Send for Comm {}
@@ -209,7 +209,7 @@ impl Comm {
     fn child(&self, port: Port, audit: Arc<Audit>) -> Self {
         let model = self.roster.as_ref().and_then(|roster| roster.model.as_ref());
         let members =
-            || -> Vec<usize> { (0..port.size()).map(|rank| port.fabric().member(rank)).collect() };
+            || -> Vec<usize> { (0..port.size()).map(|rank| port.shared().member(rank)).collect() };
         let model = model.and_then(|model| model.of_members(&members()));
         let default_choice = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
         let size = port.size();
@@ -288,11 +288,11 @@ impl Comm {
         self.port.first_touch()
     }
 
-    pub(crate) fn fabric(&self) -> &CommState {
-        self.port.fabric()
+    pub(crate) fn comm_state(&self) -> &CommState {
+        self.port.shared()
     }
 
-    pub(crate) fn fabric_id(&self) -> u64 {
+    pub(crate) fn comm_id(&self) -> u64 {
         self.port.id()
     }
 
@@ -343,8 +343,8 @@ impl Comm {
     /// ```
     #[inline]
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut Comm) -> R) -> Result<R, Error> {
-        let (fabric, run, rank) = (self.port.fabric().clone(), self.port.run(), self.port.rank());
-        let (world, member, here) = (fabric.world(), fabric.member(rank), Thread::here());
+        let (shared, run, rank) = (self.port.shared().clone(), self.port.run(), self.port.rank());
+        let (world, member, here) = (shared.world(), shared.member(rank), Thread::here());
         // The thread that is to make the rank's calls is here, perhaps before the first of them.
         #[cfg(not(loom))]
         if self.roster.is_none() {
@@ -352,19 +352,19 @@ impl Comm {
         }
         let f = std::panic::AssertUnwindSafe(|| f(self));
         let result = here.within(world, run, false, || catch_unwind(f));
-        result.map_err(|payload| self.caught((&fabric, run, member), payload))
+        result.map_err(|payload| self.caught((&shared, run, member), payload))
     }
 
     /// The error for the panic of a part of the rank's code, which began with the communicator
-    /// of `member` in run `run` of `fabric`. Ends that run, unless it has ended.
+    /// of `member` in run `run` of `shared`. Ends that run, unless it has ended.
     #[cold]
     fn caught(
         &mut self,
-        (fabric, run, member): (&CommState, u64, usize),
+        (shared, run, member): (&CommState, u64, usize),
         payload: Box<dyn Any + Send>,
     ) -> Error {
         let of_a_team = self.roster.is_some();
-        let (world, here) = (fabric.world(), Thread::here());
+        let (world, here) = (shared.world(), Thread::here());
         if world.is_of_parent() {
             let cause = thrown((world.id(), run), member, payload);
             return cause.unwrap_or(Error::Forked);
@@ -388,14 +388,14 @@ impl Comm {
         };
         let is_in = match claim {
             Claim::Holds => !of_a_team || here.is_in(world, run),
-            Claim::Borrows => self.port.id() == fabric.id(),
+            Claim::Borrows => self.port.id() == shared.id(),
             Claim::Over | Claim::Refused(_) => false,
         };
         if run != world.run() || !is_in {
             return cause; // It has no say in the run that is going on.
         }
         let late = world.poison(run, member, Some(cause));
-        if self.port.id() == fabric.id() {
+        if self.port.id() == shared.id() {
             self.port.quiesce();
         } else if !world.is_inside(member) {
             // The user's code has put another communicator in its place, which has nothing to
@@ -412,7 +412,7 @@ impl Comm {
 impl Drop for Comm {
     fn drop(&mut self) {
         let unwinding = panicking();
-        let is_of_parent = self.port.fabric().world().is_of_parent();
+        let is_of_parent = self.port.shared().world().is_of_parent();
         if let Some(audit) = self.audit.as_ref().filter(|_| !is_of_parent) {
             audit.compare(self);
         }
@@ -420,8 +420,8 @@ impl Drop for Comm {
             // A thread of the user's own, which may not be `protect`ed: nobody
             // else would say that the run is over. If it is not yet, or this rank has ended
             // it and not said why, that is the cause.
-            let (fabric, run) = (self.port.fabric(), self.port.run());
-            let (world, member) = (fabric.world(), fabric.member(self.port.rank()));
+            let (shared, run) = (self.port.shared(), self.port.run());
+            let (world, member) = (shared.world(), shared.member(self.port.rank()));
             let is_its = !world.is_poisoned(run) || world.ended_by(run) == Some(member);
             let protected = Thread::here().catches(world, run);
             let its = "its thread has panicked (the standard error has what it said)";

@@ -7,8 +7,8 @@ use super::Comm;
 use super::varied::own_length;
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition, alone, uneven};
-use crate::fabric::Signature;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 use std::panic::Location;
 
 impl Comm {

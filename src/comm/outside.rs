@@ -3,7 +3,7 @@
 
 use super::{Choice, Comm};
 use crate::error::Error;
-use crate::fabric::{LongWait, Signature, Stop, Thread};
+use crate::shared::{LongWait, Signature, Stop, Thread};
 use crate::wait::{Backoff, Pause};
 use std::panic::Location;
 use std::time::Duration;
@@ -36,8 +36,8 @@ impl Comm {
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Duration> {
         let port = &self.port;
-        let (fabric, run, wait) = (port.fabric().clone(), port.run(), port.wait_policy());
-        let (world, me) = (fabric.world(), fabric.member(port.rank()));
+        let (shared, run, wait) = (port.shared().clone(), port.run(), port.wait_policy());
+        let (world, me) = (shared.world(), shared.member(port.rank()));
         let mut patience = Backoff::new(wait, None);
         loop {
             let looks = if world.is_crowded() { 1 } else { patience.looks() };
@@ -72,11 +72,11 @@ impl Comm {
 
     /// Why the run has ended, if it has and that is known.
     pub(crate) fn cause(&self) -> Option<String> {
-        self.port.fabric().world().cause(self.port.run())
+        self.port.shared().world().cause(self.port.run())
     }
 
     /// The longest that a rank of the team waits in a call.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        self.port.fabric().world().deadline()
+        self.port.shared().world().deadline()
     }
 }

@@ -9,8 +9,8 @@
 use super::Comm;
 use crate::exec::board::ordered;
 use crate::exec::{Call, RawBuffers, flat};
-use crate::fabric::{CallTransport, Digest};
 use crate::schedule::{Algorithm, Operation};
+use crate::shared::{CallTransport, Digest};
 
 impl Comm {
     /// A reduction in the order of the tree, with work in between. None if the call

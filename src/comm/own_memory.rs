@@ -5,11 +5,11 @@ use super::Comm;
 impl Comm {
     /// See [`engine::own_memory`](crate::engine::own_memory).
     pub(crate) fn own_memory(&self) -> Vec<(&'static str, usize, usize)> {
-        let (fabric, rank) = (self.port.fabric(), self.port.rank());
-        if !fabric.is_apart() {
+        let (shared, rank) = (self.port.shared(), self.port.rank());
+        if !shared.is_apart() {
             return Vec::new();
         }
-        let (at, bytes) = fabric.inboxes(rank);
+        let (at, bytes) = shared.inboxes(rank);
         vec![("mailboxes", at, bytes)]
     }
 }

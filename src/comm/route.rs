@@ -20,12 +20,12 @@ use crate::exec::plan::{PlanKey, bind_while};
 use crate::exec::{
     Call, Moved, Partition, RawBuffers, Slices, all_at_once, alone, board, eager, plan,
 };
-use crate::fabric::{
-    BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
-};
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Operation, Schedule};
+use crate::shared::{
+    BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
+};
 use crate::topology::Extents;
 
 use std::panic::Location;
@@ -192,7 +192,7 @@ impl Comm {
     }
 
     /// [`enter`](Comm::enter), but for the record: the call is to
-    /// [`log_call`](crate::fabric::Port::log_call) itself. None as false there.
+    /// [`log_call`](crate::shared::Port::log_call) itself. None as false there.
     #[inline(always)]
     #[must_use]
     pub(super) fn begin(

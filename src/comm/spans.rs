@@ -2,7 +2,7 @@
 //! each wait. A call is an event, no span: no line of the library is its end (DESIGN.md, "A record
 //! costs others nothing").
 
-use crate::fabric::{BeginningCall, Signature};
+use crate::shared::{BeginningCall, Signature};
 use std::panic::Location;
 use std::time::Duration;
 use tracing::span::EnteredSpan;

@@ -3,9 +3,9 @@
 use super::Comm;
 use super::audit::Audit;
 use crate::exec::{Call, Partition};
-use crate::fabric::{CallParams, CommState, Signature};
 use crate::machine::Level;
 use crate::schedule::Operation;
+use crate::shared::{CallParams, CommState, Signature};
 use crate::sorted::Arrange;
 use crate::sync::Arc;
 use std::panic::Location;
@@ -60,13 +60,13 @@ impl Comm {
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
         group.arrange_by_key(|&r| (all[r].1, r));
-        let fabric = self.port.fabric();
+        let shared = self.port.shared();
         // Of threads of the user's own nobody knows where they are.
-        let apart = self.roster.as_ref().map_or(fabric.is_apart(), |roster| {
-            roster.spans_numa_nodes(&group.iter().map(|&r| fabric.member(r)).collect::<Vec<_>>())
+        let apart = self.roster.as_ref().map_or(shared.is_apart(), |roster| {
+            roster.spans_numa_nodes(&group.iter().map(|&r| shared.member(r)).collect::<Vec<_>>())
         });
         let run = self.port.run();
-        let audit = |fabric: &Arc<CommState>| Arc::new(Audit::new(fabric.clone(), run));
+        let audit = |shared: &Arc<CommState>| Arc::new(Audit::new(shared.clone(), run));
         match self.port.branch(&group, apart, audit) {
             Ok((port, audit)) => self.child(port, audit),
             Err(stop) => self.stop_for_good(stop),
@@ -92,7 +92,7 @@ impl Comm {
     #[track_caller]
     pub fn split_by(&mut self, level: Level) -> Comm {
         static SIG: Signature = splitting("split_by");
-        let me = self.port.fabric().member(self.port.rank());
+        let me = self.port.shared().member(self.port.rank());
         let group = self.roster.as_ref().and_then(|roster| {
             let pu = roster.pus.get(me).copied().flatten()?;
             roster.machine.group_of(pu, level)

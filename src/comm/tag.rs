@@ -1,6 +1,6 @@
 //! What a tagged message is asked for by, and what is said of it.
 
-use crate::fabric::Envelope;
+use crate::shared::Envelope;
 
 /// From whom a tagged message is received: a rank (`2.into()`, or just `2`), or any.
 ///

@@ -4,7 +4,7 @@ use super::tagged_call::TaggedCall;
 use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
 use crate::exec::copy;
-use crate::fabric::{KEPT_UP_TO, MessageLabel, ReceiveRoom, Signature};
+use crate::shared::{KEPT_UP_TO, MessageLabel, ReceiveRoom, Signature};
 use std::panic::Location;
 
 impl Comm {

@@ -1,6 +1,6 @@
-//! A call with tagged messages, in terms of the fabric.
+//! A call with tagged messages, in terms of the state.
 
-use crate::fabric::{CallParams, Digest, Fingerprint, MatchPattern, MessageLabel, Port, Signature};
+use crate::shared::{CallParams, Digest, Fingerprint, MatchPattern, MessageLabel, Port, Signature};
 use std::any::TypeId;
 use std::panic::Location;
 

@@ -13,9 +13,9 @@ use crate::element::Element;
 use crate::exec::{
     Buffers, Call, RawBuffers, Slices, all_at_once, alone, board, eager, plan, uneven,
 };
-use crate::fabric::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 use crate::op::Operator;
 use crate::schedule::Operation;
+use crate::shared::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 
 /// The ways that need no types.
 enum OnBytes {

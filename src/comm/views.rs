@@ -5,7 +5,7 @@
 
 use super::Comm;
 use crate::element::Element;
-use crate::fabric::{CallParams, Guard, Signature, Span, Stop};
+use crate::shared::{CallParams, Guard, Signature, Span, Stop};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Index;

@@ -12,9 +12,9 @@ use super::window_part::WindowPart;
 use super::{Comm, Global, Peers};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
-use crate::fabric::{Guard, Signature, Span, Stop};
 use crate::op::Operator;
 use crate::schedule::Operation;
+use crate::shared::{Guard, Signature, Span, Stop};
 use crate::sync::Arc;
 use std::fmt;
 use std::panic::Location;
@@ -208,8 +208,8 @@ impl<T> fmt::Debug for Window<T> {
 pub(super) struct Shared<E> {
     /// That no other window of the process has.
     number: u64,
-    /// The communicator's fabric, and the rank there.
-    fabric: u64,
+    /// The communicator's state, and the rank there.
+    shared: u64,
     rank: usize,
     /// Whether all elements may be looked at: no epoch of this rank's is under way, or has failed.
     is_open: bool,
@@ -265,7 +265,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
             |part: &Arc<WindowPart<E>>| Span { at: part.at().as_ptr().cast(), len: part.len() };
         Shared {
             number: parts[0].number(),
-            fabric: comm.fabric_id(),
+            shared: comm.comm_id(),
             rank: comm.port.rank(),
             is_open: true,
             spans: parts.iter().map(span).collect(),
@@ -324,7 +324,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
         at: &'static Location<'static>,
         f: impl FnOnce(usize, &[Span]) -> R,
     ) -> R {
-        let is_its = comm.fabric_id() == self.fabric && comm.port.rank() == self.rank;
+        let is_its = comm.comm_id() == self.shared && comm.port.rank() == self.rank;
         if !is_its {
             let (number, rank) = (self.number, self.rank);
             let what = format!(

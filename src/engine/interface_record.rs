@@ -4,7 +4,7 @@
 
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{InterfaceCall, Recorder, TeamState};
+use crate::shared::{InterfaceCall, Recorder, TeamState};
 use crate::sync::Arc;
 use crate::team::Builder;
 use std::fmt;
@@ -87,7 +87,7 @@ impl fmt::Debug for InterfaceRecord {
 impl InterfaceRecord {
     /// Of the team of `comm`, if that is recorded.
     pub fn of(comm: &Comm) -> Option<InterfaceRecord> {
-        let world = comm.fabric().world_arc().clone();
+        let world = comm.comm_state().world_arc().clone();
         world.recorder().is_some_and(Recorder::is_interfaces).then_some(InterfaceRecord(world))
     }
 

@@ -60,10 +60,10 @@
 //! # Work that an interface does itself
 //! MPI's messages go by transports of the interface's own, beside the library's: [`MessageRing`],
 //! [`EarlyReceives`] of such, [`MatchList`] and [`KeptBytes`]. Its started calls show cards in
-//! [`Lanes`] and go on by [`StartedProgress`], as the library's own do; a [`FoldKernel`] combines
-//! long vectors. A rank that waits waits by [`wait`], and is woken by [`wake`]: so it is on the
-//! graph of waits, and no one hangs. [`Waits`] names the ranks that wait. A communicator that only
-//! its members make is made of [`MemberSeats`]. A program's calls are recorded by
+//! [`CardTable`] and go on by [`StartedProgress`], as the library's own do; a [`FoldKernel`]
+//! combines long vectors. A rank that waits waits by [`wait`], and is woken by [`wake`]: so it is
+//! on the graph of waits, and no one hangs. [`Waits`] names the ranks that wait. A communicator
+//! that only its members make is made of [`MemberSeats`]. A program's calls are recorded by
 //! [`InterfaceRecord`], of a team that [`external`] has made. Shared state of threads is behind a
 //! [`Lock`].
 //!
@@ -127,13 +127,13 @@ pub use crate::comm::{FieldPart, fitting_fields, whole_field};
 pub use crate::comm::{MemberSeats, ReductionCut, ReductionMemory};
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
-pub use crate::fabric::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
-pub use crate::fabric::{MatchList, MatchPattern, MessageRing, RankWait};
-pub use crate::fabric::{StartedPart, StartedProgress};
-pub use crate::mailbox::{FoundCard, LaneRow, Lanes, Tray};
+pub use crate::mailbox::{CardRow, CardTable, FoundCard, Tray};
 pub use crate::op::accumulation::{Accumulating, Accumulation};
 pub use crate::order::left_half;
 pub use crate::schedule::Operation;
+pub use crate::shared::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
+pub use crate::shared::{MatchList, MatchPattern, MessageRing, RankWait};
+pub use crate::shared::{StartedPart, StartedProgress};
 pub use crate::wait::Lock;
 
 use std::panic::Location;

@@ -1,7 +1,7 @@
 //! Exchanges of parts, of which only their givers know the lengths.
 
 pub use crate::comm::{COPIED_PART, ExchangeCall, ExchangeStop, PARTS_AHEAD, PartExchange};
-pub use crate::fabric::GivenPart;
+pub use crate::shared::GivenPart;
 
 use crate::Comm;
 

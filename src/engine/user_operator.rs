@@ -4,7 +4,7 @@ use super::{Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMe
 use crate::Comm;
 use crate::comm::call::memory_call::Keep;
 use crate::exec::{ForeignOperator, Kernel};
-use crate::fabric::Signature;
+use crate::shared::Signature;
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::fmt;

@@ -2,7 +2,7 @@
 //! waits as in a call of the library, on the same graph of waits, and is woken like it.
 
 use crate::Comm;
-use crate::fabric::{LongWait, RankWait, TeamState};
+use crate::shared::{LongWait, RankWait, TeamState};
 use crate::sync::Arc;
 use std::fmt;
 use std::time::Duration;
@@ -86,7 +86,7 @@ impl fmt::Debug for Waits {
 impl Waits {
     /// Of the ranks of `comm`'s team.
     pub fn of(comm: &Comm) -> Waits {
-        Waits(comm.fabric().world_arc().clone())
+        Waits(comm.comm_state().world_arc().clone())
     }
 
     /// From now on `text` makes the warning of a wait that lasts

@@ -9,11 +9,11 @@ use super::Workspace;
 use super::call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
 use super::kernel::{Kernel, OperandTree};
 use crate::element::Element;
-use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::Operation;
+use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]

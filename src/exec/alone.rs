@@ -3,8 +3,8 @@
 use super::all_at_once::copy;
 use super::{Buffers, Call, Moved, Partition, RawBuffers, Slices, Workspace};
 use crate::element::Element;
-use crate::fabric::{Port, StartedCall, Stop, copy_few};
 use crate::schedule::Operation;
+use crate::shared::{Port, StartedCall, Stop, copy_few};
 
 /// [`run`] before the call is one on bytes.
 #[inline(always)]

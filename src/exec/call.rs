@@ -3,9 +3,9 @@
 use super::board::{self, OnBoards, direct_move, direct_reduce};
 use super::kernel::{Kernel, Loops};
 use crate::element::Element;
-use crate::fabric::{CallParams, CallTransport, Digest, Fingerprint, Signature};
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Builders, Operation, Share};
+use crate::shared::{CallParams, CallTransport, Digest, Fingerprint, Signature};
 use crate::tuning::{Candidate, LevelModel};
 use std::marker::PhantomData;
 use std::ops::Range;

@@ -7,11 +7,11 @@ use super::all_at_once::{copy, get, join, put};
 use super::call::{Buffers, Call, RawBuffers, Slices};
 use super::kernel::Kernel;
 use crate::element::Element;
-use crate::fabric::{Guard, Port, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::op::Operator;
 use crate::schedule::{Doubling, Operation, TreeKind, disseminate, rounds};
+use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
 
 // Unoptimised it would fill its callers' frames.
 #[cfg_attr(debug_assertions, inline(never))]

@@ -3,8 +3,8 @@
 
 use super::board::ordered::reduce_brief;
 use super::call::{Call, RawBuffers};
-use crate::fabric::{Guard, PayloadKind, Port, StartedCall, Stop};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
+use crate::shared::{Guard, PayloadKind, Port, StartedCall, Stop};
 use std::mem::MaybeUninit;
 
 /// Ranks up to which everybody posts to everybody what fits the mailbox's line:

@@ -33,7 +33,7 @@ pub use plan::{Hazard, check_hazards};
 pub(crate) use call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
-use crate::fabric::Span;
+use crate::shared::Span;
 use join_list::JoinList;
 use plan::PlanCache;
 

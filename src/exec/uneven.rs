@@ -12,9 +12,9 @@ use super::all_at_once::{copy, get, put};
 use super::kernel::{copy as copy_bytes, stream};
 use super::{Scratch, Workspace, board};
 use crate::element::Element;
-use crate::fabric::{Guard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, copy_few};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
+use crate::shared::{Guard, OwnBlocks, Port, ShownBlocks, Span, StartedCall, Stop, copy_few};
 
 /// Every rank's `mine` goes into everybody's `all`; rank `r`'s has `counts[r]` elements, at most
 /// [`EAGER`] bytes.

@@ -1,9 +1,11 @@
 //! Channels carry messages between two ranks; gates exchange small payloads, all with all; boards
-//! show a rank's memory to all others, and so do the lanes of started calls. `README.md` beside
+//! show a rank's memory to all others, and so do the cards of started calls. `README.md` beside
 //! this file has the protocols, words, transitions and orderings. Nothing here knows of ranks,
 //! waiting or collectives; every function returns at once.
 
 mod board;
+mod card_row;
+mod card_table;
 mod channel;
 mod channel_table;
 mod eager_buffer;
@@ -12,14 +14,14 @@ mod fresh_memory;
 mod gate;
 #[cfg(not(loom))]
 mod huge_pages;
-mod lane_row;
-mod lanes;
 mod memory;
 mod notice_card;
 mod pages;
 mod tray;
 
 pub(crate) use board::{Board, Notice};
+pub use card_row::{CardRow, FoundCard};
+pub use card_table::CardTable;
 #[cfg(loom)]
 pub(crate) use channel::Slot;
 #[cfg(loom)]
@@ -36,13 +38,11 @@ pub(crate) use fresh_memory::FreshMemory;
 pub(crate) use gate::Gate;
 #[cfg(not(loom))]
 pub use huge_pages::HugePages;
-pub use lane_row::{FoundCard, LaneRow};
-pub use lanes::Lanes;
 #[cfg(not(loom))]
 pub(crate) use memory::check_room;
 pub(crate) use memory::{RefusedMemory, collect};
 pub(crate) use notice_card::{
-    BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM, LANES, NoticeCard, NoticeLanes, NoticeRow,
+    BRIEF_ALIGN, BRIEF_ROOM, COLUMNS, COPY_ROOM, NoticeCard, NoticeRow, NoticeTable,
 };
 #[cfg(not(loom))]
 pub(crate) use pages::is_space_limited;

@@ -8,27 +8,27 @@
 //! ```
 
 use super::board::Notice;
-use super::lane_row::LaneRow;
-use super::lanes::Lanes;
+use super::card_row::CardRow;
+use super::card_table::CardTable;
 use super::tray::Tray;
 use std::mem::{MaybeUninit, offset_of};
 
 /// Started calls of one communicator that can be under way at a time.
-pub(crate) const LANES: usize = if cfg!(loom) { 2 } else { 64 };
+pub(crate) const COLUMNS: usize = if cfg!(loom) { 2 } else { 64 };
 
 /// Bytes that a card has room for beside its notice.
 pub(crate) const BRIEF_ROOM: usize = 64;
 /// Their alignment.
 pub(crate) const BRIEF_ALIGN: usize = 16;
 
-/// Bytes of a lane's copy of a rank's input that does not fit beside the notice, which then has the
-/// copy's address.
+/// Bytes of a column's copy of a rank's input that does not fit beside the notice, which then has
+/// the copy's address.
 pub(crate) const COPY_ROOM: usize = 512;
 
 /// The cards that all ranks show of their started calls.
-pub(crate) type NoticeLanes = Lanes<NoticeCard, CopyRooms, LANES>;
+pub(crate) type NoticeTable = CardTable<NoticeCard, CopyRooms, COLUMNS>;
 /// The cards that one rank shows.
-pub(crate) type NoticeRow = LaneRow<NoticeCard, CopyRooms, LANES>;
+pub(crate) type NoticeRow = CardRow<NoticeCard, CopyRooms, COLUMNS>;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -76,8 +76,8 @@ struct CopyRoom([MaybeUninit<u8>; COPY_ROOM]);
 
 const _: () = assert!(align_of::<CopyRoom>() >= BRIEF_ALIGN);
 
-/// By lane: [`COPY_ROOM`] bytes, which take no pages before they are used. Used by address only, as
-/// a user's memory that is shown is.
+/// By column: [`COPY_ROOM`] bytes, which take no pages before they are used. Used by address only,
+/// as a user's memory that is shown is.
 #[derive(Debug)]
 pub(crate) struct CopyRooms(*mut CopyRoom);
 
@@ -89,7 +89,7 @@ unsafe impl Sync for CopyRooms {}
 
 impl Default for CopyRooms {
     fn default() -> Self {
-        let rooms: Box<[MaybeUninit<CopyRoom>]> = Box::new_uninit_slice(LANES);
+        let rooms: Box<[MaybeUninit<CopyRoom>]> = Box::new_uninit_slice(COLUMNS);
         CopyRooms(Box::into_raw(rooms).cast())
     }
 }
@@ -98,13 +98,13 @@ impl CopyRooms {
     /// The room for request `number`.
     #[inline(always)]
     pub(crate) fn room(&self, number: u64) -> *mut u8 {
-        self.0.wrapping_add(number as usize % LANES).cast()
+        self.0.wrapping_add(number as usize % COLUMNS).cast()
     }
 }
 
 impl Drop for CopyRooms {
     fn drop(&mut self) {
-        let rooms = std::ptr::slice_from_raw_parts_mut(self.0, LANES);
+        let rooms = std::ptr::slice_from_raw_parts_mut(self.0, COLUMNS);
         // SAFETY: made by `Box::into_raw`, of as many (`default`); of any bytes it is one.
         drop(unsafe { Box::from_raw(rooms) });
     }

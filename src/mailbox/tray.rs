@@ -1,5 +1,5 @@
 //! A tray: the place of a card, which says which memory its rank brings to a started call. The rank
-//! writes it, the others read it. The protocol is in `README.md`, "Lanes".
+//! writes it, the others read it. The protocol is in `README.md`, "Cards".
 
 use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 

@@ -2,7 +2,7 @@
 //! cut in parts, and part k runs the one-port algorithm over the dimensions in
 //! an order of its own, so that in each step every part uses another dimension.
 
-use super::grid::{ascending, descending};
+use super::grid::{fastest_first, slowest_first};
 use super::rule_parts::{Boxed, Sliced, Together};
 use super::{all_to_all, gather, scatter};
 use crate::topology::Extents;
@@ -14,10 +14,11 @@ fn parts(split: usize, part: impl Fn(usize) -> Boxed) -> Boxed {
     Box::new(Together((0..split).map(slice).collect()))
 }
 
-/// The dimensions k, k+1, .. of a d-cube, cyclic.
+/// The bits k, k+1, .. of a rank on a d-cube, cyclic, as dimensions.
 fn rotation(cube: &Extents, k: usize) -> Vec<usize> {
-    let d = cube.dimensions();
-    (0..d).map(|t| (k + t) % d).collect()
+    let mut order = fastest_first(cube);
+    order.rotate_left(k);
+    order
 }
 
 /// AG-AP-HCUBE: d steps, t_w m (p-1) / d.
@@ -46,5 +47,5 @@ pub(crate) fn total_exchange_mesh(mesh: &Extents) -> Boxed {
 }
 
 fn order(mesh: &Extents, k: usize) -> Vec<usize> {
-    if k == 0 { ascending(mesh) } else { descending(mesh) }
+    if k == 0 { fastest_first(mesh) } else { slowest_first(mesh) }
 }

@@ -1,6 +1,7 @@
 //! All-reduce and barrier.
 
 use super::doubling::{Doubling, disseminate, rounds};
+use super::grid::fastest_first;
 use super::hierarchical::Staged;
 use super::rule_parts::{Boxed, rule};
 use super::{BlockRange, Chain, Hierarchy, Mode, Step};
@@ -8,7 +9,7 @@ use crate::sorted::Arrange;
 use crate::topology::Extents;
 use std::collections::HashMap;
 
-/// AR-HCUBE, AR-MESH, AR-ANY: along one dimension after the other, lowest
+/// AR-HCUBE, AR-MESH, AR-ANY: along one dimension after the other, the fastest
 /// first, pairs 2^i apart exchange the whole vector and combine, the lower
 /// rank's operand on the left (Fig. 4.11 reread, Eq. 4.5). An extent that is
 /// no power of two is folded first and unfolded last (G3: two more steps).
@@ -31,7 +32,7 @@ pub(crate) fn doubling(extents: &Extents, blocks: BlockRange) -> Boxed {
             step
         })
     };
-    Box::new(Chain::new((0..extents.dimensions()).map(phase).collect()))
+    Box::new(Chain::new(fastest_first(extents).into_iter().map(phase).collect()))
 }
 
 /// BAR-ANY: dissemination (G7), ceil(log p) steps for any p. Contributions may

@@ -312,7 +312,7 @@ impl Algorithm {
         let levels = match &request.levels {
             Some(levels) => levels.clone(),
             // The squarest grouping, so that groups are of one size.
-            None => Hierarchy::even(p, &[Extents::squarest(p).extent(0)]),
+            None => Hierarchy::even(p, &[Extents::squarest(p).columns()]),
         };
         if levels.ranks() != p {
             return Err(Unfit::Levels { grouped: levels.ranks(), ranks: p });

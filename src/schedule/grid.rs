@@ -17,7 +17,7 @@ pub(crate) enum DimensionPart {
 /// The ranks of the sub-grid, ascending, in as few runs as there can be.
 pub(crate) fn pick(extents: &Extents, choice: impl Fn(usize) -> DimensionPart) -> Vec<BlockRange> {
     let mut runs = vec![BlockRange::one(0)];
-    for j in 0..extents.dimensions() {
+    for j in (0..extents.dimensions()).rev() {
         let (n, stride) = (extents.extent(j), extents.stride(j));
         let (first, count) = match choice(j) {
             DimensionPart::One(x) => (x, 1),
@@ -41,14 +41,14 @@ pub(crate) fn agree(extents: &Extents, dims: &[usize], a: usize, b: usize) -> bo
     dims.iter().all(|&j| extents.coordinate(a, j) == extents.coordinate(b, j))
 }
 
-/// The dimensions of `extents`, ascending (rows first on a mesh).
-pub(crate) fn ascending(extents: &Extents) -> Vec<usize> {
-    (0..extents.dimensions()).collect()
+/// The dimensions of `extents`, the fastest first (along the rows of a mesh, then the columns).
+pub(crate) fn fastest_first(extents: &Extents) -> Vec<usize> {
+    (0..extents.dimensions()).rev().collect()
 }
 
-/// The dimensions of `extents`, descending (columns first on a mesh).
-pub(crate) fn descending(extents: &Extents) -> Vec<usize> {
-    (0..extents.dimensions()).rev().collect()
+/// The dimensions of `extents`, the slowest first (along the columns of a mesh, then the rows).
+pub(crate) fn slowest_first(extents: &Extents) -> Vec<usize> {
+    (0..extents.dimensions()).collect()
 }
 
 #[cfg(test)]
@@ -58,12 +58,12 @@ mod tests {
     #[test]
     fn rows_are_one_run_and_columns_are_strided() {
         let e = Extents::mesh(3, 4);
-        let row = pick(&e, |j| if j == 0 { DimensionPart::All } else { DimensionPart::One(1) });
+        let row = pick(&e, |j| if j == 1 { DimensionPart::All } else { DimensionPart::One(1) });
         assert_eq!(row, [BlockRange { first: 4, count: 4 }]);
-        let column = pick(&e, |j| if j == 0 { DimensionPart::One(1) } else { DimensionPart::All });
+        let column = pick(&e, |j| if j == 1 { DimensionPart::One(1) } else { DimensionPart::All });
         assert_eq!(column, [BlockRange::one(1), BlockRange::one(5), BlockRange::one(9)]);
         let wrap =
-            pick(&e, |j| if j == 0 { DimensionPart::All } else { DimensionPart::Cyclic(2, 2) });
+            pick(&e, |j| if j == 1 { DimensionPart::All } else { DimensionPart::Cyclic(2, 2) });
         assert_eq!(wrap, [BlockRange { first: 0, count: 4 }, BlockRange { first: 8, count: 4 }]);
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn chain(p: usize, exclusive: bool) -> Boxed {
 }
 
 fn rows(extents: &Extents, exclusive: bool) -> Boxed {
-    let columns = extents.extent(0);
+    let columns = extents.columns();
     let carry = carried(exclusive);
     rule(columns - 1, move |s, rank| {
         let c = rank % columns;
@@ -61,9 +61,9 @@ fn rows(extents: &Extents, exclusive: bool) -> Boxed {
 /// SCAN-MESH: chain scans in the rows, the row totals chained down the last
 /// column, then in every row a broadcast (G1) of the total of the rows before.
 /// C + R - 2 + ceil(log C) steps. A mesh of more dimensions counts as its rows
-/// along dimension 0.
+/// along the last dimension.
 pub(crate) fn mesh(extents: &Extents, exclusive: bool) -> Boxed {
-    let columns = extents.extent(0);
+    let columns = extents.columns();
     let rows_count = extents.ranks() / columns;
     let carry = carried(exclusive);
     let down = rule(rows_count - 1, move |s, rank| {

@@ -38,9 +38,9 @@ pub(crate) fn direct(p: usize, q: usize) -> Boxed {
 /// CS-MESH (Fig. 4.22) and, with `shortest`, CS-MESH-MIN (Eq. 4.11): the ring
 /// lies row by row in a torus; unit shifts along the rows, one shift of the
 /// columns that went over the row's end, then shifts of whole rows. A mesh of
-/// more dimensions counts as its rows along dimension 0.
+/// more dimensions counts as its rows along the last dimension.
 pub(crate) fn mesh(extents: &Extents, q: usize, shortest: bool) -> Boxed {
-    let columns = extents.extent(0);
+    let columns = extents.columns();
     let rows = extents.ranks() / columns;
     let (a, b) = (q / columns, q % columns);
     let back = shortest && 2 * b > columns;

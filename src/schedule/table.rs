@@ -8,7 +8,7 @@
 
 use super::catalogue::{Algorithm, Build, Builders, Built, CatalogueProse, CatalogueRow, Needs};
 use super::gather::all;
-use super::grid::{ascending, descending};
+use super::grid::{fastest_first, slowest_first};
 use super::line_tree::TreeKind;
 use super::rule_parts::Boxed;
 use super::{BlockRange, Chain, Operation};
@@ -152,7 +152,7 @@ fn red_line(p: usize, root: usize) -> Boxed {
 }
 
 fn bc_grid(dims: &Extents, root: usize) -> Boxed {
-    broadcast::by_dimension(dims, &ascending(dims), root, WHOLE)
+    broadcast::by_dimension(dims, &fastest_first(dims), root, WHOLE)
 }
 
 /// Whether columns first, then rows still combines in rank order.
@@ -165,7 +165,7 @@ fn ag_ring(p: usize) -> Boxed {
 }
 
 fn ag_grid(dims: &Extents) -> Boxed {
-    gather::by_dimension(dims, &ascending(dims))
+    gather::by_dimension(dims, &fastest_first(dims))
 }
 
 fn rs_ring(p: usize) -> Boxed {
@@ -189,7 +189,7 @@ fn sc_any(p: usize, root: usize) -> Boxed {
 }
 
 fn sc_grid(dims: &Extents, root: usize) -> Boxed {
-    scatter::by_dimension(dims, &ascending(dims), root)
+    scatter::by_dimension(dims, &fastest_first(dims), root)
 }
 
 fn ga(scatter: Boxed) -> Boxed {
@@ -202,7 +202,7 @@ fn through_root(reduced: Boxed, scattered: Boxed) -> Built {
 }
 
 fn rows_first(dims: &Extents, root: usize, blocks: BlockRange) -> Boxed {
-    broadcast::reduction(broadcast::by_dimension(dims, &descending(dims), root, blocks))
+    broadcast::reduction(broadcast::by_dimension(dims, &slowest_first(dims), root, blocks))
 }
 
 /// The schedule of a fused path: everybody may have a message with everybody.
@@ -370,7 +370,7 @@ catalogue! {
         |c| Built::ordered(ag_grid(&c.dims));
     AG_HCUBE_DESC "AG-HCUBE-DESC" [AllGather] AG_CUBE,
         "hypercube: highest dimension first, so the long way carries least", "ours",
-        |c| Built::ordered(gather::by_dimension(&c.dims, &descending(&c.dims)));
+        |c| Built::ordered(gather::by_dimension(&c.dims, &slowest_first(&c.dims)));
     AG_PIPE "AG-PIPE" [AllGather] Any,
         "pipelined broadcasts from all ranks, the data movement of AG-RING", "text after Eq. 4.4",
         |c| Built::ordered(ag_ring(c.p));
@@ -413,7 +413,7 @@ catalogue! {
     RS_HCUBE_ASC "RS-HCUBE-ASC" [ReduceScatter] Cube(Algorithm::RS_RED_SC),
         "hypercube: lowest dimension first, which keeps rank order", "ours",
         |c| Built::ordered(gather::reduction(
-            gather::by_dimension(&c.dims, &descending(&c.dims))));
+            gather::by_dimension(&c.dims, &slowest_first(&c.dims))));
     RS_ANY "RS-ANY" [ReduceScatter] Any,
         "Bruck's rule for any p, backwards", "G4 reversed",
         |c| Built::commutative(rs_any(c.p)).ordered_if(c.p <= 2);
@@ -560,13 +560,13 @@ catalogue! {
     TX_MESH "TX-MESH" [AllToAll, AllToAllInPlace] Mesh(Algorithm::TX_MESHD),
         "mesh: by destination column along the rows, then by row along the columns",
         "Fig. 4.19, Eq. 4.8",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &fastest_first(&c.dims)));
     TX_MESHD "TX-MESHD" [AllToAll, AllToAllInPlace] Grid,
         "mesh of any dimensions: one phase per dimension", "ours",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &fastest_first(&c.dims)));
     TX_HCUBE "TX-HCUBE" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_BRUCK),
         "hypercube: half of everything crosses every dimension", "Fig. 4.20, Eq. 4.9",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &ascending(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &fastest_first(&c.dims)));
     TX_HCUBE_XOR "TX-HCUBE-XOR" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_ANY),
         "hypercube: pairwise exchange with rank XOR i, no forwarding",
         "Alg. 4.10, Fig. 4.21, Eq. 4.10",

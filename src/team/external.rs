@@ -4,9 +4,9 @@ use super::builder::Builder;
 use super::handle::check_ranks;
 use crate::Comm;
 use crate::error::Error;
-use crate::fabric::{CommState, Port, TeamState};
 use crate::machine::{Machine, MachineError, NumaNode, affinity};
 use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room};
+use crate::shared::{CommState, Port, TeamState};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{MachineId, Tuning, TuningSource, for_process};
 use crate::wait::know_cores;
@@ -34,14 +34,14 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
     let world = world.with_stall_warning(super::stall_warning::after(builder)?);
     let world = world.with_recorder(recorder).shared();
     let run = world.begin(ranks);
-    let fabric = CommState::new(world, (0..ranks).collect(), apart).map_err(refused)?;
-    let fabric = Arc::new(fabric);
+    let shared = CommState::new(world, (0..ranks).collect(), apart).map_err(refused)?;
+    let shared = Arc::new(shared);
     // All before any: a communicator that is dropped has left.
     let ports: Result<Vec<_>, _> = (0..ranks)
         .map(|rank| {
-            fabric.world().join(rank, run);
-            // SAFETY: one port for each rank of a fabric made just now.
-            unsafe { Port::new(fabric.clone(), rank, run, builder.wait) }
+            shared.world().join(rank, run);
+            // SAFETY: one port for each rank of a state made just now.
+            unsafe { Port::new(shared.clone(), rank, run, builder.wait) }
         })
         .collect();
     let ports = ports.map_err(refused)?;

@@ -15,11 +15,11 @@ use super::worker::{WorkerJob, WorkerShared};
 use crate::comm::{Roster, Tally};
 use crate::element::Element;
 use crate::error::Error;
-use crate::fabric::{EVERY_RUN, TeamState, Thread};
 use crate::machine::affinity::{self, BoundForNow};
 use crate::machine::{Machine, limits};
 use crate::mailbox::{MAX_RANKS, RefusedMemory, check_room, is_space_limited};
 use crate::placement::Placement;
+use crate::shared::{EVERY_RUN, TeamState, Thread};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, JoinHandle, Mutex, ThreadBuilder, thread_local};
 use crate::tuning::{
@@ -180,7 +180,7 @@ impl Team {
             world,
             dispatch,
             roster: OnceLock::from(roster),
-            fabric: AtomicU64::new(0),
+            shared: AtomicU64::new(0),
             words: Mutex::new(None),
             harmed: AtomicU64::new(0),
             special: AtomicU64::new(if is_recorded { u64::MAX } else { 0 }),
@@ -615,9 +615,9 @@ impl Team {
             shared.world.set_bound(0, 0);
         }
         drop(inner);
-        let result = shared.verdict(run, comm.fabric());
+        let result = shared.verdict(run, comm.comm_state());
         if result.is_err() || shared.harmed.load(Relaxed) == run {
-            shared.clear_tagged(comm.fabric());
+            shared.clear_tagged(comm.comm_state());
             // What is given up first may be what there is room in.
             *place = None;
             *place = shared.renew().ok();

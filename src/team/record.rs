@@ -1,8 +1,8 @@
 //! Whether and where a team's runs are recorded.
 
 use crate::error::Error;
-use crate::fabric::Recorder;
 use crate::schedule::Algorithm;
+use crate::shared::Recorder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

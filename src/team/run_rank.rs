@@ -3,7 +3,7 @@
 use super::run_body::{RunBody, SmallResult};
 use crate::Comm;
 use crate::error::thrown;
-use crate::fabric::{TeamState, Thread, discard};
+use crate::shared::{TeamState, Thread, discard};
 use crate::sync::catch_unwind;
 use crate::wait::give_back;
 use std::panic::AssertUnwindSafe;
@@ -21,7 +21,7 @@ pub(crate) fn take_part(
     body: *const RunBody,
     place: &mut SmallResult,
 ) -> bool {
-    let fabric = comm.fabric_id();
+    let shared = comm.comm_id();
     comm.join_run(thread, run);
     world.records(rank).begin_run();
     // SAFETY: once for each rank of a run, while `Team::run` waits for all of them with what the
@@ -35,7 +35,7 @@ pub(crate) fn take_part(
     }
     // The closure may have put another communicator in this one's place, or
     // have lost it in a panic that it caught.
-    let intact = comm.fabric_id() == fabric && comm.rank() == rank && comm.is_plain();
+    let intact = comm.comm_id() == shared && comm.rank() == rank && comm.is_plain();
     world.take_back(rank, thread);
     world.leave(rank, run);
     give_back();

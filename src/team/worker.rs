@@ -8,9 +8,9 @@ use crate::Comm;
 use crate::comm::Roster;
 use crate::comm::{Tally, compare, final_cause};
 use crate::error::Error;
-use crate::fabric::{CommState, LongWait, Port, TeamState, Thread, discard};
 use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::RefusedMemory;
+use crate::shared::{CommState, LongWait, Port, TeamState, Thread, discard};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
@@ -56,9 +56,9 @@ pub(super) struct WorkerShared {
     pub(super) world: Arc<TeamState>,
     pub(super) dispatch: Dispatch<WorkerJob, SmallResult>,
     pub(super) roster: OnceLock<Arc<Roster>>,
-    /// The id of the fabric in use; a worker whose communicator is of another
+    /// The id of the state in use; a worker whose communicator is of another
     /// one makes a new one, of `words`.
-    pub(super) fabric: AtomicU64,
+    pub(super) shared: AtomicU64,
     pub(super) words: Mutex<Option<Arc<CommState>>>,
     /// The number of the latest run in which a rank lost its communicator.
     pub(super) harmed: AtomicU64,
@@ -76,7 +76,7 @@ pub(super) struct WorkerShared {
 #[derive(Default)]
 pub(super) struct OwnComm {
     comm: Option<Comm>,
-    /// The id of the fabric that it was made of.
+    /// The id of the state that it was made of.
     made: u64,
 }
 
@@ -92,22 +92,22 @@ impl WorkerShared {
         let ranks = self.world.ranks();
         let members: Box<[usize]> = (0..ranks).collect();
         let apart = self.roster().spans_numa_nodes(&members);
-        let fabric = Arc::new(CommState::new(self.world.clone(), members, apart)?);
-        self.fabric.store(fabric.id(), Relaxed);
-        *self.words.lock().unwrap_or_else(|e| e.into_inner()) = Some(fabric.clone());
-        // SAFETY: the only port of rank 0 on a fabric made just now.
-        unsafe { self.communicator(fabric, 0) }
+        let shared = Arc::new(CommState::new(self.world.clone(), members, apart)?);
+        self.shared.store(shared.id(), Relaxed);
+        *self.words.lock().unwrap_or_else(|e| e.into_inner()) = Some(shared.clone());
+        // SAFETY: the only port of rank 0 on a state made just now.
+        unsafe { self.communicator(shared, 0) }
     }
 
     /// # Safety
-    /// No other port of `rank` on `fabric` was made or will be.
+    /// No other port of `rank` on `shared` was made or will be.
     unsafe fn communicator(
         &self,
-        fabric: Arc<CommState>,
+        shared: Arc<CommState>,
         rank: usize,
     ) -> Result<Comm, RefusedMemory> {
         // SAFETY: by the contract.
-        let port = unsafe { Port::new(fabric, rank, 0, self.wait)? };
+        let port = unsafe { Port::new(shared, rank, 0, self.wait)? };
         Ok(Comm::new(port, Some(self.roster().clone()), self.rules.clone()))
     }
 
@@ -160,7 +160,7 @@ impl WorkerShared {
     #[inline(never)]
     fn after_other_part(&self, rank: usize, run: u64, comm: &mut Comm) {
         comm.end_recorded_run();
-        let intact = comm.fabric_id() == self.fabric.load(Relaxed) && comm.rank() == rank;
+        let intact = comm.comm_id() == self.shared.load(Relaxed) && comm.rank() == rank;
         if intact && comm.is_recorded() {
             self.tallies[rank].take_from(comm);
         } else {
@@ -175,8 +175,8 @@ impl WorkerShared {
         rank: usize,
         own: &'a mut OwnComm,
     ) -> Result<&'a mut Comm, RefusedMemory> {
-        let id = self.fabric.load(Relaxed);
-        if own.comm.as_ref().is_none_or(|comm| comm.fabric_id() != id) {
+        let id = self.shared.load(Relaxed);
+        if own.comm.as_ref().is_none_or(|comm| comm.comm_id() != id) {
             self.make(rank, own, id)?;
         }
         Ok(own.comm.as_mut().expect("made just now"))
@@ -185,12 +185,12 @@ impl WorkerShared {
     #[cold]
     #[inline(never)]
     fn make(&self, rank: usize, own: &mut OwnComm, id: u64) -> Result<(), RefusedMemory> {
-        // A rank that loses its communicator (`harmed`) gets a new fabric before the next run.
+        // A rank that loses its communicator (`harmed`) gets a new state before the next run.
         assert!(own.made != id, "rank {rank} has had its communicator of these words");
         own.comm = None;
         let words = self.words.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let words = words.expect("`renew` leaves them");
-        // SAFETY: this thread alone is the rank, and makes one port for each fabric.
+        // SAFETY: this thread alone is the rank, and makes one port for each state.
         own.comm = Some(unsafe { self.communicator(words, rank)? });
         own.made = id;
         Ok(())
@@ -291,19 +291,19 @@ impl WorkerShared {
     }
 
     /// How run `run` went. Only while no rank runs.
-    pub(super) fn verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
+    pub(super) fn verdict(&self, run: u64, shared: &CommState) -> Result<(), Error> {
         if self.world.is_poisoned(run) || self.special.load(Relaxed) >= run {
-            return self.special_verdict(run, fabric);
+            return self.special_verdict(run, shared);
         }
-        compare(fabric, |rank| &self.tallies[rank])
+        compare(shared, |rank| &self.tallies[rank])
     }
 
     /// Drops the values that nobody has received, before the run's caller hears of its end. (The
     /// closure may have left another team's communicator in its own's place: that one lives on.)
     #[cold]
-    pub(super) fn clear_tagged(&self, fabric: &CommState) {
-        if std::ptr::eq(fabric.world(), &raw const *self.world) {
-            fabric.clear_tagged();
+    pub(super) fn clear_tagged(&self, shared: &CommState) {
+        if std::ptr::eq(shared.world(), &raw const *self.world) {
+            shared.clear_tagged();
         }
     }
 
@@ -311,13 +311,13 @@ impl WorkerShared {
     /// recorded: then the record is written.
     #[cold]
     #[inline(never)]
-    fn special_verdict(&self, run: u64, fabric: &CommState) -> Result<(), Error> {
+    fn special_verdict(&self, run: u64, shared: &CommState) -> Result<(), Error> {
         let result = if self.world.is_poisoned(run) {
             Err(final_cause(&self.world, run))
         } else if self.harmed.load(Relaxed) == run {
             Ok(())
         } else {
-            compare(fabric, |rank| &self.tallies[rank])
+            compare(shared, |rank| &self.tallies[rank])
         };
         if let Some(recorder) = self.world.recorder() {
             let outcome = result.as_ref().err().map(ToString::to_string).unwrap_or_default();

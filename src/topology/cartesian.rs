@@ -196,9 +196,9 @@ impl Cartesian {
         Ok((Cartesian { dims, periodic }, which, place))
     }
 
-    /// This grid as [`Extents`] (which count dimensions from the fastest).
+    /// This grid as [`Extents`].
     pub fn extents(&self) -> Extents {
-        let dims: Vec<usize> = self.dims.iter().rev().copied().collect();
+        let dims = self.dims.to_vec();
         Extents::new(dims).expect("a grid's extents are at least 1, and their product was checked")
     }
 }

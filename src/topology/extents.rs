@@ -5,43 +5,42 @@ use std::str::FromStr;
 
 use super::squarest;
 
-/// The extents of a mesh of any number of dimensions, dimension 0 fastest:
-/// rank = c_0 + n_0 (c_1 + n_1 (c_2 + ..)).
-///
-/// In text the *last* extent is the fastest, as in "rows x columns": `3x4` is
-/// a mesh of three rows and four columns with rank = row * 4 + column.
+/// The extents of a mesh of any number of dimensions, of which the *last* is the fastest, as in a
+/// [`Cartesian`](super::Cartesian) grid: `3x4` is a mesh of three rows and four columns, with
+/// rank = row * 4 + column.
 ///
 /// # Examples
 /// ```
 /// use phalanx::topology::Extents;
 /// let mesh: Extents = "3x4".parse()?;
 /// assert_eq!(mesh, Extents::mesh(3, 4));
-/// assert_eq!((mesh.extent(0), mesh.extent(1)), (4, 3));
-/// assert_eq!(mesh.coordinates(6), [2, 1]); // column 2 of row 1
-/// assert_eq!(mesh.neighbour(7, 0, 1), 4); // the row's wrap-around
+/// assert_eq!((mesh.extent(0), mesh.extent(1)), (3, 4));
+/// assert_eq!(mesh.coordinates(6), [1, 2]); // row 1, column 2
+/// assert_eq!(mesh.neighbour(7, 1, 1), 4); // the row's wrap-around
 /// assert_eq!(mesh.to_string(), "3x4");
 /// # Ok::<(), phalanx::topology::BadExtents>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Extents {
     extents: Vec<usize>,
-    /// `strides[j]` ranks lie between neighbours along dimension `j`; the last
-    /// entry, one more than there are dimensions, is the number of ranks.
+    /// `strides[j + 1]` ranks lie between neighbours along dimension `j`; the first entry, one more
+    /// than there are dimensions, is the number of ranks.
     strides: Vec<usize>,
 }
 
 impl Extents {
-    /// The extents in the order of the dimensions, dimension 0 (the fastest)
-    /// first.
+    /// The extents in the order of the dimensions, the last the fastest.
+    ///
+    /// # Errors
+    /// No extents, one of 0, or a product beyond `usize`.
     pub fn new(extents: impl Into<Vec<usize>>) -> Result<Self, BadExtents> {
         let extents = extents.into();
         if extents.is_empty() || extents.contains(&0) {
             return Err(BadExtents::Empty);
         }
-        let mut strides = vec![1usize];
-        for &n in &extents {
-            let last = strides[strides.len() - 1];
-            strides.push(last.checked_mul(n).ok_or(BadExtents::TooLarge)?);
+        let mut strides = vec![1usize; extents.len() + 1];
+        for (j, &n) in extents.iter().enumerate().rev() {
+            strides[j] = strides[j + 1].checked_mul(n).ok_or(BadExtents::TooLarge)?;
         }
         Ok(Extents { extents, strides })
     }
@@ -65,7 +64,7 @@ impl Extents {
     /// # Panics
     /// If there are more ranks than `usize` can count.
     pub fn mesh(rows: usize, columns: usize) -> Self {
-        Extents::known(vec![columns.max(1), rows.max(1)])
+        Extents::known(vec![rows.max(1), columns.max(1)])
     }
 
     /// The mesh of `ranks` ranks nearest to a square.
@@ -90,7 +89,7 @@ impl Extents {
 
     /// The number of ranks: the product of the extents.
     pub fn ranks(&self) -> usize {
-        self.strides[self.extents.len()]
+        self.strides[0]
     }
 
     /// The extent of dimension `dim`.
@@ -98,14 +97,19 @@ impl Extents {
         self.extents[dim]
     }
 
+    /// The extent of the last dimension: the ranks of a row.
+    pub fn columns(&self) -> usize {
+        self.extents[self.extents.len() - 1]
+    }
+
     /// The difference of rank between neighbours along dimension `dim`.
     pub fn stride(&self, dim: usize) -> usize {
-        self.strides[dim]
+        self.strides[dim + 1]
     }
 
     /// The coordinate of `rank` in dimension `dim`.
     pub fn coordinate(&self, rank: usize, dim: usize) -> usize {
-        rank / self.strides[dim] % self.extents[dim]
+        rank / self.stride(dim) % self.extents[dim]
     }
 
     /// All coordinates of `rank`, dimension 0 first.
@@ -118,18 +122,18 @@ impl Extents {
     /// # Examples
     /// ```
     /// use phalanx::topology::Extents;
-    /// assert_eq!(Extents::mesh(3, 4).rank(&[2, 1]), Some(6));
-    /// assert_eq!(Extents::mesh(3, 4).rank(&[4, 1]), None);
+    /// assert_eq!(Extents::mesh(3, 4).rank(&[1, 2]), Some(6));
+    /// assert_eq!(Extents::mesh(3, 4).rank(&[1, 4]), None);
     /// ```
     pub fn rank(&self, coordinates: &[usize]) -> Option<usize> {
         let fits = coordinates.len() == self.dimensions()
             && coordinates.iter().zip(&self.extents).all(|(c, n)| c < n);
-        fits.then(|| coordinates.iter().zip(&self.strides).map(|(c, s)| c * s).sum())
+        fits.then(|| coordinates.iter().zip(&self.strides[1..]).map(|(c, s)| c * s).sum())
     }
 
     /// The rank on the line of `rank` along `dim` whose coordinate is `at`.
     pub fn on_line(&self, rank: usize, dim: usize, at: usize) -> usize {
-        rank - self.coordinate(rank, dim) * self.strides[dim] + at * self.strides[dim]
+        rank - self.coordinate(rank, dim) * self.stride(dim) + at * self.stride(dim)
     }
 
     /// The rank `by` positions further along dimension `dim`, round the torus.
@@ -142,8 +146,7 @@ impl Extents {
 
 impl fmt::Display for Extents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.extents.iter().rev().map(usize::to_string).collect();
-        f.pad(&parts.join("x"))
+        f.pad(&DisplayExtents(&self.extents).to_string())
     }
 }
 
@@ -162,7 +165,6 @@ impl FromStr for Extents {
             let n = part.trim().parse().map_err(|_| BadExtents::Syntax(s.to_string()))?;
             extents.push(n);
         }
-        extents.reverse();
         Extents::new(extents)
     }
 }

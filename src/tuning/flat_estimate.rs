@@ -120,7 +120,7 @@ impl RankDistances {
 
     /// A scatter or gather over a square: first the root's row of near ranks, then the columns.
     pub(super) fn block_square(&self, m: &Messages, bytes: f64) -> Option<f64> {
-        let columns = Extents::squarest(self.ranks).extent(0);
+        let columns = Extents::squarest(self.ranks).columns();
         let low = self.is_cube().then(|| columns.ilog2() as usize)?;
         // Of each dimension the longest way first.
         let order = (0..low).rev().chain((low..self.bits.len()).rev());

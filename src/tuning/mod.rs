@@ -4,7 +4,6 @@
 //! |---|---|
 //! | `rules.rs` | the sizes at which a call changes its algorithm ([`Tuning`]) |
 //! | `profile/` | the sizes and rates measured on this machine ([`Profile`]) |
-//! | `by_rates.rs` | the cheapest algorithm for one start-up time and one word time ([`Rates`]) |
 //! | `by_levels.rs` | the cheapest algorithm on a machine with levels ([`LevelModel`]) |
 //! | `estimate.rs` | the sums over levels that `by_levels.rs` compares |
 //! | `flat_estimate.rs` | the same of algorithms without groups |
@@ -18,7 +17,6 @@
 //! [`schedule`](crate::schedule).
 
 mod by_levels;
-mod by_rates;
 mod costs;
 mod estimate;
 mod flat_estimate;
@@ -32,7 +30,6 @@ mod transport;
 
 pub(crate) use by_levels::Candidate;
 pub use by_levels::{Decision, LevelModel};
-pub use by_rates::{Rates, best_segments, cheapest};
 pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
 pub use profile::{
     LevelRates, LevelTimes, MachineId, Origin, Payloads, Piece, Profile, ProfileError,

@@ -7,7 +7,7 @@
 //! [`ENOUGH`] of it in all, *disturbs* the process for [`FOR`]: its ranks
 //! - spin for [`SPIN`] at most, and not at all once two waits in a row have taken longer;
 //! - do not yield: to a busy thread of their own scheduler group that costs a whole slice;
-//! - roam, if they sleep often (`fabric/roaming.rs`).
+//! - roam, if they sleep often (`shared/roaming.rs`).
 //!
 //! Time is lost if it has passed, and was neither used by the thread nor slept away in a wait,
 //! while the system took the core from the thread at least once: so a thread that sleeps in the

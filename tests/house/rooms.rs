@@ -24,7 +24,7 @@ const HOUSES: [House; 12] = [
         order: &[
             "mix", "sorted", "sync", "loaded", "fork", "wait", "file", "element", "order", "op",
             "topology", "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
-            "fabric", "exec", "comm", "team", "engine", "guide", "lib",
+            "shared", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],
     },
@@ -45,7 +45,7 @@ const HOUSES: [House; 12] = [
         below: "",
         order: &[
             "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
-            "node_comm", "moves", "all_to_all", "messages", "reductions", "lanes", "fixed_sums",
+            "node_comm", "moves", "all_to_all", "messages", "reductions", "rails", "fixed_sums",
             "views", "split", "cart", "run_call", "run", "lib",
         ],
         up: &[],
@@ -104,8 +104,8 @@ const HOUSES: [House; 12] = [
         below: "",
         order: &[
             "arcs", "median", "network", "rational", "shapes", "cost", "network_error",
-            "simulation", "closed_form", "congestion", "levels", "scaling", "ranking",
-            "scaling_page", "several_nodes", "published", "lib",
+            "simulation", "closed_form", "congestion", "levels", "scaling", "rates",
+            "ranking", "scaling_page", "several_nodes", "published", "lib",
         ],
         up: &[
             ("network", "network_error"), ("simulation", "lib"),

@@ -3,10 +3,10 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::fabric::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
-use crate::fabric::{TeamState, Thread};
 use crate::harness::{Model, must_fail, reached};
 use crate::mailbox::{FoundCard, NoticeCard};
+use crate::shared::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
+use crate::shared::{TeamState, Thread};
 use crate::sync::{Arc, Site::*};
 use crate::wait::Wait;
 use loom::thread;
@@ -18,14 +18,14 @@ macro_rules! bodies {
     ($name:ident, $($port:ident)::+) => {
         mod $name {
             use super::*;
-            use $($port)::+::{GivenPart, LaneEnd, OwnBlocks, Port, Stop, WordBytes};
+            use $($port)::+::{GivenPart, RankCards, OwnBlocks, Port, Stop, WordBytes};
 
             include!("port/bodies.rs");
         }
     };
 }
 
-bodies!(real, crate::fabric);
+bodies!(real, crate::shared);
 bodies!(without_last_look, crate::mutants::port_without_last_look);
 bodies!(with_early_poison, crate::mutants::port_with_early_poison);
 bodies!(confirming_early, crate::mutants::port_confirming_early);
@@ -41,7 +41,7 @@ bodies!(port_lean, crate::mutants::port_lean);
 
 /// The same for models of worlds.
 macro_rules! worlds {
-    ($name:ident, $($fabric:ident)::+) => {
+    ($name:ident, $($shared:ident)::+) => {
         mod $name {
             use crate::error::Error;
             use crate::harness::reached;
@@ -49,8 +49,8 @@ macro_rules! worlds {
             use crate::wait::Wait;
             use loom::thread;
             use std::panic::Location;
-            use $($fabric)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
-            use $($fabric)::+::{EVERY_RUN, run_pass};
+            use $($shared)::+::{CallParams, CommState, Port, Signature, Stop, TeamState, Thread};
+            use $($shared)::+::{EVERY_RUN, run_pass};
 
             static SIG: Signature = Signature::of::<u64>("model", "");
 
@@ -59,14 +59,14 @@ macro_rules! worlds {
     };
 }
 
-worlds!(worlds, crate::fabric);
-worlds!(joining_blindly, crate::mutants::fabric_joining_blindly);
-worlds!(cancelling_unordered, crate::mutants::fabric_cancelling_unordered);
-worlds!(reopening_unordered, crate::mutants::fabric_reopening_unordered);
-worlds!(with_old_edges, crate::mutants::fabric_with_old_edges);
-worlds!(of_separate_worlds, crate::mutants::fabric_of_separate_worlds);
+worlds!(worlds, crate::shared);
+worlds!(joining_blindly, crate::mutants::shared_joining_blindly);
+worlds!(cancelling_unordered, crate::mutants::shared_cancelling_unordered);
+worlds!(reopening_unordered, crate::mutants::shared_reopening_unordered);
+worlds!(with_old_edges, crate::mutants::shared_with_old_edges);
+worlds!(of_separate_worlds, crate::mutants::shared_of_separate_worlds);
 
-use crate::fabric::{Port, Stop};
+use crate::shared::{Port, Stop};
 use real::*;
 
 #[test]
@@ -648,9 +648,9 @@ fn mutants_are_found() {
 }
 
 #[test]
-fn lanes_used_twice() {
+fn columns_used_twice() {
     Model {
-        name: "lanes: 3 started calls by copies, over 2 lanes",
+        name: "cards: 3 started calls by copies, over 2 columns",
         ranks: 2,
         bound: Some(2),
         floor: 17_200,
@@ -660,15 +660,15 @@ fn lanes_used_twice() {
         body: || ranks(2, |port| started(port, 3, true)),
     }
     .check();
-    must_fail("lanes: claimed before all have finished", Some(2), "Causality violation", || {
+    must_fail("cards: claimed before all have finished", Some(2), "Causality violation", || {
         claiming_early::ranks(2, |port| claiming_early::started(port, 3, true));
     });
 }
 
 #[test]
-fn lanes_claimed_ahead() {
+fn columns_claimed_ahead() {
     Model {
-        name: "lanes: 4 started calls by copies, two at a time, over 2 lanes",
+        name: "cards: 4 started calls by copies, two at a time, over 2 columns",
         ranks: 2,
         bound: Some(1),
         floor: 195_000,
@@ -678,15 +678,15 @@ fn lanes_claimed_ahead() {
         body: || ranks(2, started_in_pairs),
     }
     .check();
-    must_fail("lanes: the next is claimed unseen", Some(2), "Causality violation", || {
+    must_fail("cards: the next is claimed unseen", Some(2), "Causality violation", || {
         claiming_the_next_unseen::ranks(2, claiming_the_next_unseen::started_in_pairs);
     });
 }
 
 #[test]
-fn lanes_side_by_side() {
+fn columns_side_by_side() {
     Model {
-        name: "lanes: 2 started calls at a time, on memory",
+        name: "cards: 2 started calls at a time, on memory",
         ranks: 2,
         bound: Some(2),
         floor: 4_300,

@@ -17,7 +17,7 @@ macro_rules! bodies {
     };
 }
 
-bodies!(real, crate::fabric);
+bodies!(real, crate::shared);
 bodies!(overrunning, crate::mutants::message_ring_overrunning);
 bodies!(with_a_room_for_two, crate::mutants::message_ring_with_a_room_for_two);
 bodies!(passing_early, crate::mutants::message_ring_passing_early);

@@ -1,8 +1,8 @@
 //! The queue of tagged messages: whoever comes second copies; entries are withdrawn meanwhile.
 
 use super::{Cell, read, write};
-use crate::fabric::{MatchPattern, Signature};
 use crate::harness::{Model, must_fail, reached};
+use crate::shared::{MatchPattern, Signature};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
 use std::any::TypeId;
@@ -15,7 +15,7 @@ macro_rules! bodies {
     ($name:ident, $($queue:ident)::+) => {
         mod $name {
             use super::*;
-            use crate::fabric::{EarlyReceive, EarlyReceives, MessageLabel, ReceiveRoom, Ticket};
+            use crate::shared::{EarlyReceive, EarlyReceives, MessageLabel, ReceiveRoom, Ticket};
             use $($queue)::+::{Data, OutgoingMessage, Received};
             use $($queue)::+::{SentMessage, TaggedQueue};
 
@@ -24,7 +24,7 @@ macro_rules! bodies {
     };
 }
 
-bodies!(real, crate::fabric);
+bodies!(real, crate::shared);
 bodies!(withdrawing_blindly, crate::mutants::tagged_queue_withdrawing_blindly);
 bodies!(completing_early, crate::mutants::tagged_queue_completing_early);
 bodies!(taking_by_sight, crate::mutants::tagged_queue_taking_by_sight);

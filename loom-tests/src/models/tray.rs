@@ -2,7 +2,7 @@
 
 use super::{Cell, read, write};
 use crate::harness::{Model, must_fail, reached};
-use crate::mailbox::{FoundCard, LaneRow};
+use crate::mailbox::{CardRow, FoundCard};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
 
@@ -11,9 +11,9 @@ macro_rules! bodies {
     ($name:ident, $row:path) => {
         mod $name {
             use super::*;
-            use $row as LaneRow;
+            use $row as CardRow;
 
-            type Row = LaneRow<u64, (), 2>;
+            type Row = CardRow<u64, (), 2>;
 
             /// A rank shows three cards in two trays; the other reads them, as far behind as it may
             /// be, the second first.
@@ -82,10 +82,10 @@ macro_rules! bodies {
     };
 }
 
-bodies!(real, crate::mailbox::LaneRow);
-bodies!(never_full, crate::mutants::lane_row_never_full::LaneRow);
-bodies!(forgetting_early, crate::mutants::lane_row_forgetting_early::LaneRow);
-bodies!(ending_early, crate::mutants::lane_row_ending_early::LaneRow);
+bodies!(real, crate::mailbox::CardRow);
+bodies!(never_full, crate::mutants::card_row_never_full::CardRow);
+bodies!(forgetting_early, crate::mutants::card_row_forgetting_early::CardRow);
+bodies!(ending_early, crate::mutants::card_row_ending_early::CardRow);
 
 /// The steps of a call, for the real source and for mutants.
 macro_rules! steps {
@@ -94,7 +94,7 @@ macro_rules! steps {
             use super::*;
             use $($progress)::+::{StartedPart, StartedProgress};
 
-            type Row = LaneRow<(), (), 2>;
+            type Row = CardRow<(), (), 2>;
             type Rank = (Row, Cell);
 
             /// Rank 0 lends its memory to rank 1; either of them does the part of that.
@@ -174,7 +174,7 @@ macro_rules! steps {
     };
 }
 
-steps!(as_it_is, crate::fabric);
+steps!(as_it_is, crate::shared);
 steps!(unclaimed, crate::mutants::started_unclaimed);
 steps!(not_awaited, crate::mutants::started_not_awaited);
 steps!(not_awaiting_help, crate::mutants::started_not_awaiting_help);

@@ -4,10 +4,10 @@
 //! A rank posts them all (`publish`) when it begins any call but those that start short messages or
 //! look for their end, and before it waits for long. Those others post them if another rank has
 //! left something in the queue meanwhile (`heed_early`): a long or a synchronous message, or one
-//! for which the lane had no room. That shows in the queue's number `left`.
+//! for which the ring had no room. That shows in the queue's number `left`.
 //!
 //! The loss: a short synchronous send to an early receive ends at the receiver's next call,
-//! not before. Receives of more than fits a lane are posted at once: the sender copies into them
+//! not before. Receives of more than fits a ring are posted at once: the sender copies into them
 //! while the receiver works.
 
 use super::envelope::Envelope;
@@ -184,7 +184,7 @@ impl Rank {
         };
         let mut has_others = false;
         for sender in senders {
-            let Some(lane) = self.world.lane(self.me, sender) else { continue };
+            let Some(ring) = self.world.ring(self.me, sender) else { continue };
             let asks = |it: &EarlyReceive, short: &Short| short.is_for(&it.pattern);
             let give = |it: &mut EarlyReceive, short: &Short, memory: ShortMemory<'_>| {
                 let place = it.place.take().unwrap_or_else(|| bytes_at(it.solid.0, it.solid.1));
@@ -194,7 +194,7 @@ impl Rank {
                 Ok::<(), Infallible>(())
             };
             // SAFETY: the queue is locked, and the holder of the lock is alone here.
-            has_others |= unsafe { all.take_from(lane, |_| true, asks, give) } == Ok(true);
+            has_others |= unsafe { all.take_from(ring, |_| true, asks, give) } == Ok(true);
         }
         self.early.count.set(all.count());
         drop((queue, all));

@@ -8,7 +8,7 @@
 //! | `held.rs`, `held_by_rank.rs` | objects that calls use longer than the program; a rank's |
 //! | `handlers.rs` | error handlers, as objects have them |
 //! | `standings.rs` | each rank's state; waiting; the verdict that nobody can go on |
-//! | `world.rs`, `run.rs` | the ranks' queues and lanes; a run's world and first communicators |
+//! | `world.rs`, `run.rs` | the ranks' queues and rings; a run's world and first communicators |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run |
 //! | `site.rs`, `calls.rs` | a call's place in the source; the functions by their numbers |
@@ -16,7 +16,7 @@
 //! | `begun.rs` | the state of a message that a call has begun |
 //! | `envelope.rs`, `request.rs` | the facts by which messages are matched; started calls |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
-//! | `short_message.rs` | a short message in a slot of a lane |
+//! | `short_message.rs` | a short message in a slot of a ring |
 //! | `polls.rs` | tests and probes that find nothing for long |
 //! | `types.rs`, `basic.rs` | datatypes; the predefined ones |
 //! | `shape.rs`, `signature.rs` | where a datatype's data lies; its elements in their order |

@@ -3,23 +3,23 @@
 //!
 //! | first | second | copies |
 //! |---|---|---|
-//! | send, up to `EAGER` bytes | receive, or a look of a waiting rank | both, by a lane |
-//! | the same, the lane being full | receive | the sender into the queue, the receiver from it |
+//! | send, up to `EAGER` bytes | receive, or a look of a waiting rank | both, by a ring |
+//! | the same, the ring being full | receive | the sender into the queue, the receiver from it |
 //! | receive | longer send, or a synchronous one | the sender, from buffer to buffer |
 //! | longer send, or a synchronous one | receive | the receiver, from the sender's buffer |
 //!
-//! Short messages lie in lanes (`lane.rs`), which the receiver looks at when it posts a receive,
-//! probes, tests or waits. So no send ever needs a call of the receiver, but the synchronous and
-//! the long ones: their receive is such a call. Order is the order of locking, as MPI demands it: a
-//! rank that goes to a queue takes its own lane's messages there first, and only the lock's holder
-//! takes from lanes. Matches are found by the library's list (`MatchList`), of few and of
-//! many. A request's `done`, and a lane's words, are read without the lock.
+//! Short messages lie in rings (the library's `MessageRing`), which the receiver looks at when it
+//! posts a receive, probes, tests or waits. So no send ever needs a call of the receiver, but the
+//! synchronous and the long ones: their receive is such a call. Order is the order of locking, as
+//! MPI demands it: a rank that goes to a queue takes its own ring's messages there first, and only
+//! the lock's holder takes from rings. Matches are found by the library's list (`MatchList`), of
+//! few and of many. A request's `done`, and a ring's words, are read without the lock.
 
 use super::envelope::{ANY_SOURCE, ANY_TAG, EAGER, Envelope};
 use super::error::{Class, Error, Site};
 use super::mutex::lock;
 use super::request::{Arrived, Kind, Req, SENT};
-use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortLane, ShortMemory, Solid};
+use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortMemory, ShortRing, Solid};
 use super::standings::Condition;
 use super::types::{Place, copy, move_bytes};
 use super::world::World;
@@ -41,7 +41,7 @@ pub struct OneOf {
 
 impl Condition for OneOf {
     fn holds(&self) -> bool {
-        // A message in a lane may be for one of them: the rank will see.
+        // A message in a ring may be for one of them: the rank will see.
         let may_come =
             |it: &Req| it.ask.kind == Kind::Receive && self.world.has_arrivals(self.me, it.ask.by);
         // Nobody knows when a thread of the program will complete its own.
@@ -185,12 +185,12 @@ impl Queue {
         posted.req.complete(world, by, Arrived { source, tag, bytes: copied });
     }
 
-    /// The messages in the lane from this rank, or in all, come to this queue, of rank `to`.
+    /// The messages in the ring from this rank, or in all, come to this queue, of rank `to`.
     fn take_in(&mut self, world: &World, by: usize, to: usize, from: Option<usize>) {
         let mut from_one = |from| {
-            let Some(lane) = world.lane(to, from) else { return };
+            let Some(ring) = world.ring(to, from) else { return };
             // SAFETY: the queue is locked, and the holder of the lock is alone here.
-            while unsafe { lane.take(|it, at| self.arrive(world, (by, to), from, (it, at))) }
+            while unsafe { ring.take(|it, at| self.arrive(world, (by, to), from, (it, at))) }
                 .is_some()
             {}
         };
@@ -332,7 +332,7 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
         // SAFETY: the caller's promise.
         let fill = |it: &mut Short| unsafe { it.write(envelope, place, bytes, site) };
         // SAFETY: a rank's calls come one at a time.
-        if unsafe { world.new_lane(to, me).push(fill) } {
+        if unsafe { world.new_ring(to, me).push(fill) } {
             world.wake(me, to);
             return None;
         }
@@ -341,7 +341,7 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
     unsafe { send_otherwise(world, send, make) }
 }
 
-/// Sends a short message without gaps, of this address and so many bytes, if its lane is there and
+/// Sends a short message without gaps, of this address and so many bytes, if its ring is there and
 /// has room: it is complete then. Else nothing has happened.
 ///
 /// # Safety
@@ -357,16 +357,16 @@ pub unsafe fn send_at_once(
     if solid.1 > ROOM || to == me {
         return false;
     }
-    let Some(lane) = world.lane(to, me) else { return false };
+    let Some(ring) = world.ring(to, me) else { return false };
     // SAFETY: the caller's promise; a rank's calls come one at a time.
-    let is_sent = unsafe { lane.push(|it| it.write_solid(envelope, solid, site)) };
+    let is_sent = unsafe { ring.push(|it| it.write_solid(envelope, solid, site)) };
     if is_sent {
         world.wake(me, to);
     }
     is_sent
 }
 
-/// The same of a longer one, or if the lane is full.
+/// The same of a longer one, or if the ring is full.
 ///
 /// # Safety
 /// As `send`.
@@ -377,8 +377,8 @@ unsafe fn send_otherwise(
     make: impl FnOnce() -> Arc<Req>,
 ) -> Option<Arc<Req>> {
     let (me, to, bytes) = (send.me, send.to, send.place.bytes());
-    if bytes <= world.lane_bytes() && send.mode != Mode::Synchronous && to != me {
-        let lane = world.new_lane(to, me);
+    if bytes <= world.ring_bytes() && send.mode != Mode::Synchronous && to != me {
+        let ring = world.new_ring(to, me);
         let long = |it: &mut Short, memory: NewMemory| {
             // SAFETY: as in `send`.
             unsafe { it.write_long(memory, &send, bytes) }
@@ -386,10 +386,10 @@ unsafe fn send_otherwise(
         let is_there = match bytes <= ROOM {
             // SAFETY: as in `send`.
             true => world.has_room_soon(|| unsafe {
-                lane.push(|it| it.write(send.envelope, &send.place, bytes, send.site))
+                ring.push(|it| it.write(send.envelope, &send.place, bytes, send.site))
             }),
             // SAFETY: as in `send`.
-            false => unsafe { lane.push_long(bytes > MIDDLE, long) },
+            false => unsafe { ring.push_long(bytes > MIDDLE, long) },
         };
         if is_there {
             world.wake(me, to);
@@ -458,7 +458,7 @@ pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place,
     unsafe { take(world, me, message, &place, req) };
 }
 
-/// Takes in the messages in this rank's lanes, of one rank or of all.
+/// Takes in the messages in this rank's rings, of one rank or of all.
 #[inline]
 pub fn look(world: &World, me: usize, from: Option<usize>) {
     if world.has_arrivals(me, from) {
@@ -470,7 +470,7 @@ pub fn look(world: &World, me: usize, from: Option<usize>) {
 pub type Received = (Arrived, Option<Box<Error>>);
 
 /// Receives a message of rank `by` without a request, if it comes soon: a message that the rank
-/// waits for needs no more than its lane.
+/// waits for needs no more than its ring.
 ///
 /// # Safety
 /// As `receive`.
@@ -483,25 +483,25 @@ pub unsafe fn receive_soon(
 ) -> Option<Received> {
     let slot = &world.slots[me];
     let mut seen = None;
-    let mut lane = None;
+    let mut ring = None;
     let look = || {
         let left = slot.left.told();
-        lane = lane.or_else(|| world.lane(me, by));
-        if seen == Some(left) && !lane.is_some_and(ShortLane::has_news) {
+        ring = ring.or_else(|| world.ring(me, by));
+        if seen == Some(left) && !ring.is_some_and(ShortRing::has_news) {
             return None;
         }
         seen = Some(left);
         // SAFETY: passed on.
         unsafe { receive_now(world, (me, by), pattern, place) }
     };
-    if place.bytes() > world.lane_bytes() {
+    if place.bytes() > world.ring_bytes() {
         // Where ranks share cores, the sender copies it in its turn, if it finds the receive.
         return world.look_for(look);
     }
     world.soon(me, look)
 }
 
-/// Receives a message of rank `by` to bytes without gaps, if it comes soon, by a lane, and is the
+/// Receives a message of rank `by` to bytes without gaps, if it comes soon, by a ring, and is the
 /// first there: without the steps that other messages need. `left`: the queue's number, by which
 /// nothing lies there. If it gives nothing, nothing has happened.
 ///
@@ -515,9 +515,9 @@ pub unsafe fn receive_solid(
     solid: Solid,
     left: u64,
 ) -> Option<Came> {
-    let lane = world.lane(me, by)?;
+    let ring = world.ring(me, by)?;
     let slot = &world.slots[me];
-    let awaited = lane.awaited();
+    let awaited = ring.awaited();
     for _ in 0..world.eager_looks() {
         if awaited.has_come() {
             let queue = lock(&slot.queue);
@@ -527,7 +527,7 @@ pub unsafe fn receive_solid(
             }
             // SAFETY: the queue is locked; the rest is the caller's promise.
             let taken =
-                unsafe { lane.take_if(|it, memory| it.deliver_solid(memory, &pattern, solid)) };
+                unsafe { ring.take_if(|it, memory| it.deliver_solid(memory, &pattern, solid)) };
             return taken.flatten();
         }
         if slot.left.told() != left {
@@ -561,7 +561,7 @@ unsafe fn receive_now(
     if !is_first {
         return None;
     }
-    let lane = world.lane(me, by)?;
+    let ring = world.ring(me, by)?;
     loop {
         let queue = &mut *queue;
         let one = |short: &Short, memory: ShortMemory<'_>| {
@@ -573,7 +573,7 @@ unsafe fn receive_now(
             Some(unsafe { short.deliver(memory, place, by) })
         };
         // SAFETY: the queue is locked.
-        if let Some(received) = unsafe { lane.take(one) }? {
+        if let Some(received) = unsafe { ring.take(one) }? {
             return Some(received);
         }
     }

@@ -1,4 +1,4 @@
-//! A short message, as it lies in a slot of a lane, which is one of the library's rings: two lines
+//! A short message, as it lies in a slot of a ring, one of the library's rings: two lines
 //! of the cache.
 
 use super::envelope::{EAGER, Envelope};
@@ -8,13 +8,13 @@ use super::request::Arrived;
 use super::types::{Place, move_bytes};
 use phalanx::engine::{LongRoom, MessageMemory, MessageRing};
 
-/// Up to so many bytes lie in a slot of a lane, or in the queue itself: a slot is two lines, of
+/// Up to so many bytes lie in a slot of a ring, or in the queue itself: a slot is two lines, of
 /// which the first has 32.
 pub const ROOM: usize = 96;
-/// Up to so many in memory of the slot's own, if none of the lane's few rooms is free; longer ones
+/// Up to so many in memory of the slot's own, if none of the ring's few rooms is free; longer ones
 /// in such a room only.
 pub const MIDDLE: usize = 1 << 10;
-/// With a message's length: it lies in the lane's room.
+/// With a message's length: it lies in the ring's room.
 const IN_ROOM: u32 = 1 << 31;
 
 /// Memory of whole lines.
@@ -22,35 +22,35 @@ const IN_ROOM: u32 = 1 << 31;
 #[repr(C, align(64))]
 pub struct Lines<const BYTES: usize>([u8; BYTES]);
 
-/// A room of a lane: longer than any message there, so that rooms begin in different sets of a
+/// A room of a ring: longer than any message there, so that rooms begin in different sets of a
 /// cache.
-pub type LaneRoom = Lines<{ EAGER + MIDDLE }>;
-/// The memory of a lane's slot.
+pub type RingRoom = Lines<{ EAGER + MIDDLE }>;
+/// The memory of a ring's slot.
 pub type SlotRoom = Lines<MIDDLE>;
 /// Where a message lies that is longer than its slot.
-pub type ShortMemory<'a> = MessageMemory<'a, LaneRoom, SlotRoom>;
+pub type ShortMemory<'a> = MessageMemory<'a, RingRoom, SlotRoom>;
 /// The same, to be written.
-pub type NewMemory = LongRoom<LaneRoom, SlotRoom>;
-/// A lane of short messages.
-pub type ShortLane = MessageRing<Short, LaneRoom, SlotRoom>;
+pub type NewMemory = LongRoom<RingRoom, SlotRoom>;
+/// A ring of short messages.
+pub type ShortRing = MessageRing<Short, RingRoom, SlotRoom>;
 
 /// Memory that lies without gaps: an address, and how many bytes.
 pub type Solid = (usize, usize);
 
-/// A short message in a lane.
+/// A short message in a ring.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Short {
     /// Its sender, tag and communicator.
     pub envelope: Envelope,
-    /// And whether it lies in the lane's room.
+    /// And whether it lies in the ring's room.
     length: u32,
     /// Where it was sent.
     pub site: Site,
     bytes: [u8; ROOM],
 }
 
-// With the lane's word: two lines.
+// With the ring's word: two lines.
 const _: () = assert!(size_of::<Short>() == 120);
 
 impl Default for Short {
@@ -60,7 +60,7 @@ impl Default for Short {
 }
 
 impl Short {
-    /// The message; `memory`: the lane's of it.
+    /// The message; `memory`: the ring's of it.
     #[inline]
     pub fn data<'a>(&'a self, memory: ShortMemory<'a>) -> &'a [u8] {
         let length = self.length as usize;
@@ -131,7 +131,7 @@ impl Short {
     }
 
     /// Copies it to bytes without gaps, if it is for this receive, and fits them. `memory`:
-    /// the lane's of it.
+    /// the ring's of it.
     ///
     /// # Safety
     /// The bytes are as `receive` asks for.

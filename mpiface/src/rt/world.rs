@@ -1,11 +1,11 @@
-//! The ranks' shared state for their messages: a queue each, and lanes from each to each. Waits
+//! The ranks' shared state for their messages: a queue each, and rings from each to each. Waits
 //! are below it (`standings.rs`).
 
 use super::envelope::EAGER;
 use super::p2p::Queue;
 use super::record::Record;
 use super::request::OpenAsk;
-use super::short_message::{ROOM, ShortLane};
+use super::short_message::{ROOM, ShortRing};
 use super::standings::{Standings, refused};
 use super::word::Word;
 use phalanx::engine;
@@ -14,16 +14,16 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-/// Up to so many ranks lanes have room for messages of `EAGER` bytes: 288 MiB at most, of which a
+/// Up to so many ranks rings have room for messages of `EAGER` bytes: 288 MiB at most, of which a
 /// page a room is touched where messages are shorter.
 const ROOMY: usize = 64;
-/// Slots of a lane: a program may start so many messages at once, and none waits for its receiver.
+/// Slots of a ring: a program may start so many messages at once, and none waits for its receiver.
 const SLOTS: usize = 64;
 /// Up to so many ranks: with the memory of the slots, 18 MiB then.
 const MANY_SLOTS: usize = 16;
-/// Slots of a lane of a larger world.
+/// Slots of a ring of a larger world.
 const FEW: usize = 8;
-/// So often a sender that finds its lane full looks for room: for less time than it takes to send
+/// So often a sender that finds its ring full looks for room: for less time than it takes to send
 /// by the queue, which the receiver then has to look at, too.
 const LOOKS_FOR_ROOM: u32 = 10;
 
@@ -49,7 +49,7 @@ pub struct World {
     /// The ranks.
     pub slots: Vec<Slot>,
     /// Short messages: from each rank to each, made at the first.
-    lanes: Vec<OnceLock<Box<ShortLane>>>,
+    rings: Vec<OnceLock<Box<ShortRing>>>,
     /// Where calls are recorded, if they are.
     pub record: Option<Arc<Record>>,
     standings: Standings,
@@ -79,7 +79,7 @@ impl World {
         let slot = |_| Slot { queue: Mutex::default(), left: Word::default() };
         let world = Arc::new(World {
             slots: (0..ranks).map(slot).collect(),
-            lanes: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
+            rings: (0..ranks * ranks).map(|_| OnceLock::new()).collect(),
             standings: Standings::new(comms, record.is_some()),
             record,
         });
@@ -91,30 +91,30 @@ impl World {
         world
     }
 
-    /// The lane to a rank from another, if that has sent short messages.
+    /// The ring to a rank from another, if that has sent short messages.
     #[inline]
-    pub fn lane(&self, to: usize, from: usize) -> Option<&ShortLane> {
-        self.lanes[to * self.slots.len() + from].get().map(|it| &**it)
+    pub fn ring(&self, to: usize, from: usize) -> Option<&ShortRing> {
+        self.rings[to * self.slots.len() + from].get().map(|it| &**it)
     }
 
     /// The same, made if it is not there.
     #[inline]
-    pub fn new_lane(&self, to: usize, from: usize) -> &ShortLane {
-        let lane = &self.lanes[to * self.slots.len() + from];
-        match lane.get() {
-            Some(lane) => lane,
-            None => self.make(lane),
+    pub fn new_ring(&self, to: usize, from: usize) -> &ShortRing {
+        let ring = &self.rings[to * self.slots.len() + from];
+        match ring.get() {
+            Some(ring) => ring,
+            None => self.make(ring),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make<'a>(&self, lane: &'a OnceLock<Box<ShortLane>>) -> &'a ShortLane {
+    fn make<'a>(&self, ring: &'a OnceLock<Box<ShortRing>>) -> &'a ShortRing {
         let is_small = self.slots.len() <= MANY_SLOTS;
-        lane.get_or_init(if is_small { ShortLane::new::<SLOTS> } else { ShortLane::new::<FEW> })
+        ring.get_or_init(if is_small { ShortRing::new::<SLOTS> } else { ShortRing::new::<FEW> })
     }
 
-    /// Whether `push` finds room in a lane that was full, soon.
+    /// Whether `push` finds room in a ring that was full, soon.
     pub fn has_room_soon(&self, mut push: impl FnMut() -> bool) -> bool {
         let looks = if self.is_crowded() { 1 } else { LOOKS_FOR_ROOM };
         (0..looks).any(|_| {
@@ -124,20 +124,20 @@ impl World {
         })
     }
 
-    /// Whether messages for a rank lie in the lane of this one, or of any.
+    /// Whether messages for a rank lie in the ring of this one, or of any.
     #[inline]
     pub fn has_arrivals(&self, to: usize, from: Option<usize>) -> bool {
-        let has = |from| self.lane(to, from).is_some_and(ShortLane::has_news);
+        let has = |from| self.ring(to, from).is_some_and(ShortRing::has_news);
         match from {
             Some(from) => has(from),
             None => (0..self.slots.len()).any(has),
         }
     }
 
-    /// Up to so many bytes a message goes by a lane: with many ranks there are too many lanes to
+    /// Up to so many bytes a message goes by a ring: with many ranks there are too many rings to
     /// have room for more each.
     #[inline]
-    pub fn lane_bytes(&self) -> usize {
+    pub fn ring_bytes(&self) -> usize {
         if self.slots.len() <= ROOMY { EAGER } else { ROOM }
     }
 

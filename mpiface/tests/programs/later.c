@@ -95,7 +95,7 @@ static void probes(int rank, int size) {
   CHECK(status.MPI_SOURCE == MPI_PROC_NULL);
 }
 
-/* Short messages by lanes and longer ones by queues keep their order. */
+/* Short messages by rings and longer ones by queues keep their order. */
 static void order(int rank, int size) {
   int to = (rank + 1) % size, from = (rank + size - 1) % size;
   enum { COUNT = 60 };

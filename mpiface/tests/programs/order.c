@@ -316,7 +316,7 @@ static void found(void) {
     MPI_Ssend(a, 3, MPI_DOUBLE, other, 2, MPI_COMM_WORLD);
     MPI_Recv(b, 2000, MPI_DOUBLE, other, 2, MPI_COMM_WORLD, &status);
   }
-  /* too long for its place: by the lane, and by the queue */
+  /* too long for its place: by the ring, and by the queue */
   for (int count = 2; count <= 2000; count += 1998) {
     MPI_Barrier(MPI_COMM_WORLD);
     if (other < 0) continue;

@@ -121,7 +121,7 @@ static void behind(MPI_Comm comm, MPI_Comm other) {
   }
 }
 
-/* Messages of several lengths, more than a lane has slots, by tags in any order. */
+/* Messages of several lengths, more than a ring has slots, by tags in any order. */
 static void flood(int seed) {
   static double out[FLOOD][200], in[FLOOD][200];
   MPI_Request open[2 * FLOOD];

@@ -37,7 +37,7 @@ fn product(ranks: impl Iterator<Item = usize>, i: usize) -> Option<Matrix> {
     ranks.map(|r| matrix(r, i)).reduce(times)
 }
 
-/// Lengths: nothing, a line, more than a mailbox holds, more than lanes and pieces
+/// Lengths: nothing, a line, more than a mailbox holds, more than rails and pieces
 /// need.
 const LENGTHS: [usize; 5] = [0, 1, 7, 300, 9_000];
 /// In sub-communicators.
@@ -122,7 +122,7 @@ fn one_result<T: Element, O: Operator<T> + Copy>(
     }
 }
 
-/// Calls with blocks, from the length on where lanes take part; even blocks, and such
+/// Calls with blocks, from the length on where rails take part; even blocks, and such
 /// of different lengths, some empty.
 fn large(comm: &mut NodeComm) {
     let (r, p) = (comm.rank(), comm.size());

@@ -16,11 +16,11 @@ use std::time::Duration;
 /// Runs `f` on nodes with so many threads each; the results of each node's run.
 fn run_on<R: Send>(
     threads: &[usize],
-    lanes: bool,
+    rails: bool,
     deadline: Option<Duration>,
     f: impl Fn(&mut NodeComm) -> R + Sync,
 ) -> Vec<Result<Vec<R>, Error>> {
-    let nets = memory::nodes(threads.len(), lanes);
+    let nets = memory::nodes(threads.len(), rails);
     let results = Mutex::new((0..threads.len()).map(|_| None).collect::<Vec<_>>());
     std::thread::scope(|s| {
         for (node, (net, &t)) in nets.iter().zip(threads).enumerate() {
@@ -71,7 +71,7 @@ fn fixed_order_gives_the_same_bits_on_all_splits_of_four() {
 }
 
 #[test]
-fn lanes_give_the_same() {
+fn rails_give_the_same() {
     let alone = phalanx_nodes::run(4, battery::all).unwrap();
     assert_eq!(good(run_on(&[2, 2], true, None, battery::all)), alone);
     let uneven = run_on(&[2, 1], true, None, |_| ());
@@ -318,8 +318,8 @@ fn splits_of_splits_on_some_of_the_nodes() {
 
 #[test]
 fn elements_without_a_size() {
-    for (threads, lanes) in [(&[2, 1][..], false), (&[2, 2], true)] {
-        good(run_on(threads, lanes, None, |comm| {
+    for (threads, rails) in [(&[2, 1][..], false), (&[2, 2], true)] {
+        good(run_on(threads, rails, None, |comm| {
             let (r, p) = (comm.rank(), comm.size());
             let op = op::commutative(|_: (), _: ()| ());
             let mut x = [(); 5];
@@ -344,7 +344,7 @@ fn elements_without_a_size() {
 }
 
 #[test]
-fn large_calls_that_differ_are_told_with_lanes_too() {
+fn large_calls_that_differ_are_told_with_rails_too() {
     type Case = (&'static str, fn(&mut NodeComm));
     const N: usize = 20_000;
     let cases: [Case; 4] = [
@@ -359,7 +359,7 @@ fn large_calls_that_differ_are_told_with_lanes_too() {
             let mut x = vec![1u64; N + comm.node()];
             comm.broadcast(&mut x, 0);
         }),
-        ("lanes or not", |comm| {
+        ("rails or not", |comm| {
             let n = if comm.node() == 0 { N } else { 1 };
             let mut all = vec![1u64; n * comm.size()];
             comm.all_gather_into(&vec![1; n], &mut all);
@@ -405,8 +405,8 @@ fn a_split_that_not_all_nodes_call_is_told() {
 
 #[test]
 fn a_panic_while_the_leader_waits_for_other_nodes() {
-    for lanes in [false, true] {
-        let errors = causes(run_on(&[2, 2], lanes, None, |comm| {
+    for rails in [false, true] {
+        let errors = causes(run_on(&[2, 2], rails, None, |comm| {
             let mut x = vec![1u64; 50_000];
             match comm.rank() {
                 // The other node's leader waits for these meanwhile.
@@ -683,7 +683,7 @@ fn sums_of_halves_are_rounded_once() {
         let dot = bf16::from_f64(total * (1.0 + 1.0 / 64.0));
         assert_eq!(comm.fixed_dots([(&ones, &ones)], at), [dot]);
     };
-    for (threads, lanes) in [(&[1, 1][..], false), (&[3, 1, 2], false), (&[2, 2], true)] {
-        good(run_on(threads, lanes, None, all_calls));
+    for (threads, rails) in [(&[1, 1][..], false), (&[3, 1, 2], false), (&[2, 2], true)] {
+        good(run_on(threads, rails, None, all_calls));
     }
 }

@@ -38,19 +38,19 @@ pub(crate) struct Memory {
     node: usize,
     calls: AtomicU64,
     splits: AtomicU64,
-    lanes: bool,
+    rails: bool,
 }
 
 /// As many nodes as asked for.
-pub(crate) fn nodes(n: usize, lanes: bool) -> Vec<Arc<dyn Net>> {
+pub(crate) fn nodes(n: usize, rails: bool) -> Vec<Arc<dyn Net>> {
     let hub = Arc::new(Hub::default());
-    (0..n).map(|node| Arc::new(Memory::new(&hub, 1, n, node, lanes)) as Arc<dyn Net>).collect()
+    (0..n).map(|node| Arc::new(Memory::new(&hub, 1, n, node, rails)) as Arc<dyn Net>).collect()
 }
 
 impl Memory {
-    fn new(hub: &Arc<Hub>, group: u64, nodes: usize, node: usize, lanes: bool) -> Self {
+    fn new(hub: &Arc<Hub>, group: u64, nodes: usize, node: usize, rails: bool) -> Self {
         let (calls, splits) = (AtomicU64::new(0), AtomicU64::new(0));
-        Memory { hub: hub.clone(), group, nodes, node, calls, splits, lanes }
+        Memory { hub: hub.clone(), group, nodes, node, calls, splits, rails }
     }
 }
 
@@ -312,10 +312,10 @@ unsafe impl Net for Memory {
         Ok(made.collect())
     }
 
-    fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
-        let id = (1 << 40) | lane as u64;
+    fn rail(&self, rail: usize) -> Option<Arc<dyn Net>> {
+        let id = (1 << 40) | rail as u64;
         let net = Memory::new(&self.hub, id, self.nodes, self.node, false);
-        self.lanes.then(|| Arc::new(net) as Arc<dyn Net>)
+        self.rails.then(|| Arc::new(net) as Arc<dyn Net>)
     }
 
     fn abort(&self) {

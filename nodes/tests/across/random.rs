@@ -509,8 +509,8 @@ unsafe impl Net for Faulty {
         Ok(made.into_iter().map(|net| Some(self.with(net?))).collect())
     }
 
-    fn lane(&self, lane: usize) -> Option<Arc<dyn Net>> {
-        self.of.lane(lane).map(|net| self.with(net))
+    fn rail(&self, rail: usize) -> Option<Arc<dyn Net>> {
+        self.of.rail(rail).map(|net| self.with(net))
     }
 
     fn abort(&self) {
@@ -521,12 +521,12 @@ unsafe impl Net for Faulty {
 }
 
 /// Such a network, of which nothing is broken before so many transfers.
-fn faulty(threads: &[usize], lanes: bool, cut: usize) -> (Vec<Arc<dyn Net>>, Arc<AtomicUsize>) {
+fn faulty(threads: &[usize], rails: bool, cut: usize) -> (Vec<Arc<dyn Net>>, Arc<AtomicUsize>) {
     let left = Arc::new(AtomicUsize::new(cut));
     let net = |of| {
         Arc::new(Faulty { of, left: left.clone(), is_late: cut.is_multiple_of(2) }) as Arc<dyn Net>
     };
-    (memory::nodes(threads.len(), lanes).into_iter().map(net).collect(), left)
+    (memory::nodes(threads.len(), rails).into_iter().map(net).collect(), left)
 }
 
 type Results = Vec<Result<Vec<Vec<u64>>, Error>>;
@@ -574,14 +574,14 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
 fn random_programs_give_what_they_give_on_one_node() {
     let (first, count) = (from_environment("SEED", 1), from_environment("COUNT", 16));
     for seed in first..first + count {
-        let (threads, lanes) = LAYOUTS[seed as usize % LAYOUTS.len()];
+        let (threads, rails) = LAYOUTS[seed as usize % LAYOUTS.len()];
         let p = threads.iter().sum();
         let wanted = phalanx::run(p, |comm| {
             let mut out = Vec::new();
             on_one(comm, seed, 30, 0, &mut out);
             out
         });
-        let nets = memory::nodes(threads.len(), lanes);
+        let nets = memory::nodes(threads.len(), rails);
         let got = run_over(threads, &nets, |comm, out| on_nodes(comm, seed, 30, 0, out));
         let got: Vec<_> = got.into_iter().flat_map(|it| it.unwrap()).collect();
         assert_eq!(got, wanted.unwrap(), "seed {seed} on {threads:?}");
@@ -592,9 +592,9 @@ fn random_programs_give_what_they_give_on_one_node() {
 fn a_cut_cable_ends_random_programs_at_any_place() {
     let (first, count) = (from_environment("SEED", 1), from_environment("COUNT", 1));
     for seed in first..first + count {
-        let (threads, lanes) = LAYOUTS[1 + seed as usize % (LAYOUTS.len() - 1)];
+        let (threads, rails) = LAYOUTS[1 + seed as usize % (LAYOUTS.len() - 1)];
         for cut in 0.. {
-            let (nets, left) = faulty(threads, lanes, cut);
+            let (nets, left) = faulty(threads, rails, cut);
             let results = run_over(threads, &nets, |comm, out| on_nodes(comm, seed, 6, 1, out));
             if cut > 0 && left.load(SeqCst) > 0 {
                 assert!(results.iter().all(Result::is_ok), "{seed}: {results:?}");
@@ -622,11 +622,11 @@ fn a_cut_cable_ends_random_programs_at_any_place() {
 fn a_rank_that_fails_ends_random_programs_at_any_place() {
     let (first, count) = (from_environment("SEED", 1), from_environment("COUNT", 4));
     for seed in first..first + count {
-        let (threads, lanes) = LAYOUTS[1 + seed as usize % (LAYOUTS.len() - 1)];
+        let (threads, rails) = LAYOUTS[1 + seed as usize % (LAYOUTS.len() - 1)];
         let p: usize = threads.iter().sum();
         for at in 0..8 {
             for panics in [true, false] {
-                let (nets, _) = faulty(threads, lanes, 0);
+                let (nets, _) = faulty(threads, rails, 0);
                 let who = (seed as usize + at) % p;
                 let results = run_over(threads, &nets, |comm, out| {
                     for call in 0..8 {

@@ -7,10 +7,10 @@ use crate::comm::requests::{Form, Gives, Kept, Lent};
 use crate::comm::{Choice, Comm, OpenRequest, Requests};
 use crate::element::Element;
 use crate::exec::{self, Buffers, Partition};
-use crate::fabric::Signature;
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::op::Operator;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 use std::ptr::NonNull;
 
 /// The data of a call: nothing, values, or slices, with an operator if it combines them.

@@ -1,9 +1,9 @@
 //! The kinds of calls: for each its operation, how its elements are cut, and its names.
 
 use crate::element::Element;
-use crate::fabric::Signature;
 use crate::op::Operator;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 
 /// How the elements of a call are cut: see [`Partition`](crate::exec::Partition).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

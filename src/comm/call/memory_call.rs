@@ -7,9 +7,9 @@ use crate::comm::requests::{Form, Kept, Lent};
 use crate::comm::{Comm, OpenRequest, Persistent, ReductionMemory, Requests};
 use crate::element::Element;
 use crate::exec::{self, Kernel, Partition};
-use crate::fabric::Signature;
 use crate::op::Operator;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 use std::panic::Location;
 
 /// How the elements of a started call are cut: it outlives the caller's list of counts.

@@ -114,8 +114,8 @@ pub use startable::{SetUp, Start};
 
 use super::Comm;
 use crate::exec::{self, Partition};
-use crate::fabric::Signature;
 use crate::schedule::Operation;
+use crate::shared::Signature;
 use head::CallHead;
 use kinds::CallCut;
 use std::fmt;

@@ -12,9 +12,9 @@ use crate::comm::requests::{Kept, OwnWork};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
 use crate::exec::{self, Buffers, Partition, RawBuffers};
-use crate::fabric::Signature;
 use crate::op::{Accumulating, Accumulation, Operator, OperatorOrigin};
 use crate::schedule::Operation::ExclusiveScan;
+use crate::shared::Signature;
 use std::borrow::Cow;
 use std::cell::Cell;
 

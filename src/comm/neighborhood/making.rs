@@ -4,7 +4,7 @@
 use super::{Edge, Moves, Neighborhood};
 use crate::comm::Comm;
 use crate::dist::Distribution;
-use crate::fabric::{Signature, Stop};
+use crate::shared::{Signature, Stop};
 use crate::sorted::Arrange;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;

@@ -12,11 +12,11 @@ mod moves;
 use super::Comm;
 use super::halo_exchange::copy_row;
 use crate::element::Element;
-use crate::fabric::{
-    CallParams, Digest, Guard, PayloadKind, Signature, StartedCall, Stop, WordBytes,
-};
 use crate::mailbox::EAGER;
 use crate::op::{Operator, Sum};
+use crate::shared::{
+    CallParams, Digest, Guard, PayloadKind, Signature, StartedCall, Stop, WordBytes,
+};
 use moves::Moves;
 use std::fmt;
 use std::marker::PhantomData;

@@ -13,28 +13,28 @@
 //! | `started_message.rs` | a tagged message that was started, as a scope carries it on |
 //! | `tagged_request.rs` | sends and receives of tagged messages, started or set up |
 
-mod open;
 mod pending;
 mod persistent;
 mod running;
+mod scope_slots;
 mod start;
 mod started_collective;
 mod started_message;
 mod tagged_request;
 
-pub(crate) use open::Inner;
 pub(crate) use pending::{Gives, Kept, Lent};
 pub(crate) use persistent::OwnWork;
 pub use persistent::Persistent;
+pub(crate) use scope_slots::ScopeState;
 pub(crate) use start::Form;
 
 use super::Comm;
 use super::diagnose::{disagree, disagree_with_waiting};
 use crate::error::Error;
-use crate::fabric::{Disagreement, Signature, Stop, Thread};
+use crate::shared::{Disagreement, Signature, Stop, Thread};
 use crate::sync::{catch_unwind, panicking, resume_unwind};
-use open::{Open, Progress};
 use running::{Failure, Whose};
+use scope_slots::{Progress, ScopeSlots};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -52,7 +52,7 @@ type Brand<'scope> = PhantomData<fn(&'scope ()) -> &'scope ()>;
 /// See [`start`](Requests::start).
 pub struct Requests<'scope, 'env> {
     comm: &'scope mut Comm,
-    open: &'scope Open<'env>,
+    open: &'scope ScopeSlots<'env>,
     /// The communicator's: another one may be put in its place.
     id: u64,
     /// Calls of [`test`](Requests::test) that have found nothing.
@@ -171,10 +171,10 @@ impl Comm {
         // of ranks that disagree the odd one can be told.
         let inner = match self.scope.take() {
             Some(inner) if self.port.is_at(inner.place()) => inner,
-            _ => Inner::new(self.port.rank_place()),
+            _ => ScopeState::new(self.port.rank_place()),
         };
         let thread = Thread::here();
-        let open = Open::new(inner, self.port.is_recorded(), thread.mark());
+        let open = ScopeSlots::new(inner, self.port.is_recorded(), thread.mark());
         let opened = self.open_scope(thread, &SIG, at);
         let id = self.port.id();
         let within = || {
@@ -199,11 +199,11 @@ impl Comm {
         match open.take_failure() {
             // Another call has ended for it, by this payload.
             Some((Failure::Panicked(first), _)) => resume_unwind(first),
-            Some((Failure::Disagrees(found), (fabric, rank, run))) => {
-                let error = mismatch(*found, &(fabric.clone(), rank, run));
-                let (world, me) = (fabric.world(), fabric.member(rank));
+            Some((Failure::Disagrees(found), (shared, rank, run))) => {
+                let error = mismatch(*found, &(shared.clone(), rank, run));
+                let (world, me) = (shared.world(), shared.member(rank));
                 if world.poison(run, me, Some(error)).is_none() {
-                    world.suspect(run, me, fabric.id());
+                    world.suspect(run, me, shared.id());
                 }
                 resume_unwind(payload)
             }
@@ -213,12 +213,12 @@ impl Comm {
 }
 
 /// The error for two ranks that have started different calls.
-fn mismatch(found: Disagreement, (fabric, rank, _): &Whose) -> Error {
-    let me = fabric.member(*rank);
+fn mismatch(found: Disagreement, (shared, rank, _): &Whose) -> Error {
+    let me = shared.member(*rank);
     let Disagreement { peer, here, there, what } = found;
-    let first = disagree(fabric.world(), fabric.id(), me);
+    let first = disagree(shared.world(), shared.id(), me);
     first.unwrap_or_else(|| {
-        let (world, peer) = (fabric.world(), fabric.member(peer));
+        let (world, peer) = (shared.world(), shared.member(peer));
         let here = world.records(me).refined(here);
         let there = Some(world.records(peer).refined(there));
         Error::Mismatch { rank: me, here, peer, there, what }
@@ -280,7 +280,7 @@ impl<'scope> Requests<'scope, '_> {
     /// Waits for the request of a slot, and hands its result out.
     ///
     /// # Safety
-    /// As [`Open::complete`].
+    /// As [`ScopeSlots::complete`].
     unsafe fn wait_to(&mut self, slot: usize, to: *mut u8, at: &'static Location<'static>) {
         // SAFETY: passed on.
         unsafe {
@@ -415,9 +415,9 @@ impl<'scope> Requests<'scope, '_> {
     #[cold]
     fn look_at_awaited(&mut self, slot: usize) {
         let Some(peer) = self.open.awaited(slot) else { return };
-        let fabric = self.comm.port.fabric();
-        let (me, it) = (fabric.member(self.comm.port.rank()), fabric.member(peer));
-        if let Some(error) = disagree_with_waiting(fabric.world(), self.id, me, it) {
+        let shared = self.comm.port.shared();
+        let (me, it) = (shared.member(self.comm.port.rank()), shared.member(peer));
+        if let Some(error) = disagree_with_waiting(shared.world(), self.id, me, it) {
             self.comm.end_run(error, Some(self.id));
             self.comm.nothing_to_return();
         }
@@ -477,7 +477,7 @@ impl<'scope> Requests<'scope, '_> {
         let mut since = None;
         loop {
             if let Some(awaited) = recorded.as_deref_mut() {
-                since = self.comm.port.fabric().record_time();
+                since = self.comm.port.shared().record_time();
                 // A call that is complete meanwhile keeps its latest.
                 awaited.resize(slots.len(), None);
                 for (latest, &slot) in awaited.iter_mut().zip(slots) {
@@ -534,7 +534,7 @@ impl<'scope> Requests<'scope, '_> {
             &[Some(peer)] => peer,
             _ => port.rank(), // Any.
         };
-        port.fabric().record_wait(port.rank(), peer, since);
+        port.shared().record_wait(port.rank(), peer, since);
     }
 
     /// Ends the run: a request, that of `slot` if it is known, cannot be completed.

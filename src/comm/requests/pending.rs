@@ -4,8 +4,8 @@
 use super::running::{Failure, Running};
 use super::started_collective::Collective;
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{LaneEnd, Owed, Port, StartedCall};
 use crate::mailbox::BRIEF_ROOM;
+use crate::shared::{Owed, Port, RankCards, StartedCall};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::{NonNull, null_mut};
@@ -140,7 +140,7 @@ impl<'env> PendingCollective<'env> {
     /// # Safety
     /// As for [`Collective::take`].
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
+    pub(super) unsafe fn take(&mut self, own: RankCards<'_>) -> Result<bool, Failure> {
         // SAFETY: passed on.
         unsafe { self.call.take(own) }
     }

@@ -8,7 +8,7 @@ use super::{Brand, OpenRequest, Requests};
 use crate::Status;
 use crate::exec::board::started::{Job, WorkDesk};
 use crate::exec::{Call, RawBuffers};
-use crate::fabric::EarlyReceive;
+use crate::shared::EarlyReceive;
 use crate::sync::catch_unwind;
 use std::fmt;
 use std::marker::PhantomData;

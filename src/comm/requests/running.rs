@@ -1,7 +1,7 @@
 //! The part that any started call has, whichever call of its thread goes on with it.
 
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{
+use crate::shared::{
     CommState, Disagreement, Envelope, Owed, Place, Port, RankPlace, Signature, Ticket,
 };
 use crate::sync::Arc;

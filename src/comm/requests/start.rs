@@ -1,13 +1,13 @@
 //! The start of a collective, whatever it is.
 
-use super::open::Progress;
 use super::pending::{Gives, Kept, Lent, PendingCollective};
 use super::running::Underway;
+use super::scope_slots::Progress;
 use super::started_collective::Collective;
 use super::{OpenRequest, Requests};
 use crate::exec::board::started::Job;
 use crate::exec::{Call, Partition, RawBuffers, alone};
-use crate::fabric::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
+use crate::shared::{CallParams, CallTransport, Digest, Owed, StartedCall, Stop};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -98,7 +98,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
             self.run_alone(begun, call);
             return None;
         }
-        self.claim_lane(begun);
+        self.claim_column(begun);
         let comm = &mut *self.comm;
         let (port, work) = (&mut comm.port, &comm.work);
         let (at, progress) = ((port.rank(), port.size()), port.started_progress());
@@ -112,10 +112,10 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         }
     }
 
-    /// Waits until there is a lane for the call `begun`.
+    /// Waits until there is a column for the call `begun`.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn claim_lane(&mut self, begun: StartedCall) {
-        if let Err(stop) = self.comm.port.claim_lane() {
+    fn claim_column(&mut self, begun: StartedCall) {
+        if let Err(stop) = self.comm.port.claim_column() {
             self.comm.port.log_call(begun);
             self.fail(None, stop);
         }
@@ -146,13 +146,13 @@ impl<'scope, 'env> Requests<'scope, 'env> {
         call: &mut Collective<'env>,
         begun: StartedCall,
     ) -> bool {
-        self.claim_lane(begun);
+        self.claim_column(begun);
         let is_first = !self.open.has_open();
         call.renew(self.comm.port.started_progress());
         // SAFETY: claimed just now; passed on.
         unsafe { call.show(&mut self.comm.port, begun) };
         self.comm.port.tell();
-        // As in `Open::add_collective`.
+        // As in `ScopeSlots::add_collective`.
         let is_to_look = is_first && call.job().is_brief() || self.open.is_dead();
         match if is_to_look { self.open.look_at_new(call) } else { Progress::Open } {
             Progress::Done => true,

@@ -3,10 +3,10 @@
 use super::running::{Failure, Running};
 use crate::exec::Scratch;
 use crate::exec::board::started::{Job, WorkDesk};
-use crate::fabric::{
-    LaneEnd, Owed, Place, Port, RankPlace, Signature, StartedCall, StartedPart, StartedProgress,
-};
 use crate::mailbox::{FoundCard, NoticeCard};
+use crate::shared::{
+    Owed, Place, Port, RankCards, RankPlace, Signature, StartedCall, StartedPart, StartedProgress,
+};
 use crate::sync::catch_unwind;
 use std::panic::AssertUnwindSafe;
 
@@ -48,12 +48,12 @@ impl<'env> Collective<'env> {
         unsafe { self.job.place(at) };
     }
 
-    /// Starts it, as the call `begun`: shows the memory that the others need, on the lane that was
-    /// claimed.
+    /// Starts it, as the call `begun`: shows the memory that the others need, on the column that
+    /// was claimed.
     ///
     /// # Safety
-    /// - A lane was [claimed](Port::claim_lane) of the port that this was made with, and no call
-    ///   started on it.
+    /// - A column was [claimed](Port::claim_column) of the port that this was made with, and no
+    ///   call started on it.
     /// - The memory stays the call's until it is over, or was [quiesced](Running::quiesce).
     #[inline(always)]
     pub(super) unsafe fn show(&self, port: &mut Port, begun: StartedCall) {
@@ -91,7 +91,7 @@ impl<'env> Collective<'env> {
             return None;
         }
         // SAFETY: shown, and not over.
-        let advanced = unsafe { self.take(LaneEnd::of(place)) };
+        let advanced = unsafe { self.take(RankCards::of(place)) };
         if let Ok(true) = advanced {
             place.tell();
         }
@@ -105,28 +105,28 @@ impl<'env> Collective<'env> {
     /// It was [shown](Collective::show), and is not over. (The rank may have left the communicator:
     /// copies stay until it has finished.)
     #[inline(always)]
-    pub(super) unsafe fn take(&mut self, own: LaneEnd<'_>) -> Result<bool, Failure> {
+    pub(super) unsafe fn take(&mut self, own: RankCards<'_>) -> Result<bool, Failure> {
         let Collective { progress, job } = self;
-        progress.advance(&mut LanePart { own, job, desk: None }, own.rank())
+        progress.advance(&mut CardsPart { own, job, desk: None }, own.rank())
     }
 }
 
 /// The part of a rank. `desk`: the desk that it works at; none of a [direct](Job::is_direct)
 /// call, which needs neither.
-struct LanePart<'a, 'env> {
-    own: LaneEnd<'a>,
+struct CardsPart<'a, 'env> {
+    own: RankCards<'a>,
     job: &'a Job<'env>,
     desk: Option<(&'a RankPlace, &'a mut Scratch, &'a mut Vec<*mut u8>)>,
 }
 
-impl LanePart<'_, '_> {
+impl CardsPart<'_, '_> {
     /// Of a call that is not direct.
     ///
     /// # Safety
     /// As [`StartedPart::work`].
     #[inline(never)]
     unsafe fn work_at_desk(&mut self, number: u64) -> Result<(), Failure> {
-        let LanePart { own, job, desk: Some((place, scratch, all)) } = self else { return Ok(()) };
+        let CardsPart { own, job, desk: Some((place, scratch, all)) } = self else { return Ok(()) };
         if place.has_left() {
             return Err(Failure::Over);
         }
@@ -148,7 +148,7 @@ impl LanePart<'_, '_> {
     }
 }
 
-impl StartedPart for LanePart<'_, '_> {
+impl StartedPart for CardsPart<'_, '_> {
     type Card = NoticeCard;
     type Obstacle = Failure;
 
@@ -212,9 +212,9 @@ impl Running for Collective<'_> {
             return advanced;
         }
         let Collective { progress, job } = self;
-        let own = LaneEnd::of(place);
+        let own = RankCards::of(place);
         let is_complete = progress
-            .advance(&mut LanePart { own, job, desk: Some((place, scratch, all)) }, place.rank)?;
+            .advance(&mut CardsPart { own, job, desk: Some((place, scratch, all)) }, place.rank)?;
         if is_complete {
             // SAFETY: all have finished.
             unsafe { job.end() };
@@ -231,11 +231,11 @@ impl Running for Collective<'_> {
     }
 
     fn place(&self, at: &RankPlace) -> Place {
-        LaneEnd::place(at, &self.progress)
+        RankCards::place(at, &self.progress)
     }
 
     fn awaited(&self, at: &RankPlace) -> usize {
-        LaneEnd::of(at).awaited(&self.progress)
+        RankCards::of(at).awaited(&self.progress)
     }
 
     fn left(&self, at: &RankPlace) -> Option<usize> {
@@ -248,12 +248,12 @@ impl Running for Collective<'_> {
     }
 
     fn sig(&self, at: &RankPlace) -> &'static Signature {
-        LaneEnd::of(at).sig(self.progress.number())
+        RankCards::of(at).sig(self.progress.number())
     }
 
     fn quiesce(&self, at: &RankPlace) {
         if !self.job.is_brief() {
-            LaneEnd::quiesce(at, self.progress.number());
+            RankCards::quiesce(at, self.progress.number());
         }
     }
 }

@@ -5,7 +5,7 @@ use super::running::{Failure, Running, Underway};
 use crate::Status;
 use crate::error::CallSite;
 use crate::exec::board::started::WorkDesk;
-use crate::fabric::{
+use crate::shared::{
     Digest, Disagreement, EarlyReceive, Envelope, MessageLabel, Place, Port, RankPlace, Signature,
     TaggedRequest, Ticket, UnfitReceive,
 };

@@ -8,7 +8,7 @@ use super::started_message::{PendingReceive, PendingSend, ReceivedData, StartedM
 use super::{OpenRequest, Persistent, Requests};
 use crate::element::Element;
 use crate::exec::copy;
-use crate::fabric::{EarlyReceive, Envelope, Owed, ReceiveRoom, Signature, TaggedRequest, Ticket};
+use crate::shared::{EarlyReceive, Envelope, Owed, ReceiveRoom, Signature, TaggedRequest, Ticket};
 use crate::sync::Arc;
 use crate::{Source, Status, Tag};
 use std::panic::Location;

@@ -2,7 +2,7 @@
 
 use super::super::call::{Partition, RawBuffers};
 use super::{Access, Work, share};
-use crate::fabric::{Port, Stop};
+use crate::shared::{Port, Stop};
 
 /// Broadcast of the root's vector to everybody's.
 ///

@@ -3,7 +3,7 @@
 use super::super::call::RawBuffers;
 use super::super::kernel::{Kernel, MOST_INPUTS};
 use super::{Access, Work, blocks, half_of_scratch};
-use crate::fabric::Stop;
+use crate::shared::Stop;
 use std::ops::Range;
 
 /// All-reduce in place.

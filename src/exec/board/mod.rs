@@ -34,7 +34,7 @@ use super::call::{Call, Partition, RawBuffers};
 use super::kernel::stream;
 use super::{Kernel, Workspace};
 use crate::dist::chunk;
-use crate::fabric::{Guard, Port, StartedCall, Stop};
+use crate::shared::{Guard, Port, StartedCall, Stop};
 use std::ops::Range;
 
 /// Bytes that are worked on over all ranks before the next are begun, where

@@ -8,10 +8,10 @@
 use super::super::kernel::OperandTree;
 use super::{BLOCK, Call, DirectParts, Kernel, Partition, RawBuffers, Workspace, blocks};
 use crate::dist::chunk;
-use crate::fabric::{Guard, Port, StartedCall, Stop};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM};
 use crate::order::by_levels;
 use crate::schedule::Operation;
+use crate::shared::{Guard, Port, StartedCall, Stop};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ops::Range;

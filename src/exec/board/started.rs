@@ -1,7 +1,7 @@
 //! The work of a started call, once every rank has shown what it has: the parts of the blocking
 //! calls' direct access, and copies where a call is brief.
 //!
-//! A *brief* call's inputs fit the room beside a notice, or among a few ranks the lane's room for
+//! A *brief* call's inputs fit the room beside a notice, or among a few ranks the column's room for
 //! copies, where each rank has copied its own. So each rank needs nothing but that all have
 //! started: it takes what it needs, and nobody waits for anybody's work.
 
@@ -9,9 +9,9 @@ use super::{DirectParts, Work, direct_move, direct_reduce, ordered, scratch_byte
 use crate::dist::chunk;
 use crate::exec::call::{Call, Partition, RawBuffers};
 use crate::exec::{Kernel, Scratch, Workspace};
-use crate::fabric::{EarlyReceive, EarlyReceives, RankPlace};
 use crate::mailbox::{BRIEF_ALIGN, BRIEF_ROOM, COPY_ROOM};
 use crate::schedule::Operation;
+use crate::shared::{EarlyReceive, EarlyReceives, RankPlace};
 use std::ops::Range;
 
 /// Ranks up to which the addresses of their copies are on the stack.

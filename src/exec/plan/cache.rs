@@ -7,8 +7,8 @@
 
 use super::Plan;
 use crate::exec::{Call, Partition};
-use crate::fabric::{CallParams, Signature};
 use crate::schedule::{Algorithm, Hierarchy, Operation};
+use crate::shared::{CallParams, Signature};
 use crate::sync::Arc;
 use crate::topology::Extents;
 

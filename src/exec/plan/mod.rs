@@ -23,9 +23,9 @@ pub(crate) use cache::{PlanCache, PlanKey};
 
 use super::call::{Call, RawBuffers};
 use super::{Kernel, Scratch, Workspace};
-use crate::fabric::{Guard, PayloadKind, Port, Span, StartedCall, Stop, WordBytes};
 use crate::mailbox::{EAGER, INLINE};
 use crate::schedule::{Mode, Operation};
+use crate::shared::{Guard, PayloadKind, Port, Span, StartedCall, Stop, WordBytes};
 use actions::{Action, Destination, Location, Memory, PlanPiece};
 
 /// The memories of one call.

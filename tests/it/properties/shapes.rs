@@ -73,7 +73,7 @@ fn squarest_extents() {
     for p in 1..=2000 {
         let dims = Extents::squarest(p);
         assert_eq!((dims.ranks(), dims.dimensions()), (p, 2));
-        let (rows, cols) = (dims.extent(1), dims.extent(0));
+        let (rows, cols) = (dims.extent(0), dims.extent(1));
         let (low, high) = (rows.min(cols), rows.max(cols));
         assert_eq!(low * high, p);
         // Nothing is squarer.

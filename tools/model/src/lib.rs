@@ -8,6 +8,7 @@
 //! | `network.rs` | networks and the links of a message ([`Network`]) |
 //! | `network_error.rs` | the errors of networks ([`BadNetwork`]) |
 //! | `congestion.rs` | the cost with dilation and congestion ([`Congestion`]) |
+//! | `rates.rs` | t_s and t_w of a message ([`Rates`]), the segments of a chain |
 //! | `ranking.rs` | the algorithms by cost, for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the cost with a t_s and a t_w for each level of a machine ([`Levels`]) |
 //! | `several_nodes.rs` | the cost of a call on several nodes with a network between ([`Across`]) |
@@ -50,6 +51,7 @@ mod network;
 mod network_error;
 pub mod published;
 mod ranking;
+mod rates;
 mod rational;
 mod scaling;
 mod scaling_page;
@@ -68,6 +70,7 @@ pub use median::median;
 pub use network::{Channel, MOST_NODES, Network, Ties};
 pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};
+pub use rates::{Rates, best_segments};
 pub use rational::Ratio;
 pub use scaling::{GATES, SCALING_SIZES, ScalingRow, scaling};
 pub use scaling_page::scaling_page;

@@ -326,7 +326,7 @@ impl Network {
         }
     }
 
-    /// The level of a channel: the depth of its upper end, or its dimension.
+    /// The level of a channel: the depth of its upper end, or its dimension, the fastest 0.
     pub(super) fn level(&self, channel: usize) -> usize {
         match &self.kind {
             NetworkKind::Grid { extents, .. } => channel / (2 * extents.ranks()),
@@ -342,11 +342,12 @@ impl Network {
         match &self.kind {
             NetworkKind::Grid { extents, wraps } => {
                 let mut at = from;
-                for dim in 0..extents.dimensions() {
+                for level in 0..extents.dimensions() {
+                    let dim = extents.dimensions() - 1 - level;
                     let (up, hops) = self.line(extents, *wraps, dim, at, to);
                     for _ in 0..hops {
                         let next = extents.neighbour(at, dim, if up { 1 } else { -1 });
-                        let number = 2 * (dim * extents.ranks() + at) + usize::from(up);
+                        let number = 2 * (level * extents.ranks() + at) + usize::from(up);
                         visit(number, Channel { from: at, to: next });
                         at = next;
                     }

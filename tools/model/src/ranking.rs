@@ -1,8 +1,7 @@
 //! The ranking of the algorithms by cost, for given t_s, t_w, p and m.
 
-use super::{ClosedForm, Congestion, Cost, Network, closed_form};
+use super::{ClosedForm, Congestion, Cost, Network, Rates, best_segments, closed_form};
 use phalanx::schedule::{Algorithm, Request};
-use phalanx::tuning::{Rates, best_segments};
 
 /// An algorithm's place in a ranking.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +28,7 @@ pub struct Ranked {
 /// # Examples
 /// ```
 /// use phalanx::schedule::{Algorithm, Operation, Request};
-/// use phalanx::tuning::Rates;
-/// use phalanx_model::rank;
+/// use phalanx_model::{Rates, rank};
 /// let rates = Rates { t_s: 100.0, t_w: 1.0, ports: 1 };
 /// let call = Request::new(Operation::AllToAll, 16);
 /// // The crossover is at 0.647 t_s/t_w, or 64.7 words.

@@ -6,17 +6,15 @@
 //! for hypercubes of `ceil(log2 N)` dimensions, which the algorithms of MPI
 //! libraries are at best. Steps do not overlap. Nothing here is measured.
 
-use super::rank;
+use super::{Rates, rank};
 use phalanx::schedule::{Operation, Request};
-use phalanx::tuning::Rates;
 
 /// A call's predicted time, in the unit of the rates.
 ///
 /// # Examples
 /// ```
 /// use phalanx::schedule::Operation;
-/// use phalanx::tuning::Rates;
-/// use phalanx_model::Across;
+/// use phalanx_model::{Across, Rates};
 /// let node = Rates { t_s: 0.1, t_w: 0.001, ports: 1 };
 /// let network = Rates { t_s: 2.0, t_w: 0.001, ports: 1 };
 /// let two = Across::of(Operation::AllReduce, 2, 64, 1.0, node, network).unwrap();

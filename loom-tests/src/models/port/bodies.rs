@@ -11,11 +11,11 @@ pub(super) fn ranks_with(p: usize, wait: Wait, deadline: Option<Duration>, rank:
     crate::lean::reset();
     let world = Arc::new(TeamState::new(p).unwrap().with_deadline(deadline));
     let run = world.begin(0);
-    let fabric = Arc::new(CommState::new(world, (0..p).collect(), false).unwrap());
-    (0..p).for_each(|r| fabric.world().sit(r, Thread::leak()));
+    let shared = Arc::new(CommState::new(world, (0..p).collect(), false).unwrap());
+    (0..p).for_each(|r| shared.world().sit(r, Thread::leak()));
     let mut parts = (0..p).map(|r| {
         // SAFETY: the only port of this rank.
-        let mut port = unsafe { Port::new(fabric.clone(), r, run, wait).unwrap() };
+        let mut port = unsafe { Port::new(shared.clone(), r, run, wait).unwrap() };
         move || rank(&mut port)
     });
     let mut first = parts.next().unwrap();
@@ -65,7 +65,7 @@ pub(super) fn poisoned<R>(result: Result<R, Stop>) {
 
 /// The end of a rank's run.
 pub(super) fn leave(port: &Port) {
-    port.fabric().world().leave(port.fabric().member(port.rank()), port.run());
+    port.shared().world().leave(port.shared().member(port.rank()), port.run());
 }
 
 // Waits that end well.
@@ -432,7 +432,7 @@ pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
     enter(port);
     if port.rank() == 0 {
         port.leave(as_a_panic);
-        assert!(port.fabric().world().poison(port.run(), 0, Some(Error(1))).is_none());
+        assert!(port.shared().world().poison(port.run(), 0, Some(Error(1))).is_none());
         leave(port);
     } else {
         poisoned(take(port, 0));
@@ -444,7 +444,7 @@ pub(super) fn unwind(port: &mut Port, as_a_panic: bool) {
 /// the deadline, which may pass at any of the two or at none.
 pub(super) fn deadline_or_message(port: &mut Port) {
     enter(port);
-    let world = port.fabric().clone();
+    let world = port.shared().clone();
     let (world, run) = (world.world(), port.run());
     // A deadline has passed: the cause is there for whoever is told.
     let told = || assert!(world.is_poisoned(run), "given up, and nobody is told");
@@ -501,11 +501,11 @@ pub(super) fn circle(port: &mut Port) {
 /// Starts a call that shows `cell`, and `value` beside its notice.
 fn start(port: &mut Port, cell: &Cell, value: u64) -> StartedProgress {
     let begun = port.begin(&SIG, Location::caller(), CallParams::of(1));
-    fine(port.claim_lane());
+    fine(port.claim_column());
     let at = std::ptr::from_ref(cell).cast_mut().cast();
     // SAFETY: eight bytes fit the room.
     let fill = |room: *mut u8| unsafe { room.cast::<u64>().write(value) };
-    // SAFETY: the lane was claimed just now; the cell is there until all have finished, or loom
+    // SAFETY: the column was claimed just now; the cell is there until all have finished, or loom
     // reports it.
     unsafe { port.start(begun, at, fill) };
     port.tell();
@@ -514,7 +514,7 @@ fn start(port: &mut Port, cell: &Cell, value: u64) -> StartedProgress {
 
 /// This rank's part of call `n`: takes the peer's copy, or the content of its cell.
 struct Take<'a> {
-    own: LaneEnd<'a>,
+    own: RankCards<'a>,
     port: &'a Port,
     n: u64,
     by_copies: bool,
@@ -567,7 +567,7 @@ impl StartedPart for Take<'_> {
 /// Completes call `n`; where memory is shown, waits until the peer has taken the content of this
 /// rank's.
 fn complete(port: &Port, mut call: StartedProgress, n: u64, by_copies: bool) {
-    let mut part = Take { own: port.lane_end(), port, n, by_copies };
+    let mut part = Take { own: port.rank_cards(), port, n, by_copies };
     while !call.advance(&mut part, port.rank()).expect("it agrees") {
         crate::sync::yield_now();
     }
@@ -595,8 +595,8 @@ pub(super) fn started(port: &mut Port, calls: u64, by_copies: bool) {
     }
 }
 
-/// Four started calls, of which the third claims a lane when the second is complete, too: it may
-/// find that the lane of the fourth is free.
+/// Four started calls, of which the third claims a column when the second is complete, too: it may
+/// find that the column of the fourth is free.
 pub(super) fn started_in_pairs(port: &mut Port) {
     let (cell, me) = (Cell::new(0), port.rank());
     for n in [1, 3] {

@@ -1,4 +1,4 @@
-// Included by `port.rs` for the real fabric and for its mutants: two worlds, each
+// Included by `port.rs` for the real room and for its mutants: two worlds, each
 // thread a rank of both.
 
 /// A rank may join its run before or after that is poisoned: either way its next call
@@ -60,11 +60,11 @@ fn in_two_worlds(rank: fn(&mut Port, &mut Port)) {
     let ports = || {
         let world = Arc::new(TeamState::new(2).unwrap());
         let run = world.begin(0);
-        let fabric = Arc::new(CommState::new(world, [0, 1].into(), false).unwrap());
-        (0..2).for_each(|r| fabric.world().sit(r, threads[r]));
+        let shared = Arc::new(CommState::new(world, [0, 1].into(), false).unwrap());
+        (0..2).for_each(|r| shared.world().sit(r, threads[r]));
         let port = |r| {
             // SAFETY: the only port of this rank.
-            unsafe { Port::new(fabric.clone(), r, run, Wait::Auto).unwrap() }
+            unsafe { Port::new(shared.clone(), r, run, Wait::Auto).unwrap() }
         };
         (0..2).map(port).collect::<Vec<_>>()
     };
@@ -108,7 +108,7 @@ pub(super) fn circle() {
             other => panic!("out of nothing: {other:?}"),
         }
         own.quiesce();
-        other.fabric().world().leave(other.rank(), other.run());
+        other.shared().world().leave(other.rank(), other.run());
     });
 }
 

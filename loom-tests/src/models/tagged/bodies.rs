@@ -199,7 +199,7 @@ pub(super) fn early_receives() {
     let mut early = EarlyReceives::default();
     for (slot, value) in values.iter_mut().enumerate() {
         let at = std::ptr::from_mut(value).cast();
-        let room = crate::fabric::ReceiveRoom { label: label(), at };
+        let room = crate::shared::ReceiveRoom { label: label(), at };
         *early.add(Some(1)) = EarlyReceive { room, source: 1, tag: Some(7), slot };
     }
     let mut tickets = Vec::new();

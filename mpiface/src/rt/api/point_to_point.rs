@@ -73,7 +73,7 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
 /// Starts a receive, which other ranks need not find yet if it is short.
 fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     let by = source(comm, peer);
-    if place.bytes() > caller.world.lane_bytes() || by == Some(caller.me) {
+    if place.bytes() > caller.world.ring_bytes() || by == Some(caller.me) {
         return start_receive(caller, place, peer, comm).map(Begun::Shared);
     }
     let Some(pattern) = pattern(comm, peer)? else { return Ok(Begun::Nobody) };
@@ -112,7 +112,7 @@ fn plain_peer(comm: &Comm, peer: Peer) -> Option<usize> {
     comm.shared.members.get(rank).copied()
 }
 
-/// The short way of a send: of numbers without gaps, by a lane. Whether it is complete; else
+/// The short way of a send: of numbers without gaps, by a ring. Whether it is complete; else
 /// nothing has happened.
 #[inline(always)]
 fn is_sent_at_once(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> bool {
@@ -138,7 +138,7 @@ fn received_soon(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> O
     let (solid, by) = (data.solid()?, plain_peer(comm, peer)?);
     let Peer { rank: source, tag } = peer;
     let Caller { rank, .. } = caller;
-    if (tag < 0 && tag != ANY_TAG) || by == rank.me || solid.1 > rank.world.lane_bytes() {
+    if (tag < 0 && tag != ANY_TAG) || by == rank.me || solid.1 > rank.world.ring_bytes() {
         return None;
     }
     let pattern = Envelope { context: comm.shared.context, source, tag };
@@ -270,7 +270,7 @@ pub(super) fn irecv(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
     if let (Some(solid), Some(by)) = (data.solid(), plain_peer(comm, peer))
         && (peer.tag >= 0 || peer.tag == ANY_TAG)
         && by != rank.me
-        && solid.1 <= rank.world.lane_bytes()
+        && solid.1 <= rank.world.ring_bytes()
     {
         let pattern = Envelope { context: comm.shared.context, source: peer.rank, tag: peer.tag };
         rank.receive_early(pattern, Some(by), solid, None, site);
@@ -349,7 +349,7 @@ fn swap(
 ) -> Outcome {
     // Checked before the receive begins, which cannot be taken back.
     let is_other = peer_of(comm, to.rank)?.is_some_and(|it| comm.peer(it) != caller.me);
-    if is_other && from.bytes() <= caller.world.lane_bytes() {
+    if is_other && from.bytes() <= caller.world.ring_bytes() {
         // The send is complete at once, so the receive needs no request if its message comes soon.
         pattern(comm, source)?;
         await_send(caller, start_send(caller, from, to, comm, Mode::Standard)?)?;

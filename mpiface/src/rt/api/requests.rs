@@ -35,7 +35,7 @@ pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
     }
 }
 
-/// Whether a request is complete, once this rank's lanes are looked at.
+/// Whether a request is complete, once this rank's rings are looked at.
 #[inline]
 fn has_come(caller: Caller<'_>, req: &Req) -> bool {
     if req.is_done() || req.ask.kind != Kind::Receive {
@@ -103,7 +103,7 @@ impl Requests {
         self.active().filter(|it| it.ask.open.is_some()).for_each(|it| _ = caller.advance(it));
     }
 
-    /// Looks at this rank's lanes, if one of these can come there.
+    /// Looks at this rank's rings, if one of these can come there.
     fn look(&self, caller: Caller<'_>) {
         let mut receives = self.active().filter(|it| it.ask.kind == Kind::Receive && !it.is_done());
         if let Some(one) = receives.next() {

@@ -5,17 +5,17 @@ use super::sheet::Sheet;
 use crate::rt::awaits::Awaits;
 use crate::rt::error::end;
 use crate::rt::log::Collective;
-use phalanx::engine::{FoundCard, LaneRow, Lanes};
+use phalanx::engine::{CardRow, CardTable, FoundCard};
 
 /// Trays of a rank.
 const TRAYS: usize = 8;
 /// A rank's board: its cards, and its latest calls.
-pub(super) type CardRow = LaneRow<Sheet, PastCalls, TRAYS>;
+pub(super) type SheetRow = CardRow<Sheet, PastCalls, TRAYS>;
 
 /// Where the ranks of a communicator show their cards.
 #[derive(Debug)]
 pub struct Board {
-    pub(super) lanes: Lanes<Sheet, PastCalls, TRAYS>,
+    pub(super) cards: CardTable<Sheet, PastCalls, TRAYS>,
     /// The ranks in the world.
     members: Vec<usize>,
 }
@@ -23,26 +23,26 @@ pub struct Board {
 impl Board {
     /// For these ranks of the world.
     pub fn new(members: &[usize]) -> Board {
-        Board { lanes: Lanes::new(members.len()), members: members.to_vec() }
+        Board { cards: CardTable::new(members.len()), members: members.to_vec() }
     }
 
     /// Whether a rank has shown its card: for a rank that is not done with the collective.
     #[inline]
     pub(super) fn has_shown(&self, rank: usize, number: u64) -> bool {
-        self.lanes.row(rank).is_some_and(|it| it.has_shown(number))
+        self.cards.row(rank).is_some_and(|it| it.has_shown(number))
     }
 
     /// The card of a rank, which it has shown: as above.
     #[inline]
     pub(super) fn card(&self, rank: usize, number: u64) -> FoundCard<'_, Sheet> {
-        let card = self.lanes.row(rank).and_then(|it| it.card(number));
+        let card = self.cards.row(rank).and_then(|it| it.card(number));
         card.expect("it was shown, and the asker is not done")
     }
 
     /// The rank of this number among those that are awaited.
     #[inline]
     pub(super) fn awaited(&self, awaits: Awaits, index: usize) -> Option<usize> {
-        let neighbours = |rank: u32| self.lanes.row(rank as usize)?.beside().neighbours();
+        let neighbours = |rank: u32| self.cards.row(rank as usize)?.beside().neighbours();
         match awaits {
             Awaits::Nobody => None,
             Awaits::Range(first, count) => {
@@ -50,30 +50,30 @@ impl Board {
             }
             Awaits::Givers(rank) => neighbours(rank)?.0.get(index).copied(),
             Awaits::Takers(rank) => neighbours(rank)?.1.get(index).copied(),
-            Awaits::All => (index < self.lanes.ranks()).then_some(index),
+            Awaits::All => (index < self.cards.ranks()).then_some(index),
         }
     }
 
     /// The neighbours of a rank, the calling one, are known from now on: those from which it takes,
     /// and those to which it gives.
     pub fn know(&self, rank: usize, neighbours: impl FnOnce() -> Neighbours) {
-        self.lanes.make(rank).beside().know(neighbours);
+        self.cards.make(rank).beside().know(neighbours);
     }
 
     /// Up to which collective a rank is done with all.
     #[inline]
     pub(super) fn done(&self, rank: usize) -> u64 {
-        self.lanes.row(rank).map_or(0, CardRow::done)
+        self.cards.row(rank).map_or(0, SheetRow::done)
     }
 
     /// The number of the last collective of a rank.
     fn last(&self, rank: usize) -> u64 {
-        self.lanes.row(rank).map_or(0, |it| it.beside().last())
+        self.cards.row(rank).map_or(0, |it| it.beside().last())
     }
 
     /// A call of a rank, if it is still known, and its digest.
     fn past(&self, rank: usize, number: u64) -> Option<(u64, Collective)> {
-        self.lanes.row(rank)?.beside().past(number)
+        self.cards.row(rank)?.beside().past(number)
     }
 
     /// Whether these ranks have shown their cards: for a rank that is not done with the collective.
@@ -84,11 +84,11 @@ impl Board {
     /// Asks the ranks how far they are done; compares their last call with this rank's.
     #[cold]
     pub(super) fn refresh(&self, begun: &mut BegunCalls, rank: usize, number: u64) -> Option<()> {
-        begun.known.resize(self.lanes.ranks(), 0);
+        begun.known.resize(self.cards.ranks(), 0);
         for (peer, known) in begun.known.iter_mut().enumerate() {
-            if !CardRow::is_free(number, *known) {
+            if !SheetRow::is_free(number, *known) {
                 *known = self.done(peer);
-                if !CardRow::is_free(number, *known) {
+                if !SheetRow::is_free(number, *known) {
                     return None;
                 }
                 self.compare(rank, peer);
@@ -115,7 +115,7 @@ impl Board {
     /// others have started all of theirs.
     pub(super) fn close(&self, rank: usize, is_last: bool) {
         let last = self.last(rank);
-        for peer in 0..self.lanes.ranks() {
+        for peer in 0..self.cards.ranks() {
             self.compare(rank, peer);
             let theirs = self.last(peer);
             if is_last

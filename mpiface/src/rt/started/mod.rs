@@ -1,8 +1,8 @@
 //! Collectives that are started now and complete later.
 //!
-//! Each rank shows a card, in a tray of the library's lanes (`phalanx::engine::Lanes`): which call
-//! it is in, and its data. As soon as the cards that a rank needs are shown, it copies and combines
-//! for itself; ranks do so at the same time.
+//! Each rank shows a card, in a tray of the library's table (`phalanx::engine::CardTable`): which
+//! call it is in, and its data. As soon as the cards that a rank needs are shown, it copies and
+//! combines for itself; ranks do so at the same time.
 //!
 //! | data of a card | | a rank's request is complete when |
 //! |---|---|---|
@@ -51,7 +51,7 @@ use super::comm::{Comm, Terms};
 use super::error::{Error, Site};
 use super::log::Collective;
 use super::world::World;
-use board::CardRow;
+use board::SheetRow;
 use open::OpenCall;
 use phalanx::engine::Tray;
 use sheet::Sheet;
@@ -91,7 +91,7 @@ pub unsafe fn start(
     let (rank, size) = (comm.rank, comm.size());
     let me = comm.world_rank(rank);
     let board = comm.shared.board();
-    let row = board.lanes.make(rank);
+    let row = board.cards.make(rank);
     let Terms { root, op, bytes } = terms;
     let mut begun = comm.begun.borrow_mut();
     let number = begun.last + 1;
@@ -178,10 +178,10 @@ fn has_room(
     begun: &mut BegunCalls,
     (rank, number, own_done): (usize, u64, u64),
 ) -> bool {
-    if CardRow::is_free(number, begun.least) {
+    if SheetRow::is_free(number, begun.least) {
         return true;
     }
-    CardRow::is_free(number, own_done)
+    SheetRow::is_free(number, own_done)
         && world.look_for(|| board.refresh(begun, rank, number)).is_some()
 }
 

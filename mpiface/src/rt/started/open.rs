@@ -160,7 +160,7 @@ impl OpenPart<'_> {
         // SAFETY: the rank's own; its part is over.
         let failed = unsafe { own.read(|it| it.rest.failed.get().cloned()) };
         drop(own);
-        board.lanes.row(rank).expect("it has shown its card").end(number);
+        board.cards.row(rank).expect("it has shown its card").end(number);
         failed
     }
 }
@@ -251,7 +251,7 @@ impl OpenPart<'_> {
     #[inline]
     unsafe fn do_part(&self, number: u64, rank: usize, is_lent: bool) {
         let board = self.board;
-        let size = board.lanes.ranks();
+        let size = board.cards.ranks();
         let card = board.card(rank, number);
         let run = |sheet: &Sheet| match &sheet.rest.part {
             Some(part @ Part::Exchange { takes, .. }) => takes.each(size, |edge, to| {

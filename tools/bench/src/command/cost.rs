@@ -11,9 +11,8 @@ use crate::prose;
 use crate::source::SourceArgs;
 use crate::suggest;
 use phalanx::schedule::{Algorithm, Operation, Request};
-use phalanx::tuning::Rates;
 use phalanx_model::{
-    BadNetwork, ClosedForm, Congestion, Cost, Exactness, Network, Ratio, StepOn, bound,
+    BadNetwork, ClosedForm, Congestion, Cost, Exactness, Network, Rates, Ratio, StepOn, bound,
     closed_form, rank,
 };
 use serde_json::{Value, json};

@@ -6,8 +6,7 @@ use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
 use crate::paper::cells;
 use phalanx::schedule::Operation;
-use phalanx::tuning::Rates;
-use phalanx_model::Across;
+use phalanx_model::{Across, Rates};
 use serde_json::{Value, json};
 
 const COLUMNS: [&str; 8] =

@@ -32,7 +32,7 @@ pub(crate) fn draw(schedule: &Schedule, mesh: Option<&Extents>) -> String {
         n => format!("step {n}"),
     };
     let mut out = String::new();
-    match mesh.filter(|m| m.extent(0) > 1 && m.extent(0) < m.ranks()) {
+    match mesh.filter(|m| m.columns() > 1 && m.columns() < m.ranks()) {
         Some(mesh) => {
             out += "held, row 0 at the bottom\n";
             for (step, cells) in columns.iter().enumerate() {
@@ -77,19 +77,19 @@ fn trimmed(text: String) -> String {
     text.trim_end().to_string()
 }
 
-/// The lines of a mesh along dimension 0, the first at the bottom.
+/// The rows of a mesh, the first at the bottom.
 fn grid(mesh: &Extents, cells: &[String]) -> String {
     let width = cells.iter().map(String::len).max().unwrap_or(0);
     let label = (cells.len() - 1).to_string().len();
-    let lines = cells.chunks(mesh.extent(0)).enumerate().map(|(row, line)| {
+    let lines = cells.chunks(mesh.columns()).enumerate().map(|(row, line)| {
         let cells: Vec<String> = line.iter().map(|cell| format!("{cell:<width$}")).collect();
-        let first = row * mesh.extent(0);
-        let last = first + mesh.extent(0) - 1;
+        let first = row * mesh.columns();
+        let last = first + mesh.columns() - 1;
         trimmed(format!("  {first:>label$}..{last:<label$}  {}", cells.join("  "))) + "\n"
     });
     let mut lines: Vec<String> = lines.collect();
     // Planes of more dimensions are kept apart.
-    let rows = if mesh.dimensions() > 2 { mesh.extent(1) } else { lines.len() };
+    let rows = if let d @ 3.. = mesh.dimensions() { mesh.extent(d - 2) } else { lines.len() };
     for plane in (rows..lines.len()).step_by(rows.max(1)) {
         lines[plane] += "\n";
     }

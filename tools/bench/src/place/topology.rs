@@ -77,7 +77,7 @@ impl Topology {
             )));
         }
         let grid = dims.cloned().unwrap_or_else(|| Extents::squarest(ranks));
-        let grid: Vec<usize> = (0..grid.dimensions()).rev().map(|d| grid.extent(d)).collect();
+        let grid: Vec<usize> = (0..grid.dimensions()).map(|d| grid.extent(d)).collect();
         let placement = match self {
             Topology::Ring => Placement::Ring,
             Topology::Linear => Placement::Linear,

@@ -9,7 +9,7 @@ pub(super) struct Facts {
     pub(super) p: usize,
     q: usize,
     segments: usize,
-    /// The extents of the mesh, dimension 0 first.
+    /// The extents of the mesh, the fastest first.
     extents: Vec<usize>,
 }
 
@@ -22,7 +22,7 @@ impl Facts {
             p,
             q: contract.shift,
             segments: request.segments.unwrap_or(p),
-            extents: (0..dims.dimensions()).map(|j| dims.extent(j)).collect(),
+            extents: (0..dims.dimensions()).rev().map(|j| dims.extent(j)).collect(),
         }
     }
 

@@ -66,7 +66,7 @@ impl RankClocks {
                     }
                 }
             }
-            Rates::new(s, flows)
+            StreamRates::new(s, flows)
         });
         let mut gone = vec![0usize; p];
         for to in 0..p {
@@ -86,7 +86,7 @@ impl RankClocks {
 }
 
 /// The rates between groups of cores, as far as they have been asked for.
-struct Rates<'a> {
+struct StreamRates<'a> {
     flows: UplinkFlows<'a>,
     groups: usize,
     /// By the two ends' groups; NaN: not yet. Empty where there would be too many.
@@ -96,11 +96,11 @@ struct Rates<'a> {
 /// Groups up to which a rate is kept for each pair.
 const MOST_GROUPS: usize = 2048;
 
-impl<'a> Rates<'a> {
+impl<'a> StreamRates<'a> {
     fn new(s: &Simulation, flows: UplinkFlows<'a>) -> Self {
         let groups = s.layout.uplinks();
         let pairs = if groups > MOST_GROUPS { 0 } else { groups * groups };
-        Rates { flows, groups, known: vec![f64::NAN; pairs] }
+        StreamRates { flows, groups, known: vec![f64::NAN; pairs] }
     }
 
     fn of(&mut self, s: &Simulation, l: &Message) -> f64 {

@@ -129,8 +129,7 @@ fn circle(p: usize, links: bool) -> Layout {
 
 fn mesh(p: usize) -> Layout {
     let extents = Extents::squarest(p);
-    let (columns, rows) =
-        (extents.extent(0), if extents.dimensions() > 1 { extents.extent(1) } else { 1 });
+    let (columns, rows) = (extents.columns(), p / extents.columns());
     let at = |r: usize| {
         let spread = |at: usize, n: usize| (at as f64 + 0.5) * 100.0 / n as f64;
         (spread(r % columns, columns), spread(r / columns, rows))

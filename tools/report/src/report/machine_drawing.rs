@@ -63,8 +63,7 @@ fn made_for(network: Network, p: usize) -> Placement {
         Network::Line => Placement::Linear,
         Network::Mesh => {
             let extents = Extents::squarest(p);
-            let rows = if extents.dimensions() > 1 { extents.extent(1) } else { 1 };
-            Placement::Mesh(rows, extents.extent(0))
+            Placement::Mesh(p / extents.columns(), extents.columns())
         }
         Network::Hypercube if p.is_power_of_two() => Placement::Hypercube,
         Network::Leaves | Network::Nodes => Placement::Tree,

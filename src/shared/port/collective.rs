@@ -18,12 +18,12 @@ impl Port {
         self.episode += 1;
         let bytes = len * size;
         let header = self.header(PayloadKind::copied(bytes));
-        let Port { gate, fabric, eager_buffer, episode, .. } = self;
-        // SAFETY: a word of the fabric, which is kept.
+        let Port { gate, shared, eager_buffer, episode, .. } = self;
+        // SAFETY: a word of the state, which is kept.
         let gate = unsafe { gate.as_ref() };
         // SAFETY: this is the owner; whoever shows something has looked at all peers in the episode
         // before, or the port is dead. A body has room for the payload, and the eager buffer was
-        // made for this gate alone, and is kept by the fabric.
+        // made for this gate alone, and is kept by the state.
         unsafe {
             if bytes <= LONG {
                 gate.show(
@@ -33,7 +33,7 @@ impl Port {
                     |body| pack(body, (bytes > PayloadKind::BRIEF).then_some(len), bytes, fill),
                 );
             } else {
-                let eager_buffer = *eager_buffer.get_or_insert_with(|| fabric.new_eager_buffer());
+                let eager_buffer = *eager_buffer.get_or_insert_with(|| shared.new_eager_buffer());
                 let place = gate.eager_slot(eager_buffer.as_ref(), *episode, fill);
                 let eager = EagerAddress { len, place };
                 gate.show(*episode, header, |body| body.cast::<EagerAddress>().write(eager));
@@ -60,8 +60,8 @@ impl Port {
     }
 
     fn complete(&self, phase: Phase, event: u64) {
-        let group = self.fabric.group(self.rank);
-        if self.size() > 2 && self.fabric.events(phase).complete(group, event) {
+        let group = self.shared.group(self.rank);
+        if self.size() > 2 && self.shared.events(phase).complete(group, event) {
             has_woken_neighbour();
         }
     }
@@ -81,7 +81,7 @@ impl Port {
             Expected { header: self.header(PayloadKind::copied(len * size)), sig: self.sig, len };
         let episode = self.episode;
         let gate = self.peers[peer].gate;
-        // SAFETY: a word of the fabric, which is kept.
+        // SAFETY: a word of the state, which is kept.
         let gate = unsafe { gate.as_ref() };
         let (looks, bytes) = (self.looks, len * size);
         let has_shown = match bytes > FIRST && bytes <= LONG {
@@ -118,7 +118,7 @@ impl Port {
     pub(crate) fn show_alone(&mut self, a: *mut u8, b: *mut u8, len: usize) {
         self.put_up(a, b, len);
         if self.crowded && self.size() > 2 {
-            self.fabric.events(Phase::Entered).wake_groups(self.calls);
+            self.shared.events(Phase::Entered).wake_groups(self.calls);
         } else {
             self.tell_all();
         }
@@ -198,7 +198,7 @@ impl Port {
     pub(crate) fn unequal(&self, peer: usize, expected: usize, got: usize) -> Stop {
         // Its header agrees with this rank's own but for the record's number.
         // SAFETY: as in `notice`, which the caller has had it from.
-        let header = unsafe { self.fabric.board(peer).notice() }.header;
+        let header = unsafe { self.shared.board(peer).notice() }.header;
         let lens = Some((expected, got));
         Stop::Mismatch { peer, expected: self.header(PayloadKind::SLICE), got: header, lens }
     }
@@ -235,7 +235,7 @@ impl Port {
         match &*self.peers {
             [a, b] => if self.rank == 0 { b } else { a }.wake(),
             // All phases are alike here.
-            _ if self.crowded => self.fabric.events(Phase::Gates).shown(),
+            _ if self.crowded => self.shared.events(Phase::Gates).shown(),
             // The own seat does no harm: this rank is awake.
             peers => peers.iter().for_each(|peer| peer.wake()),
         }

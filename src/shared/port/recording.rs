@@ -32,15 +32,15 @@ pub(super) enum Looked {
 impl Port {
     #[inline]
     fn recorder(&self) -> Option<(&Recorder, usize)> {
-        let recorder = self.fabric.world().recorder()?;
-        Some((recorder, self.fabric.member(self.rank)))
+        let recorder = self.shared.world().recorder()?;
+        Some((recorder, self.shared.member(self.rank)))
     }
 
     /// The rank in its team.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     #[cfg_attr(not(feature = "tracing"), allow(dead_code))]
     pub(crate) fn member(&self) -> usize {
-        self.fabric.member(self.rank)
+        self.shared.member(self.rank)
     }
 
     /// Whether the port carries out calls, and does nothing else.
@@ -99,7 +99,7 @@ impl Port {
     ) {
         let facts = self.facts(sig, call);
         if let (Some(facts), Some(ring)) = (facts, self.ring) {
-            // SAFETY: the world's, which the fabric keeps: the recorder's, and the rank's records.
+            // SAFETY: the world's, which the state keeps: the recorder's, and the rank's records.
             let (ring, records) = unsafe { (ring.as_ref(), self.records.as_ref()) };
             if !records.has_foreign() && ring.begin_at_once(self.id, sig, at, records.next(), facts)
             {
@@ -142,7 +142,7 @@ impl Port {
     /// Where the program calls.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn event_line(&self, at: &'static Location<'static>) -> EventLine {
-        // SAFETY: the world's, which the fabric keeps.
+        // SAFETY: the world's, which the state keeps.
         let noted = unsafe { self.records.as_ref() }.foreign_call();
         // The call's own line is nearer than the note of one that it is made in.
         EventLine::new(at, noted.filter(|_| ForeignCall::of(at).is_none()))
@@ -151,12 +151,12 @@ impl Port {
     /// The team's rank that is `rank` here.
     #[inline(never)]
     fn team_rank(&self, rank: usize) -> Option<usize> {
-        (rank < self.size()).then(|| self.fabric.member(rank))
+        (rank < self.size()).then(|| self.shared.member(rank))
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn complete_record(&self, recorder: &Recorder, me: usize) {
-        // SAFETY: the world's, which the fabric keeps.
+        // SAFETY: the world's, which the state keeps.
         let records = unsafe { self.records.as_ref() };
         recorder.complete(me, self.id, records, |rank| self.team_rank(rank));
     }
@@ -218,7 +218,7 @@ impl Port {
         if !(0..looks).any(|_| ready(at)) {
             return Looked::Since(since);
         }
-        self.fabric.record_wait(self.rank, peer, since);
+        self.shared.record_wait(self.rank, peer, since);
         Looked::Ready
     }
 
@@ -234,7 +234,7 @@ impl Port {
     #[inline(never)]
     fn record_source_now(&self, peer: usize) {
         if let Some((recorder, me)) = self.recorder() {
-            recorder.name_source(me, self.fabric.member(peer));
+            recorder.name_source(me, self.shared.member(peer));
         }
     }
 

@@ -82,7 +82,7 @@ impl For {
 
 /// Where a rank sleeps.
 struct RankSleeper<'a> {
-    fabric: &'a CommState,
+    shared: &'a CommState,
     rank: usize,
     /// Waits for this rank, so
     peer: usize,
@@ -106,8 +106,8 @@ impl RankSleeper<'_> {
         (nap, longest): (Duration, Duration),
         over: &mut dyn FnMut() -> bool,
     ) {
-        let &RankSleeper { fabric, rank, peer, what, event, crowded } = self;
-        let seat = fabric.seat(rank);
+        let &RankSleeper { shared, rank, peer, what, event, crowded } = self;
+        let seat = shared.seat(rank);
         if !crowded {
             let awaited =
                 if what == For::Anybody { Awaited::Everybody } else { Awaited::Rank(peer) };
@@ -120,15 +120,15 @@ impl RankSleeper<'_> {
             return;
         }
         let longest = nap.min(longest);
-        let world = fabric.world();
-        let (me, own) = (fabric.member(rank), fabric.group(rank));
+        let world = shared.world();
+        let (me, own) = (shared.member(rank), shared.group(rank));
         let mut alone = |over: &mut dyn FnMut() -> bool| {
             patience.spin_alone(world.cores(), me, world.ranks(), over)
         };
-        let others = || (0..fabric.size()).filter(|&other| other != rank);
+        let others = || (0..shared.size()).filter(|&other| other != rank);
         match what {
             For::Peer => {
-                if fabric.group(peer) != own && alone(over) {
+                if shared.group(peer) != own && alone(over) {
                     return;
                 }
                 let _asleep = world.cores().sleep(me);
@@ -139,11 +139,11 @@ impl RankSleeper<'_> {
                 seat.berth().sleep(Awaited::Everybody, Some(longest), over);
             }
             For::Notice => {
-                if fabric.group(peer) != own && alone(over) {
+                if shared.group(peer) != own && alone(over) {
                     return;
                 }
                 let _asleep = world.cores().sleep(me);
-                fabric.events(Phase::Entered).sleep(
+                shared.events(Phase::Entered).sleep(
                     SleepLevel::Group(own),
                     event,
                     Some(longest),
@@ -151,7 +151,7 @@ impl RankSleeper<'_> {
                 );
             }
             For::Last => {
-                let has_shown = |other| fabric.has_shown(Phase::Finished, other, event);
+                let has_shown = |other| shared.has_shown(Phase::Finished, other, event);
                 let mut over = || others().all(has_shown) || over();
                 if alone(&mut over) {
                     return;
@@ -160,9 +160,9 @@ impl RankSleeper<'_> {
                 seat.berth().sleep(Awaited::Everybody, Some(longest), &mut over);
             }
             For::All(phase) => {
-                let events = fabric.events(phase);
-                let has_shown = |other| fabric.has_shown(phase, other, event);
-                let near = others().filter(|&other| fabric.group(other) == own);
+                let events = shared.events(phase);
+                let has_shown = |other| shared.has_shown(phase, other, event);
+                let near = others().filter(|&other| shared.group(other) == own);
                 let level = SleepLevel::of(own, near.map(has_shown));
                 let mut over = || others().all(has_shown) || over();
                 if level == SleepLevel::Top {
@@ -180,7 +180,7 @@ impl RankSleeper<'_> {
 
 /// Which rank waits, and how.
 pub(super) struct Waiter<'a> {
-    pub(super) fabric: &'a CommState,
+    pub(super) shared: &'a CommState,
     pub(super) rank: usize,
     pub(super) run: u64,
     pub(super) wait: Wait,
@@ -231,9 +231,9 @@ impl Port {
         // Of two ranks everything is between the two.
         let what = if self.size() == 2 { For::Peer } else { what };
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
-        let Port { fabric, peers, rank, run, wait, crowded, .. } = self;
-        let (fabric, at) = (&**fabric, &mut peers[peer]);
-        let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let Port { shared, peers, rank, run, wait, crowded, .. } = self;
+        let (shared, at) = (&**shared, &mut peers[peer]);
+        let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
         let own = (what != For::Anybody).then_some(0);
         let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready(at));
         if since.is_none() {
@@ -248,11 +248,11 @@ impl Waiter<'_> {
     /// that the thread has started. Whether `ready` was so after one of them.
     #[cfg(not(loom))]
     fn give_way(&self, occasion: Occasion, ready: &mut dyn FnMut() -> bool) -> bool {
-        let Waiter { fabric, rank, wait, crowded, .. } = self;
+        let Waiter { shared, rank, wait, crowded, .. } = self;
         if !crowded || *wait != Wait::Auto {
             return false;
         }
-        let (world, me) = (fabric.world(), fabric.member(*rank));
+        let (world, me) = (shared.world(), shared.member(*rank));
         for _ in 0..TURNS {
             world.carry_on(me);
             if !give_way(occasion) {
@@ -283,10 +283,10 @@ impl Waiter<'_> {
         if since.is_none() && self.give_way(what.occasion(), ready) {
             return Ok(());
         }
-        let Waiter { fabric, rank, run, wait, crowded } = self;
-        let sleeper = RankSleeper { fabric, rank: *rank, peer, what, event, crowded: *crowded };
-        let world = fabric.world();
-        let (me, it) = (fabric.member(*rank), fabric.member(peer));
+        let Waiter { shared, rank, run, wait, crowded } = self;
+        let sleeper = RankSleeper { shared, rank: *rank, peer, what, event, crowded: *crowded };
+        let world = shared.world();
+        let (me, it) = (shared.member(*rank), shared.member(peer));
         // By any: on no circle (`own` is none), so `peer_wait`, which is the own one, is none, too.
         let by_any = what == For::Anybody;
         let awaited = if by_any { ANYBODY } else { it };
@@ -300,8 +300,8 @@ impl Waiter<'_> {
             // The facts that would make waiting pointless are looked at first and the
             // word once more after it: a message sent before leaving counts.
             let poisoned = world.is_poisoned(*run);
-            let are_alone = by_any && fabric.have_others_left(*rank, *run);
-            let left = fabric.has_left(peer, *run);
+            let are_alone = by_any && shared.have_others_left(*rank, *run);
+            let left = shared.has_left(peer, *run);
             let peer_wait = world.wait_of(it);
             if ready() {
                 break Ok(());
@@ -370,10 +370,10 @@ impl Waiter<'_> {
         };
         world.end_wait(me);
         if !patience.end() && !crowded {
-            fabric.seat(*rank).mark().fade();
+            shared.seat(*rank).mark().fade();
         }
         if let Some(since) = since {
-            fabric.record_wait(*rank, peer, since);
+            shared.record_wait(*rank, peer, since);
         }
         result
     }
@@ -381,9 +381,9 @@ impl Waiter<'_> {
     /// Waits until `is_done`, on behalf of a rank that must not leave before: whatever else
     /// happens.
     pub(super) fn wait_to_the_end(&self, peer: usize, is_done: &mut dyn FnMut() -> bool) {
-        let &Waiter { fabric, rank, wait, crowded, .. } = self;
-        let (world, member, it) = (fabric.world(), fabric.member(rank), fabric.member(peer));
-        let sleeper = RankSleeper { fabric, rank, peer, what: For::Peer, event: 0, crowded };
+        let &Waiter { shared, rank, wait, crowded, .. } = self;
+        let (world, member, it) = (shared.world(), shared.member(rank), shared.member(peer));
+        let sleeper = RankSleeper { shared, rank, peer, what: For::Peer, event: 0, crowded };
         let mut patience = sleeper.patience(wait);
         // On the graph of waits, so that a rank that waits for this one elsewhere
         // finds the circle, and leaves. This one must stay.
@@ -424,7 +424,7 @@ impl Port {
         &self,
         work: impl FnOnce(&mut dyn FnMut() -> bool) -> Option<R>,
     ) -> Result<R, Stop> {
-        let (world, me) = (self.fabric.world(), self.fabric.member(self.rank));
+        let (world, me) = (self.shared.world(), self.shared.member(self.rank));
         let since = world.deadline().map(|limit| (Instant::now(), limit));
         world.set_preparing(me, true);
         let result = work(&mut || {
@@ -458,39 +458,39 @@ impl Port {
         }
         self.state = PortState::Dead;
         self.pass = CLOSED;
-        let fabric = self.fabric.clone();
-        if fabric.world().is_of_parent() {
+        let shared = self.shared.clone();
+        if shared.world().is_of_parent() {
             return;
         }
-        let member = fabric.member(self.rank);
-        drop(fabric.world().poison(self.run, member, None));
-        fabric.leave(self.rank);
+        let member = shared.member(self.rank);
+        drop(shared.world().poison(self.run, member, None));
+        shared.leave(self.rank);
         let me = self.rank;
-        if !fabric.world().is_inside(member) {
+        if !shared.world().is_inside(member) {
             // No call of this rank is under way on another communicator
             // either: it touches nobody's memory any more, and `Comm::check_usable`
             // keeps it so. A peer that quiesces another communicator, where
             // it waits for this rank, must hear of it now: this rank may wait
             // for that very peer below.
-            fabric.world().leave(member, self.run);
+            shared.world().leave(member, self.run);
         }
-        fabric.wake_everybody(self.crowded);
+        shared.wake_everybody(self.crowded);
         self.withdraw_tickets();
         for peer in (0..self.size()).filter(|&q| q != me) {
-            // Inline messages are the fabric's. A message that describes this rank's memory
+            // Inline messages are the state's. A message that describes this rank's memory
             // is in `debts`, and a peer's latest settles those before it.
             let owed = self.debts.iter().rev().find(|debt| debt.0 == peer).map(|debt| debt.1);
             let call = self.open;
             let crowded = self.crowded;
             let (rank, run, wait) = (me, self.run, self.wait);
-            let waiter = Waiter { fabric: &fabric, rank, run, wait, crowded };
+            let waiter = Waiter { shared: &shared, rank, run, wait, crowded };
             let endpoint = &mut self.peers[peer];
             waiter.wait_to_the_end(peer, &mut || {
                 // Left is looked at first: an acknowledgement given before
                 // leaving then counts as well.
-                let left = fabric.is_gone(peer, self.run);
+                let left = shared.is_gone(peer, self.run);
                 let acked = owed.is_none_or(|n| endpoint.endpoint().is_acked(n));
-                let finished = call.is_none_or(|c| fabric.board(peer).has_finished(c));
+                let finished = call.is_none_or(|c| shared.board(peer).has_finished(c));
                 left || (acked && finished)
             });
         }
@@ -507,15 +507,15 @@ impl Port {
             return;
         }
         self.pass = CLOSED;
-        if self.fabric.world().is_of_parent() {
+        if self.shared.world().is_of_parent() {
             return;
         }
         self.end_recorded_run();
         self.withdraw_tickets();
         if in_panic {
-            self.fabric.leave_in_panic(self.rank);
+            self.shared.leave_in_panic(self.rank);
         } else {
-            self.fabric.leave(self.rank);
+            self.shared.leave(self.rank);
         }
         give_back();
     }

@@ -28,9 +28,9 @@ struct ListedCard<C> {
 /// before. (A rank that may not wait for that puts the card into the list.)
 ///
 /// # Examples
-/// See [`Lanes`](super::Lanes).
+/// See [`CardTable`](super::CardTable).
 #[derive(Debug)]
-pub struct LaneRow<C, E, const N: usize> {
+pub struct CardRow<C, E, const N: usize> {
     trays: [Tray<C>; N],
     progress: RowProgress,
     beside: E,
@@ -44,7 +44,7 @@ pub struct LaneRow<C, E, const N: usize> {
 /// A card that was looked for.
 ///
 /// # Examples
-/// See [`Lanes`](super::Lanes).
+/// See [`CardTable`](super::CardTable).
 #[derive(Debug)]
 pub enum FoundCard<'a, C> {
     /// In its tray.
@@ -65,10 +65,10 @@ impl<C> Deref for FoundCard<'_, C> {
     }
 }
 
-impl<C: Default, E: Default, const N: usize> Default for LaneRow<C, E, N> {
+impl<C: Default, E: Default, const N: usize> Default for CardRow<C, E, N> {
     fn default() -> Self {
         let progress = RowProgress { done: AtomicU64::new(0), beyond: AtomicU64::new(0) };
-        LaneRow {
+        CardRow {
             trays: std::array::from_fn(|_| Tray::default()),
             progress,
             beside: E::default(),
@@ -79,7 +79,7 @@ impl<C: Default, E: Default, const N: usize> Default for LaneRow<C, E, N> {
     }
 }
 
-impl<C, E, const N: usize> LaneRow<C, E, N> {
+impl<C, E, const N: usize> CardRow<C, E, N> {
     /// Whether the tray of call `number` is free, if all ranks are done with all calls up to
     /// `done`.
     #[inline(always)]

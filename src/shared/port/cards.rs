@@ -1,6 +1,6 @@
-//! Started calls: the cards that a rank shows on a lane, and those of its peers. Nothing here
-//! waits but for a lane that is still in use, and where [`Place::wait`] says so. The protocol is
-//! in `src/mailbox/README.md`, "Lanes".
+//! Started calls: the cards that a rank shows on a column, and those of its peers. Nothing here
+//! waits but for a column that is still in use, and where [`Place::wait`] says so. The protocol is
+//! in `src/mailbox/README.md`, "Cards".
 
 use super::super::comm_hold::CommHold;
 use super::super::comm_state::CommState;
@@ -12,21 +12,21 @@ use super::super::thread::Thread;
 use super::waiting::{For, Waiter};
 use super::{Port, StartedCall, Stop};
 use crate::error::CallSite;
-use crate::mailbox::{FoundCard, LANES, Notice, NoticeCard, NoticeRow, Tray};
+use crate::mailbox::{COLUMNS, FoundCard, Notice, NoticeCard, NoticeRow, Tray};
 use crate::sync::{fetch, fetch_to_write};
 use crate::wait::Wait;
 use std::panic::Location;
 
-/// A rank, and the lanes of its communicator.
+/// A rank, and the cards of its communicator.
 #[derive(Clone, Copy)]
-pub(crate) struct LaneEnd<'a> {
-    fabric: &'a CommState,
+pub(crate) struct RankCards<'a> {
+    shared: &'a CommState,
     rank: usize,
 }
 
 /// The place where a rank can wait for the words that a peer is to publish for a request.
 pub(crate) struct Place {
-    pub(super) fabric: CommHold,
+    pub(super) shared: CommHold,
     pub(super) rank: usize,
     pub(super) run: u64,
     pub(super) wait: Wait,
@@ -42,7 +42,7 @@ impl Place {
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn for_any(self) -> Self {
         // Of two ranks it is the other one.
-        match self.fabric.size() {
+        match self.shared.size() {
             1 | 2 => self,
             _ => Place { peer: self.rank, by_any: true, ..self },
         }
@@ -57,8 +57,8 @@ impl Place {
         since: Option<u64>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<(), Stop> {
-        let &Place { ref fabric, rank, run, wait, crowded, peer, by_any } = self;
-        let waiter = Waiter { fabric, rank, run, wait, crowded };
+        let &Place { ref shared, rank, run, wait, crowded, peer, by_any } = self;
+        let waiter = Waiter { shared, rank, run, wait, crowded };
         let what = if by_any { For::Anybody } else { For::Peer };
         waiter.wait_long(peer, (what, 0), own.filter(|_| !by_any), since, ready)
     }
@@ -75,53 +75,53 @@ pub(crate) struct Disagreement {
 }
 
 impl Port {
-    /// Waits until the next request's lane is free: every rank has finished the request that had
+    /// Waits until the next request's column is free: every rank has finished the request that had
     /// it before.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn claim_lane(&mut self) -> Result<(), Stop> {
+    pub(crate) fn claim_column(&mut self) -> Result<(), Stop> {
         self.requests += 1;
-        if self.requests <= self.free_lanes { Ok(()) } else { self.claim_more() }
+        if self.requests <= self.free_columns { Ok(()) } else { self.claim_more() }
     }
 
-    /// Waits for the lane of a request that is not known to have a free one: asks how far all are.
+    /// Waits for the column of a request that is not known to be free: asks how far all are.
     #[cold]
     fn claim_more(&mut self) -> Result<(), Stop> {
-        const ALL: u64 = LANES as u64;
-        self.fabric.lanes().make(self.rank);
+        const ALL: u64 = COLUMNS as u64;
+        self.shared.cards().make(self.rank);
         #[cfg(not(loom))]
-        if self.requests - self.lanes_looked > ALL {
-            // Peers may wait for lanes, too, and this rank may make no other calls than starts.
-            self.lanes_looked = self.requests;
+        if self.requests - self.columns_looked > ALL {
+            // Peers may wait for columns, too, and this rank may make no other calls than starts.
+            self.columns_looked = self.requests;
             Thread::here().go_on();
         }
-        self.await_lane(self.requests.saturating_sub(ALL))?;
-        let done = (0..self.size()).map(|rank| done(&self.fabric, rank)).min();
-        self.free_lanes = ALL + done.unwrap_or(0);
+        self.await_column(self.requests.saturating_sub(ALL))?;
+        let done = (0..self.size()).map(|rank| done(&self.shared, rank)).min();
+        self.free_columns = ALL + done.unwrap_or(0);
         Ok(())
     }
 
-    fn await_lane(&mut self, before: u64) -> Result<(), Stop> {
-        let Port { fabric, rank, run, wait, crowded, .. } = self;
-        let waiter = Waiter { fabric, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
-        let has_finished = |rank: usize| done(fabric, rank) >= before;
-        let p = fabric.size();
+    fn await_column(&mut self, before: u64) -> Result<(), Stop> {
+        let Port { shared, rank, run, wait, crowded, .. } = self;
+        let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
+        let has_finished = |rank: usize| done(shared, rank) >= before;
+        let p = shared.size();
         // The own request ends by a call that `wait_long` goes on with.
         for peer in (0..p).map(|d| (*rank + d) % p) {
             if !has_finished(peer) {
                 let of = if peer == *rank { (*rank + 1) % p } else { peer };
-                let since = fabric.record_time();
+                let since = shared.record_time();
                 waiter.wait_long(of, (For::Peer, 0), None, since, &mut || has_finished(peer))?;
             }
         }
         Ok(())
     }
 
-    /// Starts the call `begun` on the lane that was claimed: shows the memory `at`, and the bytes
+    /// Starts the call `begun` on the column that was claimed: shows the memory `at`, and the bytes
     /// that `fill` writes to the room beside the notice. A rank that sleeps until then is to be
     /// [told](Port::tell).
     ///
     /// # Safety
-    /// The lane was [claimed](Port::claim_lane), and no call started on it since.
+    /// The column was [claimed](Port::claim_column), and no call started on it since.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn start(
         &mut self,
@@ -137,25 +137,25 @@ impl Port {
             card.notice = notice;
         };
         // SAFETY: this is the owner, and by the contract nobody reads the card now.
-        unsafe { self.lane_end().tray(self.rank, number).show(number, show) };
+        unsafe { self.rank_cards().tray(self.rank, number).show(number, show) };
         // The lines that are written two calls on, from the peers that have read there.
         if cfg!(not(loom)) {
-            let next = self.lane_end().tray(self.rank, number + 2);
+            let next = self.rank_cards().tray(self.rank, number + 2);
             fetch_to_write(std::ptr::from_ref(next).cast(), 1);
         }
         self.log_call(begun);
     }
 
-    /// Of the call that starts on the lane that was claimed.
+    /// Of the call that starts on the column that was claimed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn started_progress(&self) -> StartedProgress {
         StartedProgress::new(self.requests)
     }
 
-    /// Where this rank may copy the input of the call that starts on the lane that was claimed.
+    /// Where this rank may copy the input of the call that starts on the column that was claimed.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn copy_room(&self) -> *mut u8 {
-        let row = self.fabric.lanes().row(self.rank).expect("made when a lane was claimed");
+        let row = self.shared.cards().row(self.rank).expect("made when a column was claimed");
         row.beside().room(self.requests)
     }
 
@@ -170,15 +170,15 @@ impl Port {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn lane_end(&self) -> LaneEnd<'_> {
-        LaneEnd { fabric: &self.fabric, rank: self.rank }
+    pub(crate) fn rank_cards(&self) -> RankCards<'_> {
+        RankCards { shared: &self.shared, rank: self.rank }
     }
 }
 
-impl<'a> LaneEnd<'a> {
+impl<'a> RankCards<'a> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn of(at: &'a RankPlace) -> Self {
-        LaneEnd { fabric: &at.hold, rank: at.rank }
+        RankCards { shared: &at.hold, rank: at.rank }
     }
 
     /// This rank.
@@ -189,7 +189,7 @@ impl<'a> LaneEnd<'a> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn row(self, rank: usize) -> Option<&'a NoticeRow> {
-        self.fabric.lanes().row(rank)
+        self.shared.cards().row(rank)
     }
 
     /// The tray of a rank that has started request `number`.
@@ -201,14 +201,14 @@ impl<'a> LaneEnd<'a> {
     /// The rank `distance` places further.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn peer(self, distance: usize) -> usize {
-        let (rank, p) = (self.rank + distance, self.fabric.size());
+        let (rank, p) = (self.rank + distance, self.shared.size());
         if rank < p { rank } else { rank - p }
     }
 
     /// The other rank of number `index`, if there are so many: each rank begins with its successor.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn other(self, index: usize) -> Option<usize> {
-        (index + 1 < self.fabric.size()).then(|| self.peer(index + 1))
+        (index + 1 < self.shared.size()).then(|| self.peer(index + 1))
     }
 
     /// Whether `peer` has started request `number`, too. If it has, the two calls are compared.
@@ -249,7 +249,7 @@ impl<'a> LaneEnd<'a> {
     /// The memory that `rank` has shown: that of its notice, or, `beside` it, the copy there.
     ///
     /// # Safety
-    /// All have [started](LaneEnd::meets) it, and this rank has not [ended](LaneEnd::end).
+    /// All have [started](RankCards::meets) it, and this rank has not [ended](RankCards::end).
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn address(self, number: u64, beside: bool, rank: usize) -> *mut u8 {
         let address = |card: &NoticeCard| if beside { card.brief() } else { card.notice.a };
@@ -257,10 +257,10 @@ impl<'a> LaneEnd<'a> {
         unsafe { self.tray(rank, number).read(address) }
     }
 
-    /// Stores the [`address`](LaneEnd::address) that each rank has shown, of so few ranks.
+    /// Stores the [`address`](RankCards::address) that each rank has shown, of so few ranks.
     ///
     /// # Safety
-    /// As [`LaneEnd::address`].
+    /// As [`RankCards::address`].
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) unsafe fn addresses_of_few(self, number: u64, beside: bool, all: &mut [*mut u8]) {
         let ranks = all.iter_mut().enumerate();
@@ -288,7 +288,7 @@ impl<'a> LaneEnd<'a> {
 }
 
 #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
-impl<'a> LaneEnd<'a> {
+impl<'a> RankCards<'a> {
     /// As [`StartedPart::card`](super::super::StartedPart::card).
     pub(crate) fn card(self, number: u64, rank: usize) -> FoundCard<'a, NoticeCard> {
         FoundCard::Here(self.tray(rank, number))
@@ -297,7 +297,7 @@ impl<'a> LaneEnd<'a> {
     /// The peer, which is in the same call, gives `got` elements where `expected` are expected.
     ///
     /// # Safety
-    /// As [`addresses`](LaneEnd::addresses).
+    /// As [`addresses`](RankCards::addresses).
     #[cold]
     pub(crate) unsafe fn unequal(
         self,
@@ -319,9 +319,9 @@ impl<'a> LaneEnd<'a> {
     /// beside it.
     ///
     /// # Safety
-    /// As [`LaneEnd::address`].
+    /// As [`RankCards::address`].
     pub(crate) unsafe fn addresses(self, number: u64, beside: bool, all: &mut Vec<*mut u8>) {
-        let ranks = 0..self.fabric.size();
+        let ranks = 0..self.shared.size();
         // SAFETY: passed on.
         all.extend(ranks.map(|rank| unsafe { self.address(number, beside, rank) }));
     }
@@ -338,16 +338,16 @@ impl<'a> LaneEnd<'a> {
     /// Where to wait for that rank, at `at`.
     pub(crate) fn place(at: &RankPlace, progress: &StartedProgress) -> Place {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        let peer = LaneEnd::of(at).awaited(progress);
-        Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
+        let peer = RankCards::of(at).awaited(progress);
+        Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any: false }
     }
 
     /// Waits until no rank touches the memory that this one, at `at`, has shown in request
     /// `number`, after [`RankPlace::give_up`].
     pub(crate) fn quiesce(at: &RankPlace, number: u64) {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
-        let waiter = Waiter { fabric: hold, rank, run, wait, crowded };
-        let own = LaneEnd::of(at);
+        let waiter = Waiter { shared: hold, rank, run, wait, crowded };
+        let own = RankCards::of(at);
         for peer in (0..).map_while(|index| own.other(index)) {
             waiter.wait_to_the_end(peer, &mut || {
                 // Left is looked at first: a call that was finished before leaving counts as well.
@@ -362,15 +362,15 @@ impl Port {
     /// Makes request `number` the call in progress, for errors.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn blame(&mut self, number: u64) {
-        let here = self.lane_end().own_notice(number);
+        let here = self.rank_cards().own_notice(number);
         self.sig = signature(&here);
         self.check = Fingerprint(here.header.check);
     }
 }
 
 /// Up to which request a rank is done with all.
-fn done(fabric: &CommState, rank: usize) -> u64 {
-    fabric.lanes().row(rank).map_or(0, NoticeRow::done)
+fn done(shared: &CommState, rank: usize) -> u64 {
+    shared.cards().row(rank).map_or(0, NoticeRow::done)
 }
 
 /// The content of a card.

@@ -226,7 +226,7 @@ impl Port {
     pub(crate) unsafe fn show_blocks(&mut self, own: &OwnBlocks<'_>) -> bool {
         self.episode += 1;
         let episode = self.episode;
-        // SAFETY: a word of the fabric, which is kept.
+        // SAFETY: a word of the state, which is kept.
         let gate = unsafe { self.gate.as_ref() };
         let copied = own.copied();
         // SAFETY: for the gate and the eager buffer as in `show_all`. The copied bytes have room:
@@ -238,9 +238,9 @@ impl Port {
                 }
                 Some(_) => {
                     let header = self.header(IN_BUFFER);
-                    let Port { fabric, eager_buffer, .. } = self;
+                    let Port { shared, eager_buffer, .. } = self;
                     let eager_buffer =
-                        *eager_buffer.get_or_insert_with(|| fabric.new_eager_buffer());
+                        *eager_buffer.get_or_insert_with(|| shared.new_eager_buffer());
                     let fill = |body| own.write(body);
                     let place = gate.eager_slot(eager_buffer.as_ref(), episode, fill);
                     let eager = EagerAddress { len: own.len, place };
@@ -275,7 +275,7 @@ impl Port {
         long: bool,
     ) -> Result<ShownBlocks, Stop> {
         let (episode, looks) = (self.episode, self.looks);
-        // SAFETY: a word of the fabric, which is kept.
+        // SAFETY: a word of the state, which is kept.
         let gate = unsafe { self.peers[peer].gate.as_ref() };
         let has_shown = match long {
             true => gate.has_shown_two_lines_within(episode, looks),
@@ -317,7 +317,7 @@ impl Port {
         match kind {
             IN_SLOT => Ok(copied(body)),
             // SAFETY: by the kind, which only `show_blocks` sets in this call; eager buffers live
-            // as long as the fabric.
+            // as long as the state.
             IN_BUFFER => Ok(unsafe { (*body.cast::<EagerAddress>().read().place).read(copied) }),
             _ => {
                 // SAFETY: by the kind, as above.

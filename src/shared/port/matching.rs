@@ -13,7 +13,7 @@ use super::super::tagged_ring::{SHORT, TaggedRing};
 use super::super::thread::Thread;
 use super::super::ticket::{Envelope, Ticket};
 use super::super::unfit_receive::UnfitReceive;
-use super::lane::Place;
+use super::cards::Place;
 use super::waiting::For;
 use super::{Peer, Port, PortState, Stop};
 use crate::sync::{Arc, fetch_to_write};
@@ -87,7 +87,7 @@ impl Port {
         let is_short = matches!(data, Data::Elements(_, bytes) if bytes <= SHORT);
         let out = OutgoingMessage { source: self.rank as u32, tag, label, data };
         // SAFETY: by the contract.
-        let sent = unsafe { self.fabric.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
+        let sent = unsafe { self.shared.tagged(to).send(out, copy) }.map_err(Stop::Unfit)?;
         let ticket = match sent {
             SentMessage::Delivered => None,
             SentMessage::Kept => {
@@ -99,7 +99,7 @@ impl Port {
                 if is_short {
                     // Much lies there. The receiver may have early receives, which nothing but its
                     // next looks for messages would post: so its next call of any kind does.
-                    self.fabric.world().shut(self.fabric.member(to), self.run);
+                    self.shared.world().shut(self.shared.member(to), self.run);
                 }
                 Some(ticket)
             }
@@ -117,11 +117,11 @@ impl Port {
         // The ring is in the peer's queue; its words share a line that its owner writes: so the
         // ring that was found is kept.
         if peer.ring.is_none() {
-            let ring = self.fabric.tagged(to).ring(self.rank as u32);
+            let ring = self.shared.tagged(to).ring(self.rank as u32);
             peer.ring = ring.map(NonNull::from);
         }
-        // SAFETY: a ring that was made is never unmade (a `OnceLock` of the fabric), and the port
-        // keeps the fabric.
+        // SAFETY: a ring that was made is never unmade (a `OnceLock` of the state), and the port
+        // keeps the state.
         peer.ring.map(|it| unsafe { it.as_ref() })
     }
 
@@ -142,7 +142,7 @@ impl Port {
         (at, bytes): (*const u8, usize),
         scope: usize,
     ) -> bool {
-        let own = self.fabric.tagged(self.rank);
+        let own = self.shared.tagged(self.rank);
         let is_early = bytes <= SHORT
             && own.is_quiet()
             && self.state == PortState::Plain
@@ -229,7 +229,7 @@ impl Port {
         waits: bool,
     ) -> Result<Result<Envelope, Arc<Ticket>>, Stop> {
         self.publish();
-        let own = self.fabric.tagged(self.rank);
+        let own = self.shared.tagged(self.rank);
         let is_short = || room.label.len.saturating_mul(room.label.sig.element_size) <= SHORT;
         if waits && is_short() {
             self.look_for_tagged(own, pattern.source);
@@ -258,9 +258,9 @@ impl Port {
     ) -> Result<Envelope, Stop> {
         self.open_ticket(owner, ticket);
         let source = peer.map(|it| it as u32);
-        let queue = NonNull::from(self.fabric.tagged(self.rank));
+        let queue = NonNull::from(self.shared.tagged(self.rank));
         self.wait_for(peer, |_| {
-            // SAFETY: the fabric's, which the port keeps.
+            // SAFETY: the state's, which the port keeps.
             unsafe { queue.as_ref() }.poll(source);
             ticket.is_done()
         })?;
@@ -297,7 +297,7 @@ impl Port {
         }
     }
 
-    /// Waits until `ready`, for words that are not the fabric's: as for a tagged message.
+    /// Waits until `ready`, for words that are not the state's: as for a tagged message.
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn wait_foreign(
         &mut self,
@@ -330,7 +330,7 @@ impl Port {
         room: Option<&MessageLabel>,
     ) -> Result<Option<Envelope>, Stop> {
         self.publish();
-        self.fabric.tagged(self.rank).probe(pattern, room).map_err(Stop::Unfit)
+        self.shared.tagged(self.rank).probe(pattern, room).map_err(Stop::Unfit)
     }
 
     /// Waits for a message that `pattern` asks for, and that has to fit `room`; it stays where it
@@ -340,8 +340,8 @@ impl Port {
         pattern: MatchPattern,
         room: Option<&MessageLabel>,
     ) -> Result<Envelope, Stop> {
-        let fabric = self.hold.clone();
-        let queue: &TaggedQueue = fabric.tagged(self.rank);
+        let shared = self.hold.clone();
+        let queue: &TaggedQueue = shared.tagged(self.rank);
         let mut seen = queue.arrivals();
         let mut found = queue.probe(pattern, room);
         if !matches!(found, Ok(None)) {
@@ -370,7 +370,7 @@ impl Port {
         pattern: MatchPattern,
         room: &MessageLabel,
     ) -> Result<Option<OwnedMessage>, Stop> {
-        let own = self.fabric.tagged(self.rank);
+        let own = self.shared.tagged(self.rank);
         let taken = own.take_owned(pattern, room).map_err(Stop::Unfit)?;
         if taken.is_some() {
             self.count_tagged(0, 1);
@@ -389,7 +389,7 @@ impl Port {
     /// Takes back the entries that this rank has left in queues.
     pub(super) fn withdraw_tickets(&mut self) {
         for OpenTicket { owner, ticket } in std::mem::take(&mut self.open_tickets) {
-            self.fabric.tagged(owner).withdraw(&ticket);
+            self.shared.tagged(owner).withdraw(&ticket);
         }
     }
 }
@@ -444,7 +444,7 @@ impl TaggedRequest {
     pub(crate) fn place(&self, at: &RankPlace) -> Place {
         let &RankPlace { ref hold, rank, run, wait, crowded } = at;
         let (peer, by_any) = self.waits_for(at);
-        Place { fabric: hold.clone(), rank, run, wait, crowded, peer, by_any }
+        Place { shared: hold.clone(), rank, run, wait, crowded, peer, by_any }
     }
 
     /// The rank that is awaited there, and whether it stands for any.

@@ -79,10 +79,10 @@ impl Port {
             return;
         }
         let header = self.header(kind);
-        let Port { peers, fabric, .. } = self;
+        let Port { peers, shared, .. } = self;
         let peer = &mut peers[peer];
-        let eager_buffer = *peer.eager_buffer.get_or_insert_with(|| fabric.new_eager_buffer());
-        // SAFETY: the fabric keeps it as long as the channels.
+        let eager_buffer = *peer.eager_buffer.get_or_insert_with(|| shared.new_eager_buffer());
+        // SAFETY: the state keeps it as long as the channels.
         let eager_buffer = unsafe { eager_buffer.as_ref() };
         let mut endpoint = peer.endpoint();
         // SAFETY: the eager buffer was made for this end alone.

@@ -1,5 +1,5 @@
 //! How a rank goes on with a call that it has started: the steps are the same for all, whoever's
-//! calls they are. They are described in `src/mailbox/README.md`, "Lanes": cards are met, the own
+//! calls they are. They are described in `src/mailbox/README.md`, "Cards": cards are met, the own
 //! part is done, memory that was lent is awaited. Nothing here waits.
 
 use crate::mailbox::FoundCard;
@@ -74,14 +74,14 @@ pub trait StartedPart {
 /// # Examples
 /// A sum of two ranks' numbers, which lie in the cards. (One thread is both ranks.)
 /// ```
-/// use phalanx::engine::{FoundCard, Lanes, StartedPart, StartedProgress};
-/// type Numbers = Lanes<u32, (), 2>;
-/// struct Sum<'a> { lanes: &'a Numbers, sum: u32 }
+/// use phalanx::engine::{FoundCard, CardTable, StartedPart, StartedProgress};
+/// type Numbers = CardTable<u32, (), 2>;
+/// struct Sum<'a> { cards: &'a Numbers, sum: u32 }
 /// impl StartedPart for Sum<'_> {
 ///     type Card = u32;
 ///     type Obstacle = ();
 ///     fn needs(&self, index: usize) -> Option<usize> {
-///         (index < self.lanes.ranks()).then_some(index)
+///         (index < self.cards.ranks()).then_some(index)
 ///     }
 ///     fn lends_to(&self, _: usize) -> Option<usize> {
 ///         None
@@ -90,10 +90,10 @@ pub trait StartedPart {
 ///         Ok(self.has_shown(number, rank).then_some(false))
 ///     }
 ///     fn has_shown(&self, number: u64, rank: usize) -> bool {
-///         self.lanes.row(rank).is_some_and(|it| it.has_shown(number))
+///         self.cards.row(rank).is_some_and(|it| it.has_shown(number))
 ///     }
 ///     fn card(&self, number: u64, rank: usize) -> FoundCard<'_, u32> {
-///         self.lanes.row(rank).and_then(|it| it.card(number)).expect("it was shown")
+///         self.cards.row(rank).and_then(|it| it.card(number)).expect("it was shown")
 ///     }
 ///     unsafe fn work(&mut self, number: u64, _: usize, _: bool) -> Result<(), ()> {
 ///         // SAFETY: the caller's promise.
@@ -103,13 +103,13 @@ pub trait StartedPart {
 ///     }
 ///     fn tell(&mut self, _: u64, _: usize, _: bool) {}
 /// }
-/// let lanes = Numbers::new(2);
+/// let cards = Numbers::new(2);
 /// let show = |rank, value| {
 ///     // SAFETY: the first card of the rank.
-///     unsafe { lanes.make(rank).tray(1).show(1, |card| *card = value) }
+///     unsafe { cards.make(rank).tray(1).show(1, |card| *card = value) }
 /// };
 /// show(0, 3);
-/// let (mut call, mut part) = (StartedProgress::new(1), Sum { lanes: &lanes, sum: 0 });
+/// let (mut call, mut part) = (StartedProgress::new(1), Sum { cards: &cards, sum: 0 });
 /// assert_eq!(call.advance(&mut part, 0), Ok(false)); // rank 1 has not started it
 /// show(1, 4);
 /// assert_eq!((call.advance(&mut part, 0), part.sum), (Ok(true), 7));

@@ -23,7 +23,7 @@ impl Port {
 
     #[cold]
     fn log_counts(&self, digest: Digest, counts: &[usize], extents: impl Iterator<Item = usize>) {
-        let records = self.fabric.world().records(self.fabric.member(self.rank));
+        let records = self.shared.world().records(self.shared.member(self.rank));
         records.varied(digest, counts, extents);
     }
 
@@ -49,7 +49,7 @@ impl Port {
     #[cold]
     pub(crate) fn compare_counts(&mut self) -> Result<(), Stop> {
         let (rank, size) = (self.rank, self.size());
-        self.fabric.counts().compare(&mut self.counts, rank, size).map_err(|(peer, theirs)| {
+        self.shared.counts().compare(&mut self.counts, rank, size).map_err(|(peer, theirs)| {
             let what = format!("counts: expected {:?}, got {theirs:?}", self.counts.latest());
             Stop::Differs { peer, what }
         })

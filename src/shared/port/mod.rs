@@ -18,9 +18,9 @@ use crate::wait::{Mark, Wait, add_up_lost_time, has_woken_neighbour};
 use std::panic::Location;
 use std::ptr::NonNull;
 
+mod cards;
 mod collective;
 mod given_counts;
-mod lane;
 mod matching;
 mod parts;
 mod point_to_point;
@@ -29,7 +29,7 @@ mod shown_blocks;
 mod slot_layout;
 mod waiting;
 
-pub(crate) use lane::{Disagreement, LaneEnd, Place};
+pub(crate) use cards::{Disagreement, Place, RankCards};
 use matching::OpenTicket;
 pub(crate) use matching::TaggedRequest;
 pub use parts::GivenPart;
@@ -60,7 +60,7 @@ enum PortState {
 /// since in each a rank waits until others have had the core.
 const FEW: usize = 4;
 
-/// The data of a rank about one peer. The addresses are those of the fabric's words,
+/// The data of a rank about one peer. The addresses are those of the state's words,
 /// looked up once: on the way of a message each look-up counts.
 #[derive(Clone)]
 struct Peer {
@@ -102,10 +102,10 @@ pub(crate) struct Port {
     gated: bool,
     /// The latest episode of the gates; equal on all ranks.
     episode: u64,
-    fabric: Arc<CommState>,
+    shared: Arc<CommState>,
     /// Keeps the communicator's state for requests, which outlive a call of this port.
     hold: CommHold,
-    /// The fabric's.
+    /// The state's.
     id: u64,
     run: u64,
     wait: Wait,
@@ -124,11 +124,11 @@ pub(crate) struct Port {
     calls: u64,
     /// Calls started so far; equal on all ranks.
     requests: u64,
-    /// Those up to this one have a free lane, as far as this rank knows.
-    free_lanes: u64,
-    /// The call that was started when this rank last went on with all others for their lanes.
+    /// Those up to this one have a free column, as far as this rank knows.
+    free_columns: u64,
+    /// The call that was started when this rank last went on with all others for their columns.
     #[cfg(not(loom))]
-    lanes_looked: u64,
+    columns_looked: u64,
     /// Sum over the calls that sent nothing; equal on all ranks.
     unsent: u64,
     /// Counts of varied blocks, as this rank gave them.
@@ -157,32 +157,32 @@ static NO_CALL: Signature = Signature::of::<()>("no call", "");
 
 impl Port {
     /// # Safety
-    /// This is the only port of `rank` on `fabric`, in the fabric's lifetime.
+    /// This is the only port of `rank` on `shared`, in the state's lifetime.
     pub(crate) unsafe fn new(
-        fabric: Arc<CommState>,
+        shared: Arc<CommState>,
         rank: usize,
         run: u64,
         wait: Wait,
     ) -> Result<Self, RefusedMemory> {
-        let start = fabric.world().start();
+        let start = shared.world().start();
         let peer = |peer| Peer {
             cursor: Cursor::after(start),
-            out: NonNull::from(fabric.channel(rank, peer)),
-            inc: NonNull::from(fabric.channel(peer, rank)),
-            gate: NonNull::from(fabric.gate(peer)),
-            board: NonNull::from(fabric.board(peer)),
-            seat: NonNull::from(fabric.seat(peer)),
-            mark: NonNull::from(fabric.seat(peer).mark()),
-            near: fabric.group(peer) == fabric.group(rank),
+            out: NonNull::from(shared.channel(rank, peer)),
+            inc: NonNull::from(shared.channel(peer, rank)),
+            gate: NonNull::from(shared.gate(peer)),
+            board: NonNull::from(shared.board(peer)),
+            seat: NonNull::from(shared.seat(peer)),
+            mark: NonNull::from(shared.seat(peer).mark()),
+            near: shared.group(peer) == shared.group(rank),
             me: rank as u32,
             eager_buffer: None,
             ring: None,
         };
-        let peers = collect(fabric.size(), peer)?;
-        let member = fabric.member(rank);
-        let line = NonNull::from(fabric.world().line(member));
-        let records = NonNull::from(fabric.world().records(member));
-        let gate = NonNull::from(fabric.gate(rank));
+        let peers = collect(shared.size(), peer)?;
+        let member = shared.member(rank);
+        let line = NonNull::from(shared.world().line(member));
+        let records = NonNull::from(shared.world().records(member));
+        let gate = NonNull::from(shared.gate(rank));
         let mut port = Port {
             gate,
             peers,
@@ -195,9 +195,9 @@ impl Port {
             crowded: false,
             gated: false,
             episode: 0,
-            id: fabric.id(),
-            hold: CommHold::new(fabric.clone()),
-            fabric,
+            id: shared.id(),
+            hold: CommHold::new(shared.clone()),
+            shared,
             run,
             wait,
             eager_buffer: None,
@@ -207,9 +207,9 @@ impl Port {
             tagged_balance: 0,
             calls: u64::from(start),
             requests: 0,
-            free_lanes: 0,
+            free_columns: 0,
             #[cfg(not(loom))]
-            lanes_looked: 0,
+            columns_looked: 0,
             unsent: 0,
             counts: OwnCounts::default(),
             open: None,
@@ -219,7 +219,7 @@ impl Port {
             touched: false,
         };
         port.refresh_for_run();
-        if port.fabric.world().recorder().is_some() {
+        if port.shared.world().recorder().is_some() {
             port.be_recorded();
         }
         Ok(port)
@@ -227,11 +227,11 @@ impl Port {
 
     /// Refreshes the settings of the run: the budget of looks, and the use of gates.
     fn refresh_for_run(&mut self) {
-        let crowded = self.fabric.world().is_crowded();
+        let crowded = self.shared.world().is_crowded();
         if crowded != self.crowded {
             self.crowded = crowded;
             for peer in &mut self.peers {
-                // SAFETY: a word of the fabric, which is kept.
+                // SAFETY: a word of the state, which is kept.
                 let seat = unsafe { peer.seat.as_ref() };
                 peer.mark = NonNull::from(if crowded { &PERHAPS } else { seat.mark() });
             }
@@ -242,7 +242,7 @@ impl Port {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn line(&self) -> &RankState {
-        // SAFETY: a word of the world, which the fabric keeps.
+        // SAFETY: a word of the world, which the state keeps.
         unsafe { self.line.as_ref() }
     }
 
@@ -285,11 +285,11 @@ impl Port {
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn fabric(&self) -> &Arc<CommState> {
-        &self.fabric
+    pub(crate) fn shared(&self) -> &Arc<CommState> {
+        &self.shared
     }
 
-    /// The fabric's id.
+    /// The state's id.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn id(&self) -> u64 {
         self.id
@@ -324,7 +324,7 @@ impl Port {
     /// Whether the rank has left its run, here or in another communicator.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn has_left_run(&self) -> bool {
-        self.fabric.world().has_left(self.fabric.member(self.rank), self.run)
+        self.shared.world().has_left(self.shared.member(self.rank), self.run)
     }
 
     /// Declares that user code may run from now on, until `leave_user_code`: if it
@@ -343,10 +343,10 @@ impl Port {
     /// Puts the data of this rank into the memory of the core that it runs on, before the
     /// communicator is used for the first time. Returns whether there was anything to do.
     pub(crate) fn first_touch(&mut self) -> bool {
-        if std::mem::replace(&mut self.touched, true) || !self.fabric.is_apart() {
+        if std::mem::replace(&mut self.touched, true) || !self.shared.is_apart() {
             return false;
         }
-        self.fabric.first_touch(self.rank);
+        self.shared.first_touch(self.rank);
         // Allocated, and so written, here.
         self.peers = self.peers.clone();
         true
@@ -356,8 +356,8 @@ impl Port {
     /// likes: the others may have sent it something already.
     #[cfg(not(loom))]
     pub(crate) fn bring_home(&mut self) {
-        if !std::mem::replace(&mut self.touched, true) && self.fabric.is_apart() {
-            self.fabric.bring_home(self.rank);
+        if !std::mem::replace(&mut self.touched, true) && self.shared.is_apart() {
+            self.shared.bring_home(self.rank);
             self.peers = self.peers.clone();
         }
     }
@@ -365,7 +365,7 @@ impl Port {
     /// Takes part in run `run` from now on.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn join_run(&mut self, run: u64) {
-        self.fabric.world().join(self.fabric.member(self.rank), run);
+        self.shared.world().join(self.shared.member(self.rank), run);
         self.run = run;
         self.refresh_for_run();
         if self.state == PortState::Plain {
@@ -378,7 +378,7 @@ impl Port {
     /// Messages posted less messages taken, summed over the peers, modulo
     /// 2^32: the sum over all ranks is 0 exactly if every message was received.
     pub(crate) fn balance(&self) -> u32 {
-        let settled = self.fabric.tagged(self.rank).settled();
+        let settled = self.shared.tagged(self.rank).settled();
         let balance =
             |sum: u32, it: &Peer| sum.wrapping_add(it.cursor.tx).wrapping_sub(it.cursor.rx);
         self.peers.iter().fold(self.tagged_balance, balance).wrapping_sub(settled)
@@ -397,8 +397,8 @@ impl Port {
 
     /// The record of the call in progress, or of the one before.
     pub(crate) fn record(&self) -> Option<CallRecord> {
-        let records = self.fabric.world().records(self.fabric.member(self.rank));
-        records.find(self.fabric.id(), self.check.record())
+        let records = self.shared.world().records(self.shared.member(self.rank));
+        records.find(self.shared.id(), self.check.record())
     }
 
     /// A collective call that sends no message, and so is compared with
@@ -465,7 +465,7 @@ impl Port {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn next_record(&self) -> u64 {
-        // SAFETY: the world's, which the fabric keeps.
+        // SAFETY: the world's, which the state keeps.
         unsafe { self.records.as_ref() }.next()
     }
 
@@ -477,14 +477,14 @@ impl Port {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn log_call(&self, begun: StartedCall) {
         let StartedCall { number, call, sig, at, params } = begun;
-        // SAFETY: the world's, which the fabric keeps.
+        // SAFETY: the world's, which the state keeps.
         unsafe { self.records.as_ref() }.log(number, self.id, call, sig, at, &params);
     }
 
     /// Whether the call that `peer`'s header is of is on record, if it ever will be.
     #[cfg_attr(loom, allow(dead_code))] // Of diagnostics.
     pub(crate) fn is_on_record(&self, peer: usize, got: Header) -> bool {
-        let records = self.fabric.world().records(self.fabric.member(peer));
+        let records = self.shared.world().records(self.shared.member(peer));
         !records.is_next(Fingerprint(got.check).record())
     }
 
@@ -547,7 +547,7 @@ impl Expected {
             return Ok(take(body.wrapping_add(offset(bytes))));
         }
         // SAFETY: of the same length, so the sender has come to the same
-        // branch; eager buffers live as long as the fabric.
+        // branch; eager buffers live as long as the state.
         Ok(unsafe { (*body.cast::<EagerAddress>().read().place).read(take) })
     }
 }
@@ -599,8 +599,8 @@ impl Peer {
     /// Both directions between this rank and the peer.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn endpoint(&mut self) -> Endpoint<'_> {
-        // SAFETY: the fabric keeps the channels, and the port keeps the
-        // fabric. This is the rank's only port (`Port::new`), which is borrowed
+        // SAFETY: the state keeps the channels, and the port keeps the
+        // state. This is the rank's only port (`Port::new`), which is borrowed
         // exclusively, so no other thread acts for this end; the counters are
         // only used here and began with the channels.
         unsafe { Endpoint::new(self.out.as_ref(), self.inc.as_ref(), &mut self.cursor) }
@@ -627,7 +627,7 @@ impl Peer {
     /// This rank has published something for the peer: wakes it if it sleeps until then.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn wake(&self) {
-        // SAFETY: a word of the fabric, as above, or a static one.
+        // SAFETY: a word of the state, as above, or a static one.
         if unsafe { self.mark.as_ref() }.is_set() {
             self.call();
         }

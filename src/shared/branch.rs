@@ -11,7 +11,7 @@ use crate::sync::diagnostic::{AtomicBool, Ordering::Relaxed};
 
 /// The seats that the first rank of a group has ready for each of its members.
 struct Seats<X> {
-    fabric: Arc<CommState>,
+    shared: Arc<CommState>,
     /// The common part of the members beside it.
     common: X,
     /// By place: whether it is taken.
@@ -30,11 +30,11 @@ impl Port {
         common: impl FnOnce(&Arc<CommState>) -> X,
     ) -> Result<(Port, X), Stop> {
         let seats = (group.first() == Some(&self.rank())).then(|| {
-            let parent = self.fabric();
+            let parent = self.shared();
             let members = group.iter().map(|&r| parent.member(r)).collect();
-            let fabric = Arc::new(CommState::new(parent.world_arc().clone(), members, apart)?);
+            let shared = Arc::new(CommState::new(parent.world_arc().clone(), members, apart)?);
             let taken = group.iter().map(|_| AtomicBool::new(false)).collect();
-            Ok(Seats { common: common(&fabric), fabric, taken })
+            Ok(Seats { common: common(&shared), shared, taken })
         });
         let seats = match seats.transpose() {
             Ok(seats) => seats,
@@ -76,8 +76,8 @@ impl Port {
         if seats.taken[place].swap(true, Relaxed) {
             return Err(Stop::Poisoned);
         }
-        // SAFETY: the fabric is new, and place `place` is this rank's alone.
-        let port = unsafe { Port::new(seats.fabric.clone(), place, run, wait) };
+        // SAFETY: the state is new, and place `place` is this rank's alone.
+        let port = unsafe { Port::new(seats.shared.clone(), place, run, wait) };
         let mut port = port.map_err(Stop::Refused)?;
         port.first_touch();
         let common = seats.common.clone();

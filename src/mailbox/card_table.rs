@@ -1,7 +1,7 @@
-//! Lanes: the cards that all ranks of a communicator show of the calls that they have started, so
-//! that several can be under way. The protocol is in `README.md`, "Lanes".
+//! The cards that all ranks of a communicator show of the calls that they have started, so that
+//! several can be under way. The protocol is in `README.md`, "Cards".
 
-use super::lane_row::LaneRow;
+use super::card_row::CardRow;
 use crate::sync::{AtomicPtr, Ordering};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -12,19 +12,19 @@ use std::ptr::null_mut;
 /// # Examples
 /// Two ranks, one after the other:
 /// ```
-/// use phalanx::engine::{LaneRow, Lanes, Tray};
-/// type Row = LaneRow<u32, (), 2>;
-/// let lanes = Lanes::<u32, (), 2>::new(2);
-/// assert!(lanes.row(0).is_none());
+/// use phalanx::engine::{CardRow, CardTable, Tray};
+/// type Row = CardRow<u32, (), 2>;
+/// let cards = CardTable::<u32, (), 2>::new(2);
+/// assert!(cards.row(0).is_none());
 /// for rank in 0..2 {
 ///     // SAFETY: the first card in its tray.
-///     unsafe { lanes.make(rank).tray(1).show(1, |card| *card = 10 + rank as u32) };
+///     unsafe { cards.make(rank).tray(1).show(1, |card| *card = 10 + rank as u32) };
 /// }
-/// let row = lanes.row(0).expect("it has started a call");
+/// let row = cards.row(0).expect("it has started a call");
 /// let card = row.card(1).expect("it was shown");
 /// // SAFETY: it was shown, and rank 1 is not done.
 /// assert_eq!(unsafe { card.read(|card| *card) }, 10);
-/// let own = lanes.row(1).expect("as above");
+/// let own = cards.row(1).expect("as above");
 /// own.end(1);
 /// assert!((row.done(), own.done()) == (0, 1) && !Row::is_free(3, row.done()));
 /// // Rank 1 does not wait for the tray of call 3, which rank 0 may read still.
@@ -41,22 +41,22 @@ use std::ptr::null_mut;
 /// assert!(own.card(3).is_none());
 /// ```
 #[derive(Debug)]
-pub struct Lanes<C, E, const N: usize> {
-    rows: Box<[AtomicPtr<LaneRow<C, E, N>>]>,
+pub struct CardTable<C, E, const N: usize> {
+    rows: Box<[AtomicPtr<CardRow<C, E, N>>]>,
     /// It has them.
-    of: PhantomData<Box<LaneRow<C, E, N>>>,
+    of: PhantomData<Box<CardRow<C, E, N>>>,
 }
 
-impl<C: Default, E: Default + Send, const N: usize> Lanes<C, E, N> {
+impl<C: Default, E: Default + Send, const N: usize> CardTable<C, E, N> {
     /// For so many ranks.
     pub fn new(ranks: usize) -> Self {
         let rows = (0..ranks).map(|_| AtomicPtr::new(null_mut())).collect();
-        Lanes { rows, of: PhantomData }
+        CardTable { rows, of: PhantomData }
     }
 
     /// The row of `rank`, made if it has none yet. Only that rank calls this. (Its content
     /// may be dropped by another thread.)
-    pub fn make(&self, rank: usize) -> &LaneRow<C, E, N> {
+    pub fn make(&self, rank: usize) -> &CardRow<C, E, N> {
         if self.row(rank).is_none() {
             let row = Box::into_raw(Box::default());
             // Release: one that finds the row finds it made. Pairs with the load in `row`.
@@ -66,10 +66,10 @@ impl<C: Default, E: Default + Send, const N: usize> Lanes<C, E, N> {
     }
 }
 
-impl<C, E, const N: usize> Lanes<C, E, N> {
+impl<C, E, const N: usize> CardTable<C, E, N> {
     /// The row of `rank`; none if it has never started a call.
     #[inline(always)]
-    pub fn row(&self, rank: usize) -> Option<&LaneRow<C, E, N>> {
+    pub fn row(&self, rank: usize) -> Option<&CardRow<C, E, N>> {
         // Acquire: pairs with the store in `make`.
         let row = self.rows[rank].load(Ordering::Acquire);
         // SAFETY: null, or made of a box that lives as long as this (`make`, `drop`).
@@ -83,7 +83,7 @@ impl<C, E, const N: usize> Lanes<C, E, N> {
     }
 }
 
-impl<C, E, const N: usize> Drop for Lanes<C, E, N> {
+impl<C, E, const N: usize> Drop for CardTable<C, E, N> {
     fn drop(&mut self) {
         for row in &self.rows {
             // Relaxed: nobody else has this any more.

@@ -5,7 +5,7 @@ use super::running::{Failure, Running, Underway, Whose};
 use super::started_message::{PendingReceive, ReceivedData};
 use crate::exec::board::started::WorkDesk;
 use crate::exec::copy;
-use crate::fabric::{
+use crate::shared::{
     Background, EarlyReceive, Envelope, Owed, Place, Port, RankPlace, Signature, StartedCall, Stop,
     Thread, ThreadMark, Ticket,
 };
@@ -18,7 +18,7 @@ type EarlyEnd = Result<Envelope, Arc<Ticket>>;
 enum SlotRequest<'env> {
     /// Nothing. The next slot that is free; [`NONE`] if this is the last.
     Free(usize),
-    /// A collective, and the parts that it uses: see [`Inner::collectives`].
+    /// A collective, and the parts that it uses: see [`ScopeState::collectives`].
     Collective(#[expect(dead_code, reason = "kept until it is dropped")] Kept<'env>),
     Underway(Box<dyn Underway + 'env>),
     /// A receive that began as an early one; the facts of its message, if it is complete.
@@ -59,7 +59,7 @@ impl OpenSlot<'_> {
 }
 
 /// The state of a scope, which it hands to the next one of the communicator.
-pub(crate) struct Inner<'env> {
+pub(crate) struct ScopeState<'env> {
     slots: Vec<OpenSlot<'env>>,
     /// By slot: that of a started collective lies here, and is made where it lies. An allocation
     /// for each, and a copy, would be felt where calls are started by the dozen.
@@ -72,12 +72,12 @@ pub(crate) struct Inner<'env> {
     failure: Option<(Failure, Whose)>,
 }
 
-impl Inner<'static> {
+impl ScopeState<'static> {
     /// Of a rank at this place.
     pub(crate) fn new(place: RankPlace) -> Box<Self> {
         let (slots, collectives, desk) = (Vec::new(), Vec::new(), WorkDesk::new(place));
         let (first_free, first_open, failure) = (NONE, 0, None);
-        Box::new(Inner { slots, collectives, first_free, first_open, desk, failure })
+        Box::new(ScopeState { slots, collectives, first_free, first_open, desk, failure })
     }
 
     pub(crate) fn place(&self) -> &RankPlace {
@@ -85,10 +85,10 @@ impl Inner<'static> {
     }
 }
 
-impl Inner<'_> {
+impl ScopeState<'_> {
     /// This memory for another scope: without the started calls.
     #[inline]
-    fn emptied(mut self: Box<Self>) -> Box<Inner<'static>> {
+    fn emptied(mut self: Box<Self>) -> Box<ScopeState<'static>> {
         if !self.slots.is_empty() {
             self.slots.clear();
             (self.first_free, self.first_open) = (NONE, 0);
@@ -101,11 +101,11 @@ impl Inner<'_> {
             self.failure = None;
         }
         // SAFETY: the types differ in a lifetime only, and nothing in it has that.
-        unsafe { std::mem::transmute::<Box<Inner<'_>>, Box<Inner<'static>>>(self) }
+        unsafe { std::mem::transmute::<Box<ScopeState<'_>>, Box<ScopeState<'static>>>(self) }
     }
 }
 
-impl<'env> Inner<'env> {
+impl<'env> ScopeState<'env> {
     /// The request in a slot, if it is not complete; not of an early receive.
     #[inline(always)]
     fn open(&self, slot: usize) -> Option<&dyn Running> {
@@ -127,7 +127,7 @@ impl<'env> Inner<'env> {
     /// That slot has a request.
     #[inline(always)]
     fn take_slot(&mut self, slot: usize, taken: OpenSlot<'env>) {
-        let Inner { slots, first_free, first_open, .. } = self;
+        let ScopeState { slots, first_free, first_open, .. } = self;
         match slots.get_mut(slot) {
             Some(free) => {
                 *first_free = if let SlotRequest::Free(next) = free.request { next } else { NONE };
@@ -149,7 +149,7 @@ impl<'env> Inner<'env> {
 enum Pace {
     /// Whenever anybody looks.
     Free,
-    /// By [`look`](Open::look) only: the run is recorded.
+    /// By [`look`](ScopeSlots::look) only: the run is recorded.
     Held,
     /// Not any more.
     Dead,
@@ -157,8 +157,8 @@ enum Pace {
 
 /// See the module documentation. Each borrow of it lasts for a moment, but while an operator runs:
 /// the calls that this makes find it borrowed, and leave it alone.
-pub(crate) struct Open<'env> {
-    inner: RefCell<Box<Inner<'env>>>,
+pub(crate) struct ScopeSlots<'env> {
+    inner: RefCell<Box<ScopeState<'env>>>,
     /// Requests that are open.
     open: Cell<usize>,
     pace: Cell<Pace>,
@@ -174,20 +174,20 @@ pub(crate) enum Progress {
     Failed,
 }
 
-impl<'env> Open<'env> {
+impl<'env> ScopeSlots<'env> {
     #[inline]
     pub(crate) fn new(
-        inner: Box<Inner<'static>>,
+        inner: Box<ScopeState<'static>>,
         is_recorded: bool,
         mark: &'static ThreadMark,
     ) -> Self {
         let pace = Cell::new(if is_recorded { Pace::Held } else { Pace::Free });
-        Open { inner: RefCell::new(inner), open: Cell::new(0), pace, mark }
+        ScopeSlots { inner: RefCell::new(inner), open: Cell::new(0), pace, mark }
     }
 
     /// The state that it hands to the next scope.
     #[inline]
-    pub(crate) fn into_inner(self) -> Box<Inner<'static>> {
+    pub(crate) fn into_inner(self) -> Box<ScopeState<'static>> {
         self.inner.into_inner().emptied()
     }
 
@@ -217,7 +217,7 @@ impl<'env> Open<'env> {
         self.inner.borrow().slots[slot].is_open
     }
 
-    /// Whether nothing goes on but by [`look`](Open::look), if at all.
+    /// Whether nothing goes on but by [`look`](ScopeSlots::look), if at all.
     #[inline(always)]
     pub(crate) fn is_held(&self) -> bool {
         self.pace.get() != Pace::Free
@@ -267,7 +267,7 @@ impl<'env> Open<'env> {
         let (owed, is_direct) = unsafe { collective.show(port, begun) };
         let looked = match is_first && is_direct {
             // SAFETY: shown just now.
-            true => unsafe { collective.take(port.lane_end()) },
+            true => unsafe { collective.take(port.rank_cards()) },
             false => Ok(false),
         };
         port.tell();
@@ -301,7 +301,7 @@ impl<'env> Open<'env> {
     ///
     /// # Safety
     /// There is room for the message of its label in the place that it names, which nobody else
-    /// uses until the request is complete, or [withdrawn](Open::abandon).
+    /// uses until the request is complete, or [withdrawn](ScopeSlots::abandon).
     #[inline(always)]
     pub(super) unsafe fn add_early(
         &self,
@@ -315,7 +315,7 @@ impl<'env> Open<'env> {
     /// Takes in once more an early receive that was set up; returns its slot.
     ///
     /// # Safety
-    /// As of [`add_early`](Open::add_early).
+    /// As of [`add_early`](ScopeSlots::add_early).
     pub(super) unsafe fn add_early_again(
         &self,
         request: Box<dyn Underway + 'env>,
@@ -344,7 +344,7 @@ impl<'env> Open<'env> {
     #[inline(always)]
     fn add_in(
         &self,
-        inner: &mut Inner<'env>,
+        inner: &mut ScopeState<'env>,
         request: SlotRequest<'env>,
         (is_early, owed): (bool, Owed),
     ) -> usize {
@@ -384,7 +384,7 @@ impl<'env> Open<'env> {
         self.look_in(&mut self.inner.borrow_mut(), slot)
     }
 
-    fn look_in(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
+    fn look_in(&self, inner: &mut ScopeState<'env>, slot: usize) -> Progress {
         if self.is_dead() && inner.slots[slot].is_open {
             return Progress::Failed;
         }
@@ -392,8 +392,8 @@ impl<'env> Open<'env> {
     }
 
     #[inline(always)]
-    fn go_on(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
-        let Inner { slots, collectives, desk, .. } = inner;
+    fn go_on(&self, inner: &mut ScopeState<'env>, slot: usize) -> Progress {
+        let ScopeState { slots, collectives, desk, .. } = inner;
         let at = &mut slots[slot];
         if !at.is_open {
             return Progress::Done;
@@ -423,8 +423,8 @@ impl<'env> Open<'env> {
 
     /// Looks for the message of an early receive.
     #[inline]
-    fn look_early(&self, inner: &mut Inner<'env>, slot: usize) -> Progress {
-        let Inner { slots, desk, .. } = &mut *inner;
+    fn look_early(&self, inner: &mut ScopeState<'env>, slot: usize) -> Progress {
+        let ScopeState { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place, .. } = desk;
         let Some(own) = early.iter().find(|it| it.slot == slot) else { return Progress::Open };
         let source = own.source;
@@ -450,11 +450,11 @@ impl<'env> Open<'env> {
     /// Posts all early receives, so that other ranks find them.
     #[cold]
     #[inline(never)]
-    fn publish_in(&self, inner: &mut Inner<'env>) {
+    fn publish_in(&self, inner: &mut ScopeState<'env>) {
         if self.is_dead() {
             return;
         }
-        let Inner { slots, desk, .. } = &mut *inner;
+        let ScopeState { slots, desk, .. } = &mut *inner;
         let WorkDesk { early, place, .. } = desk;
         let mut failed = None;
         for early in early.iter() {
@@ -482,19 +482,19 @@ impl<'env> Open<'env> {
 
     /// Publishes the early receives, if there are some.
     #[inline]
-    fn publish_all(&self, inner: &mut Inner<'env>) {
+    fn publish_all(&self, inner: &mut ScopeState<'env>) {
         if inner.desk.early.count() > 0 {
             self.publish_in(inner);
         }
     }
 
     #[cold]
-    fn fail_in(&self, inner: &mut Inner<'env>, why: Failure) -> Progress {
+    fn fail_in(&self, inner: &mut ScopeState<'env>, why: Failure) -> Progress {
         self.pace.set(Pace::Dead);
-        let (fabric, rank, run) = inner.desk.place.whose();
+        let (shared, rank, run) = inner.desk.place.whose();
         // Whatever call is under way ends; the cause follows when it has.
-        drop(fabric.world().poison(run, fabric.member(rank), None));
-        inner.failure = Some((why, (fabric.clone(), rank, run)));
+        drop(shared.world().poison(run, shared.member(rank), None));
+        inner.failure = Some((why, (shared.clone(), rank, run)));
         Progress::Failed
     }
 
@@ -569,8 +569,8 @@ impl<'env> Open<'env> {
         self.inner.borrow_mut().failure.take()
     }
 
-    /// Goes on with a request, as [`advance`](Open::advance) does. If it is complete takes it out,
-    /// and hands its result out; whether it is.
+    /// Goes on with a request, as [`advance`](ScopeSlots::advance) does. If it is complete takes it
+    /// out, and hands its result out; whether it is.
     ///
     /// # Safety
     /// As [`Underway::give`].
@@ -581,7 +581,7 @@ impl<'env> Open<'env> {
         if is_held || self.go_on(&mut inner, slot) != Progress::Done {
             return false;
         }
-        let Inner { slots, collectives, first_free, .. } = &mut **inner;
+        let ScopeState { slots, collectives, first_free, .. } = &mut **inner;
         let at = &mut slots[slot];
         let free = SlotRequest::Free(*first_free);
         match &mut at.request {
@@ -646,7 +646,7 @@ fn go_on_here() {
     Thread::here().go_on();
 }
 
-impl Background for Open<'_> {
+impl Background for ScopeSlots<'_> {
     fn carry_on(&self) -> usize {
         // Borrowed: one of its requests is at work, below, and owes that work.
         let Ok(mut inner) = self.inner.try_borrow_mut() else { return 1 };

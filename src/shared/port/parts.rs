@@ -43,7 +43,7 @@ impl GivenPart {
                 return GivenPart { at, bytes, has_gaps: false };
             }
             // SAFETY: of such a length it is in an eager buffer, which lives as long as the
-            // fabric.
+            // state.
             let at = unsafe { (*body.cast::<EagerAddress>().read().place).read(|at| at) };
             return GivenPart { at, bytes, has_gaps: false };
         }

@@ -52,8 +52,8 @@ impl RankPlace {
         struct Out<'a>(&'a RankPlace);
         impl Drop for Out<'_> {
             fn drop(&mut self) {
-                let fabric = &self.0.hold;
-                fabric.world().line(fabric.member(self.0.rank)).leave_user_code();
+                let shared = &self.0.hold;
+                shared.world().line(shared.member(self.0.rank)).leave_user_code();
             }
         }
         self.hold.world().line(self.hold.member(self.rank)).enter_user_code();

@@ -6,7 +6,7 @@ use super::recorder::Recorder;
 use super::tagged_queue::TaggedQueue;
 use super::team_state::TeamState;
 use crate::mailbox::{
-    Board, Channel, ChannelTable, EagerBuffer, Gate, NoticeLanes, RefusedMemory, collect,
+    Board, Channel, ChannelTable, EagerBuffer, Gate, NoticeTable, RefusedMemory, collect,
 };
 use crate::sync::diagnostic::{AtomicU64 as PlainU64, Ordering::Relaxed};
 use crate::sync::{Arc, AtomicU32, Mutex, Site, consume, publish};
@@ -67,7 +67,7 @@ unsafe impl Sync for Leaked {}
 
 impl Drop for Leaked {
     fn drop(&mut self) {
-        // SAFETY: made by `Box::leak` (`new_eager_buffer`); dropped with the fabric,
+        // SAFETY: made by `Box::leak` (`new_eager_buffer`); dropped with the state,
         // which every port that has the address keeps.
         drop(unsafe { Box::from_raw(self.0.as_ptr()) });
     }
@@ -85,7 +85,7 @@ pub(crate) struct CommState {
     gates: Box<[Gate]>,
     boards: Box<[Board]>,
     /// For started calls.
-    lanes: NoticeLanes,
+    cards: NoticeTable,
     seats: Box<[CachePadded<RankSlots>]>,
     /// By receiver.
     tagged: Box<[CachePadded<TaggedQueue>]>,
@@ -118,14 +118,14 @@ impl CommState {
         let (groups, count) = world.cores().groups(&members);
         let start = u64::from(world.start());
         let events = [0, start, start].map(|start| Events::new(count, start));
-        let fabric = CommState {
+        let shared = CommState {
             id: NEXT_ID.fetch_add(1, Relaxed),
             world,
             members,
             channels: ChannelTable::new(p, apart)?,
             gates: collect(p, |_| Gate::after(0))?,
             boards: collect(p, |_| Board::new())?,
-            lanes: NoticeLanes::new(p),
+            cards: NoticeTable::new(p),
             seats: collect(p, seat)?,
             tagged: collect(p, |rank| CachePadded::new(TaggedQueue::new(rank, p)))?,
             events,
@@ -133,11 +133,11 @@ impl CommState {
             eager_buffers: Mutex::new(Vec::new()),
             counts: Said::default(),
         };
-        if fabric.world.start() != 0 {
+        if shared.world.start() != 0 {
             let pairs = (0..p).flat_map(|from| (0..p).map(move |to| (from, to)));
-            pairs.for_each(|(from, to)| fabric.channel(from, to).begin_after(fabric.world.start()));
+            pairs.for_each(|(from, to)| shared.channel(from, to).begin_after(shared.world.start()));
         }
-        Ok(fabric)
+        Ok(shared)
     }
 
     /// A number that no other communicator of the process has.
@@ -236,7 +236,7 @@ impl CommState {
         &self.seats[rank]
     }
 
-    /// A new eager buffer, which lives as long as the fabric. Once for each end of a
+    /// A new eager buffer, which lives as long as the state. Once for each end of a
     /// channel, and for each gate, that ever posts a payload of that size.
     #[cold]
     pub(crate) fn new_eager_buffer(&self) -> NonNull<EagerBuffer> {
@@ -264,8 +264,8 @@ impl CommState {
     }
 
     #[inline(always)]
-    pub(crate) fn lanes(&self) -> &NoticeLanes {
-        &self.lanes
+    pub(crate) fn cards(&self) -> &NoticeTable {
+        &self.cards
     }
 
     /// Declares that `rank` touches nobody's memory in this communicator any
