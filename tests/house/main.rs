@@ -12,6 +12,7 @@ mod rooms;
 mod style;
 mod trust;
 mod walks;
+mod words;
 
 use std::path::PathBuf;
 

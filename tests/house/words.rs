@@ -1,0 +1,22 @@
+//! Checks that all Markdown together stays short enough to be read.
+
+use std::path::{Path, PathBuf};
+
+use super::style::{files, read};
+
+/// The words of all Markdown, tables and code counted, without CHANGELOG.md (as `wc -w` has them).
+const WORDS: usize = 70_000;
+
+#[test]
+fn all_prose_can_be_read() {
+    if !Path::new("mpi").exists() || !Path::new("loom-tests").exists() {
+        return eprintln!("SKIPPED: not in the repository");
+    }
+    let pages = files(".", "md").into_iter().filter(|page| page != Path::new("CHANGELOG.md"));
+    let words = |page: &PathBuf| read(page).split_whitespace().count();
+    let mut pages: Vec<(usize, PathBuf)> = pages.map(|page| (words(&page), page)).collect();
+    pages.sort();
+    let all: usize = pages.iter().map(|(words, _)| words).sum();
+    let longest: Vec<_> = pages.iter().rev().take(10).collect();
+    assert!(all <= WORDS, "{all} words of Markdown, at most {WORDS}: {longest:#?}");
+}
