@@ -6,9 +6,8 @@
 //! nothing of libhwloc and leaves its name out of the program (`--as-needed`, which rustc sets).
 //! `.ci/package` looks at a built program.
 //!
-//! A library that the program loads on its own account (an MPI) may be bound to these symbols, too.
-//! Therefore every function forwards with the signature of hwloc's header, called from here or not,
-//! and to that library's libhwloc where there is one.
+//! The symbols are hidden: no other library of the process (an MPI) is bound to them. Where the
+//! process has a libhwloc, calls go to it.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::sync::OnceLock;
@@ -60,6 +59,9 @@ fn required(name: &CStr) -> usize {
 macro_rules! forward {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         $(
+            // Hidden: the program and its libraries do not see the symbol, whoever links them.
+            std::arch::global_asm!(concat!(".hidden ", stringify!($name)));
+
             // No other object of the program defines the symbol. Cargo admits one package
             // that links hwloc, and that is `hwloc2`.
             #[unsafe(no_mangle)]
