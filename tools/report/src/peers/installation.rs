@@ -30,7 +30,7 @@ impl Family {
         match self {
             Family::OpenMpi => "Open MPI (openmpi-bin, libopenmpi-dev)",
             Family::Mpich => "MPICH (mpich, libmpich-dev)",
-            Family::Phalanx => "mpiface/install",
+            Family::Phalanx => "interfaces/mpiface/install",
         }
     }
 }
@@ -72,9 +72,9 @@ impl Installation {
         Self::of(tool("mpicc")?, tool("mpirun")?)
     }
 
-    /// Our own, as `mpiface/install` has put it into this directory.
+    /// Our own, as `interfaces/mpiface/install` has put it into this directory.
     pub(crate) fn of_ours(dir: &Path) -> Result<Self, String> {
-        let tool = |name| tool(dir, name, "was it mpiface/install's PREFIX?");
+        let tool = |name| tool(dir, name, "was it interfaces/mpiface/install's PREFIX?");
         let (compiler, launcher) = (tool("phalanx-mpicc")?, tool("phalanx-mpirun")?);
         let (family, version) = (Family::Phalanx, env!("CARGO_PKG_VERSION").to_string());
         Ok(Installation { family, version, name: family.name().to_string(), launcher, compiler })
