@@ -234,12 +234,20 @@ fn method(function: &Function) -> String {
     }
 }
 
+/// The objects of a handle's kind.
+fn objects(module: &str, handle: &str) -> String {
+    format!("crate::{module}::{}S", handle.to_uppercase())
+}
+
 /// The expression that does the function's work.
 fn body(function: &Function) -> String {
     let Function { name, module, parameters, .. } = function;
     let from = format!("From {{ function: \"phx_{name}\", file, line }}");
     let (handle, looks) = (function.handle(), looked_at(function));
     match (function.kind, handle) {
+        (Kind::Plain, "cart" | "plan" | "window") if name.ends_with("_free") => {
+            format!("code_of({}.free_own({handle}))", objects(module, handle))
+        }
         (Kind::Plain, _) => {
             let call = format!("crate::{module}::{name}({})", given(parameters));
             if function.returns == "phx_err" { format!("code_of({call})") } else { call }
@@ -258,9 +266,9 @@ fn body(function: &Function) -> String {
                 "comm" => (String::new(), ""),
                 _ => (
                     format!(
-                        "let (comm, on) = match crate::{module}::{}S.on({handle}) {{\n\
+                        "let (comm, on) = match {}.on({handle}) {{\n\
                          Ok(found) => found,\nErr(code) => return code,\n}};\n",
-                        handle.to_uppercase()
+                        objects(module, handle)
                     ),
                     "on, ",
                 ),
@@ -273,7 +281,12 @@ fn body(function: &Function) -> String {
             let body = format!("|comm| {{\n{looks}{body}\n}}");
             match parameters.iter().find(|it| it.is_object()) {
                 Some(place) => {
-                    format!("{found}code_of(make(comm, {from}, {}, {body}))", place.name)
+                    let keep = match place.c.as_str() {
+                        "phx_comm **" => "crate::call::keep".into(),
+                        // (They are named as their handles.)
+                        _ => format!("|comm, it| {}.keep(comm, it)", objects(module, &place.name)),
+                    };
+                    format!("{found}code_of(make(comm, {from}, {}, {keep}, {body}))", place.name)
                 }
                 None => format!("{found}call(comm, {from}, {body})"),
             }
@@ -283,11 +296,14 @@ fn body(function: &Function) -> String {
             let body = match function.operation.is_empty() {
                 false => format!(
                     "let call = crate::collective::prepared(scope.comm(), {})?;\n\
-                     launch((scope, state), call, (persistent, request), at);\nOk(())",
+                     Starting {{ open: (scope, state, at), persistent, request }}.go(None, call);\n\
+                     Ok(())",
                     collective(function)
                 ),
                 true => format!(
-                    "crate::{module}::{name}((scope, state, at), {}(persistent, request))",
+                    "let it = Starting {{ open: (scope, state, at), persistent, request }};\n\
+                     crate::{module}::{}(it, {})",
+                    name.trim_start_matches("start_"),
                     gathered(function)
                 ),
             };
@@ -296,67 +312,82 @@ fn body(function: &Function) -> String {
     }
 }
 
-/// A function that is called all the time: the first usual pair, the others, and all the rest.
-fn quick(function: &Function) -> String {
+/// The whole of a small call: one look sees if anything can be wrong, and the Rust call stands in
+/// C's function. Where something is odd, `checked_NAME` does all of it, and says the fault.
+fn quick_call(function: &Function, number: usize) -> String {
+    let Function { name, parameters, .. } = function;
+    let buffers: Vec<&Parameter> = parameters.iter().filter(|it| it.is_buffer()).collect();
+    let (ranks, it, mut is_usual, into) = match buffers[..] {
+        [] => ("|_| 0", "_", "true".to_owned(), ""),
+        [one] => ("|_| 0", "_", format!("is_usual::<T>({}, n)", one.name), ""),
+        [from, to] => {
+            let both = format!("are_usual::<T>({}, {}, n, ranks)", from.name, to.name);
+            ("Comm::size", "ranks", both, "_into")
+        }
+        _ => panic!("no quick function: {name}"),
+    };
+    let (mut slices, mut arguments) = (String::new(), String::new());
+    for it in buffers {
+        let way = if it.c.starts_with("const") { "" } else { "_mut" };
+        let n = if it.length == Some(Length::OfEach) { "n * ranks" } else { "n" };
+        let (name, at) = (&it.name, format!("{}.cast::<T>()", it.name));
+        slices += &format!("let {name} = std::slice::from_raw_parts{way}({at}, {n});\n");
+        arguments += &format!("{name}, ");
+    }
+    if function.has("root") {
+        is_usual += " && root >= 0";
+        arguments += "root as usize";
+    }
+    if function.has("op") {
+        arguments += "O::default()";
+    }
+    let all = given(&function.all());
+    format!(
+        "let is_usual = move |{it}: usize| {is_usual};\n\
+         let body = move |comm: &mut Comm, {it}: usize, at| {{\n{slices}\
+         comm.run(engine::made_at(call::{name}{into}({arguments}), at));\n}};\n\
+         let from = From {{ function: \"phx_{name}\", file, line }};\n\
+         let odd = move || checked_{name}({all});\n\
+         crate::call::quick_call::<{number}>(comm, from, {ranks}, is_usual, body, odd)"
+    )
+}
+
+/// The function of that number that is called all the time: the first usual pair, the others, and
+/// all the rest.
+fn quick(function: &Function, number: usize) -> String {
     let Function { name, .. } = function;
     let all = function.all();
     let (parameters, arguments) = (declared(&all), given(&all));
-    let symbol = function.symbol();
-    let mut text = format!(
-        "/// As [`{symbol}`], whatever is odd.\n///\n/// # Safety\n/// As there.\n\
-         #[cold]\n#[inline(never)]\n\
-         unsafe extern \"C\" fn checked_{name}({parameters}) -> phx_err {{\n\
-         // SAFETY: by the contract.\nunsafe {{ {} }}\n}}\n",
-        body(function)
-    );
-    let at = format!("From {{ function: \"phx_{name}\", file, line }}");
-    let own = given(&function.parameters);
-    let odd = format!("move || checked_{name}({arguments})");
+    let one = |head: &str, body: &str| {
+        format!(
+            "{head}({parameters}) -> phx_err {{\n\
+             // SAFETY: by the contract.\nunsafe {{ {body} }}\n}}\n"
+        )
+    };
+    let way = format!("#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn checked_{name}");
+    let mut text = one(&way, &body(function));
+    let quick = quick_call(function, number);
     if !function.has("ty") {
-        return text + &exported(function, &format!("quick::{name}({own}{at}, {odd})"));
+        return text + &exported(function, &quick);
     }
     let has_op = function.has("op");
-    let (bounds, generics) = match has_op {
-        true => ("T: Element, O: Operator<T> + Default", "T, O"),
-        false => ("T: Element", "T"),
-    };
-    text += &format!(
-        "/// [`{symbol}`] of a usual type.\n///\n/// # Safety\n/// As there.\n\
-         unsafe extern \"C\" fn typed_{name}<{bounds}>({parameters}) -> phx_err {{\n\
-         // SAFETY: by the contract.\n\
-         unsafe {{ quick::{name}::<{generics}>({own}{at}, {odd}) }}\n}}\n",
-    );
-    let mut arms = String::new();
-    for (i, (ty, rust)) in USUAL.iter().enumerate() {
-        for (j, (op, operator)) in OPERATORS.iter().enumerate() {
-            match (has_op, i + j) {
-                (_, 0) => {}
-                (true, _) => {
-                    arms += &format!("({ty}, {op}) => typed_{name}::<{rust}, {operator}>,\n")
-                }
-                (false, _) if j == 0 => arms += &format!("{ty} => typed_{name}::<{rust}>,\n"),
-                (false, _) => {}
-            }
-        }
-    }
+    let bounds = if has_op { "T: Element, O: Operator<T> + Default" } else { "T: Element" };
+    let way = format!("#[inline(always)]\nunsafe extern \"C\" fn typed_{name}<{bounds}>");
+    text += &one(&way, &quick);
+    let usual = USUAL.iter().flat_map(|(ty, of)| match has_op {
+        true => OPERATORS.map(|(op, by)| (format!("({ty}, {op})"), format!("{of}, {by}"))).to_vec(),
+        false => vec![((*ty).to_owned(), (*of).to_owned())],
+    });
+    let usual: Vec<(String, String)> = usual.collect();
+    let arm = |(is, of): &(String, String)| format!("{is} => typed_{name}::<{of}>,\n");
+    let arms: String = usual[1..].iter().map(arm).collect();
     let by = if has_op { "(ty, op)" } else { "ty" };
-    text += &format!(
-        "/// [`{symbol}`] of other types than the first.\n///\n/// # Safety\n/// As there.\n\
-         #[inline(never)]\nunsafe extern \"C\" fn select_{name}({parameters}) -> phx_err {{\n\
-         let jump = match {by} {{\n{arms}_ => checked_{name},\n}};\n\
-         // SAFETY: by the contract.\nunsafe {{ jump({arguments}) }}\n}}\n",
-    );
-    let (test, first) = match has_op {
-        true => ("ty == PHX_F64 && op == PHX_SUM", "f64, op::Sum"),
-        false => ("ty == PHX_F64", "f64"),
-    };
-    text + &exported(
-        function,
-        &format!(
-            "if {test} {{ quick::{name}::<{first}>({own}{at}, {odd}) }} else {{ \
-             select_{name}({arguments}) }}"
-        ),
-    )
+    let jump =
+        format!("let jump = match {by} {{\n{arms}_ => checked_{name},\n}};\njump({arguments})");
+    text += &one(&format!("#[inline(never)]\nunsafe extern \"C\" fn select_{name}"), &jump);
+    let (is, of) = &usual[0];
+    let quick = format!("if {by} == {is} {{ typed_{name}::<{of}>({arguments}) }}");
+    text + &exported(function, &format!("{quick} else {{ select_{name}({arguments}) }}"))
 }
 
 fn exported(function: &Function, body: &str) -> String {
@@ -376,6 +407,10 @@ fn exported(function: &Function, body: &str) -> String {
 
 /// The functions.
 pub(crate) fn shims(items: &[Item]) -> String {
-    let one = |it: &Function| if it.is_quick { quick(it) } else { exported(it, &body(it)) };
+    let mut quick_ones = 0..;
+    let one = |it: &Function| match it.is_quick {
+        true => quick(it, quick_ones.next().expect("a number")),
+        false => exported(it, &body(it)),
+    };
     functions(items).map(one).collect()
 }

@@ -974,15 +974,12 @@ contains
     function phx_last_error() result(text)
         character(:), allocatable :: text
         character(kind=c_char) :: none(1)
-        character(kind=c_char), allocatable :: chars(:)
-        integer(c_size_t) :: length, i
+        character(kind=c_char), allocatable, target :: chars(:)
+        integer(c_size_t) :: length
         length = phx_last_error_c(none, 0_c_size_t)
         allocate (chars(length + 1))
-        text = repeat(' ', int(length))
         length = phx_last_error_c(chars, length + 1)
-        do i = 1, min(length, len(text, c_size_t))
-            text(i:i) = chars(i)
-        end do
+        text = string(c_loc(chars))
     end function
 
     ! The library's version, such as "0.1.0".

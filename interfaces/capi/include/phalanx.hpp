@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -128,11 +129,7 @@ class counts : public span<const std::size_t> {
 public:
     using span<const std::size_t>::span;
     std::size_t sum() const noexcept {
-        std::size_t all = 0;
-        for (std::size_t n : *this) {
-            all += n;
-        }
-        return all;
+        return std::accumulate(begin(), end(), std::size_t(0));
     }
 };
 
@@ -1032,7 +1029,13 @@ template <class F> struct job {
 /// Threads that run functions together.
 class team : public detail::handle<phx_team *, phx_team_free> {
 public:
-    explicit team(int ranks = 0, double deadline = 0) : team(with(ranks, deadline)) {}
+    explicit team(int ranks = 0, double deadline = 0) {
+        phx_options options = {};
+        options.size = sizeof options;
+        options.ranks = ranks;
+        options.deadline = deadline;
+        detail::check(phx_team_new(&options, &it_));
+    }
     explicit team(const phx_options &options) { detail::check(phx_team_new(&options, &it_)); }
     int size() const noexcept { return phx_team_size(it_); }
     /// Ends the run that is under way, and all later ones until clear_cancel(); from any thread.
@@ -1042,15 +1045,6 @@ public:
     template <class F> void run(F &&f) {
         detail::job<F> job{f, {}, nullptr};
         job.end(phx_team_run(it_, detail::job<F>::rank, &job));
-    }
-
-private:
-    static phx_options with(int ranks, double deadline) {
-        phx_options options = {};
-        options.size = sizeof options;
-        options.ranks = ranks;
-        options.deadline = deadline;
-        return options;
     }
 };
 

@@ -364,20 +364,16 @@ pub(crate) unsafe fn call(
     }
 }
 
-/// The object that a call makes for C to keep: its handle is of type `H`.
-pub(crate) trait Keep<H> {
-    /// Keeps it, beside the communicator on which it was made.
-    fn keep(self, comm: *mut phx_comm) -> Result<*mut H, phx_err>;
-}
-
-/// [`call`] for a function that makes something; its handle goes to `place` in the end.
+/// [`call`] for a function that makes something, which `keep` keeps beside the communicator; its
+/// handle goes to `place` in the end.
 ///
 /// # Safety
 /// As there; `place` is null or valid.
-pub(crate) unsafe fn make<T: Keep<H>, H>(
+pub(crate) unsafe fn make<T, H>(
     comm: *mut phx_comm,
     from: From,
     place: *mut *mut H,
+    keep: impl FnOnce(*mut phx_comm, T) -> Result<*mut H, phx_err>,
     body: impl FnOnce(&mut Comm) -> Result<T, String>,
 ) -> Answer {
     let mut made = None;
@@ -388,7 +384,7 @@ pub(crate) unsafe fn make<T: Keep<H>, H>(
     };
     // SAFETY: passed on.
     answer(unsafe { call(comm, from, body) })?;
-    let handle = made.ok_or(PHX_ERR_OTHER)?.keep(comm)?;
+    let handle = keep(comm, made.ok_or(PHX_ERR_OTHER)?)?;
     // SAFETY: by the contract; it was looked at.
     unsafe { *place = handle };
     Ok(())
@@ -431,7 +427,8 @@ pub(crate) unsafe fn quick_call<const QUICK: usize>(
         Ok(()) => {
             // A started call may have gone on meanwhile, and its operator has failed elsewhere.
             if seat.open_to.load(Relaxed) == BUSY {
-                seat.open_to.store(this_thread(), Relaxed);
+                // This one, to which it was open: nearer than the thread's own number.
+                seat.open_to.store(seat.thread.load(Relaxed), Relaxed);
             }
             PHX_OK
         }
@@ -477,14 +474,12 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
     Ok(unsafe { enter(comm)?.state() }.rank.clone())
 }
 
-/// A communicator that was split off.
-impl Keep<phx_comm> for Comm {
-    fn keep(self, parent: *mut phx_comm) -> Result<*mut phx_comm, phx_err> {
-        let rank = rank_of(parent)?;
-        let handle = seat_of(held(self), rank.clone(), this_thread())?;
-        rank.children().push((handle as usize as u64, 0, |it| free(it as usize as *mut phx_comm)));
-        Ok(handle)
-    }
+/// Keeps a communicator that was split off.
+pub(crate) fn keep(parent: *mut phx_comm, part: Comm) -> Result<*mut phx_comm, phx_err> {
+    let rank = rank_of(parent)?;
+    let handle = seat_of(held(part), rank.clone(), this_thread())?;
+    rank.children().push((handle as usize as u64, 0, |it| free(it as usize as *mut phx_comm)));
+    Ok(handle)
 }
 
 /// Frees an object with its communicator.

@@ -1,7 +1,7 @@
 //! Grids of ranks, and the exchange of halos.
 
 use crate::arguments::{extents_of, output, place};
-use crate::call::{Keep, look};
+use crate::call::look;
 use crate::error::{Answer, fail};
 use crate::names::*;
 use crate::objects::Objects;
@@ -12,12 +12,6 @@ use phalanx::topology::Cartesian;
 use std::ffi::{c_int, c_void};
 
 pub(crate) static CARTS: Objects<Cartesian> = Objects::new(4, "grid", |cart| CARTS.free(cart));
-
-impl Keep<phx_cart> for Cartesian {
-    fn keep(self, comm: *mut phx_comm) -> Result<*mut phx_cart, phx_err> {
-        CARTS.keep(comm, self)
-    }
-}
 
 pub(crate) fn cart(
     comm: &mut Comm,
@@ -30,10 +24,6 @@ pub(crate) fn cart(
     let extents = extents_of(extents)?;
     let periodic: Vec<bool> = periodic.iter().map(|&n| n != 0).collect();
     Ok(comm.cart(&extents, &periodic).grid().clone())
-}
-
-pub(crate) fn cart_free(cart: *mut phx_cart) -> Answer {
-    CARTS.free_own(cart)
 }
 
 /// Stores numbers of a grid, one for each of its dimensions.

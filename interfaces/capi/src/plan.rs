@@ -1,22 +1,15 @@
 //! Plans of neighbourhoods: copies of other ranks' elements, for sparse matrices and meshes.
 
 use crate::arguments::{list, rank_number};
-use crate::call::Keep;
-use crate::error::Answer;
+use crate::collective::sum;
 use crate::names::*;
 use crate::objects::Objects;
-use crate::types::{Elements, apart_of, with_type};
+use crate::types::{Elements, Type, apart_of, with_type};
 use phalanx::dist::Block;
 use phalanx::{Comm, Neighborhood};
 use std::ffi::c_int;
 
 pub(crate) static PLANS: Objects<Neighborhood> = Objects::new(6, "plan", |plan| PLANS.free(plan));
-
-impl Keep<phx_plan> for Neighborhood {
-    fn keep(self, comm: *mut phx_comm) -> Result<*mut phx_plan, phx_err> {
-        PLANS.keep(comm, self)
-    }
-}
 
 pub(crate) fn plan_blocks(
     comm: &mut Comm,
@@ -35,8 +28,7 @@ unsafe fn lists(
     counts: &[usize],
     numbers: *const usize,
 ) -> Result<Vec<(usize, Vec<usize>)>, String> {
-    let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-    let total = total.ok_or("the counts sum to more than memory can hold")?;
+    let total = sum(counts, Type::of(PHX_U64)?)?;
     // SAFETY: by the contract.
     let mut rest = unsafe { list("the list of numbers", numbers, total)? };
     let mut lists = Vec::with_capacity(ranks.len());
@@ -63,10 +55,6 @@ pub(crate) unsafe fn plan_lists(
     let (gives, wants) =
         unsafe { (lists(give_ranks, give_counts, give)?, lists(want_ranks, want_counts, want)?) };
     Ok(comm.neighborhood(owned, &gives, ghosts, &wants))
-}
-
-pub(crate) fn plan_free(plan: *mut phx_plan) -> Answer {
-    PLANS.free_own(plan)
 }
 
 pub(crate) fn plan_owned(plan: *const phx_plan) -> usize {

@@ -160,19 +160,6 @@ pub(crate) fn team_clear_cancel(team: *const phx_team) -> Answer {
     Ok(())
 }
 
-#[derive(Clone, Copy)]
-struct Argument(*mut c_void);
-// SAFETY: the caller of the run hands it to all ranks.
-unsafe impl Send for Argument {}
-// SAFETY: as above.
-unsafe impl Sync for Argument {}
-
-impl Argument {
-    fn get(self) -> *mut c_void {
-        self.0
-    }
-}
-
 /// The handle of a rank's communicator, given back however its function ends.
 struct Lent(*mut phx_comm);
 
@@ -182,12 +169,15 @@ impl Drop for Lent {
     }
 }
 
-fn run_on(team: &Team, f: phx_rank_fn, argument: Argument) -> Answer {
+fn run_on(team: &Team, f: phx_rank_fn, argument: *mut c_void) -> Answer {
+    // (The caller of the run hands it to all ranks.)
+    let argument = argument.expose_provenance();
     let f = f.ok_or_else(|| fail(PHX_ERR_ARGUMENT, "the function to run is null"))?;
     let result = team.run(|comm: &mut Comm| {
         let comm = Lent(lend(comm));
+        let argument = std::ptr::with_exposed_provenance_mut(argument);
         // SAFETY: by the contract of the caller.
-        call_back(|| unsafe { f(comm.0, argument.get()) });
+        call_back(|| unsafe { f(comm.0, argument) });
     });
     result.map(|_| ()).map_err(|error| fail_with(&error))
 }
@@ -197,7 +187,7 @@ pub(crate) unsafe fn team_run(
     f: phx_rank_fn,
     argument: *mut c_void,
 ) -> Answer {
-    guarded(|| run_on(&*find(team)?, f, Argument(argument)))
+    guarded(|| run_on(&*find(team)?, f, argument))
 }
 
 pub(crate) unsafe fn run(ranks: c_int, f: phx_rank_fn, argument: *mut c_void) -> Answer {
@@ -205,7 +195,7 @@ pub(crate) unsafe fn run(ranks: c_int, f: phx_rank_fn, argument: *mut c_void) ->
         let options = phx_options { ranks, ..phx_options::default() };
         // SAFETY: it has no numbers.
         let team = unsafe { options.builder() }.map_err(wrong("phx_run"))?.build();
-        run_on(&team.map_err(|error| fail_with(&error))?, f, Argument(argument))
+        run_on(&team.map_err(|error| fail_with(&error))?, f, argument)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Windows: memory of all ranks that each reads where it lies, between two updates.
 
 use crate::arguments::put;
-use crate::call::{From, Keep, call};
+use crate::call::{From, call};
 use crate::error::{Answer, answer, fail};
 use crate::names::*;
 use crate::objects::Objects;
@@ -35,22 +35,12 @@ pub(crate) struct RankWindow {
 }
 
 /// None of a window is there while it is in an update.
-static WINDOWS: Objects<RankWindow> = Objects::new(7, "window", |it| WINDOWS.free(it));
-
-impl Keep<phx_window> for RankWindow {
-    fn keep(self, comm: *mut phx_comm) -> Result<*mut phx_window, phx_err> {
-        WINDOWS.keep(comm, self)
-    }
-}
+pub(crate) static WINDOWS: Objects<RankWindow> = Objects::new(7, "window", |it| WINDOWS.free(it));
 
 pub(crate) fn window_new(comm: &mut Comm, n: usize, ty: Type) -> Result<RankWindow, String> {
     let (rank, size, n) = (comm.rank(), ty.parts(), ty.count(n)?);
     let parts: Box<dyn Parts> = with_type!(ty, T => Box::new(comm.shared::<T>(n)));
     Ok(RankWindow { rank, size, parts })
-}
-
-pub(crate) fn window_free(window: *mut phx_window) -> Answer {
-    WINDOWS.free_own(window)
 }
 
 pub(crate) unsafe fn window_part(

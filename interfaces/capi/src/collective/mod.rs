@@ -1,21 +1,18 @@
 //! The collectives. All ranks of a communicator call them, in the same order, with arguments that
 //! agree; lengths count elements. All but a few have no body of their own: [`waits`] does the calls
-//! that wait, and [`prepared`] those that are started, by one look at the arguments.
-//!
-//! - `buffers`: the memory of a call, once its pointers and counts are looked at.
-//! - [`quick`]: the short way of calls that are made all the time, on few bytes.
+//! that wait, and [`prepared`] those that are started, by one look at the arguments; `buffers` is
+//! the memory of a call, once its pointers and counts are looked at.
 
 mod buffers;
-pub(crate) mod quick;
 
 pub(crate) use buffers::{counts_of, sum};
 
-use crate::arguments::{IN_PLACE, input, output};
+use crate::arguments::{IN_PLACE, input, is_usual, output};
 use crate::names::*;
 use crate::types::{Elements, Type, apart_of, cut_of, with_operator, with_type};
 use buffers::buffers;
 use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, PreparedCall, ReductionCut};
-use phalanx::{Comm, Element};
+use phalanx::{Comm, Element, op};
 use std::ffi::c_void;
 
 /// How many elements C says that there are.
@@ -122,7 +119,7 @@ pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> 
         }
         let (call, sent, received) = asked.checked(comm)?;
         if let Some(op) = asked.op {
-            if operation == Operation::AllReduce && quick::combined(comm, ty, op, to, received) {
+            if operation == Operation::AllReduce && combined(comm, ty, op, to, received) {
                 return Ok(());
             }
             return with_operator(ty, op, (&call, comm));
@@ -178,6 +175,37 @@ unsafe fn typed<T: Element>(comm: &mut Comm, asked: Asked, n: usize) -> Result<(
         }
     }
     Ok(())
+}
+
+/// An all-reduce of a usual type and operator that came here by a handle about which something was
+/// odd. Another rank may have found nothing odd about its own; so it goes the same short ways.
+/// Returns false, and has done nothing, if it is not one.
+///
+/// # Safety
+/// `inout` has `n` elements of the type, if it is not null and aligned.
+unsafe fn combined(comm: &mut Comm, ty: Type, op: phx_op, inout: *mut c_void, n: usize) -> bool {
+    macro_rules! by {
+        ($T:ty) => {{
+            if !is_usual::<$T>(inout, n) {
+                return false;
+            }
+            // SAFETY: by the contract; it was looked at.
+            let all = unsafe { std::slice::from_raw_parts_mut(inout.cast::<$T>(), n) };
+            match op {
+                PHX_SUM => comm.all_reduce(all, op::Sum),
+                PHX_MIN => comm.all_reduce(all, op::Min),
+                PHX_MAX => comm.all_reduce(all, op::Max),
+                _ => return false,
+            }
+        }};
+    }
+    match ty.name() {
+        PHX_F64 => by!(f64),
+        PHX_I32 => by!(i32),
+        PHX_I64 => by!(i64),
+        _ => return false,
+    }
+    true
 }
 
 /// A call that is started, or set up.

@@ -1,52 +1,39 @@
 //! Tagged messages that are started, or set up.
 
-use super::{Open, Work};
-use crate::names::*;
+use super::{Starting, Work};
 use crate::types::{Elements, with_type};
 use phalanx::engine::made_at;
 use phalanx::{Source, Tag, call};
-use std::ffi::c_int;
 
-pub(crate) unsafe fn start_send(
-    (scope, state, at): Open<'_>,
+pub(crate) unsafe fn send(
+    starting: Starting<'_>,
     buf: Elements,
     to: usize,
     tag: u32,
-    (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
     // SAFETY: by the contract.
     unsafe {
-        let work = with_type!(buf.ty, T => if persistent == 0 {
-            let buf = buf.input::<T>("the buffer")?;
-            Work::Started(Box::new(scope.start(made_at(call::send_tagged(buf, to, tag), at))))
+        with_type!(buf.ty, T => if starting.persistent == 0 {
+            let Starting { open: (scope, state, at), request, .. } = starting;
+            let call = call::send_tagged(buf.input::<T>("the buffer")?, to, tag);
+            state.keep(None, Work::Started(Box::new(scope.start(made_at(call, at)))), request);
         } else {
             // It is read only, when it is under way.
-            let buf = buf.output::<T>("the buffer")?;
-            Work::Idle(Box::new(scope.set_up(made_at(call::send_tagged(buf, to, tag), at))))
+            starting.go(None, call::send_tagged(buf.output::<T>("the buffer")?, to, tag));
         });
-        state.keep(None, work, request);
     }
     Ok(())
 }
 
-pub(crate) unsafe fn start_recv(
-    (scope, state, at): Open<'_>,
+pub(crate) unsafe fn recv(
+    starting: Starting<'_>,
     buf: Elements,
     source: Source,
     tag: Tag,
-    (persistent, request): (c_int, *mut phx_request),
 ) -> Result<(), String> {
     // SAFETY: by the contract.
-    unsafe {
-        let work = with_type!(buf.ty, T => {
-            let to = buf.output::<T>("the buffer")?;
-            let call = made_at(call::recv_tagged(to, source, tag), at);
-            match persistent {
-                0 => Work::Started(Box::new(scope.start(call))),
-                _ => Work::Idle(Box::new(scope.set_up(call))),
-            }
-        });
-        state.keep(Some(buf.ty), work, request);
-    }
+    with_type!(buf.ty, T => unsafe {
+        starting.go(Some(buf.ty), call::recv_tagged(buf.output::<T>("the buffer")?, source, tag));
+    });
     Ok(())
 }

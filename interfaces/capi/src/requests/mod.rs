@@ -10,10 +10,8 @@ mod messages;
 mod segmented;
 
 pub(crate) use completion::{requests_comm, start, test, wait, wait_all, wait_any};
-pub(crate) use messages::{start_recv, start_send};
-pub(crate) use segmented::{
-    exclusive_segmented_scan, segmented_scan, start_exclusive_segmented_scan, start_segmented_scan,
-};
+pub(crate) use messages::{recv, send};
+pub(crate) use segmented::{exclusive_segmented_scan, segmented_scan};
 
 use crate::arguments::put;
 use crate::call::{From, call, free, line_of, this_thread};
@@ -23,7 +21,8 @@ use crate::names::*;
 use crate::objects::OwnSeat;
 use crate::results::Leave;
 use crate::types::Type;
-use phalanx::engine::{self, PreparedCall, made_at};
+use phalanx::call::{SetUp, Start};
+use phalanx::engine::{self, Made, made_at};
 use phalanx::{OpenRequest, Persistent, Requests, Status};
 use std::any::Any;
 use std::cell::RefCell;
@@ -40,7 +39,7 @@ pub(crate) type At = &'static Location<'static>;
 pub(crate) type Open<'a> = (&'a mut Scope, &'a mut ScopeState, At);
 
 /// A started call of any sort.
-trait Started {
+pub(crate) trait Started {
     /// Completes it. Returns the call that was set up, to be started again.
     fn wait(self: Box<Self>, scope: &mut Scope) -> (Option<Status>, Option<Box<dyn Restart>>);
     fn is_complete(&mut self, scope: &mut Scope) -> bool;
@@ -49,22 +48,22 @@ trait Started {
 }
 
 /// A call that was set up.
-trait Restart {
+pub(crate) trait Restart {
     fn start(self: Box<Self>, scope: &mut Scope) -> Box<dyn Started>;
 }
 
 /// A request's result, for C: a receive's message, and a call that was set up.
-trait Given: Sized {
+pub(crate) trait Given: Sized + 'static {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
         (None, None)
     }
 }
 
 impl Given for () {}
-impl<T> Given for &'static [T] {}
-impl<T> Given for &'static mut [T] {}
+impl<T: 'static> Given for &'static [T] {}
+impl<T: 'static> Given for &'static mut [T] {}
 
-impl<B> Given for (B, Status) {
+impl<B: 'static> Given for (B, Status) {
     fn given(self) -> (Option<Status>, Option<Box<dyn Restart>>) {
         (Some(self.1), None)
     }
@@ -275,34 +274,35 @@ impl ScopeState {
     }
 }
 
-pub(crate) unsafe fn start_barrier(
-    (scope, state, at): Open<'_>,
-    (persistent, request): (c_int, *mut phx_request),
-) -> Result<(), String> {
-    let call = made_at(phalanx::call::barrier(), at);
-    let work = match persistent {
-        0 => Work::Started(Box::new(scope.start(call))),
-        _ => Work::Idle(Box::new(scope.set_up(call))),
-    };
-    // SAFETY: by the contract.
-    unsafe { state.keep(None, work, request) };
-    Ok(())
+/// The arguments of a function that starts a call, or sets it up.
+pub(crate) struct Starting<'a> {
+    pub(crate) open: Open<'a>,
+    /// Not 0: it is set up.
+    pub(crate) persistent: c_int,
+    pub(crate) request: *mut phx_request,
 }
 
-/// Starts a collective, or sets it up.
-///
-/// # Safety
-/// `request` is null or valid.
-pub(crate) unsafe fn launch(
-    (scope, state): (&mut Scope, &mut ScopeState),
-    call: PreparedCall,
-    (persistent, request): (c_int, *mut phx_request),
-    at: At,
-) {
-    let work = match persistent {
-        0 => Work::Started(Box::new(scope.start(made_at(call, at)))),
-        _ => Work::Idle(Box::new(scope.set_up(made_at(call, at)))),
-    };
-    // SAFETY: passed on.
-    unsafe { state.keep(None, work, request) };
+impl Starting<'_> {
+    /// Starts `call`, or sets it up: of a receive, with elements of this type.
+    ///
+    /// # Safety
+    /// `request` is null or valid.
+    pub(crate) unsafe fn go<C>(self, ty: Option<Type>, call: C)
+    where
+        C: Made + Start<'static, 'static, Gives: Given> + SetUp<'static, 'static, Element: 'static>,
+    {
+        let Starting { open: (scope, state, at), persistent, request } = self;
+        let work = match persistent {
+            0 => Work::Started(Box::new(scope.start(made_at(call, at)))),
+            _ => Work::Idle(Box::new(scope.set_up(made_at(call, at)))),
+        };
+        // SAFETY: passed on.
+        unsafe { state.keep(ty, work, request) };
+    }
+}
+
+pub(crate) unsafe fn barrier(starting: Starting<'_>) -> Result<(), String> {
+    // SAFETY: by the contract.
+    unsafe { starting.go(None, phalanx::call::barrier()) };
+    Ok(())
 }

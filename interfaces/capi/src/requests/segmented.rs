@@ -1,20 +1,30 @@
 //! Segmented scans, started or not: of a type that is known, as each element is combined with the
 //! one before it.
 
-use super::Open;
-use super::Work::{self, Idle, Started};
+use super::Starting;
 use crate::names::*;
 use crate::types::{ByOperator, Elements, with_operator, with_type};
-use phalanx::engine::{UserElement, UserOperator, made_at};
+use phalanx::engine::{UserElement, UserOperator};
 use phalanx::op::Operator;
 use phalanx::{Comm, Element, call};
 use std::ffi::c_int;
 use std::sync::Arc;
 
-enum Way<'a> {
+pub(crate) enum Way<'a> {
     Waits(&'a mut Comm),
-    /// Sets it up if the number is not 0.
-    Starts(Open<'a>, c_int),
+    Starts(Starting<'a>),
+}
+
+impl<'a> From<&'a mut Comm> for Way<'a> {
+    fn from(comm: &'a mut Comm) -> Self {
+        Way::Waits(comm)
+    }
+}
+
+impl<'a> From<Starting<'a>> for Way<'a> {
+    fn from(starting: Starting<'a>) -> Self {
+        Way::Starts(starting)
+    }
 }
 
 struct Segments<'a> {
@@ -40,38 +50,30 @@ impl<T: Element> Operator<T> for OneByOne {
 impl Segments<'_> {
     /// # Safety
     /// The elements are of type `T`, and valid as C's function says.
-    unsafe fn made<T: Element, O: Operator<T> + 'static>(
-        self,
-        op: O,
-    ) -> Result<Option<Work>, String> {
+    unsafe fn made<T: Element, O: Operator<T> + 'static>(self, op: O) -> Result<(), String> {
         let Segments { elements, flags, is_exclusive, way } = self;
         // SAFETY: passed on.
-        let values = unsafe { elements.output::<T>("the buffer")? };
-        macro_rules! made {
-            ($call:expr) => {
-                match (way, $call) {
-                    (Way::Waits(comm), call) => {
-                        comm.run(call);
-                        None
+        unsafe {
+            let values = elements.output::<T>("the buffer")?;
+            macro_rules! make {
+                ($call:expr) => {
+                    match way {
+                        Way::Waits(comm) => drop(comm.run($call)),
+                        Way::Starts(starting) => starting.go(None, $call),
                     }
-                    (Way::Starts((scope, _, at), 0), call) => {
-                        Some(Started(Box::new(scope.start(made_at(call, at)))))
-                    }
-                    (Way::Starts((scope, _, at), _), call) => {
-                        Some(Idle(Box::new(scope.set_up(made_at(call, at)))))
-                    }
-                }
-            };
+                };
+            }
+            match is_exclusive {
+                true => make!(call::exclusive_segmented_scan(values, flags, op)),
+                false => make!(call::segmented_scan(values, flags, op)),
+            }
         }
-        Ok(match is_exclusive {
-            true => made!(call::exclusive_segmented_scan(values, flags, op)),
-            false => made!(call::segmented_scan(values, flags, op)),
-        })
+        Ok(())
     }
 }
 
 impl ByOperator for Segments<'_> {
-    type Output = Result<Option<Work>, String>;
+    type Output = Result<(), String>;
 
     fn by<T: Element, O: Operator<T>>(self, op: &'static O) -> Self::Output {
         // SAFETY: by the contract of `with_operator`.
@@ -88,45 +90,24 @@ impl ByOperator for Segments<'_> {
 }
 
 macro_rules! functions {
-    ($($waits:ident $starts:ident $is_exclusive:literal;)*) => {$(
+    ($($name:ident $is_exclusive:literal;)*) => {$(
         /// # Safety
         /// As C's function says.
-        pub(crate) unsafe fn $waits(
-            comm: &mut Comm,
+        pub(crate) unsafe fn $name<'a>(
+            way: impl Into<Way<'a>>,
             elements: Elements,
             flags: &[c_int],
             op: phx_op,
         ) -> Result<(), String> {
-            let (flags, way) = (flags.iter().map(|&it| it != 0).collect(), Way::Waits(comm));
+            let (flags, way) = (flags.iter().map(|&it| it != 0).collect(), way.into());
             let it = Segments { elements, flags, is_exclusive: $is_exclusive, way };
             // SAFETY: passed on.
-            unsafe { with_operator(elements.ty, op, it)?.map(drop) }
-        }
-
-        /// # Safety
-        /// As C's function says.
-        pub(crate) unsafe fn $starts(
-            (scope, state, at): Open<'_>,
-            elements: Elements,
-            flags: &[c_int],
-            op: phx_op,
-            (persistent, request): (c_int, *mut phx_request),
-        ) -> Result<(), String> {
-            let flags = flags.iter().map(|&it| it != 0).collect();
-            let way = Way::Starts((scope, &mut *state, at), persistent);
-            let it = Segments { elements, flags, is_exclusive: $is_exclusive, way };
-            // SAFETY: passed on.
-            let work = unsafe { with_operator(elements.ty, op, it)?? };
-            if let Some(work) = work {
-                // SAFETY: passed on.
-                unsafe { state.keep(None, work, request) };
-            }
-            Ok(())
+            unsafe { with_operator(elements.ty, op, it)? }
         }
     )*};
 }
 
 functions! {
-    segmented_scan start_segmented_scan false;
-    exclusive_segmented_scan start_exclusive_segmented_scan true;
+    segmented_scan false;
+    exclusive_segmented_scan true;
 }
