@@ -71,6 +71,7 @@
 //!   events, for a subscriber of level TRACE.
 
 mod comm;
+mod decimal;
 pub mod dist;
 mod element;
 pub mod engine;

@@ -60,7 +60,8 @@ pub(crate) trait Arrange<T> {
         self.arrange_by(|a, b| key(a).cmp(&key(b)));
     }
 
-    /// In their own order.
+    /// In their own order. (Not inlined, as little else here: once for each type.)
+    #[inline(never)]
     fn arrange(&mut self)
     where
         T: Ord,
@@ -75,6 +76,21 @@ impl<T> Arrange<T> for [T] {
         put(places, &mut |a, b| self.swap(a, b));
     }
 }
+
+/// Iterators that are listed in little code.
+pub(crate) trait Listed: Iterator + Sized {
+    /// Its items, each pushed: `collect` has code for the length of each kind of iterator, and for
+    /// room that is had again.
+    fn listed(self) -> Vec<Self::Item> {
+        let mut all = Vec::new();
+        for it in self {
+            all.push(it);
+        }
+        all
+    }
+}
+
+impl<I: Iterator> Listed for I {}
 
 /// A map in the order of its keys. A new key costs a move of all that are larger.
 #[derive(Clone, Debug)]
@@ -157,6 +173,7 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The value before, if there was one.
+    #[inline(never)]
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.find(&key) {
             Ok(at) => Some(std::mem::replace(&mut self.0[at].1, value)),
@@ -168,6 +185,7 @@ impl<K: Ord, V> SortedMap<K, V> {
     }
 
     /// The value of `key`; `value`, if it had none.
+    #[inline(never)]
     pub(crate) fn or_insert(&mut self, key: K, value: V) -> &mut V {
         let at = match self.find(&key) {
             Ok(at) => at,
@@ -197,9 +215,9 @@ impl<K: Ord> SortedSet<K> {
 
 impl<K: Ord, V> Extend<(K, V)> for SortedMap<K, V> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
-        pairs.into_iter().for_each(|(key, value)| {
+        for (key, value) in pairs {
             self.insert(key, value);
-        });
+        }
     }
 }
 

@@ -93,9 +93,9 @@ fn what_differs<'a>(shared: &CommState, tally: &dyn Fn(usize) -> &'a Tally) -> R
             let may_send = |c: &CallRecord| is_of_comm(c) && (c.call != 0 || sends(c));
             let records = world.records(rank);
             let sent =
-                records.latest_of_run(sends_there).or_else(|| records.latest_of_run(may_send));
+                records.latest_of_run(&sends_there).or_else(|| records.latest_of_run(&may_send));
             let site = sent.map(|call| call.site());
-            let last = world.records(peer).latest_of_run(|_| true).map(|call| call.site());
+            let last = world.records(peer).latest_of_run(&|_| true).map(|call| call.site());
             let messages = messages as usize;
             Err(Error::Unreceived { rank, peer, messages, site, last, returned: None })
         }
@@ -139,12 +139,12 @@ fn more_calls(shared: &CommState, rank: usize, peer: usize, more: u32, made: u32
     let is_of_comm = |c: &CallRecord| c.comm == shared.id() && c.call != 0;
     // The first that the other did not make, if it is still on record.
     let first = |c: &CallRecord| is_of_comm(c) && c.call as u32 == made.wrapping_add(1);
-    let of_comm = |rank: usize| records(rank).latest_of_run(is_of_comm);
+    let of_comm = |rank: usize| records(rank).latest_of_run(&is_of_comm);
     let mut there = of_comm(peer);
-    let (here, ago) = match records(rank).latest_of_run(first).or_else(|| of_comm(rank)) {
+    let (here, ago) = match records(rank).latest_of_run(&first).or_else(|| of_comm(rank)) {
         Some(call) => (call, ""),
         None => {
-            let any = |rank: usize| records(rank).latest_of_run(|_| true);
+            let any = |rank: usize| records(rank).latest_of_run(&|_| true);
             there = there.or_else(|| any(peer));
             (any(rank)?, ", longer ago than is on record (named are the latest calls)")
         }
@@ -171,8 +171,8 @@ fn other_unsent(shared: &CommState, rank: usize) -> Error {
     }
     let latest = |rank: usize| {
         let records = shared.world().records(rank);
-        let of_comm = records.latest_of_run(|c| c.comm == shared.id());
-        of_comm.or_else(|| records.latest_of_run(|_| true)).map(|call| call.site())
+        let of_comm = records.latest_of_run(&|c| c.comm == shared.id());
+        of_comm.or_else(|| records.latest_of_run(&|_| true)).map(|call| call.site())
     };
     let what = "of their calls that send nothing (shifts by 0) one differs, longer ago than is on \
                 record; named are the latest calls";

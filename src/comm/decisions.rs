@@ -22,32 +22,41 @@ pub(super) struct Decisions {
 
 impl Decisions {
     pub(super) fn new(tuning: &Tuning, ranks: usize) -> Self {
-        let short = Operation::ALL.map(|operation| {
-            let limit = match operation.base() {
-                Operation::Barrier => return usize::MAX,
-                Operation::AllReduce => tuning.all_reduce_fused,
-                Operation::Broadcast if tuning.is_star_of_few_bytes(ranks) => 0,
-                Operation::Broadcast => tuning.broadcast_fused,
-                Operation::AllGather => tuning.all_gather_fused,
-                // The sizes are those of a block.
-                Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
-                Operation::Scan if tuning.is_chain_of_few_bytes(ranks) => 0,
-                Operation::Scan => tuning.scan_fused,
-                // Between two ranks: one message, or one in each direction.
-                Operation::ReduceScatter if ranks == 2 => tuning.reduce_scatter_fused,
-                // Through the gates: all blocks.
-                Operation::ReduceScatter => tuning.reduce_scatter_fused.min(EAGER / ranks + 1),
-                Operation::Reduce if ranks == 2 => tuning.reduce_fused,
-                Operation::Gather if ranks == 2 => tuning.gather_fused,
-                Operation::Scatter if ranks == 2 => tuning.scatter_fused,
-                _ => 0,
-            };
-            limit.min(EAGER + 1)
-        });
-        let direct = Operation::ALL.map(|operation| {
-            let direct = tuning.fused_from(operation, ranks).zip(operation.usual().direct);
-            direct.unwrap_or((usize::MAX, operation.usual().messages.of(false)))
-        });
+        let mut short = [0; Operation::ALL.len()];
+        let none = (usize::MAX, Operation::Barrier.usual().messages.of(false));
+        let mut direct = [none; Operation::ALL.len()];
+        // (Not by maps, which are unrolled.)
+        for (at, operation) in Operation::ALL.into_iter().enumerate() {
+            short[at] = short_limit(operation, tuning, ranks);
+            let usual = operation.usual();
+            let found = tuning.fused_from(operation, ranks).zip(usual.direct);
+            direct[at] = found.unwrap_or((usize::MAX, usual.messages.of(false)));
+        }
         Decisions { short, direct, by_levels: Vec::new(), levels: None }
     }
+}
+
+/// The bytes from which there is no short route.
+#[inline(never)]
+fn short_limit(operation: Operation, tuning: &Tuning, ranks: usize) -> usize {
+    let limit = match operation.base() {
+        Operation::Barrier => return usize::MAX,
+        Operation::AllReduce => tuning.all_reduce_fused,
+        Operation::Broadcast if tuning.is_star_of_few_bytes(ranks) => 0,
+        Operation::Broadcast => tuning.broadcast_fused,
+        Operation::AllGather => tuning.all_gather_fused,
+        // The sizes are those of a block.
+        Operation::AllToAll => tuning.all_to_all_fused.saturating_mul(ranks),
+        Operation::Scan if tuning.is_chain_of_few_bytes(ranks) => 0,
+        Operation::Scan => tuning.scan_fused,
+        // Between two ranks: one message, or one in each direction.
+        Operation::ReduceScatter if ranks == 2 => tuning.reduce_scatter_fused,
+        // Through the gates: all blocks.
+        Operation::ReduceScatter => tuning.reduce_scatter_fused.min(EAGER / ranks + 1),
+        Operation::Reduce if ranks == 2 => tuning.reduce_fused,
+        Operation::Gather if ranks == 2 => tuning.gather_fused,
+        Operation::Scatter if ranks == 2 => tuning.scatter_fused,
+        _ => 0,
+    };
+    limit.min(EAGER + 1)
 }

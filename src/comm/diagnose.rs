@@ -297,7 +297,7 @@ impl Comm {
         let records = shared.world().records(peer);
         loop {
             let is_it = |it: &CallRecord| (it.comm, it.call) == (mine.comm, mine.call);
-            let there = records.latest_of_run(is_it);
+            let there = records.latest_of_run(&is_it);
             let is_late = since.elapsed() >= SOON || mine.call == 0;
             if there.is_some() || is_late || shared.world().has_left(peer, self.port.run()) {
                 return there;
@@ -319,7 +319,7 @@ impl Comm {
             Stop::Poisoned | Stop::Outer(_) => return None,
             Stop::Left { peer } => {
                 let peer = shared.member(peer);
-                let last = world.records(peer).latest_of_run(|_| true).map(site);
+                let last = world.records(peer).latest_of_run(&|_| true).map(site);
                 Error::Left { rank: me, site: here().map(site), peer, last, returned: None }
             }
             Stop::Mismatch { peer, expected, got, lens } => {

@@ -21,6 +21,8 @@ use crate::shared::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 enum OnBytes {
     /// In fixed order, by this.
     InOrder(fn(&mut Comm, &Call<'_, RawBuffers<'_>>)),
+    /// A reduce-scatter on one rank: a pair of type and operator is one body less.
+    Alone,
     /// A reduce-scatter of few bytes among more than two ranks.
     Gates,
     On,
@@ -45,7 +47,7 @@ impl Comm {
         {
             (call, way) = (call.in_order(), OnBytes::InOrder(carry_out));
         } else if self.numbers_counts() {
-            if self.port.size() == 1 {
+            if self.port.size() == 1 && operation != Operation::ReduceScatter {
                 return self.carry_out_alone(call);
             }
             let limit = self.decisions.short[operation as usize];
@@ -57,6 +59,7 @@ impl Comm {
                 Operation::Gather | Operation::Scatter if is_short() => {
                     return self.carry_out_by_message(facts, call);
                 }
+                Operation::ReduceScatter if self.port.size() == 1 => way = OnBytes::Alone,
                 Operation::ReduceScatter if is_short() => {
                     if self.port.size() == 2 {
                         return self.carry_out_by_message(facts, call);
@@ -81,6 +84,7 @@ impl Comm {
     ) {
         match way {
             OnBytes::InOrder(carry_out) => carry_out(self, call),
+            OnBytes::Alone => self.reduce_alone(call),
             OnBytes::Gates => self.reduce_at_the_gates(facts, call),
             OnBytes::On => self.carry_on_varied(facts, call),
         }
@@ -106,6 +110,13 @@ impl Comm {
     ) {
         let Some(begun) = self.begin_short(CallTransport::Messages, facts, &call) else { return };
         if let Err(stop) = eager::run(&mut self.port, &mut self.work, begun, call) {
+            self.stop(stop);
+        }
+    }
+
+    fn reduce_alone(&mut self, call: &Call<'_, RawBuffers<'_>>) {
+        let Some(begun) = self.begin(call.sig(), call.at(), call.params_alone()) else { return };
+        if let Err(stop) = alone::run(&mut self.port, &mut self.work, begun, call) {
             self.stop(stop);
         }
     }

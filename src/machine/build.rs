@@ -13,10 +13,13 @@ use super::level::Level;
 use super::mask::format_list;
 use super::source::MachineSource;
 use super::tree::Tree;
-use super::{Machine, MachineError};
-use crate::sorted::{Arrange, SortedMap, SortedSet};
+use super::{Machine, MachineError, Whole};
+use crate::sorted::{Arrange, Listed, SortedMap, SortedSet};
+use std::mem::take;
+use std::sync::Arc;
 
-/// Sorted, without duplicates.
+/// Sorted, without duplicates. Not inlined, as it is called from many places.
+#[inline(never)]
 fn sorted(mut ids: Vec<usize>) -> Vec<usize> {
     ids.arrange();
     ids.dedup();
@@ -38,7 +41,9 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
         .collect();
     let core_of_known = |pu: &usize| *core_of.get(pu).expect("a unit of a core");
     let known = |pus: Vec<usize>| -> Vec<usize> {
-        sorted(pus).into_iter().filter(|pu| core_of.contains(pu)).collect()
+        let mut pus = sorted(pus);
+        pus.retain(|pu| core_of.contains(pu));
+        pus
     };
 
     let mut nodes: Vec<_> = nodes
@@ -49,31 +54,30 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
             cores: Vec::new(),
             memory_bytes: node.memory_bytes,
         })
-        .collect();
+        .listed();
     nodes.arrange_by_key(|node| node.os_id);
     nodes.dedup_by_key(|node| node.os_id);
 
-    let mut groups: Vec<RawGroup> =
-        groups.into_iter().map(|g| RawGroup { pus: known(g.pus), ..g }).collect();
+    let mut groups = groups;
+    groups.iter_mut().for_each(|group| group.pus = known(take(&mut group.pus)));
     groups.extend(nodes.iter().map(|node| RawGroup {
         level: Level::Numa,
         os_id: Some(node.os_id),
         pus: node.pus.clone(),
     }));
-    let groups = plausible_groups(groups);
+    keep_plausible(&mut groups);
 
     // The tree, over the cores as found; then the logical order, and everything renumbered by it.
     let sets: Vec<(Level, Vec<usize>)> = groups
         .iter()
-        .map(|group| (group.level, sorted(group.pus.iter().map(core_of_known).collect())))
-        .collect();
+        .map(|group| (group.level, sorted(group.pus.iter().map(core_of_known).listed())))
+        .listed();
     let (tree, order) = Tree::grow(&cores, &sets, &mut warnings);
     let mut logical = vec![0; cores.len()];
     for (new, &old) in order.iter().enumerate() {
         logical[old] = new;
     }
-    let to_cores =
-        |pus: &[usize]| sorted(pus.iter().map(|pu| logical[core_of_known(pu)]).collect::<Vec<_>>());
+    let to_cores = |pus: &[usize]| sorted(pus.iter().map(|pu| logical[core_of_known(pu)]).listed());
 
     for node in &mut nodes {
         node.cores = to_cores(&node.pus);
@@ -114,11 +118,11 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
                 pus,
             }
         })
-        .collect();
+        .listed();
 
     mark_efficiency_cores(&mut cores, &speeds.into_iter().collect());
 
-    let all = sorted(cores.iter().flat_map(|core| core.pus.iter().copied()).collect());
+    let all = sorted(cores.iter().flat_map(|core| core.pus.iter().copied()).listed());
     let allowed = match allowed {
         None => all,
         Some(list) => {
@@ -152,22 +156,12 @@ pub(crate) fn build(facts: Facts, source: MachineSource) -> Result<Machine, Mach
         .iter()
         .enumerate()
         .flat_map(|(index, core)| core.pus.iter().map(move |&pu| (pu, index)))
-        .collect();
+        .listed();
     units.arrange();
 
-    Ok(Machine {
-        cores,
-        units,
-        levels,
-        nodes,
-        distances,
-        caches,
-        allowed,
-        quota,
-        tree,
-        source,
-        warnings,
-    })
+    let whole =
+        Whole { cores, units, levels, nodes, distances, caches, quota, tree, source, warnings };
+    Ok(Machine { whole: Arc::new(whole), allowed })
 }
 
 /// Drops processing units that were seen before, and cores without any.
@@ -175,8 +169,14 @@ fn disjoint_cores(found: Vec<RawCore>, warnings: &mut Vec<String>) -> Vec<Vec<us
     let mut seen = SortedSet::new();
     let mut cores = Vec::new();
     for core in found {
-        let pus = sorted(core.pus);
-        let (new, old): (Vec<usize>, Vec<usize>) = pus.into_iter().partition(|&pu| seen.add(pu));
+        let (mut new, mut old) = (sorted(core.pus), Vec::new());
+        new.retain(|&pu| {
+            let is_new = seen.add(pu);
+            if !is_new {
+                old.push(pu);
+            }
+            is_new
+        });
         if !old.is_empty() {
             warnings.push(format!("PU {} belong to several cores", format_list(&old)));
         }
@@ -190,23 +190,19 @@ fn disjoint_cores(found: Vec<RawCore>, warnings: &mut Vec<String>) -> Vec<Vec<us
 }
 
 /// Drops empty sets, repetitions, and nameless sets that add nothing to a named one.
-fn plausible_groups(groups: Vec<RawGroup>) -> Vec<RawGroup> {
-    let named: SortedSet<Vec<usize>> = groups
-        .iter()
-        .filter(|g| !matches!(g.level, Level::Group | Level::Die))
-        .map(|g| g.pus.clone())
-        .collect();
+fn keep_plausible(groups: &mut Vec<RawGroup>) {
+    let is_nameless = |g: &RawGroup| matches!(g.level, Level::Group | Level::Die);
+    let mut named = SortedSet::new();
+    for group in groups.iter().filter(|group| !is_nameless(group)) {
+        named.add(group.pus.clone());
+    }
     let mut seen = SortedSet::new();
-    groups
-        .into_iter()
-        .filter(|g| !g.pus.is_empty())
-        .filter(|g| !matches!(g.level, Level::Group | Level::Die) || !named.contains(&g.pus))
-        .filter(|g| {
-            // Two memories may belong to the same cores; anything else may not be there twice.
-            let twice = if g.level == Level::Numa { g.os_id } else { None };
-            seen.add((g.level, twice, g.pus.clone()))
-        })
-        .collect()
+    groups.retain(|g| {
+        // Two memories may belong to the same cores; anything else may not be there twice.
+        let twice = if g.level == Level::Numa { g.os_id } else { None };
+        !(g.pus.is_empty() || is_nameless(g) && named.contains(&g.pus))
+            && seen.add((g.level, twice, g.pus.clone()))
+    });
 }
 
 /// Sorts the groups into levels, outermost first; nested groups of one kind get a level each.
@@ -240,7 +236,7 @@ fn levels(groups: Vec<RawGroup>, to_cores: impl Fn(&[usize]) -> Vec<usize>) -> V
             });
             LevelGroups { level, groups }
         })
-        .collect();
+        .listed();
     // Outermost first: by the processing units in the largest group; equal ones in the usual order.
     levels.arrange_by_key(|l| {
         (std::cmp::Reverse(l.groups.iter().map(|g| g.pus.len()).max()), l.level)
@@ -259,11 +255,14 @@ fn distinct(mut caches: Vec<(Level, u64)>) -> Vec<(Level, u64)> {
 /// of which no speed is known differ by half.
 fn mark_efficiency_cores(cores: &mut [Core], speeds: &SortedMap<usize, u64>) {
     const LEAST: f64 = 1.2;
-    let mut kinds: Vec<usize> = cores.iter().map(|core| core.kind).collect();
+    let mut kinds: Vec<usize> = cores.iter().map(|core| core.kind).listed();
     kinds = sorted(kinds);
     let speed = |kind: usize| {
-        let pus = cores.iter().filter(|core| core.kind == kind).flat_map(|core| &core.pus);
-        pus.filter_map(|pu| speeds.get(pu).copied()).max()
+        let mut most = None;
+        for core in cores.iter().filter(|core| core.kind == kind) {
+            core.pus.iter().for_each(|pu| most = most.max(speeds.get(pu).copied()));
+        }
+        most
     };
     let ratio = |slower: usize, faster: usize| match (speed(slower), speed(faster)) {
         (Some(slower), Some(faster)) => faster as f64 / slower.max(1) as f64,

@@ -12,7 +12,7 @@
 
 mod loader;
 
-use crate::sorted::SortedSet;
+use crate::sorted::{Listed, SortedSet};
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
@@ -53,11 +53,11 @@ pub(super) fn read(system: &Facts) -> Result<Found, String> {
         cores.iter().flat_map(|core| core.pus.iter().copied()).collect()
     };
     let (ours, theirs) = (of(&system.cores), of(&found.cores));
-    let missing: Vec<usize> = ours.keys().copied().filter(|pu| !theirs.contains(pu)).collect();
+    let missing: Vec<usize> = ours.keys().copied().filter(|pu| !theirs.contains(pu)).listed();
     if !missing.is_empty() {
         return Err(format!("it does not see PU {}", format_list(&missing)));
     }
-    let extra: Vec<usize> = theirs.keys().copied().filter(|pu| !ours.contains(pu)).collect();
+    let extra: Vec<usize> = theirs.keys().copied().filter(|pu| !ours.contains(pu)).listed();
     if !extra.is_empty() {
         return Err(format!("it sees PU {} that are not online", format_list(&extra)));
     }
@@ -118,7 +118,7 @@ fn load() -> Result<Found, String> {
 
 /// The processing units of an object. The set is consumed here, while the topology is borrowed.
 fn processing_units(object: &TopologyObject) -> Vec<usize> {
-    object.cpuset().into_iter().flatten().map(|pu| pu as usize).take(MAX_PU).collect()
+    object.cpuset().into_iter().flatten().map(|pu| pu as usize).take(MAX_PU).listed()
 }
 
 #[cfg(test)]

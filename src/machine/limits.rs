@@ -8,17 +8,20 @@ pub(crate) fn in_words() -> String {
 }
 
 fn words(limits: &str, group: &str) -> String {
-    let soft =
-        |name: &str| limits.lines().find_map(|it| it.strip_prefix(name)?.split_whitespace().next());
-    let known = [
-        soft("Max address space").map(|it| format!("address space (ulimit -v) {it} bytes")),
-        soft("Max processes").map(|it| format!("processes and threads (ulimit -u) {it}")),
-        Some(group.trim())
-            .filter(|it| it.parse::<u64>().is_ok())
-            .map(|it| format!("threads of the container (pids.max) {it}")),
+    let rows: &[_] = &[
+        ("Max address space", "address space (ulimit -v)", " bytes"),
+        ("Max processes", "processes and threads (ulimit -u)", ""),
     ];
-    let known: Vec<_> =
-        known.into_iter().flatten().map(|it| it.replace("unlimited bytes", "unlimited")).collect();
+    let mut known = Vec::new();
+    for (name, words, unit) in rows {
+        let soft = limits.lines().find_map(|it| it.strip_prefix(name));
+        if let Some(it) = soft.and_then(|it| it.split_whitespace().next()) {
+            known.push(format!("{words} {it}{}", if it == "unlimited" { "" } else { unit }));
+        }
+    }
+    if group.trim().parse::<u64>().is_ok() {
+        known.push(format!("threads of the container (pids.max) {}", group.trim()));
+    }
     match known.is_empty() {
         true => "the system's limits are not known".to_string(),
         false => format!("limits of this process: {}", known.join(", ")),

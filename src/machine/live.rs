@@ -1,5 +1,6 @@
 //! The machine that this program runs on: the choice of a back end, and the fallback if one fails.
 
+use crate::sorted::Listed;
 use std::path::Path;
 
 use super::facts::{Facts, RawCore};
@@ -21,13 +22,11 @@ pub(super) fn this() -> Result<Machine, MachineError> {
     facts.allowed.clone_from(&allowed);
     facts.quota = CpuQuota::read(Path::new("/"));
     // A processing unit that we may run on exists, whatever the files say.
-    let missing: Vec<usize> = allowed
-        .iter()
-        .flatten()
-        .copied()
-        .filter(|pu| !facts.cores.iter().any(|core| core.pus.contains(pu)))
-        .collect();
-    facts.cores.extend(missing.into_iter().map(|pu| RawCore { pus: vec![pu] }));
+    for &pu in allowed.iter().flatten() {
+        if !facts.cores.iter().any(|core| core.pus.contains(&pu)) {
+            facts.cores.push(RawCore { pus: vec![pu] });
+        }
+    }
 
     #[cfg(phalanx_hwloc)]
     match super::hwloc::read(&facts) {
@@ -44,9 +43,9 @@ pub(super) fn this() -> Result<Machine, MachineError> {
 /// Processing units side by side, when nothing says what they share.
 fn flat(allowed: Option<&[usize]>, reason: &str) -> (Facts, MachineSource) {
     let pus =
-        allowed.map_or_else(|| (0..affinity::online_processors()).collect(), <[usize]>::to_vec);
+        allowed.map_or_else(|| (0..affinity::online_processors()).listed(), <[usize]>::to_vec);
     let facts = Facts {
-        cores: pus.into_iter().map(|pu| RawCore { pus: vec![pu] }).collect(),
+        cores: pus.into_iter().map(|pu| RawCore { pus: vec![pu] }).listed(),
         warnings: vec![format!("what the cores share is not known: {reason}")],
         ..Facts::default()
     };

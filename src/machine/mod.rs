@@ -37,6 +37,7 @@ mod xml;
 
 use crate::sorted::Arrange;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use self::core::{Core, Group, LevelGroups, NumaNode};
 pub use self::error::MachineError;
@@ -58,6 +59,14 @@ pub use self::tree::{Tree, Vertex};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
+    /// Whatever may be used of it.
+    whole: Arc<Whole>,
+    allowed: Vec<usize>,
+}
+
+/// What a machine is.
+#[derive(Debug, PartialEq, Eq)]
+struct Whole {
     cores: Vec<Core>,
     /// Each processing unit and its core, sorted.
     units: Vec<(usize, usize)>,
@@ -65,7 +74,6 @@ pub struct Machine {
     nodes: Vec<NumaNode>,
     distances: Option<Vec<Vec<u64>>>,
     caches: Vec<(Level, u64)>,
-    allowed: Vec<usize>,
     quota: Option<CpuQuota>,
     tree: Tree,
     source: MachineSource,
@@ -171,26 +179,26 @@ impl Machine {
     /// The cores, in logical order: neighbours in this list share as much as possible.
     #[must_use]
     pub fn cores(&self) -> &[Core] {
-        &self.cores
+        &self.whole.cores
     }
 
     /// The levels of groups between the machine and the core, outermost first.
     #[must_use]
     pub fn levels(&self) -> &[LevelGroups] {
-        &self.levels
+        &self.whole.levels
     }
 
     /// The memories, in logical order, memory-only nodes last.
     #[must_use]
     pub fn numa_nodes(&self) -> &[NumaNode] {
-        &self.nodes
+        &self.whole.nodes
     }
 
     /// The distances between the memories, as rows in the order of [`Machine::numa_nodes`]:
     /// relative latencies, where 10 means local. `None` when the source has no distances.
     #[must_use]
     pub fn distances(&self) -> Option<&[Vec<u64>]> {
-        self.distances.as_deref()
+        self.whole.distances.as_deref()
     }
 
     /// The size in bytes of the largest data cache of a level, where the source tells it: sysfs
@@ -207,7 +215,7 @@ impl Machine {
     /// ```
     #[must_use]
     pub fn cache_bytes(&self, level: Level) -> Option<u64> {
-        self.caches.iter().filter(|(l, _)| *l == level).map(|&(_, bytes)| bytes).max()
+        self.whole.caches.iter().filter(|(l, _)| *l == level).map(|&(_, bytes)| bytes).max()
     }
 
     /// The processing units that may be used, by the operating system's ids, sorted; never empty.
@@ -220,7 +228,7 @@ impl Machine {
     pub(crate) fn narrowed_to(&self, mut units: Vec<usize>) -> Machine {
         units.arrange();
         debug_assert!(!units.is_empty() && units.iter().all(|&unit| self.is_allowed(unit)));
-        Machine { allowed: units, ..self.clone() }
+        Machine { whole: self.whole.clone(), allowed: units }
     }
 
     /// How much of the processors' time this process may use, if its control groups limit that.
@@ -229,7 +237,7 @@ impl Machine {
     /// See [`CpuQuota`].
     #[must_use]
     pub fn quota(&self) -> Option<&CpuQuota> {
-        self.quota.as_ref()
+        self.whole.quota.as_ref()
     }
 
     /// How many ranks can run all the time, at one pace: one for each core that may be used, within
@@ -245,10 +253,11 @@ impl Machine {
     #[must_use]
     pub fn ranks(&self) -> usize {
         let is_usable = |core: &&Core| core.pus.iter().any(|&pu| self.is_allowed(pu));
-        let fast = self.cores.iter().filter(is_usable).filter(|core| !core.is_efficiency).count();
+        let fast =
+            self.whole.cores.iter().filter(is_usable).filter(|core| !core.is_efficiency).count();
         let cores =
-            if fast > 0 { fast } else { self.cores.iter().filter(is_usable).count().max(1) };
-        self.quota.as_ref().map_or(cores, |quota| cores.min(quota.ranks()))
+            if fast > 0 { fast } else { self.whole.cores.iter().filter(is_usable).count().max(1) };
+        self.whole.quota.as_ref().map_or(cores, |quota| cores.min(quota.ranks()))
     }
 
     /// Whether a processing unit exists and may be used.
@@ -260,38 +269,38 @@ impl Machine {
     /// The number of processing units, allowed or not.
     #[must_use]
     pub fn pu_count(&self) -> usize {
-        self.units.len()
+        self.whole.units.len()
     }
 
     /// The tree of the levels that cores share.
     #[must_use]
     pub fn tree(&self) -> &Tree {
-        &self.tree
+        &self.whole.tree
     }
 
     /// Where the facts came from.
     #[must_use]
     pub fn source(&self) -> &MachineSource {
-        &self.source
+        &self.whole.source
     }
 
     /// The facts that were damaged, contradictory or given up while reading.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.whole.warnings
     }
 
     /// The index of the core (in logical order) that has this processing unit.
     #[must_use]
     pub fn core_of(&self, pu: usize) -> Option<usize> {
-        let found = self.units.binary_search_by_key(&pu, |&(unit, _)| unit).ok()?;
-        Some(self.units[found].1)
+        let found = self.whole.units.binary_search_by_key(&pu, |&(unit, _)| unit).ok()?;
+        Some(self.whole.units[found].1)
     }
 
     /// The groups of a level; for [`Level::Group`], which may exist several times, the innermost.
     #[must_use]
     pub fn groups(&self, level: Level) -> &[Group] {
-        self.levels.iter().rev().find(|l| l.level == level).map_or(&[], |l| &l.groups)
+        self.whole.levels.iter().rev().find(|l| l.level == level).map_or(&[], |l| &l.groups)
     }
 
     /// The group of `level` that a processing unit belongs to: two units share that level exactly
@@ -307,7 +316,7 @@ impl Machine {
             Level::Machine => Some(0),
             Level::Core => Some(core),
             Level::Pu => Some(pu),
-            Level::Numa => self.cores[core].numa,
+            Level::Numa => self.whole.cores[core].numa,
             _ => self.groups(level).iter().position(|g| g.pus.binary_search(&pu).is_ok()),
         }
     }

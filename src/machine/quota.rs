@@ -101,6 +101,16 @@ fn read(dir: &Path, file: &str) -> Option<String> {
     std::fs::read_to_string(dir.join(file)).ok()
 }
 
+#[inline(never)]
+fn leads_out(path: &Path) -> bool {
+    path.components().any(|it| it == Component::ParentDir)
+}
+
+#[inline(never)]
+fn has_cpu(list: &str) -> bool {
+    list.split(',').any(|it| it == "cpu")
+}
+
 /// The two interfaces of control groups.
 #[derive(Clone, Copy, PartialEq)]
 enum Version {
@@ -110,6 +120,7 @@ enum Version {
 
 impl Version {
     /// The quota of a group, if it has one.
+    #[inline(never)]
     fn quota(self, group: &Path) -> Option<CpuQuota> {
         let read = |name: &str| read(group, name);
         let (name, time, period) = match self {
@@ -148,12 +159,11 @@ impl<'a> Mount<'a> {
         let (name, _, options) = (kind.next()?, kind.next()?, kind.next()?);
         let version = match name {
             "cgroup2" => Version::Two,
-            "cgroup" if options.split(',').any(|it| it == "cpu") => Version::One,
+            "cgroup" if has_cpu(options) => Version::One,
             _ => return None,
         };
         // Whatever a damaged file says, stay below the root.
-        let stays = !Path::new(point).components().any(|it| it == Component::ParentDir);
-        stays.then_some(Mount { version, root, point })
+        (!leads_out(Path::new(point))).then_some(Mount { version, root, point })
     }
 
     /// The process's group, from the mount point on, if a line of `cgroup` is of its kind.
@@ -162,7 +172,7 @@ impl<'a> Mount<'a> {
         let (controllers, path) = (fields.next()?, fields.next()?);
         let is_its = match self.version {
             Version::Two => controllers.is_empty(),
-            Version::One => controllers.split(',').any(|it| it == "cpu"),
+            Version::One => has_cpu(controllers),
         };
         if !is_its {
             return None;
@@ -170,8 +180,7 @@ impl<'a> Mount<'a> {
         // A container sees its own group, or one above it, at the mount point; the path may be the
         // host's, or lead out of its namespace.
         let below = Path::new(path).strip_prefix(self.root).unwrap_or(Path::new(""));
-        let leads_out = below.components().any(|it| it == Component::ParentDir);
-        Some(if leads_out { Path::new("") } else { below })
+        Some(if leads_out(below) { Path::new("") } else { below })
     }
 }
 

@@ -40,48 +40,68 @@ pub(super) fn read(root: &Path) -> Result<Facts, MachineError> {
     read_below(&root.join("sys"), Some(root))
 }
 
+/// Of each set, how many processors report it, and the number that goes with it.
+type Reported = SortedMap<(Level, Vec<usize>), (usize, Option<usize>)>;
+
+/// The sets of a processor: their level, the files that say them, and that of their number.
+type SetFiles = (Level, &'static [&'static str], &'static str);
+
+const SETS: &[SetFiles] = &[
+    (Level::Package, &["package_cpus", "core_siblings"], "physical_package_id"),
+    (Level::Die, &["die_cpus"], "die_id"),
+    (Level::Group, &["cluster_cpus"], "cluster_id"),
+    (Level::Group, &["book_cpus", "book_siblings"], "book_id"),
+    (Level::Group, &["drawer_cpus", "drawer_siblings"], "drawer_id"),
+];
+
+#[inline(never)]
+fn report_set(
+    groups: &mut Reported,
+    (level, names, id): SetFiles,
+    topology: &Path,
+    cpu: usize,
+    online: &[usize],
+) {
+    let os_id = read_number(topology, id);
+    // A kernel that does not know the package says -1, and the set means nothing.
+    let known = level != Level::Package || os_id.is_some();
+    if let Some(set) = read_own(topology, names, cpu, online).filter(|_| known) {
+        report(groups, level, set, os_id);
+    }
+}
+
+#[inline(never)]
+fn report(groups: &mut Reported, level: Level, set: Vec<usize>, os_id: Option<usize>) {
+    groups.or_insert((level, set), (0, os_id)).0 += 1;
+}
+
+/// The set that the files say, of online processors; none if this one is not in it.
+#[inline(never)]
+fn read_own(dir: &Path, names: &[&str], cpu: usize, online: &[usize]) -> Option<Vec<usize>> {
+    let mut set = read_set(dir, names)?;
+    set.retain(|pu| online.binary_search(pu).is_ok());
+    set.contains(&cpu).then_some(set)
+}
+
 fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
     let cpu_dir = cpu_dir(sys);
     let online = online(&cpu_dir)?;
     let mut facts = Facts::default();
-    // How many processors report a set, and the number that goes with it.
-    let mut groups: SortedMap<(Level, Vec<usize>), (usize, Option<usize>)> = SortedMap::new();
-    let mut report = |level: Level, set: Vec<usize>, os_id: Option<usize>| {
-        groups.or_insert((level, set), (0, os_id)).0 += 1;
-    };
+    let mut groups = Reported::new();
     for &cpu in &online {
         let dir = cpu_dir.join(format!("cpu{cpu}"));
         let topology = dir.join("topology");
-        let set = |names: &[&str]| {
-            let mut set = read_set(&topology, names)?;
-            set.retain(|pu| online.binary_search(pu).is_ok());
-            set.contains(&cpu).then_some(set)
-        };
-        let core = set(&["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]);
-        report(Level::Core, core.clone(), None);
-        for (level, names, id) in [
-            (Level::Package, ["package_cpus", "core_siblings"].as_slice(), "physical_package_id"),
-            (Level::Die, &["die_cpus"], "die_id"),
-            (Level::Group, &["cluster_cpus"], "cluster_id"),
-            (Level::Group, &["book_cpus", "book_siblings"], "book_id"),
-            (Level::Group, &["drawer_cpus", "drawer_siblings"], "drawer_id"),
-        ] {
-            let os_id = read_number(&topology, id);
-            // A kernel that does not know the package says -1, and the set means nothing.
-            let known = level != Level::Package || os_id.is_some();
-            if let Some(set) = set(names).filter(|_| known) {
-                report(level, set, os_id);
-            }
+        let set = |dir: &Path, names: &[&str]| read_own(dir, names, cpu, &online);
+        let core = set(&topology, &["core_cpus", "thread_siblings"]).unwrap_or_else(|| vec![cpu]);
+        report(&mut groups, Level::Core, core.clone(), None);
+        for &it in SETS {
+            report_set(&mut groups, it, &topology, cpu, &online);
         }
         for index in entries(&dir.join("cache")) {
             let Some(level) = data_cache(&index) else { continue };
-            let set = read_set(&index, &["shared_cpu"]).map(|mut set| {
-                set.retain(|pu| online.binary_search(pu).is_ok());
-                set
-            });
             // An empty mask, or one without the processor itself, is the core's own cache.
-            let set = set.filter(|set| set.contains(&cpu)).unwrap_or_else(|| core.clone());
-            report(level, set, None);
+            let set = set(&index, &["shared_cpu"]).unwrap_or_else(|| core.clone());
+            report(&mut groups, level, set, None);
             let size = read_text(&index, "size").and_then(|text| cache_size(&text));
             facts.caches.extend(size.map(|bytes| (level, bytes)));
         }
@@ -107,10 +127,7 @@ fn read_below(sys: &Path, root: Option<&Path>) -> Result<Facts, MachineError> {
 /// Settles contradictions: where two different sets of one level overlap, the one that more
 /// processors report is right. (A saved 4 x 10-core Xeon has one processor that claims to be in a
 /// package with the first core of each other package.) Clusters may nest, so they are left alone.
-fn elect(
-    reported: SortedMap<(Level, Vec<usize>), (usize, Option<usize>)>,
-    warnings: &mut Vec<String>,
-) -> Vec<RawGroup> {
+fn elect(reported: Reported, warnings: &mut Vec<String>) -> Vec<RawGroup> {
     let mut sets = reported.into_pairs();
     sets.arrange_by_key(|((level, set), (votes, _))| (*level, Reverse(*votes), set.len()));
     let mut taken: SortedSet<(Level, usize)> = SortedSet::new();
@@ -143,20 +160,25 @@ fn has_cpus(sys: &Path) -> bool {
 }
 
 /// The paths in a directory, sorted; none when it cannot be read.
+#[inline(never)]
 fn entries(dir: &Path) -> Vec<PathBuf> {
-    let mut paths: Vec<PathBuf> =
-        fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let mut paths = Vec::new();
+    if let Ok(found) = fs::read_dir(dir) {
+        found.for_each(|entry| paths.extend(entry.map(|it| it.path())));
+    }
     paths.arrange();
     paths
 }
 
 /// The numbers of the entries called `prefix` and a number, sorted.
 fn numbered(dir: &Path, prefix: &str) -> Vec<usize> {
-    let mut numbers: Vec<usize> = entries(dir)
-        .iter()
-        .filter_map(|path| path.file_name()?.to_str()?.strip_prefix(prefix)?.parse().ok())
-        .filter(|&number| number < MAX_PU)
-        .collect();
+    let number_of = |path: &Path| -> Option<usize> {
+        path.file_name()?.to_str()?.strip_prefix(prefix)?.parse().ok()
+    };
+    let mut numbers = Vec::new();
+    for path in entries(dir) {
+        numbers.extend(number_of(&path).filter(|&number| number < MAX_PU));
+    }
     numbers.arrange();
     numbers
 }
@@ -177,38 +199,60 @@ fn read_number(dir: &Path, file: &str) -> Option<usize> {
     read_text(dir, file)?.parse().ok()
 }
 
+/// A list of numbers, if the file has one.
+#[inline(never)]
+fn read_list(dir: &Path, file: &str) -> Option<Vec<usize>> {
+    parse_list(&read_text(dir, file)?).ok()
+}
+
+#[inline(never)]
+fn first_list(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
+    names.iter().find_map(|name| read_list(dir, name))
+}
+
+/// A mask, if the file has one.
+#[inline(never)]
+fn read_mask(dir: &Path, file: &str) -> Option<Vec<usize>> {
+    parse_mask(&read_text(dir, file)?).ok()
+}
+
+type SetReader = fn(&Path, &str) -> Option<Vec<usize>>;
+
+/// By the ends of the names.
+const READERS: [(&str, SetReader); 3] =
+    [("", read_mask), ("_map", read_mask), ("_list", read_list)];
+
 /// Reads the first file among `NAME_list`, `NAME`, `NAME_map` .. that holds a set with something in
 /// it.
 #[inline(never)]
 fn read_set(dir: &Path, names: &[&str]) -> Option<Vec<usize>> {
-    names.iter().find_map(|name| {
-        let mask = |suffix: &str| {
-            let text = read_text(dir, &format!("{name}{suffix}"))?;
-            parse_mask(&text).ok().filter(|set| !set.is_empty())
-        };
-        let list = || {
-            let text = read_text(dir, &format!("{name}_list"))?;
-            parse_list(&text).ok().filter(|set| !set.is_empty())
-        };
-        mask("").or_else(|| mask("_map")).or_else(list)
-    })
+    for name in names {
+        for (suffix, read) in READERS {
+            match read(dir, &format!("{name}{suffix}")) {
+                Some(set) if !set.is_empty() => return Some(set),
+                _ => {}
+            }
+        }
+    }
+    None
 }
 
 /// The online processors, sorted.
 fn online(cpu_dir: &Path) -> Result<Vec<usize>, MachineError> {
     let present = numbered(cpu_dir, "cpu");
-    let listed = read_text(cpu_dir, "online").and_then(|text| parse_list(&text).ok());
-    let online: Vec<usize> = match listed {
-        Some(list) if !list.is_empty() => {
-            list.into_iter().filter(|cpu| present.binary_search(cpu).is_ok()).collect()
+    let online = match read_list(cpu_dir, "online") {
+        Some(mut list) if !list.is_empty() => {
+            list.retain(|cpu| present.binary_search(cpu).is_ok());
+            list
         }
-        _ => present
-            .into_iter()
-            .filter(|cpu| {
+        _ => {
+            let mut present = present;
+            present.retain(|cpu| {
                 let online = read_text(cpu_dir, &format!("cpu{cpu}/online"));
                 online.is_none_or(|text| text != "0")
-            })
-            .collect(),
+            });
+            present
+        }
     };
     if online.is_empty() {
         return Err(unreadable(cpu_dir, "it has neither a list of online processors nor any cpuN"));
@@ -242,17 +286,15 @@ fn read_nodes(sys: &Path, facts: &mut Facts) {
     let usual = sys.join("devices/system/node");
     let dir = if usual.is_dir() { usual } else { sys.join("bus/node/devices") };
     let mut ids = numbered(&dir, "node");
-    if let Some(listed) = read_text(&dir, "online").and_then(|text| parse_list(&text).ok()) {
+    if let Some(listed) = read_list(&dir, "online") {
         ids.retain(|id| listed.is_empty() || listed.contains(id));
     }
     let mut distances = RawDistances::default();
     for &id in &ids {
         let node = dir.join(format!("node{id}"));
         // Here the names have no underscore: cpumap, cpulist.
-        let pus = read_text(&node, "cpumap")
-            .and_then(|text| parse_mask(&text).ok())
-            .or_else(|| parse_list(&read_text(&node, "cpulist")?).ok())
-            .unwrap_or_default();
+        let pus = read_mask(&node, "cpumap").or_else(|| read_list(&node, "cpulist"));
+        let pus = pus.unwrap_or_default();
         let memory_bytes = read_text(&node, "meminfo").and_then(|text| memory_total(&text));
         facts.nodes.push(RawNode { os_id: id, pus, memory_bytes });
         let row: Option<Vec<u64>> = read_text(&node, "distance")
@@ -286,36 +328,33 @@ struct Kinds {
 /// scheduler uses, Intel's two lists of performance and efficiency cores (of which nothing says how
 /// much faster the ones are), or maximum frequencies.
 fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {
-    let of_file = |file: &str| -> Option<Vec<(usize, u64)>> {
-        online
-            .iter()
-            .map(|&cpu| {
-                let text = read_text(cpu_dir, &format!("cpu{cpu}/{file}"))?;
-                Some((cpu, text.parse().ok()?))
-            })
-            .collect()
+    let all = |value: &dyn Fn(usize) -> Option<u64>| {
+        let mut values = Vec::with_capacity(online.len());
+        for &cpu in online {
+            values.push((cpu, value(cpu)?));
+        }
+        Some(values)
     };
+    let of_file =
+        |file: &str| all(&|cpu| read_text(cpu_dir, &format!("cpu{cpu}/{file}"))?.parse().ok());
     let intel = || {
-        let list = |name: &str| parse_list(&read_text(sys, &format!("devices/{name}"))?).ok();
+        let list = |name: &str| read_list(sys, &format!("devices/{name}"));
         let (fast, slow) = (list("cpu_core/cpus")?, list("cpu_atom/cpus")?);
-        let value = |cpu: usize| match (fast.contains(&cpu), slow.contains(&cpu)) {
+        all(&|cpu| match (fast.contains(&cpu), slow.contains(&cpu)) {
             (true, false) => Some(2),
             (false, true) => Some(1),
             _ => None,
-        };
-        online.iter().map(|&cpu| Some((cpu, value(cpu)?))).collect::<Option<Vec<_>>>()
+        })
     };
     // Frequencies within a tenth are the same kind: single cores are allowed to boost higher.
-    let (values, tenth) = if let Some(values) = of_file("cpu_capacity") {
-        (values, false)
-    } else if let Some(values) = intel() {
-        (values, false)
-    } else if let Some(values) = of_file("cpufreq/cpuinfo_max_freq") {
-        (values, true)
-    } else {
-        return Kinds::default();
-    };
-    let mut steps: Vec<u64> = values.iter().map(|&(_, value)| value).collect();
+    let mut tenth = false;
+    let values = of_file("cpu_capacity").or_else(intel).or_else(|| {
+        tenth = true;
+        of_file("cpufreq/cpuinfo_max_freq")
+    });
+    let Some(values) = values else { return Kinds::default() };
+    let mut steps = Vec::with_capacity(values.len());
+    values.iter().for_each(|&(_, value)| steps.push(value));
     steps.arrange();
     steps.dedup_by(|next, kept| *next == *kept || (tenth && *next <= *kept + *kept / 10));
     let kind = |value: u64| steps.partition_point(|&step| step <= value).saturating_sub(1);
@@ -345,9 +384,8 @@ fn cpuset(root: &Path) -> Option<Vec<usize>> {
             return None;
         }
         let dir = root.join(point).join(group);
-        ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"]
-            .iter()
-            .find_map(|name| parse_list(&read_text(&dir, name)?).ok())
-            .filter(|list| !list.is_empty())
+        let names: &[&str] =
+            &["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus", "cpus"];
+        first_list(&dir, names).filter(|list| !list.is_empty())
     })
 }

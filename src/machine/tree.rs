@@ -5,7 +5,7 @@
 //! with several names; sets of a single core are no vertices, as nothing is shared between cores
 //! there.
 
-use crate::sorted::Arrange;
+use crate::sorted::{Arrange, Listed};
 use std::ops::Range;
 
 use super::level::Level;
@@ -94,15 +94,15 @@ impl Tree {
     ) -> (Tree, Vec<usize>) {
         // Vertices as (parent, cores, levels), the root first.
         let mut found: Vec<(Option<usize>, Vec<usize>, Vec<Level>)> =
-            vec![(None, (0..cores.len()).collect(), vec![Level::Machine])];
+            vec![(None, (0..cores.len()).listed(), vec![Level::Machine])];
         let mut innermost = vec![0; cores.len()];
         let mut by_size: Vec<&(Level, Vec<usize>)> =
-            sets.iter().filter(|(_, set)| set.len() > 1 || cores.len() == 1).collect();
+            sets.iter().filter(|(_, set)| set.len() > 1 || cores.len() == 1).listed();
         by_size.arrange_by(|a, b| (b.1.len(), a.0, &a.1).cmp(&(a.1.len(), b.0, &b.1)));
         for (level, set) in by_size {
             let vertex = innermost[set[0]];
             if set.iter().any(|&core| innermost[core] != vertex) {
-                let pus: Vec<usize> = set.iter().map(|&core| cores[core][0]).collect();
+                let pus: Vec<usize> = set.iter().map(|&core| cores[core][0]).listed();
                 warnings.push(format!(
                     "the {level} of PU {} cuts across another group: left out of the tree",
                     format_list(&pus)

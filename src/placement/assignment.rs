@@ -5,7 +5,7 @@ use super::error::PlacementError;
 use super::policy::Placement;
 use super::search;
 use crate::machine::Machine;
-use crate::sorted::SortedMap;
+use crate::sorted::{Listed, SortedMap};
 
 /// A processing unit for each rank.
 ///
@@ -124,14 +124,17 @@ pub fn assign(
         _ => match placement.pattern(ranks)? {
             Some(pattern) => {
                 let units = search::place(machine, &pattern);
-                return Ok(Assignment::new(machine, units.into_iter().map(Some).collect()));
+                return Ok(Assignment::new(machine, bound(units.into_iter())));
             }
             None => core_order::fastest(machine, ranks),
         },
     };
     let units = core_order::units(machine, &cores);
-    let pus = units.iter().copied().map(Some).cycle().take(ranks).collect();
-    Ok(Assignment::new(machine, pus))
+    Ok(Assignment::new(machine, bound((0..ranks).map(|rank| units[rank % units.len()]))))
+}
+
+fn bound(units: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
+    units.map(Some).listed()
 }
 
 /// Checks every entry of the list, also those that no rank needs.
@@ -155,5 +158,5 @@ fn from_list(
     if list.len() < ranks {
         return Err(PlacementError::ListTooShort { entries: list.len(), ranks });
     }
-    Ok(Assignment::new(machine, list[..ranks].iter().copied().map(Some).collect()))
+    Ok(Assignment::new(machine, bound(list[..ranks].iter().copied())))
 }

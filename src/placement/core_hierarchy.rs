@@ -3,6 +3,7 @@
 use super::assignment::Assignment;
 use crate::machine::Machine;
 use crate::schedule::Hierarchy;
+use crate::sorted::Listed;
 
 /// The ranks grouped by what their cores share, innermost first; levels that group nothing, or
 /// everything, left out. Ranks that are not bound form one group of everybody.
@@ -34,7 +35,7 @@ pub fn hierarchy(machine: &Machine, assignment: &Assignment) -> Hierarchy {
         path.reverse();
         (path, core)
     };
-    let paths: Vec<(Vec<usize>, usize)> = cores.iter().map(path).collect();
+    let paths: Vec<(Vec<usize>, usize)> = cores.iter().map(path).listed();
     let deepest = paths.iter().map(|(path, _)| path.len()).max().unwrap_or(0);
     let vertices = tree.vertices().len();
     // Where one branch of the tree is shorter, its innermost group stands for the missing levels.
@@ -43,7 +44,7 @@ pub fn hierarchy(machine: &Machine, assignment: &Assignment) -> Hierarchy {
             Some(&vertex) if depth < deepest => vertex,
             _ => vertices + core,
         };
-        paths.iter().map(group).collect()
+        paths.iter().map(group).listed()
     };
-    Hierarchy::tidy(ranks, (0..=deepest).rev().map(at_depth).collect())
+    Hierarchy::tidy(ranks, (0..=deepest).rev().map(at_depth).listed())
 }

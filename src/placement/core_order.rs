@@ -2,7 +2,7 @@
 
 use crate::machine::{Core, Machine};
 use crate::mix::SplitMix;
-use crate::sorted::Arrange;
+use crate::sorted::{Arrange, Listed};
 
 /// The allowed processing units of a core, the primary thread first.
 fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usize> + 'a {
@@ -12,29 +12,40 @@ fn threads<'a>(machine: &'a Machine, core: &'a Core) -> impl Iterator<Item = usi
 /// Turns an order of cores into one of processing units: the first allowed thread of each core,
 /// then the second of each, and so on.
 pub(super) fn units(machine: &Machine, cores: &[usize]) -> Vec<usize> {
-    let threads: Vec<Vec<usize>> =
-        cores.iter().map(|&core| threads(machine, &machine.cores()[core]).collect()).collect();
-    let most = threads.iter().map(Vec::len).max().unwrap_or(0);
-    (0..most)
-        .flat_map(|nth| threads.iter().filter_map(move |list| list.get(nth).copied()))
-        .collect()
+    let threads = |&core: &usize| threads(machine, &machine.cores()[core]).listed();
+    in_turns(&cores.iter().map(threads).listed())
+}
+
+/// The first of each list, then the second of each, and so on.
+fn in_turns(lists: &[Vec<usize>]) -> Vec<usize> {
+    let mut all = Vec::new();
+    for nth in 0..lists.iter().map(Vec::len).max().unwrap_or(0) {
+        for list in lists {
+            if let Some(&it) = list.get(nth) {
+                all.push(it);
+            }
+        }
+    }
+    all
 }
 
 /// The cores with something allowed on them, in logical order.
+#[inline(never)]
 pub(super) fn usable(machine: &Machine) -> Vec<usize> {
     let cores = machine.cores();
-    (0..cores.len()).filter(|&core| threads(machine, &cores[core]).next().is_some()).collect()
+    (0..cores.len()).filter(|&core| threads(machine, &cores[core]).next().is_some()).listed()
 }
 
 /// The usable cores in logical order; when fewer than all are needed, those of the fastest kinds
 /// that are enough.
 pub(super) fn fastest(machine: &Machine, needed: usize) -> Vec<usize> {
-    let usable = usable(machine);
+    let mut usable = usable(machine);
     let kind = |core: usize| machine.cores()[core].kind;
-    let mut kinds: Vec<usize> = usable.iter().map(|&core| kind(core)).collect();
+    let mut kinds: Vec<usize> = usable.iter().map(|&core| kind(core)).listed();
     kinds.arrange_by(|a, b| b.cmp(a));
     let slowest = kinds.get(needed.clamp(1, kinds.len().max(1)) - 1).copied().unwrap_or(0);
-    usable.into_iter().filter(|&core| kind(core) >= slowest).collect()
+    usable.retain(|&core| kind(core) >= slowest);
+    usable
 }
 
 /// The usable cores in the order of the operating system's numbers.
@@ -52,14 +63,11 @@ pub(super) fn scattered(machine: &Machine) -> Vec<usize> {
     // Parents come before children, so backwards every vertex finds its children done.
     for (index, vertex) in tree.vertices().iter().enumerate().rev() {
         let mut parts: Vec<Vec<usize>> =
-            vertex.children.iter().map(|&child| std::mem::take(&mut orders[child])).collect();
+            vertex.children.iter().map(|&child| std::mem::take(&mut orders[child])).listed();
         let direct = vertex.cores.clone().filter(|&core| tree.above(core) == index);
         parts.extend(direct.map(|core| vec![core]));
         parts.arrange_by_key(|part| part.iter().min().copied());
-        let longest = parts.iter().map(Vec::len).max().unwrap_or(0);
-        orders[index] = (0..longest)
-            .flat_map(|nth| parts.iter().filter_map(move |part| part.get(nth).copied()))
-            .collect();
+        orders[index] = in_turns(&parts);
     }
     let usable = usable(machine);
     let mut order = std::mem::take(&mut orders[0]);

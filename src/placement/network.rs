@@ -6,6 +6,7 @@
 //! between NUMA nodes, a message between two nodes is longer by `distance / local distance - 1`.
 
 use crate::machine::Machine;
+use crate::sorted::Listed;
 
 use super::pattern::{Pattern, PatternStep};
 
@@ -84,8 +85,8 @@ pub(super) struct ChannelLoads<'a> {
 impl<'a> ChannelLoads<'a> {
     pub(super) fn new(machine: &'a Machine) -> ChannelLoads<'a> {
         let vertices = machine.tree().vertices();
-        let mut parent: Vec<usize> = vertices.iter().map(|v| v.parent.unwrap_or(0)).collect();
-        let mut depth: Vec<usize> = vertices.iter().map(|v| v.depth).collect();
+        let mut parent: Vec<usize> = vertices.iter().map(|v| v.parent.unwrap_or(0)).listed();
+        let mut depth: Vec<usize> = vertices.iter().map(|v| v.depth).listed();
         for core in 0..machine.cores().len() {
             let above = machine.tree().above(core);
             parent.push(above);

@@ -1,6 +1,7 @@
 //! Communication patterns: the guest graphs that placements are made for, as steps of messages.
 
 use super::error::PlacementError;
+use crate::sorted::Listed;
 
 /// Messages that travel at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl Pattern {
         let mut steps = Vec::new();
         for bit in (0..usize::BITS).rev().map(|bit| 1_usize << bit).skip_while(|&b| b >= ranks) {
             let holders = (0..ranks).step_by(2 * bit).filter(|r| r + bit < ranks);
-            let messages = holders.map(|r| (r, r + bit, 1)).collect();
+            let messages = holders.map(|r| (r, r + bit, 1)).listed();
             steps.push(PatternStep { name: format!("distance {bit}"), messages });
         }
         Ok(Pattern { name: "tree".to_owned(), extents: vec![ranks], steps, chain: false })
@@ -126,9 +127,9 @@ impl Pattern {
             .map(|index| 1 + index * shifts / listed)
             .map(|k| PatternStep {
                 name: format!("shift {k}"),
-                messages: (0..ranks).map(|r| (r, (r + k) % ranks, 1)).collect(),
+                messages: (0..ranks).map(|r| (r, (r + k) % ranks, 1)).listed(),
             })
-            .collect();
+            .listed();
         Ok(Pattern { name: "all-to-all".to_owned(), extents: vec![ranks], steps, chain: false })
     }
 
@@ -159,7 +160,7 @@ impl Pattern {
                         let target = rank - at * stride + to % extent * stride;
                         (inside || wrap).then_some((rank, target, 1)).filter(|m| m.0 != m.1)
                     })
-                    .collect();
+                    .listed();
                 if !messages.is_empty() {
                     let way = if up { "up" } else { "down" };
                     steps.push(PatternStep {
@@ -219,9 +220,9 @@ fn bits(ranks: usize) -> Vec<PatternStep> {
             messages: (0..ranks)
                 .map(|r| (r, r ^ (1 << bit), 1))
                 .filter(|&(_, to, _)| to < ranks)
-                .collect(),
+                .listed(),
         })
-        .collect()
+        .listed()
 }
 
 /// The product of the extents; more than 2^20 ranks are refused, as every message is listed.
@@ -234,7 +235,7 @@ fn check(extents: &[usize]) -> Result<usize, PlacementError> {
         .try_fold(1_usize, |product, &extent| product.checked_mul(extent))
         .filter(|&ranks| ranks <= 1 << 20)
         .ok_or_else(|| PlacementError::Shape {
-            topology: extents.iter().map(usize::to_string).collect::<Vec<_>>().join("x"),
+            topology: extents.iter().map(usize::to_string).listed().join("x"),
             ranks: usize::MAX,
         })
 }

@@ -17,7 +17,7 @@
 //!    asked, so the same input gives the same placement everywhere. A heuristic: up to 8 ranks the
 //!    tests compare it with all permutations, beyond that nothing but step 3 is promised.
 
-use crate::sorted::{Arrange, SortedSet};
+use crate::sorted::{Arrange, Listed, SortedSet};
 
 use super::core_order;
 use super::network::{ChannelLoads, Score, Weights};
@@ -36,21 +36,19 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
     let ranks = pattern.ranks();
     let fast = core_order::fastest(machine, ranks);
     let mut candidates: Vec<Vec<usize>> = Vec::new();
-    for cores in [tight(machine, &fast, ranks), fast.clone(), even(machine, &fast, ranks)] {
-        let slots = slots(machine, &cores, ranks);
-        candidates.push(map(machine, pattern, &slots, TreeCut::Slabs));
-        candidates.push(map(machine, pattern, &slots, TreeCut::Halves));
-        candidates.push(slots);
-    }
+    add_mapped(machine, pattern, &tight(machine, &fast, ranks), &mut candidates);
+    add_mapped(machine, pattern, &fast, &mut candidates);
+    add_mapped(machine, pattern, &even(machine, &fast, ranks), &mut candidates);
     // Identity and compact as they are, unless they use slower cores than needed.
-    let allowed: SortedSet<usize> = fast.iter().copied().collect();
-    for cores in [core_order::usable(machine), core_order::by_number(machine)] {
-        let order = core_order::units(machine, &cores);
-        let units: Vec<usize> = order.iter().copied().cycle().take(ranks).collect();
-        if units.iter().all(|&pu| machine.core_of(pu).is_some_and(|core| allowed.contains(&core))) {
+    let mut add_fast = |cores: &[usize]| {
+        let units = around(&core_order::units(machine, cores), ranks);
+        let is_fast = |&pu: &usize| machine.core_of(pu).is_some_and(|core| fast.contains(&core));
+        if units.iter().all(is_fast) {
             candidates.push(units);
         }
-    }
+    };
+    add_fast(&core_order::usable(machine));
+    add_fast(&core_order::by_number(machine));
     candidates.dedup();
 
     let mut network = ChannelLoads::new(machine);
@@ -71,6 +69,20 @@ pub(super) fn place(machine: &Machine, pattern: &Pattern) -> Vec<usize> {
         return units;
     }
     improve(machine, pattern, &mut network, &fast, score, units)
+}
+
+/// Adds the mappings onto these cores, and the plain order.
+#[inline(never)]
+fn add_mapped(
+    machine: &Machine,
+    pattern: &Pattern,
+    cores: &[usize],
+    candidates: &mut Vec<Vec<usize>>,
+) {
+    let slots = slots(machine, cores, pattern.ranks());
+    candidates.push(map(machine, pattern, &slots, TreeCut::Slabs));
+    candidates.push(map(machine, pattern, &slots, TreeCut::Halves));
+    candidates.push(slots);
 }
 
 /// Whether the order of the memories does not matter.
@@ -141,7 +153,7 @@ fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
         let mut left = needed;
         while left > 0 {
             let open: Vec<usize> =
-                (0..parts.len()).filter(|&i| counts[i] < parts[i].cores.len()).collect();
+                (0..parts.len()).filter(|&i| counts[i] < parts[i].cores.len()).listed();
             if open.is_empty() {
                 break;
             }
@@ -170,6 +182,7 @@ struct Part {
     cores: Vec<usize>,
 }
 
+#[inline(never)]
 fn below(machine: &Machine, cores: &[usize], vertex: usize) -> Vec<Part> {
     let tree = machine.tree();
     let here = &tree.vertices()[vertex];
@@ -182,7 +195,7 @@ fn below(machine: &Machine, cores: &[usize], vertex: usize) -> Vec<Part> {
         .children
         .iter()
         .map(|&child| Part { vertex: Some(child), cores: within(&tree.vertices()[child].cores) })
-        .collect();
+        .listed();
     let direct = within(&here.cores).into_iter().filter(|&core| tree.above(core) == vertex);
     parts.extend(direct.map(|core| Part { vertex: None, cores: vec![core] }));
     parts.retain(|part| !part.cores.is_empty());
@@ -190,11 +203,16 @@ fn below(machine: &Machine, cores: &[usize], vertex: usize) -> Vec<Part> {
     parts
 }
 
+/// A unit for each of `ranks` ranks, from the first again after the last.
+fn around(units: &[usize], ranks: usize) -> Vec<usize> {
+    (0..ranks).map(|rank| units[rank % units.len()]).listed()
+}
+
 /// The processing units for `ranks` ranks on these cores, in logical order: a core's threads side
 /// by side.
 fn slots(machine: &Machine, cores: &[usize], ranks: usize) -> Vec<usize> {
     let units = core_order::units(machine, cores);
-    let mut slots: Vec<usize> = units.iter().copied().cycle().take(ranks).collect();
+    let mut slots = around(&units, ranks);
     slots.arrange_by_key(|&pu| (machine.core_of(pu), pu));
     slots
 }
@@ -202,7 +220,7 @@ fn slots(machine: &Machine, cores: &[usize], ranks: usize) -> Vec<usize> {
 /// The recursive mapping: the processing unit of each rank, given the slots in logical order.
 fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: TreeCut) -> Vec<usize> {
     let ranks = pattern.ranks();
-    let slot_cores: Vec<usize> = slots.iter().filter_map(|&pu| machine.core_of(pu)).collect();
+    let slot_cores: Vec<usize> = slots.iter().filter_map(|&pu| machine.core_of(pu)).listed();
     // Undirected partners of each rank, with words.
     let mut partners: Vec<Vec<(usize, u64)>> = vec![Vec::new(); ranks];
     // Long lists of messages (all-to-all) do not prefer any cut.
@@ -215,7 +233,7 @@ fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: TreeCut) -> V
     let mut placed = vec![slots[0]; ranks];
     let mut part_of = vec![usize::MAX; ranks];
     // (vertex, first slot, ranks): as many ranks as slots from there on.
-    let mut work = vec![(0_usize, 0_usize, (0..ranks).collect::<Vec<usize>>())];
+    let mut work = vec![(0_usize, 0_usize, (0..ranks).listed())];
     while let Some((vertex, first, members)) = work.pop() {
         let here = &machine.tree().vertices()[vertex];
         let own = &slot_cores[first..first + members.len()];
@@ -236,7 +254,7 @@ fn map(machine: &Machine, pattern: &Pattern, slots: &[usize], how: TreeCut) -> V
                 _ => runs.push((child, 1)),
             }
         }
-        let sizes: Vec<usize> = runs.iter().map(|&(_, count)| count).collect();
+        let sizes: Vec<usize> = runs.iter().map(|&(_, count)| count).listed();
         let ordered = if runs.len() == 1 {
             members
         } else {
@@ -357,7 +375,7 @@ fn improve(
     // One unit of each free core is enough.
     let mut places = units;
     let free = usable.iter().filter(|&&core| !taken.contains(&Some(core)));
-    places.extend(core_order::units(machine, &free.copied().collect::<Vec<_>>()));
+    places.extend(core_order::units(machine, &free.copied().listed()));
     let mut seen = SortedSet::new();
     let mut index = 0;
     places.retain(|&pu| {

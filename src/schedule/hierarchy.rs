@@ -1,6 +1,6 @@
 //! Groups of ranks within groups of ranks: a communicator as a machine's levels divide it.
 
-use crate::sorted::{Arrange, SortedMap, SortedSet};
+use crate::sorted::{Arrange, Listed, SortedMap, SortedSet};
 use std::fmt;
 
 /// Nested groups of ranks, and how wide the trees within them are.
@@ -152,9 +152,9 @@ impl Hierarchy {
         let mut per = 1usize;
         let groups = sizes.iter().map(|&size| {
             per = per.saturating_mul(size.max(1));
-            (0..ranks).map(|rank| rank / per).collect()
+            (0..ranks).map(|rank| rank / per).listed()
         });
-        Hierarchy::flat_trees(ranks, groups.collect())
+        Hierarchy::flat_trees(ranks, groups.listed())
     }
 
     fn flat_trees(ranks: usize, groups: Vec<Vec<usize>>) -> Self {
@@ -243,9 +243,9 @@ impl Hierarchy {
     pub fn of_members(&self, members: &[usize]) -> Hierarchy {
         let ranks = members.len();
         let level = |groups: &Vec<usize>| -> Vec<usize> {
-            members.iter().map(|&m| groups.get(m).copied().unwrap_or(0)).collect()
+            members.iter().map(|&m| groups.get(m).copied().unwrap_or(0)).listed()
         };
-        Hierarchy::tidy(ranks, self.groups.iter().map(level).collect())
+        Hierarchy::tidy(ranks, self.groups.iter().map(level).listed())
     }
 
     /// Nested levels, those left out that group nothing, everything, or the same as another.
@@ -259,17 +259,17 @@ impl Hierarchy {
     /// tries.
     pub(crate) fn thinned(&self) -> Vec<Hierarchy> {
         let n = self.groups.len();
-        let mut kept: Vec<Vec<usize>> = vec![(0..n).collect()];
-        kept.extend((0..n).map(|out| (0..n).filter(|&level| level != out).collect()));
+        let mut kept: Vec<Vec<usize>> = vec![(0..n).listed()];
+        kept.extend((0..n).map(|out| (0..n).filter(|&level| level != out).listed()));
         kept.extend((0..n).map(|level| vec![level]));
         kept.retain(|levels| !levels.is_empty());
         kept.arrange_by_key(|levels| std::cmp::Reverse(levels.len()));
         kept.dedup();
         let of = |levels: Vec<usize>| {
             let groups = levels.into_iter().map(|level| self.groups[level].clone());
-            Hierarchy::flat_trees(self.ranks, groups.collect())
+            Hierarchy::flat_trees(self.ranks, groups.listed())
         };
-        kept.into_iter().map(of).collect()
+        kept.into_iter().map(of).listed()
     }
 
     /// The innermost stage at which two ranks meet.
@@ -288,7 +288,7 @@ impl Hierarchy {
     /// assert_eq!(pairs.members(1), [[0, 2]]);
     /// ```
     pub fn members(&self, stage: usize) -> Vec<Vec<usize>> {
-        self.groups_of(stage, 0).into_iter().map(|g| g.members).collect()
+        self.groups_of(stage, 0).into_iter().map(|g| g.members).listed()
     }
 
     /// Whether the outermost groups all have as many ranks.
@@ -313,12 +313,12 @@ impl Hierarchy {
         groups_by_index
             .iter()
             .all(|c| c.1.len() == size)
-            .then(|| groups_by_index.into_iter().map(|c| c.1).collect())
+            .then(|| groups_by_index.into_iter().map(|c| c.1).listed())
     }
 
     /// The groups of a stage, by their leaders' ranks ascending.
     pub(super) fn groups_of(&self, stage: usize, root: usize) -> Vec<LeaderGroup> {
-        let mut members: Vec<usize> = (0..self.ranks).collect();
+        let mut members: Vec<usize> = (0..self.ranks).listed();
         let mut out = Vec::new();
         for at in 0..=stage {
             let mut numbers: Vec<usize> = Vec::new();
@@ -338,7 +338,7 @@ impl Hierarchy {
                 // The root leads every group that it is in, so it is a member at every stage.
                 group.leader = group.members.iter().position(|&m| m == root).unwrap_or(0);
             }
-            members = out.iter().map(|g| g.members[g.leader]).collect();
+            members = out.iter().map(|g| g.members[g.leader]).listed();
             members.arrange();
         }
         out
@@ -346,6 +346,7 @@ impl Hierarchy {
 }
 
 /// How many groups a level has.
+#[inline(never)]
 fn count(groups: &[usize]) -> usize {
     SortedSet::from_iter(groups.iter().copied()).len()
 }

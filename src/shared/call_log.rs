@@ -14,7 +14,7 @@ use super::thread::Thread;
 #[cfg(not(loom))]
 use super::thread_mark::ThreadMark;
 use crate::error::{CallSite, ForeignCall};
-use crate::sorted::Arrange;
+use crate::sorted::{Arrange, Listed};
 use crate::sync;
 use crate::sync::diagnostic::{
     AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex,
@@ -489,7 +489,7 @@ impl CallLog {
 
     /// The owner's latest calls, the latest first.
     pub(crate) fn newest_first(&self) -> Vec<CallRecord> {
-        let mut calls: Vec<CallRecord> = self.calls().collect();
+        let mut calls: Vec<CallRecord> = self.calls().listed();
         calls.arrange_by_key(|c| std::cmp::Reverse(c.number));
         calls
     }
@@ -500,7 +500,7 @@ impl CallLog {
     }
 
     /// The owner's latest call in the current run of which `is` holds.
-    pub(crate) fn latest_of_run(&self, is: impl Fn(&CallRecord) -> bool) -> Option<CallRecord> {
+    pub(crate) fn latest_of_run(&self, is: &dyn Fn(&CallRecord) -> bool) -> Option<CallRecord> {
         let before = self.before.load(Relaxed);
         self.latest_of(&|c| c.number > before && is(c))
     }
@@ -508,7 +508,13 @@ impl CallLog {
     /// One body for all searches.
     #[inline(never)]
     fn latest_of(&self, is: &dyn Fn(&CallRecord) -> bool) -> Option<CallRecord> {
-        self.calls().filter(is).max_by_key(|c| c.number)
+        let mut latest: Option<CallRecord> = None;
+        for call in self.calls() {
+            if is(&call) && latest.as_ref().is_none_or(|it| it.number <= call.number) {
+                latest = Some(call);
+            }
+        }
+        latest
     }
 
     /// The latest call on communicator `comm` with a number that ends in the eight bits `low`.

@@ -26,7 +26,7 @@ pub(crate) fn disagreement(
             }
         }
     }
-    by_number.into_pairs().into_iter().find_map(|(_, calls)| {
+    by_number.values().find_map(|calls| {
         let votes =
             |it: &CallRecord| calls.iter().filter(|(_, other)| it.is_one_with(other)).count();
         // Of two opinions with equally many votes mine is the first.

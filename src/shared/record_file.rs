@@ -57,16 +57,31 @@ struct Texts {
 }
 
 impl Texts {
+    #[inline(never)]
     fn number(&mut self, text: &str) -> u32 {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
         let number = self.numbers.len() as u32;
         self.numbers.insert(text.to_string(), number);
-        self.bytes.extend((text.len() as u32).to_le_bytes());
-        self.bytes.extend(text.as_bytes());
+        put(&mut self.bytes, &(text.len() as u32).to_le_bytes());
+        put(&mut self.bytes, text.as_bytes());
         number
     }
+}
+
+/// Not inlined, as it is called for each number.
+#[inline(never)]
+fn put(all: &mut Vec<u8>, bytes: &[u8]) {
+    all.extend_from_slice(bytes);
+}
+
+fn put_all(all: &mut Vec<u8>, numbers: &[u64]) {
+    numbers.iter().for_each(|number| put(all, &number.to_le_bytes()));
+}
+
+fn put_short(all: &mut Vec<u8>, numbers: &[u32]) {
+    numbers.iter().for_each(|number| put(all, &number.to_le_bytes()));
 }
 
 fn bytes(section: &Section<'_>) -> Vec<u8> {
@@ -76,36 +91,28 @@ fn bytes(section: &Section<'_>) -> Vec<u8> {
     let program = texts.number(section.program);
     let mut ranks = Vec::new();
     for rank in &section.ranks {
-        for number in [rank.began, rank.ended, rank.lost, rank.events.len() as u64] {
-            ranks.extend(number.to_le_bytes());
-        }
+        put_all(&mut ranks, &[rank.began, rank.ended, rank.lost, rank.events.len() as u64]);
         for event in &rank.events {
             let end = event.end.unwrap_or(u64::MAX);
-            for number in [event.begin, end, event.bytes, event.comm, event.call] {
-                ranks.extend(number.to_le_bytes());
-            }
-            for text in [&event.name, &event.at, &event.algorithm] {
-                ranks.extend(texts.number(text).to_le_bytes());
-            }
-            ranks.extend(event.peer.to_le_bytes());
-            ranks.extend([event.kind, event.transport, 0, 0]);
-            ranks.extend(texts.number(&event.detail).to_le_bytes());
+            put_all(&mut ranks, &[event.begin, end, event.bytes, event.comm, event.call]);
+            let words = [&event.name, &event.at, &event.algorithm].map(|text| texts.number(text));
+            put_short(&mut ranks, &words);
+            put_short(&mut ranks, &[event.peer]);
+            put(&mut ranks, &[event.kind, event.transport, 0, 0]);
+            put_short(&mut ranks, &[texts.number(&event.detail)]);
         }
     }
     let mut body = Vec::with_capacity(ranks.len() + texts.bytes.len() + 64);
-    for number in [section.team, section.run, section.unix] {
-        body.extend(number.to_le_bytes());
-    }
+    put_all(&mut body, &[section.team, section.run, section.unix]);
     let numbers = [section.ranks.len() as u32, texts.numbers.len() as u32, outcome, program];
-    numbers.iter().for_each(|number| body.extend(number.to_le_bytes()));
-    body.extend(&texts.bytes);
-    body.extend(&ranks);
+    put_short(&mut body, &numbers);
+    put(&mut body, &texts.bytes);
+    put(&mut body, &ranks);
     let mut all = Vec::with_capacity(body.len() + 24);
-    all.extend(MAGIC);
-    all.extend(VERSION.to_le_bytes());
-    all.extend(0_u32.to_le_bytes());
-    all.extend((body.len() as u64).to_le_bytes());
-    all.extend(body);
+    put(&mut all, MAGIC);
+    put_short(&mut all, &[VERSION, 0]);
+    put_all(&mut all, &[body.len() as u64]);
+    put(&mut all, &body);
     all
 }
 

@@ -7,6 +7,7 @@ use crate::placement::Placement;
 use crate::tuning::{LevelModel, Profile, Tuning};
 use crate::wait::Wait;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Settings of a team; made by [`Team::builder`].
@@ -36,7 +37,7 @@ pub struct Builder {
     pub(super) stack_size: Option<usize>,
     pub(super) profile: Option<Profile>,
     pub(super) tuning: Option<Tuning>,
-    pub(super) model: Option<LevelModel>,
+    pub(super) model: Option<Arc<LevelModel>>,
     /// For tests of what is done on machines with several NUMA nodes.
     pub(super) always_apart: bool,
     /// For tests of counters that wrap.
@@ -346,7 +347,7 @@ impl Builder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn model(mut self, model: LevelModel) -> Self {
-        self.model = Some(model);
+        self.model = Some(Arc::new(model));
         self
     }
 

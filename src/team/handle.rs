@@ -144,7 +144,7 @@ impl Team {
         let rules =
             TuningSource::new(builder.tuning, profile.profile.clone(), Tuning::of(&machine, ranks));
         let model = match &builder.model {
-            Some(model) if model.ranks() == ranks => Some(Arc::new(model.clone())),
+            Some(model) if model.ranks() == ranks => Some(model.clone()),
             Some(model) => {
                 return Err(Error::Model { model: model.ranks(), ranks });
             }

@@ -1,6 +1,7 @@
 //! The time after which a team's rank says that it waits.
 
 use super::builder::Builder;
+use crate::decimal;
 use crate::error::Error;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ fn of_variable() -> Result<Option<Duration>, Error> {
     let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
-    let seconds = text.to_str().and_then(|text| text.trim().parse().ok());
+    let seconds = text.to_str().and_then(|text| decimal::parse(text.trim()));
     match seconds.map(Duration::try_from_secs_f64) {
         Some(Ok(after)) => Ok(Some(after)),
         _ => {

@@ -3,7 +3,7 @@
 use crate::fork;
 use crate::machine::{CpuQuota, Machine};
 use crate::placement::{Assignment, Placement, PlacementError, assign};
-use crate::sorted::SortedMap;
+use crate::sorted::{Listed, SortedMap};
 use crate::sync::diagnostic::Mutex;
 
 /// How many ranks are bound to each unit, over all teams that live.
@@ -36,7 +36,7 @@ pub(super) fn take_units(
             }
         }
     };
-    let units: Vec<usize> = assignment.pus().iter().copied().flatten().collect();
+    let units: Vec<usize> = assignment.pus().iter().copied().flatten().listed();
     units.iter().for_each(|&unit| *taken.or_default(unit) += 1);
     Ok((assignment, TakenUnits(units)))
 }
@@ -64,22 +64,33 @@ fn block_of_a_container(machine: &Machine, cores: usize, container: u64) -> Opti
         let pus = machine.cores()[core].pus.iter();
         pus.copied().filter(|&unit| machine.is_allowed(unit)).collect()
     };
-    let all: Vec<usize> = (0..machine.cores().len()).collect();
+    let all: Vec<usize> = (0..machine.cores().len()).listed();
     let is_fast = |core: usize| !machine.cores()[core].is_efficiency && !usable(core).is_empty();
     let only_fast = all.iter().filter(|&&core| is_fast(core)).count() >= cores;
-    let blocks_of = |group: &[usize]| -> Vec<Vec<usize>> {
-        let group = group.iter().filter(|&&core| !only_fast || is_fast(core));
-        let units: Vec<_> = group.map(|&core| usable(core)).filter(|it| !it.is_empty()).collect();
-        units.chunks_exact(cores).map(|block| block.concat()).collect()
+    let blocks_of = |group: &[usize]| {
+        let mut units = Vec::new();
+        for &core in group.iter().filter(|&&core| !only_fast || is_fast(core)) {
+            let own = usable(core);
+            if !own.is_empty() {
+                units.push(own);
+            }
+        }
+        units.chunks_exact(cores).map(|block| block.concat()).listed()
     };
-    let is_part = |blocks: &Vec<Vec<usize>>| !blocks.is_empty();
-    let levels = machine.levels().iter().rev();
-    let by_level = levels.map(|level| {
-        level.groups.iter().flat_map(|group| blocks_of(&group.cores)).collect::<Vec<_>>()
-    });
-    let blocks = by_level.chain([blocks_of(&all)]).find(is_part)?;
+    let mut blocks = Vec::new();
+    for level in machine.levels().iter().rev().map(|level| &level.groups) {
+        if blocks.is_empty() {
+            level.iter().for_each(|group| blocks.extend(blocks_of(&group.cores)));
+        }
+    }
+    if blocks.is_empty() {
+        blocks = blocks_of(&all);
+    }
+    if blocks.is_empty() {
+        return None;
+    }
     let place = (container % blocks.len() as u64) as usize;
-    blocks.into_iter().nth(place)
+    Some(blocks.swap_remove(place))
 }
 
 /// A number that differs from container to container, as a rule, and is the same for all processes
@@ -110,11 +121,11 @@ fn least_taken(
             core.pus.iter().copied().filter(|&unit| machine.is_allowed(unit)).collect()
         };
         let cores = machine.cores().iter().map(usable);
-        let low: Vec<_> = cores.filter(|c| !c.is_empty() && c.iter().all(is_low)).collect();
+        let low: Vec<_> = cores.filter(|c| !c.is_empty() && c.iter().all(is_low)).listed();
         if low.len() >= ranks {
             return Some(low.concat());
         }
-        let units: Vec<usize> = allowed.iter().copied().filter(is_low).collect();
+        let units: Vec<usize> = allowed.iter().copied().filter(is_low).listed();
         (units.len() >= ranks).then_some(units)
     })
 }

@@ -3,6 +3,7 @@
 use std::sync::LazyLock;
 
 use super::costs::{LevelCost, MachineCosts, MemoryCosts};
+use crate::decimal;
 
 /// The machines of a table.
 #[derive(Debug, Default)]
@@ -54,7 +55,7 @@ fn add(machines: &mut PublishedMachines, fields: &[&'static str]) -> Option<()> 
             machines.shapes.push((shape, all.len().checked_sub(1)?));
         }
         ["level", level, low, median, high, rate, source] => {
-            let [low, median, high] = [low, median, high].map(|ns| ns.parse().ok());
+            let [low, median, high] = [low, median, high].map(decimal::parse);
             all.last_mut()?.levels.to_mut().push(LevelCost {
                 level: level.parse().ok()?,
                 hand_off: [low?, median?, high?],
@@ -80,7 +81,7 @@ fn add(machines: &mut PublishedMachines, fields: &[&'static str]) -> Option<()> 
 
 /// A number, or "-" where none was published; none if it is neither.
 fn known(field: &str) -> Option<Option<f64>> {
-    if field == "-" { Some(None) } else { field.parse().ok().map(Some) }
+    if field == "-" { Some(None) } else { decimal::parse(field).map(Some) }
 }
 
 #[cfg(test)]

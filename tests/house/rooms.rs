@@ -22,9 +22,9 @@ const HOUSES: [House; 12] = [
         sources: "src",
         below: "",
         order: &[
-            "mix", "sorted", "sync", "loaded", "fork", "wait", "file", "element", "order", "op",
-            "topology", "schedule", "machine", "placement", "mailbox", "tuning", "error", "dist",
-            "shared", "exec", "comm", "team", "engine", "guide", "lib",
+            "mix", "decimal", "sorted", "sync", "loaded", "fork", "wait", "file", "element",
+            "order", "op", "topology", "schedule", "machine", "placement", "mailbox", "tuning",
+            "error", "dist", "shared", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],
     },

@@ -11,6 +11,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The shared library of hwloc 2, all releases; hwloc 3 has another number.
 const LIBRARY: &CStr = c"libhwloc.so.15";
@@ -55,6 +56,21 @@ fn required(name: &CStr) -> usize {
     }
 }
 
+/// The address of `name`, kept in `at`, which is 0 before. One body for all functions: each with a
+/// lock of its own took 400 bytes.
+#[inline(never)]
+fn address(at: &AtomicUsize, name: &CStr) -> usize {
+    // Relaxed: whoever finds none looks itself, and finds the same.
+    match at.load(Relaxed) {
+        0 => {
+            let found = required(name);
+            at.store(found, Relaxed);
+            found
+        }
+        known => known,
+    }
+}
+
 /// Defines functions of libhwloc that forward to the library.
 macro_rules! forward {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
@@ -66,11 +82,13 @@ macro_rules! forward {
             // that links hwloc, and that is `hwloc2`.
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($arg: $type),*) $(-> $result)? {
-                static AT: OnceLock<usize> = OnceLock::new();
-                let name = concat!(stringify!($name), "\0");
-                let at = *AT.get_or_init(|| {
-                    required(CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default())
-                });
+                static AT: AtomicUsize = AtomicUsize::new(0);
+                const NAME: &CStr =
+                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => panic!("a name ends in a zero"),
+                    };
+                let at = address(&AT, NAME);
                 // SAFETY: the function of this name has this signature in hwloc's header, and the
                 // caller answers for the arguments.
                 unsafe {

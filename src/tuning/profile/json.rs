@@ -323,7 +323,7 @@ impl<'t, 'r> Members<'t, 'r> {
 }
 
 fn number(value: RawJsonValue<'_, '_>) -> Option<f64> {
-    value.as_number_str().ok()?.parse().ok()
+    crate::decimal::parse(value.as_number_str().ok()?)
 }
 
 #[cfg(test)]
