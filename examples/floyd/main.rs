@@ -10,7 +10,7 @@
 //! `--release` it takes the first 200 junctions, and the serial algorithm for the answer. A made
 //! graph comes first, with or without a folder.
 
-#[path = "../solver/matrix_market.rs"]
+#[path = "../../suites/solver/matrix_market.rs"]
 mod matrix_market;
 
 use phalanx::dist::{Block, Distribution};

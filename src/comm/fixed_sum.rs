@@ -1,20 +1,20 @@
 //! Reductions of a vector that is spread over the ranks, with the same bits for
 //! every number of ranks.
 //!
-//! The messages are described in `dist/partial.rs`. The ranks exchange as in recursive doubling:
-//! each posts the address of its part's contribution to its partner (or the contribution itself,
-//! where that fits the mailbox's line), and joins the partner's with its own; so that after `log2
-//! p` steps everybody has the whole. Where addresses are posted a rank's earlier contributions stay
-//! until the end of the call, when all readers are known to be done.
+//! A message is a part's contribution (`dist/partial.rs`): its bounds, and numbers. The ranks
+//! exchange as in recursive doubling, and join their partner's contribution with their own; so that
+//! after `log2 p` steps everybody has the whole.
 
 use super::Comm;
-use super::fixed_sum_forms::{BOUNDS, PARTIALS, bounds_in, bounds_of, params_of, write};
-use crate::dist::{BLOCK, FirstPart, LANES, Partial, Products, Values, Widened};
+use crate::dist::{BLOCK, LANES, Partial, Products, Values, Widened};
 use crate::element::Element;
+use crate::mailbox::EAGER;
 use crate::op::{Accumulating, Accumulation, OfInner, Operator, Sum};
-use crate::schedule::Doubling;
-use crate::shared::{Guard, PayloadKind, Port, Signature, Stop, WordBytes};
-use std::cell::Cell;
+use crate::schedule::{Algorithm, Doubling};
+use crate::shared::{
+    CallParams, Fingerprint, GivenPart, Guard, PayloadKind, Port, Signature, Stop,
+};
+use std::mem::MaybeUninit;
 use std::ops::{Mul, Range};
 use std::panic::Location;
 
@@ -33,11 +33,10 @@ impl Comm {
     /// `log N`, not `N`.
     ///
     /// **Cost** beside the sum over `mine`: `log2 p` exchanges (2 more steps
-    /// where p is no power of two) of at most `2 log2 (N/256)` partial sums and
-    /// two cut blocks, by address; up to 24 bytes of partial sums (few: cut at
-    /// multiples of 256, see [`Block::aligned`](crate::dist::Block::aligned)) in
-    /// the mailbox's line. Two ranks that are cut inside of a block: a message to rank 1
-    /// and one back. Beside a dot product in 16 lanes by
+    /// where p is no power of two) of at most `2 log2 (N/256)` partial sums, and 16 sums and up to
+    /// 255 elements of cut blocks (none: cut at multiples of 256, see
+    /// [`Block::aligned`](crate::dist::Block::aligned)): copied up to 1 KiB. Two ranks that are cut
+    /// inside of a block: a message to rank 1 and one back. Beside a dot product in 16 lanes by
     /// hand and a plain sum, on two ranks: `benches/solver.rs` (docs/performance.md, "Solvers").
     ///
     /// # Errors
@@ -259,26 +258,19 @@ impl Comm {
             self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
             self.nothing_to_return();
         }
-        let values = values.map(Vectorised);
-        if N > 0 && self.size() == 2 {
-            let cut = if self.rank() == 0 { len } else { offset };
-            if cut.is_multiple_of(BLOCK) {
-                return self.whole_of_halves(sig, at, &values, op, offset);
-            }
-            if FirstPart::<T>::fits(cut) {
-                return self.whole_of_two(sig, at, &values, op, offset);
-            }
-        }
-        let parts = values.map(|x| Partial::new(&x, offset, op));
-        let params = params_of(N, len);
+        let is_last = self.rank() + 1 == self.size();
+        let parts = values.map(|x| Partial::of(&Vectorised(x), offset, is_last, op));
+        let params = CallParams {
+            algorithm: Algorithm::AR_ANY.index(),
+            own_len: Some(len),
+            parameter: N.min(Fingerprint::NO_PARAMETER - 1),
+            ..CallParams::of(N)
+        };
         if !self.enter(sig, at, params) {
             self.nothing_to_return();
         }
-        let mut results = [None; N];
-        if let Err(stop) = exchange_partials(&mut self.port, parts, op, &mut results) {
-            self.stop_for_good(stop);
-        }
-        results
+        let results = exchange(&mut self.port, parts, op);
+        results.unwrap_or_else(|stop| self.stop_for_good(stop))
     }
 }
 
@@ -305,10 +297,15 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
         self.0.at(i)
     }
 
+    #[inline(always)]
+    fn list(&self, at: Range<usize>) -> Vec<T> {
+        self.0.list(at)
+    }
+
     /// Never inlined: next to the code that joins the lanes by a last step of two numbers, the
     /// compiler takes vectors of two.
     #[inline(never)]
-    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES]) {
         #[cfg(target_arch = "x86_64")]
         {
             #[target_feature(enable = "avx2")]
@@ -317,16 +314,15 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
                 at: Range<usize>,
                 op: &impl Operator<T>,
                 sums: &mut [T; LANES],
-                begun: bool,
             ) {
-                x.rows(at, op, sums, begun);
+                x.rows(at, op, sums);
             }
             if std::arch::is_x86_feature_detected!("avx2") {
                 // SAFETY: the processor has AVX2.
-                return unsafe { avx2(&self.0, at, op, sums, begun) };
+                return unsafe { avx2(&self.0, at, op, sums) };
             }
         }
-        self.0.rows(at, op, sums, begun);
+        self.0.rows(at, op, sums);
     }
 
     /// As [`rows`](Vectorised::rows).
@@ -352,217 +348,191 @@ impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
     }
 }
 
-/// All values, if all are there.
-fn all_of<V, const N: usize>(values: [Option<V>; N]) -> Option<[V; N]> {
-    let are_there = values.iter().all(Option::is_some);
-    are_there.then(|| values.map(|it| it.expect("all are there")))
-}
+/// Bytes of where a part begins and ends.
+const BOUNDS: usize = 2 * size_of::<usize>();
+
+/// In the place of a part's begin: results follow. No part begins there.
+const RESULTS: usize = usize::MAX;
 
 /// Recursive doubling with contributions, as in `exec/eager.rs`: partners always
 /// have parts next to each other.
-fn exchange_partials<T: Element, O: Operator<T>, const N: usize>(
+fn exchange<T: Element, O: Operator<T>, const N: usize>(
     port: &mut Port,
-    parts: [Partial<T>; N],
+    mut parts: [Partial<T>; N],
     op: &O,
-    results: &mut [Option<T>; N],
-) -> Result<(), Stop> {
-    let (rank, p) = (port.rank(), port.size());
-    // All that peers may be reading; before the guard, so that it outlives it, and with room for
-    // all that comes, so that nothing moves.
-    let doubling = Doubling::of(p);
-    let mut history = Vec::with_capacity(doubling.steps() + 1);
-    history.push(parts);
+) -> Result<[Option<T>; N], Stop> {
+    // All are cut alike.
+    let bounds_of = |parts: &[Partial<T>; N]| parts.first().map_or((0, 0), Partial::bounds);
+    let (rank, own) = (port.rank(), bounds_of(&parts));
+    let behind_cut = N * elements_behind_cut(own, rank) * size_of::<T>();
+    let doubling = match port.size() == 2 && behind_cut > MOST_BEHIND_CUT {
+        true => Doubling::folded_pair(),
+        false => Doubling::of(port.size()),
+    };
+    // Before the guard, which awaits those that read it.
+    let mut lent = vec![];
     let guard = Guard::around_user_code(port);
     let port = &mut *guard.port;
-    // Whether peers may be reading this rank's memory.
-    let mut lends = false;
-    let mut send = |port: &mut Port, peer: usize, parts: &[Partial<T>; N]| {
-        if let Some((bounds, values)) = in_line(parts) {
-            let bytes = BOUNDS + values * size_of::<T>();
-            return port.post_copy(peer, bytes, 1, |body| {
-                // SAFETY: there is room for `bytes` bytes.
-                unsafe { write(bounds, parts.iter().flat_map(Partial::values), body) }
-            });
-        }
-        lends = true;
-        let words = WordBytes { at: parts.as_ptr().cast(), count: PARTIALS, len: N };
-        port.post_words(peer, PayloadKind::SLICE, words)
-    };
-    let join = |port: &mut Port, peer: usize, own: &[Partial<T>; N]| {
-        let apart = Cell::new(None);
-        let join = |own: &Partial<T>, theirs: &Partial<T>| {
-            let both = if peer < rank { theirs.join(own, op) } else { own.join(theirs, op) };
-            both.map_err(|bounds| apart.set(Some(bounds))).ok()
-        };
-        // Two ranks may have chosen differently, if their parts do not follow one another.
-        let follow = |(start, end)| {
-            let own = own[0].bounds();
-            let (left, right) = if peer < rank { (end, own.0) } else { (own.1, start) };
-            if left != right {
-                apart.set(Some((left, right)));
-            }
-        };
-        let joined = port.take_any(peer, |kind, body| {
-            let read;
-            let theirs = match kind.bytes() {
-                Some(bytes) => {
-                    // SAFETY: the peer wrote `bytes` bytes by `write`, values
-                    // of the same type (fingerprint) among them.
-                    unsafe { bounds_in(body, bytes) }.into_iter().for_each(follow);
-                    // SAFETY: as above.
-                    read = unsafe { read_line::<T, N>(body, bytes) }?;
-                    &read
-                }
-                None if kind != PayloadKind::SLICE => return None,
-                // SAFETY: the peer posted contributions for elements of the
-                // same type (fingerprint), as many as ours (the length of the
-                // call, which is small, agrees), and keeps them.
-                None => unsafe {
-                    let words = body.cast::<WordBytes>().read();
-                    if words.len != N {
-                        return None;
-                    }
-                    if words.count != PARTIALS {
-                        bounds_of::<T>(words).into_iter().for_each(follow);
-                        return None;
-                    }
-                    &*words.at.cast::<[Partial<T>; N]>()
-                },
-            };
-            all_of(std::array::from_fn(|k| join(&own[k], &theirs[k])))
-        })?;
-        let what = match (joined, apart.get()) {
-            (Some(joined), _) => return Ok(joined),
-            (None, None) => format!("sums at once, expected {N}"),
-            (None, Some(bounds)) => do_not_follow(peer, rank, bounds),
-        };
-        Err(Stop::Differs { peer, what })
-    };
-    // A neighbour that was folded gets results, in the last step.
-    let (mut has_result, mut lends_results) = (false, false);
+    let mut results = None;
     for step in 0..doubling.steps() {
         let hop = doubling.step(step, rank);
-        let is_last = step > 0 && doubling.has_folded() && step + 1 == doubling.steps();
         if let Some(peer) = hop.send {
-            if is_last {
-                conclude(&history, op, results);
-                has_result = true;
-                lends_results = give(port, peer, results)?;
+            // Those that were folded get results, in the last step.
+            if doubling.has_folded() && step > 0 && step + 1 == doubling.steps() {
+                let all = parts.each_ref().map(|part| part.result(op));
+                let n = all.iter().flatten().count();
+                send(port, peer, (RESULTS, n), (n, all.into_iter().flatten()), &mut lent)?;
+                results = Some(all);
             } else {
-                send(port, peer, &history[history.len() - 1])?;
+                let n = parts.iter().map(Partial::len).sum();
+                let numbers = (n, parts.iter().flat_map(Partial::numbers));
+                send(port, peer, bounds_of(&parts), numbers, &mut lent)?;
             }
         }
-        match hop.recv {
-            None => {}
-            Some((peer, true)) => {
-                receive(port, peer, results)?;
-                has_result = true;
-            }
-            Some((peer, false)) => {
-                let joined = join(port, peer, &history[history.len() - 1])?;
-                history.push(joined);
-            }
+        if let Some((peer, is_result)) = hop.recv {
+            let came = port.take_any(peer, |kind, body| {
+                // SAFETY: in this call messages are sent so, of elements of the same type
+                // (fingerprint).
+                let message = unsafe { SentNumbers::read(kind, body) };
+                match is_result {
+                    true => message.results(own.1).map(|all| results = Some(all)),
+                    false => message.join_to(&mut parts, peer < rank, op),
+                }
+            })?;
+            came.map_err(|apart| differs::<N>(peer, rank, apart))?;
         }
     }
-    if !has_result {
-        conclude(&history, op, results);
-    }
-    if lends || lends_results {
+    if !lent.is_empty() {
         port.wait_all_acked()?;
     }
+    let results = results.unwrap_or_else(|| parts.each_ref().map(|part| part.result(op)));
     guard.disarm();
-    Ok(())
+    Ok(results)
 }
 
-/// The fault of parts that do not follow one another: where the left one ends, and where the
-/// right one begins.
-pub(super) fn do_not_follow(a: usize, b: usize, (expected, got): (usize, usize)) -> String {
-    let (low, high) = (a.min(b), a.max(b));
-    format!(
-        "`offset`, the global index at which the part of rank {high} (or the first one joined to \
-         it) begins: expected {expected}, where that of rank {low} ends, got {got}"
-    )
+/// Bytes of a cut block behind the cut of two ranks' vector up to which they travel: with the rest
+/// of the contribution they are copied. Of more the first rank's part is folded into the second's,
+/// and results come back: of 2 x 1100 elements (1440 bytes behind the cut) that takes 1.34 us
+/// instead of 1.96 us, of 2 x 1000 (192 bytes) 1.32 us instead of 0.99 us. (Dot products in a loop,
+/// distant cores, 2 virtual cores, AMD EPYC.)
+const MOST_BEHIND_CUT: usize = 3 * EAGER / 4;
+
+/// Elements of a cut block that the second of two parts has, as the rank of the part with these
+/// bounds believes.
+#[inline(always)]
+fn elements_behind_cut((start, end): (usize, usize), rank: usize) -> usize {
+    let cut = if rank == 0 { end } else { start };
+    cut.next_multiple_of(BLOCK) - cut
 }
 
-/// The results of the contributions that were joined last.
-fn conclude<T: Element, O: Operator<T>, const N: usize>(
-    history: &[[Partial<T>; N]],
-    op: &O,
-    results: &mut [Option<T>; N],
-) {
-    for (result, part) in results.iter_mut().zip(&history[history.len() - 1]) {
-        *result = part.result(op);
-    }
-}
-
-/// Where the parts begin and end, and how many values they have, if all that
-/// fits the mailbox's line.
-fn in_line<T: Element>(parts: &[Partial<T>]) -> Option<((usize, usize), usize)> {
-    // All are cut alike.
-    let bounds = parts.first()?.bare()?;
-    let values: usize = parts.iter().map(|part| part.values().len()).sum();
-    let fits = values.checked_mul(size_of::<T>()).is_some_and(|b| b <= PayloadKind::BRIEF - BOUNDS);
-    fits.then_some((bounds, values))
-}
-
-/// Reads the line that [`write()`] has written, of `N` parts.
-///
-/// # Safety
-/// `body` holds `bytes` bytes that were written so, with elements of type T.
-unsafe fn read_line<T: Element, const N: usize>(
-    body: *const u8,
-    bytes: usize,
-) -> Option<[Partial<T>; N]> {
-    if bytes < BOUNDS || N == 0 {
-        return None;
-    }
-    // SAFETY: by the contract, as below.
-    let [start, end] = unsafe { body.cast::<[usize; 2]>().read_unaligned() };
-    let from = body.wrapping_add(BOUNDS).cast::<T>();
-    let each = Partial::<T>::values_between(start, end);
-    if each.checked_mul(N * size_of::<T>()) != Some(bytes - BOUNDS) {
-        return None;
-    }
-    all_of(std::array::from_fn(|k| {
-        // SAFETY: by the contract: `bytes` hold as many values.
-        let value = |i| unsafe { from.wrapping_add(k * each + i).read_unaligned() };
-        Partial::from_values((start, end), (0..each).map(value))
-    }))
-}
-
-/// Sends the results; whether they are lent.
-fn give<T: Element>(port: &mut Port, peer: usize, results: &[Option<T>]) -> Result<bool, Stop> {
-    let bytes = size_of_val(results);
-    if bytes > PayloadKind::BRIEF {
-        let words = WordBytes { at: results.as_ptr().cast(), count: 0, len: results.len() };
-        return port.post_words(peer, PayloadKind::SLICE, words).map(|()| true);
-    }
-    let written = port.post_copy(peer, bytes, 1, |body| {
-        // SAFETY: there is room for `bytes` bytes.
-        unsafe { std::ptr::copy_nonoverlapping(results.as_ptr().cast(), body, bytes) }
-    });
-    written.map(|()| false)
-}
-
-/// Receives the message that [`give`] sends.
-fn receive<T: Element>(
+/// Sends bounds and `n` numbers: copied, if they are few, else from where `lent` keeps them.
+#[inline(always)]
+fn send<T: Element>(
     port: &mut Port,
     peer: usize,
-    results: &mut [Option<T>],
+    (start, end): (usize, usize),
+    (n, numbers): (usize, impl Iterator<Item = T>),
+    lent: &mut Vec<Vec<MaybeUninit<u8>>>,
 ) -> Result<(), Stop> {
-    let (bytes, n) = (size_of_val(results), results.len());
-    let to = results.as_mut_ptr();
-    if bytes > PayloadKind::BRIEF {
-        // SAFETY: the peer posted as many results (length) of the same type
-        // (fingerprint), and keeps them until we consume. (A rank that joins
-        // and one that receives are told apart by nothing but their numbers,
-        // of which the fingerprint has checked how many there are.)
-        return port.take_words(peer, n, |_, words| unsafe {
-            std::ptr::copy_nonoverlapping(words.at.cast(), to, n);
-        });
+    let bytes = BOUNDS + n * size_of::<T>();
+    let write = |to: *mut u8| {
+        // SAFETY: there is room for `bytes` bytes.
+        unsafe {
+            to.cast::<[usize; 2]>().write_unaligned([start, end]);
+            let mut to = to.wrapping_add(BOUNDS).cast::<T>();
+            for number in numbers.take(n) {
+                to.write_unaligned(number);
+                to = to.wrapping_add(1);
+            }
+        }
+    };
+    if bytes <= EAGER {
+        return port.post_copy(peer, bytes, 1, write);
     }
-    port.take_copy(peer, bytes, 1, |body| {
-        // SAFETY: the peer wrote as many bytes of the same type.
-        unsafe { std::ptr::copy_nonoverlapping(body, to.cast(), bytes) }
-    })
+    let mut room = Vec::<MaybeUninit<u8>>::with_capacity(bytes);
+    write(room.as_mut_ptr().cast());
+    let at = room.as_ptr().cast();
+    lent.push(room);
+    port.lend_part(peer, GivenPart { at, bytes, has_gaps: false })
+}
+
+/// What a peer has [sent](send), where it lies: contributions that are cut alike, or results.
+struct SentNumbers<T> {
+    bounds: (usize, usize),
+    bytes: usize,
+    numbers: *const T,
+}
+
+impl<T: Element> SentNumbers<T> {
+    /// # Safety
+    /// [`send`] has sent it, with numbers of type T; it is not consumed while it is looked at.
+    #[inline(always)]
+    unsafe fn read(kind: PayloadKind, body: *const u8) -> Self {
+        // SAFETY: by the contract, as below.
+        let GivenPart { at, bytes, .. } = unsafe { GivenPart::of(kind, body) };
+        // SAFETY: each begins with bounds.
+        let [start, end] = unsafe { at.cast::<[usize; 2]>().read_unaligned() };
+        let numbers = at.wrapping_add(BOUNDS).cast();
+        SentNumbers { bounds: (start, end), bytes: bytes - BOUNDS, numbers }
+    }
+
+    /// # Safety
+    /// So many numbers are there.
+    #[inline(always)]
+    unsafe fn number(&self, i: usize) -> T {
+        // SAFETY: by the contract.
+        unsafe { self.numbers.wrapping_add(i).read_unaligned() }
+    }
+
+    /// Joins the contributions to `parts`, before which they are, or behind which. Fails with where
+    /// the left ones end and the right ones begin, if they are of as many sums.
+    #[inline(always)]
+    fn join_to<const N: usize>(
+        self,
+        parts: &mut [Partial<T>; N],
+        is_before: bool,
+        op: &impl Operator<T>,
+    ) -> Result<(), Option<(usize, usize)>> {
+        let each = match size_of::<T>() * N {
+            0 => Partial::<T>::len_between(self.bounds),
+            size if self.bytes.is_multiple_of(size) => self.bytes / size,
+            _ => return Err(None),
+        };
+        for (k, own) in parts.iter_mut().enumerate() {
+            // SAFETY: `N * each` numbers are there.
+            let number = |i| unsafe { self.number(k * each + i) };
+            let mut theirs = Partial::from_some(self.bounds, each, number).ok_or(None)?;
+            if is_before {
+                theirs.append(own, op)?;
+                *own = theirs;
+            } else {
+                own.append(&theirs, op)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The results; instead of them there are contributions, if a rank's part begins at the
+    /// beginning of a block, and not at `end`, where that of this rank ends.
+    #[inline(always)]
+    fn results<const N: usize>(self, end: usize) -> Result<[Option<T>; N], Option<(usize, usize)>> {
+        let (RESULTS, n) = self.bounds else { return Err(Some((end, self.bounds.0))) };
+        // SAFETY: all of them are there, or none.
+        Ok(std::array::from_fn(|i| (i < n).then(|| unsafe { self.number(i) })))
+    }
+}
+
+/// Why the call ends: the left one of the parts of two ranks ends at an index at which the right
+/// one does not begin.
+#[cold]
+fn differs<const N: usize>(peer: usize, rank: usize, apart: Option<(usize, usize)>) -> Stop {
+    let (low, high) = (peer.min(rank), peer.max(rank));
+    let what = match apart {
+        None => format!("sums at once, expected {N}"),
+        Some((expected, got)) => format!(
+            "`offset`, the global index at which the part of rank {high} (or the first one joined \
+             to it) begins: expected {expected}, where that of rank {low} ends, got {got}"
+        ),
+    };
+    Stop::Differs { peer, what }
 }

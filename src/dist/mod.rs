@@ -8,11 +8,8 @@
 
 mod block;
 mod cut;
-mod cut_vector;
 mod general_block;
-mod half_vector;
 mod halo;
-mod open_block;
 pub(crate) mod partial;
 
 pub use block::{Block, BlockCyclic, Distribution};
@@ -22,7 +19,5 @@ pub use halo::{Halo, MAX_DIMENSIONS};
 
 pub(crate) use block::chunk;
 pub(crate) use cut::Blocks;
-pub(crate) use cut_vector::{FirstPart, SecondPart};
-pub(crate) use half_vector::HalfVector;
 pub(crate) use halo::Region;
 pub(crate) use partial::{BLOCK, LANES, Partial, Products, Values, Widened};

@@ -8,8 +8,9 @@
 //!
 //! # The contribution of a part
 //! Elements `start..end` know the results of all subtrees that lie inside, of
-//! which the largest are kept (at most two of each height), and of the blocks at
-//! the two ends, which may be cut, the elements:
+//! which the largest are kept (at most two of each height). Of the block that is cut at the end
+//! the elements are combined as far as the order allows; of the one that is cut at the beginning
+//! they are kept, since others come before them:
 //!
 //! ```text
 //!   blocks      |   0   |   1   |   2   |   3   |   4   |   5   |   6 ..
@@ -43,6 +44,12 @@ pub(crate) trait Values<T: Element> {
     fn len(&self) -> usize;
     fn at(&self, i: usize) -> T;
 
+    /// The elements at `at`.
+    #[inline(always)]
+    fn list(&self, at: Range<usize>) -> Vec<T> {
+        at.map(|i| self.at(i)).collect()
+    }
+
     /// Element `i` as a partial result.
     #[inline(always)]
     fn wide<O, S: Accumulation<T, O>>(&self, i: usize) -> S::Wide {
@@ -50,14 +57,14 @@ pub(crate) trait Values<T: Element> {
     }
 
     /// The lanes of the elements at `at`, at least one row of [`LANES`] and whole ones, into
-    /// `sums`; of a block that has `begun`, combined onto them.
-    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool);
+    /// `sums`.
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES]);
 
     /// The lanes of whole blocks, from element `first` on.
     #[inline(always)]
     fn rows_of_blocks(&self, first: usize, op: &impl Operator<T>, sums: &mut [[T; LANES]]) {
         for (first, sums) in (first..).step_by(BLOCK).zip(sums) {
-            self.rows(first..first + BLOCK, op, sums, false);
+            self.rows(first..first + BLOCK, op, sums);
         }
     }
 }
@@ -73,11 +80,16 @@ impl<T: Element> Values<T> for &[T] {
     }
 
     #[inline(always)]
-    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
+    fn list(&self, at: Range<usize>) -> Vec<T> {
+        self[at].to_vec()
+    }
+
+    #[inline(always)]
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES]) {
         let (rows, _) = self[at].as_chunks::<LANES>();
         // A copy, which the compiler keeps in registers.
-        let (mut all, rest) = if begun { (*sums, rows) } else { (rows[0], &rows[1..]) };
-        for row in rest {
+        let mut all = rows[0];
+        for row in &rows[1..] {
             for (sum, &x) in all.iter_mut().zip(row) {
                 *sum = op.combine(*sum, x);
             }
@@ -101,21 +113,22 @@ impl<T: Element + std::ops::Mul<Output = T>> Values<T> for Products<'_, T> {
     }
 
     #[inline(always)]
+    fn list(&self, at: Range<usize>) -> Vec<T> {
+        self.0[at.clone()].iter().zip(&self.1[at]).map(|(&x, &y)| x * y).collect()
+    }
+
+    #[inline(always)]
     fn wide<O, S: Accumulation<T, O>>(&self, i: usize) -> S::Wide {
         S::product(self.0[i], self.1[i])
     }
 
     #[inline(always)]
-    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES], begun: bool) {
-        let (mut xs, _) = self.0[at.clone()].as_chunks::<LANES>();
-        let (mut ys, _) = self.1[at].as_chunks::<LANES>();
-        let mut all = *sums;
-        if !begun {
-            all = xs[0];
-            all.iter_mut().zip(&ys[0]).for_each(|(x, &y)| *x = *x * y);
-            (xs, ys) = (&xs[1..], &ys[1..]);
-        }
-        for (x, y) in xs.iter().zip(ys) {
+    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES]) {
+        let (xs, _) = self.0[at.clone()].as_chunks::<LANES>();
+        let (ys, _) = self.1[at].as_chunks::<LANES>();
+        let mut all = xs[0];
+        all.iter_mut().zip(&ys[0]).for_each(|(x, &y)| *x = *x * y);
+        for (x, y) in xs[1..].iter().zip(&ys[1..]) {
             for k in 0..LANES {
                 all[k] = op.combine(all[k], x[k] * y[k]);
             }
@@ -144,19 +157,10 @@ impl<T: Element, O, S: Accumulation<T, O>, V: Values<T>> Values<S::Wide> for Wid
     }
 
     #[inline(always)]
-    fn rows(
-        &self,
-        at: Range<usize>,
-        op: &impl Operator<S::Wide>,
-        sums: &mut [S::Wide; LANES],
-        begun: bool,
-    ) {
-        let mut rows = at.step_by(LANES);
-        let mut all = *sums;
-        if !begun && let Some(first) = rows.next() {
-            all = std::array::from_fn(|k| self.at(first + k));
-        }
-        for row in rows {
+    fn rows(&self, at: Range<usize>, op: &impl Operator<S::Wide>, sums: &mut [S::Wide; LANES]) {
+        let first = at.start;
+        let mut all = std::array::from_fn(|k| self.at(first + k));
+        for row in at.step_by(LANES).skip(1) {
             for (k, sum) in all.iter_mut().enumerate() {
                 *sum = op.combine(*sum, self.at(row + k));
             }
@@ -165,23 +169,20 @@ impl<T: Element, O, S: Accumulation<T, O>, V: Values<T>> Values<S::Wide> for Wid
     }
 }
 
-/// Combines elements `first..first + n`, `n > 0`, of a block, as
-/// [`OpenBlock`](super::open_block::OpenBlock) does.
+/// Combines elements `first..first + n`, `n > 0`, which are a block's, from its first on. Of a
+/// commutative operator lane `k` has every [`LANES`]-th element from the `k`-th on; at last the
+/// upper half of the lanes is combined onto the lower, and so on. Fewer elements than lanes, and
+/// those of other operators, are combined from left to right.
 #[inline(always)]
-pub(super) fn leaf<T: Element, O: Operator<T>>(
-    x: &impl Values<T>,
-    first: usize,
-    n: usize,
-    op: &O,
-) -> T {
+fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, op: &O) -> T {
     if !O::COMMUTATIVE || n < LANES {
         return (first + 1..first + n).fold(x.at(first), |sum, i| op.combine(sum, x.at(i)));
     }
     if const { size_of::<T>() > ON_STACK } {
-        return leaf_of_large(x, first, n, op);
+        return close(&mut open(x, first, n, op), n, op);
     }
     let (mut sums, rows) = ([x.at(first); LANES], n / LANES * LANES);
-    x.rows(first..first + rows, op, &mut sums, false);
+    x.rows(first..first + rows, op, &mut sums);
     for (sum, i) in sums.iter_mut().zip(rows..n) {
         *sum = op.combine(*sum, x.at(first + i));
     }
@@ -189,26 +190,65 @@ pub(super) fn leaf<T: Element, O: Operator<T>>(
     sums[0]
 }
 
-/// [`leaf`] of at least [`LANES`] elements, in the same order, with the lanes on the heap.
-#[inline(never)]
-fn leaf_of_large<T: Element, O: Operator<T>>(
-    x: &impl Values<T>,
-    first: usize,
-    n: usize,
-    op: &O,
-) -> T {
-    let mut sums: Vec<T> = (first..first + LANES).map(|i| x.at(i)).collect();
-    for i in LANES..n {
-        let sum = &mut sums[i % LANES];
-        *sum = op.combine(*sum, x.at(first + i));
+/// Combines elements `first..first + n` of a block, from its first on, as far as [`leaf`]'s order
+/// allows: to so many lanes as there are elements, at most [`LANES`]. Of an operator that is not
+/// commutative each lane is the whole.
+fn open<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, op: &O) -> Vec<T> {
+    let mut lanes = x.list(first..first + n.min(LANES));
+    if !O::COMMUTATIVE && n > 0 {
+        lanes.fill((first + 1..first + n).fold(x.at(first), |sum, i| op.combine(sum, x.at(i))));
+    } else if n > LANES {
+        let mut behind = LANES;
+        if const { size_of::<T>() <= ON_STACK }
+            && let Ok(sums) = <&mut [T; LANES]>::try_from(&mut lanes[..])
+        {
+            behind = n / LANES * LANES;
+            x.rows(first..first + behind, op, sums);
+        }
+        for i in behind..n {
+            let sum = &mut lanes[i % LANES];
+            *sum = op.combine(*sum, x.at(first + i));
+        }
     }
-    halve(&mut sums, op);
-    sums[0]
+    lanes
+}
+
+/// Combines elements that follow onto the lanes of `n` elements.
+fn extend<T: Element, O: Operator<T>>(lanes: &mut Vec<T>, n: usize, more: &[T], op: &O) {
+    let (new, rest) = more.split_at(more.len().min(LANES.saturating_sub(n)));
+    if !O::COMMUTATIVE {
+        let all = lanes.first().copied().into_iter().chain(more.iter().copied());
+        let all = all.reduce(|left, right| op.combine(left, right));
+        lanes.extend_from_slice(new);
+        all.into_iter().for_each(|all| lanes.fill(all));
+        return;
+    }
+    lanes.extend_from_slice(new);
+    // The rest of a row that has begun, then whole ones.
+    let begun = (n + new.len()) % LANES;
+    let (first, rows) = rest.split_at(rest.len().min((LANES - begun) % LANES));
+    let first = (begun > 0).then_some((begun, first));
+    for (lane, row) in first.into_iter().chain(rows.chunks(LANES).map(|row| (0, row))) {
+        for (sum, &x) in lanes[lane..].iter_mut().zip(row) {
+            *sum = op.combine(*sum, x);
+        }
+    }
+}
+
+/// The result of lanes of `n` elements, behind which no element follows.
+fn close<T: Element, O: Operator<T>>(lanes: &mut [T], n: usize, op: &O) -> T {
+    if O::COMMUTATIVE && n < LANES {
+        return lanes[1..].iter().fold(lanes[0], |sum, &x| op.combine(sum, x));
+    }
+    if O::COMMUTATIVE {
+        halve(lanes, op);
+    }
+    lanes[0]
 }
 
 /// Combines the upper half of the lanes onto the lower, until one is left.
 #[inline(always)]
-pub(super) fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
+fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
     let mut half = LANES / 2;
     while half > 0 {
         for k in 0..half {
@@ -220,14 +260,14 @@ pub(super) fn halve<T: Element>(sums: &mut [T], op: &impl Operator<T>) {
 
 /// A subtree's result: blocks `index << height ..` of `1 << height` blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Root<T> {
-    pub(super) index: usize,
-    pub(super) height: u32,
-    pub(super) value: T,
+struct Root<T> {
+    index: usize,
+    height: u32,
+    value: T,
 }
 
 /// The largest subtrees inside of elements `start..end`: first block and height.
-pub(super) fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, u32)> {
+fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, u32)> {
     let mut block = start.div_ceil(BLOCK);
     let last = end / BLOCK;
     std::iter::from_fn(move || {
@@ -240,7 +280,7 @@ pub(super) fn heights(start: usize, end: usize) -> impl Iterator<Item = (usize, 
 
 /// Adds a subtree behind the others, and completes the trees that it completes.
 #[inline(always)]
-pub(super) fn push<T: Element>(roots: &mut Vec<Root<T>>, mut root: Root<T>, op: &impl Operator<T>) {
+fn push<T: Element>(roots: &mut Vec<Root<T>>, mut root: Root<T>, op: &impl Operator<T>) {
     while let Some(&left) = roots.last()
         && left.height == root.height
         && root.index % 2 == 1
@@ -254,7 +294,7 @@ pub(super) fn push<T: Element>(roots: &mut Vec<Root<T>>, mut root: Root<T>, op: 
 
 /// The largest subtrees of the blocks from `x`'s element `first` on, with which one begins; and the
 /// first element behind them.
-pub(super) fn blocks<T: Element, O: Operator<T>>(
+fn blocks<T: Element, O: Operator<T>>(
     x: &impl Values<T>,
     start: usize,
     first: usize,
@@ -304,11 +344,7 @@ fn several_blocks<T: Element>(
 
 /// The result of a whole vector. The last block may be short; a tree that stands alone on its level
 /// joins the smallest tree on its left that has a place for it.
-pub(super) fn total<T: Element>(
-    roots: &[Root<T>],
-    last: Option<T>,
-    op: &impl Operator<T>,
-) -> Option<T> {
+fn total<T: Element>(roots: &[Root<T>], last: Option<T>, op: &impl Operator<T>) -> Option<T> {
     let roots = roots.iter().rev().map(|root| root.value);
     last.into_iter().chain(roots).reduce(|right, left| op.combine(left, right))
 }
@@ -338,20 +374,36 @@ pub struct Partial<T> {
     head: Vec<T>,
     /// The largest subtrees inside, from left to right.
     roots: Vec<Root<T>>,
-    /// Elements behind the last end of a block, if that is not before `start`.
+    /// The lanes of the elements behind the last end of a block, if that is not before `start`..
     tail: Vec<T>,
+    /// ..or their result, if no part follows.
+    last: Option<T>,
 }
 
 impl<T: Element> Partial<T> {
     /// The contribution of `x`; its first element has the global index `start`, the last one's
     /// is at most `usize::MAX - BLOCK`.
     pub(crate) fn new(x: &impl Values<T>, start: usize, op: &impl Operator<T>) -> Self {
+        Partial::of(x, start, false, op)
+    }
+
+    /// The same; no part follows if this one `is_last`.
+    #[inline(always)]
+    pub(crate) fn of(
+        x: &impl Values<T>,
+        start: usize,
+        is_last: bool,
+        op: &impl Operator<T>,
+    ) -> Self {
         let n = x.len();
         let end = start + n;
         let first = start.next_multiple_of(BLOCK).min(end) - start;
-        let list = |range: std::ops::Range<usize>| range.map(|i| x.at(i)).collect();
-        let (roots, last) = blocks(x, start, first, op);
-        Partial { start, end, head: list(0..first), roots, tail: list(last..n) }
+        let (roots, behind) = blocks(x, start, first, op);
+        let (tail, last) = match is_last && behind < n {
+            true => (vec![], Some(leaf(x, behind, n - behind, op))),
+            false => (open(x, behind, n - behind, op), None),
+        };
+        Partial { start, end, head: x.list(0..first), roots, tail, last }
     }
 
     /// The contribution of both parts, of which `right` must follow.
@@ -359,58 +411,35 @@ impl<T: Element> Partial<T> {
     /// # Errors
     /// Where `right` should begin and where it does.
     pub fn join(&self, right: &Self, op: &impl Operator<T>) -> Result<Self, (usize, usize)> {
+        let mut both = self.clone();
+        both.append(right, op).map(|()| both)
+    }
+
+    /// [`join`](Partial::join), to this part.
+    pub(crate) fn append(
+        &mut self,
+        right: &Self,
+        op: &impl Operator<T>,
+    ) -> Result<(), (usize, usize)> {
         if self.end != right.start {
             return Err((self.end, right.start));
         }
-        // One more than both have: a completed block.
-        let mut roots = Vec::with_capacity(self.roots.len() + right.roots.len() + 1);
-        roots.extend_from_slice(&self.roots);
-        let (head, tail) = (self.head.clone(), self.tail.clone());
-        let mut both = Partial { start: self.start, end: right.end, head, roots, tail };
         if !self.start.is_multiple_of(BLOCK) && self.end < self.start.next_multiple_of(BLOCK) {
             // Still in the block that begins before this part.
-            both.head.extend_from_slice(&right.head);
-        } else {
-            both.tail.extend_from_slice(&right.head);
+            self.head.extend_from_slice(&right.head);
+        } else if !right.head.is_empty() {
+            let open = self.end % BLOCK;
+            extend(&mut self.tail, open, &right.head, op);
+            if open + right.head.len() == BLOCK {
+                let (index, value) = (self.end / BLOCK, close(&mut self.tail, BLOCK, op));
+                self.tail.clear();
+                push(&mut self.roots, Root { index, height: 0, value }, op);
+            }
         }
-        if both.tail.len() == BLOCK {
-            let index = self.end / BLOCK;
-            let value = leaf(&&both.tail[..], 0, BLOCK, op);
-            both.tail.clear();
-            push(&mut both.roots, Root { index, height: 0, value }, op);
-        }
-        right.roots.iter().for_each(|&root| push(&mut both.roots, root, op));
-        both.tail.extend_from_slice(&right.tail);
-        Ok(both)
-    }
-
-    /// Where it begins and ends, if it is nothing but subtrees.
-    pub(crate) fn bare(&self) -> Option<(usize, usize)> {
-        (self.head.is_empty() && self.tail.is_empty()).then_some((self.start, self.end))
-    }
-
-    /// The subtrees' results, from left to right.
-    pub(crate) fn values(&self) -> impl ExactSizeIterator<Item = T> {
-        self.roots.iter().map(|root| root.value)
-    }
-
-    /// How many values a bare contribution with these bounds has.
-    pub(crate) fn values_between(start: usize, end: usize) -> usize {
-        heights(start, end).count()
-    }
-
-    /// A bare contribution, from the numbers that [`bare`](Partial::bare) and
-    /// [`values`](Partial::values) say; none if there are not as many values.
-    pub(crate) fn from_values(
-        (start, end): (usize, usize),
-        values: impl IntoIterator<Item = T>,
-    ) -> Option<Self> {
-        let mut values = values.into_iter();
-        let root = |(block, height)| {
-            values.next().map(|value| Root { index: block >> height, height, value })
-        };
-        let roots = heights(start, end).map(root).collect::<Option<Vec<_>>>()?;
-        Some(Partial { start, end, head: vec![], roots, tail: vec![] })
+        right.roots.iter().for_each(|&root| push(&mut self.roots, root, op));
+        self.tail.extend_from_slice(&right.tail);
+        (self.end, self.last) = (right.end, right.last);
+        Ok(())
     }
 
     /// Where it begins and ends.
@@ -418,12 +447,12 @@ impl<T: Element> Partial<T> {
         (self.start, self.end)
     }
 
-    /// Elements of the head, subtrees and elements of the tail of a contribution
-    /// with these bounds, on which nothing else depends.
+    /// Elements of the head, subtrees and lanes of a contribution with these bounds.
+    #[inline(always)]
     fn lens((start, end): (usize, usize)) -> [usize; 3] {
         let first = start.next_multiple_of(BLOCK).min(end);
         let last = (end / BLOCK * BLOCK).max(first);
-        [first - start, heights(start, end).count(), end - last]
+        [first - start, heights(start, end).count(), (end - last).min(LANES)]
     }
 
     /// How many numbers a contribution with these bounds is.
@@ -431,31 +460,58 @@ impl<T: Element> Partial<T> {
         Self::lens(bounds).iter().sum()
     }
 
+    /// How many [`numbers`](Partial::numbers) it is.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        let last = usize::from(self.last.is_some());
+        self.head.len() + self.roots.len() + self.tail.len() + last
+    }
+
     /// All of it but the bounds: [`len_between`](Partial::len_between) numbers.
+    #[inline(always)]
     pub fn numbers(&self) -> impl Iterator<Item = T> {
         let (head, tail) = (self.head.iter().copied(), self.tail.iter().copied());
-        head.chain(self.roots.iter().map(|root| root.value)).chain(tail)
+        head.chain(self.roots.iter().map(|root| root.value)).chain(tail).chain(self.last)
     }
 
     /// The contribution that [`bounds`](Partial::bounds) and
     /// [`numbers`](Partial::numbers) describe; `numbers` are as many as there must be.
     pub fn from_numbers(bounds: (usize, usize), numbers: &[T]) -> Self {
+        let it = Self::from_some(bounds, numbers.len(), |i| numbers[i]);
+        it.expect("as many numbers as there must be")
+    }
+
+    /// The same, of `n` numbers; none if there must be another number.
+    #[inline(always)]
+    pub(crate) fn from_some(
+        bounds: (usize, usize),
+        n: usize,
+        number: impl Fn(usize) -> T,
+    ) -> Option<Self> {
         let (start, end) = bounds;
-        let [head, roots, _] = Self::lens(bounds);
-        let (head, rest) = numbers.split_at(head);
-        let (roots, tail) = rest.split_at(roots);
-        let places = heights(start, end).zip(roots);
-        let root = |((block, height), &value)| Root { index: block >> height, height, value };
-        let roots = places.map(root).collect();
-        Partial { start, end, head: head.to_vec(), roots, tail: tail.to_vec() }
+        let [head, trees, tail] = Self::lens(bounds);
+        let (behind, is_last) = (head + trees, n == head + trees + 1 && tail > 1);
+        if n != behind + tail && !is_last {
+            return None;
+        }
+        // Room for what follows, as a rule.
+        let mut roots = Vec::with_capacity(trees + 8);
+        for (i, (block, height)) in (head..).zip(heights(start, end)) {
+            roots.push(Root { index: block >> height, height, value: number(i) });
+        }
+        let (tail, last) = match is_last {
+            true => (vec![], Some(number(behind))),
+            false => ((behind..n).map(&number).collect(), None),
+        };
+        Some(Partial { start, end, head: (0..head).map(&number).collect(), roots, tail, last })
     }
 
     /// The result, if this is the contribution of a whole vector; none if that
     /// is empty.
     pub fn result(&self, op: &impl Operator<T>) -> Option<T> {
         debug_assert_eq!(self.start, 0);
-        let last = (!self.tail.is_empty()).then(|| leaf(&&self.tail[..], 0, self.tail.len(), op));
-        total(&self.roots, last, op)
+        let tail = || close(&mut self.tail.clone(), self.end % BLOCK, op);
+        total(&self.roots, self.last.or_else(|| (!self.tail.is_empty()).then(tail)), op)
     }
 }
 
@@ -530,13 +586,23 @@ mod tests {
                     let numbers: Vec<f64> = part.numbers().collect();
                     assert_eq!(numbers.len(), Partial::<f64>::len_between(part.bounds()));
                     assert_eq!(Partial::from_numbers(part.bounds(), &numbers), part);
-                    let Some(bounds) = part.bare() else { continue };
-                    let values: Vec<f64> = part.values().collect();
-                    let less = values.len().saturating_sub(1);
-                    let again = |n: usize| Partial::from_values(bounds, values[..n].to_vec());
-                    assert_eq!(again(values.len()).as_ref(), Some(&part));
-                    assert!(values.is_empty() || again(less).is_none());
                 }
+                // The last part knows that it is.
+                let mut parts = cut(&x, &cuts, &op::Sum);
+                let from = cuts.last().copied().unwrap_or(0);
+                *parts.last_mut().unwrap() = Partial::of(&&x[from..], from, true, &op::Sum);
+                for part in &mut parts {
+                    let values: Vec<f64> = part.numbers().collect();
+                    assert_eq!(values.len(), part.len());
+                    let again = |n| Partial::from_some(part.bounds(), n, |i| values[i]);
+                    assert!(
+                        values.is_empty()
+                            || again(part.len() - 1).is_none_or(|_| part.tail.len() == 2)
+                    );
+                    *part = again(part.len()).unwrap();
+                }
+                let joined = join_all(parts, seed, &op::Sum);
+                assert_eq!(joined.result(&op::Sum).map(f64::to_bits), want, "{n}: {cuts:?}");
             }
         }
     }

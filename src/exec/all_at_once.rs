@@ -125,7 +125,9 @@ fn disseminate(port: &mut Port, begun: StartedCall) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Two ranks show their vectors to each other, and each combines both.
+/// Two ranks show their vectors to each other, and each combines both: what [`run_among`] does, but
+/// known to the compiler. (By it 8 bytes take 559 instructions instead of 156, 64 bytes 685 instead
+/// of 192, `tools/instructions all-reduce-8 all-reduce-64`, and 79 ns instead of 63 near.)
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn all_reduce_pair<T: Element, O: Operator<T>>(
     port: &mut Port,

@@ -25,6 +25,12 @@ impl Doubling {
         Doubling { active, folded: n - active }
     }
 
+    /// Of two positions, of which one is folded into the other, instead of both giving and taking.
+    #[inline(always)]
+    pub(crate) fn folded_pair() -> Self {
+        Doubling { active: 1, folded: 1 }
+    }
+
     /// The positions that remain when each of the first odd ones has taken in its
     /// even neighbour.
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! The watchdog, and the runs that must succeed, for the tests of misuse.
 #![allow(dead_code, unused_imports)] // Each test file uses a part of it.
 
+mod damage;
 mod dice;
 mod one;
 mod one_result;
@@ -8,6 +9,7 @@ mod truth;
 mod uneven;
 mod watch;
 
+pub(crate) use damage::{mutate, tries};
 pub(crate) use dice::Dice;
 pub(crate) use one::one_call;
 pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_of_floats, single};

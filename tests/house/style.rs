@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const COLUMNS: usize = 100;
 
 /// Folders of Rust sources, and how many of their lines are too long still.
-const LONG_RUST: [(&str, usize); 8] = [
+const LONG_RUST: [(&str, usize); 9] = [
     ("src", 0),
     ("tools", 0),
     ("tests", 0),
@@ -17,6 +17,7 @@ const LONG_RUST: [(&str, usize); 8] = [
     ("loom-tests", 0),
     ("interfaces", 0),
     ("regions", 0),
+    ("suites", 0),
 ];
 
 /// Markdown that still has long lines, and how many.
@@ -77,7 +78,7 @@ const VAGUE_LINES: usize = 2;
 
 /// Folders, and how many of their lines have such words where those are more. They may only fall:
 /// lower them then.
-const MORE_VAGUE_LINES: [(&str, usize); 7] = [
+const MORE_VAGUE_LINES: [(&str, usize); 8] = [
     ("src", 0),
     ("tools", 0),
     ("tests", 0),
@@ -85,6 +86,7 @@ const MORE_VAGUE_LINES: [(&str, usize); 7] = [
     ("examples", 0),
     ("loom-tests", 0),
     ("interfaces", 0),
+    ("suites", 0),
 ];
 
 /// The most lines of a Rust source.

@@ -63,7 +63,7 @@ fn everything_named_exists() {
             .any(|text| tests.match_indices(text).any(|(at, m)| fits(&tests[at + m.len()..])))
     };
     let is_program = |name: &str| {
-        let folders = ["tests", "tests/it", "tests/alone", "tests/house", "tests/products"];
+        let folders = ["tests", "tests/it", "tests/alone", "tests/house", "suites/tests/products"];
         folders
             .iter()
             .chain(&["interfaces/nodes/tests", "tools/bench/tests", "tools/soak/tests"])

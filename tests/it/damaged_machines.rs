@@ -1,75 +1,17 @@
-//! Damaged input: the readers of machines, profiles and Matrix Market files may not panic or hang,
+//! Damaged input: the readers of machines and profiles may not panic or hang,
 //! and a machine that is read keeps its promises. Inputs are real ones, mutated by a small
 //! deterministic generator.
 //!
 //! `PHALANX_FUZZ=100 cargo test --test it damaged_machines::` tries 100 times as many, others each
 //! time.
 
-#[path = "../../examples/solver/read.rs"]
-mod matrix;
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::common::Dice;
+use crate::common::{mutate, tries};
 use phalanx::machine::{Level, Machine, MachineError};
 use phalanx::placement::{Placement, assign};
-
-/// How many inputs to try where the usual suite tries `n`, and which: always the same ones, unless
-/// more are asked for.
-fn tries(n: usize, seed: u64) -> (usize, Dice) {
-    match std::env::var("PHALANX_FUZZ") {
-        Ok(scale) => {
-            let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-            let seed = seed ^ now.unwrap().as_nanos() as u64;
-            println!("seed {seed}");
-            (n * scale.parse::<usize>().expect("PHALANX_FUZZ is a number"), Dice(seed))
-        }
-        Err(_) => (n, Dice(seed)),
-    }
-}
-
-/// Faults of files: bytes change, vanish, are repeated, or numbers become absurd.
-fn mutate(original: &[u8], random: &mut Dice) -> Vec<u8> {
-    const PIECES: [&[u8]; 14] = [
-        b"99999999999999999999",
-        b"4294967295",
-        b"-1",
-        b"0",
-        b",",
-        b"-",
-        b":",
-        b"(",
-        b"[",
-        b"\0",
-        b"<",
-        b"\"",
-        b"\xff\xfe",
-        b"ffffffff,ffffffff",
-    ];
-    let mut bytes = original.to_vec();
-    for _ in 0..=random.below(4) {
-        let at = random.below(bytes.len() + 1);
-        let end = (at + random.below(40)).min(bytes.len());
-        match random.below(6) {
-            0 if at < bytes.len() => bytes[at] = random.word() as u8,
-            1 => drop(bytes.drain(at..end)),
-            2 => {
-                let piece = bytes[at..end].to_vec();
-                let to = random.below(bytes.len() + 1);
-                drop(bytes.splice(to..to, piece));
-            }
-            3 => bytes.truncate(at),
-            _ => {
-                let piece = PIECES[random.below(PIECES.len())];
-                let end = (at + random.below(3)).min(bytes.len());
-                drop(bytes.splice(at..end, piece.iter().copied()));
-            }
-        }
-    }
-    bytes
-}
 
 /// A damaged profile is read as one that can be written and read again, or an error.
 #[cfg(feature = "profile")]
@@ -92,32 +34,6 @@ fn damaged_profiles() {
         }
     }
     assert!(0 < read && read < n, "{read} of {n}");
-}
-
-/// The same for matrices; those that are read are symmetric, whatever the file promised.
-#[test]
-fn damaged_matrices() {
-    let general = "%%MatrixMarket matrix coordinate real general\n% small\n3 3 5\n\
-                   1 1 4.0\n2 2 4.0\n3 3 4e0\n1 2 -1.5\n2 1 -1.5\n";
-    let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n4 4 5\n\
-                     1 1 4\n2 2 4\n3 3 4\n4 4 4\n3 1 -1\n";
-    let array = "%%MatrixMarket matrix array real symmetric\r\n%\r\n2 2\r\n4\r\n-1\r\n4\r\n";
-    let (n, mut random) = tries(3000, 12);
-    for original in [general, symmetric, array] {
-        assert!(matrix::parse(original.as_bytes()).is_ok());
-        let mut read = 0;
-        for _ in 0..n {
-            match matrix::parse(&mutate(original.as_bytes(), &mut random)) {
-                Ok(matrix) => {
-                    read += 1;
-                    assert_eq!(matrix.rows(), matrix.cols());
-                    assert!(matrix.iter().all(|(_, (i, j))| matrix.get(j, i).is_some()));
-                }
-                Err(error) => assert!(!error.is_empty()),
-            }
-        }
-        assert!(0 < read && read < n, "{read} of {n}");
-    }
 }
 
 /// A machine that was read must be usable.
@@ -201,7 +117,6 @@ fn what_is_no_file() {
         assert!(machine.to_string().ends_with("it is no file"), "{machine}");
         #[cfg(feature = "profile")]
         assert!(phalanx::tuning::Profile::read(path).unwrap_err().to_string().contains("no file"));
-        assert!(matrix::read(path).unwrap_err().ends_with("it is no file"));
     }
     if pipe.exists() {
         fs::remove_file(pipe).unwrap();

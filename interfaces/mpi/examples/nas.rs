@@ -1,4 +1,4 @@
-//! The NAS kernels of `examples/nas`, the same source files, on the ranks of several nodes; only
+//! The NAS kernels of `suites/nas`, the same source files, on the ranks of several nodes; only
 //! the launcher differs.
 //!
 //!     mpirun -n 2 nas CG S        # EP, CG, IS, FT, MG; classes S, W, A, B
@@ -6,7 +6,7 @@
 //! PHALANX_THREADS ranks on each node. Exit code 1: a result is wrong.
 
 #[allow(dead_code)]
-#[path = "../../../examples/nas/main.rs"]
+#[path = "../../../suites/nas/main.rs"]
 mod kernels;
 
 use kernels::spmd::{Shown, Spmd};

@@ -31,7 +31,7 @@ impl GivenPart {
     /// # Safety
     /// The message is one of a part, and is not consumed before this part has been.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    unsafe fn of(kind: PayloadKind, body: *const u8) -> GivenPart {
+    pub(crate) unsafe fn of(kind: PayloadKind, body: *const u8) -> GivenPart {
         if let Some(bytes) = kind.bytes() {
             return GivenPart { at: body, bytes, has_gaps: false };
         }

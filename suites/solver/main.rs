@@ -1,9 +1,9 @@
 //! A solver: conjugate gradients on a Matrix Market file, or on a generated Poisson problem, with
 //! any number of ranks.
 //!
-//!     cargo run --release --example solver -- 1138_bus.mtx --preconditioner jacobi -p 2 --plot
-//!     cargo run --release --example solver -- --poisson 100 -p 2
-//!     cargo run --release --example solver -- bcsstk09.mtx --check-p 1,2,3,4
+//!     cargo run --release -p suites --bin solver -- 1138_bus.mtx --preconditioner jacobi -p 2
+//!     cargo run --release -p suites --bin solver -- --poisson 100 -p 2 --plot
+//!     cargo run --release -p suites --bin solver -- bcsstk09.mtx --check-p 1,2,3,4
 //!
 //! The right side is `A 1`, so the solution is known; up to 4000 unknowns it is also held against a
 //! sparse Cholesky factorisation. The last form solves on 1, 2, 3 and 4 ranks and demands the same

@@ -1,10 +1,10 @@
-//! The NAS kernels of `examples/nas` against the official values: class S on 1 to 4 and 8 ranks, on
+//! The NAS kernels of `suites/nas` against the official values: class S on 1 to 4 and 8 ranks, on
 //! Phalanx and on its peers. The larger classes:
 //!
-//!     cargo test --release --test products nas:: -- --ignored --test-threads 1
+//!     cargo test --release -p suites --test products nas:: -- --ignored --test-threads 1
 
 #[allow(dead_code)]
-#[path = "../../examples/nas/main.rs"]
+#[path = "../../nas/main.rs"]
 mod nas;
 
 use nas::{Class, Kernel, Problem, threads};

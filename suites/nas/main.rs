@@ -1,9 +1,9 @@
 //! Five kernels of the NAS Parallel Benchmarks, written for Phalanx from their published definition
 //! and checked against the official values: EP, CG, IS, FT, MG in classes S, W, A, B.
 //!
-//!     cargo run --release --example nas -- CG A -p 2
-//!     cargo run --release --example nas -- ALL S -p 1..4
-//!     cargo run --release --example nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
+//!     cargo run --release -p suites --bin nas -- CG A -p 2
+//!     cargo run --release -p suites --bin nas -- ALL S -p 1..4
+//!     cargo run --release -p suites --bin nas -- ALL W -p 2 --repeat 7 --peer threads,rayon,openmp
 //!
 //! The last runs Phalanx, plain threads, Rayon and OpenMP (`peers/openmp.c`) in turn. Exit code 1:
 //! a result is wrong; 2: wrong arguments. Measurements beside other implementations:

@@ -1,9 +1,9 @@
 //! Seven of the Parallel Research Kernels (ParRes/Kernels), each with its own validation.
 //!
-//!     cargo run --release --example prk -- stencil 1000 -p 2
-//!     cargo run --release --example prk -- transpose 4096 --tile 32 -p 2 --repeat 5
-//!     cargo run --release --example prk -- all -p 1,2,4
-//!     cargo run --release --example prk -- reduce 1000 -p 2 --repeat 9 --peer openmp,mpi
+//!     cargo run --release -p suites --bin prk -- stencil 1000 -p 2
+//!     cargo run --release -p suites --bin prk -- transpose 4096 --tile 32 -p 2 --repeat 5
+//!     cargo run --release -p suites --bin prk -- all -p 1,2,4
+//!     cargo run --release -p suites --bin prk -- reduce 1000 -p 2 --repeat 9 --peer openmp,mpi
 //!
 //! The last runs the same kernel in OpenMP, Open MPI and MPICH (`peers/*.c`) in turn with the
 //! ranks. Sizes and units are PRK's; the first iteration is not timed. Exit code 1: a

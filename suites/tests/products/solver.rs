@@ -5,17 +5,18 @@
 
 #![allow(dead_code)] // The example's own report uses more.
 
-#[path = "../../examples/solver/cg.rs"]
+#[path = "../../solver/cg.rs"]
 mod cg;
-#[path = "../../examples/solver/direct.rs"]
+#[path = "../../solver/direct.rs"]
 mod direct;
-#[path = "../../examples/solver/poisson.rs"]
+#[path = "../../solver/poisson.rs"]
 mod poisson;
-#[path = "../../examples/solver/read.rs"]
+#[path = "../../solver/read.rs"]
 mod read;
-#[path = "../../examples/solver/sparse.rs"]
+#[path = "../../solver/sparse.rs"]
 mod sparse;
 
+use super::damage;
 use cg::{Breakdown, Convergence, Preconditioner, Settings, Solution, Sums};
 use direct::Direct;
 use phalanx::{DistributedArray, Team};
@@ -352,4 +353,37 @@ fn real_matrices() {
         let error = read::read(&folder.join(name).with_extension("mtx")).unwrap_err();
         assert!(error.contains(what), "{error}");
     }
+}
+
+/// Damaged matrices are read as symmetric ones, whatever the file promised, or not at all.
+/// (`PHALANX_FUZZ=100` tries more: `tests/it/damaged_machines.rs`.)
+#[test]
+fn damaged_matrices() {
+    let general = "%%MatrixMarket matrix coordinate real general\n% small\n3 3 5\n\
+                   1 1 4.0\n2 2 4.0\n3 3 4e0\n1 2 -1.5\n2 1 -1.5\n";
+    let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n4 4 5\n\
+                     1 1 4\n2 2 4\n3 3 4\n4 4 4\n3 1 -1\n";
+    let array = "%%MatrixMarket matrix array real symmetric\r\n%\r\n2 2\r\n4\r\n-1\r\n4\r\n";
+    let (n, mut random) = damage::tries(3000, 12);
+    for original in [general, symmetric, array] {
+        assert!(read::parse(original.as_bytes()).is_ok());
+        let mut read = 0;
+        for _ in 0..n {
+            match read::parse(&damage::mutate(original.as_bytes(), &mut random)) {
+                Ok(matrix) => {
+                    read += 1;
+                    assert_eq!(matrix.rows(), matrix.cols());
+                    assert!(matrix.iter().all(|(_, (i, j))| matrix.get(j, i).is_some()));
+                }
+                Err(error) => assert!(!error.is_empty()),
+            }
+        }
+        assert!(0 < read && read < n, "{read} of {n}");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused() {
+    let folder = std::env::temp_dir();
+    assert!(read::read(&folder).unwrap_err().ends_with("it is no file"));
 }

@@ -4,23 +4,23 @@
 
 #![allow(dead_code)] // The example's own report uses more.
 
-#[path = "../../examples/prk/kernel.rs"]
+#[path = "../../prk/kernel.rs"]
 mod kernel;
-#[path = "../../examples/prk/nstream.rs"]
+#[path = "../../prk/nstream.rs"]
 mod nstream;
-#[path = "../../examples/peers/program.rs"]
+#[path = "../../peers/program.rs"]
 mod program;
-#[path = "../../examples/prk/reduce.rs"]
+#[path = "../../prk/reduce.rs"]
 mod reduce;
-#[path = "../../examples/prk/sparse.rs"]
+#[path = "../../prk/sparse.rs"]
 mod sparse;
-#[path = "../../examples/prk/stencil.rs"]
+#[path = "../../prk/stencil.rs"]
 mod stencil;
-#[path = "../../examples/prk/synch_global.rs"]
+#[path = "../../prk/synch_global.rs"]
 mod synch_global;
-#[path = "../../examples/prk/synch_p2p.rs"]
+#[path = "../../prk/synch_p2p.rs"]
 mod synch_p2p;
-#[path = "../../examples/prk/transpose.rs"]
+#[path = "../../prk/transpose.rs"]
 mod transpose;
 
 use kernel::{Check, Kernel};
@@ -128,9 +128,9 @@ fn peers_validate<K: Kernel>(kernel: &K, peers: &[Program]) {
 
 #[test]
 fn peers() {
-    let common = ("prk.h", include_str!("../../examples/prk/peers/prk.h"));
-    let openmp = ("openmp.c", include_str!("../../examples/prk/peers/openmp.c"));
-    let mpi = ("mpi.c", include_str!("../../examples/prk/peers/mpi.c"));
+    let common = ("prk.h", include_str!("../../prk/peers/prk.h"));
+    let openmp = ("openmp.c", include_str!("../../prk/peers/openmp.c"));
+    let mpi = ("mpi.c", include_str!("../../prk/peers/mpi.c"));
     let mut built = program::build(Kind::Openmp, &[openmp, common]);
     built.extend(program::build(Kind::Mpi, &[mpi, common]));
     let mut there = Vec::new();
