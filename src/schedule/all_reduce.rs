@@ -73,17 +73,17 @@ impl Hierarchy {
 }
 
 /// The parts that meet in each step of AR-RADIX. A position counts the ranks group by group.
-struct Meetings {
+pub(super) struct Meetings {
     /// By position.
-    ranks: Vec<usize>,
+    pub(super) ranks: Vec<usize>,
     /// By rank.
     positions: Vec<usize>,
     /// Before the first step and after each: where the parts begin that have met, and p.
-    cuts: Vec<Vec<usize>>,
+    pub(super) cuts: Vec<Vec<usize>>,
 }
 
 impl Meetings {
-    fn new(h: &Hierarchy) -> Self {
+    pub(super) fn new(h: &Hierarchy) -> Self {
         let (p, levels) = (h.ranks(), h.stages() - 1);
         let group = |level: usize, rank: usize| h.group(level, rank).unwrap_or(0);
         // From the inside out: a group comes where its lowest rank does.

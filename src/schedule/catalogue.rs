@@ -42,7 +42,7 @@ pub(super) enum Needs {
     /// Any extents.
     Grid,
     /// Groups within groups; of these kinds.
-    Groups { consecutive: bool, equal: bool },
+    Groups { consecutive: bool },
 }
 
 /// One row of the table.
@@ -182,8 +182,7 @@ impl Algorithm {
             Needs::CubeRootZero { .. } => "p a power of two, root 0",
             Needs::Mesh(_) => "any rows x columns = p",
             Needs::Grid => "any extents with product p",
-            Needs::Groups { consecutive: true, .. } => "any p, nested groups of consecutive ranks",
-            Needs::Groups { equal: true, .. } => "any p, nested groups of one size",
+            Needs::Groups { consecutive: true } => "any p, nested groups of consecutive ranks",
             Needs::Groups { .. } => "any p, any nested groups",
         }
     }
@@ -301,28 +300,24 @@ impl Algorithm {
     /// ```
     /// use phalanx::schedule::{Algorithm, Operation, Request};
     /// let groups = Algorithm::BC_HIER.levels(&Request::new(Operation::Broadcast, 16))?;
-    /// assert_eq!((groups.stages(), groups.is_even()), (2, true));
+    /// assert_eq!(groups.to_string(), "4 groups, degrees flat, flat");
     /// # Ok::<(), phalanx::schedule::Unfit>(())
     /// ```
     pub fn levels(self, request: &Request) -> Result<Hierarchy, Unfit> {
         let p = request.ranks;
-        let Needs::Groups { consecutive, equal } = self.row().needs else {
+        let Needs::Groups { consecutive } = self.row().needs else {
             return Ok(Hierarchy::even(p, &[]));
         };
         let levels = match &request.levels {
             Some(levels) => levels.clone(),
-            // The squarest grouping, so that groups are of one size.
+            // The squarest grouping.
             None => Hierarchy::even(p, &[Extents::squarest(p).columns()]),
         };
         if levels.ranks() != p {
             return Err(Unfit::Levels { grouped: levels.ranks(), ranks: p });
         }
-        let unfit = |needs| Err(Unfit::Groups { algorithm: self, needs });
         if consecutive && !levels.is_consecutive() {
-            return unfit("of consecutive ranks");
-        }
-        if equal && !levels.is_even() {
-            return unfit("of one size at the outermost level");
+            return Err(Unfit::Groups { algorithm: self, needs: "of consecutive ranks" });
         }
         Ok(levels)
     }

@@ -114,41 +114,6 @@ fn in_turn(group: &[usize]) -> Pairs {
     pairs
 }
 
-/// All-reduce of long vectors: member i of every outermost group combines part i of its group, the
-/// members i of all groups exchange their parts by recursive doubling, and everybody stores its
-/// part to its group. The groups are of one size, which is the number of parts.
-pub(super) fn all_reduce_split(h: &Hierarchy) -> (Staged, usize) {
-    let groups_by_index = h.groups_by_index().unwrap_or_else(|| vec![(0..h.ranks()).collect()]);
-    let (groups, size) = (groups_by_index.len(), groups_by_index[0].len());
-    let part = |i: usize| vec![BlockRange::one(i)];
-    let mut gather = Round { combine: true, messages: Vec::new() };
-    let mut spread = Round { combine: false, messages: Vec::new() };
-    for group in &groups_by_index {
-        for (i, &to) in group.iter().enumerate() {
-            // From the own position outwards, so that intervals stay adjacent.
-            let others = group[..i].iter().rev().chain(&group[i + 1..]);
-            gather.messages.extend(others.clone().map(|&from| (from, to, part(i))));
-            spread.messages.extend(others.map(|&other| (to, other, part(i))));
-        }
-    }
-    let mut rounds = vec![gather];
-    let fold = Doubling::of(groups);
-    for step in 0..fold.steps() {
-        let mut round = Round { combine: true, messages: Vec::new() };
-        for x in 0..groups {
-            if let Some((from, store)) = fold.step(step, x).recv {
-                round.combine &= !store;
-                let pair = |i: usize| (groups_by_index[from][i], groups_by_index[x][i], part(i));
-                round.messages.extend((0..size).map(pair));
-            }
-        }
-        rounds.push(round);
-    }
-    rounds.push(spread);
-    rounds.retain(|round| !round.messages.is_empty());
-    (staged(h.ranks(), rounds), size)
-}
-
 /// All-gather: blocks up to the leaders, whole groups between the outermost leaders (doubling:
 /// Bruck's rule), and down whatever a rank does not have.
 pub(super) fn all_gather(h: &Hierarchy) -> Staged {
@@ -421,7 +386,6 @@ mod tests {
         assert_eq!(steps(Algorithm::BAR_HIER, Operation::Barrier, &machine), 5);
         assert_eq!(steps(Algorithm::AR_HIER, Operation::AllReduce, &machine), 5);
         assert_eq!(steps(Algorithm::BC_HIER, Operation::Broadcast, &machine), 3);
-        assert_eq!(steps(Algorithm::AR_HIER_SPLIT, Operation::AllReduce, &machine), 3);
         // Binary trees in the caches: 8 = 1 + 2 (1 + 2 (1)) + 1, three steps.
         let trees = machine.clone().degrees(&[2]);
         assert_eq!(steps(Algorithm::RED_HIER, Operation::Reduce, &trees), 5);

@@ -291,29 +291,12 @@ impl Hierarchy {
         self.groups_of(stage, 0).into_iter().map(|g| g.members).listed()
     }
 
-    /// Whether the outermost groups all have as many ranks.
-    pub fn is_even(&self) -> bool {
-        self.groups_by_index().is_some()
-    }
-
-    /// The ranks of each outermost group, if all are equally many.
-    pub(super) fn groups_by_index(&self) -> Option<Vec<Vec<usize>>> {
-        let mut groups_by_index: Vec<(usize, Vec<usize>)> = Vec::new();
-        for rank in 0..self.ranks() {
-            let number = match self.stages() {
-                1 => 0,
-                stages => self.group(stages - 2, rank)?,
-            };
-            match groups_by_index.iter_mut().find(|c| c.0 == number) {
-                Some(group) => group.1.push(rank),
-                None => groups_by_index.push((number, vec![rank])),
-            }
-        }
-        let size = groups_by_index.first()?.1.len();
-        groups_by_index
-            .iter()
-            .all(|c| c.1.len() == size)
-            .then(|| groups_by_index.into_iter().map(|c| c.1).listed())
+    /// The ranks of the smallest group of a stage; of the last, all.
+    pub(crate) fn smallest(&self, stage: usize) -> usize {
+        let Some(groups) = self.groups.get(stage) else { return self.ranks };
+        let mut ranks: SortedMap<usize, usize> = SortedMap::new();
+        groups.iter().for_each(|&group| *ranks.or_insert(group, 0) += 1);
+        groups.iter().map(|&group| *ranks.or_insert(group, 0)).min().unwrap_or(self.ranks)
     }
 
     /// The groups of a stage, by their leaders' ranks ascending.

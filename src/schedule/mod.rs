@@ -30,6 +30,7 @@ mod scan;
 mod scan_blocks;
 mod scatter;
 mod shift;
+mod split_levels;
 mod step;
 mod step_traffic;
 mod table;

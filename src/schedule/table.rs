@@ -14,6 +14,7 @@ use super::rule_parts::Boxed;
 use super::{BlockRange, Chain, Operation};
 use super::{
     all_port, all_reduce, all_to_all, broadcast, fused, gather, hierarchical, scan, scatter, shift,
+    split_levels,
 };
 use crate::topology::Extents;
 
@@ -129,7 +130,7 @@ const BC_CUBE: Needs = Cube(Algorithm::BC_ANY);
 const AG_CUBE: Needs = Cube(Algorithm::AG_ANY);
 const RS_CUBE: Needs = Cube(Algorithm::RS_ANY);
 
-const ANY_GROUPS: Needs = Groups { consecutive: false, equal: false };
+const ANY_GROUPS: Needs = Groups { consecutive: false };
 
 /// Combines leader by leader: in rank order where groups are of consecutive ranks.
 fn by_level(staged: hierarchical::Staged, consecutive: bool) -> Built {
@@ -626,6 +627,13 @@ catalogue! {
     RED_HIER "RED-HIER" [Reduce] ANY_GROUPS,
         "levels: up a tree in every group, then between leaders", "ours",
         |c| by_level(hierarchical::reduction(&c.levels, c.root), c.levels.is_consecutive());
+    RED_HIER_SPLIT "RED-HIER-SPLIT" [Reduce] ANY_GROUPS,
+        "levels: recursive multiplying of parts of the vector, then to the root",
+        "Ruefenacht et al. 2017; ours",
+        |c| {
+            let (staged, blocks) = split_levels::reduction(&c.levels, c.root);
+            by_level(staged, c.levels.is_consecutive()).split(blocks)
+        };
     AG_HIER "AG-HIER" [AllGather] ANY_GROUPS,
         "levels: up to the leaders, Bruck's rule between the outermost, down", "ours; G4",
         |c| by_level(hierarchical::all_gather(&c.levels), true);
@@ -635,13 +643,12 @@ catalogue! {
     AR_HIER "AR-HIER" [AllReduce] ANY_GROUPS,
         "levels: up, recursive doubling between the outermost leaders, down", "ours; G3",
         |c| by_level(hierarchical::all_reduce(&c.levels), c.levels.is_consecutive());
-    AR_HIER_SPLIT "AR-HIER-SPLIT" [AllReduce] Groups { consecutive: false, equal: true },
-        "levels: member i of every group combines part i, doubling between groups, \
-         stores to its group",
-        "ours; G3",
+    AR_HIER_SPLIT "AR-HIER-SPLIT" [AllReduce] ANY_GROUPS,
+        "levels: recursive multiplying of parts of the vector, and back",
+        "Ruefenacht et al. 2017; ours",
         |c| {
-            let (staged, parts) = hierarchical::all_reduce_split(&c.levels);
-            by_level(staged, c.levels.is_consecutive()).split(parts)
+            let (staged, blocks) = split_levels::all_reduce(&c.levels);
+            by_level(staged, c.levels.is_consecutive()).split(blocks)
         };
     AR_RADIX "AR-RADIX" [AllReduce] ANY_GROUPS,
         "levels: recursive multiplying, a radix for each, nobody folded",
@@ -654,7 +661,7 @@ catalogue! {
         "levels: recursive multiplying, a radix for each, nobody folded",
         "Ruefenacht et al. 2017; ours",
         |c| by_level(all_reduce::radix(&c.levels, false), true);
-    SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true, equal: false },
+    SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true },
         "levels: doubling in every group, then between leaders, offsets down", "ours; G8",
         |c| by_level(hierarchical::scan(&c.levels), true);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::costs::{CostsError, MachineCosts};
-use super::estimate::{LevelHop, MemoryRates, Messages, StagePlan, Stages};
+use super::estimate::{LINE, LevelHop, MemoryRates, Messages, StagePlan, Stages};
 use super::flat_estimate::{RankDistances, SplitPart};
 use super::meeting::Meeting;
 use super::transport::Transport;
@@ -82,6 +82,15 @@ impl std::fmt::Display for Decision {
     }
 }
 
+/// A tree's leaves leave a reduction early, where in parts all ranks work for long: parts must take
+/// so many times less.
+const ALL_BUSY: f64 = 1.5;
+
+/// Of the operations of the published curves (docs/validation.md, V6 to V8): a word of a message is
+/// read, its new place is claimed and written; a read of a line or two takes 1.2 hand-offs. Of
+/// others no curve is known, and they are estimated without.
+const BY_CURVES: (f64, f64) = (3.0, 1.2);
+
 /// Ranks from which an estimate is worth it where all are equally near.
 const MANY: usize = 32;
 
@@ -98,13 +107,19 @@ struct SharedLinks {
     memories: Vec<(f64, usize, usize)>,
 }
 
+/// The index of the outermost level with costs that is at most this one: where a package has one
+/// cache, its cores meet at the cache.
+fn at_most(costs: &MachineCosts, level: Level) -> Option<usize> {
+    costs.levels.iter().rposition(|known| known.level >= level)
+}
+
 impl SharedLinks {
     fn new(costs: &MachineCosts, meeting: &Meeting<'_>, ranks: usize) -> Self {
         let m = &costs.memory;
         let links = [(Level::L3, m.per_l3), (Level::Package, m.link)];
         let memories = [(Level::Numa, m.per_node), (Level::Package, m.per_package)];
         let of = |(level, rate): (Level, Option<f64>)| {
-            let at = costs.position(level)?;
+            let at = at_most(costs, level)?;
             let inside = (1..ranks).filter(|&rank| meeting.class(0, rank) <= at).count() + 1;
             Some((rate?, inside, at))
         };
@@ -125,6 +140,8 @@ impl SharedLinks {
 struct MemoryUse {
     /// Bytes of cache of each core.
     cache: Option<f64>,
+    /// Nanoseconds in which a memory passes on a line; 0 where that is not known.
+    home: f64,
     rates: MemoryRates,
 }
 
@@ -133,7 +150,17 @@ impl MemoryUse {
         let one = costs.memory.one_core.unwrap_or(f64::INFINITY);
         let shares = links.memories.iter().map(|&(rate, ranks, _)| rate / ranks as f64);
         let rates = MemoryRates { one, all: shares.fold(one, f64::min) };
-        MemoryUse { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), rates }
+        let home = links.memories.first().map_or(0.0, |&(rate, ..)| LINE / rate);
+        MemoryUse { cache: costs.memory.cache_per_core.map(|mib| mib * 1048576.0), home, rates }
+    }
+}
+
+impl Candidate {
+    /// What it is chosen by.
+    fn cost(&self) -> f64 {
+        use Algorithm as A;
+        let busy = [A::RED_FUSED, A::RED_SPLIT_HCUBE, A::RED_HIER_SPLIT].contains(&self.algorithm);
+        if busy { ALL_BUSY * self.ns } else { self.ns }
     }
 }
 
@@ -171,9 +198,12 @@ impl LevelModel {
         }
         let meeting = Meeting::new(machine, assignment, costs)?;
         let links = SharedLinks::new(costs, &meeting, assignment.ranks());
+        let package = at_most(costs, Level::Package).unwrap_or(usize::MAX);
+        let link = costs.memory.link.unwrap_or(f64::INFINITY);
         let hop = |a, b| {
             let class = meeting.class(a, b);
-            LevelHop::of(&costs.levels[class], links.crossed(class))
+            let line = if class > package { LINE / link } else { 0.0 };
+            LevelHop { line, ..LevelHop::of(&costs.levels[class], links.crossed(class)) }
         };
         let memory = MemoryUse::new(costs, &links);
         Ok(Some(Self::of(hierarchy, &hop, memory, costs.id.to_string())))
@@ -186,8 +216,9 @@ impl LevelModel {
         costs: String,
     ) -> Self {
         let p = hierarchy.ranks();
-        let cached = Messages { transport: Transport::PHALANX, memory: MemoryRates::CACHED };
-        let distances = RankDistances::new(p, &cached, hop);
+        let transport = Transport::PHALANX;
+        let cached = Messages { transport, memory: MemoryRates::CACHED, passes: 1.0, short: 0.0 };
+        let distances = RankDistances::new(p, &cached, memory.home, hop);
         let mut shapes = hierarchy.thinned();
         // One group of all.
         shapes.push(Hierarchy::even(p, &[]));
@@ -204,7 +235,12 @@ impl LevelModel {
         let all = if is_vector { bytes } else { bytes * self.ranks() as f64 };
         let cached = self.memory.cache.is_none_or(|cache| all <= cache);
         let memory = if cached { MemoryRates::CACHED } else { self.memory.rates };
-        Messages { transport: Transport::PHALANX, memory }
+        use Operation::{AllReduce, Broadcast, Reduce};
+        let (passes, short) = match operation {
+            AllReduce | Broadcast | Reduce => BY_CURVES,
+            _ => (1.0, 0.0),
+        };
+        Messages { transport: Transport::PHALANX, memory, passes, short }
     }
 
     /// The estimates for some of the ranks, which get the numbers 0, 1, .. in the order given. None
@@ -280,9 +316,9 @@ impl LevelModel {
 
     /// The cheapest of the [`candidates`](LevelModel::candidates).
     pub(crate) fn choose_among(&self, all: &[Candidate]) -> Option<Decision> {
-        let best = all.iter().min_by(|a, b| a.ns.total_cmp(&b.ns))?;
+        let best = all.iter().min_by(|a, b| a.cost().total_cmp(&b.cost()))?;
         let others = all.iter().filter(|c| c.algorithm != best.algorithm);
-        let next = others.min_by(|a, b| a.ns.total_cmp(&b.ns));
+        let next = others.min_by(|a, b| a.cost().total_cmp(&b.cost()));
         let (levels, stages) = match &best.over {
             Some((shape, plan)) => {
                 let groups = self.shapes[*shape].hierarchy.clone();
@@ -316,32 +352,32 @@ impl LevelModel {
             ],
             Operation::AllReduce => [
                 (A::AR_ANY, Some(d.doubling(t, m))),
-                (A::AR_FUSED, Some(d.fused(t, 2.0 * m))),
+                (A::AR_FUSED, Some(d.fused_all(t, m))),
                 (A::AR_SPLIT_HCUBE, split([All, All])),
             ],
             Operation::Broadcast => [
                 (A::BC_ANY, Some(d.tree(t, m))),
-                (A::BC_FUSED, Some(d.fused_with_root(t, m))),
+                (A::BC_FUSED, Some(d.fused_with_root(t, m, true))),
                 (A::BC_SPLIT_HCUBE, d.split(t, m, [Root, All])),
             ],
             Operation::Reduce => [
                 (A::RED_ANY, Some(d.tree(t, m))),
-                (A::RED_FUSED, Some(d.fused_with_root(t, m))),
+                (A::RED_FUSED, Some(d.fused_with_root(t, m, false))),
                 (A::RED_SPLIT_HCUBE, split([All, Root])),
             ],
             Operation::AllGather => [
                 (A::AG_ANY, Some(d.gather(t, m))),
                 (A::AG_HCUBE_DESC, d.cube_gather(t, m)),
-                (A::AG_FUSED, Some(d.fused(t, m * p))),
+                (A::AG_FUSED, Some(d.fused(t, m))),
             ],
             Operation::ReduceScatter => [
                 (A::RS_ANY, Some(d.gather(t, m)).filter(|_| commutative)),
                 (A::RS_HCUBE_ASC, d.cube_gather(t, m)),
-                (A::RS_FUSED, Some(d.fused(t, m * p))),
+                (A::RS_FUSED, Some(d.fused(t, m))),
             ],
             Operation::Scan | Operation::ExclusiveScan => [
                 (A::SCAN_HCUBE, Some(d.doubling(t, m))),
-                (A::SCAN_FUSED, Some(d.fused(t, 2.0 * m))),
+                (A::SCAN_FUSED, Some(d.fused(t, 2.0 * m / p))),
                 none,
             ],
             Operation::Scatter => [
@@ -357,11 +393,13 @@ impl LevelModel {
             Operation::AllToAll | Operation::AllToAllInPlace => [
                 (A::TX_BRUCK, Some(d.bruck_exchange(t, m))),
                 (A::TX_HCUBE, d.cube_exchange(t, m)),
-                (A::TX_FUSED, Some(d.fused(t, m * p))),
+                (A::TX_FUSED, Some(d.fused(t, m))),
             ],
-            Operation::Shift => {
-                [(A::CS_ANY, Some(d.shift(t, m))), (A::CS_FUSED, Some(d.fused(t, 2.0 * m))), none]
-            }
+            Operation::Shift => [
+                (A::CS_ANY, Some(d.shift(t, m))),
+                (A::CS_FUSED, Some(d.fused(t, 2.0 * m / p))),
+                none,
+            ],
         };
         let of = |(algorithm, ns): (Algorithm, Option<f64>)| {
             Some(Candidate { algorithm, over: None, ns: ns? })
@@ -388,18 +426,17 @@ impl LevelModel {
                 Some((Algorithm::BAR_RADIX, stages.radix(m, 0.0))),
                 None,
             ],
-            Operation::AllReduce if ordered => {
-                let split = || (Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
-                [
-                    Some((Algorithm::AR_HIER, stages.all_reduce(m, bytes))),
-                    Some((Algorithm::AR_RADIX, stages.radix(m, bytes))),
-                    stages.even.then(split),
-                ]
-            }
+            Operation::AllReduce if ordered => [
+                Some((Algorithm::AR_HIER, stages.all_reduce(m, bytes))),
+                Some((Algorithm::AR_RADIX, stages.radix(m, bytes))),
+                Some((Algorithm::AR_HIER_SPLIT, stages.split(m, bytes))),
+            ],
             Operation::Broadcast => one(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
-            Operation::Reduce if ordered => {
-                one(Algorithm::RED_HIER, stages.one_way(m, bytes, true))
-            }
+            Operation::Reduce if ordered => [
+                Some((Algorithm::RED_HIER, stages.one_way(m, bytes, true))),
+                Some((Algorithm::RED_HIER_SPLIT, stages.split(m, bytes))),
+                None,
+            ],
             Operation::AllGather => one(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
             Operation::ReduceScatter if commutative => {
                 one(Algorithm::RS_HIER, stages.all_gather(m, bytes))

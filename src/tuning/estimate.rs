@@ -12,25 +12,50 @@ pub(super) struct LevelHop {
     pub(super) rate: f64,
     /// The rate of each where all ranks pull at once.
     pub(super) all: f64,
+    /// The rate of each where all ranks store at once: a core claims many lines ahead.
+    pub(super) stores: f64,
+    /// Nanoseconds of a line on the links between packages, if it crosses them.
+    pub(super) line: f64,
     /// GB/s for all that leave or enter a group together on this way.
     pub(super) link: f64,
 }
 
 impl LevelHop {
     /// A hop that costs nothing.
-    pub(super) const NOTHING: LevelHop =
-        LevelHop { hand_off: 0.0, rate: f64::INFINITY, all: f64::INFINITY, link: f64::INFINITY };
+    pub(super) const NOTHING: LevelHop = LevelHop {
+        hand_off: 0.0,
+        rate: f64::INFINITY,
+        all: f64::INFINITY,
+        stores: f64::INFINITY,
+        line: 0.0,
+        link: f64::INFINITY,
+    };
 
     /// A hop that is farther than any.
-    pub(super) const FARTHEST: LevelHop =
-        LevelHop { hand_off: f64::INFINITY, rate: 0.0, all: 0.0, link: 0.0 };
+    pub(super) const FARTHEST: LevelHop = LevelHop {
+        hand_off: f64::INFINITY,
+        rate: 0.0,
+        all: 0.0,
+        stores: 0.0,
+        line: f64::INFINITY,
+        link: 0.0,
+    };
 
     /// With the links on the way: the rate of each, and how many ranks share it.
     pub(super) fn of(level: &LevelCost, links: impl Iterator<Item = (f64, usize)>) -> Self {
         let rate = level.core_rate();
-        let alone = LevelHop { hand_off: level.hand_off[1], rate, all: rate, link: f64::INFINITY };
+        let hand_off = level.hand_off[1];
+        let alone = LevelHop {
+            hand_off,
+            rate,
+            all: rate,
+            stores: AHEAD * rate,
+            line: 0.0,
+            link: f64::INFINITY,
+        };
         links.fold(alone, |hop, (link, ranks)| LevelHop {
             all: hop.all.min(link / ranks as f64),
+            stores: hop.stores.min(link / ranks as f64),
             link: hop.link.min(link),
             ..hop
         })
@@ -42,6 +67,8 @@ impl LevelHop {
             hand_off: self.hand_off.max(other.hand_off),
             rate: self.rate.min(other.rate),
             all: self.all.min(other.all),
+            stores: self.stores.min(other.stores),
+            line: self.line.max(other.line),
             link: self.link.min(other.link),
         }
     }
@@ -63,7 +90,17 @@ pub(super) struct Messages {
     pub(super) transport: Transport,
     /// The rates that bound a pull where the data do not fit the caches.
     pub(super) memory: MemoryRates,
+    /// How often memory moves a word of a message where all ranks have one.
+    pub(super) passes: f64,
+    /// The hand-offs that a read of a line or two takes, however many are under way.
+    pub(super) short: f64,
 }
+
+/// Bytes of a cache line.
+pub(super) const LINE: f64 = 64.0;
+
+/// How many more lines a core claims ahead to store them than it reads ahead: there, at least.
+const AHEAD: f64 = 8.0;
 
 /// GB/s from memory: of one rank, and of each where all read at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,10 +117,17 @@ impl MemoryRates {
 impl Messages {
     pub(super) fn body(&self, hop: LevelHop, bytes: f64) -> f64 {
         if bytes > self.transport.inline_bytes {
-            bytes / hop.rate.min(self.memory.one)
+            self.pull(hop, hop.rate.min(self.memory.one), bytes)
         } else {
             0.0
         }
+    }
+
+    /// Bytes that are read at a rate; if they are few, the reader waits for their first line.
+    pub(super) fn pull(&self, hop: LevelHop, rate: f64, bytes: f64) -> f64 {
+        let beside = self.transport.inline_bytes + LINE;
+        let first = if bytes > beside { self.short * hop.hand_off } else { 0.0 };
+        (bytes / rate).max(first)
     }
 
     /// One.
@@ -95,7 +139,12 @@ impl Messages {
     /// One of as many as there are ranks.
     #[inline(never)]
     pub(super) fn one_of_all(&self, hop: LevelHop, bytes: f64) -> f64 {
-        self.one(LevelHop { rate: hop.all.min(self.memory.all), ..hop }, bytes)
+        self.one(self.of_all(hop), bytes)
+    }
+
+    /// This hop where all ranks have a message on it.
+    fn of_all(&self, hop: LevelHop) -> LevelHop {
+        LevelHop { rate: hop.all.min(self.memory.all / self.passes), ..hop }
     }
 
     /// Whether it lends its sender's memory.
@@ -155,9 +204,10 @@ impl Messages {
 pub(super) struct Stages {
     pub(super) hierarchy: Hierarchy,
     pub(super) consecutive: bool,
-    pub(super) even: bool,
     /// The members of the largest group at each stage, innermost first.
     sizes: Vec<usize>,
+    /// The ranks of the smallest group at each stage.
+    least: Vec<usize>,
     /// The worst hand-off within a group of each stage, and the core's rate there.
     hops: Vec<LevelHop>,
     /// The worst between outermost leaders with numbers that differ in bit k.
@@ -180,8 +230,9 @@ const DEGREES: [usize; 6] = [0, 2, 3, 4, 6, 8];
 
 impl Stages {
     pub(super) fn of(hierarchy: Hierarchy, hop: &dyn Fn(usize, usize) -> LevelHop) -> Self {
-        let (mut sizes, mut hops) = (Vec::new(), Vec::new());
+        let (mut sizes, mut least, mut hops) = (Vec::new(), Vec::new(), Vec::new());
         for stage in 0..hierarchy.stages() {
+            least.push(hierarchy.smallest(stage));
             let (mut worst, mut largest) = (LevelHop::NOTHING, 1);
             for members in hierarchy.members(stage) {
                 largest = largest.max(members.len());
@@ -190,7 +241,7 @@ impl Stages {
             sizes.push(largest);
             hops.push(worst);
         }
-        let (consecutive, even) = (hierarchy.is_consecutive(), hierarchy.is_even());
+        let consecutive = hierarchy.is_consecutive();
         let leaders: Vec<usize> = hierarchy.members(hierarchy.stages() - 1).concat();
         let n = leaders.len();
         let (mut bits, mut rounds) = (Vec::new(), Vec::new());
@@ -205,7 +256,14 @@ impl Stages {
             rounds.push(worst(&|i| (i + distance) % n));
             distance *= 2;
         }
-        Stages { hierarchy, consecutive, even, sizes, hops, bits, rounds }
+        Stages { hierarchy, consecutive, sizes, least, hops, bits, rounds }
+    }
+
+    /// The worst hop of a stage, where all its groups have messages at once: they share memory.
+    fn crowded(&self, stage: usize, m: &Messages) -> LevelHop {
+        let leaders: usize = self.sizes[..stage].iter().product();
+        let hop = self.hops[stage];
+        LevelHop { rate: hop.rate.min(m.memory.all / m.passes * leaders as f64), ..hop }
     }
 
     /// The worst hop of a stage.
@@ -232,7 +290,7 @@ impl Stages {
     pub(super) fn one_way(&self, m: &Messages, bytes: f64, up: bool) -> StagePlan {
         let mut plan = StagePlan::default();
         for stage in 0..self.hops.len() {
-            let (n, hop) = (self.sizes[stage], self.hops[stage]);
+            let (n, hop) = (self.sizes[stage], self.crowded(stage, m));
             self.tree(&mut plan, stage, &|degree| m.climb(n, hop, degree, bytes, up));
         }
         plan
@@ -251,7 +309,7 @@ impl Stages {
     ) -> StagePlan {
         let mut plan = StagePlan::default();
         let climb = |stage: usize, degree: usize| {
-            let (n, hop) = (self.sizes[stage], self.hops[stage]);
+            let (n, hop) = (self.sizes[stage], self.crowded(stage, m));
             m.climb(n, hop, degree, up(stage), true) + m.climb(n, hop, degree, down, false)
         };
         for stage in 0..self.top() {
@@ -281,7 +339,7 @@ impl Stages {
     pub(super) fn radix(&self, m: &Messages, bytes: f64) -> StagePlan {
         let mut plan = StagePlan::default();
         for (stage, &hop) in self.hops.iter().enumerate() {
-            let hop = LevelHop { rate: hop.all.min(m.memory.all), ..hop };
+            let hop = m.of_all(hop);
             self.tree(&mut plan, stage, &|degree| {
                 let radices = Hierarchy::radices(self.sizes[stage], degree);
                 radices.into_iter().map(|radix| m.direct(radix, hop, bytes)).sum()
@@ -312,14 +370,25 @@ impl Stages {
         bits + unfold * m.one(self.hops[self.top()], bytes)
     }
 
-    /// Combine in the outermost groups, exchange parts, store in the groups.
+    /// Parts of a vector by recursive multiplying, and back to all or to the root.
     pub(super) fn split(&self, m: &Messages, bytes: f64) -> StagePlan {
-        let top = self.top();
-        let size = self.hierarchy.ranks() / self.sizes[top];
-        let part = bytes / size as f64;
-        let near = self.hops[..top].iter().fold(LevelHop::NOTHING, |worst, &hop| worst.or(hop));
-        let inside = 2.0 * m.direct(size, near, part);
-        StagePlan { ns: vec![inside, self.doubling(m, part)], ..StagePlan::default() }
+        let (mut plan, mut left) = (StagePlan::default(), bytes);
+        for (stage, &hop) in self.hops.iter().enumerate() {
+            let hop = m.of_all(hop);
+            self.tree(&mut plan, stage, &|degree| {
+                let mut part = left;
+                let steps = Hierarchy::radices(self.sizes[stage], degree).into_iter().rev();
+                2.0 * steps
+                    .map(|radix| {
+                        part /= radix as f64;
+                        m.direct(radix, hop, part)
+                    })
+                    .sum::<f64>()
+            });
+            // Few ranks in a group have large pieces, and hear all of its share.
+            left = bytes / self.least[stage] as f64;
+        }
+        plan
     }
 
     pub(super) fn scan(&self, m: &Messages, bytes: f64) -> StagePlan {

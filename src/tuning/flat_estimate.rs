@@ -16,15 +16,27 @@ pub(super) struct RankDistances {
     /// Between any two.
     worst: LevelHop,
     nearest: LevelHop,
-    /// The mean of 1/rate over all pairs, where all read at once.
-    mean_pull: f64,
+    /// The hops to the others, and how many are as far.
+    others: Vec<(LevelHop, usize)>,
     /// The time that it takes to look at the lines that all others show. (Where one rank of a cache
     /// has looked, the next is near; but that one is the last to be done.)
     looks: f64,
+    /// The time in which the lines that all show pass through the memory in which they lie, or
+    /// over the links to it.
+    home: f64,
 }
 
+/// How often memory moves a word that is stored: it is claimed and written.
+const STORED: f64 = 2.0;
+
 impl RankDistances {
-    pub(super) fn new(p: usize, m: &Messages, hop: &dyn Fn(usize, usize) -> LevelHop) -> Self {
+    /// `home`: the nanoseconds in which one memory passes on a line.
+    pub(super) fn new(
+        p: usize,
+        m: &Messages,
+        home: f64,
+        hop: &dyn Fn(usize, usize) -> LevelHop,
+    ) -> Self {
         let (mut rounds, mut bits) = (Vec::new(), Vec::new());
         let mut distance = 1;
         while distance < p {
@@ -40,13 +52,20 @@ impl RankDistances {
         }
         let others = || (1..p).map(|r| hop(0, r));
         let nearest = others().fold(LevelHop::FARTHEST, LevelHop::nearer);
-        let n = (p - 1).max(1) as f64;
+        let mut by_hop: Vec<(LevelHop, usize)> = Vec::new();
+        for hop in others() {
+            match by_hop.iter_mut().find(|(known, _)| *known == hop) {
+                Some((_, count)) => *count += 1,
+                None => by_hop.push((hop, 1)),
+            }
+        }
         RankDistances {
             ranks: p,
             worst: others().fold(LevelHop::NOTHING, LevelHop::or),
             nearest,
-            mean_pull: others().map(|h| 1.0 / h.all).sum::<f64>() / n,
             looks: others().map(|h| m.more_in(h, 0.0)).sum(),
+            home: p as f64 * others().map(|h| h.line).sum::<f64>().max(home * p as f64),
+            others: by_hop,
             rounds,
             bits,
         }
@@ -152,29 +171,48 @@ impl RankDistances {
     /// Everybody shows a line and looks at all lines.
     fn exchange(&self, m: &Messages) -> f64 {
         let last = m.one(self.nearest, 0.0) + self.looks;
-        last.max(m.one(self.worst, 0.0)) + self.polled(m)
+        last.max(m.one(self.worst, 0.0)) + self.polled(m) + self.home
     }
 
     fn polled(&self, m: &Messages) -> f64 {
         m.transport.poller_ns * self.ranks.saturating_sub(2) as f64
     }
 
-    /// Direct access of all to all: each reads or stores `bytes` in all.
+    /// Direct access of all to all: each copies a block of `bytes` from each other.
     pub(super) fn fused(&self, m: &Messages, bytes: f64) -> f64 {
-        2.0 * self.exchange(m) + self.pulled(m, bytes)
+        let rate = |hop: LevelHop| hop.all.min(m.memory.all / m.passes);
+        let inline = bytes <= m.transport.inline_bytes;
+        2.0 * self.exchange(m) + if inline { 0.0 } else { self.sum(|hop| bytes / rate(hop)) }
     }
 
-    fn pulled(&self, m: &Messages, bytes: f64) -> f64 {
-        let p = self.ranks as f64;
-        match bytes / p > m.transport.inline_bytes {
-            true => bytes * (p - 1.0) / p * self.mean_pull.max(1.0 / m.memory.all),
-            false => 0.0,
+    /// Direct access of all to all: each combines a part of all vectors, and stores it to all.
+    pub(super) fn fused_all(&self, m: &Messages, bytes: f64) -> f64 {
+        let part = bytes / self.ranks as f64;
+        2.0 * self.exchange(m) + self.combined(m, part) + self.stored(m, part)
+    }
+
+    /// A part of `bytes` of each other. Of short parts each waits for its first line.
+    fn combined(&self, m: &Messages, bytes: f64) -> f64 {
+        if bytes <= m.transport.inline_bytes {
+            return 0.0;
         }
+        self.sum(|hop| m.pull(hop, hop.all.min(m.memory.all), bytes))
+    }
+
+    /// A part of `bytes` to each other.
+    fn stored(&self, m: &Messages, bytes: f64) -> f64 {
+        self.sum(|hop| bytes / hop.stores.min(m.memory.all / STORED))
+    }
+
+    fn sum(&self, of: impl Fn(LevelHop) -> f64) -> f64 {
+        self.others.iter().map(|&(hop, count)| count as f64 * of(hop)).sum()
     }
 
     /// Direct access in which each part also goes from or to the root.
-    pub(super) fn fused_with_root(&self, m: &Messages, bytes: f64) -> f64 {
-        self.fused(m, bytes) + self.at_root(m, bytes / self.ranks as f64)
+    pub(super) fn fused_with_root(&self, m: &Messages, bytes: f64, down: bool) -> f64 {
+        let part = bytes / self.ranks as f64;
+        let way = if down { self.stored(m, part) } else { self.combined(m, part) };
+        2.0 * self.exchange(m) + way + self.at_root(m, part)
     }
 
     /// A block for or from each rank at the root, all at once.

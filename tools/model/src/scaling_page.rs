@@ -8,11 +8,20 @@ use std::error::Error;
 /// Ranks of the columns.
 const RANKS: [usize; 5] = [2, 4, 16, 64, 256];
 
-/// A default that takes more than so many times the best is listed.
+/// A default that takes more than so many times the best is counted.
 const ALLOWED: f64 = 1.1;
+/// And listed.
+const LISTED: f64 = 1.25;
+
+const WHY: &str = "
+Scans of two and four ranks were measured otherwise ([choice.md](choice.md)). For all-reduces and
+broadcasts the estimates follow V6 to V8 ([validation.md](validation.md)), by which stores cost less
+than reads. Of the others the estimates know no overlap of steps, and the simulation not that all
+ranks' lines pass through one memory.
+";
 
 /// Rows of the first table have a default that takes so many times the best.
-const SHOWN: f64 = 1.025;
+const SHOWN: f64 = 1.045;
 
 const HEAD: &str = "# Defaults against the number of ranks
 
@@ -23,8 +32,8 @@ model is, [model.md](model.md) what it knows.
 
 A cell is the time of what a team takes if nothing is forced or calibrated, divided by that of the
 best algorithm of the catalogue, flat or over levels; of the six machines the largest. Rows without
-a number above 1.02 are left out. Bytes are those of the vector, or of a block where there is one
-for each rank. *Growth* is the largest growth of one machine's ratio with the number of ranks.
+a number above 1.04 are left out. Bytes are those of the vector, or of a block where there is one
+for each rank.
 
 Left out of the catalogue is what the simulation cannot compare: stars that send step by step and
 chains, since only the messages of one step share a link in it, and algorithms for several ports,
@@ -36,30 +45,6 @@ measured: [start.md](start.md).
 
 ";
 
-/// Why a default is above the limit.
-fn reason(row: &ScalingRow) -> &'static str {
-    if row.ranks <= 4 {
-        "measured otherwise (choice.md)"
-    } else if row.chosen == row.best {
-        "the best has other groups or degrees"
-    } else {
-        "the estimate knows no overlap of steps"
-    }
-}
-
-/// By how much the ratio of one machine's default to the best grows with the ranks.
-fn growth(rows: &[&ScalingRow]) -> f64 {
-    let mut worst: f64 = 1.0;
-    for (id, _) in MACHINES {
-        let mut least = f64::INFINITY;
-        for row in rows.iter().filter(|row| row.machine == id) {
-            least = least.min(row.ratio());
-            worst = worst.max(row.ratio() / least);
-        }
-    }
-    worst
-}
-
 fn name(id: &str) -> &str {
     MACHINES.iter().find(|machine| machine.0 == id).map_or(id, |machine| machine.1)
 }
@@ -70,14 +55,6 @@ fn size(bytes: usize) -> String {
         1..1024 => bytes.to_string(),
         1024..1048576 => format!("{}K", bytes >> 10),
         _ => format!("{}M", bytes >> 20),
-    }
-}
-
-fn us(ns: f64) -> String {
-    match ns / 1e3 {
-        us if us < 10.0 => format!("{us:.2}"),
-        us if us < 100.0 => format!("{us:.1}"),
-        us => format!("{us:.0}"),
     }
 }
 
@@ -98,7 +75,7 @@ pub fn scaling_page() -> Result<String, Box<dyn Error>> {
 fn page(rows: &[ScalingRow]) -> String {
     let mut out = HEAD.to_string() + "| operation | bytes |";
     out.extend(RANKS.map(|ranks| format!(" {ranks} |")));
-    out += &format!(" growth |\n|---|---|{}---|\n", "---|".repeat(RANKS.len()));
+    out += &format!("\n|---|---|{}\n", "---|".repeat(RANKS.len()));
     for operation in Operation::ALL {
         let sizes = if operation == Operation::Barrier { &[0][..] } else { &SCALING_SIZES };
         for &bytes in sizes {
@@ -112,31 +89,28 @@ fn page(rows: &[ScalingRow]) -> String {
                 let ratios = own.iter().filter(|row| row.ranks == ranks).map(|row| row.ratio());
                 out += &format!(" {:.2} |", ratios.fold(1.0, f64::max));
             }
-            out += &format!(" {:.2} |\n", growth(&own));
+            out += "\n";
         }
     }
-    let above: Vec<&ScalingRow> = rows.iter().filter(|row| row.ratio() > ALLOWED).collect();
+    let beyond = |most: f64| rows.iter().filter(move |row| row.ratio() > most);
     out += &format!(
-        "\n## Exceptions\n\nOf {} defaults {} take more than {ALLOWED} times the best:\n\n\
-         | operation | bytes | machine | ranks | chosen | us | best | us | ratio | why |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
+        "\n## Exceptions\n\nOf {} defaults {} take more than {ALLOWED} times the best, these more \
+         than {LISTED}:\n\n| operation | bytes | machine | ranks | chosen | best | ratio |\n\
+         |---|---|---|---|---|---|---|\n",
         rows.len(),
-        above.len()
+        beyond(ALLOWED).count()
     );
-    for row in above {
+    for row in beyond(LISTED) {
         out += &format!(
-            "| {} | {} | {} | {} | {} | {} | {} | {} | {:.2} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {:.2} |\n",
             row.operation,
             size(row.bytes),
             name(row.machine),
             row.ranks,
             row.chosen,
-            us(row.ns),
             row.best,
-            us(row.best_ns),
-            row.ratio(),
-            reason(row)
+            row.ratio()
         );
     }
-    out
+    out + WHY
 }

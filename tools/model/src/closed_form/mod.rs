@@ -120,7 +120,7 @@ pub fn closed_form(algorithm: Algorithm, request: &Request) -> Result<ClosedForm
         let levels = algorithm.levels(request)?;
         let counted = || {
             let Cost { ts, tw, .. } = Cost::of(&schedule);
-            (ts, tw, "as counted: unequal groups, or trees, have no shorter form")
+            (ts, tw, "as counted: unequal groups, trees or parts have no shorter form")
         };
         let sum = hierarchical::form(algorithm, &levels, schedule.contract().root);
         let (ts, tw, formula) = sum.unwrap_or_else(counted);

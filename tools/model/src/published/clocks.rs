@@ -7,8 +7,8 @@ use super::node::{Call, Node};
 enum Move {
     /// A software cost of so many nanoseconds.
     Work(f64),
-    /// Waits until the other rank has said that it is ready.
-    Wait(usize),
+    /// Waits until the rank `of` has said that it is ready, by a flag in `home`'s memory.
+    Wait { of: usize, home: usize },
     /// Reads lines that the other rank has: of its vector, or of a cell that never leaves caches.
     Read { of: usize, lines: f64, cell: bool },
     /// Writes lines that the other rank has.
@@ -63,8 +63,14 @@ impl<'a> PhaseClocks<'a> {
         self.moves.push((rank, Move::Work(ns)));
     }
 
+    /// By a flag in the segment of all flags, in rank 0's memory.
     pub(super) fn wait(&mut self, rank: usize, other: usize) {
-        self.moves.push((rank, Move::Wait(other)));
+        self.wait_at(rank, other, 0);
+    }
+
+    /// By a flag in the memory of `home`.
+    pub(super) fn wait_at(&mut self, rank: usize, of: usize, home: usize) {
+        self.moves.push((rank, Move::Wait { of, home }));
     }
 
     /// `rank` reads the vector of `of`.
@@ -116,7 +122,7 @@ impl<'a> PhaseClocks<'a> {
     fn cost(&self, rank: usize, a_move: Move) -> f64 {
         let (of, n, in_flight, cell) = match a_move {
             Move::Work(ns) => return ns,
-            Move::Wait(_) => return 0.0,
+            Move::Wait { .. } => return 0.0,
             Move::Own { lines, missed: m, .. } => {
                 return lines * (self.node.work * (1.0 - m) + self.node.core_memory * m);
             }
@@ -146,7 +152,8 @@ impl<'a> PhaseClocks<'a> {
         let mut memory = vec![0.0; node.packages];
         let mut homes = vec![0.0; node.packages * node.memories];
         let mut pollers = vec![0u32; self.ranks()];
-        let (mut flags, mut far_flags) = (0.0, vec![0.0; node.packages]);
+        let mut flags = vec![0.0; node.packages * node.memories];
+        let mut far_flags = vec![0.0; node.packages];
         for &(rank, a_move) in &moves {
             busy[rank] += self.cost(rank, a_move);
             let core = self.cores[rank];
@@ -157,11 +164,12 @@ impl<'a> PhaseClocks<'a> {
                     (of, lines, node.write_traffic, self.missed, cell)
                 }
                 Move::Own { lines, times, missed } => (rank, lines, times, missed, false),
-                Move::Wait(other) => {
-                    // In the segment of all flags, in rank 0's memory.
-                    pollers[other] += 1;
-                    flags += node.home;
-                    far_flags[package] += node.link * f64::from(package != 0);
+                Move::Wait { of, home } => {
+                    let at = self.cores[home];
+                    pollers[of] += 1;
+                    flags[at * node.memories / node.cores] += node.home;
+                    let is_far = node.package(at) != package;
+                    far_flags[node.package(at)] += node.link * f64::from(is_far);
                     continue;
                 }
                 Move::Work(_) => continue,
@@ -186,11 +194,11 @@ impl<'a> PhaseClocks<'a> {
         let bound = bound.fold(0.0, f64::max);
         let busiest = most(&busy);
         let stretch = if busiest > 0.0 { (bound / busiest).max(1.0) } else { 1.0 };
-        let far_flags = far_flags.iter().sum::<f64>().max(flags);
+        let shared_flags = most(&far_flags).max(most(&flags));
         let mut waits = vec![false; self.ranks()];
         for (rank, a_move) in moves {
             match a_move {
-                Move::Wait(other) => {
+                Move::Wait { of: other, .. } => {
                     // The writer takes its line back from all readers that poll it; they fetch it
                     // in turn.
                     waits[rank] = true;
@@ -203,9 +211,9 @@ impl<'a> PhaseClocks<'a> {
                 _ => self.at[rank] += self.cost(rank, a_move) * stretch,
             }
         }
-        // All flags of the phase pass through one memory.
+        // All flags of a memory in this phase pass through it.
         let waits = waits.into_iter().zip(&mut self.at).filter(|(waits, _)| *waits);
-        waits.for_each(|(_, at)| *at += far_flags);
+        waits.for_each(|(_, at)| *at += shared_flags);
     }
 
     fn caches(&self) -> usize {

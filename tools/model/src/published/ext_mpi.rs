@@ -2,6 +2,7 @@
 
 use super::clocks::PhaseClocks;
 use super::node::{Call, Node};
+use phalanx::schedule::Operation;
 
 /// One set of parameters, as its authors' scripts set it: `EXT_MPI_COPYIN`.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +19,16 @@ pub(super) enum Kind {
     AllReduce,
     Broadcast,
     Reduce,
+}
+
+impl Kind {
+    pub(super) fn operation(self) -> Operation {
+        match self {
+            Kind::AllReduce => Operation::AllReduce,
+            Kind::Broadcast => Operation::Broadcast,
+            Kind::Reduce => Operation::Reduce,
+        }
+    }
 }
 
 /// The bytes of each of `p` blocks: fixed ones with the rest in the last, or equal parts.

@@ -1,11 +1,12 @@
 //! A published machine: its node and the software of the libraries on it, and their predictions.
 
 use super::by_messages::Transport;
+use super::clocks::PhaseClocks;
 use super::ext_mpi::{self, Kind};
 use super::mpich::{self, Flags};
 use super::node::{Call, Node};
 use super::open_mpi;
-use super::phalanx_own;
+use super::phalanx_own::OwnCalls;
 
 /// All constants of a machine.
 ///
@@ -115,9 +116,52 @@ impl Machine {
                 let by = Machine::open_mpi(s.open_mpi.as_ref()?);
                 Some(open_mpi::time(call, kind, &by))
             }
-            ("phalanx", _) => phalanx_own::time(call, self.shape, kind),
+            ("phalanx", _) => {
+                let calls = self.own_calls(p)?;
+                let (algorithm, request) = calls.chosen(kind.operation(), bytes as usize);
+                Some(calls.us(&calls.messages(algorithm, &request)?, bytes))
+            }
             _ => None,
         }
+    }
+
+    /// Microseconds below which no schedule gets by these clocks: each word of each vector is read
+    /// by another core (all-reduce, reduce), or comes from another core (broadcast, and
+    /// all-reduce again, by stores where those are faster), and passes through memory where the
+    /// vectors do not fit the caches. None as for [`predict`](Machine::predict).
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx_model::published::machines;
+    /// let [epyc, _] = machines();
+    /// // 4 MiB for each of 128 ranks: no longer in the caches.
+    /// let us = epyc.bound("allreduce", 128, 4_194_304.0).unwrap();
+    /// assert!((1500.0..4000.0).contains(&us), "{us}");
+    /// ```
+    pub fn bound(&self, operation: &str, ranks: usize, bytes: f64) -> Option<f64> {
+        let (kind, n, p) = (kind(operation)?, &self.node, ranks);
+        if !(2..=n.size()).contains(&p) {
+            return None;
+        }
+        let missed = PhaseClocks::new(&Call { node: n, p, spread: false, bytes }, bytes).missed();
+        let (sharers, cores) = (n.sharers.min(p) as f64, n.cores.min(p) as f64);
+        // The near ones first: of each word all but one vector of a cache, of a package, of all.
+        let far = [1.0 - 1.0 / sharers, 1.0 / sharers - 1.0 / cores, 1.0 / cores - 1.0 / p as f64];
+        let line = |distance| n.line(distance, n.reads_in_flight);
+        let reading: f64 = far.iter().enumerate().map(|(d, share)| share * line(d)).sum();
+        let storing = reading.min(n.work.max(n.served * sharers));
+        let (time, passes) = match kind {
+            Kind::AllReduce => (reading + storing, 1.0 + n.write_traffic),
+            Kind::Broadcast => (storing, n.write_traffic),
+            Kind::Reduce => (reading, 1.0),
+        };
+        let memory = passes * missed * n.memory * cores;
+        Some(bytes / 64.0 * time.max(memory) / 1000.0)
+    }
+
+    /// This library's own calls of so many ranks; None where the node has fewer cores.
+    pub fn own_calls(&self, ranks: usize) -> Option<OwnCalls<'_>> {
+        (ranks <= self.node.size()).then(|| OwnCalls::new(&self.node, self.shape, ranks))?
     }
 
     fn mpich(&self, kind: Kind) -> Transport {

@@ -29,9 +29,11 @@
 //! | `mpich.rs` | MPICH's release and gather |
 //! | `by_messages.rs` | collectives by messages |
 //! | `open_mpi.rs` | Open MPI's |
-//! | `phalanx_own.rs` | this library's |
+//! | `cliffs.rs`, `cliffs.txt` | numbers of ranks with slow defaults ([`cliffs()`]) |
+//! | `phalanx_own.rs` | this library's ([`OwnCalls`]) |
 
 mod by_messages;
+mod cliffs;
 mod clocks;
 mod curves;
 mod ext_mpi;
@@ -42,11 +44,15 @@ mod open_mpi;
 mod phalanx_own;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_cliffs;
 
 /// The factor within which the model says that all its points are (docs/validation.md), but those
 /// that it lists.
 pub const STATED_ERROR: f64 = 1.6;
 
+pub use cliffs::cliffs;
 pub use curves::{Curve, Row, curves, fitted, rows, sizes};
 pub use machine::{Asked, Machine, OpenMpi, Software, machines};
 pub use node::Node;
+pub use phalanx_own::{OwnCalls, OwnMessages};

@@ -1,11 +1,11 @@
 //! The gain by levels, placement and schedules on larger machines: tables and a plot, modelled.
 
 use super::markdown::wrapped;
-use super::open_mpi;
+use super::{open_mpi, published_nodes};
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
 use phalanx::schedule::{Algorithm, Hierarchy, Operation, Request, Schedule};
-use phalanx::tuning::{LevelModel, MachineCosts, Transport};
+use phalanx::tuning::{LevelModel, MachineCosts};
 use phalanx_bench::byte_size;
 use phalanx_bench::failure::Failure;
 use phalanx_model::{Simulation, shapes};
@@ -222,7 +222,7 @@ pub(crate) fn page() -> Result<(String, String), Failure> {
             }
         }
     }
-    out += &assumed(&subjects)?;
+    out += &published_nodes::standings();
     out += FOUND;
     Ok((wrapped(&out), plot(&curves)?))
 }
@@ -237,57 +237,10 @@ long.\n\
 - Trees over levels win where messages go one way (broadcast), and for vectors of 16 KiB to 4 \
 MiB, which cross the slow links once per group (1.3 to 3.2 times the better of the two peers' \
 schedules); at 64 MiB memory bounds all alike on the EPYCs.\n\
-- The library's quick estimates mostly choose the algorithm that the simulation finds best, or \
-one near it. They ignore saturation: a broadcast of 16 KiB on Rome takes 2.3 times the best, \
-all-reduces of 64 MiB on the EPYCs up to 13 % more.\n\
-- A central counter costs a transfer per rank: 3.7 to 6.3 times the best.\n\
-- The assumed constants decide nothing here: over halves and doubles, levels stay within a fifth \
-of doubling on Rome, on either side of it.\n";
-
-/// The effect of this library's constants that rest on one machine, or on nothing, on the result.
-fn assumed(subjects: &[Subject]) -> Result<String, Failure> {
-    let mut out = String::from(
-        "\n## How much depends on assumed constants\n\n\
-         Of the constants of this library's messages, the software cost was measured on one \
-         machine, the sender's share is Smelt's, and two are assumptions: the lines that a \
-         receiver fetches at once (4), and the cost of a further poller (5 ns). The table has the \
-         best barrier and 8-byte all-reduce above, on Rome, in us, with each constant halved and \
-         doubled:\n\n| | barrier, best with levels | doubling | all-reduce of 8 bytes, best with \
-         levels | doubling |\n|---|---|---|---|---|\n",
-    );
-    let Some(rome) = subjects.first() else { return Ok(out) };
-    type Change = fn(&mut Transport, f64);
-    let constants: [(&str, Change); 5] = [
-        ("as it is", |_, _| {}),
-        ("software", |t, x| (t.send_ns, t.receive_ns) = (t.send_ns * x, t.receive_ns * x)),
-        ("sender's share", |t, x| t.send_share *= x),
-        ("lines at once", |t, x| t.pulls *= x),
-        ("a poller", |t, x| t.poller_ns *= x),
-    ];
-    let mut schedules = Vec::new();
-    for (operation, bytes, doubling) in
-        [(Operation::Barrier, 0, Algorithm::BAR_AR), (Operation::AllReduce, 8, Algorithm::AR_ANY)]
-    {
-        schedules.extend(rome.best(operation, bytes, true)?.schedule.map(|s| (s, bytes)));
-        schedules.push((rome.of(doubling, operation)?, bytes));
-    }
-    for (name, change) in constants {
-        for factor in if name == "as it is" { &[1.0][..] } else { &[0.5, 2.0] } {
-            let mut transport = Transport::PHALANX;
-            change(&mut transport, *factor);
-            let simulation = rome.placed.clone().with_transport(transport);
-            out += &format!(
-                "| {name}{} |",
-                if *factor == 1.0 { String::new() } else { format!(" x {factor}") }
-            );
-            for (schedule, bytes) in &schedules {
-                out += &format!(" {} |", us(Subject::time(&simulation, schedule, *bytes)?));
-            }
-            out += "\n";
-        }
-    }
-    Ok(out)
-}
+- The library's estimates mostly choose the algorithm that the simulation finds best, or one near \
+it. Where V6 to V8 speak against the simulation (cores store faster than they read), they follow \
+the curves: `AR-FUSED` and `BC-FUSED` of long vectors.\n\
+- A central counter costs a transfer per rank: 3.7 to 6.3 times the best.\n";
 
 fn barrier(subjects: &[Subject]) -> Result<String, Failure> {
     let mut out = String::from(
