@@ -171,7 +171,13 @@ impl RankDistances {
     /// Everybody shows a line and looks at all lines.
     fn exchange(&self, m: &Messages) -> f64 {
         let last = m.one(self.nearest, 0.0) + self.looks;
-        last.max(m.one(self.worst, 0.0)) + self.polled(m) + self.home
+        last.max(m.one(self.worst, 0.0)) + self.polled(m)
+    }
+
+    /// The same through the memory in which all lines lie: as published reductions and broadcasts
+    /// show it.
+    fn exchange_at_home(&self, m: &Messages) -> f64 {
+        self.exchange(m) + self.home
     }
 
     fn polled(&self, m: &Messages) -> f64 {
@@ -188,7 +194,7 @@ impl RankDistances {
     /// Direct access of all to all: each combines a part of all vectors, and stores it to all.
     pub(super) fn fused_all(&self, m: &Messages, bytes: f64) -> f64 {
         let part = bytes / self.ranks as f64;
-        2.0 * self.exchange(m) + self.combined(m, part) + self.stored(m, part)
+        2.0 * self.exchange_at_home(m) + self.combined(m, part) + self.stored(m, part)
     }
 
     /// A part of `bytes` of each other. Of short parts each waits for its first line.
@@ -212,7 +218,7 @@ impl RankDistances {
     pub(super) fn fused_with_root(&self, m: &Messages, bytes: f64, down: bool) -> f64 {
         let part = bytes / self.ranks as f64;
         let way = if down { self.stored(m, part) } else { self.combined(m, part) };
-        2.0 * self.exchange(m) + way + self.at_root(m, part)
+        2.0 * self.exchange_at_home(m) + way + self.at_root(m, part)
     }
 
     /// A block for or from each rank at the root, all at once.

@@ -427,8 +427,7 @@ pub(crate) unsafe fn quick_call<const QUICK: usize>(
         Ok(()) => {
             // A started call may have gone on meanwhile, and its operator has failed elsewhere.
             if seat.open_to.load(Relaxed) == BUSY {
-                // This one, to which it was open: nearer than the thread's own number.
-                seat.open_to.store(seat.thread.load(Relaxed), Relaxed);
+                seat.open_to.store(this_thread(), Relaxed);
             }
             PHX_OK
         }
