@@ -379,9 +379,10 @@ fn exchange<T: Element, O: Operator<T>, const N: usize>(
         if let Some(peer) = hop.send {
             // Those that were folded get results, in the last step.
             if doubling.has_folded() && step > 0 && step + 1 == doubling.steps() {
-                let all = parts.each_ref().map(|part| part.result(op));
+                let all = boxed_results(&parts, op);
                 let n = all.iter().flatten().count();
-                send(port, peer, (RESULTS, n), (n, all.into_iter().flatten()), &mut lent)?;
+                let numbers = (n, all.iter().flatten().copied());
+                send(port, peer, (RESULTS, n), numbers, &mut lent)?;
                 results = Some(all);
             } else {
                 let n = parts.iter().map(Partial::len).sum();
@@ -395,7 +396,7 @@ fn exchange<T: Element, O: Operator<T>, const N: usize>(
                 // (fingerprint).
                 let message = unsafe { SentNumbers::read(kind, body) };
                 match is_result {
-                    true => message.results(own.1).map(|all| results = Some(all)),
+                    true => message.results(own.1).map(|all| results = Some(Box::new(all))),
                     false => message.join_to(&mut parts, peer < rank, op),
                 }
             })?;
@@ -405,9 +406,22 @@ fn exchange<T: Element, O: Operator<T>, const N: usize>(
     if !lent.is_empty() {
         port.wait_all_acked()?;
     }
-    let results = results.unwrap_or_else(|| parts.each_ref().map(|part| part.result(op)));
+    let results = match results {
+        Some(all) => *all,
+        None => parts.each_ref().map(|part| part.result(op)),
+    };
     guard.disarm();
     Ok(results)
+}
+
+/// The results of contributions of whole vectors. On the heap: elements may be aligned to pages,
+/// and a build without optimisation keeps each copy on a thread's stack.
+#[inline(never)]
+fn boxed_results<T: Element, O: Operator<T>, const N: usize>(
+    parts: &[Partial<T>; N],
+    op: &O,
+) -> Box<[Option<T>; N]> {
+    Box::new(parts.each_ref().map(|part| part.result(op)))
 }
 
 /// Bytes of a cut block behind the cut of two ranks' vector up to which they travel: with the rest

@@ -374,10 +374,12 @@ pub struct Partial<T> {
     head: Vec<T>,
     /// The largest subtrees inside, from left to right.
     roots: Vec<Root<T>>,
-    /// The lanes of the elements behind the last end of a block, if that is not before `start`..
+    /// The lanes of the elements behind the last end of a block, if that is not before `start`; of a
+    /// closed part their result. (No element lies in this struct: one that is aligned to pages
+    /// would make it fill a thread's stack.)
     tail: Vec<T>,
-    /// ..or their result, if no part follows.
-    last: Option<T>,
+    /// No part follows.
+    is_closed: bool,
 }
 
 impl<T: Element> Partial<T> {
@@ -399,11 +401,12 @@ impl<T: Element> Partial<T> {
         let end = start + n;
         let first = start.next_multiple_of(BLOCK).min(end) - start;
         let (roots, behind) = blocks(x, start, first, op);
-        let (tail, last) = match is_last && behind < n {
-            true => (vec![], Some(leaf(x, behind, n - behind, op))),
-            false => (open(x, behind, n - behind, op), None),
+        let is_closed = is_last && behind < n;
+        let tail = match is_closed {
+            true => vec![leaf(x, behind, n - behind, op)],
+            false => open(x, behind, n - behind, op),
         };
-        Partial { start, end, head: x.list(0..first), roots, tail, last }
+        Partial { start, end, head: x.list(0..first), roots, tail, is_closed }
     }
 
     /// The contribution of both parts, of which `right` must follow.
@@ -438,7 +441,7 @@ impl<T: Element> Partial<T> {
         }
         right.roots.iter().for_each(|&root| push(&mut self.roots, root, op));
         self.tail.extend_from_slice(&right.tail);
-        (self.end, self.last) = (right.end, right.last);
+        (self.end, self.is_closed) = (right.end, right.is_closed);
         Ok(())
     }
 
@@ -463,15 +466,14 @@ impl<T: Element> Partial<T> {
     /// How many [`numbers`](Partial::numbers) it is.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        let last = usize::from(self.last.is_some());
-        self.head.len() + self.roots.len() + self.tail.len() + last
+        self.head.len() + self.roots.len() + self.tail.len()
     }
 
     /// All of it but the bounds: [`len_between`](Partial::len_between) numbers.
     #[inline(always)]
     pub fn numbers(&self) -> impl Iterator<Item = T> {
         let (head, tail) = (self.head.iter().copied(), self.tail.iter().copied());
-        head.chain(self.roots.iter().map(|root| root.value)).chain(tail).chain(self.last)
+        head.chain(self.roots.iter().map(|root| root.value)).chain(tail)
     }
 
     /// The contribution that [`bounds`](Partial::bounds) and
@@ -490,8 +492,8 @@ impl<T: Element> Partial<T> {
     ) -> Option<Self> {
         let (start, end) = bounds;
         let [head, trees, tail] = Self::lens(bounds);
-        let (behind, is_last) = (head + trees, n == head + trees + 1 && tail > 1);
-        if n != behind + tail && !is_last {
+        let (behind, is_closed) = (head + trees, n == head + trees + 1 && tail > 1);
+        if n != behind + tail && !is_closed {
             return None;
         }
         // Room for what follows, as a rule.
@@ -499,19 +501,19 @@ impl<T: Element> Partial<T> {
         for (i, (block, height)) in (head..).zip(heights(start, end)) {
             roots.push(Root { index: block >> height, height, value: number(i) });
         }
-        let (tail, last) = match is_last {
-            true => (vec![], Some(number(behind))),
-            false => ((behind..n).map(&number).collect(), None),
-        };
-        Some(Partial { start, end, head: (0..head).map(&number).collect(), roots, tail, last })
+        let (head, tail) = ((0..head).map(&number).collect(), (behind..n).map(&number).collect());
+        Some(Partial { start, end, head, roots, tail, is_closed })
     }
 
     /// The result, if this is the contribution of a whole vector; none if that
     /// is empty.
     pub fn result(&self, op: &impl Operator<T>) -> Option<T> {
         debug_assert_eq!(self.start, 0);
-        let tail = || close(&mut self.tail.clone(), self.end % BLOCK, op);
-        total(&self.roots, self.last.or_else(|| (!self.tail.is_empty()).then(tail)), op)
+        let tail = || match self.is_closed {
+            true => self.tail[0],
+            false => close(&mut self.tail.clone(), self.end % BLOCK, op),
+        };
+        total(&self.roots, (!self.tail.is_empty()).then(tail), op)
     }
 }
 

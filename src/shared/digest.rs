@@ -83,9 +83,8 @@ impl fmt::Display for Digest {
                 let (_, bits) = PACKED[tag as usize - 1];
                 let n = (self.0 >> 56 & 0x3f) as u32;
                 let extent = |i: u32| self.0 >> (i * bits) & ((1 << bits) - 1);
-                // The first dimension varies fastest; written last.
-                (0..n).rev().try_for_each(|i| {
-                    let sep = if i + 1 == n { "" } else { "x" };
+                (0..n).try_for_each(|i| {
+                    let sep = if i == 0 { "" } else { "x" };
                     write!(f, "{sep}{}", extent(i))
                 })
             }
@@ -100,10 +99,10 @@ mod tests {
     #[test]
     fn digests_are_told_apart_and_shown() {
         let mesh = |e: &[usize]| Digest::of_mesh(e.iter().copied());
-        assert_eq!(mesh(&[3, 2]).to_string(), "2x3");
+        assert_eq!(mesh(&[2, 3]).to_string(), "2x3");
         assert_eq!(mesh(&[1024]).to_string(), "1024");
         assert_eq!(mesh(&[2, 2, 2, 2, 2]).to_string(), "2x2x2x2x2");
-        assert_eq!(mesh(&[2, 1, 2, 2, 1, 1, 1, 31]).to_string(), "31x1x1x1x2x2x1x2");
+        assert_eq!(mesh(&[31, 1, 1, 1, 2, 2, 1, 2]).to_string(), "31x1x1x1x2x2x1x2");
         assert!(mesh(&[2; 12]).to_string().starts_with("those of hash "));
         assert_ne!(mesh(&[2; 12]), mesh(&[2; 13]));
         assert_ne!(mesh(&[2, 3]), mesh(&[3, 2]));

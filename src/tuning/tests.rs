@@ -6,7 +6,7 @@ use super::{MachineCosts, Transport};
 
 #[test]
 fn every_published_machine_can_be() {
-    assert_eq!(MachineCosts::all().len(), 22);
+    assert_eq!(MachineCosts::all().len(), 23);
     for costs in MachineCosts::all() {
         costs.check().unwrap();
         let machine = costs.machine().unwrap();

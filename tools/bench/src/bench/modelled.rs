@@ -195,7 +195,7 @@ mod tests {
         let (rates, source) = published(&machine, 128).unwrap();
         let profile = Profile::default().with_tuning(128, Tuning::of(&machine, 128)).unwrap();
         let model = Modelled { machine: &machine, profile, rates, ranks: 128, source };
-        assert!(model.source.contains("7H12"), "{}", model.source);
+        assert!(model.source.contains("eth-cscs"), "{}", model.source);
         let reduced = case(Operation::AllReduce, 1, Force::Auto);
         let ns = model.ns(&reduced, Proximity::Far).unwrap();
         assert!((500.0..20_000.0).contains(&ns), "{ns}");
