@@ -374,8 +374,8 @@ pub struct Partial<T> {
     head: Vec<T>,
     /// The largest subtrees inside, from left to right.
     roots: Vec<Root<T>>,
-    /// The lanes of the elements behind the last end of a block, if that is not before `start`; of a
-    /// closed part their result. (No element lies in this struct: one that is aligned to pages
+    /// The lanes of the elements behind the last end of a block, if that is not before `start`; of
+    /// a closed part their result. (No element lies in this struct: one that is aligned to pages
     /// would make it fill a thread's stack.)
     tail: Vec<T>,
     /// No part follows.
