@@ -11,8 +11,8 @@
 //! Blocks of different lengths begin in `varied.rs`: their ways at the gates, and plans for counts
 //! that a rank has given before. A call that has neither comes back here.
 //!
-//! In fixed order a reduction takes `fixed.rs` first: the call that it makes comes back here, or
-//! goes by the boards in the order of the tree.
+//! In fixed order a reduction takes `fixed_order.rs` first: the call that it makes comes back here,
+//! or goes by the boards in the order of the tree.
 
 use super::{Choice, Comm};
 use crate::element::Element;

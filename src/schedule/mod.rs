@@ -2,8 +2,8 @@
 //! functions of the operation, the topology, the number of ranks and the root.
 //!
 //! A schedule speaks of *blocks* (see [`Contract`]), never of memory and never
-//! of threads. The engine walks a rank's steps over the mailboxes; `trace`,
-//! `cost` and `check` walk the same steps on paper.
+//! of threads. The room `exec` walks a rank's steps over the mailboxes; `trace` and `check` walk
+//! the same steps on paper.
 
 mod all_port;
 mod all_reduce;
