@@ -474,4 +474,42 @@ mod tests {
             }
         }
     }
+
+    /// A table by operation, length and number of ranks would choose otherwise for communicators
+    /// that are not the first ranks of a machine (DESIGN.md, "Choice"): of which share of the
+    /// cells, and how much slower at most, by these estimates.
+    #[test]
+    fn members_choose_by_their_places() {
+        let (mut shares, mut slowest) = (Vec::new(), 1.0_f64);
+        for id in ["epyc-7742-2s-nps4", "epyc-2x64", "epyc-9654-2s-nps4", "epyc-7763-2s"] {
+            let costs = MachineCosts::named(id).unwrap();
+            let machine = costs.machine().unwrap();
+            let first = |ranks: usize| {
+                let ranks = assign(&Placement::Compact, &machine, ranks).unwrap();
+                LevelModel::new(&machine, &ranks, costs).unwrap().unwrap()
+            };
+            let cores = machine.cores().len();
+            let all = first(cores);
+            for (from, to, step) in [(0, cores, 2), (0, cores, 4), (3, cores / 2 + 3, 1)] {
+                let members: Vec<usize> = (from..to).step_by(step).collect();
+                let (own, table) = (all.of_members(&members).unwrap(), first(members.len()));
+                let (mut cells, mut others) = (0, 0);
+                for operation in Operation::ALL {
+                    for bytes in (3..=26).map(|log| 1 << log) {
+                        let candidates = own.candidates(operation, bytes, true);
+                        let best = own.choose_among(&candidates).unwrap();
+                        let other = table.choose(operation, bytes, true).unwrap().algorithm;
+                        let times = candidates.iter().filter(|it| it.algorithm == other);
+                        let ns = times.map(|it| it.ns).fold(f64::INFINITY, f64::min);
+                        cells += 1;
+                        others += usize::from(other != best.algorithm);
+                        slowest = slowest.max(if ns.is_finite() { ns / best.ns } else { 1.0 });
+                    }
+                }
+                shares.push(100 * others / cells);
+            }
+        }
+        println!("{shares:?} % of the cells, up to {slowest:.1} times as slow");
+        assert!(shares.iter().all(|share| *share >= 1) && slowest > 2.0, "{shares:?} {slowest}");
+    }
 }
