@@ -1,5 +1,5 @@
-//! What the ranks of a run call: a closure, and the places of what it returns; and the words for
-//! an error that it returned where nobody looks at what it returns.
+//! The body of a run, which its ranks call: a closure, and the places of its results; and the words
+//! for an error among them that nobody looks at.
 
 use crate::{Comm, Error};
 use std::fmt;
@@ -46,8 +46,8 @@ impl RunBody {
         Self::prepared(call::<R, F>, std::ptr::null_mut(), closure)
     }
 
-    /// The same, but rank r's result becomes `Some` in `results[r]`, so that one sees which ranks
-    /// have returned.
+    /// A closure whose results go to places: rank r's becomes `Some` in `results[r]`, so that one
+    /// sees which ranks have returned.
     #[inline(always)]
     pub(super) fn marking<R: Send, F: Fn(&mut Comm) -> R + Sync>(
         closure: &F,
