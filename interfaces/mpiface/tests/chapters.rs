@@ -3,17 +3,7 @@
 
 mod common;
 
-use common::{CC, FORT, compile, differ, fail, has, succeed};
-
-fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, file, options);
-    for ranks in ranks {
-        assert_eq!(succeed(*ranks, &program, &[]), words);
-    }
-}
+use common::{CC, FORT, built, differ, fail, runs, succeed};
 
 #[test]
 fn contents_names_and_attributes_of_datatypes() {
@@ -42,10 +32,7 @@ fn large_counts_and_datatypes_of_many_blocks() {
 
 #[test]
 fn messages_are_matched_in_the_order_of_the_standard() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "order.c", &[]);
+    let Some(program) = built(CC, "order.c", &[]) else { return };
     for (ranks, rounds, seed) in [(1, 40, 1), (2, 200, 2), (3, 100, 3), (5, 40, 4), (8, 20, 5)] {
         let arguments = [rounds, seed].map(|it: i32| it.to_string());
         let arguments = arguments.each_ref().map(|it| it.as_str());
@@ -66,10 +53,7 @@ fn parts_of_every_length_and_many_messages_at_once() {
 /// Of those that go pair by pair, too: a rank in another call, or with another root, is named.
 #[test]
 fn uneven_calls_that_differ_are_named() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "leave.c", &[]);
+    let Some(program) = built(CC, "leave.c", &[]) else { return };
     for (how, odd) in [("", "MPI_Scatterv"), (" all", "MPI_Alltoallv"), (" root", "MPI_Gatherv")] {
         let how = format!("uneven{how}");
         differ(&program, &how, 1, &format!("{odd} at leave.c:"), "MPI_Gatherv at leave.c:");
@@ -95,10 +79,7 @@ fn what_is_freed_stays_while_it_is_used() {
 #[test]
 fn errors_stand_in_the_statuses_and_their_lines_are_looked_up_when_they_are_read() {
     runs("statuses.c", &[], &[1, 2, 3], "statuses fine\n");
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "statuses.c", &[]);
+    let Some(program) = built(CC, "statuses.c", &[]) else { return };
     let words = ["MPI_Waitall at statuses.c:", "status 1: message longer", "sent in MPI_Send at"];
     fail(&program, "fatal", 19, &words);
 }
@@ -106,20 +87,14 @@ fn errors_stand_in_the_statuses_and_their_lines_are_looked_up_when_they_are_read
 #[test]
 fn sessions_without_and_beside_mpi_init() {
     runs("sessions.c", &[], &[1, 2, 3, 8], "sessions fine\n");
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "sessions.c", &[]);
+    let Some(program) = built(CC, "sessions.c", &[]) else { return };
     fail(&program, "open", 1, &["rank 1 has left", "without MPI_Session_finalize"]);
     fail(&program, "none", 16, &["MPI_Barrier at sessions.c", "before MPI_Init"]);
 }
 
 #[test]
 fn wrong_access_and_waits_without_end_are_named() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "windows.c", &[]);
+    let Some(program) = built(CC, "windows.c", &[]) else { return };
     fail(&program, "held", 1, &["MPI_Win_lock", "rank 0's window", "has left"]);
     fail(&program, "unposted", 1, &["MPI_Win_start", "to call MPI_Win_post"]);
     fail(&program, "outside", 48, &["MPI_Put at windows.c", "bytes 1 to 5 of rank 0's window"]);
@@ -127,10 +102,7 @@ fn wrong_access_and_waits_without_end_are_named() {
 
 #[test]
 fn fortran_has_the_same_functions() {
-    if !has("gfortran") {
-        return;
-    }
-    let program = compile(FORT, "chapters.f90", &["-w"]);
+    let Some(program) = built(FORT, "chapters.f90", &["-w"]) else { return };
     for ranks in [1, 4] {
         assert_eq!(succeed(ranks, &program, &[]), " chapters fine\n");
     }

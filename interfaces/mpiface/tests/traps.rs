@@ -13,17 +13,15 @@ mod launchers;
 mod tools;
 
 use common::{
-    CC, CXX, FORT, RUN, compile, differ, directory, fail, has, run, source, succeed, text,
+    CC, CXX, FORT, RUN, built, compile, differ, directory, fail, has, run, runs, source, succeed,
+    text,
 };
 use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn globals_statics_and_thread_locals_are_a_ranks_own() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &[]);
+    let Some(program) = built(CC, "hello.c", &[]) else { return };
     for ranks in [1, 2, 5, 64] {
         let out = succeed(ranks, &program, &["one", "two"]);
         assert_eq!(out.lines().count(), ranks);
@@ -33,10 +31,7 @@ fn globals_statics_and_thread_locals_are_a_ranks_own() {
 
 #[test]
 fn a_program_runs_alone_as_a_world_of_one() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DALONE"]);
+    let Some(program) = built(CC, "hello.c", &["-DALONE"]) else { return };
     let output = Command::new(&program).args(["a b", ""]).output().expect("it can be executed");
     assert_eq!(text(&output.stdout), "hello from 0 of 1, 3 arguments\n");
 }
@@ -45,10 +40,7 @@ fn a_program_runs_alone_as_a_world_of_one() {
 #[test]
 fn a_program_alone_is_an_ordinary_process() {
     use std::os::unix::process::ExitStatusExt as _;
-    if !has("c++") {
-        return;
-    }
-    let program = compile(CXX, "alone.cc", &[]);
+    let Some(program) = built(CXX, "alone.cc", &[]) else { return };
     let head = "constructed\nmain: 1 of 2 arguments, 1\n";
     let left = "phalanx: ranks have left without MPI_Finalize:\n  rank 0 has left: ";
     let waits = "rank 0 waits in MPI_Recv at alone.cc:25 (main): ";
@@ -121,10 +113,7 @@ fn libraries_end_well_where_a_program_leaves_early() {
 /// By a name that is looked for in PATH, and from another directory: lines are found all the same.
 #[test]
 fn a_program_alone_is_found_under_any_name() {
-    if !has("c++") {
-        return;
-    }
-    let program = compile(CXX, "alone.cc", &["-DPATH"]);
+    let Some(program) = built(CXX, "alone.cc", &["-DPATH"]) else { return };
     let output = Command::new("sh")
         .args(["-c", "cd / && PATH=$1:$PATH && exec alone leave", "sh"])
         .arg(program.parent().expect("it lies in a directory"))
@@ -149,10 +138,7 @@ fn a_main_that_is_not_exported_is_found() {
 
 #[test]
 fn unique_symbols_of_cxx_are_a_ranks_own() {
-    if !has("c++") {
-        return;
-    }
-    let program = compile(CXX, "unique.cc", &[]);
+    let Some(program) = built(CXX, "unique.cc", &[]) else { return };
     assert_eq!(succeed(8, &program, &[]), "private\n");
 }
 
@@ -180,29 +166,20 @@ fn unique_symbols_in_objects_of_another_compiler_are_patched() {
 
 #[test]
 fn getopt_strtok_and_rand_have_a_state_a_rank() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "state.c", &[]);
+    let Some(program) = built(CC, "state.c", &[]) else { return };
     let options = ["--nx=40", "-v", "file", "--verbose", "-n", "abc"];
     assert_eq!(succeed(4, &program, &options), "own state\n");
 }
 
 #[test]
 fn names_of_the_c_library_in_a_program_are_the_programs() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "names.c", &["-fno-builtin", "-w"]);
+    let Some(program) = built(CC, "names.c", &["-fno-builtin", "-w"]) else { return };
     assert_eq!(succeed(2, &program, &[]), "3 3\n3 3\n");
 }
 
 #[test]
 fn threads_of_openmp_know_their_rank() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "omp.c", &["-fopenmp"]);
+    let Some(program) = built(CC, "omp.c", &["-fopenmp"]) else { return };
     assert_eq!(succeed(3, &program, &[]), "0 wrong\n");
 }
 
@@ -230,10 +207,7 @@ fn the_programs_own_libraries_are_private() {
 
 #[test]
 fn fortran_units_are_a_ranks_own() {
-    if !has("gfortran") {
-        return;
-    }
-    let program = compile(FORT, "units.f90", &[]);
+    let Some(program) = built(FORT, "units.f90", &[]) else { return };
     let at = directory("units-files");
     let output = Command::new(RUN)
         .args(["-n", "4"])
@@ -247,68 +221,32 @@ fn fortran_units_are_a_ranks_own() {
 
 #[test]
 fn point_to_point_and_types() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "p2p.c", &[]);
-    for ranks in [1, 2, 3, 4, 8] {
-        assert_eq!(succeed(ranks, &program, &[]), "p2p fine\n");
-    }
+    runs("p2p.c", &[], &[1, 2, 3, 4, 8], "p2p fine\n");
 }
 
 #[test]
 fn collectives_groups_and_grids() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "coll.c", &[]);
-    for ranks in [1, 2, 3, 4, 6, 8] {
-        assert_eq!(succeed(ranks, &program, &[]), "coll fine\n");
-    }
+    runs("coll.c", &[], &[1, 2, 3, 4, 6, 8], "coll fine\n");
 }
 
 #[test]
 fn further_functions() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "more.c", &[]);
-    for ranks in [1, 2, 5] {
-        assert_eq!(succeed(ranks, &program, &[]), "more fine\n");
-    }
+    runs("more.c", &[], &[1, 2, 5], "more fine\n");
 }
 
 #[test]
 fn attributes_persistent_requests_infos_and_error_handlers() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "objects.c", &[]);
-    for ranks in [1, 2, 5] {
-        assert_eq!(succeed(ranks, &program, &[]), "objects fine\n");
-    }
+    runs("objects.c", &[], &[1, 2, 5], "objects fine\n");
 }
 
 #[test]
 fn long_doubles_empty_statuses_and_extents() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "corners.c", &["-w"]);
-    for ranks in [1, 2, 3, 5, 8] {
-        assert_eq!(succeed(ranks, &program, &[]), "corners fine\n");
-    }
+    runs("corners.c", &["-w"], &[1, 2, 3, 5, 8], "corners fine\n");
 }
 
 #[test]
 fn operators_have_one_result_on_every_way() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "operators.c", &["-w"]);
-    for ranks in [1, 2, 3, 5, 8] {
-        assert_eq!(succeed(ranks, &program, &[]), "operators fine\n");
-    }
+    runs("operators.c", &["-w"], &[1, 2, 3, 5, 8], "operators fine\n");
 }
 
 #[test]
@@ -346,21 +284,12 @@ fn a_shim_of_another_version_is_refused() {
 
 #[test]
 fn collectives_that_are_started_many_times() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "again.c", &[]);
-    for ranks in [1, 2, 3, 5, 8] {
-        assert_eq!(succeed(ranks, &program, &[]), "again fine\n");
-    }
+    runs("again.c", &[], &[1, 2, 3, 5, 8], "again fine\n");
 }
 
 #[test]
 fn the_launcher_ends_a_run_when_its_time_is_up() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "endless.c", &[]);
+    let Some(program) = built(CC, "endless.c", &[]) else { return };
     let output = Command::new(RUN)
         .args(["-n", "2"])
         .arg(&program)
@@ -375,21 +304,12 @@ fn the_launcher_ends_a_run_when_its_time_is_up() {
 
 #[test]
 fn collectives_that_complete_later_matched_probes_and_order() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "later.c", &[]);
-    for ranks in [1, 2, 3, 8] {
-        assert_eq!(succeed(ranks, &program, &[]), "later fine\n");
-    }
+    runs("later.c", &[], &[1, 2, 3, 8], "later fine\n");
 }
 
 #[test]
 fn any_call_moves_what_its_rank_has_started() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "progress.c", &[]);
+    let Some(program) = built(CC, "progress.c", &[]) else { return };
     for (ranks, seed) in [(1, "1"), (2, "20"), (3, "300"), (4, "4000")] {
         assert_eq!(succeed(ranks, &program, &[seed, "20"]), "progress fine\n");
     }
@@ -397,10 +317,7 @@ fn any_call_moves_what_its_rank_has_started() {
 
 #[test]
 fn started_collectives_in_any_mixture() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "started.c", &[]);
+    let Some(program) = built(CC, "started.c", &[]) else { return };
     for ranks in [1, 2, 3, 5, 8] {
         assert_eq!(succeed(ranks, &program, &["40"]), "started fine\n");
     }
@@ -409,10 +326,7 @@ fn started_collectives_in_any_mixture() {
 /// Of short broadcasts, no data shows that roots differ: nobody reads a root's card there.
 #[test]
 fn started_collectives_that_differ_are_named() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "started.c", &[]);
+    let Some(program) = built(CC, "started.c", &[]) else { return };
     let at = |call: &str| format!("MPI_{call} at started.c:");
     for (how, call, others) in [
         ("roots", "Ibcast", "Ibcast"),
@@ -431,10 +345,7 @@ fn started_collectives_that_differ_are_named() {
 
 #[test]
 fn fortran_with_the_module() {
-    if !has("gfortran") {
-        return;
-    }
-    let program = compile(FORT, "module.f90", &["-w"]);
+    let Some(program) = built(FORT, "module.f90", &["-w"]) else { return };
     for ranks in [1, 4] {
         assert_eq!(succeed(ranks, &program, &[]), " module fine\n");
     }
@@ -459,20 +370,14 @@ fn the_readme_counts_what_is_there() {
 
 #[test]
 fn exit_of_one_rank_after_the_end_is_its_code_and_runs_atexit() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "leave.c", &["-DAFTER"]);
+    let Some(program) = built(CC, "leave.c", &["-DAFTER"]) else { return };
     let output = run(3, &program, &["after"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(5), "atexit\n".repeat(3)));
 }
 
 #[test]
 fn leaving_without_finalize_is_said_and_a_programs_own_code_stays() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "leave.c", &[]);
+    let Some(program) = built(CC, "leave.c", &[]) else { return };
     let back = |rank: usize| {
         format!("rank {rank} has left: return from main with code 0 without MPI_Finalize; last: ")
     };
@@ -485,10 +390,7 @@ fn leaving_without_finalize_is_said_and_a_programs_own_code_stays() {
 
 #[test]
 fn calls_may_come_from_any_thread_of_a_rank_one_after_the_other() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "ends.c", &["-lpthread"]);
+    let Some(program) = built(CC, "ends.c", &["-lpthread"]) else { return };
     for ranks in [2, 3, 8] {
         assert_eq!(succeed(ranks, &program, &["threads"]), "passed\n");
     }

@@ -40,6 +40,16 @@ pub(crate) fn directory(name: &str) -> PathBuf {
     at
 }
 
+/// Compiles a program, if there is the compiler that the wrapper calls: else says so.
+pub(crate) fn built(wrapper: &str, file: &str, options: &[&str]) -> Option<PathBuf> {
+    let compiler = match wrapper {
+        CC => "cc",
+        CXX => "c++",
+        _ => "gfortran",
+    };
+    has(compiler).then(|| compile(wrapper, file, options))
+}
+
 /// Compiles a program; gives its path.
 pub(crate) fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
     let stem = file.split('.').next().expect("a name");
@@ -77,6 +87,15 @@ pub(crate) fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> Strin
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{ranks} ranks: {:?}\n{out}{err}", output.status);
     out
+}
+
+/// Compiles a program in C, and runs it on these numbers of ranks: its output must be these words.
+/// Without the compiler, says so.
+pub(crate) fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
+    let Some(program) = built(CC, file, options) else { return };
+    for ranks in ranks {
+        assert_eq!(succeed(*ranks, &program, &[]), words);
+    }
 }
 
 /// Runs a program that must fail with this code and these words.

@@ -1,7 +1,7 @@
 //! How ranks end badly: exits, forks, faults, crashes, ranks that get no room, waits that last.
 
 use crate::common::{
-    CC, CXX, FORT, RUN, compile, differ, fail, has, run, say_skipped, succeed, text,
+    CC, CXX, FORT, RUN, built, compile, differ, fail, has, run, say_skipped, succeed, text,
 };
 use std::path::Path;
 use std::process::Command;
@@ -9,10 +9,7 @@ use std::process::Command;
 /// The table "What ends a rank" in the README.
 #[test]
 fn every_end_of_a_rank_is_an_end() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "ends.c", &["-lpthread"]);
+    let Some(program) = built(CC, "ends.c", &["-lpthread"]) else { return };
     let cut = "rank 1 has left: the end of its main thread, by pthread_exit or pthread_cancel, \
                with code 0 without MPI_Finalize; last: MPI_Comm_size at ends.c:";
     for how in ["cut", "cancel"] {
@@ -32,10 +29,7 @@ fn every_end_of_a_rank_is_an_end() {
 /// The child has no ranks; the parent goes on.
 #[test]
 fn a_child_of_a_fork_cannot_call_mpi() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "ends.c", &["-lpthread"]);
+    let Some(program) = built(CC, "ends.c", &["-lpthread"]) else { return };
     let output = run(3, &program, &["fork"]);
     let err = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{err}");
@@ -45,10 +39,7 @@ fn a_child_of_a_fork_cannot_call_mpi() {
 
 #[test]
 fn faults_end_in_time_and_name_ranks_and_lines() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "leave.c", &[]);
+    let Some(program) = built(CC, "leave.c", &[]) else { return };
     let late = "rank 0 waits in MPI_Barrier at leave.c:";
     let exit = "rank 1 has left: exit with code 0 without MPI_Finalize; last: exit at leave.c:";
     fail(&program, "exit", 1, &[exit, late]);
@@ -87,10 +78,7 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
 
 #[test]
 fn faults_of_other_kinds_end_in_time_too() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "faults.c", &[]);
+    let Some(program) = built(CC, "faults.c", &[]) else { return };
     for (how, odd, call, others) in [
         ("part", 2, "Reduce", "Reduce"),
         ("gather", 1, "Gather", "Gather"),
@@ -126,10 +114,7 @@ fn faults_of_other_kinds_end_in_time_too() {
 /// Tests in vain end by their limit, if nobody else can go on; not while somebody works.
 #[test]
 fn ranks_that_only_test_end_by_the_limit() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "faults.c", &["-DTESTS"]);
+    let Some(program) = built(CC, "faults.c", &["-DTESTS"]) else { return };
     let run = |how: &str| {
         let output = Command::new("timeout")
             .args(["60", RUN, "-n", "3"])
@@ -179,10 +164,7 @@ fn lines_of_ranks_stay_whole_and_streams_are_a_ranks_own() {
 #[test]
 fn an_exception_that_nobody_catches_is_told_with_its_line() {
     use std::os::unix::process::ExitStatusExt as _;
-    if !has("c++") {
-        return;
-    }
-    let program = compile(CXX, "throw.cc", &[]);
+    let Some(program) = built(CXX, "throw.cc", &[]) else { return };
     let output = Command::new(RUN).args(["-n", "3"]).arg(&program).output().expect("it runs");
     let err = text(&output.stderr);
     assert_eq!(output.status.signal(), Some(6), "{err}");
@@ -193,10 +175,7 @@ fn an_exception_that_nobody_catches_is_told_with_its_line() {
 
 #[test]
 fn a_stop_of_fortran_names_its_line() {
-    if !has("gfortran") {
-        return;
-    }
-    let program = compile(FORT, "stop.f90", &[]);
+    let Some(program) = built(FORT, "stop.f90", &[]) else { return };
     let words = ["rank 1 has left: exit with code 3", "last: exit at stop.f90:8 ("];
     fail(&program, "", 1, &words);
     fail(&program, "", 1, &["rank 0 waits in MPI_Barrier at stop.f90:9 ("]);
@@ -205,10 +184,7 @@ fn a_stop_of_fortran_names_its_line() {
 #[test]
 fn a_crash_is_the_processes_and_names_its_rank() {
     use std::os::unix::process::ExitStatusExt as _;
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "leave.c", &["-DCRASH"]);
+    let Some(program) = built(CC, "leave.c", &["-DCRASH"]) else { return };
     for (how, signal, words) in [
         ("crash", 11, "rank 1: segmentation fault at leave.c:"),
         ("raise", 6, "rank 1: abort in a call at leave.c:"),
@@ -239,10 +215,7 @@ fn crash(ranks: &str, limit: &str, program: &Path, arguments: &[&str]) -> (Optio
 /// SPMD programs fault on all ranks at once: each is named, and the process dies by the first.
 #[test]
 fn faults_on_several_ranks_at_once_are_named() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "crash.c", &["-lpthread"]);
+    let Some(program) = built(CC, "crash.c", &["-lpthread"]) else { return };
     for (how, signal, what) in [
         ("segv", 11, "segmentation fault at crash.c:"),
         ("fpe", 8, "arithmetic fault at crash.c:"),
@@ -281,10 +254,7 @@ fn faults_on_several_ranks_at_once_are_named() {
 /// `ulimit -s` bounds a program's stack where its ranks are processes.
 #[test]
 fn a_stack_overflow_names_the_option_and_the_limit_counts() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "crash.c", &["-lpthread"]);
+    let Some(program) = built(CC, "crash.c", &["-lpthread"]) else { return };
     for (how, who) in [("deep", "all"), ("deep", "one"), ("large", "all"), ("large", "one")] {
         let (by, err) = crash("2", "8192", &program, &[how, who]);
         let words = ["rank 1: stack overflow at crash.c:", "`phalanx-mpirun --stack MIB`"];
@@ -306,10 +276,7 @@ fn a_stack_overflow_names_the_option_and_the_limit_counts() {
 /// The ranks that run already do not wait for the one that has no thread.
 #[test]
 fn a_rank_that_gets_no_thread_ends_the_run_with_the_reason() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DLIMIT"]);
+    let Some(program) = built(CC, "hello.c", &["-DLIMIT"]) else { return };
     // With one arena, a rank's memory fits between the stacks and the limit.
     let output = Command::new("sh")
         .args(["-c", "ulimit -v 2700000 && exec \"$@\"", "sh", "timeout", "60", RUN])
@@ -326,10 +293,7 @@ fn a_rank_that_gets_no_thread_ends_the_run_with_the_reason() {
 /// The launcher begins again with room for them, and the program sees its own environment.
 #[test]
 fn thread_locals_of_the_initial_exec_model_have_room() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "tls.c", &[]);
+    let Some(program) = built(CC, "tls.c", &[]) else { return };
     let run = |ranks: &str, tunables: &str| {
         let mut launcher = Command::new("timeout");
         launcher.args(["60", RUN, "-n", ranks]).arg(&program);
@@ -357,10 +321,7 @@ fn thread_locals_of_the_initial_exec_model_have_room() {
 
 #[test]
 fn a_rank_that_waits_for_long_says_so_once() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "stall.c", &[]);
+    let Some(program) = built(CC, "stall.c", &[]) else { return };
     let run = |how: &str, option: &[&str], variable: &str| {
         let mut launcher = Command::new("timeout");
         launcher.args(["60", RUN, "-n", "3"]).args(option).arg(&program).arg(how);

@@ -1,7 +1,7 @@
 //! How scripts begin programs: options of other launchers, PATH, scripts and tools between the
 //! launcher and the program, and another MPI's launcher.
 
-use crate::common::{CC, FORT, RUN, compile, directory, has, source, succeed, text};
+use crate::common::{CC, FORT, RUN, built, compile, directory, has, runs, source, succeed, text};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -16,10 +16,7 @@ const HELLO: &str = "hello from 1 of 2, 1 arguments";
 
 #[test]
 fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DOPTIONS"]);
+    let Some(program) = built(CC, "hello.c", &["-DOPTIONS"]) else { return };
     let at = directory("hosts");
     let file = at.join("machines");
     std::fs::write(&file, "# this one\nlocalhost slots=4\n127.0.0.1:2\n").expect("ours");
@@ -56,10 +53,7 @@ fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
 /// In PATH, here, and in the directory of `--wdir`.
 #[test]
 fn the_program_is_looked_for() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DLOOKED"]);
+    let Some(program) = built(CC, "hello.c", &["-DLOOKED"]) else { return };
     let at = program.parent().expect("it lies in a directory");
     let path = format!("{}:{}", at.display(), std::env::var("PATH").unwrap_or_default());
     let mut in_path = Command::new(RUN);
@@ -79,10 +73,7 @@ fn the_program_is_looked_for() {
 #[test]
 fn scripts_and_tools_between_the_launcher_and_the_program() {
     use std::os::unix::fs::PermissionsExt as _;
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DSCRIPT"]);
+    let Some(program) = built(CC, "hello.c", &["-DSCRIPT"]) else { return };
     let name = program.to_str().expect("UTF-8");
     let script = directory("script").join("run.sh");
     let lines = "#!/bin/sh\necho once $#\nFROM=script \"$@\" && exec \"$@\" more\n";
@@ -106,10 +97,7 @@ fn scripts_and_tools_between_the_launcher_and_the_program() {
 /// Each would be a world of one: the first says it.
 #[test]
 fn another_launchers_process_is_no_rank() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DOTHERS"]);
+    let Some(program) = built(CC, "hello.c", &["-DOTHERS"]) else { return };
     let begun = |size: &str, rank: &str, variables: [&str; 2], alone: bool| {
         let mut command = Command::new(&program);
         command.envs([(variables[0], size), (variables[1], rank)]);
@@ -140,10 +128,7 @@ fn another_launchers_process_is_no_rank() {
 /// The mask is divided by the ranks, or as it is said, and OpenMP sees a rank's share.
 #[test]
 fn ranks_have_shares_of_the_processors() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "cpus.c", &["-fopenmp"]);
+    let Some(program) = built(CC, "cpus.c", &["-fopenmp"]) else { return };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let run = |line: &str, threads: Option<&str>| {
         let mut command = Command::new(RUN);
@@ -175,10 +160,7 @@ fn ranks_have_shares_of_the_processors() {
 /// Heaps are open nearly whole, unless the user has set the allocator.
 #[test]
 fn heaps_of_ranks_are_open_ahead() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "heap.c", &[]);
+    let Some(program) = built(CC, "heap.c", &[]) else { return };
     for (variable, value, is_ahead) in [
         ("PHALANX_NOTHING", "", true),
         ("MALLOC_TOP_PAD_", "131072", false),
@@ -251,21 +233,12 @@ fn what_a_rank_loads_is_its_own() {
 
 #[test]
 fn conversions_for_fortran() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "convert.c", &[]);
-    for ranks in [1, 3] {
-        assert_eq!(succeed(ranks, &program, &[]), "convert fine\n");
-    }
+    runs("convert.c", &[], &[1, 3], "convert fine\n");
 }
 
 #[test]
 fn fortran_with_the_newer_module() {
-    if !has("gfortran") {
-        return;
-    }
-    let program = compile(FORT, "f08.f90", &["-w"]);
+    let Some(program) = built(FORT, "f08.f90", &["-w"]) else { return };
     for ranks in [1, 2, 5] {
         assert_eq!(succeed(ranks, &program, &[]), " f08 fine\n");
     }

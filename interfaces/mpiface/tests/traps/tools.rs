@@ -1,6 +1,6 @@
 //! Tools beside a run: core dumps, configure and CMake, gdb, perf, valgrind.
 
-use crate::common::{CC, RUN, compile, directory, has, say_skipped, source, text};
+use crate::common::{CC, RUN, built, compile, directory, has, say_skipped, source, text};
 use std::process::Command;
 
 /// With the copies kept as files, a core dump names the function and the line in the copy, and its
@@ -130,10 +130,7 @@ fn gdb(commands: &[&str], line: &[&str]) -> Option<String> {
 
 #[test]
 fn gdb_stops_in_every_copy() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DGDB"]);
+    let Some(program) = built(CC, "hello.c", &["-DGDB"]) else { return };
     let line = [RUN, "-n", "2", program.to_str().expect("UTF-8")];
     let prints = ["print global", "continue", "print global", "kill"];
     let Some(out) = gdb(&[&["break hello.c:24", "run"], &prints[..]].concat(), &line) else {
@@ -147,10 +144,7 @@ fn gdb_stops_in_every_copy() {
 
 #[test]
 fn gdb_stops_in_a_program_that_is_started_by_itself() {
-    if !has("cc") {
-        return;
-    }
-    let program = compile(CC, "hello.c", &["-DGDBALONE"]);
+    let Some(program) = built(CC, "hello.c", &["-DGDBALONE"]) else { return };
     let line = [program.to_str().expect("UTF-8")];
     let asks = ["break main", "break hello.c:24", "run", "backtrace", "continue", "print global"];
     let more = ["info threads", "info sharedlibrary", "kill"];
