@@ -12,6 +12,8 @@ mod calls;
 mod f08;
 #[path = "build/recorded.rs"]
 mod recorded;
+#[path = "build/standard.rs"]
+mod standard;
 
 /// The last entries of the table: the shim's part for ordinary programs (c/team.c).
 const TEAMS: [&str; 8] =
@@ -51,11 +53,15 @@ const HANDLES: [&str; 10] = [
     "Session",
 ];
 
-/// Types of the list whose lines are two functions: in the one without, and in the one with _c.
-const WIDTHS: [(&str, &str, &str); 3] = [
+/// Types of the list, in the function without and in the one with _c; where none differs, there is
+/// one function.
+const WIDTHS: [(&str, &str, &str); 6] = [
     ("COUNT", "int", "MPI_Count"),
     ("DISPL", "int", "MPI_Aint"),
     ("WIDE", "MPI_Aint", "MPI_Count"),
+    ("NEAR", "int", "int"),
+    ("FAR", "MPI_Count", "MPI_Count"),
+    ("BROAD", "MPI_Count", "MPI_Count"),
 ];
 
 struct Function {
@@ -104,7 +110,8 @@ fn parse(line: &str) -> Option<Vec<Function>> {
             arguments: arguments.clone(),
         }
     };
-    let is_pair = WIDTHS.iter().any(|it| listed.contains(&format!("{} ", it.0)));
+    let is_listed = |it: &(&str, &str, &str)| listed.contains(&format!("{} ", it.0));
+    let is_pair = WIDTHS.iter().filter(|it| it.1 != it.2).any(is_listed);
     Some(if is_pair { vec![one(false), one(true)] } else { vec![one(false)] })
 }
 
@@ -406,30 +413,7 @@ fn fortran_header(header: &str) -> String {
     ] {
         one(name, value);
     }
-    let number = |text: &str| match text.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
-    };
-    for line in header.lines() {
-        let line = line.trim().trim_end_matches(',');
-        let pair = if let Some(rest) = line.strip_prefix("#define ") {
-            rest.split_once(' ').map(|(name, value)| {
-                let value = value.trim_matches(['(', ')']);
-                (name, value.rsplit(')').next().unwrap_or(value))
-            })
-        } else {
-            line.split_once(" = ")
-        };
-        let Some((name, value)) = pair else { continue };
-        let is_address = line.contains(" *)") || line.contains("**)");
-        if name.starts_with("MPI_")
-            && !name.contains('(')
-            && !is_address
-            && let Some(value) = number(value)
-        {
-            one(name, value);
-        }
-    }
+    standard::constants(header).for_each(|it| one(it.name, it.value));
     text.push_str(
         "      integer MPI_BOTTOM, MPI_IN_PLACE\n\
          \x20     integer MPI_STATUS_IGNORE(8), MPI_STATUSES_IGNORE(8,1)\n\
@@ -491,6 +475,7 @@ fn main() {
     write(&out.join("table.rs"), &table);
     write(&out.join("calls.rs"), &(calls::names(&functions) + &mark));
     write(&out.join("recorded.rs"), &recorded::table(&functions));
+    write(&out.join("standard.rs"), &standard::runtime(&header));
 
     // Its stack is walked where a rank ends in a library.
     let tables = "-fasynchronous-unwind-tables";

@@ -84,13 +84,14 @@ const HOUSES: [House; 12] = [
         sources: "interfaces/mpiface/src",
         below: "rt",
         order: &[
-            "awaits", "calls", "complex", "envelope", "error", "handle", "mutex", "shape",
-            "signature", "target_lock", "thread_time", "word", "basic", "codes", "graph",
-            "held", "history", "place", "site", "user_function", "external", "flat",
+            "awaits", "calls", "complex", "error", "handle", "mutex", "shape", "standard",
+            "envelope", "signature", "target_lock", "thread_time", "word", "basic", "codes",
+            "graph", "held", "history", "note", "place", "site", "user_function", "external",
+            "flat",
             "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
             "operator", "kernel", "standings", "request", "polls", "window_part", "short_message",
             "world", "p2p", "early", "comm", "attributes", "branch", "coll", "exchange",
-            "reduction", "route", "run", "short", "started", "window", "rank", "begun", "api",
+            "reduction", "route", "run", "started", "window", "rank", "begun", "api",
             "forked", "held_by_rank",
         ],
         up: &[

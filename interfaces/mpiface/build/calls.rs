@@ -17,7 +17,7 @@
 //!
 //! A function with large counts (`_c`) and the one without are one function there.
 
-use super::Function;
+use super::{Function, recorded};
 use std::fmt::Write as _;
 
 /// Functions for any time, before MPI_Init and after MPI_Finalize. These take handles as they are.
@@ -58,16 +58,11 @@ const AT_ANY_TIME: [&str; 34] = [
     "Free_mem",
 ];
 
-/// Functions that need the handle of a datatype or of a session, beside the object.
-const BY_HANDLE: [&str; 7] = [
-    "Session_call_errhandler",
-    "Type_dup",
-    "Type_set_attr",
-    "Type_get_attr",
-    "Type_delete_attr",
-    "Type_set_name",
-    "Type_get_name",
-];
+/// Functions that need the handle of a datatype, beside the object.
+const BY_HANDLE: [&str; 1] = ["Type_dup"];
+
+/// Access to windows that is complete when the call returns: with an `R` before it, too.
+const WITH_REQUEST: [&str; 4] = ["put", "get", "accumulate", "get_accumulate"];
 
 /// Functions that leave early receives (`src/rt/early.rs`) alone. All others post them first.
 const LEAVES_EARLY: [&str; 16] = [
@@ -154,6 +149,11 @@ impl Parameter<'_> {
             ("const COUNT []" | "const DISPL []", _) => format!("Counts::{width}({name}{cast})"),
             ("WIDE *", _) => format!("Out::<isize>::new({name}{cast})"),
             ("const WIDE []", _) => format!("List::<isize>::new({name}{cast})"),
+            ("NEAR", _) => format!("i64::from({name})"),
+            ("FAR", _) => (*name).to_owned(),
+            ("const NEAR []", _) => format!("Counts::near({name})"),
+            ("FAR *", _) => format!("CountOut::far({name})"),
+            ("BROAD *", _) => format!("Out::<isize>::new({name}.cast())"),
             _ => return None,
         })
     }
@@ -262,9 +262,7 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
             (["char *", "int *"], [at, length @ "resultlen"]) => {
                 (format!("TextOut::new({at}, {length})"), 2)
             }
-            _ if by_handle && matches!(first.c.as_str(), "MPI_Datatype" | "MPI_Session") => {
-                (first.name.to_owned(), 1)
-            }
+            _ if by_handle && first.c == "MPI_Datatype" => (first.name.to_owned(), 1),
             _ => (first.argument(is_raw), 1),
         };
         write!(text, ", {argument}").expect("a String grows");
@@ -332,14 +330,42 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                 let (taken, to) = (arguments(before, is_raw, by_handle), last.name);
                 // The value that an error leaves there.
                 let first = match last.c.as_str() {
-                    "MPI_Comm *" => format!("Out::new({to}).set(fixed::COMM_NULL); "),
-                    "MPI_Datatype *" => format!("Out::new({to}).set(fixed::DATATYPE_NULL); "),
+                    "MPI_Comm *" => format!("Out::new({to}).set(standard::COMM_NULL); "),
+                    "MPI_Datatype *" => format!("Out::new({to}).set(standard::DATATYPE_NULL); "),
                     _ => String::new(),
                 };
-                let make = format!("let made = functions::{low}({taken})?");
+                let make = match low.strip_prefix('r').filter(|it| WITH_REQUEST.contains(it)) {
+                    Some(plain) => format!(
+                        "let caller = caller.requested(); functions::{plain}({taken})?; \
+                         let made = Arc::clone(&caller.sent)"
+                    ),
+                    None => format!("let made = functions::{low}({taken})?"),
+                };
                 format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
             }
-            None => format!("functions::{low}({})", arguments(&all, is_raw, by_handle)),
+            None if recorded::ON_DATA.contains(&low.as_str())
+                && low != "scan"
+                && low != "exscan" =>
+            {
+                let taken = arguments(&all, is_raw, by_handle);
+                let taken = taken.replace("caller.comm(comm)?.as_ref()", "comm.as_ref()");
+                format!(
+                    "let comm = caller.comm(comm)?; if comm.is_inter() {{ \
+                     functions::await_started(caller, functions::i{low}({taken})?) }} \
+                     else {{ functions::{low}({taken}) }}"
+                )
+            }
+            None => {
+                let taken = arguments(&all, is_raw, by_handle);
+                let is_note = low.ends_with("_attr") || low.ends_with("_name");
+                let taken = match low.starts_with("type_") && is_note {
+                    true => {
+                        taken.replace("caller.ty(datatype)?.as_any()", "&caller.noted(datatype)?")
+                    }
+                    false => taken,
+                };
+                format!("functions::{low}({taken})")
+            }
         };
         // Constructors of datatypes note it.
         let run = match function.is_large {
@@ -364,7 +390,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         match comm.filter(|_| !is_raw) {
             _ if is_raw => format!("always(own, site, |caller| {{ {run} }})"),
             Some(comm) => format!("call(own, site, {comm}, |caller| {{ {run} }})"),
-            None => format!("call(own, site, fixed::COMM_WORLD, |caller| {{ {run} }})"),
+            None => format!("call(own, site, standard::COMM_WORLD, |caller| {{ {run} }})"),
         }
     };
     let gives = match returns {

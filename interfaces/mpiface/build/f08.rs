@@ -5,6 +5,7 @@
 //! older bindings' integers do, so both call the same procedures. An `ierror` that is left out is a
 //! null address there. Buffers come by their address (MPI_SUBARRAYS_SUPPORTED is false).
 
+use crate::standard::{Constant, constants};
 use crate::{Function, HANDLES, NOT_IN_FORTRAN};
 use std::fmt::Write as _;
 
@@ -157,20 +158,13 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
     // The older header's numbers that are no handles, and its common blocks.
     let mut typed = String::new();
     let mut named = Vec::new();
-    for line in header.lines().map(str::trim) {
-        let Some((name, value)) = line.strip_prefix("#define ").and_then(|it| it.split_once(' '))
-        else {
+    for Constant { name, handle, value } in constants(header) {
+        let Some(handle) = handle.filter(|it| handles().any(|known| known == *it)) else {
             continue;
         };
-        let cast = handles().find_map(|it| {
-            let number = value.strip_prefix(&format!("((MPI_{it})0x"))?.strip_suffix(')')?;
-            Some((it, i64::from_str_radix(number, 16).ok()?))
-        });
-        if let Some((handle, number)) = cast {
-            named.push(name.to_owned());
-            writeln!(typed, "type(MPI_{handle}), parameter :: {name} = MPI_{handle}({number})")
-                .expect("a String grows");
-        }
+        named.push(name.to_owned());
+        writeln!(typed, "type(MPI_{handle}), parameter :: {name} = MPI_{handle}({value})")
+            .expect("a String grows");
     }
     for line in numbers.lines() {
         let bare = line.trim();

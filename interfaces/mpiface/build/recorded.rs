@@ -7,7 +7,7 @@ use super::calls::{BEFORE, Parameter, parameters};
 use std::fmt::Write as _;
 
 /// Collectives on data; each has a started form (`I..`), and those of neighbours a prefix.
-const ON_DATA: [&str; 17] = [
+pub(crate) const ON_DATA: [&str; 17] = [
     "barrier",
     "bcast",
     "gather",

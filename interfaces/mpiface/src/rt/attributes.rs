@@ -4,57 +4,16 @@
 use super::comm::Comm;
 use super::error::{Class, Error, Outcome, error};
 use super::handle::{self, Handle, Table};
+pub use super::note::{Holder, Kind, Note};
 use super::rank::Rank;
 use crate::load::frame::Barred;
-use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
-
-/// Keys and values.
-pub type Values = RefCell<Vec<(c_int, usize)>>;
-
-/// The objects that may have attributes: keys are made for one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Communicators.
-    Comm,
-    /// Datatypes.
-    Type,
-    /// Windows.
-    Window,
-}
-
-/// An object that has attributes.
-#[derive(Clone, Copy, Debug)]
-pub struct Holder<'a> {
-    /// The sort of object.
-    pub kind: Kind,
-    /// Its handle, for the program's functions.
-    pub handle: Handle,
-    /// Its attributes.
-    pub values: &'a Values,
-}
 
 impl Comm {
     /// For its attributes.
     pub fn holder(&self) -> Holder<'_> {
-        Holder { kind: Kind::Comm, handle: self.handle.get(), values: &self.attributes }
-    }
-}
-
-/// The attributes of a datatype.
-#[derive(Debug, Default)]
-pub struct Note {
-    /// Its attributes.
-    pub values: Values,
-    /// The name that the program gave it.
-    pub name: RefCell<Option<String>>,
-}
-
-impl Note {
-    /// For the attributes of the datatype of this handle.
-    pub fn holder(&self, handle: Handle) -> Holder<'_> {
-        Holder { kind: Kind::Type, handle, values: &self.values }
+        self.note.holder(Kind::Comm, self.handle.get())
     }
 }
 
@@ -77,7 +36,7 @@ impl Rank {
         if !self.has_type_note(ty) {
             return Ok(());
         }
-        let deleted = delete_all(self, self.type_note(ty).holder(ty));
+        let deleted = delete_all(self, self.type_note(ty).holder(Kind::Type, ty));
         if deleted.is_ok() {
             self.type_notes.borrow_mut().remove(&ty);
         }
@@ -200,7 +159,7 @@ pub fn check(rank: &Rank, key: c_int, of: Kind) -> Outcome {
 
 /// An attribute's value.
 pub fn get(on: Holder<'_>, key: c_int) -> Option<usize> {
-    on.values.borrow().iter().find(|it| it.0 == key).map(|it| it.1)
+    on.note.values.borrow().iter().find(|it| it.0 == key).map(|it| it.1)
 }
 
 /// Takes an attribute off, after its key's function.
@@ -217,9 +176,9 @@ pub fn delete(rank: &Rank, on: Holder<'_>, key: c_int) -> Outcome {
         outcome(unsafe { function(on.handle, key, value, extra) }, "deletes")?;
     }
     // The function may have set or deleted attributes itself.
-    let before = on.values.borrow().len();
-    on.values.borrow_mut().retain(|it| it.0 != key);
-    if on.values.borrow().len() < before {
+    let before = on.note.values.borrow().len();
+    on.note.values.borrow_mut().retain(|it| it.0 != key);
+    if on.note.values.borrow().len() < before {
         rank.keys.borrow_mut().count(key, -1);
     }
     Ok(())
@@ -231,7 +190,7 @@ pub fn delete(rank: &Rank, on: Holder<'_>, key: c_int) -> Outcome {
 /// As `delete`.
 pub fn delete_all(rank: &Rank, on: Holder<'_>) -> Outcome {
     loop {
-        let Some((key, _)) = on.values.borrow().last().copied() else { return Ok(()) };
+        let Some((key, _)) = on.note.values.borrow().last().copied() else { return Ok(()) };
         delete(rank, on, key)?;
     }
 }
@@ -247,7 +206,7 @@ pub fn set(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) -> Outcome {
 }
 
 fn put(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) {
-    on.values.borrow_mut().push((key, value));
+    on.note.values.borrow_mut().push((key, value));
     rank.keys.borrow_mut().count(key, 1);
 }
 
@@ -256,7 +215,7 @@ fn put(rank: &Rank, on: Holder<'_>, key: c_int, value: usize) {
 /// # Errors
 /// If one of these fails.
 pub fn copy(rank: &Rank, old: Holder<'_>, new: Holder<'_>) -> Outcome {
-    let all = old.values.borrow().clone();
+    let all = old.note.values.borrow().clone();
     for (key, value) in all {
         let known = rank.keys.borrow().get(key, old.kind)?;
         let copied = match known.copy {

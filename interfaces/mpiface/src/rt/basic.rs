@@ -1,6 +1,7 @@
 //! The predefined datatypes: handle, size, and the arithmetic that they know.
 
 use super::handle::Handle;
+use super::standard;
 
 /// The sort of the elements of a predefined datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +73,8 @@ pub struct Basic {
     pub extent: usize,
 }
 
-/// The markers of bounds that were removed in MPI-3; not numbers of the standard.
-pub const LB: Handle = 0x2fe;
-/// The upper one.
-pub const UB: Handle = 0x2ff;
+// (Of the markers of bounds that were removed in MPI-3 the numbers are not the standard's.)
+pub use super::standard::{LB, UB};
 
 /// The predefined datatype of a handle.
 pub const fn basic(handle: Handle) -> Option<Basic> {
@@ -157,80 +156,5 @@ pub fn solid(handle: Handle) -> Option<(Element, usize)> {
 
 /// The standard's name of a predefined datatype, for texts.
 pub fn name(handle: Handle) -> &'static str {
-    match handle {
-        LB => "MPI_LB",
-        UB => "MPI_UB",
-        0x200 => "MPI_DATATYPE_NULL",
-        0x201 => "MPI_AINT",
-        0x202 => "MPI_COUNT",
-        0x203 => "MPI_OFFSET",
-        0x207 => "MPI_PACKED",
-        0x208 => "MPI_SHORT",
-        0x209 => "MPI_INT",
-        0x20a => "MPI_LONG",
-        0x20b => "MPI_LONG_LONG_INT",
-        0x20c => "MPI_UNSIGNED_SHORT",
-        0x20d => "MPI_UNSIGNED",
-        0x20e => "MPI_UNSIGNED_LONG",
-        0x20f => "MPI_UNSIGNED_LONG_LONG",
-        0x210 => "MPI_FLOAT",
-        0x212 => "MPI_C_COMPLEX",
-        0x213 => "MPI_CXX_FLOAT_COMPLEX",
-        0x214 => "MPI_DOUBLE",
-        0x216 => "MPI_C_DOUBLE_COMPLEX",
-        0x217 => "MPI_CXX_DOUBLE_COMPLEX",
-        0x218 => "MPI_LOGICAL",
-        0x219 => "MPI_INTEGER",
-        0x21a => "MPI_REAL",
-        0x21b => "MPI_COMPLEX",
-        0x21c => "MPI_DOUBLE_PRECISION",
-        0x21d => "MPI_DOUBLE_COMPLEX",
-        0x21e => "MPI_CHARACTER",
-        0x220 => "MPI_LONG_DOUBLE",
-        0x224 => "MPI_C_LONG_DOUBLE_COMPLEX",
-        0x225 => "MPI_CXX_LONG_DOUBLE_COMPLEX",
-        0x228 => "MPI_FLOAT_INT",
-        0x229 => "MPI_DOUBLE_INT",
-        0x22a => "MPI_LONG_INT",
-        0x22b => "MPI_2INT",
-        0x22c => "MPI_SHORT_INT",
-        0x22d => "MPI_LONG_DOUBLE_INT",
-        0x230 => "MPI_2REAL",
-        0x231 => "MPI_2DOUBLE_PRECISION",
-        0x232 => "MPI_2INTEGER",
-        0x238 => "MPI_C_BOOL",
-        0x239 => "MPI_CXX_BOOL",
-        0x23c => "MPI_WCHAR",
-        0x240 => "MPI_INT8_T",
-        0x241 => "MPI_UINT8_T",
-        0x243 => "MPI_CHAR",
-        0x244 => "MPI_SIGNED_CHAR",
-        0x245 => "MPI_UNSIGNED_CHAR",
-        0x247 => "MPI_BYTE",
-        0x248 => "MPI_INT16_T",
-        0x249 => "MPI_UINT16_T",
-        0x250 => "MPI_INT32_T",
-        0x251 => "MPI_UINT32_T",
-        0x258 => "MPI_INT64_T",
-        0x259 => "MPI_UINT64_T",
-        0x2c0 => "MPI_LOGICAL1",
-        0x2c1 => "MPI_INTEGER1",
-        0x2c8 => "MPI_LOGICAL2",
-        0x2c9 => "MPI_INTEGER2",
-        0x2ca => "MPI_REAL2",
-        0x2d0 => "MPI_LOGICAL4",
-        0x2d1 => "MPI_INTEGER4",
-        0x2d2 => "MPI_REAL4",
-        0x2d3 => "MPI_COMPLEX4",
-        0x2d8 => "MPI_LOGICAL8",
-        0x2d9 => "MPI_INTEGER8",
-        0x2da => "MPI_REAL8",
-        0x2db => "MPI_COMPLEX8",
-        0x2e0 => "MPI_LOGICAL16",
-        0x2e1 => "MPI_INTEGER16",
-        0x2e2 => "MPI_REAL16",
-        0x2e3 => "MPI_COMPLEX16",
-        0x2eb => "MPI_COMPLEX32",
-        _ => "a datatype",
-    }
+    standard::name_in(standard::DATATYPES, handle).unwrap_or("a datatype")
 }

@@ -1,12 +1,10 @@
 //! Error classes and codes that a program adds and removes, and its texts for them.
 
 use super::error::class_text;
+use super::standard::ERR_LASTCODE as LAST;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::c_int;
-
-/// The last of the standard's codes: MPI_ERR_LASTCODE.
-const LAST: c_int = 0x3fff;
 
 /// A rank's own codes: the one after `LAST` is the first.
 #[derive(Debug)]

@@ -1,28 +1,12 @@
-//! Calls that the library's route (`route.rs`) cannot take: a user's operator on a datatype with
-//! gaps, a communicator of one rank. They go over the cards of `comm.rs`, so each rank reads the
-//! others' buffers itself. (Blocks whose sizes only some ranks know: `exchange.rs`.)
-//!
-//! A reduction folds the ranks' values in their order, as a binary tree of ranks: the same bits on
-//! every rank, at each length and whichever rank folds which part. Long vectors are folded in
-//! parts, one a rank.
+//! Calls in which ranks learn something of each other, over the cards of `comm.rs`: numbers, and
+//! the shared parts of new communicators.
 
 use super::comm::{Comm, Offer, Shared, Terms};
 use super::error::{Error, Site};
-use super::operator::{Operator, Temporary, fold};
 use super::p2p;
-use super::types::{Place, copy};
+use super::types::Place;
 use super::world::World;
-use std::ops::Range;
 use std::sync::Arc;
-
-/// Up to so many bytes each rank folds all by itself.
-const WHOLE: usize = 4096;
-/// The part of `count` elements that falls to `rank` of `size`.
-pub(super) fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
-    let (each, more) = (count / size, count % size);
-    let start = rank * each + rank.min(more);
-    start..start + each + usize::from(rank < more)
-}
 
 /// A collective call on a communicator.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +20,9 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    fn meet(&self, terms: Terms, offer: Offer) -> Vec<Offer> {
-        self.comm.meet(self.world, self.site, terms, offer)
-    }
-
-    fn come(&self) {
-        self.comm.come(self.world, self.site);
+    /// The offers of all ranks.
+    pub fn offers(&self, offer: Offer) -> Vec<Offer> {
+        self.comm.meet(self.world, self.site, offer)
     }
 
     #[cold]
@@ -52,93 +33,13 @@ impl Call<'_> {
         Box::new(p2p::unequal((rank, site), given, to.bytes()))
     }
 
-    fn places(offers: Vec<Offer>) -> Vec<Place> {
-        let place = |it| match it {
-            Offer::Same(place) => Some(place),
-            _ => None,
-        };
-        offers.into_iter().filter_map(place).collect()
-    }
-
-    /// Folds all ranks' values; the result goes to `target` where it is given: at every rank, or at
-    /// the root.
-    ///
-    /// # Safety
-    /// The places are memory as their types say, as many elements each.
-    pub unsafe fn fold_all(
-        &self,
-        own: &Place,
-        target: Option<&Place>,
-        op: Operator,
-        root: Option<usize>,
-    ) {
-        let (rank, size) = (self.comm.rank, self.comm.size());
-        let terms = Terms { root, op: op.mark(), bytes: Some(own.bytes()) };
-        let places = Self::places(self.meet(terms, Offer::Same(own.clone())));
-        let is_short = own.bytes() <= WHOLE;
-        let range = if is_short { 0..own.count } else { part(own.count, rank, size) };
-        let room = Temporary::new(&own.ty, range.len());
-        if target.is_some() || !is_short {
-            let parts: Vec<Place> =
-                places.iter().map(|it| it.moved(range.start as isize, range.len())).collect();
-            // SAFETY: the ranks' buffers rest until all have come again; the room is new.
-            unsafe { fold(&parts, &room.place, op) };
-        }
-        if is_short {
-            self.come();
-            if let Some(target) = target {
-                // SAFETY: nobody reads this rank's buffers any more.
-                unsafe { copy(&room.place, target) };
-            }
-            return;
-        }
-        let offer = Offer::Same(room.place.clone());
-        let parts = Self::places(self.meet(terms, offer));
-        if let Some(target) = target {
-            for (peer, from) in parts.iter().enumerate() {
-                let range = part(own.count, peer, size);
-                // SAFETY: the rooms rest until all have come again; the targets are read by nobody.
-                unsafe { copy(from, &target.moved(range.start as isize, range.len())) };
-            }
-        }
-        self.come();
-    }
-
-    /// Folds the values of the ranks `of` (in this rank's eyes) at these elements into `target`.
-    ///
-    /// # Safety
-    /// As `reduce`.
-    pub unsafe fn fold_some(
-        &self,
-        own: &Place,
-        of: Range<usize>,
-        elements: Range<usize>,
-        target: &Place,
-        op: Operator,
-    ) {
-        let terms = Terms { root: None, op: op.mark(), bytes: Some(own.bytes()) };
-        let places = Self::places(self.meet(terms, Offer::Same(own.clone())));
-        let room = Temporary::new(&own.ty, elements.len());
-        let parts: Vec<Place> =
-            places[of].iter().map(|it| it.moved(elements.start as isize, elements.len())).collect();
-        if !parts.is_empty() {
-            // SAFETY: the ranks' buffers rest until all have come again; the room is new.
-            unsafe { fold(&parts, &room.place, op) };
-        }
-        self.come();
-        if !parts.is_empty() {
-            // SAFETY: nobody reads this rank's buffers any more.
-            unsafe { copy(&room.place, target) };
-        }
-    }
-
     /// All ranks' pairs of numbers.
     pub fn numbers(&self, a: i64, b: i64) -> Vec<(i64, i64)> {
         let pair = |it: &Offer| match it {
             Offer::Numbers(a, b) => (*a, *b),
             _ => (0, 0),
         };
-        self.meet(Terms::default(), Offer::Numbers(a, b)).iter().map(pair).collect()
+        self.offers(Offer::Numbers(a, b)).iter().map(pair).collect()
     }
 
     /// The shared part of a communicator of `members` (ranks of this one; this rank is one of them,
@@ -154,7 +55,7 @@ impl Call<'_> {
         } else {
             Offer::Nothing
         };
-        let mut offers = self.meet(Terms::default(), offer);
+        let mut offers = self.offers(offer);
         match leader.map(|it| offers.swap_remove(it)) {
             Some(Offer::Comm(shared)) => Some(shared),
             _ => None,
@@ -180,12 +81,7 @@ impl Call<'_> {
         let shared = self.share(members, |members| Shared::branch(self.world, me, members));
         // SAFETY: all come together again before anybody has the communicator.
         let library = shared.as_ref().and_then(|it| unsafe { it.take_seat(self.world, me) });
-        self.come();
+        self.comm.come(self.world, self.site);
         (shared, library)
-    }
-
-    /// The offers of all ranks.
-    pub fn offers(&self, offer: Offer) -> Vec<Offer> {
-        self.meet(Terms::default(), offer)
     }
 }

@@ -9,20 +9,20 @@
 use super::awaits::Awaits;
 use super::edges::Edges;
 use super::error::{Outcome, Site};
-use super::handle::{Handle, fixed};
+use super::handle::Handle;
 use super::handlers::{Attached, Handler};
 use super::log::Collective;
 use super::mutex::lock;
+use super::note::Note;
 use super::ops::Mark;
+use super::standard;
 use super::standings::{Condition, Meetings, Own, RankView, Standings, keep_errno, refused};
 use super::started::{BegunCalls, Board};
 use super::topo::{Cart, Topology};
-use super::types::Place;
 use super::window_part::Part;
 use super::word::Word;
 use phalanx::engine::MemberSeats;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::ffi::c_int;
 use std::fmt;
 use std::ops::Range;
 use std::rc::{Rc, Weak};
@@ -34,10 +34,6 @@ pub enum Offer {
     /// Nothing.
     #[default]
     Nothing,
-    /// The same for all.
-    Same(Place),
-    /// One part for each.
-    Each(Arc<[Place]>),
     /// Two numbers (a colour and a key).
     Numbers(i64, i64),
     /// A list of ranks.
@@ -194,10 +190,8 @@ pub struct Comm {
     pub errhandler: Attached,
     /// The program's handle of it.
     pub handle: Cell<Handle>,
-    /// The program's attributes: keys and values.
-    pub attributes: RefCell<Vec<(c_int, usize)>>,
-    /// The name that the program gave it.
-    pub name: RefCell<Option<String>>,
+    /// Its attributes and name.
+    pub note: Note,
     /// The program's hints.
     pub hints: Hints,
     /// The library's, where there are several ranks; none if it is the world's.
@@ -281,9 +275,8 @@ impl Comm {
             sides,
             topology,
             errhandler: Attached::new(errhandler),
-            handle: Cell::new(fixed::COMM_NULL),
-            attributes: RefCell::default(),
-            name: RefCell::default(),
+            handle: Cell::new(standard::COMM_NULL),
+            note: Note::default(),
             hints: RefCell::default(),
             library: library.map(Own::new),
             meetings,
@@ -399,11 +392,11 @@ impl Comm {
 
     /// Lays down a card, awaits all, and gives the offers of all; ends the run if the calls do not
     /// agree.
-    pub fn meet(&self, world: &Standings, site: Site, terms: Terms, offer: Offer) -> Vec<Offer> {
+    pub fn meet(&self, world: &Standings, site: Site, offer: Offer) -> Vec<Offer> {
         let number = self.next();
         let place = (number % 2) as usize;
         *lock(&self.shared.seats[self.rank].cards[place]) = Card { number, offer };
-        self.note(world, site, number, terms);
+        self.note(world, site, number, Terms::default());
         self.await_all(world, site, number);
         let me = self.shared.members[self.rank];
         if self.shared.members.len() > 1

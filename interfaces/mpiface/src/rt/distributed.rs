@@ -1,14 +1,12 @@
 //! The part of a distributed array that falls to one rank, as a datatype.
 
 use super::error::{Class, Outcome, error};
+use super::standard::{
+    DISTRIBUTE_BLOCK as BLOCK, DISTRIBUTE_CYCLIC as CYCLIC, DISTRIBUTE_DFLT_DARG as DEFAULT,
+    DISTRIBUTE_NONE as NONE,
+};
 use super::types::Type;
 use std::ffi::c_int;
-
-/// MPI_DISTRIBUTE_NONE, and behind it BLOCK, CYCLIC, and the default argument.
-const NONE: c_int = 16;
-const BLOCK: c_int = 17;
-const CYCLIC: c_int = 18;
-const DEFAULT: c_int = 19;
 
 /// A dimension of a distributed array: the part of it that a rank has.
 #[derive(Clone, Copy, Debug)]

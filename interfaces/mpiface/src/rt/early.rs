@@ -17,8 +17,8 @@ use super::mutex::lock;
 use super::p2p;
 use super::rank::{Active, Rank};
 use super::request::{Arrived, Ask, Kind};
-use super::short_message::{Short, ShortMemory, Solid};
-use super::types::{Place, bytes_at};
+use super::short_message::{Short, ShortMemory};
+use super::types::{Place, Solid, bytes_at};
 use phalanx::engine::EarlyReceives;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -219,7 +219,7 @@ impl Rank {
         let Some(left) = self.left_nothing() else { return false };
         let (world, me) = (&self.world, self.me);
         // SAFETY: as in `publish_all`.
-        let came = unsafe { p2p::receive_solid(world, (me, by), pattern, solid, left) };
+        let came = unsafe { p2p::receive_at_once(world, (me, by), pattern, solid, left) };
         let Some(came) = came else { return false };
         say(came.from(pattern.source));
         all.remove(0);

@@ -6,12 +6,7 @@ use phalanx::engine::MatchPattern;
 /// MPIs' times leap where they begin to wait for the receiver, too: Open MPI 4's between 1 and
 /// 4 KiB, MPICH 4's between 8 and 16.)
 pub const EAGER: usize = 8 << 10;
-/// The standard's wildcards.
-pub const ANY_SOURCE: i32 = -1;
-/// Any tag.
-pub const ANY_TAG: i32 = -2;
-/// The rank that is nobody.
-pub const PROC_NULL: i32 = -3;
+pub use super::standard::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 
 /// The facts by which a message is matched: its communicator, its sender there, and its tag.
 #[derive(Clone, Copy, Debug, Default)]

@@ -11,11 +11,10 @@
 
 use super::coll::Call;
 use super::comm::Terms;
-use super::edges::{Edges, Round};
+use super::edges::Round;
 use super::error::{Error, Outcome};
-use super::short_message::Solid;
 use super::standings::RankView;
-use super::types::{Place, bytes_at, copy, move_bytes};
+use super::types::{Place, Placed, bytes_at, copy, move_bytes};
 use phalanx::engine::{self, COPIED_PART, ExchangeCall, ExchangeStop, GivenPart, PartExchange};
 use std::collections::VecDeque;
 
@@ -24,22 +23,17 @@ type Places<'a> = &'a dyn Fn(usize) -> (usize, Place);
 
 /// The arguments of an exchange, beside the parts.
 #[derive(Clone, Copy, Debug)]
-pub struct Exchange {
+pub struct Exchange<'a> {
     /// The root, if it has one.
     pub root: Option<usize>,
     /// How many parts the rank gives.
     pub gives: usize,
     /// How many it takes.
     pub takes: usize,
-    /// Whether less than expected is an error, too.
-    pub is_exact: bool,
-}
-
-impl Exchange {
-    /// All of it in one round.
-    pub fn whole(&self) -> Round {
-        (0..self.gives, 0..self.takes)
-    }
+    /// Whether it goes along the edges of a grid or graph: then less than expected is no error.
+    pub is_along_edges: bool,
+    /// Its rounds; none: all of it is one, and no part goes to the rank itself.
+    pub rounds: &'a [Round],
 }
 
 /// The progress of an exchange.
@@ -62,30 +56,32 @@ impl Call<'_> {
     }
 
     #[inline(always)]
-    fn compared(&self, it: Exchange) -> ExchangeCall {
+    fn compared(&self, it: Exchange<'_>) -> ExchangeCall {
         ExchangeCall { function: self.site.function(), root: it.root }
     }
 
-    /// Carries an exchange out of parts without gaps, none of them to itself, but `own`, from where
-    /// to where. Nothing of it goes by memory but the parts; any less usual call goes on
-    /// as others.
+    /// Carries an exchange out; `own`: the rank's part for itself, from where to where, beside the
+    /// parts. Of parts without gaps in one round, as most are, nothing goes by memory but the
+    /// parts; any less usual call, or the rest of one, goes on by way of places.
     ///
     /// # Safety
-    /// The library has a communicator for this one (`is_routed`). The parts are memory of the
-    /// program, the same whenever they are asked for; taken parts overlap no given ones,
-    /// but where it is the same memory.
+    /// The parts are memory of the program, the same whenever they are asked for; taken parts
+    /// overlap no given ones, but where it is the same memory.
     #[inline(always)]
-    pub unsafe fn exchange_solid(
-        &self,
-        it: Exchange,
-        own: Option<(Solid, Solid)>,
-        gives: impl Fn(usize) -> (usize, Solid) + Copy,
-        takes: impl Fn(usize) -> (usize, Solid) + Copy,
+    pub unsafe fn exchange<P: Placed>(
+        self,
+        it: Exchange<'_>,
+        own: Option<(P, P)>,
+        gives: impl Fn(usize) -> (usize, P) + Copy,
+        takes: impl Fn(usize) -> (usize, P) + Copy,
     ) -> Outcome {
-        let Call { world, comm, site } = *self;
+        let Call { world, comm, site } = self;
         let view = comm.begin(world, site, Terms { root: it.root, ..Terms::default() });
         let mut done = NOTHING;
         'short: {
+            if !it.rounds.is_empty() || !self.is_routed() {
+                break 'short;
+            }
             let mut library = comm.library(view).lend();
             let Some(library) = library.as_mut() else { break 'short };
             let Some(mut parts) = engine::begin_exchange(library, self.compared(it)) else {
@@ -93,7 +89,8 @@ impl Call<'_> {
             };
             done.has_begun = true;
             while done.given < it.gives {
-                let (peer, (at, bytes)) = gives(done.given);
+                let (peer, part) = gives(done.given);
+                let Some((at, bytes)) = part.solid() else { break 'short };
                 // (Where all give and get, nobody runs ahead.)
                 let (part, is_stream) = ((at as *const u8, bytes), it.root.is_some());
                 // SAFETY: the caller's promise; there is room for so many bytes.
@@ -106,7 +103,8 @@ impl Call<'_> {
                 }
                 done.given += 1;
             }
-            if let Some((from, to)) = own {
+            if let Some((from, to)) = &own {
+                let (Some(from), Some(to)) = (from.solid(), to.solid()) else { break 'short };
                 if from.1 != to.1 {
                     break 'short;
                 }
@@ -114,7 +112,8 @@ impl Call<'_> {
                 unsafe { move_bytes(from.0, to.0, to.1) };
             }
             while done.taken < it.takes {
-                let (peer, (at, bytes)) = takes(done.taken);
+                let (peer, room) = takes(done.taken);
+                let Some((at, bytes)) = room.solid() else { break 'short };
                 // SAFETY: the caller's promise; the part has so many bytes.
                 let came = unsafe {
                     let copy = |from: *const u8| move_bytes(from as usize, at, bytes);
@@ -131,32 +130,14 @@ impl Call<'_> {
             view.log.end();
             return Ok(());
         }
-        let place = |it: Solid| bytes_at(it.0, it.1);
-        let own = own.map(|(from, to)| (place(from), place(to)));
-        let gives = move |step| (gives(step).0, place(gives(step).1));
-        let takes = move |step| (takes(step).0, place(takes(step).1));
+        let own = own.map(|(from, to)| (from.place(), to.place()));
+        // Copies, so that none of these is in memory before it is asked for here.
+        let as_place = |(peer, part): (usize, P)| (peer, part.place());
+        let gives = move |step| as_place(gives(step));
+        let takes = move |step| as_place(takes(step));
+        let again = Call { world, comm, site };
         // SAFETY: passed on.
-        unsafe { self.go_on((it, view), done, &[it.whole()], own, &gives, &takes) }
-    }
-
-    /// Carries an exchange out, in rounds; `own`: the rank's part for itself, from where to where,
-    /// beside the parts.
-    ///
-    /// # Safety
-    /// All places are memory as their types say, the same whenever they are asked for; taken parts
-    /// overlap no given ones, but where it is the same memory.
-    pub unsafe fn exchange(
-        &self,
-        it: Exchange,
-        rounds: &[Round],
-        own: Option<(Place, Place)>,
-        gives: impl Fn(usize) -> (usize, Place),
-        takes: impl Fn(usize) -> (usize, Place),
-    ) -> Outcome {
-        let terms = Terms { root: it.root, ..Terms::default() };
-        let view = self.comm.begin(self.world, self.site, terms);
-        // SAFETY: passed on.
-        unsafe { self.go_on((it, view), NOTHING, rounds, own, &gives, &takes) }
+        unsafe { again.go_on((Exchange { ..it }, view), Done { ..done }, own, &gives, &takes) }
     }
 
     /// Carries the rest of an exchange out: the short way first, if it has not begun so.
@@ -166,15 +147,16 @@ impl Call<'_> {
     #[inline(never)]
     unsafe fn go_on(
         &self,
-        (it, view): (Exchange, &RankView),
+        (it, view): (Exchange<'_>, &RankView),
         mut done: Done,
-        rounds: &[Round],
         own: Option<(Place, Place)>,
         gives: Places<'_>,
         takes: Places<'_>,
     ) -> Outcome {
         let (rank, call) = (self.comm.rank, self.compared(it));
         let mut has_begun = done.has_begun;
+        let whole = [(0..it.gives, 0..it.takes)];
+        let rounds: &[Round] = if it.rounds.is_empty() { &whole } else { it.rounds };
         // Lent parts stay where they are; so does the rank's part for itself.
         let mut lent: Vec<Place> = Vec::new();
         let mut own_parts: VecDeque<Place> = VecDeque::new();
@@ -252,7 +234,7 @@ impl Call<'_> {
     /// The part is memory as it says, and the place as its type says, which nobody else uses.
     unsafe fn deliver(
         &self,
-        it: Exchange,
+        it: Exchange<'_>,
         (peer, given): (usize, GivenPart),
         room: &Place,
     ) -> Option<Box<Error>> {
@@ -267,7 +249,7 @@ impl Call<'_> {
                 copy(&bytes_at(given.at as usize, given.bytes), room);
             }
         }
-        let is_wrong = given.bytes > bytes || (it.is_exact && given.bytes < bytes);
+        let is_wrong = given.bytes > bytes || (!it.is_along_edges && given.bytes < bytes);
         is_wrong.then(|| self.unequal(given.bytes, peer, room))
     }
 }
@@ -277,54 +259,4 @@ fn lent_part(place: &Place) -> GivenPart {
     let (has_gaps, bytes) = (!place.is_contiguous(), place.bytes());
     let at = if has_gaps { std::ptr::from_ref(place).cast() } else { place.address as *const u8 };
     GivenPart { at, bytes, has_gaps }
-}
-
-/// Of all that goes along the edges.
-#[inline(always)]
-fn along(edges: &Edges) -> Exchange {
-    let (gives, takes) = (edges.given.len(), edges.taken.len());
-    Exchange { root: None, gives, takes, is_exact: false }
-}
-
-impl Call<'_> {
-    /// Gives these places along the edges to targets, and takes those that come along edges from
-    /// sources, which may be shorter.
-    ///
-    /// # Safety
-    /// As `exchange`.
-    pub unsafe fn exchange_edges(
-        &self,
-        edges: &Edges,
-        gives: impl Fn(usize) -> Place,
-        takes: impl Fn(usize) -> Place,
-    ) -> Outcome {
-        let gives = |step: usize| (edges.given[step].0, gives(edges.given[step].1));
-        let takes = |step: usize| (edges.taken[step].0, takes(edges.taken[step].1));
-        // SAFETY: passed on.
-        unsafe { self.exchange(along(edges), &edges.rounds, None, gives, takes) }
-    }
-
-    /// The same of places without gaps.
-    ///
-    /// # Safety
-    /// As `exchange_solid`, of a communicator of any size.
-    #[inline(always)]
-    pub unsafe fn exchange_solid_edges(
-        &self,
-        edges: &Edges,
-        gives: impl Fn(usize) -> Solid + Copy,
-        takes: impl Fn(usize) -> Solid + Copy,
-    ) -> Outcome {
-        if !edges.are_plain {
-            let place = |it: Solid| bytes_at(it.0, it.1);
-            // SAFETY: passed on.
-            return unsafe {
-                self.exchange_edges(edges, |it| place(gives(it)), |it| place(takes(it)))
-            };
-        }
-        let gives = move |step: usize| (edges.given[step].0, gives(edges.given[step].1));
-        let takes = move |step: usize| (edges.taken[step].0, takes(edges.taken[step].1));
-        // SAFETY: passed on; there is another rank.
-        unsafe { self.exchange_solid(along(edges), None, gives, takes) }
-    }
 }

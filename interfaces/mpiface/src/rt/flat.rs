@@ -125,16 +125,3 @@ impl Flat {
         }
     }
 }
-
-/// The bytes of a place, if they lie as the library takes them: without a [`Flat`], which is for
-/// those that do not.
-///
-/// # Safety
-/// The place is memory of the program that may be read, and written if the slice is, for as long as
-/// that lives.
-#[inline]
-pub(super) unsafe fn direct<'a>(place: &Place) -> Option<&'a mut [u8]> {
-    let is_it = place.address != 0 && place.ty.is_contiguous(place.count);
-    // SAFETY: the caller's promise.
-    is_it.then(|| unsafe { slice::from_raw_parts_mut(place.address as *mut u8, place.bytes()) })
-}

@@ -134,33 +134,6 @@ impl<T> Table<T> {
     }
 }
 
-/// The standard's number for undefined values.
-pub const UNDEFINED: std::ffi::c_int = -32766;
-
-/// The standard's handles that are used by name here.
-pub mod fixed {
-    #![expect(missing_docs, reason = "the standard's names")]
-    use super::Handle;
-    pub const OP_NULL: Handle = 0x20;
-    pub const COMM_NULL: Handle = 0x100;
-    pub const COMM_WORLD: Handle = 0x101;
-    pub const COMM_SELF: Handle = 0x102;
-    pub const GROUP_NULL: Handle = 0x108;
-    pub const GROUP_EMPTY: Handle = 0x109;
-    pub const WIN_NULL: Handle = 0x110;
-    pub const SESSION_NULL: Handle = 0x120;
-    pub const INFO_NULL: Handle = 0x130;
-    pub const INFO_ENV: Handle = 0x131;
-    pub const ERRHANDLER_NULL: Handle = 0x140;
-    pub const ERRORS_ARE_FATAL: Handle = 0x141;
-    pub const ERRORS_RETURN: Handle = 0x142;
-    pub const ERRORS_ABORT: Handle = 0x143;
-    pub const MESSAGE_NULL: Handle = 0x128;
-    pub const MESSAGE_NO_PROC: Handle = 0x129;
-    pub const REQUEST_NULL: Handle = 0x180;
-    pub const DATATYPE_NULL: Handle = 0x200;
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

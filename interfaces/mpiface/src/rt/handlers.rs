@@ -1,8 +1,9 @@
 //! Error handlers as communicators, windows and sessions have them: a program's own stays as long
 //! as one of these has it, also if the program has freed it.
 
-use super::handle::{Handle, fixed};
+use super::handle::Handle;
 use super::held::{Held, Hold};
+use super::standard;
 use std::cell::RefCell;
 
 /// The action for errors.
@@ -15,11 +16,11 @@ pub struct Handler {
 
 impl Handler {
     /// MPI_ERRORS_ARE_FATAL.
-    pub const FATAL: Handler = Handler { handle: fixed::ERRORS_ARE_FATAL, _hold: None };
+    pub const FATAL: Handler = Handler { handle: standard::ERRORS_ARE_FATAL, _hold: None };
 
     /// That of a handle, which is predefined or one of the program's own; none: it is neither.
     pub fn of<T>(handle: Handle, all: &Held<T>) -> Option<Handler> {
-        if (fixed::ERRORS_ARE_FATAL..=fixed::ERRORS_ABORT).contains(&handle) {
+        if (standard::ERRORS_ARE_FATAL..=standard::ERRORS_ABORT).contains(&handle) {
             return Some(Handler { handle, _hold: None });
         }
         let hold = all.hold(handle).filter(|_| all.is_given(handle))?;

@@ -8,10 +8,7 @@ use super::ops::apply;
 use phalanx::engine::FoldKernel;
 use phalanx::op;
 
-pub(super) const SUM: Handle = 0x21;
-pub(super) const MIN: Handle = 0x22;
-pub(super) const MAX: Handle = 0x23;
-pub(super) const PROD: Handle = 0x24;
+pub(super) use super::standard::{MAX, MIN, PROD, SUM};
 
 /// The operators of the library that reductions take: elements, operator; the type, the kernel, and
 /// whether rounding depends on the order.
@@ -40,7 +37,7 @@ macro_rules! built_in {
 pub(super) use built_in;
 
 /// Whether the library has this operator for these elements.
-#[inline]
+#[inline(always)]
 pub fn is_built_in(op: Handle, element: Element) -> bool {
     use Element::{C32, C64, F32, F64, I32, I64, U64};
     macro_rules! known {

@@ -5,6 +5,7 @@
 //! | `api/` | the functions, a chapter of the standard each file |
 //! | `rank.rs` | a rank's own state: its objects by their handles |
 //! | `handle.rs` | handles: checked numbers, never addresses |
+//! | `standard.rs` | the standard's numbers and names |
 //! | `held.rs`, `held_by_rank.rs` | objects that calls use longer than the program; a rank's |
 //! | `handlers.rs` | error handlers, as objects have them |
 //! | `standings.rs` | each rank's state; waiting; the verdict that nobody can go on |
@@ -32,8 +33,8 @@
 //! | `comm.rs` | communicators and groups, cards at which all ranks of one meet |
 //! | `flat.rs` | memory as the library takes it |
 //! | `reduction.rs` | reductions as the library takes them |
-//! | `route.rs`, `short.rs` | collectives by the library; its short ways for solid data |
-//! | `coll.rs` | those that the library cannot take, over the cards |
+//! | `route.rs` | collectives by the library |
+//! | `coll.rs` | numbers of all ranks, and new communicators, over the cards |
 //! | `exchange.rs` | parts of which only some ranks know the lengths, pair by pair |
 //! | `started/` | collectives that complete later; the cards that ranks show |
 //! | `awaits.rs` | the ranks of the cards that a rank needs there |
@@ -44,6 +45,7 @@
 //! | `window.rs`, `window_part.rs` | one-sided access: epochs; a rank's part, its memory |
 //! | `target_lock.rs` | a target's lock |
 //! | `attributes.rs` | the attributes of communicators, datatypes and windows |
+//! | `note.rs` | the attributes and the name of an object |
 //! | `codes.rs` | error codes of a program's own |
 
 pub mod api;
@@ -75,6 +77,7 @@ pub mod history;
 pub mod kernel;
 pub mod log;
 pub mod mutex;
+pub mod note;
 pub mod operator;
 pub mod ops;
 pub mod p2p;
@@ -87,10 +90,10 @@ pub mod request;
 pub mod route;
 pub mod run;
 pub mod shape;
-pub mod short;
 pub mod short_message;
 pub mod signature;
 pub mod site;
+pub mod standard;
 pub mod standings;
 pub mod started;
 pub mod target_lock;

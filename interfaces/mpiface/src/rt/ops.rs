@@ -3,6 +3,7 @@
 use super::basic::Element;
 use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
+use super::standard;
 use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
 use std::ffi::c_int;
@@ -43,23 +44,7 @@ impl Mark {
 
 /// The standard's name of a predefined operator.
 pub fn name(op: Handle) -> &'static str {
-    match op {
-        0x21 => "MPI_SUM",
-        0x22 => "MPI_MIN",
-        0x23 => "MPI_MAX",
-        0x24 => "MPI_PROD",
-        0x28 => "MPI_BAND",
-        0x29 => "MPI_BOR",
-        0x2a => "MPI_BXOR",
-        0x30 => "MPI_LAND",
-        0x31 => "MPI_LOR",
-        0x32 => "MPI_LXOR",
-        0x38 => "MPI_MINLOC",
-        0x39 => "MPI_MAXLOC",
-        0x3c => "MPI_REPLACE",
-        0x3d => "MPI_NO_OP",
-        _ => "a user's operator",
-    }
+    standard::name_in(standard::OPERATORS, op).unwrap_or("a user's operator")
 }
 
 /// Whether the operator is predefined and knows these elements.

@@ -19,9 +19,9 @@ use super::envelope::{ANY_SOURCE, ANY_TAG, EAGER, Envelope};
 use super::error::{Class, Error, Site};
 use super::mutex::lock;
 use super::request::{Arrived, Kind, Req, SENT};
-use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortMemory, ShortRing, Solid};
+use super::short_message::{MIDDLE, NewMemory, ROOM, Short, ShortMemory, ShortRing};
 use super::standings::Condition;
-use super::types::{Place, copy, move_bytes};
+use super::types::{Place, Solid, copy, move_bytes};
 use super::world::World;
 use phalanx::engine::{KeptBytes, MatchList};
 use std::fmt::Display;
@@ -330,7 +330,7 @@ pub unsafe fn send(world: &World, send: Send, make: impl FnOnce() -> Arc<Req>) -
     let is_buffered = mode != Mode::Synchronous;
     if bytes <= ROOM && is_buffered && to != me {
         // SAFETY: the caller's promise.
-        let fill = |it: &mut Short| unsafe { it.write(envelope, place, bytes, site) };
+        let fill = |it: &mut Short| unsafe { it.write(envelope, place, site) };
         // SAFETY: a rank's calls come one at a time.
         if unsafe { world.new_ring(to, me).push(fill) } {
             world.wake(me, to);
@@ -359,7 +359,7 @@ pub unsafe fn send_at_once(
     }
     let Some(ring) = world.ring(to, me) else { return false };
     // SAFETY: the caller's promise; a rank's calls come one at a time.
-    let is_sent = unsafe { ring.push(|it| it.write_solid(envelope, solid, site)) };
+    let is_sent = unsafe { ring.push(|it| it.write(envelope, &solid, site)) };
     if is_sent {
         world.wake(me, to);
     }
@@ -386,7 +386,7 @@ unsafe fn send_otherwise(
         let is_there = match bytes <= ROOM {
             // SAFETY: as in `send`.
             true => world.has_room_soon(|| unsafe {
-                ring.push(|it| it.write(send.envelope, &send.place, bytes, send.site))
+                ring.push(|it| it.write(send.envelope, &send.place, send.site))
             }),
             // SAFETY: as in `send`.
             false => unsafe { ring.push_long(bytes > MIDDLE, long) },
@@ -502,13 +502,15 @@ pub unsafe fn receive_soon(
 }
 
 /// Receives a message of rank `by` to bytes without gaps, if it comes soon, by a ring, and is the
-/// first there: without the steps that other messages need. `left`: the queue's number, by which
+/// first there: without the steps that other messages need. (Of 8 bytes a
+/// receive takes 340 instructions so, and 570 by `receive_soon`; a send by `send_at_once` 370, and
+/// 590 by `send`.) `left`: the queue's number, by which
 /// nothing lies there. If it gives nothing, nothing has happened.
 ///
 /// # Safety
 /// As `receive`.
 #[inline(always)]
-pub unsafe fn receive_solid(
+pub unsafe fn receive_at_once(
     world: &World,
     (me, by): (usize, usize),
     pattern: Envelope,
@@ -527,7 +529,7 @@ pub unsafe fn receive_solid(
             }
             // SAFETY: the queue is locked; the rest is the caller's promise.
             let taken =
-                unsafe { ring.take_if(|it, memory| it.deliver_solid(memory, &pattern, solid)) };
+                unsafe { ring.take_if(|it, memory| it.deliver_at_once(memory, &pattern, solid)) };
             return taken.flatten();
         }
         if slot.left.told() != left {

@@ -44,6 +44,13 @@ impl Place {
         self.ty.is_contiguous(self.count)
     }
 
+    /// Where its data lies, if that is without gaps.
+    #[inline]
+    pub fn solid(&self) -> Option<Solid> {
+        let is_it = self.address != 0 && self.is_contiguous();
+        is_it.then(|| (self.address, self.bytes()))
+    }
+
     /// Copies its data there.
     ///
     /// # Safety
@@ -79,6 +86,69 @@ impl Place {
     /// Goes through a range of its bytes of data.
     fn walk(&self, range: Range<usize>, to: &mut impl Visit) {
         self.ty.shape.walk(self.address, self.ty.extent, range, to);
+    }
+}
+
+/// Memory that lies without gaps: an address, and how many bytes.
+pub type Solid = (usize, usize);
+
+/// Data of a program, or room for it: a place, or memory without gaps.
+pub trait Placed: Clone {
+    /// Bytes of data.
+    fn bytes(&self) -> usize;
+
+    /// Where it lies, if that is without gaps.
+    fn solid(&self) -> Option<Solid>;
+
+    /// As a place.
+    fn place(&self) -> Place;
+
+    /// Copies its data there.
+    ///
+    /// # Safety
+    /// As of `copy`'s source; there is room for so many bytes, which nobody else uses.
+    unsafe fn read(&self, to: *mut u8);
+}
+
+impl Placed for Solid {
+    #[inline(always)]
+    fn bytes(&self) -> usize {
+        self.1
+    }
+
+    #[inline(always)]
+    fn solid(&self) -> Option<Solid> {
+        Some(*self)
+    }
+
+    fn place(&self) -> Place {
+        bytes_at(self.0, self.1)
+    }
+
+    #[inline(always)]
+    unsafe fn read(&self, to: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe { move_bytes(self.0, to as usize, self.1) };
+    }
+}
+
+impl Placed for Place {
+    fn bytes(&self) -> usize {
+        Place::bytes(self)
+    }
+
+    fn solid(&self) -> Option<Solid> {
+        Place::solid(self)
+    }
+
+    fn place(&self) -> Place {
+        self.clone()
+    }
+
+    #[inline(always)]
+    unsafe fn read(&self, to: *mut u8) {
+        // SAFETY: passed on.
+        unsafe { Place::read(self, to) };
     }
 }
 

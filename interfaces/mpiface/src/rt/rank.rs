@@ -6,7 +6,7 @@ use super::codes::Codes;
 use super::comm::{Comm, Shared};
 use super::early::Early;
 use super::error::{Class, Error, Outcome, Site, end, error};
-use super::handle::{Handle, Kind, Table, fixed};
+use super::handle::{Handle, Kind, Table};
 use super::handlers::{Attached, Handler};
 use super::held::{Held, Hold};
 use super::p2p::{Message, Mode};
@@ -15,6 +15,7 @@ use super::record::Recorded;
 use super::reduction::{Memory, MemoryKey};
 use super::request::{Arrived, Ask, Kind as Of, NOBODY, OpenAsk, Req, SENT};
 use super::run::Run;
+use super::standard;
 use super::standings::Condition;
 use super::started::{Begin, Open};
 use super::types::{AnyType, Place, Type, is_predefined, predefined};
@@ -157,6 +158,8 @@ pub struct Session {
     pub hints: Vec<(String, String)>,
     /// The handler of errors.
     pub errhandler: Attached,
+    /// The program's handle of it.
+    pub handle: Cell<Handle>,
 }
 
 #[cold]
@@ -290,8 +293,8 @@ impl Rank {
         let mut requests = Table::new(Kind::Request);
         let nobody = requests.insert(Started::of(Active::Nobody(Blank::default())));
         Rank {
-            whole: predefined(fixed::COMM_WORLD, Arc::clone(&run.whole), me),
-            alone: predefined(fixed::COMM_SELF, own, 0),
+            whole: predefined(standard::COMM_WORLD, Arc::clone(&run.whole), me),
+            alone: predefined(standard::COMM_SELF, own, 0),
             run,
             world,
             me,
@@ -410,7 +413,7 @@ impl Rank {
     pub fn always(&self, site: Site, run: impl FnOnce() -> Outcome) -> c_int {
         match run() {
             Ok(()) => 0,
-            Err(error) => self.raise(site, fixed::COMM_WORLD, error),
+            Err(error) => self.raise(site, standard::COMM_WORLD, error),
         }
     }
 
@@ -458,7 +461,7 @@ impl Rank {
                 (comm.handle.get(), comm.errhandler.handle())
             }
         };
-        if handler == fixed::ERRORS_RETURN {
+        if handler == standard::ERRORS_RETURN {
             return;
         }
         let own = self.error_handlers.borrow().get(handler).copied();
@@ -492,8 +495,8 @@ impl Rank {
     #[inline(always)]
     pub fn comm(&self, handle: Handle) -> Outcome<Rc<Comm>> {
         match handle {
-            fixed::COMM_WORLD => Ok(Rc::clone(&self.whole)),
-            fixed::COMM_SELF => Ok(Rc::clone(&self.alone)),
+            standard::COMM_WORLD => Ok(Rc::clone(&self.whole)),
+            standard::COMM_SELF => Ok(Rc::clone(&self.alone)),
             _ => match self.comms.borrow().get(handle) {
                 Some(comm) => Ok(Rc::clone(comm)),
                 None => error(Class::Comm, format!("{handle:#x} is no communicator")),
@@ -506,7 +509,7 @@ impl Rank {
     /// # Errors
     /// If it names none.
     pub fn group(&self, handle: Handle) -> Outcome<Group> {
-        if handle == fixed::GROUP_EMPTY {
+        if handle == standard::GROUP_EMPTY {
             return Ok(Rc::default());
         }
         match self.groups.borrow().get(handle) {
@@ -518,7 +521,7 @@ impl Rank {
     /// Keeps a group; the empty one is predefined.
     pub fn keep_group(&self, ranks: Vec<usize>) -> Handle {
         if ranks.is_empty() {
-            return fixed::GROUP_EMPTY;
+            return standard::GROUP_EMPTY;
         }
         self.groups.borrow_mut().insert(Rc::new(ranks))
     }

@@ -8,39 +8,56 @@
 
 use super::basic::Element;
 use super::comm::Terms;
-use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::flat::Flat;
 use super::handle::Handle;
-use super::kernel::{Arithmetic, MAX, MIN, PROD, SUM, built_in};
+use super::kernel::{Arithmetic, is_built_in};
 use super::operator::Operator;
 use super::ops;
 use super::rank::Rank;
 use super::types::Place;
 use phalanx::engine::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
-use phalanx::op::{self, Operator as LibraryOperator};
+use phalanx::op::Operator as LibraryOperator;
 use phalanx::{Comm, Order};
 use std::any::TypeId;
 use std::ffi::c_void;
 use std::rc::Rc;
 use std::slice;
 
-/// A reduction's result: to all, to one, to each of the ranks up to it, or a part to each.
-#[derive(Clone, Copy)]
-pub(super) enum To<'a> {
+/// A reduction's result: to all, to one, to each of the ranks up to it, or before it, or a part to
+/// each.
+#[derive(Clone, Copy, Debug)]
+pub enum To<'a> {
+    /// To all.
     All,
+    /// To this one.
     Root(usize),
+    /// To each that of the ranks up to it.
     Prefix,
-    /// As many elements for each; this rank's go there.
-    Parts(&'a [usize], *mut u8),
+    /// To each but the first that of the ranks before it.
+    Before,
+    /// To each its part: so many elements.
+    Parts(&'a [usize]),
 }
 
+impl To<'_> {
+    /// The root, if there is one.
+    #[inline(always)]
+    pub fn root(self) -> Option<usize> {
+        if let To::Root(root) = self { Some(root) } else { None }
+    }
+}
+
+/// Elements of a reduction: this rank's, how many, and where the result goes: the same place, if it
+/// is not a part.
+pub(super) type Operand = (*mut u8, usize, *mut u8);
+
 /// # Safety
-/// `at` has `n` elements, aligned, that nobody else uses, or writes if parts are given; the parts
-/// are as they say.
+/// The elements are aligned, and nobody else uses them, or writes them if parts are given; the
+/// result's place may be written.
 #[inline(always)]
 pub(super) unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     comm: &mut Comm,
-    memory: (*mut u8, usize),
+    memory: Operand,
     to: To<'_>,
     op: O,
     rounds: bool,
@@ -58,7 +75,7 @@ pub(super) unsafe fn typed<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
 #[inline(never)]
 unsafe fn typed_in_order<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     comm: &mut Comm,
-    memory: (*mut u8, usize),
+    memory: Operand,
     to: To<'_>,
     op: O,
 ) {
@@ -71,11 +88,11 @@ unsafe fn typed_in_order<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
 #[inline(always)]
 unsafe fn typed_as_it_comes<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     comm: &mut Comm,
-    (at, n): (*mut u8, usize),
+    (at, n, own): Operand,
     to: To<'_>,
     op: O,
 ) {
-    if let To::Parts(counts, own) = to {
+    if let To::Parts(counts) = to {
         let me = comm.rank();
         // SAFETY: the caller's promise, where nothing is written.
         let values = unsafe { slice::from_raw_parts(at.cast_const().cast::<T>(), n) };
@@ -88,38 +105,13 @@ unsafe fn typed_as_it_comes<T: phalanx::Element, O: LibraryOperator<T> + Copy>(
     match to {
         To::Root(root) => comm.reduce(all, op, root),
         To::Prefix => comm.scan(all, op),
-        To::All | To::Parts(..) => comm.all_reduce(all, op),
+        To::All | To::Before | To::Parts(_) => comm.all_reduce(all, op),
     }
-}
-
-/// A reduction by the library's operators; says whether there is one.
-///
-/// # Safety
-/// As `typed`, of elements of this kind.
-#[inline]
-unsafe fn by_own_operator(
-    comm: &mut Comm,
-    (op, element): (Handle, Element),
-    memory: (*mut u8, usize),
-    to: To<'_>,
-) -> bool {
-    use Element::{C32, C64, F32, F64, I32, I64, U64};
-    macro_rules! carried_out {
-        ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
-            match (element, op) {
-                // SAFETY: passed on.
-                $(($element, $op) => unsafe { typed::<$type, _>(comm, memory, to, $by, $rounds) },)*
-                _ => return false,
-            }
-        };
-    }
-    built_in!(carried_out);
-    true
 }
 
 /// A reduction of numbers that the library has an operator for.
 #[derive(Clone, Copy, Debug)]
-pub struct Plain {
+pub struct Numbers {
     /// This rank's.
     pub from: *const c_void,
     /// Where the result goes; aligned.
@@ -134,10 +126,17 @@ pub struct Plain {
     pub op: Handle,
 }
 
-impl Plain {
-    /// Whether the numbers lie elsewhere than the result, and aligned.
-    pub fn is_apart(&self) -> bool {
-        !std::ptr::addr_eq(self.from, self.to) && (self.from as usize).is_multiple_of(self.size)
+impl Numbers {
+    /// Whether the library has such a reduction: not of the ranks before each, as a first rank's
+    /// result must not be written; and parts only if the numbers lie elsewhere, and aligned.
+    #[inline(always)]
+    pub fn have(&self, to: To<'_>) -> bool {
+        let Numbers { from, to: at, size, .. } = *self;
+        match to {
+            To::Before => false,
+            To::Parts(_) => !std::ptr::addr_eq(from, at) && (from as usize).is_multiple_of(size),
+            _ => true,
+        }
     }
 }
 
@@ -212,26 +211,16 @@ pub struct Reduction<'a> {
 }
 
 impl<'a> Reduction<'a> {
-    /// The library cannot take elements with gaps and a user's operator: then the values are given
-    /// back.
-    ///
-    /// # Errors
-    /// The values.
-    #[inline]
-    pub fn new(
-        rank: &'a Rank,
-        own: Place,
-        op: Operator,
-        key: MemoryKey,
-    ) -> Result<Reduction<'a>, Place> {
+    /// None if the library cannot take it: elements with gaps, and a user's operator.
+    pub fn new(rank: &'a Rank, own: Place, op: Operator, key: MemoryKey) -> Option<Reduction<'a>> {
         let ty = &own.ty;
         let is_known = matches!(op, Operator::Known(..));
         let size = ty.extent.max(0).cast_unsigned();
         if size == 0 || (!is_known && !ty.is_contiguous(2)) {
-            return Err(own);
+            return None;
         }
         let align = ty.align();
-        Ok(Reduction { own, op, rank, key, size, align })
+        Some(Reduction { own, op, rank, key, size, align })
     }
 
     /// The operator over memory: made once, and kept by the rank.
@@ -266,41 +255,33 @@ impl<'a> Reduction<'a> {
         Terms { root, op: self.op.mark(), bytes: Some(self.own.bytes()) }
     }
 
-    /// # Safety
-    /// `at` has this reduction's elements, aligned, that nobody else uses.
-    pub(super) unsafe fn run(&self, comm: &mut Comm, at: *mut u8, to: To<'_>) {
-        let n = self.own.count;
-        if let Operator::Known(op, element) = self.op
-            // SAFETY: passed on.
-            && unsafe { by_own_operator(comm, (op, element), (at, n), to) }
-        {
-            return;
-        }
-        let (operation, cut, root, output) = match to {
-            To::Prefix => (Operation::Scan, ReductionCut::Vector(n), 0, at),
-            To::All => (Operation::AllReduce, ReductionCut::Vector(n), 0, at),
-            To::Root(root) => (Operation::Reduce, ReductionCut::Vector(n), root, at),
-            To::Parts(counts, own) => {
-                (Operation::ReduceScatter, ReductionCut::Varied(counts), 0, own)
-            }
-        };
-        // SAFETY: passed on.
-        unsafe { self.by_memory(comm, operation, cut, root, (at, output)) };
+    /// The same as numbers that the library has an operator for, if they are, at this place; a part
+    /// of the result goes to the other one.
+    pub(super) fn numbers(&self, (at, part): (*mut u8, *mut u8), to: To<'_>) -> Option<Numbers> {
+        let Operator::Known(op, element) = self.op else { return None };
+        let (count, size) = (self.own.count, self.size);
+        let it = Numbers { from: at.cast(), to: part.cast(), count, size, element, op };
+        Some(it).filter(|it| is_built_in(op, element) && it.have(to))
     }
 
+    /// By an operator over memory.
+    ///
     /// # Safety
-    /// As `run`.
-    pub(super) unsafe fn by_memory(
-        &self,
-        comm: &mut Comm,
-        operation: Operation,
-        cut: ReductionCut<'_>,
-        root: usize,
-        (input, output): (*mut u8, *mut u8),
-    ) {
-        let memory = ReductionMemory { input: input.cast_const(), output };
+    /// `at` has this reduction's elements, aligned, that nobody else uses; a part of the result has
+    /// room at `part`, which else is the same.
+    pub(super) unsafe fn run(&self, comm: &mut Comm, (at, part): (*mut u8, *mut u8), to: To<'_>) {
+        let vector = ReductionCut::Vector(self.own.count);
+        let (operation, cut) = match to {
+            To::All => (Operation::AllReduce, vector),
+            To::Root(_) => (Operation::Reduce, vector),
+            To::Prefix => (Operation::Scan, vector),
+            To::Before => (Operation::ExclusiveScan, vector),
+            To::Parts(counts) => (Operation::ReduceScatter, ReductionCut::Varied(counts)),
+        };
+        let memory = ReductionMemory { input: at.cast_const(), output: part };
         let kept = self.memory();
         let Memory { operator, element, .. } = &*kept;
+        let root = to.root().unwrap_or(0);
         // SAFETY: passed on.
         unsafe { operator.reduce(comm, operation, cut, root, memory, *element) };
     }

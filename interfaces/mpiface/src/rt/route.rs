@@ -1,27 +1,33 @@
 //! Collectives on the library's route: its mailboxes, gates and algorithms.
 //!
-//! Data is moved as bytes. Data with gaps is packed before and unpacked after: all ranks see
-//! contiguous bytes, whatever datatype each gives.
+//! Data is moved as bytes. Data without gaps is given to the library where it lies, and numbers
+//! that it has an operator for are combined there: so nothing is packed, copied or looked up in
+//! most calls. Data with gaps is packed before and unpacked after: all ranks see contiguous bytes,
+//! whatever datatype each gives.
 
+use super::basic::Element;
 use super::coll::Call;
 use super::comm::Terms;
+use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::error::{Class, Outcome, error};
-use super::flat::{Flat, direct};
+use super::flat::Flat;
+use super::kernel::{MAX, MIN, PROD, SUM, built_in};
 use super::ops::Mark;
-use super::reduction::{Reduction, To};
-use super::types::{Place, copy};
+use super::reduction::{Numbers, Reduction, To, typed};
+use super::types::{Place, copy, move_bytes};
 use phalanx::Comm;
-use phalanx::engine::{Operation, ReductionCut};
+use phalanx::op::{self, Operator as LibraryOperator};
+use std::slice;
 
 /// The data that a rank exchanges with itself alone.
 ///
 /// # Safety
 /// As `copy`.
-unsafe fn alone(from: Option<&Place>, to: Option<&Place>) -> Outcome {
+unsafe fn alone(from: Option<Place>, to: Option<Place>) -> Outcome {
     let (Some(from), Some(to)) = (from, to) else { return Ok(()) };
     same_bytes(from.bytes(), to.bytes())?;
     // SAFETY: the caller's promise.
-    unsafe { copy(from, to) };
+    unsafe { copy(&from, &to) };
     Ok(())
 }
 
@@ -30,6 +36,69 @@ fn same_bytes(given: usize, expected: usize) -> Outcome {
         return Ok(());
     }
     error(Class::Truncate, format!("{given} bytes are given, and {expected} are expected"))
+}
+
+/// Where no bytes lie.
+pub const NOWHERE: usize = align_of::<u8>();
+
+/// The operations that move a block of bytes for each rank, or from each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// The root's data for all.
+    Broadcast,
+    /// Every rank's data, in their order, at the root.
+    Gather,
+    /// Every rank's data, in their order, for all.
+    AllGather,
+    /// A part of the root's data for each.
+    Scatter,
+    /// Each rank gives each a part.
+    AllToAll,
+}
+
+impl Move {
+    /// All of them, each at its own number.
+    pub const ALL: [Move; 5] =
+        [Move::Broadcast, Move::Gather, Move::AllGather, Move::Scatter, Move::AllToAll];
+
+    /// Whether a rank that is not the root gives nothing.
+    #[inline(always)]
+    pub fn may_give_nothing(self) -> bool {
+        matches!(self, Move::Broadcast | Move::Scatter)
+    }
+
+    /// Calls the library. `from` is none if the data lies where the others' will go.
+    #[inline(always)]
+    fn run(self, comm: &mut Comm, from: Option<&[u8]>, to: &mut [u8], root: usize) {
+        match (self, from) {
+            (Move::Broadcast, _) => comm.broadcast(to, root),
+            (Move::Gather, from) => comm.gather_into(from.unwrap_or_default(), to, root),
+            (Move::Scatter, from) => comm.scatter_into(from.unwrap_or_default(), to, root),
+            (Move::AllGather, Some(from)) => comm.all_gather_into(from, to),
+            (Move::AllGather, None) => comm.all_gather_in_place(to),
+            (Move::AllToAll, Some(from)) => comm.all_to_all_into(from, to),
+            (Move::AllToAll, None) => comm.all_to_all_in_place(to),
+        }
+    }
+
+    #[inline(always)]
+    fn terms(self, block: usize, root: usize) -> Terms {
+        let has_root = !matches!(self, Move::AllGather | Move::AllToAll);
+        Terms { root: has_root.then_some(root), bytes: Some(block), op: Mark::None }
+    }
+
+    /// The blocks on each side, for this rank.
+    #[inline(always)]
+    fn blocks(self, n: usize, is_root: bool) -> (usize, usize) {
+        let of_root = if is_root { n } else { 0 };
+        match self {
+            Move::Broadcast => (0, 1),
+            Move::Gather => (1, of_root),
+            Move::AllGather => (1, n),
+            Move::Scatter => (of_root, 1),
+            Move::AllToAll => (n, n),
+        }
+    }
 }
 
 impl Call<'_> {
@@ -53,259 +122,169 @@ impl Call<'_> {
         }
     }
 
-    /// The root's data for all.
+    /// Moves blocks without gaps, of so many bytes: in a function of its own for each operation.
     ///
     /// # Safety
-    /// `place` is memory of the program as its type says; but at the root it may be written.
-    pub unsafe fn broadcast(&self, place: &Place, root: usize) {
-        if !self.is_routed() {
-            return;
-        }
+    /// As `move_places`, of addresses; they do not overlap. The library has a communicator for this
+    /// one (`is_routed`).
+    #[inline(never)]
+    pub unsafe fn move_solid<const IT: usize>(
+        &self,
+        from: usize,
+        to: usize,
+        block: usize,
+        root: usize,
+    ) {
+        let it = const { Move::ALL[IT] };
+        let (given, taken) = it.blocks(self.comm.size(), self.comm.rank == root);
         // SAFETY: the caller's promise.
-        if let Some(bytes) = unsafe { direct(place) } {
-            let terms = Terms { root: Some(root), bytes: Some(bytes.len()), op: Mark::None };
-            self.library(terms, |comm| comm.broadcast(bytes, root));
-            return;
-        }
-        let is_root = self.comm.rank == root;
-        let mut flat = match is_root {
-            // SAFETY: the caller's promise.
-            true => unsafe { Flat::of(place) },
-            false => Flat::for_data(place),
+        let (from, to) = unsafe {
+            (
+                slice::from_raw_parts(from as *const u8, block * given),
+                slice::from_raw_parts_mut(to as *mut u8, block * taken),
+            )
         };
-        let terms = Terms { root: Some(root), bytes: Some(flat.bytes), op: Mark::None };
-        // SAFETY: as above.
-        unsafe {
-            let bytes = flat.bytes_mut();
-            self.library(terms, |comm| comm.broadcast(bytes, root));
-            if !is_root {
-                flat.give(place);
-            }
-        }
+        // (The operation is a constant in there, too.)
+        let run = |comm: &mut Comm| const { Move::ALL[IT] }.run(comm, Some(from), to, root);
+        self.library(it.terms(block, root), run);
     }
 
-    /// Every rank's data, in their order, at the root: `all` is given there.
+    /// Moves blocks: the data of one, or of the first, and the room. None on a side: this rank has
+    /// nothing there; or its data lies where the others' will go; or the root's stays where it is.
     ///
     /// # Safety
-    /// The places are memory of the program as their types say; `all` may be written, and overlaps
-    /// `own` only if that is its part of this rank.
-    pub unsafe fn gather(&self, own: &Place, all: Option<&Place>, root: usize) -> Outcome {
+    /// The memory is the program's, as many blocks as the operation says; the room may be written,
+    /// and overlaps the data only if that is the rank's own block of a gather.
+    pub unsafe fn move_places(
+        &self,
+        it: Move,
+        from: Option<Place>,
+        to: Option<Place>,
+        root: usize,
+    ) -> Outcome {
         if !self.is_routed() {
             // SAFETY: the caller's promise.
-            return unsafe { alone(Some(own), all) };
+            return unsafe { alone(from, to) };
         }
-        let Some(place) = all else {
-            // SAFETY: the caller's promise.
-            if let Some(own) = unsafe { direct(own) } {
-                let terms = Terms { root: Some(root), bytes: Some(own.len()), op: Mark::None };
-                self.library(terms, |comm| comm.gather_into(own, &mut [], root));
-                return Ok(());
+        let (n, is_root) = (self.comm.size(), self.comm.rank == root);
+        let block = to.as_ref().or(from.as_ref()).map_or(0, Place::bytes);
+        from.as_ref().map_or(Ok(()), |it| same_bytes(it.bytes(), block))?;
+        let (given, taken) = it.blocks(n, is_root);
+        let whole = |place: Place, blocks: usize| place.moved(0, place.count * blocks);
+        let from = from.map(|place| whole(place, given));
+        let to = to.map(|place| whole(place, taken));
+        // Data where the others' goes is given as it lies, or copied first.
+        let is_kept = match (it, &from, &to) {
+            (Move::Broadcast, ..) => is_root,
+            (Move::Scatter, ..) => false,
+            (Move::Gather, Some(from), Some(to)) => {
+                (to.address..to.address + to.bytes().max(1)).contains(&from.address)
             }
-            // SAFETY: the caller's promise.
-            let mut own = unsafe { Flat::of(own) };
-            let terms = Terms { root: Some(root), bytes: Some(own.bytes), op: Mark::None };
-            // SAFETY: as above.
-            let own = unsafe { own.bytes() };
-            self.library(terms, |comm| comm.gather_into(own, &mut [], root));
-            return Ok(());
+            (_, from, _) => from.is_none(),
         };
-        same_bytes(own.bytes() * self.comm.size(), place.bytes())?;
-        let is_inside =
-            (place.address..place.address + place.bytes().max(1)).contains(&own.address);
-        let terms = Terms { root: Some(root), bytes: Some(own.bytes()), op: Mark::None };
-        if !is_inside
-            // SAFETY: the caller's promise; they do not overlap.
-            && let (Some(own), Some(all)) = unsafe { (direct(own), direct(place)) }
-        {
-            self.library(terms, |comm| comm.gather_into(own, all, root));
-            return Ok(());
-        }
-        // SAFETY: as above; data in place is copied first.
+        // SAFETY: the caller's promise.
         unsafe {
-            let kept;
-            let mut own = Flat::of(own);
-            let own = if is_inside && own.is_direct() {
-                kept = own.bytes().to_vec();
-                &kept[..]
-            } else {
-                own.bytes()
+            let mut data = from.as_ref().map(|it| Flat::of(it));
+            let mut room = match &to {
+                Some(to) if is_kept && it != Move::Gather => Flat::of(to),
+                Some(to) => Flat::for_data(to),
+                None => Flat::room(block * taken, block * taken),
             };
-            let mut all = Flat::for_data(place);
-            let bytes = all.bytes_mut();
-            self.library(terms, |comm| comm.gather_into(own, bytes, root));
-            all.give(place);
-        }
-        Ok(())
-    }
-
-    /// Every rank's data, in their order, for all; `own` is none if it lies in its place already.
-    ///
-    /// # Safety
-    /// The places are memory of the program as their types say; `all` may be written, and does not
-    /// overlap `own`.
-    pub unsafe fn all_gather(&self, own: Option<&Place>, place: &Place) -> Outcome {
-        if !self.is_routed() {
-            // SAFETY: the caller's promise.
-            return unsafe { alone(own, Some(place)) };
-        }
-        let block = place.bytes() / self.comm.size();
-        own.map_or(Ok(()), |own| same_bytes(own.bytes(), block))?;
-        let terms = Terms { bytes: Some(block), ..Terms::default() };
-        if let Some(own) = own
-            // SAFETY: the caller's promise.
-            && let (Some(own), Some(all)) = unsafe { (direct(own), direct(place)) }
-        {
-            self.library(terms, |comm| comm.all_gather_into(own, all));
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            match own {
-                Some(own) => {
-                    let mut own = Flat::of(own);
-                    let mut all = Flat::for_data(place);
-                    let (own, bytes) = (own.bytes(), all.bytes_mut());
-                    self.library(terms, |comm| comm.all_gather_into(own, bytes));
-                    all.give(place);
-                }
-                None => {
-                    let mut all = Flat::of(place);
-                    let bytes = all.bytes_mut();
-                    self.library(terms, |comm| comm.all_gather_in_place(bytes));
-                    all.give(place);
-                }
+            let kept;
+            let mut from = data.as_mut().map(|it| it.bytes());
+            if it == Move::Gather && is_kept {
+                kept = from.unwrap_or_default().to_vec();
+                from = Some(&kept);
+            }
+            let to_bytes = room.bytes_mut();
+            self.library(it.terms(block, root), |comm| it.run(comm, from, to_bytes, root));
+            if let Some(to) = to.filter(|_| it != Move::Broadcast || !is_root) {
+                room.give(&to);
             }
         }
         Ok(())
     }
 
-    /// A part of the root's data for each; `own` is none if the root's stays where it is.
+    /// Combines all ranks' values.
     ///
     /// # Safety
-    /// The places are memory of the program as their types say; `own` may be written, and does not
-    /// overlap `all`.
-    pub unsafe fn scatter(&self, all: Option<&Place>, own: Option<&Place>, root: usize) -> Outcome {
-        if !self.is_routed() {
-            // SAFETY: the caller's promise.
-            return unsafe { alone(all, own) };
-        }
-        let block = all.map(|it| it.bytes() / self.comm.size());
-        let bytes = own.map(Place::bytes).or(block).unwrap_or(0);
-        block.map_or(Ok(()), |it| same_bytes(it, bytes))?;
-        let terms = Terms { root: Some(root), bytes: Some(bytes), op: Mark::None };
-        if let Some(own) = own
-            // SAFETY: the caller's promise.
-            && let Some(own) = unsafe { direct(own) }
-        {
-            // SAFETY: as above.
-            let from = all.map_or(Some(&mut [][..]), |it| unsafe { direct(it) });
-            if let Some(from) = from {
-                self.library(terms, |comm| comm.scatter_into(from, own, root));
-                return Ok(());
-            }
-        }
-        // SAFETY: the caller's promise.
+    /// The places are memory of the program as their types say; the target has as many elements as
+    /// the result, or this rank's part, and may be written.
+    pub unsafe fn reduce(&self, it: &Reduction<'_>, target: Option<&Place>, to: To<'_>) {
+        let is_whole = matches!(to, To::All | To::Root(_));
+        let part = target.map_or(0, |it| it.count) * it.size;
+        // SAFETY: the caller's promise; values that the target may lie among are copied.
         unsafe {
-            let mut all = all.map(|it| Flat::of(it));
-            let all = all.as_mut().map_or(&[][..], |it| it.bytes());
-            let mut mine = own.map_or_else(|| Flat::room(bytes, bytes), Flat::for_data);
-            let to = mine.bytes_mut();
-            self.library(terms, |comm| comm.scatter_into(all, to, root));
-            own.into_iter().for_each(|own| mine.give(own));
-        }
-        Ok(())
-    }
-
-    /// Each rank gives each a part; `from` is none if it lies where the others' will go.
-    ///
-    /// # Safety
-    /// The places are memory of the program as their types say; `to` may be written, and does not
-    /// overlap `from`.
-    pub unsafe fn all_to_all(&self, from: Option<&Place>, to: &Place) -> Outcome {
-        if !self.is_routed() {
-            // SAFETY: the caller's promise.
-            return unsafe { alone(from, Some(to)) };
-        }
-        from.map_or(Ok(()), |from| same_bytes(from.bytes(), to.bytes()))?;
-        let terms = Terms { bytes: Some(to.bytes() / self.comm.size()), ..Terms::default() };
-        if let Some(from) = from
-            // SAFETY: the caller's promise.
-            && let (Some(from), Some(to)) = unsafe { (direct(from), direct(to)) }
-        {
-            self.library(terms, |comm| comm.all_to_all_into(from, to));
-            return Ok(());
-        }
-        // SAFETY: the caller's promise.
-        unsafe {
-            match from {
-                Some(from) => {
-                    let (mut from, mut flat) = (Flat::of(from), Flat::for_data(to));
-                    let (send, recv) = (from.bytes(), flat.bytes_mut());
-                    self.library(terms, |comm| comm.all_to_all_into(send, recv));
-                    flat.give(to);
-                }
-                None => {
-                    let mut flat = Flat::of(to);
-                    let bytes = flat.bytes_mut();
-                    self.library(terms, |comm| comm.all_to_all_in_place(bytes));
-                    flat.give(to);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Combines all ranks' values; the result goes to `target` where it is given: at every rank, or
-    /// at the root.
-    ///
-    /// # Safety
-    /// The places are memory of the program as their types say, as many elements each; the target
-    /// may be written.
-    pub unsafe fn reduce(&self, it: &Reduction<'_>, target: Option<&Place>, root: Option<usize>) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut flat = it.start(target);
+            let mut flat = it.start(target.filter(|_| is_whole));
+            let mut room = Flat::room(if is_whole { 0 } else { part }, part);
             let at = flat.at();
-            let to = root.map_or(To::All, To::Root);
-            self.library(it.terms(root), |comm| it.run(comm, at, to));
-            if let Some(target) = target.filter(|_| !flat.is_direct()) {
-                std::ptr::copy_nonoverlapping(at, target.address as *mut u8, flat.bytes);
+            let made = if let To::Parts(_) = to { room.at() } else { at };
+            match it.numbers((at, made), to) {
+                Some(numbers) => self.combine(numbers, to),
+                None => {
+                    let terms = it.terms(to.root());
+                    self.library(terms, |comm| it.run(comm, (at, made), to));
+                }
+            }
+            // Nobody is before the first.
+            let is_nothing = matches!(to, To::Before) && self.comm.rank == 0;
+            if let Some(target) = target.filter(|_| !flat.is_direct() && !is_nothing) {
+                std::ptr::copy_nonoverlapping(made, target.address as *mut u8, part);
             }
         }
     }
 
-    /// Combines all ranks' values, and gives each rank its part: so many elements.
+    /// Combines all ranks' numbers.
     ///
     /// # Safety
-    /// As `reduce`; the target has this rank's part.
-    pub unsafe fn reduce_scatter(&self, it: &Reduction<'_>, counts: &[usize], target: &Place) {
-        let bytes = counts[self.comm.rank] * it.size;
-        // SAFETY: the caller's promise; the values are copied, so the target may lie among them.
-        unsafe {
-            let (mut all, mut part) = (it.start(None), Flat::room(bytes, bytes));
-            let (at, own) = (all.at(), part.at());
-            self.library(it.terms(None), |comm| it.run(comm, at, To::Parts(counts, own)));
-            std::ptr::copy_nonoverlapping(own, target.address as *mut u8, bytes);
+    /// The memory is the program's: as many numbers, and where the result goes so many, or this
+    /// rank's part, which may be written.
+    #[inline(always)]
+    pub unsafe fn combine(&self, it: Numbers, to: To<'_>) {
+        use Element::{C32, C64, F32, F64, I32, I64, U64};
+        let Numbers { from, to: made, count, size, element, op } = it;
+        let bytes = count * size;
+        let terms = Terms { root: to.root(), op: Mark::Known(op, element), bytes: Some(bytes) };
+        let mut at = from.cast_mut();
+        if !matches!(to, To::Parts(_)) && !std::ptr::addr_eq(from, made) {
+            // SAFETY: the caller's promise; they may overlap.
+            unsafe { move_bytes(from as usize, made as usize, bytes) };
+            at = made;
         }
+        let (at, made) = (at.cast(), made.cast());
+        // Which operator it is is asked first, so that the rest is compiled for it.
+        macro_rules! carried_out {
+            ($(($element:pat, $op:pat) => $type:ty, $by:expr, $rounds:expr;)*) => {
+                match (element, op) {
+                    $(($element, $op) => {
+                        // SAFETY: passed on.
+                        unsafe {
+                            self.combine_by::<$type, _, { $rounds }>(
+                                terms, at, count, made, to, $by,
+                            )
+                        }
+                    })*
+                    _ => {}
+                }
+            };
+        }
+        built_in!(carried_out);
     }
 
-    /// Combines the values of the ranks up to this one, or before it; then rank 0 gets nothing.
-    ///
     /// # Safety
-    /// As `reduce`.
-    pub unsafe fn scan(&self, it: &Reduction<'_>, target: &Place, is_exclusive: bool) {
-        let (operation, cut) = (Operation::ExclusiveScan, ReductionCut::Vector(it.own.count));
-        // SAFETY: the caller's promise.
-        unsafe {
-            let mut flat = it.start(None);
-            let at = flat.at();
-            self.library(it.terms(None), |comm| match is_exclusive {
-                true => it.by_memory(comm, operation, cut, 0, (at, at)),
-                false => it.run(comm, at, To::Prefix),
-            });
-            if !is_exclusive || self.comm.rank > 0 {
-                std::ptr::copy_nonoverlapping(at, target.address as *mut u8, flat.bytes);
-            }
-        }
+    /// As `typed`.
+    #[inline(never)]
+    unsafe fn combine_by<T: phalanx::Element, O: LibraryOperator<T> + Copy, const ROUNDS: bool>(
+        &self,
+        terms: Terms,
+        at: *mut u8,
+        count: usize,
+        made: *mut u8,
+        to: To<'_>,
+        op: O,
+    ) {
+        let memory = (at, count, made);
+        // SAFETY: passed on.
+        self.library(terms, |comm| unsafe { typed::<T, O>(comm, memory, to, op, ROUNDS) });
     }
 }

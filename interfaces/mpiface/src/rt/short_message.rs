@@ -5,7 +5,7 @@ use super::envelope::{EAGER, Envelope};
 use super::error::Site;
 use super::p2p::{Came, Received, Send, too_long};
 use super::request::Arrived;
-use super::types::{Place, move_bytes};
+use super::types::{Place, Placed, Solid, move_bytes};
 use phalanx::engine::{LongRoom, MessageMemory, MessageRing};
 
 /// Up to so many bytes lie in a slot of a ring, or in the queue itself: a slot is two lines, of
@@ -33,9 +33,6 @@ pub type ShortMemory<'a> = MessageMemory<'a, RingRoom, SlotRoom>;
 pub type NewMemory = LongRoom<RingRoom, SlotRoom>;
 /// A ring of short messages.
 pub type ShortRing = MessageRing<Short, RingRoom, SlotRoom>;
-
-/// Memory that lies without gaps: an address, and how many bytes.
-pub type Solid = (usize, usize);
 
 /// A short message in a ring.
 #[derive(Debug)]
@@ -83,18 +80,6 @@ impl Short {
         (self.length & !IN_ROOM) as usize
     }
 
-    /// Writes one of at most `ROOM` bytes that lie without gaps: an address, and how many.
-    ///
-    /// # Safety
-    /// They are memory of the program, and no more than `ROOM`.
-    #[inline(always)]
-    pub unsafe fn write_solid(&mut self, envelope: Envelope, (at, bytes): Solid, site: Site) {
-        debug_assert!(bytes <= ROOM);
-        (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
-        // SAFETY: the source is the caller's promise; there is room for so many bytes.
-        unsafe { move_bytes(at, self.bytes.as_mut_ptr() as usize, bytes) };
-    }
-
     /// Whether this pattern takes it.
     #[inline]
     pub fn is_for(&self, pattern: &Envelope) -> bool {
@@ -122,21 +107,23 @@ impl Short {
     /// Writes one of at most `ROOM` bytes.
     ///
     /// # Safety
-    /// The place is as `send` asks for.
+    /// The data is as `send` asks for.
     #[inline(always)]
-    pub unsafe fn write(&mut self, envelope: Envelope, place: &Place, bytes: usize, site: Site) {
+    pub unsafe fn write(&mut self, envelope: Envelope, data: &impl Placed, site: Site) {
+        let bytes = data.bytes();
+        debug_assert!(bytes <= ROOM);
         (self.envelope, self.length, self.site) = (envelope, bytes as u32, site);
         // SAFETY: the source is the caller's promise; there is room for so many bytes.
-        unsafe { place.read(self.bytes.as_mut_ptr()) };
+        unsafe { data.read(self.bytes.as_mut_ptr()) };
     }
 
-    /// Copies it to bytes without gaps, if it is for this receive, and fits them. `memory`:
-    /// the ring's of it.
+    /// Copies it to bytes without gaps, if it is for this receive, and fits them: else nothing has
+    /// happened, and nothing is noted of it. `memory`: the ring's of it.
     ///
     /// # Safety
     /// The bytes are as `receive` asks for.
     #[inline(always)]
-    pub unsafe fn deliver_solid(
+    pub unsafe fn deliver_at_once(
         &self,
         memory: ShortMemory<'_>,
         pattern: &Envelope,

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-pub use super::place::{Place, bytes_at, copy, move_bytes, pack, unpack};
+pub use super::place::{Place, Placed, Solid, bytes_at, copy, move_bytes, pack, unpack};
 
 /// A datatype.
 #[derive(Clone, Debug)]
@@ -311,12 +311,10 @@ impl Layer {
     }
 }
 
-/// MPI_COMBINER_F90_INTEGER.
-pub const F90_INTEGER: c_int = 113;
-/// MPI_COMBINER_F90_REAL.
-pub const F90_REAL: c_int = 114;
-/// MPI_COMBINER_F90_COMPLEX.
-pub const F90_COMPLEX: c_int = 115;
+pub use super::standard::{
+    BYTE, COMBINER_F90_COMPLEX as F90_COMPLEX, COMBINER_F90_INTEGER as F90_INTEGER,
+    COMBINER_F90_REAL as F90_REAL,
+};
 
 /// A datatype as it is passed on: a predefined one lives for ever, so that nobody counts its uses.
 #[derive(Clone, Debug)]
@@ -372,9 +370,6 @@ pub fn predefined(handle: Handle) -> Option<&'static Type> {
         Some(slot.get_or_init(|| Type::basic(known, handle)))
     })
 }
-
-/// MPI_BYTE.
-pub const BYTE: Handle = 0x247;
 
 #[cfg(test)]
 mod tests {

@@ -6,14 +6,14 @@
 //! of ranks and direction. A rank waits for them as for everything else (`standings.rs`).
 //! Accumulating calls on one target come one at a time, by the target's gate.
 
-use super::attributes::{Holder, Kind, Values};
+use super::attributes::{Holder, Kind, Note};
 use super::comm::{Comm, Hints};
 use super::error::{Class, Outcome, Site, error};
 use super::handle::Handle;
-use super::handle::fixed;
 use super::handlers::{Attached, Handler};
 use super::mutex::lock;
 use super::ops;
+use super::standard::{self, NO_OP, REPLACE, WIN_FLAVOR_DYNAMIC as DYNAMIC};
 use super::standings::Condition;
 use super::standings::Standings;
 use super::types::{AnyType, Place, Type, bytes_at, copy, pack, predefined, unpack};
@@ -24,11 +24,6 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// MPI_REPLACE.
-const REPLACE: Handle = 0x3c;
-/// MPI_NO_OP.
-const NO_OP: Handle = 0x3d;
 
 /// A lock that is not free yet.
 #[derive(Debug)]
@@ -108,10 +103,8 @@ pub struct Win {
     pub errhandler: Attached,
     /// The program's handle of it.
     pub handle: Cell<Handle>,
-    /// The program's attributes.
-    pub attributes: Values,
-    /// The name that the program gave it.
-    pub name: RefCell<String>,
+    /// Its attributes and name.
+    pub note: Note,
     /// The program's hints.
     pub hints: Hints,
     /// How it was made: the standard's number.
@@ -120,11 +113,6 @@ pub struct Win {
     pub numbers: (isize, c_int),
     epochs: RefCell<Epochs>,
 }
-
-/// MPI_WIN_FLAVOR_DYNAMIC.
-pub const DYNAMIC: c_int = 313;
-/// MPI_WIN_FLAVOR_SHARED.
-pub const SHARED: c_int = 314;
 
 impl Win {
     /// Of these parts.
@@ -137,9 +125,8 @@ impl Win {
             comm,
             parts,
             errhandler: Attached::new(Handler::FATAL),
-            handle: Cell::new(fixed::WIN_NULL),
-            attributes: Values::default(),
-            name: RefCell::default(),
+            handle: Cell::new(standard::WIN_NULL),
+            note: Note::default(),
             hints: Hints::default(),
             flavor,
         }
@@ -147,7 +134,7 @@ impl Win {
 
     /// For its attributes.
     pub fn holder(&self) -> Holder<'_> {
-        Holder { kind: Kind::Window, handle: self.handle.get(), values: &self.attributes }
+        self.note.holder(Kind::Window, self.handle.get())
     }
 
     /// The rank's own part.

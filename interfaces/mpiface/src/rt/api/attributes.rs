@@ -1,75 +1,171 @@
-//! Attributes and names of communicators.
+//! Attributes and names of communicators, datatypes and windows.
 
 use super::arguments::{Caller, Out, TextOut, int};
-use crate::rt::attributes::{self, Kind};
+use crate::rt::attributes::{self, Holder, Kind, Note};
 use crate::rt::comm::Comm;
 use crate::rt::envelope::{ANY_SOURCE, PROC_NULL};
 use crate::rt::error::Outcome;
-use crate::rt::handle::fixed;
+use crate::rt::handle::Handle;
+use crate::rt::standard;
+use crate::rt::window::Win;
 use std::ffi::{c_int, c_void};
+use std::rc::Rc;
 use std::sync::OnceLock;
 
-/// MPI_LASTUSEDCODE.
-const LAST_USED_CODE: c_int = 507;
+/// An object that has attributes and a name.
+pub(super) trait HasNote {
+    /// For its attributes.
+    fn holder(&self) -> Holder<'_>;
 
-/// Gives an attribute's value, if there is one.
-pub(super) fn hand_over(found: Option<usize>, value: *mut c_void, flag: Out<c_int>) {
-    flag.set(c_int::from(found.is_some()));
-    if let Some(found) = found {
-        // SAFETY: the standard's argument is the address of a pointer.
-        unsafe { *value.cast::<usize>() = found };
+    /// The address of an attribute that the standard gives it.
+    fn predefined(&self, caller: Caller<'_>, key: c_int) -> Option<usize>;
+
+    /// Its name, if the program has given it none.
+    fn own_name(&self, caller: Caller<'_>) -> &'static str;
+}
+
+/// The address of a number.
+fn number(it: &c_int) -> usize {
+    std::ptr::from_ref(it) as usize
+}
+
+impl HasNote for Comm {
+    fn holder(&self) -> Holder<'_> {
+        Comm::holder(self)
+    }
+
+    /// Those of the world: numbers that live for ever, as programs get their addresses.
+    fn predefined(&self, caller: Caller<'_>, key: c_int) -> Option<usize> {
+        static UNIVERSE: OnceLock<c_int> = OnceLock::new();
+        Some(number(match key {
+            standard::TAG_UB => &c_int::MAX,
+            standard::IO => &ANY_SOURCE,
+            standard::HOST => &PROC_NULL,
+            standard::WTIME_IS_GLOBAL => &1,
+            standard::UNIVERSE_SIZE => UNIVERSE.get_or_init(|| int(caller.world.slots.len())),
+            standard::APPNUM => &0,
+            standard::LASTUSEDCODE => return Some(caller.codes.borrow().last()),
+            _ => return None,
+        }))
+    }
+
+    fn own_name(&self, caller: Caller<'_>) -> &'static str {
+        let is = |handle| caller.comm(handle).is_ok_and(|it| std::ptr::eq(&*it, self));
+        match () {
+            () if is(standard::COMM_WORLD) => "MPI_COMM_WORLD",
+            () if is(standard::COMM_SELF) => "MPI_COMM_SELF",
+            () => "",
+        }
     }
 }
 
-/// The predefined attributes of the world: numbers that live for ever, as programs get their
-/// addresses.
-fn predefined(key: c_int, ranks: usize) -> Option<&'static c_int> {
-    static UNIVERSE: OnceLock<c_int> = OnceLock::new();
-    match key {
-        501 => Some(&c_int::MAX),
-        502 => Some(&ANY_SOURCE),
-        503 => Some(&PROC_NULL),
-        504 => Some(&1),
-        505 => Some(UNIVERSE.get_or_init(|| int(ranks))),
-        506 => Some(&0),
-        _ => None,
+impl HasNote for Win {
+    fn holder(&self) -> Holder<'_> {
+        Win::holder(self)
+    }
+
+    fn predefined(&self, _: Caller<'_>, key: c_int) -> Option<usize> {
+        Some(match key {
+            standard::WIN_BASE => self.own().base,
+            standard::WIN_SIZE => std::ptr::from_ref(&self.numbers.0) as usize,
+            standard::WIN_DISP_UNIT => number(&self.numbers.1),
+            standard::WIN_CREATE_FLAVOR => number(&self.flavor),
+            standard::WIN_MODEL => number(&standard::WIN_UNIFIED),
+            _ => return None,
+        })
+    }
+
+    fn own_name(&self, _: Caller<'_>) -> &'static str {
+        ""
+    }
+}
+
+/// A datatype's attributes and name.
+pub(super) struct NotedType {
+    handle: Handle,
+    note: Rc<Note>,
+    name: &'static str,
+}
+
+impl Caller<'_> {
+    /// For the attributes of the datatype of a handle.
+    pub(super) fn noted(self, handle: Handle) -> Outcome<NotedType> {
+        let ty = self.ty(handle)?;
+        let name = if ty.handle == 0 { "" } else { ty.name };
+        Ok(NotedType { handle, note: self.type_note(handle), name })
+    }
+}
+
+impl HasNote for NotedType {
+    fn holder(&self) -> Holder<'_> {
+        self.note.holder(Kind::Type, self.handle)
+    }
+
+    fn predefined(&self, _: Caller<'_>, _: c_int) -> Option<usize> {
+        None
+    }
+
+    fn own_name(&self, _: Caller<'_>) -> &'static str {
+        self.name
     }
 }
 
 pub(super) fn comm_get_attr(
     caller: Caller<'_>,
-    comm: &Comm,
+    on: &impl HasNote,
     key: c_int,
     value: *mut c_void,
     flag: Out<c_int>,
 ) -> Outcome {
-    let ranks = caller.world.slots.len();
-    let known = match key {
-        LAST_USED_CODE => Some(caller.codes.borrow().last()),
-        _ => predefined(key, ranks).map(|it| std::ptr::from_ref(it) as usize),
-    };
-    if known.is_none() {
-        attributes::check(caller.rank, key, Kind::Comm)?;
+    let mut found = on.predefined(caller, key);
+    if found.is_none() {
+        attributes::check(caller.rank, key, on.holder().kind)?;
+        found = attributes::get(on.holder(), key);
     }
-    hand_over(known.or_else(|| attributes::get(comm.holder(), key)), value, flag);
+    flag.set(c_int::from(found.is_some()));
+    if let Some(found) = found {
+        // SAFETY: the standard's argument is the address of a pointer.
+        unsafe { *value.cast::<usize>() = found };
+    }
     Ok(())
 }
 pub(super) use comm_get_attr as attr_get;
+pub(super) use comm_get_attr as type_get_attr;
+pub(super) use comm_get_attr as win_get_attr;
 
 pub(super) fn comm_set_attr(
     caller: Caller<'_>,
-    comm: &Comm,
+    on: &impl HasNote,
     key: c_int,
     value: *mut c_void,
 ) -> Outcome {
-    attributes::set(caller.rank, comm.holder(), key, value as usize)
+    attributes::set(caller.rank, on.holder(), key, value as usize)
 }
 pub(super) use comm_set_attr as attr_put;
+pub(super) use comm_set_attr as type_set_attr;
+pub(super) use comm_set_attr as win_set_attr;
 
-pub(super) fn comm_delete_attr(caller: Caller<'_>, comm: &Comm, key: c_int) -> Outcome {
-    attributes::delete(caller.rank, comm.holder(), key)
+pub(super) fn comm_delete_attr(caller: Caller<'_>, on: &impl HasNote, key: c_int) -> Outcome {
+    attributes::delete(caller.rank, on.holder(), key)
 }
 pub(super) use comm_delete_attr as attr_delete;
+pub(super) use comm_delete_attr as type_delete_attr;
+pub(super) use comm_delete_attr as win_delete_attr;
+
+pub(super) fn comm_set_name(_: Caller<'_>, on: &impl HasNote, name: &str) -> Outcome {
+    *on.holder().note.name.borrow_mut() = Some(name.to_owned());
+    Ok(())
+}
+pub(super) use comm_set_name as type_set_name;
+pub(super) use comm_set_name as win_set_name;
+
+pub(super) fn comm_get_name(caller: Caller<'_>, on: &impl HasNote, name: TextOut) -> Outcome {
+    let given = on.holder().note.name.borrow();
+    name.set(given.as_deref().unwrap_or(on.own_name(caller)), standard::MAX_OBJECT_NAME);
+    Ok(())
+}
+pub(super) use comm_get_name as type_get_name;
+pub(super) use comm_get_name as win_get_name;
 
 macro_rules! keys {
     ($($create:ident $free:ident $kind:expr;)*) => {$(
@@ -87,8 +183,7 @@ macro_rules! keys {
 
         pub(super) fn $free(caller: Caller<'_>, key: Out<c_int>) -> Outcome {
             caller.keys.borrow_mut().free(key.get(), $kind)?;
-            // MPI_KEYVAL_INVALID.
-            key.set(0);
+            key.set(standard::KEYVAL_INVALID);
             Ok(())
         }
     )*};
@@ -101,19 +196,3 @@ keys! {
 pub(super) use comm_create_keyval as keyval_create;
 
 pub(super) use comm_free_keyval as keyval_free;
-
-pub(super) fn comm_set_name(_: Caller<'_>, comm: &Comm, name: &str) -> Outcome {
-    *comm.name.borrow_mut() = Some(name.to_owned());
-    Ok(())
-}
-
-pub(super) fn comm_get_name(caller: Caller<'_>, comm: &Comm, name: TextOut) -> Outcome {
-    let is = |handle| caller.comm(handle).is_ok_and(|it| std::ptr::eq(&*it, comm));
-    let own = match () {
-        () if is(fixed::COMM_WORLD) => "MPI_COMM_WORLD",
-        () if is(fixed::COMM_SELF) => "MPI_COMM_SELF",
-        () => "",
-    };
-    name.set(comm.name.borrow().as_deref().unwrap_or(own), 128);
-    Ok(())
-}

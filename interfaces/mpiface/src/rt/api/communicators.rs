@@ -11,18 +11,15 @@ use crate::rt::branch::Key;
 use crate::rt::comm::{Comm, Offer, Shared};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::UNDEFINED;
-use crate::rt::handle::fixed;
 use crate::rt::handlers::Handler;
 use crate::rt::request::Req;
+use crate::rt::standard::UNDEFINED;
+use crate::rt::standard::{self, COMM_TYPE_SHARED as SHARED};
 use crate::rt::started::close;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// MPI_COMM_TYPE_SHARED.
-const SHARED: c_int = 221;
 
 /// This rank's part of a new communicator, if it is in it.
 fn part(
@@ -85,7 +82,7 @@ pub(super) fn comm_dup_with_info(
 ) -> Outcome<Option<Rc<Comm>>> {
     let new = comm_dup(caller, old)?;
     if let Some(new) = &new
-        && info != fixed::INFO_NULL
+        && info != standard::INFO_NULL
     {
         set_hints(caller, &new.hints, info)?;
     }
@@ -117,7 +114,7 @@ pub(super) fn comm_idup_with_info(
         }
     };
     copy_attributes(caller, old, &new)?;
-    if info != fixed::INFO_NULL {
+    if info != standard::INFO_NULL {
         set_hints(caller, &new.hints, info)?;
     }
     handle.set(Some(new).keep(caller));
@@ -125,7 +122,7 @@ pub(super) fn comm_idup_with_info(
 }
 
 pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> Outcome<Arc<Req>> {
-    comm_idup_with_info(caller, old, fixed::INFO_NULL, handle)
+    comm_idup_with_info(caller, old, standard::INFO_NULL, handle)
 }
 
 pub(super) fn comm_create_group(
@@ -240,7 +237,7 @@ pub(super) fn comm_create(
 
 pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let comm = handle.get();
-    if comm == fixed::COMM_WORLD || comm == fixed::COMM_SELF {
+    if comm == standard::COMM_WORLD || comm == standard::COMM_SELF {
         return error(Class::Comm, "a predefined communicator cannot be freed");
     }
     if !caller.comms.borrow().is_given(comm) {
@@ -251,7 +248,7 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     close(&freed, false);
     drop(freed);
     caller.comms.borrow_mut().free(comm);
-    handle.set(fixed::COMM_NULL);
+    handle.set(standard::COMM_NULL);
     caller.sweep()
 }
 
@@ -259,7 +256,7 @@ pub(super) use comm_free as comm_disconnect;
 
 /// No rank was started by another program.
 pub(super) fn comm_get_parent(_: Caller<'_>, parent: Out<Handle>) -> Outcome {
-    parent.set(fixed::COMM_NULL);
+    parent.set(standard::COMM_NULL);
     Ok(())
 }
 

@@ -9,19 +9,9 @@ use super::keep::Keep as _;
 use crate::rt::distributed::{Axis, distributed};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
+use crate::rt::standard;
 use crate::rt::types::{AnyType, F90_COMPLEX, F90_INTEGER, F90_REAL, Made, Type, predefined};
 use std::ffi::c_int;
-
-/// MPI_COMBINER_NAMED.
-const NAMED: c_int = 101;
-/// MPI_COMBINER_DARRAY.
-const DARRAY: c_int = 112;
-/// MPI_ORDER_C: the last dimension is the fastest.
-const ORDER_C: c_int = 12;
-/// MPI_TYPECLASS_INTEGER, and behind it those of real and complex numbers.
-const INTEGERS: c_int = 192;
-const REALS: c_int = 193;
-const COMPLEXES: c_int = 194;
 
 pub(super) fn type_create_darray(
     caller: Caller<'_>,
@@ -40,7 +30,9 @@ pub(super) fn type_create_darray(
     }
     let (sizes, kinds): (Vec<i64>, _) = (sizes.take(n).collect(), kinds.take(n));
     let (arguments, grid) = (arguments.take(n), grid.take(n));
-    let call = made(caller, DARRAY).integers(&[ranks, rank, n]).counts(sizes.iter().copied());
+    let call = made(caller, standard::COMBINER_DARRAY)
+        .integers(&[ranks, rank, n])
+        .counts(sizes.iter().copied());
     let call = call.integers(kinds).integers(arguments).integers(grid).integers(&[order]);
     let places: i64 = grid.iter().map(|it| i64::from(*it)).product();
     if places != i64::from(ranks) {
@@ -55,7 +47,7 @@ pub(super) fn type_create_darray(
         axes.push(Axis::new(sizes[axis], kinds[axis], arguments[axis], grid[axis], coordinate)?);
     }
     // Now the last dimension is the first of the list.
-    if order != ORDER_C {
+    if order != standard::ORDER_C {
         axes.reverse();
     }
     let new = distributed(&axes, old)?;
@@ -76,7 +68,7 @@ pub(super) fn type_get_envelope(
     integers.set(count(|it| it.integers.len()));
     addresses.set(count(|it| it.addresses.len()));
     types.set(count(|it| it.types.len()));
-    combiner.set(made.map_or(NAMED, |it| it.combiner));
+    combiner.set(made.map_or(standard::COMBINER_NAMED, |it| it.combiner));
     Ok(())
 }
 
@@ -104,7 +96,7 @@ pub(super) fn type_get_envelope_c(
     addresses.set(count(|it| it.addresses.len()));
     counts.set(count(|it| it.counts.len()));
     types.set(count(|it| it.types.len()));
-    combiner.set(made.map_or(NAMED, |it| it.combiner));
+    combiner.set(made.map_or(standard::COMBINER_NAMED, |it| it.combiner));
     Ok(())
 }
 
@@ -229,16 +221,16 @@ pub(super) fn type_create_f90_complex(
 
 pub(super) fn type_match_size(_: Caller<'_>, kind: c_int, size: c_int) -> Outcome<Handle> {
     Ok(match (kind, size) {
-        (INTEGERS, 1) => 0x2c1,
-        (INTEGERS, 2) => 0x2c9,
-        (INTEGERS, 4) => 0x2d1,
-        (INTEGERS, 8) => 0x2d9,
-        (REALS, 4) => 0x2d2,
-        (REALS, 8) => 0x2da,
-        (REALS, 16) => 0x2e2,
-        (COMPLEXES, 8) => 0x2db,
-        (COMPLEXES, 16) => 0x2e3,
-        (COMPLEXES, 32) => 0x2eb,
+        (standard::TYPECLASS_INTEGER, 1) => 0x2c1,
+        (standard::TYPECLASS_INTEGER, 2) => 0x2c9,
+        (standard::TYPECLASS_INTEGER, 4) => 0x2d1,
+        (standard::TYPECLASS_INTEGER, 8) => 0x2d9,
+        (standard::TYPECLASS_REAL, 4) => 0x2d2,
+        (standard::TYPECLASS_REAL, 8) => 0x2da,
+        (standard::TYPECLASS_REAL, 16) => 0x2e2,
+        (standard::TYPECLASS_COMPLEX, 8) => 0x2db,
+        (standard::TYPECLASS_COMPLEX, 16) => 0x2e3,
+        (standard::TYPECLASS_COMPLEX, 32) => 0x2eb,
         _ => return error(Class::Arg, format!("no datatype of class {kind} has {size} bytes")),
     })
 }

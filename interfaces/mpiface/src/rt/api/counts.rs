@@ -6,7 +6,7 @@
 
 use super::arguments::{List, Out, int};
 use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::UNDEFINED;
+use crate::rt::standard::UNDEFINED;
 use std::ffi::c_int;
 
 /// A number of things, as C gives it.
@@ -24,7 +24,7 @@ pub(super) fn counts_of<T: Copy + Into<i64>>(counts: &[T]) -> Outcome<Vec<usize>
 }
 
 /// The sum of counts.
-pub(super) fn total_of(counts: &[i64]) -> Outcome<i64> {
+fn total_of(counts: &[i64]) -> Outcome<i64> {
     match counts.iter().try_fold(0, |sum: i64, it| sum.checked_add(*it)) {
         Some(total) => Ok(total),
         None => error(Class::Count, "the counts together are too large"),
@@ -51,6 +51,15 @@ impl Counts {
     pub(super) unsafe fn far(at: *const i64) -> Counts {
         // SAFETY: passed on.
         Counts::Far(unsafe { List::new(at) })
+    }
+
+    /// The same, made anew (`Caller::again`).
+    #[inline(always)]
+    pub(super) fn again(self) -> Counts {
+        match self {
+            Counts::Near(list) => Counts::Near(list),
+            Counts::Far(list) => Counts::Far(list),
+        }
     }
 
     /// Its elements; none if it is a null pointer, or the count is negative.
@@ -121,6 +130,26 @@ impl CountSlice<'_> {
             CountSlice::Near(all) => all[index].into(),
             CountSlice::Far(all) => all[index],
         }
+    }
+}
+
+/// The lengths of the parts of a vector: a list, or one for all.
+pub(super) trait Lengths: Copy {
+    /// For so many ranks: their sum, and each.
+    fn lengths(self, n: usize) -> Outcome<(i64, Vec<usize>)>;
+}
+
+impl Lengths for Counts {
+    fn lengths(self, n: usize) -> Outcome<(i64, Vec<usize>)> {
+        let all: Vec<i64> = self.some(n)?.collect();
+        Ok((total_of(&all)?, counts_of(&all)?))
+    }
+}
+
+impl Lengths for i64 {
+    fn lengths(self, n: usize) -> Outcome<(i64, Vec<usize>)> {
+        let all = vec![self; n];
+        Ok((total_of(&all)?, counts_of(&all)?))
     }
 }
 

@@ -3,18 +3,12 @@
 use super::arguments::{Caller, List, Out, Status, StatusOut};
 use super::counts::{CountOut, Counts, count_of};
 use super::keep::Keep as _;
-use crate::rt::attributes;
+use crate::rt::attributes::{self, Kind};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
+use crate::rt::standard;
 use crate::rt::types::{AnyType, Made, Type};
 use std::ffi::c_int;
-
-/// MPI_ORDER_C: the last dimension is the fastest.
-const ORDER_C: c_int = 12;
-
-/// MPI_COMBINER_DUP.
-const DUP: c_int = 102;
 
 /// The call, as a program may ask for it.
 pub(super) fn made(caller: Caller<'_>, combiner: c_int) -> Made {
@@ -47,7 +41,7 @@ fn in_bytes(displacement: i64, old: &Type) -> isize {
 
 pub(super) fn type_contiguous(caller: Caller<'_>, count: i64, old: &AnyType) -> Outcome<Type> {
     let new = Type::structure([(0, count_of(count)?, &**old)], "a contiguous type")?;
-    Ok(new.by(made(caller, 103).counts([count]).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_CONTIGUOUS).counts([count]).types([old.clone()])))
 }
 
 pub(super) fn type_vector(
@@ -59,7 +53,9 @@ pub(super) fn type_vector(
 ) -> Outcome<Type> {
     let step = in_bytes(stride, old);
     let new = Type::rows(count_of(count)?, count_of(length)?, step, old, "a vector type")?;
-    Ok(new.by(made(caller, 104).counts([count, length, stride]).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_VECTOR)
+        .counts([count, length, stride])
+        .types([old.clone()])))
 }
 
 pub(super) fn type_create_hvector(
@@ -70,18 +66,12 @@ pub(super) fn type_create_hvector(
     old: &AnyType,
 ) -> Outcome<Type> {
     let new = Type::rows(count_of(count)?, count_of(length)?, stride, old, "a vector type")?;
-    Ok(new.by(made(caller, 105).counts([count, length]).places([stride]).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_HVECTOR)
+        .counts([count, length])
+        .places([stride])
+        .types([old.clone()])))
 }
-
-pub(super) fn type_hvector(
-    caller: Caller<'_>,
-    count: c_int,
-    length: c_int,
-    stride: isize,
-    old: &AnyType,
-) -> Outcome<Type> {
-    type_create_hvector(caller, count.into(), length.into(), stride, old)
-}
+pub(super) use type_create_hvector as type_hvector;
 
 pub(super) fn type_indexed(
     caller: Caller<'_>,
@@ -93,7 +83,11 @@ pub(super) fn type_indexed(
     count_of(count)?;
     let (lengths, at) = (lengths.take(count), displacements.take(count));
     let new = indexed(lengths.clone(), at.clone().map(|it| in_bytes(it, old)), old)?;
-    Ok(new.by(made(caller, 106).counts([count]).counts(lengths).counts(at).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_INDEXED)
+        .counts([count])
+        .counts(lengths)
+        .counts(at)
+        .types([old.clone()])))
 }
 
 pub(super) fn type_create_hindexed(
@@ -106,18 +100,13 @@ pub(super) fn type_create_hindexed(
     count_of(count)?;
     let (lengths, at) = (lengths.take(count), displacements.take(count).iter().copied());
     let new = indexed(lengths.clone(), at.clone(), old)?;
-    Ok(new.by(made(caller, 107).counts([count]).counts(lengths).places(at).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_HINDEXED)
+        .counts([count])
+        .counts(lengths)
+        .places(at)
+        .types([old.clone()])))
 }
-
-pub(super) fn type_hindexed(
-    caller: Caller<'_>,
-    count: c_int,
-    lengths: List<c_int>,
-    displacements: List<isize>,
-    old: &AnyType,
-) -> Outcome<Type> {
-    type_create_hindexed(caller, count.into(), Counts::Near(lengths), displacements, old)
-}
+pub(super) use type_create_hindexed as type_hindexed;
 
 pub(super) fn type_create_indexed_block(
     caller: Caller<'_>,
@@ -130,7 +119,10 @@ pub(super) fn type_create_indexed_block(
     let at = displacements.take(count);
     let lengths = std::iter::repeat_n(length, count_of(count)?);
     let new = indexed(lengths, at.clone().map(|it| in_bytes(it, old)), old)?;
-    Ok(new.by(made(caller, 108).counts([count, length]).counts(at).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_INDEXED_BLOCK)
+        .counts([count, length])
+        .counts(at)
+        .types([old.clone()])))
 }
 
 pub(super) fn type_create_hindexed_block(
@@ -143,7 +135,10 @@ pub(super) fn type_create_hindexed_block(
     count_of(length)?;
     let at = displacements.take(count).iter().copied();
     let new = indexed(std::iter::repeat_n(length, count_of(count)?), at.clone(), old)?;
-    Ok(new.by(made(caller, 109).counts([count, length]).places(at).types([old.clone()])))
+    Ok(new.by(made(caller, standard::COMBINER_HINDEXED_BLOCK)
+        .counts([count, length])
+        .places(at)
+        .types([old.clone()])))
 }
 
 pub(super) fn type_create_struct(
@@ -163,18 +158,13 @@ pub(super) fn type_create_struct(
     let parts = at.clone().zip(lengths.clone()).zip(&types);
     let parts = parts.map(|((at, length), ty)| (at, length as usize, &**ty));
     let new = Type::structure(parts, "a structure type")?.padded();
-    Ok(new.by(made(caller, 110).counts([count]).counts(lengths).places(at).types(types)))
+    Ok(new.by(made(caller, standard::COMBINER_STRUCT)
+        .counts([count])
+        .counts(lengths)
+        .places(at)
+        .types(types)))
 }
-
-pub(super) fn type_struct(
-    caller: Caller<'_>,
-    count: c_int,
-    lengths: List<c_int>,
-    displacements: List<isize>,
-    types: List<Handle>,
-) -> Outcome<Type> {
-    type_create_struct(caller, count.into(), Counts::Near(lengths), displacements, types)
-}
+pub(super) use type_create_struct as type_struct;
 
 pub(super) fn type_create_subarray(
     caller: Caller<'_>,
@@ -196,7 +186,7 @@ pub(super) fn type_create_subarray(
     let (mut stride, mut offset) = (ty.extent, 0_isize);
     // From the fastest dimension to the slowest, each makes a vector of the last.
     let mut axes: Vec<usize> = (0..sizes.len()).collect();
-    if order == ORDER_C {
+    if order == standard::ORDER_C {
         axes.reverse();
     }
     for axis in axes {
@@ -211,7 +201,11 @@ pub(super) fn type_create_subarray(
         ty = next.resized(0, stride);
     }
     let placed = Type::structure([(offset, 1, &ty)], "a subarray type")?;
-    let call = made(caller, 111).integers(&[n]).counts(sizes).counts(parts).counts(starts);
+    let call = made(caller, standard::COMBINER_SUBARRAY)
+        .integers(&[n])
+        .counts(sizes)
+        .counts(parts)
+        .counts(starts);
     Ok(placed.resized(0, stride).by(call.integers(&[order]).types([old.clone()])))
 }
 
@@ -221,17 +215,18 @@ pub(super) fn type_create_resized(
     lb: isize,
     extent: isize,
 ) -> Outcome<Type> {
-    let call = made(caller, 116).places([lb, extent]).types([old.clone()]);
+    let call = made(caller, standard::COMBINER_RESIZED).places([lb, extent]).types([old.clone()]);
     Ok(old.resized(lb, extent).by(call))
 }
 
 pub(super) fn type_dup(caller: Caller<'_>, handle: Handle) -> Outcome<Handle> {
     let old = caller.ty(handle)?;
-    let call = made(caller, DUP).types([old.clone()]);
+    let call = made(caller, standard::COMBINER_DUP).types([old.clone()]);
     let new = Type::clone(&old).by(call);
     let made = new.keep(caller);
     let (from, to) = (caller.type_note(handle), caller.type_note(made));
-    let copied = attributes::copy(caller.rank, from.holder(handle), to.holder(made));
+    let copied =
+        attributes::copy(caller.rank, from.holder(Kind::Type, handle), to.holder(Kind::Type, made));
     copied.map(|()| made)
 }
 
@@ -253,7 +248,7 @@ pub(super) fn type_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
         caller.delete_type_note(at)?;
     }
     caller.types.borrow_mut().free(at);
-    handle.set(fixed::DATATYPE_NULL);
+    handle.set(standard::DATATYPE_NULL);
     caller.sweep()
 }
 
@@ -261,6 +256,7 @@ pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: CountOut) -> Outcome {
     size.set(ty.size);
     Ok(())
 }
+pub(super) use type_size as type_size_x;
 
 pub(super) fn type_get_extent(
     _: Caller<'_>,
@@ -272,6 +268,7 @@ pub(super) fn type_get_extent(
     extent.set(ty.extent);
     Ok(())
 }
+pub(super) use type_get_extent as type_get_extent_x;
 
 pub(super) fn type_extent(_: Caller<'_>, ty: &Type, extent: Out<isize>) -> Outcome {
     extent.set(ty.extent);
@@ -289,6 +286,7 @@ pub(super) fn type_get_true_extent(
     extent.set(high - low);
     Ok(())
 }
+pub(super) use type_get_true_extent as type_get_true_extent_x;
 
 pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
     let bytes = status.bytes();
@@ -303,15 +301,7 @@ pub(super) fn get_elements(_: Caller<'_>, status: &Status, ty: &Type, count: Cou
     count.set(ty.elements_in(status.bytes()));
     Ok(())
 }
-
-pub(super) fn get_elements_x(
-    caller: Caller<'_>,
-    status: &Status,
-    ty: &Type,
-    count: Out<i64>,
-) -> Outcome {
-    get_elements(caller, status, ty, CountOut::Far(count))
-}
+pub(super) use get_elements as get_elements_x;
 
 pub(super) fn status_set_elements_x(
     _: Caller<'_>,
@@ -325,39 +315,10 @@ pub(super) fn status_set_elements_x(
     status.set_bytes(ty.bytes_of(count));
     Ok(())
 }
-
 pub(super) use status_set_elements_x as status_set_elements;
 
 pub(super) fn status_set_cancelled(_: Caller<'_>, status: StatusOut, flag: c_int) -> Outcome {
     status.set_cancelled(flag != 0);
-    Ok(())
-}
-
-pub(super) fn type_size_x(_: Caller<'_>, ty: &Type, size: Out<i64>) -> Outcome {
-    size.set(ty.size as i64);
-    Ok(())
-}
-
-pub(super) fn type_get_extent_x(
-    _: Caller<'_>,
-    ty: &Type,
-    lb: Out<i64>,
-    extent: Out<i64>,
-) -> Outcome {
-    lb.set(ty.lb as i64);
-    extent.set(ty.extent as i64);
-    Ok(())
-}
-
-pub(super) fn type_get_true_extent_x(
-    _: Caller<'_>,
-    ty: &Type,
-    lb: Out<i64>,
-    extent: Out<i64>,
-) -> Outcome {
-    let (low, high) = ty.true_bounds();
-    lb.set(low as i64);
-    extent.set((high - low) as i64);
     Ok(())
 }
 

@@ -4,13 +4,10 @@ use super::arguments::{Caller, Out, TextOut};
 use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, end, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::rank::Stage;
+use crate::rt::standard;
 use crate::rt::started::close;
 use std::ffi::{c_char, c_int, c_void};
-
-/// MPI_THREAD_SERIALIZED: the most that is given.
-const SERIALIZED: c_int = 2048;
 
 pub(super) fn init(caller: Caller<'_>, _argc: Out<c_int>, _argv: Out<*mut *mut c_char>) -> Outcome {
     caller.init()
@@ -24,7 +21,7 @@ pub(super) fn init_thread(
     provided: Out<c_int>,
 ) -> Outcome {
     init(caller, argc, argv)?;
-    caller.level.set(required.min(SERIALIZED));
+    caller.level.set(required.min(standard::THREAD_SERIALIZED));
     provided.set(caller.level.get());
     Ok(())
 }
@@ -37,8 +34,8 @@ pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
 pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
     // The standard's way to be told of the end: an attribute of MPI_COMM_SELF, before all else. Its
     // functions, and then those of MPI_COMM_WORLD's attributes, may still call anything.
-    attributes::delete_all(caller.rank, caller.comm(fixed::COMM_SELF)?.holder())?;
-    let world = caller.comm(fixed::COMM_WORLD)?;
+    attributes::delete_all(caller.rank, caller.comm(standard::COMM_SELF)?.holder())?;
+    let world = caller.comm(standard::COMM_WORLD)?;
     attributes::delete_all(caller.rank, world.holder())?;
     caller.on(&world).barrier();
     close(&world, true);
@@ -71,7 +68,7 @@ pub(super) fn get_processor_name(_: Caller<'_>, name: TextOut) -> Outcome {
     // SAFETY: the array has so much room, and a zero behind it.
     unsafe { libc::gethostname(host.as_mut_ptr().cast(), 255) };
     let end = host.iter().position(|it| *it == 0).unwrap_or(0);
-    name.set(&String::from_utf8_lossy(&host[..end]), 256);
+    name.set(&String::from_utf8_lossy(&host[..end]), standard::MAX_PROCESSOR_NAME);
     Ok(())
 }
 
@@ -82,7 +79,10 @@ pub(super) fn get_version(_: Caller<'_>, version: Out<c_int>, sub: Out<c_int>) -
 }
 
 pub(super) fn get_library_version(_: Caller<'_>, text: TextOut) -> Outcome {
-    text.set(concat!("Phalanx MPI on threads ", env!("CARGO_PKG_VERSION")), 8192);
+    text.set(
+        concat!("Phalanx MPI on threads ", env!("CARGO_PKG_VERSION")),
+        standard::MAX_LIBRARY_VERSION_STRING,
+    );
     Ok(())
 }
 

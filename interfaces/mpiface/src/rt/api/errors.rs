@@ -4,14 +4,15 @@ use super::arguments::{Caller, Out, TextOut};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::handlers::Attached;
-use crate::rt::rank::ErrorFunction;
+use crate::rt::rank::{ErrorFunction, Session};
+use crate::rt::standard;
+use crate::rt::window::Win;
 use std::ffi::c_int;
 
 pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
     known_class(caller, code)?;
-    text.set(&caller.error_text(code), 512);
+    text.set(&caller.error_text(code), standard::MAX_ERROR_STRING);
     Ok(())
 }
 
@@ -69,25 +70,51 @@ pub(super) fn remove_error_string(caller: Caller<'_>, code: c_int) -> Outcome {
     }
 }
 
-/// The text of an error that the program tells itself.
-pub(super) const CALLED: &str = "the program calls the error handler";
+/// An object that has an error handler.
+pub(super) trait Handled {
+    /// The handler.
+    fn errhandler(&self) -> &Attached;
 
-/// Gives the program the handler of an object, to be freed once more.
-pub(super) fn given(caller: Caller<'_>, of: &Attached) -> Handle {
-    caller.error_handlers.borrow_mut().give(of.handle());
-    of.handle()
+    /// Its handle, for the handler.
+    fn handle(&self) -> Handle;
 }
 
-pub(super) fn comm_set_errhandler(caller: Caller<'_>, comm: &Comm, handler: Handle) -> Outcome {
-    comm.errhandler.set(caller.handler(handler)?);
+macro_rules! handled {
+    ($($type:ty)*) => {$(
+        impl Handled for $type {
+            fn errhandler(&self) -> &Attached {
+                &self.errhandler
+            }
+
+            fn handle(&self) -> Handle {
+                self.handle.get()
+            }
+        }
+    )*};
+}
+handled! { Comm Win Session }
+
+pub(super) fn comm_set_errhandler(
+    caller: Caller<'_>,
+    on: &impl Handled,
+    handler: Handle,
+) -> Outcome {
+    on.errhandler().set(caller.handler(handler)?);
     Ok(())
 }
 pub(super) use comm_set_errhandler as errhandler_set;
+pub(super) use comm_set_errhandler as session_set_errhandler;
+pub(super) use comm_set_errhandler as win_set_errhandler;
 
-pub(super) fn comm_get_errhandler(caller: Caller<'_>, comm: &Comm) -> Outcome<Handle> {
-    Ok(given(caller, &comm.errhandler))
+/// Gives the program the handler of an object, to be freed once more.
+pub(super) fn comm_get_errhandler(caller: Caller<'_>, on: &impl Handled) -> Outcome<Handle> {
+    let handle = on.errhandler().handle();
+    caller.error_handlers.borrow_mut().give(handle);
+    Ok(handle)
 }
 pub(super) use comm_get_errhandler as errhandler_get;
+pub(super) use comm_get_errhandler as session_get_errhandler;
+pub(super) use comm_get_errhandler as win_get_errhandler;
 
 pub(super) fn comm_create_errhandler(
     _: Caller<'_>,
@@ -96,6 +123,16 @@ pub(super) fn comm_create_errhandler(
     Ok(function)
 }
 pub(super) use comm_create_errhandler as errhandler_create;
+pub(super) use comm_create_errhandler as session_create_errhandler;
+pub(super) use comm_create_errhandler as win_create_errhandler;
+
+pub(super) fn comm_call_errhandler(caller: Caller<'_>, on: &impl Handled, code: c_int) -> Outcome {
+    let words = || "the program calls the error handler".to_owned();
+    caller.rank.tell(caller.site, on.handle(), code, words);
+    Ok(())
+}
+pub(super) use comm_call_errhandler as session_call_errhandler;
+pub(super) use comm_call_errhandler as win_call_errhandler;
 
 /// Objects that have it keep it.
 pub(super) fn errhandler_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
@@ -103,11 +140,6 @@ pub(super) fn errhandler_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcom
     let mut all = caller.error_handlers.borrow_mut();
     all.free(handle.get());
     all.sweep();
-    handle.set(fixed::ERRHANDLER_NULL);
-    Ok(())
-}
-
-pub(super) fn comm_call_errhandler(caller: Caller<'_>, comm: &Comm, code: c_int) -> Outcome {
-    caller.rank.tell(caller.site, comm.handle.get(), code, || CALLED.to_owned());
+    handle.set(standard::ERRHANDLER_NULL);
     Ok(())
 }

@@ -4,9 +4,9 @@ use super::arguments::{Caller, Out, Status, StatusOut};
 use crate::load::frame::Barred;
 use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::rank::{Active, General, Started};
 use crate::rt::request::{Ask, Kind, SENT};
+use crate::rt::standard;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ pub(super) fn general(caller: Caller<'_>, handle: Handle) -> Option<General> {
 /// Frees a request of the program's own: it stays known until the program completes it.
 pub(super) fn free_later(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let at = handle.get();
-    handle.set(fixed::REQUEST_NULL);
+    handle.set(standard::REQUEST_NULL);
     let mut all = caller.requests.borrow_mut();
     let Some(started) = all.get_mut(at) else { return Ok(()) };
     let Some(general) = &mut started.general else { return Ok(()) };

@@ -10,7 +10,7 @@ use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::graph::{Adjacency, Graph};
 use crate::rt::handle::Handle;
-use crate::rt::handle::UNDEFINED;
+use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
 use std::rc::Rc;

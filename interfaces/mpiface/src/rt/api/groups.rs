@@ -4,18 +4,13 @@ use super::arguments::{Caller, List, Out, int};
 use crate::rt::envelope::PROC_NULL;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::UNDEFINED;
-use crate::rt::handle::fixed;
+use crate::rt::standard;
+use crate::rt::standard::UNDEFINED;
 use std::ffi::c_int;
 
-/// The standard's answers to comparisons: one and the same,
-pub(super) const SAME: c_int = 201;
-/// the same ranks in the same order,
-const CONGRUENT: c_int = 202;
-/// the same ranks,
-const SIMILAR: c_int = 203;
-/// or none of these.
-pub(super) const UNEQUAL: c_int = 204;
+// The standard's answers to comparisons: one and the same; the same ranks in the same order; the
+// same ranks; none of these.
+pub(super) use crate::rt::standard::{CONGRUENT, IDENT as SAME, SIMILAR, UNEQUAL};
 
 pub(super) fn alike(one: &[usize], two: &[usize]) -> c_int {
     let sorted = |list: &[usize]| {
@@ -114,7 +109,7 @@ pub(super) fn group_translate_ranks(
 pub(super) fn group_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     caller.group(handle.get())?;
     caller.groups.borrow_mut().remove(handle.get());
-    handle.set(fixed::GROUP_NULL);
+    handle.set(standard::GROUP_NULL);
     Ok(())
 }
 

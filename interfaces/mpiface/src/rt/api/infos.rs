@@ -4,16 +4,11 @@ use super::arguments::{Caller, Out, RawText, int, text};
 use crate::rt::comm::{Comm, Hints};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
+use crate::rt::standard::{self, MAX_INFO_KEY as MAX_KEY, MAX_INFO_VAL as MAX_VALUE};
 use std::ffi::{CStr, c_char, c_int};
 
 /// A list of keys and values.
 type Info = Vec<(String, String)>;
-
-/// MPI_MAX_INFO_KEY, with the zero at the end.
-const MAX_KEY: usize = 256;
-/// MPI_MAX_INFO_VAL, with the zero at the end.
-const MAX_VALUE: usize = 1024;
 
 /// A key or a value of an info; none of a null pointer.
 #[derive(Clone, Debug)]
@@ -59,7 +54,7 @@ pub(super) fn list<R>(
     info: Handle,
     run: impl FnOnce(&mut Info) -> R,
 ) -> Outcome<R> {
-    if info == fixed::INFO_ENV {
+    if info == standard::INFO_ENV {
         return Ok(run(&mut Info::new()));
     }
     match caller.infos.borrow_mut().get_mut(info) {
@@ -95,7 +90,7 @@ pub(super) fn info_free(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
     if caller.infos.borrow_mut().remove(info.get()).is_none() {
         return error(Class::Info, format!("{:#x} is no info", info.get()));
     }
-    info.set(fixed::INFO_NULL);
+    info.set(standard::INFO_NULL);
     Ok(())
 }
 
@@ -106,7 +101,7 @@ pub(super) fn info_set(
     value: &InfoText,
 ) -> Outcome {
     let (key, value) = (key.key()?.to_owned(), value.value()?.to_owned());
-    if info == fixed::INFO_ENV {
+    if info == standard::INFO_ENV {
         return error(Class::Info, "MPI_INFO_ENV cannot be changed");
     }
     list(caller, info, |list| match list.iter_mut().find(|it| it.0 == key) {

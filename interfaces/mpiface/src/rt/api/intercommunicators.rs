@@ -9,7 +9,7 @@ use super::communicators::{number_of, of_group};
 use crate::rt::comm::{Comm, Offer, Shared, Sides};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
+use crate::rt::standard;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -105,7 +105,7 @@ pub(super) fn intercomm_create_from_groups(
     let Some(remote) = usize::try_from(remote).ok().and_then(|it| other.get(it)) else {
         return error(Class::Rank, format!("the leader {remote} is none of {}", other.len()));
     };
-    intercomm_create(caller, &local, leader, fixed::COMM_WORLD, int(*remote), tag)
+    intercomm_create(caller, &local, leader, standard::COMM_WORLD, int(*remote), tag)
 }
 
 /// Refuses a communicator between two groups.

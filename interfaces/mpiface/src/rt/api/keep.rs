@@ -4,9 +4,9 @@ use super::arguments::Caller;
 use crate::rt::begun::Begun;
 use crate::rt::comm::Comm;
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::rank::{Active, Blank, ErrorFunction, Persistent, Rank, Session, Started};
 use crate::rt::request::{NOBODY, Req};
+use crate::rt::standard;
 use crate::rt::types::Type;
 use crate::rt::user_function::UserFunction;
 use crate::rt::window::Win;
@@ -42,7 +42,7 @@ impl Keep for Vec<usize> {
 /// A communicator, if this rank is in it.
 impl Keep for Option<Rc<Comm>> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        let Some(comm) = self else { return fixed::COMM_NULL };
+        let Some(comm) = self else { return standard::COMM_NULL };
         let handle = caller.comms.borrow_mut().insert(Rc::clone(&comm));
         comm.handle.set(handle);
         handle
@@ -59,7 +59,9 @@ impl Keep for Rc<Win> {
 
 impl Keep for Rc<Session> {
     fn keep(self, caller: Caller<'_>) -> Handle {
-        caller.sessions.borrow_mut().insert(self)
+        let handle = caller.sessions.borrow_mut().insert(Rc::clone(&self));
+        self.handle.set(handle);
+        handle
     }
 }
 

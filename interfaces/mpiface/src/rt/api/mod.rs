@@ -8,7 +8,7 @@
 
 mod arguments;
 mod attributes;
-mod between;
+mod buffers;
 mod collectives;
 mod communicators;
 mod contents;
@@ -25,6 +25,7 @@ mod intercommunicators;
 mod keep;
 mod neighbours;
 mod one_sided;
+mod operands;
 mod operators;
 mod packing;
 mod point_to_point;
@@ -33,7 +34,6 @@ mod requests;
 mod sessions;
 mod started;
 mod topologies;
-mod type_notes;
 mod windows;
 
 pub use table::TABLE;
@@ -86,27 +86,26 @@ mod functions {
     pub(super) use super::sessions::*;
     pub(super) use super::started::*;
     pub(super) use super::topologies::*;
-    pub(super) use super::type_notes::*;
     pub(super) use super::windows::*;
 }
 
 mod table {
     #![expect(non_snake_case, reason = "the standard's names")]
 
-    use super::arguments::{
-        Blocks, Buffer, Caller, List, Operands, Out, Peer, RawText, Remote, Status, StatusOut,
-        TextOut, TypedBlocks, text,
-    };
+    use super::arguments::{Caller, List, Out, Peer, RawText, Status, StatusOut, TextOut, text};
+    use super::buffers::{Blocks, Buffer, Remote, TypedBlocks};
     use super::counts::{CountOut, Counts};
     use super::infos::InfoText;
     use super::keep::Keep as _;
+    use super::operands::Operands;
     use super::{Entry, Rank, functions};
     use crate::rt::error::{Outcome, Site};
     use crate::rt::handle::Handle;
-    use crate::rt::handle::fixed;
     use crate::rt::rank::ErrorFunction;
+    use crate::rt::standard;
     use crate::rt::user_function::{FarFunction, NearFunction};
     use std::ffi::{c_char, c_int, c_void};
+    use std::sync::Arc;
 
     /// Makes a call between MPI_Init and MPI_Finalize; an error goes by the communicator's handler.
     ///

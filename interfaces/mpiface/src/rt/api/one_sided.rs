@@ -1,5 +1,6 @@
-//! Access to other ranks' windows. Every call has moved its data when it returns, and the requests
-//! of those that give one are complete.
+//! Access to other ranks' windows. Every call has moved its data when it returns, so those that
+//! give a request (`Rput` and the like, of locked targets only) are these, with one that is
+//! complete (`build/calls.rs`).
 //!
 //! # Safety of the calls here
 //! Origins and results are the program's buffers (`arguments.rs`). A target lies in memory that a
@@ -8,13 +9,14 @@
 
 #![expect(clippy::too_many_arguments, reason = "those of the standard's functions")]
 
-use super::arguments::{Buffer, Caller, Remote};
+use super::arguments::Caller;
+use super::buffers::{Buffer, Remote};
 use super::counts::count_of;
 use super::windows::{may_poll, place};
 use crate::rt::basic::Element;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::request::Req;
+use crate::rt::standard::NO_OP;
 use crate::rt::types::{AnyType, Place, copy};
 use crate::rt::window::{Accumulation, Win, compare_and_swap as swap};
 use crate::rt::window_part::Part;
@@ -25,16 +27,11 @@ use std::sync::Arc;
 type Target<'a> = (&'a Arc<Part>, Place);
 
 /// The target's memory; none of MPI_PROC_NULL.
-fn target<'a>(
-    caller: Caller<'_>,
-    win: &'a Win,
-    remote: Remote,
-    is_passive: bool,
-) -> Outcome<Option<Target<'a>>> {
+fn target<'a>(caller: Caller<'_>, win: &'a Win, remote: Remote) -> Outcome<Option<Target<'a>>> {
     let Remote { rank, displacement, count, ty } = remote;
     let (count, ty) = (count_of(count)?, caller.ty(ty)?);
     match place(win, rank)? {
-        Some(rank) => win.target(rank, displacement, count, ty, is_passive).map(Some),
+        Some(rank) => win.target(rank, displacement, count, ty, caller.is_requested).map(Some),
         None => Ok(None),
     }
 }
@@ -48,15 +45,9 @@ fn fits(given: &Place, room: &Place) -> Outcome {
     error(Class::Truncate, format!("{given} bytes do not fit {room} bytes"))
 }
 
-fn any_put(
-    caller: Caller<'_>,
-    data: Buffer,
-    remote: Remote,
-    win: &Win,
-    is_passive: bool,
-) -> Outcome {
+pub(super) fn put(caller: Caller<'_>, data: Buffer, remote: Remote, win: &Win) -> Outcome {
     let origin = data.place(caller)?;
-    if let Some((_, target)) = target(caller, win, remote, is_passive)? {
+    if let Some((_, target)) = target(caller, win, remote)? {
         fits(&origin, &target)?;
         // SAFETY: see the head of the file.
         unsafe { copy(&origin, &target) };
@@ -64,16 +55,10 @@ fn any_put(
     Ok(())
 }
 
-fn any_get(
-    caller: Caller<'_>,
-    room: Buffer,
-    remote: Remote,
-    win: &Win,
-    is_passive: bool,
-) -> Outcome {
+pub(super) fn get(caller: Caller<'_>, room: Buffer, remote: Remote, win: &Win) -> Outcome {
     may_poll(caller);
     let origin = room.place(caller)?;
-    if let Some((_, target)) = target(caller, win, remote, is_passive)? {
+    if let Some((_, target)) = target(caller, win, remote)? {
         fits(&target, &origin)?;
         // SAFETY: see the head of the file.
         unsafe { copy(&target, &origin) };
@@ -81,14 +66,14 @@ fn any_get(
     Ok(())
 }
 
-fn any_accumulate(
+/// Combines data with the target's, whose former value goes to the room.
+fn combine(
     caller: Caller<'_>,
     data: Option<Buffer>,
     room: Option<Buffer>,
     remote: Remote,
     op: Handle,
     win: &Win,
-    is_passive: bool,
 ) -> Outcome {
     let ty = caller.ty(remote.ty)?;
     let accumulation = Accumulation::new(op, &ty)?;
@@ -98,45 +83,12 @@ fn any_accumulate(
         // Nothing is given where nothing changes.
         None => Place { address: 0, count: 0, ty },
     };
-    let Some((part, target)) = target(caller, win, remote, is_passive)? else { return Ok(()) };
+    let Some((part, target)) = target(caller, win, remote)? else { return Ok(()) };
     fits(&origin, &target)?;
     result.as_ref().map_or(Ok(()), |it| fits(&target, it))?;
     // SAFETY: see the head of the file.
     unsafe { accumulation.run(part, &origin, result.as_ref(), &target) };
     Ok(())
-}
-
-/// A request that is complete.
-fn complete(caller: Caller<'_>) -> Arc<Req> {
-    Arc::clone(&caller.sent)
-}
-
-pub(super) fn put(caller: Caller<'_>, data: Buffer, remote: Remote, win: &Win) -> Outcome {
-    any_put(caller, data, remote, win, false)
-}
-
-pub(super) fn rput(
-    caller: Caller<'_>,
-    data: Buffer,
-    remote: Remote,
-    win: &Win,
-) -> Outcome<Arc<Req>> {
-    any_put(caller, data, remote, win, true)?;
-    Ok(complete(caller))
-}
-
-pub(super) fn get(caller: Caller<'_>, room: Buffer, remote: Remote, win: &Win) -> Outcome {
-    any_get(caller, room, remote, win, false)
-}
-
-pub(super) fn rget(
-    caller: Caller<'_>,
-    room: Buffer,
-    remote: Remote,
-    win: &Win,
-) -> Outcome<Arc<Req>> {
-    any_get(caller, room, remote, win, true)?;
-    Ok(complete(caller))
 }
 
 pub(super) fn accumulate(
@@ -146,22 +98,8 @@ pub(super) fn accumulate(
     op: Handle,
     win: &Win,
 ) -> Outcome {
-    any_accumulate(caller, Some(data), None, remote, op, win, false)
+    combine(caller, Some(data), None, remote, op, win)
 }
-
-pub(super) fn raccumulate(
-    caller: Caller<'_>,
-    data: Buffer,
-    remote: Remote,
-    op: Handle,
-    win: &Win,
-) -> Outcome<Arc<Req>> {
-    any_accumulate(caller, Some(data), None, remote, op, win, true)?;
-    Ok(complete(caller))
-}
-
-/// MPI_NO_OP.
-const NO_OP: Handle = 0x3d;
 
 pub(super) fn get_accumulate(
     caller: Caller<'_>,
@@ -172,21 +110,7 @@ pub(super) fn get_accumulate(
     win: &Win,
 ) -> Outcome {
     may_poll(caller);
-    let data = (op != NO_OP).then_some(data);
-    any_accumulate(caller, data, Some(room), remote, op, win, false)
-}
-
-pub(super) fn rget_accumulate(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Buffer,
-    remote: Remote,
-    op: Handle,
-    win: &Win,
-) -> Outcome<Arc<Req>> {
-    let data = (op != NO_OP).then_some(data);
-    any_accumulate(caller, data, Some(room), remote, op, win, true)?;
-    Ok(complete(caller))
+    combine(caller, (op != NO_OP).then_some(data), Some(room), remote, op, win)
 }
 
 /// One element at a displacement.

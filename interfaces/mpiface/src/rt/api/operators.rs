@@ -1,9 +1,10 @@
 //! Operators.
 
-use super::arguments::{Caller, Operands, Out};
+use super::arguments::{Caller, Out};
+use super::operands::Operands;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
+use crate::rt::standard;
 use crate::rt::user_function::{FarFunction, NearFunction, UserFunction};
 use std::ffi::c_int;
 
@@ -28,7 +29,7 @@ pub(super) fn op_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
         return error(Class::Op, format!("{:#x} is no operator of a user", handle.get()));
     }
     caller.ops.borrow_mut().free(handle.get());
-    handle.set(fixed::OP_NULL);
+    handle.set(standard::OP_NULL);
     caller.sweep()
 }
 

@@ -1,6 +1,7 @@
 //! Pack and unpack, as data lies here, and in the portable format.
 
-use super::arguments::{Buffer, Caller, Out};
+use super::arguments::{Caller, Out};
+use super::buffers::Buffer;
 use super::counts::{CountOut, count_of};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};

@@ -1,6 +1,7 @@
 //! Sends, receives and probes.
 
-use super::arguments::{Buffer, Caller, Out, Peer, StatusOut, int, peer_of};
+use super::arguments::{Caller, Out, Peer, StatusOut, int, peer_of};
+use super::buffers::Buffer;
 use super::counts::CountOut;
 use super::requests::{finish, wait_one};
 use crate::rt::begun::Begun;
@@ -8,11 +9,11 @@ use crate::rt::comm::Comm;
 use crate::rt::envelope::{ANY_SOURCE, ANY_TAG, Envelope};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::mutex::lock;
 use crate::rt::p2p::{self, Message, Mode, Probed};
 use crate::rt::rank::Persistent;
 use crate::rt::request::{Arrived, Ask, Kind, NOBODY, Req};
+use crate::rt::standard;
 use crate::rt::standings::Condition;
 use crate::rt::types::{self, Place, bytes_at};
 use std::ffi::{c_int, c_void};
@@ -144,7 +145,7 @@ fn received_soon(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> O
     let pattern = Envelope { context: comm.shared.context, source, tag };
     let left = rank.left_nothing()?;
     // SAFETY: as in `start_send`.
-    let came = unsafe { p2p::receive_solid(&rank.world, (rank.me, by), pattern, solid, left) };
+    let came = unsafe { p2p::receive_at_once(&rank.world, (rank.me, by), pattern, solid, left) };
     Some(came?.from(source))
 }
 
@@ -505,7 +506,7 @@ pub(super) fn mprobe(
     status: StatusOut,
 ) -> Outcome {
     let Some(pattern) = pattern(comm, peer)? else {
-        message.set(fixed::MESSAGE_NO_PROC);
+        message.set(standard::MESSAGE_NO_PROC);
         status.set(NOBODY, false);
         return Ok(());
     };
@@ -526,7 +527,7 @@ pub(super) fn improbe(
 ) -> Outcome {
     let Some(pattern) = pattern(comm, peer)? else {
         flag.set(1);
-        message.set(fixed::MESSAGE_NO_PROC);
+        message.set(standard::MESSAGE_NO_PROC);
         status.set(NOBODY, false);
         return Ok(());
     };
@@ -549,10 +550,10 @@ pub(super) fn imrecv(caller: Caller<'_>, data: Buffer, message: Out<Handle>) -> 
     match taken {
         // SAFETY: as in `start_send`.
         Some(taken) => unsafe { p2p::take(&caller.world, owner, taken, &place, &req) },
-        None if handle == fixed::MESSAGE_NO_PROC => req.complete(&caller.world, owner, NOBODY),
+        None if handle == standard::MESSAGE_NO_PROC => req.complete(&caller.world, owner, NOBODY),
         None => return error(Class::Request, format!("{handle:#x} is no message")),
     }
-    message.set(fixed::MESSAGE_NULL);
+    message.set(standard::MESSAGE_NULL);
     Ok(req)
 }
 

@@ -9,9 +9,9 @@ use crate::rt::comm::Comm;
 use crate::rt::envelope::ANY_SOURCE;
 use crate::rt::error::Site;
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::rank::Rank;
 use crate::rt::record::{Noted, Poll, Record};
+use crate::rt::standard;
 use phalanx::engine::{CallEvent, RecordedCall};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
@@ -96,7 +96,7 @@ impl<'a> Recording<'a> {
             On::Comm(handle) => rank.comm(handle).ok(),
             On::Win(handle) => rank.win(handle).ok().map(|it| Rc::clone(&it.comm)),
             On::Requests(..) => None,
-            On::All => rank.comm(fixed::COMM_WORLD).ok(),
+            On::All => rank.comm(standard::COMM_WORLD).ok(),
         };
         let mut recorded = rank.recorded.borrow_mut();
         let requests = match facts.on {

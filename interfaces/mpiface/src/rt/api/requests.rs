@@ -6,11 +6,11 @@ use super::general::{free_later, general};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::UNDEFINED;
-use crate::rt::handle::fixed;
 use crate::rt::p2p::{self, OneOf};
 use crate::rt::rank::{Active, Rank, Started};
 use crate::rt::request::{Ask, Kind, NOBODY, Req, SENT};
+use crate::rt::standard;
+use crate::rt::standard::UNDEFINED;
 use crate::rt::standings::Condition;
 use crate::rt::started::close;
 use std::ffi::c_int;
@@ -56,7 +56,7 @@ pub(super) fn finish(caller: Caller<'_>, req: Arc<Req>, status: StatusOut) -> Ou
 
 /// The call under way of a handle; `None` for the null one, and for one that is not started.
 fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
-    if handle == fixed::REQUEST_NULL {
+    if handle == standard::REQUEST_NULL {
         return Ok(None);
     }
     caller.publish();
@@ -200,7 +200,7 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
             }
             _ => {
                 let started = requests.remove(handle.get());
-                handle.set(fixed::REQUEST_NULL);
+                handle.set(standard::REQUEST_NULL);
                 started.map_or((Active::Rest, None), |it| (it.active, it.general))
             }
         }
@@ -310,7 +310,7 @@ fn first_done(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Option<
     let mut is_active = false;
     for place in 0..usize::try_from(count).unwrap_or(0) {
         let handle = handles.at(place).get();
-        if handle != fixed::REQUEST_NULL {
+        if handle != standard::REQUEST_NULL {
             match is_done_now(caller, handle) {
                 Some(true) => return Some(Some(place)),
                 Some(false) => return None,
@@ -338,7 +338,7 @@ fn is_of_nobody(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
     let is_it = handle.get() == rank.nobody;
     if is_it {
         status.set(NOBODY, false);
-        handle.set(fixed::REQUEST_NULL);
+        handle.set(standard::REQUEST_NULL);
     }
     is_it
 }
@@ -353,7 +353,7 @@ fn has_retired(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
 /// The same of a request of its own.
 #[inline(never)]
 fn has_retired_own(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool {
-    if handle.get() == fixed::REQUEST_NULL {
+    if handle.get() == standard::REQUEST_NULL {
         status.set_empty();
         return true;
     }
@@ -377,7 +377,7 @@ fn has_retired_own(rank: &Rank, handle: Out<Handle>, status: StatusOut) -> bool 
         _ => None,
     });
     if retired.is_some() {
-        handle.set(fixed::REQUEST_NULL);
+        handle.set(standard::REQUEST_NULL);
     }
     retired.is_some()
 }
@@ -680,7 +680,7 @@ pub(super) fn request_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     if let Some(Active::Shared(req)) = started.map(|it| it.active) {
         caller.keep_freed(req);
     }
-    handle.set(fixed::REQUEST_NULL);
+    handle.set(standard::REQUEST_NULL);
     caller.sweep()
 }
 

@@ -2,13 +2,13 @@
 //! two sets of processes; groups of them make communicators (MPI_Comm_create_from_group).
 
 use super::arguments::{Caller, Out, RawText, int};
-use super::errors::{CALLED, given};
 use super::infos::list;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
 use crate::rt::handlers::Attached;
-use crate::rt::rank::{ErrorFunction, Session};
+use crate::rt::rank::Session;
+use crate::rt::standard;
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -28,7 +28,7 @@ pub(super) fn session_init(
 ) -> Outcome<Rc<Session>> {
     let errhandler = Attached::new(caller.handler(errhandler)?);
     let mut hints = match info {
-        fixed::INFO_NULL => Vec::new(),
+        standard::INFO_NULL => Vec::new(),
         info => list(caller, info, |list| list.clone())?,
     };
     let level = hints.iter_mut().find(|it| it.0 == LEVEL);
@@ -38,13 +38,13 @@ pub(super) fn session_init(
         None => hints.push((LEVEL.to_owned(), "MPI_THREAD_SINGLE".to_owned())),
     }
     caller.sessions_open(1);
-    Ok(Rc::new(Session { hints, errhandler }))
+    Ok(Rc::new(Session { hints, errhandler, handle: Cell::default() }))
 }
 
 pub(super) fn session_finalize(caller: Caller<'_>, session: Out<Handle>) -> Outcome {
     caller.session(session.get())?;
     caller.sessions.borrow_mut().remove(session.get());
-    session.set(fixed::SESSION_NULL);
+    session.set(standard::SESSION_NULL);
     caller.sessions_open(-1);
     Ok(())
 }
@@ -106,30 +106,4 @@ pub(super) fn group_from_session_pset(
     name: &str,
 ) -> Outcome<Vec<usize>> {
     members(caller, name)
-}
-
-pub(super) fn session_create_errhandler(
-    _: Caller<'_>,
-    function: ErrorFunction,
-) -> Outcome<ErrorFunction> {
-    Ok(function)
-}
-
-pub(super) fn session_set_errhandler(
-    caller: Caller<'_>,
-    session: &Session,
-    handler: Handle,
-) -> Outcome {
-    session.errhandler.set(caller.handler(handler)?);
-    Ok(())
-}
-
-pub(super) fn session_get_errhandler(caller: Caller<'_>, session: &Session) -> Outcome<Handle> {
-    Ok(given(caller, &session.errhandler))
-}
-
-pub(super) fn session_call_errhandler(caller: Caller<'_>, session: Handle, code: c_int) -> Outcome {
-    caller.session(session)?;
-    caller.rank.tell(caller.site, session, code, || CALLED.to_owned());
-    Ok(())
 }

@@ -1,29 +1,34 @@
-//! Collectives that are started, and complete later.
+//! Collectives that are started, and complete later. Those of intercommunicators are these, too:
+//! data of one group, for the other; the blocking ones are awaited.
 
-use super::arguments::{Blocks, Buffer, Caller, Operands, StatusOut, TypedBlocks, root_of};
-use super::between;
-use super::collectives::takes;
-use super::counts::{Counts, count_of, counts_of, total_of};
+use super::arguments::{Caller, StatusOut, root_of};
+use super::buffers::{Buffer, Parts};
+use super::counts::Lengths;
 use super::intercommunicators::within;
+use super::operands::Operands;
 use super::requests::{finish, wait_one};
 use crate::rt::awaits::Awaits;
+use crate::rt::basic::Element;
 use crate::rt::branch::Key;
 use crate::rt::comm::{Comm, Shared, Terms};
-use crate::rt::error::Outcome;
+use crate::rt::envelope::PROC_NULL;
+use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::held::Hold;
+use crate::rt::operator::Operator;
 use crate::rt::ops::Mark;
 use crate::rt::rank::{Persistent, Starter};
+use crate::rt::reduction::To;
 use crate::rt::request::Req;
-use crate::rt::started::{self, Part, Pieces, Takes};
-use crate::rt::types::Place;
+use crate::rt::standard;
+use crate::rt::started::{self, Gives, Part, Pieces, Takes};
+use crate::rt::types::{Place, bytes_at};
 use std::ffi::c_int;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// All ranks' cards are needed, and all use this rank's memory if it lends it.
-pub(super) const ALL: (Awaits, Awaits) = (Awaits::All, Awaits::All);
+/// The operator of a rank that has no values.
+const NONE: Operator = Operator::Known(standard::OP_NULL, Element::Byte);
 
 /// Lays this rank's card down; `reach`: the ranks of the cards it needs, and of the users of its
 /// memory if it lends that.
@@ -65,39 +70,99 @@ pub(super) fn again(
     let make = || Shared::new(&caller.world, comm.shared.members.clone());
     let comm = comm.apart(caller.rank.run.branches.take(key, comm.size(), make));
     let site = caller.site;
-    let start = move |rank: &_, comm: &_| start(Caller { rank, site, is_large: false }, comm);
+    let start = move |rank: &_, comm: &_| {
+        start(Caller { rank, site, is_large: false, is_requested: false }, comm)
+    };
     Ok(Persistent::Collective { comm, start: Starter(Box::new(start)), _held: held })
 }
 
-/// Starts an exchange: with a root, that one awaits all, if it takes, and the others the root, if
-/// they take; else all await all. Offers of others than the root are for the root alone.
+/// A rank's part in a collective with a root.
+#[derive(Clone, Copy)]
+struct Role {
+    is_root: bool,
+    /// The root's place among the members, for a rank that gives it data, or takes its: all of the
+    /// communicator; between two groups those of the other group.
+    root: Option<usize>,
+}
+
+impl Role {
+    fn of(comm: &Comm, root: c_int) -> Outcome<Role> {
+        if !comm.is_inter() {
+            let root = root_of(comm, root)?;
+            return Ok(Role { is_root: comm.rank == root, root: Some(root) });
+        }
+        let others = comm.peers();
+        let root = match usize::try_from(root) {
+            Ok(root) if root < others.len() => Some(others.start + root),
+            _ if root == standard::ROOT => return Ok(Role { is_root: true, root: None }),
+            _ if root == PROC_NULL => None,
+            _ => {
+                let others = others.len();
+                return error(Class::Root, format!("the root {root} is none of {others} ranks"));
+            }
+        };
+        Ok(Role { is_root: false, root })
+    }
+}
+
+/// What the others compare. Between two groups the ranks' arguments differ.
+fn terms(comm: &Comm, root: Option<usize>, op: Mark, bytes: Option<usize>) -> Terms {
+    if comm.is_inter() { Terms::default() } else { Terms { root, op, bytes } }
+}
+
+/// All that a rank exchanges data with.
+fn peers(comm: &Comm) -> Awaits {
+    Awaits::Range(comm.peers().start as u32, comm.peers().len() as u32)
+}
+
+/// Starts an exchange: a rank awaits those from which it takes. A root's data is for all, that of
+/// others is for the root. `is_in_place`: what a rank takes goes to where its offer lies.
 fn exchange(
     caller: Caller<'_>,
     comm: &Comm,
-    terms: Terms,
-    offer: Pieces,
-    takes: Takes,
+    role: Option<Role>,
+    bytes: Option<usize>,
+    (offer, takes): (Pieces, Takes),
+    is_in_place: bool,
 ) -> Outcome<Arc<Req>> {
-    let awaits = match (terms.root, &takes) {
-        (None, _) => Awaits::All,
-        (_, Takes::Nothing) => Awaits::Nobody,
-        (_, Takes::One(root, _)) => Awaits::one(*root),
-        _ => Awaits::All,
+    let awaits = match &takes {
+        Takes::Nothing => Awaits::Nobody,
+        Takes::One(root, _) => Awaits::one(*root),
+        _ => peers(comm),
     };
-    let users = terms.root.filter(|it| *it != comm.rank).map_or(Awaits::All, Awaits::one);
-    let part = Part::Exchange { offer, takes, is_in_place: false };
+    let users = match role {
+        Some(Role { is_root: false, root }) => root.map_or(Awaits::Nobody, Awaits::one),
+        _ => peers(comm),
+    };
+    let terms = terms(comm, role.and_then(|it| it.root), Mark::None, bytes);
+    let part = Part::Exchange { offer, takes, is_in_place };
     begin(caller, comm, terms, part, (awaits, users))
 }
 
-fn of_root(root: usize) -> Terms {
-    Terms { root: Some(root), ..Terms::default() }
+/// A part of the data for each, or for each of the other group.
+fn offer(caller: Caller<'_>, comm: &Comm, parts: impl Parts) -> Outcome<Pieces> {
+    if !comm.is_inter() {
+        return parts.pieces(caller, comm.size());
+    }
+    let mut all = vec![bytes_at(0, 0); comm.size()];
+    all[comm.peers()].clone_from_slice(&parts.list(caller, comm.peers().len())?);
+    Ok(Pieces::Each(all))
+}
+
+/// The room for each one's data, or for that of each of the other group; not for the own data, if
+/// it lies there.
+fn takes(caller: Caller<'_>, comm: &Comm, parts: impl Parts, is_kept: bool) -> Outcome<Takes> {
+    if !comm.is_inter() {
+        return parts.takes(caller, comm.size(), is_kept.then_some(comm.rank));
+    }
+    let mut all = vec![None; comm.size()];
+    let list = parts.list(caller, comm.peers().len())?;
+    comm.peers().zip(list).for_each(|(it, place)| all[it] = Some(place));
+    Ok(Takes::Each(all))
 }
 
 pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ibarrier(caller, comm);
-    }
-    begin(caller, comm, Terms::default(), Part::nothing(), ALL)
+    begin(caller, comm, Terms::default(), Part::nothing(), (Awaits::All, Awaits::All))
 }
 
 pub(super) fn ibcast(
@@ -106,219 +171,127 @@ pub(super) fn ibcast(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::bcast(caller, data, root, comm);
-    }
-    let (place, root) = (data.place(caller)?, root_of(comm, root)?);
-    let terms = Terms { root: Some(root), bytes: Some(place.bytes()), op: Mark::None };
-    let (offer, takes) = match comm.rank == root {
-        true => (Pieces::Same(place), Takes::Nothing),
-        false => (Pieces::Nothing, Takes::One(root, place)),
+    let role = Role::of(comm, root)?;
+    let (bytes, exchanged) = match role {
+        Role { is_root: true, .. } => {
+            let place = data.place(caller)?;
+            (place.bytes(), (Pieces::Same(place), Takes::Nothing))
+        }
+        Role { root: Some(root), .. } => {
+            let place = data.place(caller)?;
+            (place.bytes(), (Pieces::Nothing, Takes::One(root, place)))
+        }
+        _ => (0, Default::default()),
     };
-    exchange(caller, comm, terms, offer, takes)
+    exchange(caller, comm, Some(role), Some(bytes), exchanged, false)
 }
 
 /// Every rank's data at the root, where the parts lie.
-fn gather_parts(
-    caller: Caller<'_>,
-    data: Buffer,
-    takes: impl FnOnce(bool) -> Outcome<Takes>,
-    root: c_int,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    let root = root_of(comm, root)?;
-    let is_in_place = data.is_in_place();
-    let takes = if comm.rank == root { takes(is_in_place)? } else { Takes::Nothing };
-    let offer = if is_in_place { Pieces::Nothing } else { Pieces::Same(data.place(caller)?) };
-    exchange(caller, comm, of_root(root), offer, takes)
-}
-
-/// The parts taken from each rank, one behind the other; not from the own one if it lies in place.
-fn even(comm: &Comm, first: Place, is_in_place: bool) -> Takes {
-    if is_in_place { Takes::EvenBut(comm.rank, first) } else { Takes::Even(first) }
-}
-
-fn each(comm: &Comm, parts: Vec<Place>, is_in_place: bool) -> Takes {
-    Takes::Each(takes(comm, parts, is_in_place))
-}
-
 pub(super) fn igather(
     caller: Caller<'_>,
     data: Buffer,
-    room: Buffer,
+    room: impl Parts,
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::igather(caller, data, room, root, comm);
-    }
-    let takes = |is_in_place| Ok(even(comm, room.place(caller)?, is_in_place));
-    gather_parts(caller, data, takes, root, comm)
+    let (role, is_in_place) = (Role::of(comm, root)?, data.is_in_place());
+    let takes = if role.is_root { takes(caller, comm, room, is_in_place)? } else { Takes::Nothing };
+    let offer = match role.root {
+        Some(_) if !is_in_place => Pieces::Same(data.place(caller)?),
+        _ => Pieces::Nothing,
+    };
+    exchange(caller, comm, Some(role), None, (offer, takes), false)
 }
-
-pub(super) fn igatherv(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Blocks,
-    root: c_int,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::igatherv(caller, data, room, root, comm);
-    }
-    let takes = |is_in_place| Ok(each(comm, room.each(caller, comm)?, is_in_place));
-    gather_parts(caller, data, takes, root, comm)
-}
+pub(super) use igather as igatherv;
 
 /// The root's parts for each.
-fn scatter_parts(
-    caller: Caller<'_>,
-    parts: impl FnOnce() -> Outcome<Pieces>,
-    room: Buffer,
-    root: c_int,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    let root = root_of(comm, root)?;
-    let offer = if comm.rank == root { parts()? } else { Pieces::Nothing };
-    let takes = match room.is_in_place() {
-        true => Takes::Nothing,
-        false => Takes::One(root, room.place(caller)?),
-    };
-    exchange(caller, comm, of_root(root), offer, takes)
-}
-
 pub(super) fn iscatter(
     caller: Caller<'_>,
-    data: Buffer,
+    data: impl Parts,
     room: Buffer,
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::iscatter(caller, data, room, root, comm);
-    }
-    scatter_parts(caller, || Ok(Pieces::Even(data.place(caller)?)), room, root, comm)
+    let role = Role::of(comm, root)?;
+    let offer = if role.is_root { offer(caller, comm, data)? } else { Pieces::Nothing };
+    let takes = match role.root {
+        Some(root) if !room.is_in_place() => Takes::One(root, room.place(caller)?),
+        _ => Takes::Nothing,
+    };
+    exchange(caller, comm, Some(role), None, (offer, takes), false)
 }
-
-pub(super) fn iscatterv(
-    caller: Caller<'_>,
-    data: Blocks,
-    room: Buffer,
-    root: c_int,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::iscatterv(caller, data, room, root, comm);
-    }
-    scatter_parts(caller, || Ok(Pieces::Each(data.each(caller, comm)?)), room, root, comm)
-}
+pub(super) use iscatter as iscatterv;
 
 pub(super) fn iallgather(
     caller: Caller<'_>,
     data: Buffer,
-    room: Buffer,
+    room: impl Parts,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::iallgather(caller, data, room, comm);
-    }
-    let (first, is_in_place) = (room.place(caller)?, data.is_in_place());
+    let is_in_place = data.is_in_place();
     let own = match is_in_place {
-        true => first.moved((comm.rank * first.count) as isize, first.count),
+        true => room.places(caller, comm.size())?(comm.rank),
         false => data.place(caller)?,
     };
-    let takes = even(comm, first, is_in_place);
-    exchange(caller, comm, Terms::default(), Pieces::Same(own), takes)
+    let takes = takes(caller, comm, room, is_in_place)?;
+    exchange(caller, comm, None, None, (Pieces::Same(own), takes), false)
 }
+pub(super) use iallgather as iallgatherv;
 
-pub(super) fn iallgatherv(
+/// Each rank gives each a part.
+pub(super) fn ialltoall<P: Parts>(
     caller: Caller<'_>,
-    data: Buffer,
-    room: Blocks,
+    data: P,
+    room: P,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::iallgatherv(caller, data, room, comm);
-    }
-    let (parts, is_in_place) = (room.each(caller, comm)?, data.is_in_place());
-    let own = if is_in_place { parts[comm.rank].clone() } else { data.place(caller)? };
-    let takes = each(comm, parts, is_in_place);
-    exchange(caller, comm, Terms::default(), Pieces::Same(own), takes)
+    let is_in_place = data.is_in_place();
+    let offer = offer(caller, comm, if is_in_place { room } else { data })?;
+    let takes = takes(caller, comm, room, false)?;
+    exchange(caller, comm, None, None, (offer, takes), is_in_place)
 }
+pub(super) use ialltoall as ialltoallv;
+pub(super) use ialltoall as ialltoallw;
 
-/// Each rank gives each a part; `from` is `None` if the data lies where the others' will go.
-fn all_to_all_parts(
-    caller: Caller<'_>,
-    from: Option<Vec<Place>>,
-    room: Vec<Place>,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    let is_in_place = from.is_none();
-    let offer = Pieces::Each(from.unwrap_or_else(|| room.clone()));
-    let part = Part::Exchange { offer, takes: each(comm, room, false), is_in_place };
-    begin(caller, comm, Terms::default(), part, ALL)
-}
-
-pub(super) fn ialltoall(
-    caller: Caller<'_>,
-    data: Buffer,
-    room: Buffer,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ialltoall(caller, data, room, comm);
-    }
-    let (room, is_in_place) = (room.place(caller)?, data.is_in_place());
-    let offer = Pieces::Even(if is_in_place { room.clone() } else { data.place(caller)? });
-    let part = Part::Exchange { offer, takes: Takes::Even(room), is_in_place };
-    begin(caller, comm, Terms::default(), part, ALL)
-}
-
-pub(super) fn ialltoallv(
-    caller: Caller<'_>,
-    data: Blocks,
-    room: Blocks,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ialltoallv(caller, data, room, comm);
-    }
-    let from = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
-    all_to_all_parts(caller, from, room.each(caller, comm)?, comm)
-}
-
-pub(super) fn ialltoallw(
-    caller: Caller<'_>,
-    data: TypedBlocks,
-    room: TypedBlocks,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ialltoallw(caller, data, room, comm);
-    }
-    let from = if data.is_in_place() { None } else { Some(data.each(caller, comm)?) };
-    all_to_all_parts(caller, from, room.each(caller, comm)?, comm)
-}
-
-/// A reduction, with its result of these ranks, from this element on, to so many elements.
+/// Starts a reduction, with its result of these ranks, from this element on.
 fn fold(
     caller: Caller<'_>,
-    operands: Operands,
-    root: Option<usize>,
-    gives: Option<(i64, Range<usize>, usize)>,
     comm: &Comm,
+    root: Option<usize>,
+    (own, op): (Place, Operator),
+    gives: Option<Gives>,
 ) -> Outcome<Arc<Req>> {
-    let (own, op) = operands.own(caller)?;
-    let gives = match gives {
-        Some((count, ranks, start)) => Some((operands.with(count).target(caller)?, ranks, start)),
-        None => None,
-    };
-    let terms = Terms { root, op: op.mark(), bytes: Some(own.bytes()) };
     let awaits = match &gives {
+        _ if comm.is_inter() => Awaits::All,
         None => Awaits::Nobody,
         Some((_, ranks, _)) => Awaits::Range(0, ranks.end as u32),
     };
+    let terms = terms(comm, root, op.mark(), Some(own.bytes()));
     begin(caller, comm, terms, Part::Fold { own, op, gives }, (awaits, Awaits::All))
+}
+
+/// Starts a reduction in which each rank has values; between two groups the other one's are
+/// combined.
+pub(super) fn combine(
+    caller: Caller<'_>,
+    operands: Operands,
+    to: To<'_>,
+    comm: &Comm,
+) -> Outcome<Arc<Req>> {
+    let own = operands.own(caller)?;
+    let whole = || operands.target(caller);
+    let gives = match to {
+        To::Root(root) if root != comm.rank => None,
+        To::All | To::Root(_) => Some((whole()?, comm.peers(), 0)),
+        To::Prefix => Some((whole()?, 0..comm.rank + 1, 0)),
+        To::Before => Some((whole()?, 0..comm.rank, 0)),
+        To::Parts(counts) => {
+            let me = comm.own_rank();
+            let part = operands.with(counts[me] as i64).target(caller)?;
+            Some((part, comm.peers(), counts[..me].iter().sum()))
+        }
+    };
+    fold(caller, comm, to.root(), own, gives)
 }
 
 pub(super) fn ireduce(
@@ -327,60 +300,38 @@ pub(super) fn ireduce(
     root: c_int,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ireduce(caller, operands, root, comm);
+    let nothing = || bytes_at(0, 0);
+    match Role::of(comm, root)? {
+        // Between two groups a root has no values, and the others of its group have no part.
+        Role { is_root: true, root: None } => {
+            let gives = (operands.target(caller)?, comm.peers(), 0);
+            fold(caller, comm, None, (nothing(), operands.result_operator(caller)?), Some(gives))
+        }
+        Role { root: None, .. } => fold(caller, comm, None, (nothing(), NONE), None),
+        Role { root: Some(root), .. } => combine(caller, operands, To::Root(root), comm),
     }
-    let root = root_of(comm, root)?;
-    let gives = (comm.rank == root).then_some((operands.count, 0..comm.size(), 0));
-    fold(caller, operands, Some(root), gives, comm)
 }
 
 pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::iallreduce(caller, operands, comm);
-    }
-    fold(caller, operands, None, Some((operands.count, 0..comm.size(), 0)), comm)
+    combine(caller, operands, To::All, comm)
 }
 
 pub(super) fn iscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
     within(comm)?;
-    fold(caller, operands, None, Some((operands.count, 0..comm.rank + 1, 0)), comm)
+    combine(caller, operands, To::Prefix, comm)
 }
 
 pub(super) fn iexscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
     within(comm)?;
-    fold(caller, operands, None, Some((operands.count, 0..comm.rank, 0)), comm)
-}
-
-fn reduce_parts(caller: Caller<'_>, operands: Operands<&[i64]>, comm: &Comm) -> Outcome<Arc<Req>> {
-    let counts = operands.count;
-    let total = total_of(counts)?;
-    let start = counts_of(&counts[..comm.rank])?.iter().sum();
-    let own = counts[comm.rank];
-    count_of(own)?;
-    fold(caller, operands.with(total), None, Some((own, 0..comm.size(), start)), comm)
+    combine(caller, operands, To::Before, comm)
 }
 
 pub(super) fn ireduce_scatter(
     caller: Caller<'_>,
-    operands: Operands<Counts>,
+    operands: Operands<impl Lengths>,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ireduce_scatter(caller, operands, comm);
-    }
-    let counts: Vec<i64> = operands.count.some(comm.size())?.collect();
-    reduce_parts(caller, operands.with(&counts), comm)
+    let (all, counts) = operands.count.lengths(comm.own().len())?;
+    combine(caller, operands.with(all), To::Parts(&counts), comm)
 }
-
-pub(super) fn ireduce_scatter_block(
-    caller: Caller<'_>,
-    operands: Operands,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    if comm.is_inter() {
-        return between::ireduce_scatter_block(caller, operands, comm);
-    }
-    let counts = vec![operands.count; comm.size()];
-    reduce_parts(caller, operands.with(&counts), comm)
-}
+pub(super) use ireduce_scatter as ireduce_scatter_block;

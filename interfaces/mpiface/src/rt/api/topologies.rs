@@ -7,13 +7,11 @@ use super::intercommunicators::within;
 use crate::rt::comm::Comm;
 use crate::rt::envelope::PROC_NULL;
 use crate::rt::error::{Class, Outcome, error};
-use crate::rt::handle::UNDEFINED;
+use crate::rt::standard;
+use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::{self, Cart, Topology};
 use std::ffi::c_int;
 use std::rc::Rc;
-
-/// MPI_CART, and behind it MPI_GRAPH and MPI_DIST_GRAPH.
-const CART: c_int = 211;
 
 fn grid(comm: &Comm) -> Outcome<&Cart> {
     match comm.cart() {
@@ -24,9 +22,9 @@ fn grid(comm: &Comm) -> Outcome<&Cart> {
 
 pub(super) fn topo_test(_: Caller<'_>, comm: &Comm, status: Out<c_int>) -> Outcome {
     status.set(match comm.topology {
-        Some(Topology::Cart(_)) => CART,
-        Some(Topology::Graph(_)) => CART + 1,
-        Some(Topology::Adjacency(_)) => CART + 2,
+        Some(Topology::Cart(_)) => standard::CART,
+        Some(Topology::Graph(_)) => standard::GRAPH,
+        Some(Topology::Adjacency(_)) => standard::DIST_GRAPH,
         None => UNDEFINED,
     });
     Ok(())

@@ -1,35 +1,22 @@
 //! Windows: their making, synchronisation, attributes and names.
 
-use super::arguments::{Caller, Out, TextOut};
-use super::attributes::hand_over;
+use super::arguments::{Caller, Out};
 use super::communicators::split;
 use super::counts::CountOut;
-use super::errors::{CALLED, given};
 use super::infos::{OF_WINDOWS, find, get_hints, set_hints};
 use super::intercommunicators::within;
-use crate::rt::attributes::{self, Kind};
+use crate::rt::attributes;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::envelope::PROC_NULL;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::handle::fixed;
-use crate::rt::window::{DYNAMIC, SHARED, Win};
+use crate::rt::standard;
+use crate::rt::standard::{WIN_FLAVOR_DYNAMIC as DYNAMIC, WIN_FLAVOR_SHARED as SHARED};
+use crate::rt::window::Win;
 use crate::rt::window_part::{Memory, Part};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
-
-pub(super) use super::errors::comm_create_errhandler as win_create_errhandler;
-
-/// MPI_WIN_FLAVOR_CREATE, and behind it ALLOCATE, DYNAMIC and SHARED.
-const CREATE: c_int = 311;
-const ALLOCATE: c_int = 312;
-/// MPI_WIN_UNIFIED.
-const UNIFIED: c_int = 321;
-/// MPI_MODE_NOSUCCEED.
-const NO_SUCCEED: c_int = 16384;
-/// MPI_LOCK_EXCLUSIVE, and behind it MPI_LOCK_SHARED.
-const EXCLUSIVE: c_int = 301;
 
 fn window(
     caller: Caller<'_>,
@@ -53,7 +40,7 @@ fn window(
     let given = OF_WINDOWS.iter().filter(|it| !it.1.is_empty());
     let given = given.map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     *win.hints.borrow_mut() = given.collect();
-    if info != fixed::INFO_NULL {
+    if info != standard::INFO_NULL {
         set_hints(caller, &win.hints, info)?;
     }
     Ok(Rc::new(win))
@@ -83,7 +70,7 @@ pub(super) fn win_create(
     if base.is_null() && size > 0 {
         return error(Class::Base, "the memory is a null pointer");
     }
-    window(caller, comm, info, (base as usize, size, unit), None, CREATE)
+    window(caller, comm, info, (base as usize, size, unit), None, standard::WIN_FLAVOR_CREATE)
 }
 
 fn memory(bytes: usize) -> Outcome<Arc<Memory>> {
@@ -111,7 +98,8 @@ pub(super) fn win_allocate(
     let (size, unit) = sizes(size, unit)?;
     let made = memory(size)?;
     let at = made.address();
-    let win = window(caller, comm, info, (at, size, unit), Some(made), ALLOCATE)?;
+    let win =
+        window(caller, comm, info, (at, size, unit), Some(made), standard::WIN_FLAVOR_ALLOCATE)?;
     give(base, at);
     Ok(win)
 }
@@ -120,7 +108,7 @@ pub(super) fn win_allocate(
 /// place, as MPICH's suite has it.
 fn is_apart(caller: Caller<'_>, info: Handle) -> Outcome<bool> {
     let hint = || find(caller, info, "alloc_shared_noncontig");
-    Ok(info != fixed::INFO_NULL && hint()?.is_some_and(|it| it == "true"))
+    Ok(info != standard::INFO_NULL && hint()?.is_some_and(|it| it == "true"))
 }
 
 /// One piece of memory, in which the ranks' parts follow each other.
@@ -209,7 +197,7 @@ pub(super) fn win_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     attributes::delete_all(caller.rank, win.holder())?;
     caller.on(&win.comm).barrier();
     caller.wins.borrow_mut().remove(handle.get());
-    handle.set(fixed::WIN_NULL);
+    handle.set(standard::WIN_NULL);
     Ok(())
 }
 
@@ -218,7 +206,7 @@ pub(super) fn win_get_group(_: Caller<'_>, win: &Win) -> Outcome<Vec<usize>> {
 }
 
 pub(super) fn win_fence(caller: Caller<'_>, assertion: c_int, win: &Win) -> Outcome {
-    win.fence(assertion & NO_SUCCEED == 0)?;
+    win.fence(assertion & standard::MODE_NOSUCCEED == 0)?;
     caller.on(&win.comm).barrier();
     Ok(())
 }
@@ -282,11 +270,13 @@ pub(super) fn win_lock(
     _assertion: c_int,
     win: &Win,
 ) -> Outcome {
-    if !(EXCLUSIVE..=EXCLUSIVE + 1).contains(&kind) {
+    if !matches!(kind, standard::LOCK_EXCLUSIVE | standard::LOCK_SHARED) {
         return error(Class::LockType, format!("{kind} is no kind of lock"));
     }
     match place(win, rank)? {
-        Some(target) => win.lock(&caller.world, caller.site, target, kind == EXCLUSIVE),
+        Some(target) => {
+            win.lock(&caller.world, caller.site, target, kind == standard::LOCK_EXCLUSIVE)
+        }
         None => Ok(()),
     }
 }
@@ -337,77 +327,10 @@ pub(super) fn win_sync(caller: Caller<'_>, _: &Win) -> Outcome {
     Ok(())
 }
 
-/// The address of an attribute that the standard gives a window.
-fn predefined(win: &Win, key: c_int) -> Option<usize> {
-    let number = |it: &c_int| std::ptr::from_ref(it) as usize;
-    match key {
-        601 => Some(win.own().base),
-        602 => Some(number(&win.numbers.1)),
-        603 => Some(std::ptr::from_ref(&win.numbers.0) as usize),
-        604 => Some(number(&win.flavor)),
-        605 => Some(number(&UNIFIED_MODEL)),
-        _ => None,
-    }
-}
-
-static UNIFIED_MODEL: c_int = UNIFIED;
-
-pub(super) fn win_get_attr(
-    caller: Caller<'_>,
-    win: &Win,
-    key: c_int,
-    value: *mut c_void,
-    flag: Out<c_int>,
-) -> Outcome {
-    let known = predefined(win, key);
-    if known.is_none() {
-        attributes::check(caller.rank, key, Kind::Window)?;
-    }
-    hand_over(known.or_else(|| attributes::get(win.holder(), key)), value, flag);
-    Ok(())
-}
-
-pub(super) fn win_set_attr(
-    caller: Caller<'_>,
-    win: &Win,
-    key: c_int,
-    value: *mut c_void,
-) -> Outcome {
-    attributes::set(caller.rank, win.holder(), key, value as usize)
-}
-
-pub(super) fn win_delete_attr(caller: Caller<'_>, win: &Win, key: c_int) -> Outcome {
-    attributes::delete(caller.rank, win.holder(), key)
-}
-
-pub(super) fn win_set_name(_: Caller<'_>, win: &Win, name: &str) -> Outcome {
-    name.clone_into(&mut win.name.borrow_mut());
-    Ok(())
-}
-
-pub(super) fn win_get_name(_: Caller<'_>, win: &Win, name: TextOut) -> Outcome {
-    name.set(&win.name.borrow(), 128);
-    Ok(())
-}
-
 pub(super) fn win_set_info(caller: Caller<'_>, win: &Win, info: Handle) -> Outcome {
     set_hints(caller, &win.hints, info)
 }
 
 pub(super) fn win_get_info(caller: Caller<'_>, win: &Win) -> Outcome<Handle> {
     Ok(get_hints(caller, &win.hints))
-}
-
-pub(super) fn win_set_errhandler(caller: Caller<'_>, win: &Win, handler: Handle) -> Outcome {
-    win.errhandler.set(caller.handler(handler)?);
-    Ok(())
-}
-
-pub(super) fn win_get_errhandler(caller: Caller<'_>, win: &Win) -> Outcome<Handle> {
-    Ok(given(caller, &win.errhandler))
-}
-
-pub(super) fn win_call_errhandler(caller: Caller<'_>, win: &Win, code: c_int) -> Outcome {
-    caller.rank.tell(caller.site, win.handle.get(), code, || CALLED.to_owned());
-    Ok(())
 }

@@ -1,7 +1,6 @@
 //! Reductions over values of all ranks, wherever they lie.
 
 use super::part::Gives;
-use crate::rt::coll::part;
 use crate::rt::kernel::with_kernel;
 use crate::rt::operator::{Operator, Temporary, fold};
 use crate::rt::ops::apply;
@@ -41,7 +40,7 @@ impl<A: Fn(usize) -> usize> Stored<A> {
     }
 
     /// The values of these ranks, which are some, go to so many elements at an address, as a tree:
-    /// as `coll::fold`.
+    /// as `operator::fold`.
     ///
     /// # Safety
     /// All have as many elements; nobody writes them or uses the target.
@@ -94,6 +93,13 @@ impl<A: Fn(usize) -> usize> Stored<A> {
             }
         }
     }
+}
+
+/// The part of `count` elements that falls to `rank` of `size`.
+fn part(count: usize, rank: usize, size: usize) -> Range<usize> {
+    let (each, more) = (count / size, count % size);
+    let start = rank * each + rank.min(more);
+    start..start + each + usize::from(rank < more)
 }
 
 /// Does the part of a rank in a reduction of values that are lent, or lie with gaps; `gives`: the

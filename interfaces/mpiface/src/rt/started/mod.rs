@@ -44,7 +44,7 @@ mod sheet;
 
 pub use board::{BegunCalls, Board};
 pub use open::Open;
-pub use part::{Part, Pieces, Takes};
+pub use part::{Gives, Part, Pieces, Takes};
 
 use super::awaits::Awaits;
 use super::comm::{Comm, Terms};

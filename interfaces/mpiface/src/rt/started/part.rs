@@ -56,10 +56,8 @@ pub enum Takes {
     Nothing,
     /// From this one.
     One(usize, Place),
-    /// From each, one behind the other: the first.
-    Even(Place),
-    /// The same, but not from this rank.
-    EvenBut(usize, Place),
+    /// From each, one behind the other: the first; but not from this rank, if one is named.
+    Even(Place, Option<usize>),
     /// From each, if it takes from it.
     Each(Vec<Option<Place>>),
     /// Along each of these edges, which may give less.
@@ -74,9 +72,8 @@ impl Takes {
             Takes::Nothing => {}
             Takes::Edges(all) => all.iter().for_each(|(edge, place)| take_along(*edge, place)),
             Takes::One(peer, place) => take(*peer, place),
-            Takes::Even(first) | Takes::EvenBut(_, first) => {
-                let is_left_out = |peer| matches!(self, Takes::EvenBut(it, _) if *it == peer);
-                for peer in (0..size).filter(|it| !is_left_out(*it)) {
+            Takes::Even(first, but) => {
+                for peer in (0..size).filter(|it| Some(*it) != *but) {
                     take(peer, &first.moved((peer * first.count) as isize, first.count));
                 }
             }
@@ -93,7 +90,7 @@ impl Takes {
 }
 
 /// A result: where it goes, of which ranks, and from which element on.
-pub(super) type Gives = (Place, Range<usize>, usize);
+pub type Gives = (Place, Range<usize>, usize);
 
 /// A rank's offer, and the cards that it awaits.
 #[derive(Debug)]

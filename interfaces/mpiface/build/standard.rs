@@ -1,0 +1,62 @@
+//! The standard's numbers and names, as the header has them: for Fortran and for the runtime.
+
+use super::HANDLES;
+use std::fmt::Write as _;
+
+/// A number of the header.
+pub(crate) struct Constant<'a> {
+    pub(crate) name: &'a str,
+    /// The handle's type, if it is one.
+    pub(crate) handle: Option<&'a str>,
+    pub(crate) value: i64,
+}
+
+/// The header's numbers, in its order; addresses are none.
+pub(crate) fn constants(header: &str) -> impl Iterator<Item = Constant<'_>> {
+    header.lines().filter_map(|line| {
+        let line = line.trim().trim_end_matches(',');
+        let (name, value) = match line.strip_prefix("#define ") {
+            Some(rest) => rest.split_once(' ')?,
+            None => line.split_once(" = ")?,
+        };
+        let value = value.trim_matches(['(', ')']);
+        let (cast, value) = match value.rsplit_once(')') {
+            Some((cast, value)) => (Some(cast), value),
+            None => (None, value),
+        };
+        let value = match value.strip_prefix("0x") {
+            Some(hex) => i64::from_str_radix(hex, 16).ok()?,
+            None => value.parse().ok()?,
+        };
+        let is_one = name.starts_with("MPI_") && !name.contains('(');
+        let is_address = cast.is_some_and(|it| it.ends_with('*'));
+        let handle = cast.and_then(|it| it.strip_prefix("MPI_"));
+        (is_one && !is_address).then_some(Constant { name, handle, value })
+    })
+}
+
+/// The runtime's constants, and the names of datatypes and operators.
+pub(crate) fn runtime(header: &str) -> String {
+    let mut text = String::new();
+    for Constant { name, handle, value } in constants(header) {
+        let bare = name.trim_start_matches("MPI_");
+        let ty = match handle {
+            Some(handle) if HANDLES.contains(&handle) => "Handle",
+            None if bare.starts_with("MAX_") => "usize",
+            None => "c_int",
+            Some(_) => continue,
+        };
+        // (A few names of datatypes begin with a digit.)
+        if bare.starts_with(|it: char| it.is_ascii_alphabetic()) && i32::try_from(value).is_ok() {
+            writeln!(text, "/// {name}.\npub const {bare}: {ty} = {value};")
+                .expect("a String grows");
+        }
+    }
+    for (list, of) in [("DATATYPES", "Datatype"), ("OPERATORS", "Op")] {
+        let all = constants(header).filter(|it| it.handle == Some(of));
+        let rows: String = all.map(|it| format!("({}, \"{}\"),\n", it.value, it.name)).collect();
+        writeln!(text, "/// Names.\npub static {list}: &[(Handle, &str)] = &[\n{rows}];")
+            .expect("a String grows");
+    }
+    text
+}
