@@ -341,10 +341,11 @@ impl Comm {
         }
         let algorithm = self.algorithm(&call.bare(), bytes);
         let digest = self.digest_of_cut(call.cut());
-        // A single rank, and a shift by 0, have a schedule of no steps.
-        let is_idle = self.port.size() == 1 || call.is_idle();
-        if !is_idle && call.operation().usual().direct == Some(algorithm) {
-            return Some((Route::Board, call.params(algorithm, CallTransport::Boards, digest)));
+        if call.operation().usual().direct == Some(algorithm) {
+            // A single rank, and a shift by 0, access nobody's memory.
+            let is_idle = self.port.size() == 1 || call.is_idle();
+            let route = if is_idle { Route::Alone } else { Route::Board };
+            return Some((route, call.params(algorithm, CallTransport::Boards, digest)));
         }
         let params = call.params(algorithm, CallTransport::Messages, digest);
         match self.prepare(call, algorithm) {
@@ -383,31 +384,15 @@ impl Comm {
         if let Partition::Varied(counts) = cut {
             return self.digest_of(counts);
         }
-        if self.is_auto() {
-            return Digest::NONE;
-        }
-        match self.dims() {
-            Some(dims) => Digest::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
-            None => match (&self.choice, &self.decisions.levels) {
-                (Choice::Groups(_), Some(groups)) => {
-                    let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
-                    let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
-                    let exchanges =
-                        (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
-                    let each = (0..groups.ranks()).flat_map(of);
-                    Digest::of_mesh(each.chain(degrees).chain(exchanges))
-                }
-                _ => Digest::NONE,
-            },
+        match self.forcing {
+            Some(code) if !self.is_auto() => (code.digest)(self),
+            _ => Digest::NONE,
         }
     }
 
     /// That of a call with varied blocks.
     pub(super) fn digest_of(&mut self, counts: &[usize]) -> Digest {
-        match self.choice.dims() {
-            Some(dims) => self.port.varied(counts, (0..dims.dimensions()).map(|d| dims.extent(d))),
-            None => self.port.varied(counts, std::iter::empty()),
-        }
+        self.port.varied(counts, self.choice.dims().map_or(&[], Extents::as_slice))
     }
 
     /// Starts a call; if it has counts that the other ranks' have not been compared with

@@ -1,6 +1,6 @@
 //! All-reduce and barrier.
 
-use super::doubling::{Doubling, disseminate, rounds};
+use super::doubling::{Doubling, LineStep, disseminate, rounds};
 use super::grid::fastest_first;
 use super::hierarchical::Staged;
 use super::rule_parts::{Boxed, rule};
@@ -9,30 +9,39 @@ use crate::sorted::Arrange;
 use crate::topology::Extents;
 use std::collections::HashMap;
 
-/// AR-HCUBE, AR-MESH, AR-ANY: along one dimension after the other, the fastest
-/// first, pairs 2^i apart exchange the whole vector and combine, the lower
-/// rank's operand on the left (Fig. 4.11 reread, Eq. 4.5). An extent that is
+/// AR-HCUBE, AR-ANY: pairs 2^i apart exchange the whole vector and combine, the lower
+/// rank's operand on the left (Fig. 4.11 reread, Eq. 4.5). A number of ranks that is
 /// no power of two is folded first and unfolded last (G3: two more steps).
+pub(crate) fn doubling(p: usize, blocks: BlockRange) -> Boxed {
+    let doubling = Doubling::of(p);
+    rule(doubling.steps(), move |s, rank| on_line(doubling.step(s, rank), rank, blocks, &|x| x))
+}
+
+/// AR-MESH: [`doubling`] along one dimension after the other, the fastest first.
 /// Rank order holds: a dimension combines neighbouring intervals of ranks.
-pub(crate) fn doubling(extents: &Extents, blocks: BlockRange) -> Boxed {
+pub(crate) fn by_dimension(extents: &Extents, blocks: BlockRange) -> Boxed {
     let phase = |dim| {
-        let e = extents.clone();
-        let n = e.extent(dim);
-        rule(Doubling::of(n).steps(), move |s, rank| {
-            let hop = Doubling::of(n).step(s, e.coordinate(rank, dim));
-            let mut step = Step::default();
-            if let Some(x) = hop.send {
-                step.send(e.on_line(rank, dim, x), vec![blocks]);
-            }
-            if let Some((x, store)) = hop.recv {
-                let from = e.on_line(rank, dim, x);
-                let mode = if store { Mode::Store } else { Mode::combine(from, rank) };
-                step.recv(from, vec![blocks], mode);
-            }
-            step
+        let (e, doubling) = (extents.clone(), Doubling::of(extents.extent(dim)));
+        rule(doubling.steps(), move |s, rank| {
+            let hop = doubling.step(s, e.coordinate(rank, dim));
+            on_line(hop, rank, blocks, &|x| e.on_line(rank, dim, x))
         })
     };
     Box::new(Chain::new(fastest_first(extents).into_iter().map(phase).collect()))
+}
+
+/// The part of `rank`, with `at` for the ranks of its line.
+fn on_line(hop: LineStep, rank: usize, blocks: BlockRange, at: &dyn Fn(usize) -> usize) -> Step {
+    let mut step = Step::default();
+    if let Some(x) = hop.send {
+        step.send(at(x), vec![blocks]);
+    }
+    if let Some((x, store)) = hop.recv {
+        let from = at(x);
+        let mode = if store { Mode::Store } else { Mode::combine(from, rank) };
+        step.recv(from, vec![blocks], mode);
+    }
+    step
 }
 
 /// BAR-ANY: dissemination (G7), ceil(log p) steps for any p. Contributions may

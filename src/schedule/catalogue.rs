@@ -70,14 +70,13 @@ pub(super) type Build = fn(&CheckedRequest) -> Built;
 #[derive(Clone, Copy)]
 pub(crate) struct Builders(pub(super) &'static [(Algorithm, Build)]);
 
-/// A validated request.
+/// A request that its algorithm serves.
 pub(super) struct CheckedRequest {
     pub(super) operation: Operation,
     pub(super) p: usize,
     pub(super) root: usize,
     pub(super) shift: usize,
-    /// The mesh; for a cube algorithm `2,2,..`.
-    pub(super) dims: Extents,
+    dims: Option<Extents>,
     pub(super) segments: usize,
     pub(super) levels: Hierarchy,
 }
@@ -88,9 +87,24 @@ impl CheckedRequest {
         self.operation == Operation::ExclusiveScan
     }
 
-    /// The number of dimensions of extent above 1, at least 1.
+    /// All ranks in one dimension; a power of two of them in dimensions of extent 2; on the mesh of
+    /// the request, or the squarest one. (Each only for the rules that ask for it: the others'
+    /// programs have no meshes.)
+    pub(super) fn ring(&self) -> Extents {
+        Extents::ring(self.p)
+    }
+
+    pub(super) fn cube(&self) -> Extents {
+        Extents::hypercube(self.p.trailing_zeros() as usize)
+    }
+
+    pub(super) fn grid(&self) -> Extents {
+        self.dims.clone().unwrap_or_else(|| Extents::squarest(self.p))
+    }
+
+    /// The dimensions of the cube, at least 1.
     pub(super) fn d(&self) -> usize {
-        self.dims.dimensions()
+        self.p.trailing_zeros().max(1) as usize
     }
 }
 
@@ -233,21 +247,24 @@ impl Algorithm {
     /// );
     /// ```
     pub fn schedule(self, request: &Request) -> Result<Schedule, Unfit> {
-        self.schedule_by(request.operation.builders(), request)
+        Ok(self.build(request.operation.builders(), &self.check(request)?))
     }
 
-    /// The schedule for `request`, by the builders of its operation.
-    pub(crate) fn schedule_by(
-        self,
-        builders: Builders,
-        request: &Request,
-    ) -> Result<Schedule, Unfit> {
-        let plan = self.plan(request)?;
+    /// The schedule for a request that this algorithm, which has one of `builders`, serves.
+    pub(crate) fn chosen_schedule(self, builders: Builders, request: Request) -> Schedule {
+        let Request { operation, ranks: p, root, shift, dims, levels, .. } = request;
+        let levels = levels.unwrap_or_else(|| Hierarchy::even(p, &[]));
+        let shift = shift.unsigned_abs();
+        self.build(
+            builders,
+            &CheckedRequest { operation, p, root, shift, dims, segments: p, levels },
+        )
+    }
+
+    fn build(self, builders: Builders, plan: &CheckedRequest) -> Schedule {
         let found = builders.0.iter().find(|(algorithm, _)| *algorithm == self);
-        let Some((_, build)) = found else {
-            return Err(Unfit::Operation { algorithm: self, asked: plan.operation });
-        };
-        let built = build(&plan);
+        let (_, build) = found.expect("the operation has this algorithm");
+        let built = build(plan);
         let contract = Contract {
             operation: plan.operation,
             ranks: plan.p,
@@ -256,10 +273,10 @@ impl Algorithm {
             split: built.split,
         };
         let ordered = built.ordered || !plan.operation.combines();
-        Ok(Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports))
+        Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports)
     }
 
-    fn plan(self, request: &Request) -> Result<CheckedRequest, Unfit> {
+    fn check(self, request: &Request) -> Result<CheckedRequest, Unfit> {
         let Request { operation, ranks: p, .. } = *request;
         if !self.serves(operation) {
             return Err(Unfit::Operation { algorithm: self, asked: operation });
@@ -322,27 +339,21 @@ impl Algorithm {
         Ok(levels)
     }
 
-    fn dims(self, request: &Request) -> Result<Extents, Unfit> {
-        let p = request.ranks;
-        match self.row().needs {
-            Needs::Any | Needs::Groups { .. } => Ok(Extents::ring(p)),
-            Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. } => {
-                if p.is_power_of_two() {
-                    Ok(Extents::hypercube(p.trailing_zeros() as usize))
-                } else {
-                    Err(Unfit::PowerOfTwo { algorithm: self, ranks: p, instead })
-                }
+    fn dims(self, request: &Request) -> Result<Option<Extents>, Unfit> {
+        let ranks = request.ranks;
+        match (self.row().needs, &request.dims) {
+            (Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. }, _)
+                if !ranks.is_power_of_two() =>
+            {
+                Err(Unfit::PowerOfTwo { algorithm: self, ranks, instead })
             }
-            Needs::Mesh(_) | Needs::Grid => {
-                let dims = request.dims.clone().unwrap_or_else(|| Extents::squarest(p));
-                match self.row().needs {
-                    _ if dims.ranks() != p => Err(Unfit::Extents { dims, ranks: p }),
-                    Needs::Mesh(instead) if dims.dimensions() > 2 => {
-                        Err(Unfit::Dimensions { algorithm: self, dims, instead })
-                    }
-                    _ => Ok(dims),
-                }
+            (Needs::Mesh(_) | Needs::Grid, Some(dims)) if dims.ranks() != ranks => {
+                Err(Unfit::Extents { dims: dims.clone(), ranks })
             }
+            (Needs::Mesh(instead), Some(dims)) if dims.dimensions() > 2 => {
+                Err(Unfit::Dimensions { algorithm: self, dims: dims.clone(), instead })
+            }
+            (_, dims) => Ok(dims.clone()),
         }
     }
 }

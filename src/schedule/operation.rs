@@ -149,12 +149,12 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Whether the library may choose this algorithm, which has no groups, where none is forced.
-    pub(super) const fn may_choose(&self, algorithm: Algorithm) -> bool {
+    /// Whether the library may walk a schedule of this algorithm, which has no groups, where none is
+    /// forced.
+    pub(super) const fn may_walk(&self, algorithm: Algorithm) -> bool {
         let all = [
             Some(self.messages.commutative),
             Some(self.messages.ordered),
-            self.direct,
             self.star,
             self.at_once,
             self.few_bytes,

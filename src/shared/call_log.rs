@@ -402,17 +402,12 @@ impl CallLog {
 
     /// A call with blocks of new `counts`, perhaps on a mesh, of digest `digest`, is about to
     /// be noted: keeps both, for people.
-    pub(crate) fn varied(
-        &self,
-        digest: Digest,
-        counts: &[usize],
-        extents: impl Iterator<Item = usize>,
-    ) {
+    pub(crate) fn varied(&self, digest: Digest, counts: &[usize], extents: &[usize]) {
         let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
         if varied.len() == KEPT_COUNTS {
             varied.pop_front();
         }
-        varied.push_back(Varied { digest, counts: counts.to_vec(), extents: extents.collect() });
+        varied.push_back(Varied { digest, counts: counts.to_vec(), extents: extents.to_vec() });
     }
 
     /// The counts, or other numbers, that were [kept](CallLog::varied) under `digest`.
@@ -428,7 +423,7 @@ impl CallLog {
             None => digest.to_string(),
             Some(it) if it.extents.is_empty() => format!("{:?}", it.counts),
             Some(it) => {
-                let mesh = Digest::of_mesh(it.extents.iter().copied());
+                let mesh = Digest::of_mesh(&it.extents);
                 format!("{:?} on a {mesh} mesh", it.counts)
             }
         }

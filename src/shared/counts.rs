@@ -69,31 +69,23 @@ impl OwnCounts {
     #[inline(always)]
     pub(crate) fn again(&self, counts: &[usize]) -> Option<CountFacts> {
         let latest = self.known.get(self.latest)?;
-        if latest.is(counts, std::iter::empty()) { latest.facts } else { None }
+        if latest.is(counts, &[]) { latest.facts } else { None }
     }
 
     /// The rank's next call has these counts, and these further numbers: their digest, and
     /// whether the list is new.
     #[inline(always)]
-    pub(crate) fn say(
-        &mut self,
-        counts: &[usize],
-        more: impl Iterator<Item = usize> + Clone,
-    ) -> (Digest, bool) {
+    pub(crate) fn say(&mut self, counts: &[usize], more: &[usize]) -> (Digest, bool) {
         match self.known.get(self.latest) {
-            Some(it) if it.is(counts, more.clone()) => (it.digest, false),
+            Some(it) if it.is(counts, more) => (it.digest, false),
             _ => self.turn(counts, more),
         }
     }
 
     #[cold]
-    fn turn(
-        &mut self,
-        counts: &[usize],
-        more: impl Iterator<Item = usize> + Clone,
-    ) -> (Digest, bool) {
+    fn turn(&mut self, counts: &[usize], more: &[usize]) -> (Digest, bool) {
         self.turns += 1;
-        let known = self.known.iter().position(|it| it.is(counts, more.clone()));
+        let known = self.known.iter().position(|it| it.is(counts, more));
         if let Some(i) = known {
             self.latest = i;
             self.known[i].used = self.turns;
@@ -109,9 +101,9 @@ impl OwnCounts {
                 self.known.swap_remove(i);
             }
         }
-        let digest = Digest::of_counts(number, counts.iter().copied().chain(more.clone()));
+        let digest = Digest::of_counts(number, counts.iter().chain(more).copied());
         let facts = CountFacts::of(counts, digest);
-        let (counts, more, used) = (counts.to_vec(), more.collect(), self.turns);
+        let (counts, more, used) = (counts.to_vec(), more.to_vec(), self.turns);
         self.latest = self.known.len();
         self.known.push(KnownCounts { number, counts, more, digest, facts, used });
         (digest, true)
@@ -137,11 +129,11 @@ impl OwnCounts {
 
 impl KnownCounts {
     #[inline(always)]
-    fn is(&self, counts: &[usize], more: impl Iterator<Item = usize>) -> bool {
+    fn is(&self, counts: &[usize], more: &[usize]) -> bool {
         // No `memcmp` for a few words.
-        self.counts.len() == counts.len()
-            && self.counts.iter().zip(counts).all(|(a, b)| a == b)
-            && more.eq(self.more.iter().copied())
+        let alike =
+            |a: &[usize], b: &[usize]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b);
+        alike(&self.counts, counts) && alike(&self.more, more)
     }
 
     /// All that is compared.
@@ -210,7 +202,7 @@ impl Said {
 mod tests {
     use super::*;
 
-    const NOTHING: std::iter::Empty<usize> = std::iter::empty();
+    const NOTHING: &[usize] = &[];
 
     /// Every program of three ranks that make three calls with one of two counts, in every order in
     /// which they can come: an error exactly if they disagree, but for those that the numbers
@@ -288,9 +280,9 @@ mod tests {
     #[test]
     fn what_belongs_to_counts_counts() {
         let mut own = OwnCounts::default();
-        let (a, _) = own.say(&[1, 2], [3].into_iter());
+        let (a, _) = own.say(&[1, 2], &[3]);
         let (b, is_new) = own.say(&[1, 2], NOTHING);
         assert!(is_new && a != b);
-        assert_eq!(own.say(&[1, 2], [3].into_iter()), (a, false));
+        assert_eq!(own.say(&[1, 2], &[3]), (a, false));
     }
 }

@@ -467,9 +467,10 @@ mod tests {
         for operation in Operation::ALL {
             for commutative in [true, false] {
                 for Candidate { algorithm, .. } in model.candidates(operation, 8, commutative) {
-                    let request = Request::new(operation, 128);
-                    let made = algorithm.schedule_by(operation.unforced_builders(), &request);
-                    assert!(made.is_ok(), "{operation}: {algorithm}");
+                    if operation.usual().direct != Some(algorithm) {
+                        let request = Request::new(operation, 128);
+                        algorithm.chosen_schedule(operation.unforced_builders(), request);
+                    }
                 }
             }
         }

@@ -281,8 +281,11 @@ mod tests {
                         let chosen = auto(&tuning, &call);
                         assert!(chosen.operations().contains(&operation), "{chosen} {call:?}");
                         let request = crate::schedule::Request::new(operation, ranks);
+                        if operation.usual().direct == Some(chosen) {
+                            continue;
+                        }
                         let builders = operation.unforced_builders();
-                        let schedule = chosen.schedule_by(builders, &request).unwrap();
+                        let schedule = chosen.chosen_schedule(builders, request);
                         assert!(commutative || schedule.is_ordered(), "{chosen} {call:?}");
                     }
                 }
