@@ -149,8 +149,7 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Whether the library may walk a schedule of this algorithm, which has no groups, where none is
-    /// forced.
+    /// Whether the library may walk a schedule of this algorithm, which has no groups, by itself.
     pub(super) const fn may_walk(&self, algorithm: Algorithm) -> bool {
         let all = [
             Some(self.messages.commutative),
