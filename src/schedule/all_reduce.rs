@@ -64,6 +64,7 @@ impl Hierarchy {
     /// Into how many parts AR-RADIX cuts `members` of a stage for each of its steps, the last step
     /// first: at most `degree` (0: [`MOST`]), in as few steps as that allows, and no more than
     /// those need, but for one more that makes the parts equal.
+    #[inline(never)]
     pub(crate) fn radices(members: usize, degree: usize) -> Vec<usize> {
         let most = if degree == 0 { MOST } else { degree.max(2) };
         let reaches = |radix: usize, steps: u32, n: usize| radix.saturating_pow(steps) >= n;
@@ -138,6 +139,7 @@ impl Meetings {
 }
 
 /// The cuts from the first of `ends` to the second.
+#[inline(never)]
 pub(super) fn between<'a>(cuts: &'a [usize], ends: &[usize]) -> &'a [usize] {
     let at = |end: usize| cuts.partition_point(|&cut| cut < end);
     &cuts[at(ends[0])..=at(ends[1])]

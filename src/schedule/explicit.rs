@@ -35,7 +35,7 @@ pub struct Round {
 pub(super) struct ExplicitRounds(Vec<Vec<Step>>);
 
 /// Sender, receiver, blocks, in the order in which receivers take them.
-pub(super) type Messages<'a> = &'a mut dyn Iterator<Item = (usize, usize, Vec<BlockRange>)>;
+pub(super) type RoundMessages<'a> = &'a mut dyn Iterator<Item = (usize, usize, Vec<BlockRange>)>;
 
 impl ExplicitRounds {
     pub(super) fn new(p: usize, rounds: Vec<Round>) -> Self {
@@ -51,7 +51,7 @@ impl ExplicitRounds {
     }
 
     /// Adds a [`Round`].
-    pub(super) fn round(&mut self, p: usize, combine: bool, messages: Messages<'_>) {
+    pub(super) fn round(&mut self, p: usize, combine: bool, messages: RoundMessages<'_>) {
         let mut parts = vec![Step::default(); p];
         for (from, to, blocks) in messages {
             if from >= p || to >= p {

@@ -12,7 +12,7 @@ pub(crate) fn by_dimension(extents: &Extents, order: &[usize]) -> Boxed {
     Box::new(Chain::new(phases(extents, order)))
 }
 
-/// AG-HCUBE: what [`by_dimension`] is for a power of two of ranks, the fastest dimension first
+/// AG-HCUBE: as [`by_dimension`] for a power of two of ranks, the fastest dimension first
 /// (Alg. 4.7; the reverse: Alg. 4.5, 4.8). All that a rank has is one run.
 pub(crate) fn cube(p: usize) -> Boxed {
     rule(ceil_log(p), |t, rank| {

@@ -97,6 +97,7 @@ pub struct Step {
 
 impl Step {
     /// Adds a message to `to`; none if `blocks` is empty.
+    #[inline(never)]
     pub(crate) fn send(&mut self, to: usize, blocks: Vec<BlockRange>) {
         if blocks.iter().any(|b| b.count > 0) {
             self.sends.push(Outgoing { to, blocks });
@@ -104,6 +105,7 @@ impl Step {
     }
 
     /// Adds a message from `from`; none if `blocks` is empty.
+    #[inline(never)]
     pub(crate) fn recv(&mut self, from: usize, blocks: Vec<BlockRange>, mode: Mode) {
         if blocks.iter().any(|b| b.count > 0) {
             self.recvs.push(Incoming { from, blocks, mode, also: Vec::new() });
@@ -112,7 +114,7 @@ impl Step {
 }
 
 impl Step {
-    /// Run backwards: what was stored is combined at the rank, if one is given.
+    /// Run backwards: stored blocks are combined at the rank, if one is given.
     pub(super) fn reversed(self, combine_at: Option<usize>) -> Step {
         let mut turned = Step::default();
         for Incoming { from: to, blocks, .. } in self.recvs {

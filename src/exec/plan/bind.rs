@@ -142,57 +142,70 @@ fn bind_counted(
             output: 0,
         },
     };
-    let mut asked = 0;
-    let mut may_go_on = |work: u64| {
-        if work < asked + UNASKED {
-            return true;
-        }
-        asked = work;
-        go_on()
-    };
-    let mut steps: Vec<Step> = Vec::with_capacity(schedule.steps());
-    let mut made = 0;
-    for k in 0..schedule.steps() {
-        steps.push(schedule.step(k, rank));
-        made += 1;
-        if !may_go_on(made) {
-            return None;
-        }
-    }
-    binder.foresee(&steps);
-    binder.begin();
-    for (k, step) in steps.iter().enumerate() {
-        each_post(rank, step, &mut |to, blocks| binder.post(k, to, blocks));
-        binder.bury(k, step, true);
-        for recv in &step.recvs {
-            binder.take(k, recv);
-        }
-        binder.bury(k, step, false);
-        for (offset, len) in std::mem::take(&mut binder.free_later) {
-            binder.free.give(offset..offset + len);
-        }
-        if !may_go_on(made + binder.work()) {
-            return None;
-        }
-    }
-    binder.end(steps.len());
-    let work = made + binder.work();
+    let mut steps = Vec::with_capacity(schedule.steps());
+    // In a function of its own, which ends without destructors.
+    let work = binder.bind(schedule, &mut steps, go_on)?;
     Some((binder.plan, work))
 }
 
 /// The messages that `rank` posts in a step, among them one to itself where its
 /// own blocks take their turn among those that it receives.
+#[inline(never)]
 fn each_post(rank: usize, step: &Step, see: &mut dyn FnMut(usize, &[BlockRange])) {
     step.sends.iter().for_each(|send| see(send.to, &send.blocks));
     let own = step.recvs.iter().filter(|recv| recv.from == rank);
     own.for_each(|recv| see(recv.from, &recv.blocks));
 }
 
+#[inline(never)]
 fn each_block(runs: &[BlockRange], see: &mut dyn FnMut(usize)) {
     runs.iter().for_each(|run| run.range().for_each(&mut *see));
 }
 
 impl Binder<'_> {
+    #[inline(never)]
+    fn bind(
+        &mut self,
+        schedule: &Schedule,
+        steps: &mut Vec<Step>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<u64> {
+        let mut asked = 0;
+        let mut may_go_on = |work: u64| {
+            if work < asked + UNASKED {
+                return true;
+            }
+            asked = work;
+            go_on()
+        };
+        let (rank, mut made) = (self.rank, 0);
+        for k in 0..schedule.steps() {
+            steps.push(schedule.step(k, rank));
+            made += 1;
+            if !may_go_on(made) {
+                return None;
+            }
+        }
+        self.foresee(steps);
+        self.begin();
+        for (k, step) in steps.iter().enumerate() {
+            each_post(rank, step, &mut |to, blocks| self.post(k, to, blocks));
+            self.bury(k, step, true);
+            for recv in &step.recvs {
+                self.take(k, recv);
+            }
+            self.bury(k, step, false);
+            while let Some((offset, len)) = self.free_later.pop() {
+                self.free.give(offset..offset + len);
+            }
+            if !may_go_on(made + self.work()) {
+                return None;
+            }
+        }
+        self.end(steps.len());
+        Some(made + self.work())
+    }
+
     /// Blocks handled, and parts of memory looked at.
     fn work(&self) -> u64 {
         self.blocks + self.output.looks + self.scratch.looks + self.free.looks
