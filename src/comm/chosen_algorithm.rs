@@ -3,7 +3,7 @@
 
 use super::{Choice, Comm};
 use crate::exec::Call;
-use crate::schedule::{Algorithm, Hierarchy, Request, Schedule};
+use crate::schedule::{Algorithm, Hierarchy, Schedule};
 use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::auto;
@@ -52,14 +52,14 @@ impl Comm {
         let at = known.unwrap_or_else(|| {
             let of_operation = call.code().candidates;
             let all = of_operation(model, 1 << class, call.is_commutative());
-            let decision = model.choose_among(&all);
+            let decision = model.best_among(&all).map(|best| best.decided(model));
             self.decisions.by_levels.push((key, decision));
             self.decisions.by_levels.len() - 1
         });
         match &self.decisions.by_levels[at].1 {
-            Some(decision) => {
-                self.decisions.levels = Some(decision.levels.clone());
-                decision.algorithm
+            Some((algorithm, levels)) => {
+                self.decisions.levels = Some(levels.clone());
+                *algorithm
             }
             None => self.by_rules(call, bytes),
         }
@@ -71,24 +71,13 @@ impl Comm {
         call: &Call<'_>,
         algorithm: Algorithm,
     ) -> Result<Schedule, String> {
-        let request = self.request(call, algorithm);
-        match self.forcing {
-            Some(code) => (code.schedule)(call, algorithm, &request, self.rank()),
-            // The library chooses algorithms that serve.
-            None => Ok(algorithm.chosen_schedule(call.code().builders, request)),
+        if let Some(code) = self.forcing {
+            return (code.schedule)(self, call, algorithm);
         }
-    }
-
-    fn request(&self, call: &Call<'_>, algorithm: Algorithm) -> Request {
-        let request = Request::new(call.operation(), self.size());
-        let mut request = request.root(call.root_rank()).shift(call.distance() as isize);
-        if let Some(dims) = self.dims() {
-            request = request.dims(dims.clone());
-        }
-        if let Some(levels) = self.levels(algorithm) {
-            request = request.levels(Hierarchy::clone(&levels));
-        }
-        request
+        // The library chooses algorithms that serve.
+        let (builders, operation) = (call.code().builders, call.operation());
+        let (at, levels) = ((call.root_rank(), call.distance()), self.levels(algorithm));
+        Ok(algorithm.chosen_schedule(builders, operation, self.size(), at, levels.as_deref()))
     }
 
     /// The groups for a hierarchical algorithm: those of the choice, else the machine's.

@@ -47,6 +47,11 @@ pub enum Choice {
 }
 
 impl Choice {
+    /// Those, or none.
+    pub(super) fn extents(&self) -> &[usize] {
+        self.dims().map_or(&[], Extents::as_slice)
+    }
+
     /// The extents that it prescribes.
     pub(super) fn dims(&self) -> Option<&Extents> {
         match self {
@@ -114,8 +119,8 @@ impl Drop for Forced<'_> {
 pub(super) struct Forcing {
     /// For a call of so many bytes.
     pub(super) algorithm: fn(&mut Comm, &Call<'_>, usize) -> Algorithm,
-    /// The part of a rank in the schedule, or why there is none.
-    pub(super) schedule: fn(&Call<'_>, Algorithm, &Request, usize) -> Result<Schedule, String>,
+    /// The schedule, or why there is none.
+    pub(super) schedule: fn(&Comm, &Call<'_>, Algorithm) -> Result<Schedule, String>,
     /// That of the mesh or groups.
     pub(super) digest: fn(&Comm) -> Digest,
 }
@@ -143,20 +148,19 @@ fn algorithm(comm: &mut Comm, call: &Call<'_>, bytes: usize) -> Algorithm {
     Algorithm::for_topology(call.operation(), &shape, comm.size(), call.is_commutative())
 }
 
-fn schedule(
-    call: &Call<'_>,
-    algorithm: Algorithm,
-    request: &Request,
-    rank: usize,
-) -> Result<Schedule, String> {
-    let schedule = algorithm.schedule(request).map_err(|unfit| unfit.to_string())?;
+fn schedule(comm: &Comm, call: &Call<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
+    let mut request = Request::new(call.operation(), comm.size());
+    (request.root, request.shift) = (call.root_rank(), call.distance() as isize);
+    request.dims = comm.dims().cloned();
+    request.levels = comm.levels(algorithm).map(|levels| Hierarchy::clone(&levels));
+    let schedule = algorithm.schedule(&request).map_err(|unfit| unfit.to_string())?;
     if !call.is_commutative() && !schedule.is_ordered() {
         return Err(format!(
             "{algorithm} does not combine in rank order, which {} needs",
             call.sig().operator
         ));
     }
-    if matches!(call.cut(), Partition::Pairs { .. }) && forwards(&schedule, rank) {
+    if matches!(call.cut(), Partition::Pairs { .. }) && forwards(&schedule, comm.rank()) {
         return Err(format!(
             "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
         ));

@@ -61,7 +61,7 @@ pub(super) struct CatalogueProse {
 }
 
 /// Makes an algorithm's schedule.
-pub(super) type Build = fn(&CheckedRequest) -> Built;
+pub(super) type Build = fn(&CheckedRequest<'_>) -> Built;
 
 /// What makes the schedules of one operation's algorithms. Apart from the rows, and for each
 /// operation by itself: of a program that calls two operations, the linker leaves out the rest. And
@@ -71,17 +71,17 @@ pub(super) type Build = fn(&CheckedRequest) -> Built;
 pub(crate) struct Builders(pub(super) &'static [(Algorithm, Build)]);
 
 /// A request that its algorithm serves.
-pub(super) struct CheckedRequest {
+pub(super) struct CheckedRequest<'a> {
     pub(super) operation: Operation,
     pub(super) p: usize,
     pub(super) root: usize,
     pub(super) shift: usize,
-    dims: Option<Extents>,
+    dims: Option<&'a Extents>,
     pub(super) segments: usize,
-    pub(super) levels: Hierarchy,
+    levels: Option<&'a Hierarchy>,
 }
 
-impl CheckedRequest {
+impl CheckedRequest<'_> {
     /// Whether the scan leaves out a rank's own value.
     pub(super) fn exclusive(&self) -> bool {
         self.operation == Operation::ExclusiveScan
@@ -99,7 +99,11 @@ impl CheckedRequest {
     }
 
     pub(super) fn grid(&self) -> Extents {
-        self.dims.clone().unwrap_or_else(|| Extents::squarest(self.p))
+        self.dims.cloned().unwrap_or_else(|| Extents::squarest(self.p))
+    }
+
+    pub(super) fn levels(&self) -> &Hierarchy {
+        self.levels.expect("an algorithm over groups has them")
     }
 
     /// The dimensions of the cube, at least 1.
@@ -247,21 +251,26 @@ impl Algorithm {
     /// );
     /// ```
     pub fn schedule(self, request: &Request) -> Result<Schedule, Unfit> {
-        Ok(self.build(request.operation.builders(), &self.check(request)?))
+        let levels = self.levels(request)?;
+        let checked = self.check(request, &levels)?;
+        Ok(self.build(request.operation.builders(), &checked))
     }
 
-    /// The schedule for a request that this algorithm, which has one of `builders`, serves.
-    pub(crate) fn chosen_schedule(self, builders: Builders, request: Request) -> Schedule {
-        let Request { operation, ranks: p, root, shift, dims, levels, .. } = request;
-        let levels = levels.unwrap_or_else(|| Hierarchy::even(p, &[]));
-        let shift = shift.unsigned_abs();
-        self.build(
-            builders,
-            &CheckedRequest { operation, p, root, shift, dims, segments: p, levels },
-        )
+    /// The schedule of this algorithm, which has one of `builders` and serves, for a root or
+    /// distance, over `levels`, if it is for groups.
+    pub(crate) fn chosen_schedule(
+        self,
+        builders: Builders,
+        operation: Operation,
+        p: usize,
+        (root, shift): (usize, usize),
+        levels: Option<&Hierarchy>,
+    ) -> Schedule {
+        let request = CheckedRequest { operation, p, root, shift, dims: None, segments: p, levels };
+        self.build(builders, &request)
     }
 
-    fn build(self, builders: Builders, plan: &CheckedRequest) -> Schedule {
+    fn build(self, builders: Builders, plan: &CheckedRequest<'_>) -> Schedule {
         let found = builders.0.iter().find(|(algorithm, _)| *algorithm == self);
         let (_, build) = found.expect("the operation has this algorithm");
         let built = build(plan);
@@ -276,7 +285,11 @@ impl Algorithm {
         Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports)
     }
 
-    fn check(self, request: &Request) -> Result<CheckedRequest, Unfit> {
+    fn check<'a>(
+        self,
+        request: &'a Request,
+        levels: &'a Hierarchy,
+    ) -> Result<CheckedRequest<'a>, Unfit> {
         let Request { operation, ranks: p, .. } = *request;
         if !self.serves(operation) {
             return Err(Unfit::Operation { algorithm: self, asked: operation });
@@ -302,7 +315,7 @@ impl Algorithm {
             Operation::Shift => request.shift.rem_euclid(p as isize) as usize,
             _ => 0,
         };
-        let levels = self.levels(request)?;
+        let levels = Some(levels);
         Ok(CheckedRequest { operation, p, root, shift, dims, segments, levels })
     }
 
@@ -339,7 +352,7 @@ impl Algorithm {
         Ok(levels)
     }
 
-    fn dims(self, request: &Request) -> Result<Option<Extents>, Unfit> {
+    fn dims(self, request: &Request) -> Result<Option<&Extents>, Unfit> {
         let ranks = request.ranks;
         match (self.row().needs, &request.dims) {
             (Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. }, _)
@@ -353,7 +366,7 @@ impl Algorithm {
             (Needs::Mesh(instead), Some(dims)) if dims.dimensions() > 2 => {
                 Err(Unfit::Dimensions { algorithm: self, dims: dims.clone(), instead })
             }
-            (_, dims) => Ok(dims.clone()),
+            (_, dims) => Ok(dims.as_ref()),
         }
     }
 }

@@ -506,8 +506,9 @@ impl Operation {
     /// assert!(!Operation::Broadcast.has_blocks());
     /// ```
     #[inline(always)]
-    pub fn has_blocks(self) -> bool {
-        [self.input(true), self.output(true)].contains(&Share::Blocks)
+    pub const fn has_blocks(self) -> bool {
+        let row = &ROWS[self as usize];
+        matches!(row.input[0], Share::Blocks) || matches!(row.output[0], Share::Blocks)
     }
 
     /// Whether there is a block for each pair of ranks: `origin * p + destination`.

@@ -627,45 +627,45 @@ catalogue! {
     // Groups within groups: a machine's levels.
     BC_HIER "BC-HIER" [Broadcast] ANY_GROUPS,
         "levels: to the outermost leaders, then down a tree in every group", "ours",
-        |c| by_level(hierarchical::broadcast(&c.levels, c.root), true);
+        |c| by_level(hierarchical::broadcast(c.levels(), c.root), true);
     RED_HIER "RED-HIER" [Reduce] ANY_GROUPS,
         "levels: up a tree in every group, then between leaders", "ours",
-        |c| by_level(hierarchical::reduction(&c.levels, c.root), c.levels.is_consecutive());
+        |c| by_level(hierarchical::reduction(c.levels(), c.root), c.levels().is_consecutive());
     RED_HIER_SPLIT "RED-HIER-SPLIT" [Reduce] ANY_GROUPS,
         "levels: recursive multiplying of parts of the vector, then to the root",
         "Ruefenacht et al. 2017; ours",
         |c| {
-            let (staged, blocks) = split_levels::reduction(&c.levels, c.root);
-            by_level(staged, c.levels.is_consecutive()).split(blocks)
+            let (staged, blocks) = split_levels::reduction(c.levels(), c.root);
+            by_level(staged, c.levels().is_consecutive()).split(blocks)
         };
     AG_HIER "AG-HIER" [AllGather] ANY_GROUPS,
         "levels: up to the leaders, Bruck's rule between the outermost, down", "ours; G4",
-        |c| by_level(hierarchical::all_gather(&c.levels), true);
+        |c| by_level(hierarchical::all_gather(c.levels()), true);
     RS_HIER "RS-HIER" [ReduceScatter] ANY_GROUPS,
         "levels: AG-HIER backwards", "ours",
-        |c| by_level(hierarchical::reduce_scatter(&c.levels), c.p <= 2);
+        |c| by_level(hierarchical::reduce_scatter(c.levels()), c.p <= 2);
     AR_HIER "AR-HIER" [AllReduce] ANY_GROUPS,
         "levels: up, recursive doubling between the outermost leaders, down", "ours; G3",
-        |c| by_level(hierarchical::all_reduce(&c.levels), c.levels.is_consecutive());
+        |c| by_level(hierarchical::all_reduce(c.levels()), c.levels().is_consecutive());
     AR_HIER_SPLIT "AR-HIER-SPLIT" [AllReduce] ANY_GROUPS,
         "levels: recursive multiplying of parts of the vector, and back",
         "Ruefenacht et al. 2017; ours",
         |c| {
-            let (staged, blocks) = split_levels::all_reduce(&c.levels);
-            by_level(staged, c.levels.is_consecutive()).split(blocks)
+            let (staged, blocks) = split_levels::all_reduce(c.levels());
+            by_level(staged, c.levels().is_consecutive()).split(blocks)
         };
     AR_RADIX "AR-RADIX" [AllReduce] ANY_GROUPS,
         "levels: recursive multiplying, a radix for each, nobody folded",
         "Ruefenacht et al. 2017; ours",
-        |c| by_level(all_reduce::radix(&c.levels, true), c.levels.is_consecutive());
+        |c| by_level(all_reduce::radix(c.levels(), true), c.levels().is_consecutive());
     BAR_HIER "BAR-HIER" [Barrier] ANY_GROUPS,
         "levels: up, dissemination between the outermost leaders, down", "ours; G7",
-        |c| by_level(hierarchical::barrier(&c.levels), true);
+        |c| by_level(hierarchical::barrier(c.levels()), true);
     BAR_RADIX "BAR-RADIX" [Barrier] ANY_GROUPS,
         "levels: recursive multiplying, a radix for each, nobody folded",
         "Ruefenacht et al. 2017; ours",
-        |c| by_level(all_reduce::radix(&c.levels, false), true);
+        |c| by_level(all_reduce::radix(c.levels(), false), true);
     SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true },
         "levels: doubling in every group, then between leaders, offsets down", "ours; G8",
-        |c| by_level(hierarchical::scan(&c.levels), true);
+        |c| by_level(hierarchical::scan(c.levels()), true);
 }

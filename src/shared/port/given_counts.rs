@@ -45,9 +45,8 @@ impl Port {
     #[cold]
     pub(crate) fn compare_counts(&mut self) -> Result<(), Stop> {
         let (rank, size) = (self.rank, self.size());
-        self.shared.counts().compare(&mut self.counts, rank, size).map_err(|(peer, theirs)| {
-            let what = format!("counts: expected {:?}, got {theirs:?}", self.counts.latest());
-            Stop::Differs { peer, what }
-        })
+        let said = self.shared.counts();
+        let compared = self.counts.compare(said, rank, size);
+        compared.map_err(|(peer, what)| Stop::Differs { peer, what })
     }
 }
