@@ -291,6 +291,7 @@ impl Comm {
 
     /// The record of member `peer` of the call that is `mine` here. A halo exchange posts its small
     /// messages before it goes on record: the record comes soon, if the rank does not leave.
+    #[inline(never)]
     fn same_call_of(&self, peer: usize, mine: &CallRecord) -> Option<CallRecord> {
         const SOON: Duration = Duration::from_secs(1);
         let (shared, since) = (self.port.shared(), Instant::now());
@@ -307,23 +308,26 @@ impl Comm {
     }
 
     /// The error that a stop stands for; none if another rank has one.
+    #[inline(never)]
     pub(super) fn explain(&self, stop: Stop) -> Option<Error> {
         let shared = self.port.shared();
         let world = shared.world();
         let me = shared.member(self.port.rank());
         let site = |call: CallRecord| call.site();
-        let latest = |rank: usize| world.records(rank).latest();
+        // One body for all that follows, as the next.
+        let latest: &dyn Fn(usize) -> Option<CallRecord> = &|rank| world.records(rank).latest();
+        let member: &dyn Fn(usize) -> usize = &|rank| shared.member(rank);
         // The latest call may be one in another communicator, by an operator.
-        let here = || self.port.record().or_else(|| latest(me));
+        let here: &dyn Fn() -> Option<CallRecord> = &|| self.port.record().or_else(|| latest(me));
         Some(match stop {
             Stop::Poisoned | Stop::Outer(_) => return None,
             Stop::Left { peer } => {
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let last = world.records(peer).latest_of_run(&|_| true).map(site);
                 Error::Left { rank: me, site: here().map(site), peer, last, returned: None }
             }
             Stop::Mismatch { peer, expected, got, lens } => {
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let differs = self.port.call().difference(got.sig);
                 let (expected, got) = (Fingerprint(expected.check), Fingerprint(got.check));
                 let there = world.records(peer).find(shared.id(), got.record());
@@ -344,14 +348,14 @@ impl Comm {
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
             Stop::Differs { peer, what } => {
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let mine = latest(me)?;
                 let there = self.same_call_of(peer, &mine).or_else(|| latest(peer)).map(site);
                 Error::Mismatch { rank: me, here: site(mine), peer, there, what }
             }
             Stop::Unfit(unfit) => {
                 let UnfitReceive { peer, there, what } = *unfit;
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let there = Some(world.records(peer).refined(there));
                 Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }
@@ -416,6 +420,7 @@ fn across(Seen { world: its, rank, peer, site }: Seen, world: &TeamState) -> Wai
 }
 
 /// Whether two ranks' latest calls could be parts of one.
+#[inline(never)]
 fn alike(a: &CallRecord, b: &CallRecord) -> bool {
     // Of two messages neither is wrong by itself: the circle is.
     a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
@@ -431,6 +436,7 @@ const RECORD_COMES: Duration = Duration::from_millis(100);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.
+#[inline(never)]
 pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error> {
     let (rank, here, peer, there) = disagreement(world, comm, me)?;
     let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;

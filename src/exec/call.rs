@@ -97,6 +97,9 @@ impl RawBuffers<'_> {
     }
 }
 
+/// See [`Port::varied`].
+type NumberCounts = fn(&mut Port, &[usize], &[usize]) -> Digest;
+
 /// The code of one operation. A call has its own, so that of a program that calls two operations
 /// the linker leaves out that of the others.
 pub(crate) struct OperationCode {
@@ -106,7 +109,7 @@ pub(crate) struct OperationCode {
     /// operator that is commutative, or not.
     pub(crate) candidates: fn(&LevelModel, usize, bool) -> Vec<Candidate>,
     /// How blocks of different lengths are numbered, if it has some.
-    pub(crate) counts: Option<fn(&mut Port, &[usize], &[usize]) -> Digest>,
+    pub(crate) counts: Option<NumberCounts>,
     /// How it goes by the boards.
     pub(super) on_boards: OnBoards,
 }

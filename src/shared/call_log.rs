@@ -307,6 +307,7 @@ pub(crate) struct CallRecord {
 
 impl CallRecord {
     /// As it appears in an error.
+    #[inline(never)]
     pub(crate) fn site(&self) -> CallSite {
         let call = self.words(self.foreign.map_or(self.sig.call, |foreign| foreign.function));
         CallSite { call, at: self.foreign.map_or(self.at.into(), Into::into) }
@@ -490,11 +491,13 @@ impl CallLog {
     }
 
     /// The owner's latest call.
+    #[inline(never)]
     pub(crate) fn latest(&self) -> Option<CallRecord> {
         self.latest_of(&|_| true)
     }
 
     /// The owner's latest call in the current run of which `is` holds.
+    #[inline(never)]
     pub(crate) fn latest_of_run(&self, is: &dyn Fn(&CallRecord) -> bool) -> Option<CallRecord> {
         let before = self.before.load(Relaxed);
         self.latest_of(&|c| c.number > before && is(c))

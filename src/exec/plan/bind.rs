@@ -89,7 +89,7 @@ struct Binder<'a> {
     free_later: Vec<(usize, usize)>,
     /// Blocks handled.
     blocks: u64,
-    plan: Plan,
+    plan: &'a mut Plan,
 }
 
 /// The work before somebody is asked whether to go on: a millisecond's work.
@@ -121,6 +121,7 @@ fn bind_counted(
     element: usize,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<(Plan, u64)> {
+    let mut plan = Plan::default();
     let mut binder = Binder {
         contract: schedule.contract(),
         rank,
@@ -133,19 +134,13 @@ fn bind_counted(
         free: Free::default(),
         free_later: Vec::new(),
         blocks: 0,
-        plan: Plan {
-            actions: Vec::new(),
-            pieces: Vec::new(),
-            targets: Vec::new(),
-            scratch: 0,
-            input: 0,
-            output: 0,
-        },
+        plan: &mut plan,
     };
     let mut steps = Vec::with_capacity(schedule.steps());
     // In a function of its own, which ends without destructors.
-    let work = binder.bind(schedule, &mut steps, go_on)?;
-    Some((binder.plan, work))
+    let work = binder.bind(schedule, &mut steps, go_on);
+    drop(binder);
+    Some((plan, work?))
 }
 
 /// The messages that `rank` posts in a step, among them one to itself where its
