@@ -8,6 +8,7 @@ use crate::shared::{
     BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, disagreement_with_waiting, in_words,
 };
+use crate::sorted::Listed;
 use crate::sync::{Instant, panicking, resume_unwind, yield_now};
 use std::fmt;
 use std::panic::Location;
@@ -343,7 +344,7 @@ impl Comm {
                     (None, _, Some((here, there))) => {
                         format!("message length: expected {here}, got {there}")
                     }
-                    _ => expected.difference(got, here.sig.element_size, algorithm_name),
+                    _ => expected.difference(got, here.sig.element_size, &algorithm_name),
                 };
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
@@ -361,7 +362,7 @@ impl Comm {
             }
             Stop::Refused(refused) => Error::refused(shared.size(), refused.bytes),
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
-                Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
+                Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).listed() }
             }
             Stop::Circle(circle) => {
                 // None, if it has only waited so far, for words that are not the library's.
@@ -386,22 +387,20 @@ impl Comm {
                 };
                 match by_message.or_else(of_mine) {
                     Some(((rank, here), (peer, there))) => {
-                        let words = in_words(world, (rank, &here), (peer, &there), algorithm_name);
+                        let words = in_words(world, (rank, &here), (peer, &there), &algorithm_name);
                         let words = words.unwrap_or_else(|| "two communicators".to_string());
                         let what = format!("{words}; they wait for each other");
                         let (here, there) = (site(here), Some(site(there)));
                         Error::Mismatch { rank, here, peer, there, what }
                     }
-                    None => Error::Deadlock {
-                        circle: circle
-                            .into_iter()
-                            .map(|Seen { rank, peer, .. }| Waiting {
-                                rank,
-                                peer,
-                                site: latest(rank).map(site),
-                            })
-                            .collect(),
-                    },
+                    None => {
+                        let waiting = |&Seen { rank, peer, .. }: &Seen| Waiting {
+                            rank,
+                            peer,
+                            site: latest(rank).map(site),
+                        };
+                        Error::Deadlock { circle: circle.iter().map(waiting).listed() }
+                    }
                 }
             }
         })
@@ -439,7 +438,7 @@ const RECORD_COMES: Duration = Duration::from_millis(100);
 #[inline(never)]
 pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error> {
     let (rank, here, peer, there) = disagreement(world, comm, me)?;
-    let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;
+    let what = in_words(world, (rank, &here), (peer, &there), &algorithm_name)?;
     Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
 }
 
@@ -453,7 +452,7 @@ pub(super) fn disagree_with_waiting(
 ) -> Option<Error> {
     let (here, there) = disagreement_with_waiting(world, comm, me, peer)?;
     disagree(world, comm, me).or_else(|| {
-        let what = in_words(world, (me, &here), (peer, &there), algorithm_name)?;
+        let what = in_words(world, (me, &here), (peer, &there), &algorithm_name)?;
         let (here, there) = (here.site(), Some(there.site()));
         Some(Error::Mismatch { rank: me, here, peer, there, what })
     })

@@ -52,7 +52,8 @@ impl ExplicitRounds {
 
     /// Adds a [`Round`].
     pub(super) fn round(&mut self, p: usize, combine: bool, messages: RoundMessages<'_>) {
-        let mut parts = vec![Step::default(); p];
+        let mut parts = Vec::new();
+        parts.resize_with(p, Step::default);
         for (from, to, blocks) in messages {
             if from >= p || to >= p {
                 continue;

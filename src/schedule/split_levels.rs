@@ -37,10 +37,11 @@ impl Scattering {
             cuts.windows(2).all(|ends| ends[1] - ends[0] == first)
         };
         let blocks = if meetings.cuts.iter().all(even) { p } else { FINE * p };
-        let mut own: Vec<Vec<Bounds>> = vec![vec![(0, blocks)]; p];
+        let mut own: Vec<Vec<Bounds>> = (0..p).map(|_| vec![(0, blocks)]).listed();
         let mut rounds = Vec::new();
         for cuts in meetings.cuts.windows(2) {
-            let mut kept = vec![Vec::new(); p];
+            let mut kept = Vec::new();
+            kept.resize_with(p, Vec::new);
             let mut messages = Vec::new();
             for ends in cuts[1].windows(2) {
                 let mut parts = Vec::new();

@@ -140,7 +140,7 @@ pub(crate) trait Rule: Send + Sync {
     /// Adds the other ends of the rank's messages, as `step` has them. Rules of very many messages
     /// count their blocks instead of listing them; a test compares.
     fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
-        out.add(&self.step(step, rank), rank);
+        out.add(self.step(step, rank), rank);
     }
 
     /// Whether every rank has the same peers in `step`, in the same order and for as many blocks,

@@ -480,7 +480,7 @@ impl CallLog {
         let is_it = |c: &CallRecord| {
             site.at == c.at.into() && c.words(c.sig.call) == site.call && c.foreign.is_some()
         };
-        self.calls().filter(is_it).max_by_key(|c| c.number).map_or(site.clone(), |c| c.site())
+        self.latest_of(&is_it).map_or_else(|| site.clone(), |c| c.site())
     }
 
     /// The owner's latest calls, the latest first.

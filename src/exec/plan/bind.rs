@@ -346,6 +346,7 @@ impl Binder<'_> {
         self.hold(b, to);
     }
 
+    #[inline(never)]
     fn post(&mut self, step: usize, peer: usize, runs: &[BlockRange]) {
         let first = self.plan.pieces.len();
         let mut total = 0;
