@@ -383,7 +383,9 @@ impl Comm {
         if let Some(step_fingerprint) = self.step_fingerprint {
             return step_fingerprint;
         }
-        if let (Partition::Varied(counts), Some(code)) = (call.cut(), call.code().counts) {
+        if let Partition::Varied(counts) = call.cut()
+            && let Some(code) = call.code().counts
+        {
             return code(&mut self.port, counts, self.choice.extents());
         }
         match self.forcing {

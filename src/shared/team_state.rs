@@ -225,6 +225,7 @@ impl TeamState {
         self.lines.len()
     }
 
+    #[inline(never)]
     pub(crate) fn records(&self, rank: usize) -> &CallLog {
         &self.records[rank]
     }
@@ -368,6 +369,7 @@ impl TeamState {
     /// rank that says so. Of several causes that of the first such rank stays,
     /// else the first that is given; one that does not stay is given back
     /// (dropping it may run the user's code, that of a panic's payload).
+    #[inline(never)]
     pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
         // The lock orders the ranks that poison: a store for an old run cannot come
         // after one for the present run.
