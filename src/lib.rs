@@ -65,8 +65,8 @@
 //! - **profile** (default): reads the profile that `phalanx calibrate` writes
 //!   ([`tuning::Profile`]).
 //! - **complex**: `Sum` and `Prod` for `num_complex::Complex`.
-//! - **half**: operators for `half::f16` and `bf16`, which round to these types whenever two
-//!   elements are combined ([`op`]).
+//! - **half**: operators for `half::f16` and `bf16`; sums and products are made in `f32`, and
+//!   rounded once ([`op`]).
 //! - **tracing**: phases ([`Comm::phase`]) are spans of the crate `tracing`; calls and waits are
 //!   events, for a subscriber of level TRACE.
 

@@ -40,9 +40,8 @@ impl Comm {
         self.run(call::all_to_all_into(send, recv));
     }
 
-    /// [`all_to_all_into`](Comm::all_to_all_into) in one buffer: block `j` of `data` goes to rank
-    /// `j`, and rank `j`'s block for this rank takes its place. `MPI_Alltoall` with
-    /// `MPI_IN_PLACE`.
+    /// Exchanges blocks with all ranks in one buffer: block `j` of `data` goes to rank `j`, and
+    /// rank `j`'s block for this rank takes its place. `MPI_Alltoall` with `MPI_IN_PLACE`.
     ///
     /// **Must agree on all ranks:** the element type, `data.len()` (a multiple of p).
     ///
@@ -71,17 +70,17 @@ impl Comm {
         self.exchange_blocks_in_place(sig, Location::caller(), data);
     }
 
-    /// [`all_to_all_into`](Comm::all_to_all_into) with blocks of different
-    /// lengths: `send_counts[j]` elements go to rank `j`, `recv_counts[j]`
-    /// come from it; blocks lie one after the other.
+    /// Exchanges blocks of different lengths with all ranks: `send_counts[j]` elements of `send` go
+    /// to rank `j`, and `recv_counts[j]` come from it to `recv`; in both, blocks lie one after the
+    /// other, in rank order.
     ///
     /// **Must agree on all ranks:** the element type; the count that rank `i` sends to
     /// `j` is the one that `j` expects from `i`.
     ///
     /// **Cost** up to 1024 bytes of `send` and counts: one step, everybody to everybody (gates);
-    /// more stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`, as
-    /// `TX-FUSED`. The counts need not be those of the call before. On a forced topology the plan
-    /// is made anew in each call.
+    /// more stays where it is, and every rank copies its blocks from there, `t_s + t_w m (p-1)`.
+    /// The counts need not be those of the call before. On a forced topology the plan is made anew
+    /// in each call.
     ///
     /// # Errors
     /// Counts that do not fit end the run; of two ranks that disagree about a block, the receiver
@@ -111,10 +110,10 @@ impl Comm {
         self.run(call::all_to_all_varied_into(send, send_counts, recv, recv_counts));
     }
 
-    /// [`all_to_all_varied_into`](Comm::all_to_all_varied_into) for ranks that do not know how much
-    /// they will receive: `counts[j]` elements of `send` go to rank `j`. Returns the elements that
-    /// have come, in rank order, and how many elements from each rank. (MPI: `MPI_Alltoall` of the
-    /// counts, and then `MPI_Alltoallv`.)
+    /// Exchanges blocks of different lengths with all ranks, none of which knows how much it will
+    /// receive: `counts[j]` elements of `send` go to rank `j`. Returns the elements that have come,
+    /// in rank order, and how many elements from each rank. (MPI: `MPI_Alltoall` of the counts, and
+    /// then `MPI_Alltoallv`.)
     ///
     /// **Must agree on all ranks:** the element type.
     ///

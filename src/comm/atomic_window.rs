@@ -47,11 +47,12 @@ pub struct AtomicWindow<T: AtomicElement> {
 
 impl Comm {
     /// A window of `len` atomics of this rank and of as many of each other rank as that one says,
-    /// all 0 (or `false`). They lie as those of [`shared`](Comm::shared) do.
+    /// all 0 (or `false`). Each rank writes its own first: on a NUMA machine a part of a page or
+    /// more lies in its memory.
     ///
     /// **Must agree on all ranks:** the element type. Lengths may differ, and may be 0.
     ///
-    /// **Cost** that of [`shared`](Comm::shared).
+    /// **Cost** two flags to and from every rank, and the memory; once.
     ///
     /// # Errors
     /// More elements than there is memory for end the run.

@@ -7,6 +7,7 @@ use crate::schedule::Operation;
 use crate::shared::Signature;
 use std::panic::Location;
 
+/// # Collectives
 impl Comm {
     /// Returns when every rank has called it.
     ///

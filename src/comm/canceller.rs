@@ -97,6 +97,7 @@ impl fmt::Debug for Canceller {
     }
 }
 
+/// # Ends of a run
 impl Comm {
     /// Ends the run for all ranks, with [`Error::Cancelled`], which names this rank.
     ///

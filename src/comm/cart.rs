@@ -53,6 +53,7 @@ impl DerefMut for Cart<'_> {
     }
 }
 
+/// # Grids and meshes of elements
 impl Comm {
     /// The communicator as a grid of ranks with extents `dims`, the last
     /// dimension the fastest (rank = row * columns + column); an extent of 0 is
@@ -122,7 +123,7 @@ impl Comm {
         }
     }
 
-    /// [`cart`](Comm::cart) with a grid that is there already.
+    /// The communicator as the grid of ranks `grid`, as [`cart`](Comm::cart) makes one of extents.
     ///
     /// # Errors
     /// A grid of another number of ranks ends the run.

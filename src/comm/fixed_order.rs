@@ -52,7 +52,7 @@ impl Comm {
     /// is forced.
     ///
     /// # Errors
-    /// A reduction through a view that forces an algorithm by name (other than
+    /// A reduction with an algorithm forced by name (other than
     /// the fused ones) ends the run: the name says in which order it combines.
     ///
     /// # Examples
@@ -68,9 +68,9 @@ impl Comm {
     /// ```
     pub fn with_order(&mut self, order: Order) -> Forced<'_> {
         let choice = self.choice.clone();
-        let view = self.choosing(choice);
-        view.comm.in_order = in_order(order);
-        view
+        let forced = self.choosing(choice);
+        forced.comm.in_order = in_order(order);
+        forced
     }
 
     fn way(&mut self, call: &Call<'_>) -> Option<Way> {

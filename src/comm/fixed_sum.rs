@@ -18,6 +18,7 @@ use std::mem::MaybeUninit;
 use std::ops::{Mul, Range};
 use std::panic::Location;
 
+/// # The same bits on any number of ranks
 impl Comm {
     /// The sum of a vector that is spread over the ranks, with the same bits
     /// whatever the number of ranks and wherever it is cut: `mine` are the
@@ -161,9 +162,10 @@ impl Comm {
         dots.map(|dot| self.or_zero(dot, sig, at))
     }
 
-    /// [`fixed_sum`](Comm::fixed_sum) with another operator; none for a vector
-    /// without elements. Operators that are not commutative see the elements in
-    /// the order of their indices.
+    /// The elements of a vector that is spread over the ranks, combined by `op` with the same bits
+    /// whatever the number of ranks and wherever it is cut, as [`fixed_sum`](Comm::fixed_sum) adds
+    /// them; none for a vector without elements. Operators that are not commutative see the
+    /// elements in the order of their indices.
     ///
     /// **Must agree on all ranks:** the element type, the operator; each rank's `offset` is where
     /// the part of the rank before ends.

@@ -65,7 +65,7 @@ impl Choice {
 /// [`Comm::with`], [`Comm::with_order`], [`Comm::ring`], [`Comm::mesh`], [`Comm::hypercube`],
 /// [`Comm::tree`].
 ///
-/// If another communicator has been put in its place (`std::mem::swap`) when the view ends,
+/// If another communicator has been put in its place (`std::mem::swap`) when this value ends,
 /// the run ends, too.
 ///
 /// # Examples
@@ -104,7 +104,7 @@ impl DerefMut for Forced<'_> {
 impl Drop for Forced<'_> {
     fn drop(&mut self) {
         if self.comm.comm_id() != self.of {
-            // Another's choice is none of this view's.
+            // Another's choice is none of this value's.
             self.comm.is_swapped("view");
             return;
         }
@@ -191,7 +191,14 @@ fn digest(comm: &Comm) -> Digest {
     }
 }
 
+/// # Forced algorithms and orders
 impl Comm {
+    /// Replaces the algorithm choice, and returns the previous one.
+    pub(super) fn replace_choice(&mut self, choice: Choice) -> Choice {
+        self.slow_path = !matches!(choice, Choice::Auto);
+        std::mem::replace(&mut self.choice, choice)
+    }
+
     pub(super) fn choosing(&mut self, choice: Choice) -> Forced<'_> {
         let (in_order, of) = (self.in_order, self.comm_id());
         let before = self.replace_choice(choice);
@@ -230,8 +237,8 @@ impl Comm {
         self.forcing(Choice::Algorithm(algorithm))
     }
 
-    /// [`with`](Comm::with) for an algorithm on meshes, on a mesh (of any
-    /// number of dimensions) of the given extents instead of the squarest one.
+    /// The communicator with an algorithm on meshes forced, on a mesh of the given extents, of any
+    /// number of dimensions ([`with`](Comm::with) takes the squarest one of two).
     ///
     /// ```
     /// use phalanx::{Algorithm, topology::Extents};
@@ -289,7 +296,7 @@ impl Comm {
         self.forcing(choice)
     }
 
-    /// [`mesh`](Comm::mesh) of any number of dimensions.
+    /// The communicator with the algorithms of a mesh forced, of any number of dimensions.
     ///
     /// ```
     /// let dims: phalanx::topology::Extents = "2x2x2".parse()?;

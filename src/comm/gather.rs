@@ -82,8 +82,8 @@ impl Comm {
         self.carry_out_moving(unsafe { call.moving_memory(mine, all) });
     }
 
-    /// [`all_gather_into`](Comm::all_gather_into) in one buffer, in which the own block is in its
-    /// place already: block `rank` of `all`. `MPI_Allgather` with `MPI_IN_PLACE`.
+    /// Collects a block of every rank, in rank order, in everybody's `all`, where each rank's own
+    /// block is in its place already: block `rank` of `all`. `MPI_Allgather` with `MPI_IN_PLACE`.
     ///
     /// **Must agree on all ranks:** the element type, `all.len()` (a multiple of p); and all gather
     /// in place, or none.
@@ -133,8 +133,8 @@ impl Comm {
         None
     }
 
-    /// [`all_gather_into`](Comm::all_gather_into) with blocks of different
-    /// lengths: rank `r` contributes `counts[r]` elements.
+    /// Collects every rank's `mine`, in rank order, in everybody's `all`: rank `r` contributes
+    /// `counts[r]` elements.
     ///
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`).
@@ -195,9 +195,9 @@ impl Comm {
         self.run(call::gather_into(mine, all, root));
     }
 
-    /// [`gather_into`](Comm::gather_into) with one buffer a rank: on the root `data` has a block
-    /// for every rank, the root's own in its place already; elsewhere `data` is the block, and
-    /// stays as it is. `MPI_Gather` with `MPI_IN_PLACE` at the root.
+    /// Collects a block of every rank, in rank order, on `root`, with one buffer a rank: on the
+    /// root `data` has a block for every rank, the root's own in its place already; elsewhere
+    /// `data` is the block, and stays as it is. `MPI_Gather` with `MPI_IN_PLACE` at the root.
     ///
     /// **Must agree on all ranks:** the element type, the length of a block, `root`; and all gather
     /// in place, or none.
@@ -234,8 +234,8 @@ impl Comm {
         self.carry_out(call.moving(Buffers::Within(data, own)));
     }
 
-    /// [`gather_into`](Comm::gather_into) with blocks of different lengths:
-    /// rank `r` contributes `counts[r]` elements.
+    /// Collects every rank's `mine`, in rank order, in `root`'s `all`: rank `r` contributes
+    /// `counts[r]` elements. The other ranks' `all` is not looked at.
     ///
     /// **Must agree on all ranks:** the element type, `root`, `counts` (one
     /// per rank, `counts[rank] == mine.len()`, on the root summing to
@@ -270,8 +270,8 @@ impl Comm {
         self.run(call::gather_varied_into(mine, all, counts, root));
     }
 
-    /// [`all_gather_varied_into`](Comm::all_gather_varied_into) for ranks that do not know how many
-    /// elements the others have: returns every rank's `mine`, in rank order, and how many each had.
+    /// Collects every rank's `mine`, in rank order, in a new `Vec` on all ranks, none of which
+    /// knows how many elements the others have; returns it, and how many each rank had.
     ///
     /// **Must agree on all ranks:** the element type.
     ///
@@ -311,9 +311,9 @@ impl Comm {
         })
     }
 
-    /// [`gather_varied_into`](Comm::gather_varied_into) for ranks that do not know how many
-    /// elements the others have: `root` gets every rank's `mine`, in rank order, and how many each
-    /// had; the other ranks get `None`.
+    /// Collects every rank's `mine`, in rank order, in a new `Vec` on `root`, which does not know
+    /// how many elements the others have: it gets that, and how many each rank had; the other ranks
+    /// get `None`.
     ///
     /// **Must agree on all ranks:** the element type, `root`.
     ///

@@ -123,13 +123,13 @@ pub(super) fn starts(lens: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 impl Comm {
-    /// [`with_peers`](Comm::with_peers) under global indices: the ranks' slices
-    /// one after the other are one vector, which everybody can read where it is
-    /// until all have done so.
+    /// Shows `mine` to all ranks, and calls `f` with a vector that is all ranks' slices, one after
+    /// the other: everybody can read it where it is, under global indices, until all have done so.
     ///
     /// **Must agree on all ranks:** the element type. Lengths may differ.
     ///
-    /// **Cost** as `with_peers`; `log2 p` steps for each element looked up. Where the same elements
+    /// **Cost** that of [`with_peers`](Comm::with_peers), `2 (p-1)` looks; `log2 p` steps for each
+    /// element looked up. Where the same elements
     /// are needed again and again, a plan costs less:
     /// [`ghosts_of_columns`](Comm::ghosts_of_columns).
     ///

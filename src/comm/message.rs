@@ -8,11 +8,12 @@ use crate::mailbox::EAGER;
 use crate::shared::{CallParams, PayloadKind, Port, Signature, Stop, WordBytes};
 use std::panic::Location;
 
+/// # Messages
 impl Comm {
     /// Sends `data` to rank `to`, which [`recv`](Comm::recv)s it. Messages
     /// between two ranks arrive in the order in which they were sent.
     ///
-    /// Messages of up to 1024 bytes are buffered: the call returns at once, unless four are on
+    /// Messages of up to 1024 bytes are buffered: the call returns at once, unless eight are on
     /// their way. The receiver reads a longer message straight from `data`, and the call returns
     /// after that.
     ///

@@ -1,56 +1,79 @@
 //! Communicators. Each collective's public method has a file of its own; `route.rs` and this file
 //! have the common parts.
 
-mod all_to_all;
-mod arguments;
-mod atomic_element;
-mod atomic_window;
-mod audit;
+// The page of `Comm` shows methods in the order of these modules. Blank lines keep it.
+mod members;
+
 mod barrier;
 mod broadcast;
-pub mod call;
-mod canceller;
+mod reduce;
+
+mod scan;
+mod scatter;
+
+mod gather;
+
+mod all_to_all;
+mod shift;
+
+mod message;
+
+mod tagged;
+
+mod views;
+
+mod global;
+
+mod window;
+
+mod atomic_window;
+
 mod cart;
+mod neighborhood;
+
+mod fixed_sum;
+
+pub mod call;
+
+mod requests;
+
+mod forced;
+
+mod fixed_order;
+
+mod split;
+
+mod canceller;
+
+mod phase;
+mod statistics;
+
+// Without public methods of `Comm`, or with few.
+mod arguments;
+mod atomic_element;
+mod audit;
 mod chosen_algorithm;
 mod decisions;
 mod diagnose;
 mod exchange;
-mod fixed_order;
-mod fixed_sum;
-mod forced;
 mod foreign;
-mod gather;
 mod gather_grid;
-mod global;
 mod halo_exchange;
 mod halo_plan;
 mod holder;
 mod made_grids;
 mod member_seats;
-mod message;
 mod moving;
-mod neighborhood;
 mod outside;
 mod overlap;
 mod own_memory;
-mod phase;
-mod reduce;
-mod requests;
 mod roster;
 mod route;
-mod scan;
-mod scatter;
-mod shift;
 #[cfg(feature = "tracing")]
 pub(crate) mod spans;
-mod split;
-mod statistics;
 mod tag;
-mod tagged;
 mod tagged_call;
 mod varied;
-mod views;
-mod window;
 mod window_part;
 
 pub use atomic_element::{AtomicElement, AtomicF32, AtomicF64};
@@ -95,6 +118,15 @@ use std::fmt;
 type InOrder = Option<fn(&mut Comm, &Call<'_, RawBuffers<'_>>)>;
 
 /// A rank's hold on a group of ranks: its number, and the collectives.
+/// ```
+/// let out = phalanx::run(3, |comm| {
+///     let mut x = [comm.rank() as f64; 4];
+///     comm.all_reduce(&mut x, phalanx::op::Sum);
+///     x
+/// })?;
+/// assert_eq!(out[2], [3.0; 4]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
 #[doc = include_str!("by_task.md")]
 /// For tasks beyond single calls (errors, Ctrl-C, servers, matrices): the [`guide`](crate::guide).
 ///
@@ -110,23 +142,21 @@ type InOrder = Option<fn(&mut Comm, &Call<'_, RawBuffers<'_>>)>;
 /// hold anything of their type. A rank never unwinds while a peer can still
 /// reach its slices.
 ///
-/// **Threads** The calls of a rank come from one thread at a time. In a run that is the rank's own,
-/// or one that the closure has lent its communicator to; communicators for own threads go from
-/// thread to thread: [`Builder::external`](crate::Builder::external).
+/// **Threads.** The calls of a rank come from one thread at a time. In a run they come from the
+/// rank's own thread, or from one that the closure has lent its communicator to; communicators for
+/// own threads go from thread to thread: [`Builder::external`](crate::Builder::external).
 ///
 /// Every collective is a point of synchronisation only as far as its data
 /// flow; [`barrier`](Comm::barrier) is one for all ranks.
 ///
-/// # Examples
-/// ```
-/// let out = phalanx::run(3, |comm| {
-///     let mut x = [comm.rank() as f64; 4];
-///     comm.all_reduce(&mut x, phalanx::op::Sum);
-///     x
-/// })?;
-/// assert_eq!(out[2], [3.0; 4]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
+/// **Costs** are for `p` ranks and `m` elements (of one block, where blocks are exchanged): `t_s`
+/// is the start of a message, `t_w` the copy of an element, `t_c` the combination of two
+/// ([`guide::cost_model`](crate::guide::cost_model)). Names like `AR-FUSED` are algorithms
+/// ([`Algorithm`](crate::Algorithm)); equations and algorithms with numbers are those of Grama,
+/// Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, chapter 4. *Gates* are lines of
+/// memory by which ranks show a few bytes to all others, *mailboxes* those by which a rank sends to
+/// one. Where ranks are 32 and more, or not equally far apart, the levels of the machine decide
+/// which algorithm is the cheapest ([`LevelModel`](crate::tuning::LevelModel)).
 pub struct Comm {
     port: Port,
     /// Of a team's run: the rank's own thread.
@@ -235,28 +265,6 @@ impl Comm {
         }
     }
 
-    /// This rank's number, `0..size()`.
-    ///
-    /// ```
-    /// assert_eq!(phalanx::run(3, |comm| comm.rank())?, [0, 1, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[inline(always)]
-    pub fn rank(&self) -> usize {
-        self.port.rank()
-    }
-
-    /// The number of ranks.
-    ///
-    /// ```
-    /// assert_eq!(phalanx::run(3, |comm| comm.size())?, [3, 3, 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[inline(always)]
-    pub fn size(&self) -> usize {
-        self.port.size()
-    }
-
     /// Takes part in run `run`, on the calling thread, which is `thread`.
     #[inline(always)]
     pub(crate) fn join_run(&mut self, thread: &'static Thread, run: u64) {
@@ -273,12 +281,6 @@ impl Comm {
         self.in_order = None;
     }
 
-    /// Replaces the algorithm choice, and returns the previous one.
-    fn replace_choice(&mut self, choice: Choice) -> Choice {
-        self.slow_path = !matches!(choice, Choice::Auto);
-        std::mem::replace(&mut self.choice, choice)
-    }
-
     /// See [`Port::first_touch`].
     pub(crate) fn first_touch(&mut self) -> bool {
         self.port.first_touch()
@@ -286,10 +288,6 @@ impl Comm {
 
     pub(crate) fn comm_state(&self) -> &CommState {
         self.port.shared()
-    }
-
-    pub(crate) fn comm_id(&self) -> u64 {
-        self.port.id()
     }
 
     /// Whether nothing but the calls themselves is to be done: the communicator is not given up,

@@ -3,6 +3,7 @@
 use super::Comm;
 use std::panic::Location;
 
+/// # Records
 impl Comm {
     /// Calls `f`, which is a phase of the program with a name. Where the run is recorded
     /// ([`Builder::record`](crate::Builder::record)), `phalanx waits` says for each phase how long

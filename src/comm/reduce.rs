@@ -174,9 +174,8 @@ impl Comm {
         self.run(call::reduce_scatter_into(all, mine, op));
     }
 
-    /// [`reduce_scatter_into`](Comm::reduce_scatter_into) with blocks of
-    /// different lengths: rank `r` gets the `counts[r]` elements that follow
-    /// the blocks of the ranks before it.
+    /// Combines all ranks' `all`, element by element, and leaves to rank `r`, in its `mine`, the
+    /// `counts[r]` elements of the result that follow those of the ranks before it.
     ///
     /// **Must agree on all ranks:** the element type, `counts` (one per rank,
     /// summing to `all.len()`, `counts[rank] == mine.len()`), the operator's

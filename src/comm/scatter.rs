@@ -34,9 +34,9 @@ impl Comm {
         self.run(call::scatter_into(all, mine, root));
     }
 
-    /// [`scatter_into`](Comm::scatter_into) with blocks of different lengths:
-    /// rank `r` gets the `counts[r]` elements that follow the blocks of the
-    /// ranks before it.
+    /// Cuts `root`'s `all` into a block for each rank: rank `r` gets, in its `mine`, the
+    /// `counts[r]` elements that follow the blocks of the ranks before it. The other ranks' `all`
+    /// is not looked at.
     ///
     /// **Must agree on all ranks:** the element type, `root`, `counts` (one
     /// per rank, `counts[rank] == mine.len()`, on the root summing to

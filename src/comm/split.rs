@@ -10,6 +10,7 @@ use crate::sorted::Arrange;
 use crate::sync::Arc;
 use std::panic::Location;
 
+/// # Groups
 impl Comm {
     /// Splits the communicator: ranks that give the same `color` form a new
     /// one together, in the order of `key` (of equal keys, in the order of

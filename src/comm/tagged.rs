@@ -161,7 +161,7 @@ impl Comm {
     }
 
     /// Receives the first message that has come from `from` with `tag`, however long it is, as a
-    /// new `Vec`. As [`recv_tagged`](Comm::recv_tagged) otherwise.
+    /// new `Vec`. Errors and cost are those of [`recv_tagged`](Comm::recv_tagged).
     ///
     /// # Examples
     /// ```
@@ -209,7 +209,7 @@ impl Comm {
     /// facts; it stays where it is. A receive from its source with its tag then receives it: a
     /// communicator has one thread, so no other receive comes between.
     ///
-    /// **Cost** as of a receive of no elements.
+    /// **Cost** that of a receive of no elements.
     ///
     /// # Errors
     /// A source that is no rank, or that has returned without sending, ends the run. Length and

@@ -102,6 +102,7 @@ impl<T> fmt::Debug for Peers<'_, T> {
     }
 }
 
+/// # Memory of other ranks
 impl Comm {
     /// Shows `mine` to all ranks and calls `f` with everybody's slices: an
     /// all-gather that copies nothing. Returns when every rank's `f` has

@@ -91,7 +91,8 @@ impl Comm {
         Window { shared: Shared::new(self, sig, Location::caller(), len, |_| T::default()) }
     }
 
-    /// [`shared`](Comm::shared) with copies of the ranks' `mine` for a beginning.
+    /// A window on copies of the ranks' slices `mine`, like one that [`shared`](Comm::shared) makes
+    /// with elements that are all the same.
     ///
     /// ```
     /// let out = phalanx::run(2, |comm| {

@@ -389,7 +389,8 @@ impl<T: Element> Partial<T> {
         Partial::of(x, start, false, op)
     }
 
-    /// The same; no part follows if this one `is_last`.
+    /// The contribution of `x`, as [`new`](Partial::new) makes it; no part follows if this one
+    /// `is_last`.
     #[inline(always)]
     pub(crate) fn of(
         x: &impl Values<T>,
@@ -483,7 +484,8 @@ impl<T: Element> Partial<T> {
         it.expect("as many numbers as there must be")
     }
 
-    /// The same, of `n` numbers; none if there must be another number.
+    /// The contribution that `bounds` and `n` numbers describe; none if there must be another
+    /// number of them.
     #[inline(always)]
     pub(crate) fn from_some(
         bounds: (usize, usize),

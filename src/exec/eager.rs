@@ -135,7 +135,8 @@ fn pass<T: Element>(
     if gives { send(port, begun, buf) } else { receive(port, begun, buf) }
 }
 
-/// The same, which the other rank combines with its own.
+/// The only message of a call of two ranks: the vector of the rank that gives, which the other
+/// combines with its own.
 #[cfg_attr(not(debug_assertions), inline(always))]
 fn pass_onto<T: Element, O: Operator<T>>(
     port: &mut Port,

@@ -1,7 +1,7 @@
 //! The executors of calls: siblings with one signature. The communicator's `route.rs` chooses one
 //! of them.
 //!
-//! | | what it does | for |
+//! | | its work | for |
 //! |---|---|---|
 //! | [`alone`] | copies the rank's own block | one rank |
 //! | [`all_at_once`] | shows a few bytes at the gate, reads the others | few ranks, or few cores |

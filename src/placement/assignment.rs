@@ -72,12 +72,6 @@ impl Assignment {
         self.most_on_one_pu > 1
     }
 
-    /// The most ranks that share one processing unit.
-    #[must_use]
-    pub fn most_on_one_pu(&self) -> usize {
-        self.most_on_one_pu
-    }
-
     /// The most ranks that share one physical core.
     #[must_use]
     pub fn most_on_one_core(&self) -> usize {

@@ -44,7 +44,6 @@ mod pattern;
 mod policy;
 mod report;
 mod search;
-mod svg;
 
 pub use assignment::{Assignment, assign};
 pub use core_hierarchy::hierarchy;
@@ -53,7 +52,6 @@ pub use network::Weights;
 pub use pattern::{Pattern, PatternStep};
 pub use policy::Placement;
 pub use report::{PlacementReport, StepReport};
-pub use svg::svg;
 
 #[cfg(test)]
 mod tests;

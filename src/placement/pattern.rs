@@ -202,8 +202,17 @@ impl Pattern {
         self.name == "general"
     }
 
-    /// Whether the ranks in order along the machine's logical order are the best there is.
-    pub(super) fn is_chain(&self) -> bool {
+    /// Whether each rank talks to those beside it, as in a ring or a line: then no placement is
+    /// better than the ranks in order along the machine's logical order.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::placement::Pattern;
+    /// assert!(Pattern::ring(4)?.is_chain() && !Pattern::mesh(&[2, 3])?.is_chain());
+    /// # Ok::<(), phalanx::placement::PlacementError>(())
+    /// ```
+    #[must_use]
+    pub fn is_chain(&self) -> bool {
         self.chain
     }
 }

@@ -181,19 +181,3 @@ fn lists_are_checked_by_name() {
     assert_eq!(place(&[0, 9], 2), Err(PlacementError::Absent { pu: 9, rank: 1 }));
     assert_eq!(place(&[0], 2), Err(PlacementError::ListTooShort { entries: 1, ranks: 2 }));
 }
-
-#[test]
-fn drawings_hold_every_rank_and_escape_names() {
-    let machine = machine("pack:2 l3:2 core:3 pu:1");
-    let ring = Pattern::ring(12).unwrap();
-    let drawing = svg(&machine, &ring, &assign(&Placement::Ring, &machine, 12).unwrap());
-    for rank in 0..12 {
-        assert!(drawing.contains(&format!(">{rank}</text>")), "{rank}");
-    }
-    assert!(
-        drawing.contains("pairs meet in the L3") && drawing.contains("pairs meet in the machine")
-    );
-    // Unpinned ranks are nowhere.
-    let unpinned = svg(&machine, &ring, &assign(&Placement::Unpinned, &machine, 12).unwrap());
-    assert!(!unpinned.contains("<path"));
-}

@@ -67,7 +67,7 @@ impl<L: Lent, F> LentRegion<L, F> {
         unsafe { self.call(comm, block) }
     }
 
-    /// The same of another cut.
+    /// A rank's part, which has the block of another cut.
     ///
     /// # Safety
     /// As for [`equal`](LentRegion::equal); the cut is for so many elements and ranks

@@ -1,5 +1,5 @@
-//! What the ranks of a run call: a closure, and the places of what it returns; and the words for
-//! an error that it returned where nobody looks at what it returns.
+//! The body of a run, which its ranks call: a closure, and the places of its results; and the words
+//! for an error among them that nobody looks at.
 
 use crate::{Comm, Error};
 use std::fmt;
@@ -46,8 +46,8 @@ impl RunBody {
         Self::prepared(call::<R, F>, std::ptr::null_mut(), closure)
     }
 
-    /// The same, but rank r's result becomes `Some` in `results[r]`, so that one sees which ranks
-    /// have returned.
+    /// A closure whose results go to places: rank r's becomes `Some` in `results[r]`, so that one
+    /// sees which ranks have returned.
     #[inline(always)]
     pub(super) fn marking<R: Send, F: Fn(&mut Comm) -> R + Sync>(
         closure: &F,
@@ -189,68 +189,51 @@ pub(super) fn error_in_words<R>(value: &R) -> Option<String> {
     if !is_result::<R>() {
         return None;
     }
-    // SAFETY: the value is of that type.
-    let known = unsafe { look_into(ConstTypeId::of::<R>(), std::ptr::from_ref(value).cast()) };
-    known.unwrap_or_else(|| {
+    let id = ConstTypeId::of::<R>();
+    let Some((_, look)) = KNOWN.as_flattened().iter().find(|(of, _)| *of == id) else {
         let name = std::any::type_name::<R>();
-        Some(format!("a {}", name.strip_prefix("core::result::").unwrap_or(name)))
-    })
+        return Some(format!("a {}", name.strip_prefix("core::result::").unwrap_or(name)));
+    };
+    // SAFETY: the value is of that type.
+    let error = unsafe { look(std::ptr::from_ref(value).cast()) };
+    error.map(|error| format!("Err({error:?})"))
 }
 
-/// The words of an error in a `Result` of usual types, or none of one without; none if `id` is of
-/// another type. (No trait tells whether a type has `Debug`, so the types are listed.)
+/// The error in a `Result` of one type.
 ///
 /// # Safety
-/// `value` is of the type of `id`, whatever the lifetimes in that.
-unsafe fn look_into(id: ConstTypeId, value: *const ()) -> Option<Option<String>> {
-    type Boxed = Box<dyn std::error::Error + Send + Sync>;
-    macro_rules! first {
-        ($($error:ty),*) => {
-            // SAFETY: passed on.
-            unsafe { None$(.or_else(|| of_error::<$error>(id, value)))* }
-        };
-    }
-    first!(
-        String,
-        &'static str,
-        Boxed,
-        Error,
-        std::io::Error,
-        fmt::Error,
-        std::num::ParseIntError,
-        std::num::ParseFloatError,
-        std::num::TryFromIntError
-    )
-}
+/// It points to a value of that type, whatever the lifetimes in it, which stays for `'a`.
+type Look<'a> = unsafe fn(*const ()) -> Option<&'a dyn fmt::Debug>;
 
-/// The error in words, if `value` is an error of type `E` or a `Result` with one.
-///
-/// # Safety
-/// As [`look_into`].
-unsafe fn of_error<E: fmt::Debug + 'static>(
-    id: ConstTypeId,
-    value: *const (),
-) -> Option<Option<String>> {
-    macro_rules! first {
+/// The usual types of results. (No trait tells whether a type has `Debug`, so they are listed.)
+const KNOWN: [[(ConstTypeId, Look<'_>); 11]; 9] = [
+    with_error::<String>(),
+    with_error::<&'static str>(),
+    with_error::<Box<dyn std::error::Error + Send + Sync>>(),
+    with_error::<Error>(),
+    with_error::<std::io::Error>(),
+    with_error::<fmt::Error>(),
+    with_error::<std::num::ParseIntError>(),
+    with_error::<std::num::ParseFloatError>(),
+    with_error::<std::num::TryFromIntError>(),
+];
+
+const fn with_error<'a, E: fmt::Debug + 'static>() -> [(ConstTypeId, Look<'a>); 11] {
+    macro_rules! results {
         ($($good:ty),*) => {
-            // SAFETY: passed on.
-            unsafe { None$(.or_else(|| of_both::<$good, E>(id, value)))* }
+            [$((ConstTypeId::of::<Result<$good, E>>(), error_of::<$good, E> as Look<'a>)),*]
         };
     }
-    first!((), bool, i32, i64, u32, u64, usize, f32, f64, String, Vec<f64>)
+    results!((), bool, i32, i64, u32, u64, usize, f32, f64, String, Vec<f64>)
 }
 
 /// # Safety
-/// As [`look_into`].
-unsafe fn of_both<T: 'static, E: fmt::Debug + 'static>(
-    id: ConstTypeId,
+/// As [`Look`].
+unsafe fn error_of<'a, T: 'static, E: fmt::Debug + 'static>(
     value: *const (),
-) -> Option<Option<String>> {
-    if id != ConstTypeId::of::<Result<T, E>>() {
-        return None;
-    }
+) -> Option<&'a dyn fmt::Debug> {
     // SAFETY: by the contract it is this type but for lifetimes, and it is looked at here only: for
     // a shorter time than any of them.
     let value = unsafe { &*value.cast::<Result<T, E>>() };
-    Some(value.as_ref().err().map(|error| format!("Err({error:?})")))
+    value.as_ref().err().map(|error| error as &dyn fmt::Debug)
 }

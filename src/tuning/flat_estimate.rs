@@ -174,8 +174,8 @@ impl RankDistances {
         last.max(m.one(self.worst, 0.0)) + self.polled(m)
     }
 
-    /// The same through the memory in which all lines lie: as published reductions and broadcasts
-    /// show it.
+    /// Everybody shows a line and looks at all lines, through the memory in which they lie: as
+    /// published reductions and broadcasts show it.
     fn exchange_at_home(&self, m: &Messages) -> f64 {
         self.exchange(m) + self.home
     }

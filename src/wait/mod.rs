@@ -532,7 +532,7 @@ mod sleeper {
             self.0.park();
         }
 
-        /// The same, for so long at most.
+        /// Sleeps as [`sleep`](Sleeper::sleep) does, for so long at most.
         pub(crate) fn nap(&self, longest: std::time::Duration) {
             self.0.park_timeout(longest);
         }

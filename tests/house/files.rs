@@ -1,5 +1,6 @@
 //! The files of the repository.
 
+use super::style::{files, read};
 use std::path::Path;
 use std::process::Command;
 
@@ -28,4 +29,42 @@ fn tracked_files_are_small_and_text() {
     let pictures = names.iter().filter(|name| name.starts_with("docs/") && name.ends_with(".png"));
     let binary: Vec<&&str> = names.iter().filter(|name| !is_text(name)).collect();
     assert_eq!(binary, pictures.collect::<Vec<_>>(), "no text");
+}
+
+/// A folder's `mod.rs` says in a table what its files hold: all of them, and no other.
+#[test]
+fn tables_of_files_are_true() {
+    let mut wrong = Vec::new();
+    let mut tables = 0;
+    for file in ["src", "interfaces", "tools", "suites"].iter().flat_map(|all| files(all, "rs")) {
+        if file.file_name() != Some("mod.rs".as_ref()) {
+            continue;
+        }
+        let folder = file.parent().unwrap();
+        let text = read(&file);
+        let rows =
+            text.lines().filter(|line| line.starts_with("//! | `") || line.starts_with("// | `"));
+        let first = |row: &str| row.split('|').nth(1).unwrap_or_default().to_string();
+        let cells: Vec<String> = rows.map(first).collect();
+        let named: Vec<&str> = cells
+            .iter()
+            .flat_map(|cell| cell.split('`'))
+            .filter(|name| name.ends_with(".rs") && !name.contains('/'))
+            .collect();
+        if named.len() < 3 {
+            continue;
+        }
+        tables += 1;
+        let gone = named.iter().filter(|name| !folder.join(name).exists());
+        wrong.extend(gone.map(|name| format!("{}: there is no {name}", file.display())));
+        for sibling in std::fs::read_dir(folder).unwrap() {
+            let name = sibling.unwrap().file_name().to_string_lossy().into_owned();
+            let is_told = named.contains(&name.as_str()) || name == "mod.rs";
+            if name.ends_with(".rs") && !name.starts_with("tests") && !is_told {
+                wrong.push(format!("{}: {name} is not named", file.display()));
+            }
+        }
+    }
+    assert!(tables > 10 || !Path::new("interfaces").exists(), "{tables} tables");
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -116,7 +116,7 @@ const HOUSES: [House; 12] = [
         below: "",
         order: &[
             "byte_size", "failure", "interrupt", "rank_comm", "launch", "progress", "suggest",
-            "matrix", "output", "paper", "prose", "source", "bench", "place", "measure",
+            "svg", "matrix", "output", "paper", "prose", "source", "bench", "place", "measure",
             "programs", "pair", "command", "cli", "main", "lib",
         ],
         up: &[

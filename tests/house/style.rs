@@ -376,6 +376,26 @@ fn types(source: &str) -> Vec<&str> {
     found
 }
 
+/// A page of rustdoc shows each comment alone, without the one above it in the source.
+#[test]
+fn docs_of_the_library_can_be_read_alone() {
+    let mut found: Vec<String> = Vec::new();
+    for file in files("src", "rs") {
+        let text = read(&file);
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        for (at, line) in lines.iter().enumerate() {
+            let begins = at == 0 || !lines[at - 1].starts_with("///");
+            let refers = ["/// The same, ", "/// The same; ", "/// The same ", "/// As there"]
+                .iter()
+                .any(|it| line.starts_with(it));
+            if begins && refers {
+                found.push(format!("{}:{}", file.display(), at + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "comments that need the one above: {found:#?}");
+}
+
 #[test]
 fn no_more_names_stand_for_two_things() {
     if !is_repository() {

@@ -6,16 +6,20 @@
 //! | | by | which gives |
 //! |---|---|---|
 //! | run, as by the method of its name | [`Comm::run`] | its buffer, or its values |
-//! | run by a forced algorithm | `comm.ring().run(..)`, on any view | its buffer, or its values |
+//! | run by a forced algorithm | `comm.ring().run(..)`: [`Forced`] | its buffer, or its values |
 //! | run in fixed order | `comm.with_order(..).run(..)` | its buffer, or its values |
 //! | overlapped with work | [`Comm::overlap`] | that, and the work's result |
 //! | started, and waited for later | [`Requests::start`] | an [`OpenRequest`], which gives that |
 //! | set up, to be started many times | [`Requests::set_up`] | a [`Persistent`] call |
 //!
+//! [`Forced`]: crate::Forced
 //! [`Requests::start`]: crate::Requests::start
 //! [`Requests::set_up`]: crate::Requests::set_up
 //! [`OpenRequest`]: crate::OpenRequest
 //! [`Persistent`]: crate::Persistent
+//!
+//! No values are calls in place on blocks, those that return a `Vec`, exchanges of owned values,
+//! fixed sums, halos and plans of neighbours.
 //!
 //! Its arguments are looked at when it is run, started or set up: only then there are ranks. What
 //! ranks must agree about, what ends the run, and in which order a reduction combines, the method
@@ -71,6 +75,7 @@
 // | `head.rs` | the facts of a call beside its kind and its data |
 // | `kinds.rs` | the kinds of calls: operation, cut, names |
 // | `make.rs`, `make_blocks.rs` | the functions that make them |
+// | `input.rs` | an input, by `&` or by `&mut` |
 // | `data.rs` | their data, and how that is run, started, set up |
 // | `made.rs` | the line that made it |
 // | `runs.rs` | calls that another communicator makes |
@@ -179,13 +184,15 @@ impl<K: CallKind, D> fmt::Debug for CollectiveCall<'_, K, D> {
     }
 }
 
+/// # Calls as values
 impl Comm {
     /// Makes a [call](crate::call): as the method of its name does. It returns what a request of
     /// the call would give, the buffer that has the result, or the values.
     ///
-    /// Through a view it goes by the view's choice: `comm.ring().run(..)`.
+    /// By `comm.ring().run(..)` it goes by the ring.
     ///
-    /// **Must agree on all ranks, errors, cost:** as the method's page says.
+    /// Ranks must agree on all that the method of its name asks for; its errors and its cost are
+    /// the method's.
     ///
     /// # Examples
     /// ```
@@ -213,22 +220,22 @@ impl Comm {
     /// that of `work`.
     ///
     /// A barrier, or an all-reduce of up to 40 bytes, on up to 64 ranks waits for the others to
-    /// *arrive*, not for their work; so ranks with longer work do not wait at all.
-    /// Of all other calls that holds as far as it does for started ones ([`Comm::requests`]); else
-    /// the call returns once everybody's work is done.
+    /// *arrive*, not for their work; so ranks with longer work do not wait at all. So does any
+    /// other call of little data. A long one, of which each rank has to do a part, returns when
+    /// everybody's work is done ([`Comm::requests`]).
     ///
     /// Each rank's writes before an overlapped barrier are visible to every rank after it. Those
     /// that it does in `work` need not be: others may have gone on by then.
     ///
-    /// **Must agree on all ranks:** as the page of the method of the call's name says; and that the
+    /// **Must agree on all ranks:** all that the method of the call's name asks for, and that the
     /// call is overlapped.
     ///
-    /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always. (Through a
-    /// view with a forced algorithm the work is done first, and then the call, by that algorithm.)
+    /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always. (With a
+    /// forced algorithm the work is done first, and then the call, by that algorithm.)
     ///
     /// **Cost** of a barrier, or of up to 40 bytes all-reduced on up to 64 ranks: `p - 1` messages
-    /// in the mailboxes' lines, all at once; of a longer all-reduce as `AR-FUSED`; of any other
-    /// call that of a started one.
+    /// in the mailboxes' lines, all at once; of any other call that of one that is started
+    /// ([`Comm::requests`]).
     ///
     /// If `work` panics, the run ends with that panic, as anywhere else on a rank; a buffer then
     /// holds anything of its type.

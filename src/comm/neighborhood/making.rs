@@ -111,7 +111,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the distribution.
     ///
-    /// **Cost** that of [`with_peers`](Comm::with_peers), and `log p` steps for each index; once.
+    /// **Cost** `2 (p-1)` looks ([`with_peers`](Comm::with_peers)), and `log p` steps for each
+    /// index; once.
     ///
     /// # Errors
     /// An index that is no element's, or a distribution among another number of ranks, ends the
@@ -156,7 +157,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the distribution.
     ///
-    /// **Cost** that of [`with_peers`](Comm::with_peers), and `log p` steps for each column; once.
+    /// **Cost** `2 (p-1)` looks ([`with_peers`](Comm::with_peers)), and `log p` steps for each
+    /// column; once.
     ///
     /// # Errors
     /// A column that is no element's, or a distribution among another number of ranks, ends the
@@ -221,7 +223,7 @@ impl Comm {
     /// An element may be given any number of times; a ghost is named once at most. Ranks that are
     /// not named are no neighbours; a rank may be its own.
     ///
-    /// **Cost** that of [`with_peers`](Comm::with_peers), once.
+    /// **Cost** `2 (p-1)` looks ([`with_peers`](Comm::with_peers)), once.
     ///
     /// # Errors
     /// These end the run: numbers beyond `owned` or `ghosts`, a rank or a ghost named twice, ranks

@@ -7,7 +7,7 @@
 //! | `start.rs` | the start of a collective (`comm/call` has the calls) |
 //! | `persistent.rs` | calls that were set up, to be started many times |
 //! | `running.rs` | the part that any started call has |
-//! | `open.rs` | the requests of a scope |
+//! | `scope_slots.rs` | the requests of a scope |
 //! | `started_collective.rs` | a started collective |
 //! | `pending.rs` | one with its result, and the parts that a call keeps |
 //! | `started_message.rs` | a tagged message that was started, as a scope carries it on |
@@ -134,7 +134,7 @@ impl Comm {
     /// communicator or team: a test, a probe, a message, a barrier, [`check`](Comm::check), another
     /// start. So two ranks may test, or wait, in different orders. A rank that computes, or waits
     /// outside of the library, moves nothing; nor do accessors ([`rank`](Comm::rank)), and a `wait`
-    /// for a call that is complete. Algorithms that a view of the communicator forces are for its
+    /// for a call that is complete. Algorithms that are forced on the communicator are for its
     /// blocking calls only.
     ///
     /// Of 64 calls under way on a communicator the oldest is completed before another one starts.

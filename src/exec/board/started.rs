@@ -17,11 +17,11 @@ use std::ops::Range;
 /// Ranks up to which the addresses of their copies are on the stack.
 const FEW: usize = 8;
 
-/// What the started calls of a rank work with: one at a time.
+/// The memory in which the started calls of a rank work, one at a time.
 pub(crate) struct WorkDesk {
     pub(crate) place: RankPlace,
     pub(crate) scratch: Scratch,
-    /// What everybody has shown.
+    /// The data that all ranks have shown.
     pub(crate) all: Vec<*mut u8>,
     /// Receives that only this rank knows of, in the order of their calls.
     pub(crate) early: EarlyReceives<EarlyReceive>,
@@ -188,7 +188,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// What this rank shows if the call is not brief.
+    /// The data that this rank shows if the call is not brief.
     pub(crate) fn shown(&self) -> *mut u8 {
         let RawBuffers { input, output, .. } = self.memory;
         match self.operation {
@@ -397,7 +397,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// What is left to do when all have finished.
+    /// The work that is left when all have finished.
     ///
     /// # Safety
     /// They have, so the memory is this rank's again.

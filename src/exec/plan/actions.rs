@@ -42,7 +42,7 @@ impl PlanPiece {
     }
 }
 
-/// What becomes of a part of a payload.
+/// The use that is made of a part of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Destination {
     /// The part begins so many elements into the payload..

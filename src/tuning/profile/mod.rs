@@ -7,11 +7,11 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `fingerprint.rs` | which machine a profile is of |
+//! | `machine_id.rs` | which machine a profile is of |
 //! | `json.rs` | the file (feature `profile`) |
 //! | `piece.rs` | rates by the length of a message; up to which length it travels in which way |
-//! | `load.rs` | from where, once a process, and when it is refused |
-//! | `rules.rs` | the sizes of a team's communicators |
+//! | `discover.rs` | from where, once a process, and when it is refused |
+//! | `tuning_source.rs` | the sizes of a team's communicators |
 
 mod discover;
 #[cfg(feature = "profile")]

@@ -273,7 +273,7 @@ fn a_loop_of_calls_that_are_quickly_over_moves_what_was_started() {
     });
 }
 
-/// More calls than there are lanes, which rank 0 starts before rank 1 has started any but the
+/// More calls than there are cards, which rank 0 starts before rank 1 has started any but the
 /// first.
 #[test]
 fn a_rank_that_makes_other_calls_frees_lanes() {

@@ -29,6 +29,7 @@ pub mod prose;
 mod rank_comm;
 pub mod source;
 pub mod suggest;
+mod svg;
 
 /// The longest file that a command reads; what the tool saves is far shorter.
 pub const MOST_BYTES: u64 = 1 << 30;

@@ -1,7 +1,7 @@
 //! The cost of a call on several nodes: two levels, each with a t_s and a t_w of its own.
 //!
 //! The steps are those of `phalanx_nodes::run_across` (leader, no
-//! lanes): some among the ranks of a node, by the cheapest of the catalogue's
+//! rails): some among the ranks of a node, by the cheapest of the catalogue's
 //! algorithms ([`rank`]); some between leaders, priced by the textbook's formulas
 //! for hypercubes of `ceil(log2 N)` dimensions, which the algorithms of MPI
 //! libraries are at best. Steps do not overlap. Nothing here is measured.

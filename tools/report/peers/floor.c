@@ -13,7 +13,7 @@ static const char *const op_name[OPS] = {"barrier", "bcast", "allreduce", "allga
 /* two lines a rank in turn: who writes one has seen that the other read the one before */
 typedef struct { _Alignas(128) _Atomic uint64_t number; double data[7]; } line;
 static line lines[2][2];
-static double *x[MAX_LANES][2], *y[MAX_LANES][2];
+static double *x[MAX_SETS][2], *y[MAX_SETS][2];
 static _Thread_local uint64_t number;
 static _Thread_local int rank;
 
@@ -26,14 +26,14 @@ static inline const line *swap(const double *data, size_t n)
     while (atomic_load_explicit(&other->number, memory_order_acquire) < k) ;
     return other;
 }
-static void rewrite(const row *r, int lane)
+static void rewrite(const row *r, int set)
 {
     size_t n = r->op == ALLGATHER ? r->count / 2 : r->op == BCAST && rank ? 0 : r->count;
-    for (size_t i = 0; i < n; i++) x[lane][rank][i] = rank + 1;
+    for (size_t i = 0; i < n; i++) x[set][rank][i] = rank + 1;
 }
-static void call(const row *r, int lane)
+static void call(const row *r, int set)
 {
-    double *mine = x[lane][rank], *theirs = x[lane][1 - rank];
+    double *mine = x[set][rank], *theirs = x[set][1 - rank];
     size_t n = r->count, half = n / 2, from = rank ? half : 0, to = rank ? n : half;
     switch (r->op) {
     case BARRIER: swap(0, 0); break;
@@ -54,17 +54,17 @@ static void call(const row *r, int lane)
         break;
     case ALLGATHER:
         swap(0, 0);
-        memcpy(y[lane][rank] + (rank ? half : 0), mine, half * 8);
-        memcpy(y[lane][rank] + (rank ? 0 : half), theirs, half * 8);
+        memcpy(y[set][rank] + (rank ? half : 0), mine, half * 8);
+        memcpy(y[set][rank] + (rank ? 0 : half), theirs, half * 8);
         swap(0, 0);
         break;
     }
 }
-static void spans(const row *r, int lane, span *sent, span *received)
+static void spans(const row *r, int set, span *sent, span *received)
 {
     size_t bytes = r->count * 8;
-    if (r->op == ALLGATHER) *sent = (span){x[lane][rank], bytes / 2}, *received = (span){y[lane][rank], bytes};
-    else *(r->op == BCAST && rank ? received : sent) = (span){x[lane][rank], bytes};
+    if (r->op == ALLGATHER) *sent = (span){x[set][rank], bytes / 2}, *received = (span){y[set][rank], bytes};
+    else *(r->op == BCAST && rank ? received : sent) = (span){x[set][rank], bytes};
 }
 static int is_wrong(const row *r)
 {
@@ -84,10 +84,10 @@ static void *work(void *arg)
     rank = (int)(intptr_t)arg;
     pin(rank);
     member m = team_join(&shared, rank);
-    for (int lane = 0; lane < MAX_LANES; lane++) {
-        size_t bytes = lane ? 16384 : largest_size() + 16;
-        x[lane][rank] = memory(bytes);
-        y[lane][rank] = memory(bytes);
+    for (int set = 0; set < MAX_SETS; set++) {
+        size_t bytes = set ? 16384 : largest_size() + 16;
+        x[set][rank] = memory(bytes);
+        y[set][rank] = memory(bytes);
     }
     meet(&m, 0, 0);
     for (int i = 0; i < lists[rank].n; i++) {

@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_RANKS = 64, MAX_SAMPLES = 2048, MAX_ROWS = 1024, MAX_LANES = 32 };
+enum { MAX_RANKS = 64, MAX_SAMPLES = 2048, MAX_ROWS = 1024, MAX_SETS = 32 };
 enum place { SMT, CCX, FAR, ANY, PLACES };
 static const char *const place_name[PLACES] = {"smt", "ccx", "far", "any"};
 
@@ -250,25 +250,25 @@ typedef struct row row;
 struct row {
     char name[48];
     size_t asked, bytes, count;       /* the size asked for; of the larger buffer; what `call` makes of it */
-    int op, lanes;                    /* calls in a sample, each on buffers of its own */
-    void (*rewrite)(const row *, int lane);
-    void (*call)(const row *, int lane);
-    void (*spans)(const row *, int lane, span *sent, span *received); /* of this rank */
+    int op, sets;                    /* calls in a sample, each on buffers of its own */
+    void (*rewrite)(const row *, int set);
+    void (*call)(const row *, int set);
+    void (*spans)(const row *, int set, span *sent, span *received); /* of this rank */
 };
 typedef struct { row rows[MAX_ROWS]; int n; } rows;
 
-/* lanes of OP.b2b: as many buffers as 16 KiB hold, as in `phalanx bench` */
-static int lanes_for(size_t bytes)
+/* sets of OP.b2b: as many buffers as 16 KiB hold, as in `phalanx bench` */
+static int sets_for(size_t bytes)
 {
     size_t padded = (bytes + 127) / 128 * 128, n = 16384 / (padded ? padded : 128);
-    return n < 1 ? 1 : n > MAX_LANES ? MAX_LANES : (int)n;
+    return n < 1 ? 1 : n > MAX_SETS ? MAX_SETS : (int)n;
 }
 
 static void row_add(rows *list, row r, const char *op)
 {
     for (int b2b = 0; b2b < 2; b2b++) {
-        r.lanes = b2b ? lanes_for(r.bytes) : 1;
-        if ((b2b && r.lanes == 1) || list->n == MAX_ROWS) continue;
+        r.sets = b2b ? sets_for(r.bytes) : 1;
+        if ((b2b && r.sets == 1) || list->n == MAX_ROWS) continue;
         snprintf(r.name, sizeof r.name, "%s%s", op, b2b ? ".b2b" : "");
         list->rows[list->n++] = r;
     }
@@ -277,16 +277,16 @@ static void row_add(rows *list, row r, const char *op)
 /* before a sample: the inputs are written, and the caches have what they are said to have */
 static void prepare(const row *r, int cold)
 {
-    span sent[MAX_LANES], received[MAX_LANES];
-    for (int lane = 0; lane < r->lanes; lane++) {
-        r->rewrite(r, lane);
-        sent[lane] = received[lane] = (span){0, 0};
-        r->spans(r, lane, &sent[lane], &received[lane]);
+    span sent[MAX_SETS], received[MAX_SETS];
+    for (int set = 0; set < r->sets; set++) {
+        r->rewrite(r, set);
+        sent[set] = received[set] = (span){0, 0};
+        r->spans(r, set, &sent[set], &received[set]);
     }
     atomic_signal_fence(memory_order_seq_cst);
-    for (int lane = 0; lane < r->lanes; lane++) touch(received[lane]);
-    for (int lane = 0; lane < r->lanes; lane++) touch(sent[lane]);
-    for (int lane = 0; cold && lane < r->lanes; lane++) throw_out(received[lane]), throw_out(sent[lane]);
+    for (int set = 0; set < r->sets; set++) touch(received[set]);
+    for (int set = 0; set < r->sets; set++) touch(sent[set]);
+    for (int set = 0; cold && set < r->sets; set++) throw_out(received[set]), throw_out(sent[set]);
     atomic_signal_fence(memory_order_seq_cst);
 }
 
@@ -302,10 +302,10 @@ static int samples(member *m, const row *r, int cold, double budget_ns)
         word = meet(m, word, 1);
         if (word == STOP) return n;
         uint64_t from = now_ns();
-        for (int lane = 0; lane < r->lanes; lane++) r->call(r, lane);
+        for (int set = 0; set < r->sets; set++) r->call(r, set);
         double ns = (double)(now_ns() - from);
         double net = ns - m->clock > ns / 2 ? ns - m->clock : ns / 2;
-        if (word == GO) m->t->ns[m->rank][n++] = (float)(net / r->lanes);
+        if (word == GO) m->t->ns[m->rank][n++] = (float)(net / r->sets);
         else warm++;
         meet(m, 0, 0); /* what follows must not disturb a rank that is not done */
     }

@@ -9,7 +9,7 @@ enum { BARRIER, BCAST, REDUCE, REDUCE_IN, ALLREDUCE, ALLREDUCE_IN, ALLGATHER, RE
 static const char *const op_name[OPS] = {"barrier", "bcast", "reduce", "reduce_inplace", "allreduce", "allreduce_inplace", "allgather", "reduce_scatter_block", "alltoall", "scan", "scan_inplace", "scatter", "gather",
                                          "allgatherv", "reduce_scatter", "alltoallv", "scatterv", "gatherv", "ibarrier", "ibcast", "iallreduce", "iallreduce_inplace", "iallreduce_persistent", "iallgather", "ialltoall"};
 static int rank, ranks;
-static double *out[MAX_LANES], *in[MAX_LANES];
+static double *out[MAX_SETS], *in[MAX_SETS];
 
 /* Neighbourhoods: a ring, and the second next on each side from five ranks on; each neighbour gets a part. */
 enum { NEIGHBOR = OPS, NEIGHBOR_PERSISTENT, MESSAGES, PING_PONG, ALL_OPS };
@@ -30,25 +30,25 @@ static void neighbors_cut(size_t n)
     cut = n;
     for (int i = 0; i < degree; i++) neighbor_counts[i] = (int)n / degree, neighbor_starts[i] = i * neighbor_counts[i];
 }
-/* the requests of each operation and size, by lane */
-static struct { int op, made; size_t n; MPI_Request lane[MAX_LANES]; int counts[4], starts[4]; } persistent[64];
+/* the requests of each operation and size, by set */
+static struct { int op, made; size_t n; MPI_Request set[MAX_SETS]; int counts[4], starts[4]; } persistent[64];
 #if MPI_VERSION >= 4
-static void persistent_make(int op, size_t n, int lane, MPI_Request *request, int *counts, int *starts)
+static void persistent_make(int op, size_t n, int set, MPI_Request *request, int *counts, int *starts)
 {
     if (op == NEIGHBOR_PERSISTENT) {
         neighbors_cut(n);
         memcpy(counts, neighbor_counts, sizeof neighbor_counts);
         memcpy(starts, neighbor_starts, sizeof neighbor_starts);
-        MPI_Neighbor_alltoallv_init(out[lane], counts, starts, MPI_DOUBLE, in[lane], counts, starts, MPI_DOUBLE, graph, MPI_INFO_NULL, request);
-    } else MPI_Allreduce_init(out[lane], in[lane], (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, request);
+        MPI_Neighbor_alltoallv_init(out[set], counts, starts, MPI_DOUBLE, in[set], counts, starts, MPI_DOUBLE, graph, MPI_INFO_NULL, request);
+    } else MPI_Allreduce_init(out[set], in[set], (int)n, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, request);
 }
 #else
-static void persistent_make(int op, size_t n, int lane, MPI_Request *request, int *counts, int *starts)
+static void persistent_make(int op, size_t n, int set, MPI_Request *request, int *counts, int *starts)
 {
-    (void)op, (void)n, (void)lane, (void)request, (void)counts, (void)starts;
+    (void)op, (void)n, (void)set, (void)request, (void)counts, (void)starts;
 }
 #endif
-static void persistent_start(int op, size_t n, int lane)
+static void persistent_start(int op, size_t n, int set)
 {
     int at = 0;
     while (persistent[at].made && (persistent[at].n != n || persistent[at].op != op)) at++;
@@ -56,20 +56,20 @@ static void persistent_start(int op, size_t n, int lane)
         persistent[at].made = 1;
         persistent[at].n = n;
         persistent[at].op = op;
-        for (int k = 0; k < MAX_LANES; k++) {
-            persistent[at].lane[k] = MPI_REQUEST_NULL;
-            if (!k || n * 8 <= 16384) persistent_make(op, n, k, &persistent[at].lane[k], persistent[at].counts, persistent[at].starts);
+        for (int k = 0; k < MAX_SETS; k++) {
+            persistent[at].set[k] = MPI_REQUEST_NULL;
+            if (!k || n * 8 <= 16384) persistent_make(op, n, k, &persistent[at].set[k], persistent[at].counts, persistent[at].starts);
         }
     }
     /* a start and its wait, at once: one operation, as the call that blocks */
-    MPI_Start(&persistent[at].lane[lane]);
-    MPI_Wait(&persistent[at].lane[lane], MPI_STATUS_IGNORE);
+    MPI_Start(&persistent[at].set[set]);
+    MPI_Wait(&persistent[at].set[set], MPI_STATUS_IGNORE);
 }
 static void persistent_free(void)
 {
     for (int at = 0; at < 64 && persistent[at].made; at++)
-        for (int k = 0; k < MAX_LANES; k++)
-            if (persistent[at].lane[k] != MPI_REQUEST_NULL) MPI_Request_free(&persistent[at].lane[k]);
+        for (int k = 0; k < MAX_SETS; k++)
+            if (persistent[at].set[k] != MPI_REQUEST_NULL) MPI_Request_free(&persistent[at].set[k]);
 }
 static void messages(const double *x, double *y, size_t n)
 {
@@ -130,10 +130,10 @@ static size_t sent(const row *r)
     default: return r->count;
     }
 }
-static void rewrite(const row *r, int lane)
+static void rewrite(const row *r, int set)
 {
     int op = even(r->op);
-    double *x = op == ALLREDUCE_IN || op == REDUCE_IN || op == SCAN_IN ? in[lane] : out[lane];
+    double *x = op == ALLREDUCE_IN || op == REDUCE_IN || op == SCAN_IN ? in[set] : out[set];
     for (size_t i = 0, n = sent(r); i < n; i++) x[i] = rank + 1;
 }
 /* elements that this rank receives, apart from those that it sends in place */
@@ -146,15 +146,15 @@ static size_t received_by(const row *r)
     default: return r->count;
     }
 }
-static void spans(const row *r, int lane, span *to, span *from)
+static void spans(const row *r, int set, span *to, span *from)
 {
     int op = even(r->op), in_place = op == ALLREDUCE_IN || op == REDUCE_IN || op == SCAN_IN;
-    *to = (span){in_place ? in[lane] : out[lane], sent(r) * 8};
-    *from = (span){op == BCAST ? out[lane] : in[lane], received_by(r) * 8};
+    *to = (span){in_place ? in[set] : out[set], sent(r) * 8};
+    *from = (span){op == BCAST ? out[set] : in[set], received_by(r) * 8};
 }
-static void call(const row *r, int lane)
+static void call(const row *r, int set)
 {
-    double *x = out[lane], *y = in[lane];
+    double *x = out[set], *y = in[set];
     int n = (int)r->count, block = n / ranks;
     MPI_Comm w = MPI_COMM_WORLD;
     MPI_Request started = MPI_REQUEST_NULL;
@@ -167,7 +167,7 @@ static void call(const row *r, int lane)
     case IALLTOALL: MPI_Ialltoall(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, w, &started); break;
     case MESSAGES: messages(x, y, r->count); break;
     case PING_PONG: ping_pong(x, y, r->count); break;
-    case IALLREDUCE_PERSISTENT: persistent_start(r->op, r->count, lane); break;
+    case IALLREDUCE_PERSISTENT: persistent_start(r->op, r->count, set); break;
     case BARRIER: MPI_Barrier(w); break;
     case BCAST: MPI_Bcast(x, n, MPI_DOUBLE, 0, w); break;
     case REDUCE: MPI_Reduce(x, y, n, MPI_DOUBLE, MPI_SUM, 0, w); break;
@@ -182,7 +182,7 @@ static void call(const row *r, int lane)
     case SCATTER: MPI_Scatter(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case GATHER: MPI_Gather(x, block, MPI_DOUBLE, y, block, MPI_DOUBLE, 0, w); break;
     case NEIGHBOR: neighbors_cut(r->count); MPI_Neighbor_alltoallv(x, neighbor_counts, neighbor_starts, MPI_DOUBLE, y, neighbor_counts, neighbor_starts, MPI_DOUBLE, graph); break;
-    case NEIGHBOR_PERSISTENT: persistent_start(r->op, r->count, lane); break;
+    case NEIGHBOR_PERSISTENT: persistent_start(r->op, r->count, set); break;
     case ALLGATHERV: count_blocks(block); MPI_Allgatherv(x, block, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
     case REDUCE_SCATTERV: count_blocks(block); MPI_Reduce_scatter(x, y, counts, MPI_DOUBLE, MPI_SUM, w); break;
     case ALLTOALLV: count_blocks(block); MPI_Alltoallv(x, counts, starts, MPI_DOUBLE, y, counts, starts, MPI_DOUBLE, w); break;
@@ -252,10 +252,10 @@ int main(int argc, char **argv)
     if (file < 0 || t == MAP_FAILED) { perror("# mmap"); MPI_Abort(MPI_COMM_WORLD, 1); }
 
     size_t most = largest_size() + 8 * (size_t)ranks;
-    for (int lane = 0; lane < MAX_LANES; lane++) {
-        size_t bytes = lane ? 16384 : most;
-        out[lane] = memory(bytes);
-        in[lane] = memory(bytes);
+    for (int set = 0; set < MAX_SETS; set++) {
+        size_t bytes = set ? 16384 : most;
+        out[set] = memory(bytes);
+        in[set] = memory(bytes);
     }
     static rows list;
     for (int op = 0; op < OPS; op++)

@@ -10,29 +10,29 @@
 
 enum { BARRIER, FOR, CLAUSE, OPS };
 static const char *const op_name[OPS] = {"barrier", "allreduce", "allreduce_clause"};
-static double *in[MAX_LANES][MAX_RANKS], *sum[MAX_LANES];
+static double *in[MAX_SETS][MAX_RANKS], *sum[MAX_SETS];
 
-static void rewrite(const row *r, int lane)
+static void rewrite(const row *r, int set)
 {
     int rank = omp_get_thread_num();
-    for (size_t i = 0; i < r->count; i++) in[lane][rank][i] = rank + 1;
-    if (r->op == CLAUSE && rank == 0) memset(sum[lane], 0, r->bytes);
+    for (size_t i = 0; i < r->count; i++) in[set][rank][i] = rank + 1;
+    if (r->op == CLAUSE && rank == 0) memset(sum[set], 0, r->bytes);
 }
 /* the sum is shared: each rank has its part of it, as `for` deals them */
-static void spans(const row *r, int lane, span *sent, span *received)
+static void spans(const row *r, int set, span *sent, span *received)
 {
     size_t rank = (size_t)omp_get_thread_num(), p = (size_t)ask.ranks, from = r->count * rank / p, to = r->count * (rank + 1) / p;
-    *sent = (span){in[lane][rank], r->count * 8};
-    *received = (span){sum[lane] + from, (to - from) * 8};
+    *sent = (span){in[set][rank], r->count * 8};
+    *received = (span){sum[set] + from, (to - from) * 8};
 }
-static void barrier(const row *r, int lane)
+static void barrier(const row *r, int set)
 {
-    (void)r, (void)lane;
+    (void)r, (void)set;
 #pragma omp barrier
 }
-static void by_for(const row *r, int lane)
+static void by_for(const row *r, int set)
 {
-    double *const *x = in[lane], *s = sum[lane];
+    double *const *x = in[set], *s = sum[set];
     int p = ask.ranks;
     if (p == 2) { /* a compiler vectorises this one */
         const double *a = x[0], *b = x[1];
@@ -47,13 +47,13 @@ static void by_for(const row *r, int lane)
         }
     }
 }
-static void by_clause(const row *r, int lane)
+static void by_clause(const row *r, int set)
 {
     size_t n = r->count;
-    double *s = sum[lane];
+    double *s = sum[set];
 #pragma omp for schedule(static, 1) reduction(+ : s[:n])
     for (int k = 0; k < ask.ranks; k++)
-        for (size_t i = 0; i < n; i++) s[i] += in[lane][k][i];
+        for (size_t i = 0; i < n; i++) s[i] += in[set][k][i];
 }
 
 int main(int argc, char **argv)
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     static team shared;
     static rows list;
     size_t most = largest_size();
-    for (int lane = 0; lane < MAX_LANES; lane++) sum[lane] = memory(lane ? 16384 : most);
+    for (int set = 0; set < MAX_SETS; set++) sum[set] = memory(set ? 16384 : most);
     void (*const calls[OPS])(const row *, int) = {barrier, by_for, by_clause};
     for (int op = 0; op < OPS; op++)
         for (int s = 0; s < (op == BARRIER ? 1 : ask.n_sizes); s++) {
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
         int cpus;
         cpu_of(0, &cpus);
         if (ask.ranks <= cpus) pin(rank);
-        for (int lane = 0; lane < MAX_LANES; lane++) in[lane][rank] = memory(lane ? 16384 : most);
+        for (int set = 0; set < MAX_SETS; set++) in[set][rank] = memory(set ? 16384 : most);
         static rows mine[MAX_RANKS];
         mine[rank] = list;
         member m = team_join(&shared, rank);

@@ -31,8 +31,8 @@ const after = ({ all, width, count }, time) => {
   return low;
 };
 
-const lanes = data.lanes.map((lane) => {
-  const parts = table(lane.parts, 3);
+const tracks = data.tracks.map((track) => {
+  const parts = table(track.parts, 3);
   // By colour: the time in all parts before each.
   const sums = Array.from({ length: COLOURS }, () => new Float64Array(parts.count + 1));
   const used = new Set();
@@ -42,7 +42,7 @@ const lanes = data.lanes.map((lane) => {
     for (const sum of sums) sum[row + 1] = sum[row];
     sums[colour][row + 1] += parts.at(row, 1) - parts.at(row, 0);
   }
-  return { parts, sums, used: [...used].sort(), calls: table(lane.calls, 8), waits: table(lane.waits, 5), phases: table(lane.phases, 4) };
+  return { parts, sums, used: [...used].sort(), calls: table(track.calls, 8), waits: table(track.waits, 5), phases: table(track.phases, 4) };
 });
 const path = table(data.path, 3);
 
@@ -66,20 +66,20 @@ const box = $("box"), canvas = $("canvas"), tip = $("tip");
 const context = canvas.getContext("2d");
 const view = { begin: 0, end: data.length };
 const TOP = 22;
-let colours, lane_height, left, width, frames = 0, slowest = 0;
+let colours, track_height, left, width, frames = 0, slowest = 0;
 
 const measure = () => {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue(name).trim();
   colours = { parts: Array.from({ length: COLOURS }, (_, i) => get(`--c${i}`)), ink: get("--ink"), soft: get("--soft"), line: get("--line"), page: get("--page") };
   const space = Math.max(240, innerHeight * 0.6);
-  lane_height = Math.max(16, Math.min(64, Math.floor((space - TOP) / lanes.length)));
+  track_height = Math.max(16, Math.min(64, Math.floor((space - TOP) / tracks.length)));
   const ratio = devicePixelRatio || 1;
   width = box.clientWidth;
   left = width < 600 ? 26 : 56;
-  canvas.style.height = `${TOP + lanes.length * lane_height}px`;
+  canvas.style.height = `${TOP + tracks.length * track_height}px`;
   canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round((TOP + lanes.length * lane_height) * ratio);
+  canvas.height = Math.round((TOP + tracks.length * track_height) * ratio);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
 };
 
@@ -100,29 +100,29 @@ const axis = () => {
   }
 };
 
-const draw_lane = (lane, rank) => {
-  const y = TOP + rank * lane_height, strip = lane.phases.count && lane_height >= 24 ? 6 : 0;
-  const [top, height] = [y + 1 + strip, lane_height - 3 - strip];
+const draw_track = (track, rank) => {
+  const y = TOP + rank * track_height, strip = track.phases.count && track_height >= 24 ? 6 : 0;
+  const [top, height] = [y + 1 + strip, track_height - 3 - strip];
   context.fillStyle = colours.soft;
   context.font = "12px system-ui, sans-serif";
-  context.fillText(width < 600 ? rank : `rank ${rank}`, 2, y + lane_height / 2 + 4);
-  const first = Math.max(0, after(lane.parts, view.begin) - 1), end = after(lane.parts, view.end);
+  context.fillText(width < 600 ? rank : `rank ${rank}`, 2, y + track_height / 2 + 4);
+  const first = Math.max(0, after(track.parts, view.begin) - 1), end = after(track.parts, view.end);
   if (end - first < width) {
     for (let row = first; row < end; row++) {
-      const [from, to] = [Math.max(left, x_of(lane.parts.at(row, 0))), Math.min(width, x_of(lane.parts.at(row, 1)))];
-      context.fillStyle = colours.parts[lane.parts.at(row, 2)];
+      const [from, to] = [Math.max(left, x_of(track.parts.at(row, 0))), Math.min(width, x_of(track.parts.at(row, 1)))];
+      context.fillStyle = colours.parts[track.parts.at(row, 2)];
       if (to > from) context.fillRect(from, top, Math.max(to - from, 0.5), height);
     }
   } else {
-    let before = lane.used.map((colour) => until(lane, colour, view.begin));
+    let before = track.used.map((colour) => until(track, colour, view.begin));
     for (let x = left; x < width; x++) {
       const to = time_of(x + 1), whole = to - time_of(x);
       let bottom = top + height;
-      const now = lane.used.map((colour) => until(lane, colour, to));
-      for (let i = 0; i < lane.used.length; i++) {
+      const now = track.used.map((colour) => until(track, colour, to));
+      for (let i = 0; i < track.used.length; i++) {
         const part = ((now[i] - before[i]) / whole) * height;
         if (part <= 0) continue;
-        context.fillStyle = colours.parts[lane.used[i]];
+        context.fillStyle = colours.parts[track.used[i]];
         context.fillRect(x, bottom - part, 1, part);
         bottom -= part;
       }
@@ -130,33 +130,33 @@ const draw_lane = (lane, rank) => {
     }
   }
   if (!strip) return;
-  const last = after(lane.phases, view.end);
-  let from = Math.max(0, after(lane.phases, view.begin) - 1), drawn = -1;
+  const last = after(track.phases, view.end);
+  let from = Math.max(0, after(track.phases, view.begin) - 1), drawn = -1;
   // One a pixel.
   for (let row = from; row < last;) {
-    const a = Math.max(left, x_of(lane.phases.at(row, 0))), b = Math.min(width, x_of(lane.phases.at(row, 1)));
+    const a = Math.max(left, x_of(track.phases.at(row, 0))), b = Math.min(width, x_of(track.phases.at(row, 1)));
     if (b > a && b > drawn) {
-      context.fillStyle = `hsl(${(lane.phases.at(row, 2) * 67) % 360} 50% 55%)`;
+      context.fillStyle = `hsl(${(track.phases.at(row, 2) * 67) % 360} 50% 55%)`;
       context.fillRect(a, y + 1, Math.max(1, b - a - 1), strip - 1);
       drawn = Math.max(drawn, a + 1);
     }
-    row = b - a < 1 ? Math.max(row + 1, after(lane.phases, time_of(a + 1)) - 1) : row + 1;
+    row = b - a < 1 ? Math.max(row + 1, after(track.phases, time_of(a + 1)) - 1) : row + 1;
   }
 };
 
 // Arrows from the awaited rank to the one that waited, where there are few enough to be seen.
 const draw_arrows = () => {
   let count = 0;
-  const rows = lanes.map((lane) => [Math.max(0, after(lane.waits, view.begin) - 1), after(lane.waits, view.end)]);
+  const rows = tracks.map((track) => [Math.max(0, after(track.waits, view.begin) - 1), after(track.waits, view.end)]);
   for (const [first, end] of rows) count += end - first;
   if (count > 400) return 0;
   context.strokeStyle = context.fillStyle = colours.ink;
-  lanes.forEach((lane, rank) => {
+  tracks.forEach((track, rank) => {
     for (let row = rows[rank][0]; row < rows[rank][1]; row++) {
-      const [end, peer, from] = [1, 2, 3].map((column) => lane.waits.at(row, column));
+      const [end, peer, from] = [1, 2, 3].map((column) => track.waits.at(row, column));
       const [x0, x1] = [x_of(from), x_of(end)];
       if (x1 < left || x0 > width || x0 < left) continue;
-      const middle = (it) => TOP + it * lane_height + lane_height / 2;
+      const middle = (it) => TOP + it * track_height + track_height / 2;
       const [y0, y1] = [middle(peer), middle(rank)];
       context.beginPath();
       context.moveTo(x0, y0);
@@ -184,7 +184,7 @@ const draw_path = () => {
   }
   for (row = low; row < path.count && path.at(row, 1) < view.end;) {
     const [a, b] = [Math.max(left, x_of(path.at(row, 1))), Math.min(width, x_of(path.at(row, 2)))];
-    context.fillRect(a, TOP + (path.at(row, 0) + 1) * lane_height - 2, Math.max(1, b - a), 2);
+    context.fillRect(a, TOP + (path.at(row, 0) + 1) * track_height - 2, Math.max(1, b - a), 2);
     if (b - a >= 1) row += 1;
     else {
       const next = time_of(a + 1);
@@ -203,9 +203,9 @@ const state = { arrows: 0 };
 const draw = () => {
   const since = performance.now();
   context.fillStyle = colours.page;
-  context.fillRect(0, 0, width, TOP + lanes.length * lane_height);
+  context.fillRect(0, 0, width, TOP + tracks.length * track_height);
   axis();
-  lanes.forEach(draw_lane);
+  tracks.forEach(draw_track);
   draw_path();
   state.arrows = draw_arrows();
   frames += 1;
@@ -240,8 +240,8 @@ const move = (pixels) => {
 
 // What is under the pointer.
 const under = (x, y) => {
-  const rank = Math.floor((y - TOP) / lane_height), lane = lanes[rank];
-  if (!lane || x < left) return "";
+  const rank = Math.floor((y - TOP) / track_height), track = tracks[rank];
+  if (!track || x < left) return "";
   const at = time_of(x), near = (span() / (width - left)) * 2;
   const lines = [`rank ${rank}, ${time(at)}`];
   const find = (rows) => {
@@ -249,17 +249,17 @@ const under = (x, y) => {
     for (let row = end - 1; row >= Math.max(0, end - 64); row--) if (rows.at(row, 1) >= at - near) return row;
     return -1;
   };
-  const phase = find(lane.phases), call = find(lane.calls), wait = find(lane.waits);
+  const phase = find(track.phases), call = find(track.calls), wait = find(track.waits);
   const text = (place) => data.texts[place] ?? "";
-  if (phase >= 0) lines.push(`phase ${text(lane.phases.at(phase, 2))}`);
+  if (phase >= 0) lines.push(`phase ${text(track.phases.at(phase, 2))}`);
   if (call >= 0) {
-    const [begin, end, bytes, name, line, detail, algorithm, transport] = Array.from({ length: 8 }, (_, i) => lane.calls.at(call, i));
+    const [begin, end, bytes, name, line, detail, algorithm, transport] = Array.from({ length: 8 }, (_, i) => track.calls.at(call, i));
     const of = text(detail) ? ` of ${text(detail)}` : "";
     lines.push(`${text(name)}${of}: ${bytes} B, ${time(end - begin)}`, text(line));
     lines.push([text(algorithm), data.transports[transport]].filter(Boolean).join(", "));
   } else lines.push("work");
   if (wait >= 0) {
-    const [begin, end, peer, from, cause] = Array.from({ length: 5 }, (_, i) => lane.waits.at(wait, i));
+    const [begin, end, peer, from, cause] = Array.from({ length: 5 }, (_, i) => track.waits.at(wait, i));
     lines.push(cause >= 0 ? `${data.states[cause]}: for rank ${peer}, ${time(from - begin)}` : `for rank ${peer}, ${time(end - begin)}: transfer`);
   }
   return lines.join("\n");
@@ -313,7 +313,7 @@ box.addEventListener("keydown", (event) => {
   $("read").textContent = `${time(view.begin)} to ${time(view.end)}`;
 });
 
-const used = new Set(lanes.flatMap((lane) => lane.used));
+const used = new Set(tracks.flatMap((track) => track.used));
 const explain = (name, fill, height) => {
   const entry = document.createElement("span"), patch = document.createElement("b");
   Object.assign(patch.style, { background: fill, height });
@@ -332,4 +332,4 @@ measure();
 draw();
 
 // For tests.
-globalThis.phalanxTimeline = { data, lanes, view, show, under, until, draw, state, x_of, get frames() { return frames; }, get slowest() { return slowest; }, reset() { slowest = 0; } };
+globalThis.phalanxTimeline = { data, tracks, view, show, under, until, draw, state, x_of, get frames() { return frames; }, get slowest() { return slowest; }, reset() { slowest = 0; } };

@@ -25,7 +25,7 @@ const view = (page) => page.evaluate(() => ({ ...phalanxTimeline.view }));
 
 // A wait of rank 0 for a late rank, and what is around it.
 const late = (page) => page.evaluate(() => {
-  const { waits } = phalanxTimeline.lanes[0];
+  const { waits } = phalanxTimeline.tracks[0];
   for (let row = waits.count - 1; row >= 0; row--) {
     if (waits.at(row, 4) >= 0 && waits.at(row, 3) - waits.at(row, 0) > 500) return [0, 1, 2, 3, 4].map((column) => waits.at(row, column));
   }
@@ -39,11 +39,11 @@ const tests = {
       const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
       const seen = new Set();
       for (let i = 0; i < data.length; i += 4) seen.add(`${data[i]},${data[i + 1]},${data[i + 2]}`);
-      const { lanes } = phalanxTimeline;
-      return { colours: seen.size, lanes: lanes.length, events: lanes.reduce((sum, lane) => sum + lane.calls.count + lane.waits.count + lane.phases.count, 0) };
+      const { tracks } = phalanxTimeline;
+      return { colours: seen.size, tracks: tracks.length, events: tracks.reduce((sum, track) => sum + track.calls.count + track.waits.count + track.phases.count, 0) };
     });
-    console.log(`  ${found.events} events on ${found.lanes} lanes`);
-    assert.equal(found.lanes, 4);
+    console.log(`  ${found.events} events on ${found.tracks} tracks`);
+    assert.equal(found.tracks, 4);
     assert.ok(found.events > 900_000, String(found.events));
     assert.ok(found.colours > 5, String(found.colours));
     const legend = await page.locator("#legend").textContent();
@@ -52,13 +52,13 @@ const tests = {
 
   async "what a pixel shows adds up to all of its time"(page) {
     const wrong = await page.evaluate(() => {
-      const { lanes, until } = phalanxTimeline;
+      const { tracks, until } = phalanxTimeline;
       let worst = 0;
-      for (const lane of lanes) {
-        const [begin, end] = [lane.parts.at(0, 0), lane.parts.at(lane.parts.count - 1, 1)];
+      for (const track of tracks) {
+        const [begin, end] = [track.parts.at(0, 0), track.parts.at(track.parts.count - 1, 1)];
         for (let i = 0; i < 1000; i++) {
           const at = begin + ((end - begin) * i) / 1000;
-          const sum = lane.used.reduce((all, colour) => all + until(lane, colour, at), 0);
+          const sum = track.used.reduce((all, colour) => all + until(track, colour, at), 0);
           worst = Math.max(worst, Math.abs(sum - (at - begin)));
         }
       }
@@ -114,9 +114,9 @@ const tests = {
 
   async "a frame looks at few events, however many it shows"(page) {
     const found = await page.evaluate(async () => {
-      const { data, lanes, show } = phalanxTimeline;
+      const { data, tracks, show } = phalanxTimeline;
       let looks = 0;
-      for (const table of lanes.flatMap((lane) => [lane.parts, lane.waits, lane.phases, lane.calls])) {
+      for (const table of tracks.flatMap((track) => [track.parts, track.waits, track.phases, track.calls])) {
         const { at } = table;
         table.at = (row, column) => {
           looks += 1;
@@ -135,7 +135,7 @@ const tests = {
         await next();
         most = Math.max(most, looks);
       }
-      return { most, ms: phalanxTimeline.slowest, frames: phalanxTimeline.frames - before, pixels: innerWidth * lanes.length };
+      return { most, ms: phalanxTimeline.slowest, frames: phalanxTimeline.frames - before, pixels: innerWidth * tracks.length };
     });
     console.log(`  at most ${found.most} looks a frame; the slowest took ${found.ms.toFixed(1)} ms here`);
     assert.ok(found.frames >= 100, String(found.frames));

@@ -45,7 +45,7 @@ fn packed(numbers: impl Iterator<Item = f64>) -> String {
 
 /// The page.
 pub fn html(run: &Run, summary: &Summary, tables: &str) -> String {
-    let lanes: Vec<Value> = (0..summary.lines.len())
+    let tracks: Vec<Value> = (0..summary.lines.len())
         .map(|rank| {
             let (line, late) = (&summary.lines[rank], &summary.late[rank]);
             let parts = wait_state::parts(line, late);
@@ -89,7 +89,7 @@ pub fn html(run: &Run, summary: &Summary, tables: &str) -> String {
         "texts": run.texts,
         "states": WaitState::ALL.map(WaitState::name),
         "transports": ["messages", "all at once", "direct access"],
-        "lanes": lanes,
+        "tracks": tracks,
         "path": packed(path),
     });
     let title = format!("{}: {} ranks", run.program, run.ranks.len());

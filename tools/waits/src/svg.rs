@@ -1,5 +1,5 @@
-//! The timeline as a picture for a page of text: `-o timeline.svg`. A lane for each rank, in
-//! columns as high as the lane, each with the shares of the rank's activities in that time.
+//! The timeline as a picture for a page of text: `-o timeline.svg`. A track for each rank, in
+//! columns as high as the track, each with the shares of the rank's activities in that time.
 
 use crate::page;
 use crate::perfetto::colour;
@@ -10,15 +10,16 @@ use crate::wait_state::{self, WaitState};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Pixels from the left to the lanes, of all lanes' width, of a lane's height, and to the next one.
+/// Pixels from the left to the tracks, of all tracks' width, of a track's height, and to the next
+/// one.
 const LEFT: u64 = 64;
 const WIDTH: u64 = 800;
 const HEIGHT: u64 = 40;
 const STEP: u64 = 56;
 const TOP: u64 = 56;
-/// Lanes, at most: the first ranks.
-const LANES: usize = 16;
-/// Columns of all lanes together, and of one, at most: so the file stays small.
+/// Tracks, at most: the first ranks.
+const TRACKS: usize = 16;
+/// Columns of all tracks together, and of one, at most: so the file stays small.
 const CELLS: u64 = 1000;
 const COLUMNS: u64 = 400;
 /// Arrows from late ranks are drawn if there are no more in view.
@@ -31,15 +32,15 @@ type Column = [u64; COLOURS];
 
 /// The picture of the nanoseconds `begin..end` of the run; `begin` is less than `end`.
 pub fn svg(run: &Run, summary: &Summary, (begin, end): (u64, u64)) -> String {
-    let lanes = summary.lines.len().min(LANES);
-    let columns = (CELLS / lanes.max(1) as u64).min(COLUMNS);
+    let tracks = summary.lines.len().min(TRACKS);
+    let columns = (CELLS / tracks.max(1) as u64).min(COLUMNS);
     let view = View { begin, end, columns };
     let mut used = [false; COLOURS];
     let mut body = String::new();
-    for rank in 0..lanes {
+    for rank in 0..tracks {
         let top = TOP + STEP * rank as u64;
         text(&mut body, (LEFT - 8, top + HEIGHT / 2 + 4), "end", &format!("rank {rank}"));
-        let all = lane(summary, rank, &view);
+        let all = track(summary, rank, &view);
         for (number, used) in used.iter_mut().enumerate() {
             let path = areas(&all, number, top, &view);
             if !path.is_empty() {
@@ -53,8 +54,8 @@ pub fn svg(run: &Run, summary: &Summary, (begin, end): (u64, u64)) -> String {
             let _ = writeln!(body, "<path fill=\"#1b2733\" d=\"{path}\"/>");
         }
     }
-    arrows(&mut body, summary, lanes, &view);
-    let below = TOP + STEP * lanes as u64;
+    arrows(&mut body, summary, tracks, &view);
+    let below = TOP + STEP * tracks as u64;
     for part in 0..=4 {
         let (x, time) = (LEFT + WIDTH * part / 4, begin + (end - begin) * part / 4);
         let anchor = ["start", "middle", "middle", "middle", "end"][part as usize];
@@ -74,7 +75,8 @@ pub fn svg(run: &Run, summary: &Summary, (begin, end): (u64, u64)) -> String {
     mark(&mut body, "critical path", "#1b2733", 3);
     let program = Path::new(&run.program).file_name().unwrap_or_default().to_string_lossy();
     let ranks = summary.lines.len();
-    let shown = if lanes < ranks { format!(", of which {lanes} are shown") } else { String::new() };
+    let shown =
+        if tracks < ranks { format!(", of which {tracks} are shown") } else { String::new() };
     let title = format!("{program}: {ranks} ranks{shown}");
     text(&mut body, (LEFT, 28), "start", &title);
     let (width, height) = (LEFT + WIDTH + 16, below + 44);
@@ -130,7 +132,7 @@ impl View {
 }
 
 /// The activities of `rank`, by columns.
-fn lane(summary: &Summary, rank: usize, view: &View) -> Vec<Column> {
+fn track(summary: &Summary, rank: usize, view: &View) -> Vec<Column> {
     let mut all = vec![[0; COLOURS]; view.columns as usize];
     for part in wait_state::parts(&summary.lines[rank], &summary.late[rank]) {
         let number = usize::from(colour(part.doing, summary, rank));
@@ -139,13 +141,13 @@ fn lane(summary: &Summary, rank: usize, view: &View) -> Vec<Column> {
     all
 }
 
-/// The pixels from the lane's lower side up to the share of the colours before `number`.
+/// The pixels from the track's lower side up to the share of the colours before `number`.
 fn up_to(column: &Column, number: usize, length: u64) -> u64 {
     let before: u64 = column[..number].iter().sum();
     (HEIGHT * before + length / 2) / length.max(1)
 }
 
-/// The areas of one colour in a lane: equal columns beside each other are one.
+/// The areas of one colour in a track: equal columns beside each other are one.
 fn areas(all: &[Column], number: usize, top: u64, view: &View) -> String {
     let mut path = String::new();
     let place = |at: usize| {
@@ -194,11 +196,11 @@ fn area((x, y): (u64, u64), (width, height): (u64, u64)) -> String {
 }
 
 /// From the call of each late rank to the end of the wait for it, if they can be told apart.
-fn arrows(body: &mut String, summary: &Summary, lanes: usize, view: &View) {
+fn arrows(body: &mut String, summary: &Summary, tracks: usize, view: &View) {
     let is_seen = |begin: u64, end: u64| view.begin <= begin && end <= view.end;
     let mut all = Vec::new();
-    for rank in 0..lanes {
-        for late in summary.late[rank].iter().filter(|late| late.culprit < lanes) {
+    for rank in 0..tracks {
+        for late in summary.late[rank].iter().filter(|late| late.culprit < tracks) {
             let done = summary.lines[rank].waits[late.wait].end;
             if is_seen(late.end, done) {
                 all.push((late.culprit, late.end, rank, done));

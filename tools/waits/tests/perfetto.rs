@@ -31,7 +31,7 @@ fn a_trace_has_the_form_of_trace_events() {
     let trace: Value = serde_json::from_str(&text).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
     let mut slices = HashMap::new();
-    let mut lanes: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
+    let mut on_track: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
     let mut arrows: HashMap<u64, Vec<(String, f64)>> = HashMap::new();
     let mut tracks = 0;
     for event in events {
@@ -53,7 +53,7 @@ fn a_trace_has_the_form_of_trace_events() {
                 assert!(length >= 0.0, "{event}");
                 // As Perfetto reads it: each number is cut off.
                 let [begin, ns] = [time, length].map(|us| (us * 1000.0) as u64);
-                lanes.entry(tid).or_default().push((begin, begin + ns));
+                on_track.entry(tid).or_default().push((begin, begin + ns));
                 *slices.entry(event["cat"].as_str().unwrap()).or_insert(0) += 1;
             }
             "s" | "f" => {
@@ -65,11 +65,11 @@ fn a_trace_has_the_form_of_trace_events() {
     }
     assert_eq!((tracks, slices["call"], slices["phase"]), (3, 6, 3));
     assert!(slices["wait"] >= 2 && arrows.len() >= 2, "{slices:?} {arrows:?}");
-    for mut lane in lanes.into_values() {
+    for mut events in on_track.into_values() {
         // Those of one track are nested, or apart: Perfetto drops what overlaps in part.
-        lane.sort_by_key(|&(begin, end)| (begin, Reverse(end)));
+        events.sort_by_key(|&(begin, end)| (begin, Reverse(end)));
         let mut outer: Vec<u64> = Vec::new();
-        for (begin, end) in lane {
+        for (begin, end) in events {
             outer.retain(|last| *last > begin);
             assert!(outer.last().is_none_or(|last| end <= *last), "{begin} to {end}, {outer:?}");
             outer.push(end);

@@ -32,7 +32,7 @@ fn a_wait_is_as_wide_as_it_is_long() {
         for text in [">rank 0<", ">rank 1<", ">work<", ">wait at barrier<", ">critical path<"] {
             assert!(picture.contains(text), "{text} in {picture}");
         }
-        // The lane has 800 times 40 pixels; the legend's square 120.
+        // The track has 800 times 40 pixels; the legend's square 120.
         let wait = pixels(&picture, "#d35400") - 120;
         let wanted = 800.0 * 40.0 * summary.ranks[0].spent.waiting as f64 / length as f64;
         assert!((wait as f64 - wanted).abs() < wanted / 10.0, "{wait} of {wanted}");

@@ -11,9 +11,11 @@
 //! | `world.rs`, `run.rs` | the ranks' queues and rings; a run's world and first communicators |
 //! | `word.rs` | the word by which memory is handed over: a request's, a meeting's |
 //! | `error.rs` | errors by class; the end of a run |
+//! | `forked.rs` | a child of `fork`, which has no ranks |
 //! | `site.rs`, `calls.rs` | a call's place in the source; the functions by their numbers |
 //! | `mutex.rs`, `thread_time.rs` | locks of shared state; the time that a thread has worked |
 //! | `begun.rs` | the state of a message that a call has begun |
+//! | `early.rs` | short receives that only their rank knows of yet |
 //! | `envelope.rs`, `request.rs` | the facts by which messages are matched; started calls |
 //! | `p2p.rs` | matching queues, owned by the receiver; the second comer copies |
 //! | `short_message.rs` | a short message in a slot of a ring |

@@ -1,8 +1,8 @@
 //! A rank's buffers for one operation: prepared before a sample, used by its calls, checked after
 //! it.
 //!
-//! A sample may be several calls, one for each *lane* of the buffers; every
-//! lane has inputs of its own.
+//! A sample may be several calls, one for each *set* of the buffers; every
+//! set has inputs of its own.
 
 use super::call_form::CallForm;
 use super::data::{Expected, Oracle};
@@ -15,24 +15,24 @@ use phalanx::op::Operator;
 use phalanx::schedule::{Operation, Share};
 use phalanx::{Comm, Neighborhood, call};
 
-/// Bytes between the starts of lanes are a multiple of this: no two lanes, and
+/// Bytes between the starts of sets are a multiple of this: no two sets, and
 /// no two ranks, share a cache line or a pair of lines that is fetched together.
 const ALIGN: usize = 128;
 
-/// Bytes that the lanes of one buffer may take together: half of a small L1
-/// cache, so that many lanes are as warm as one would be.
+/// Bytes that the sets of one buffer may take together: half of a small L1
+/// cache, so that many sets are as warm as one would be.
 pub(super) const WARM: usize = 16 << 10;
 
-/// The most lanes: 32 calls of 60 ns against one reading of the clock (25 ns).
-const MOST_LANES: usize = 32;
+/// The most sets: 32 calls of 60 ns against one reading of the clock (25 ns).
+const MOST_SETS: usize = 32;
 
-/// The number of lanes for buffers of `bytes` bytes.
-pub fn lanes_for(bytes: usize) -> usize {
-    (WARM / bytes.next_multiple_of(ALIGN).max(ALIGN)).clamp(1, MOST_LANES)
+/// The number of sets for buffers of `bytes` bytes.
+pub fn sets_for(bytes: usize) -> usize {
+    (WARM / bytes.next_multiple_of(ALIGN).max(ALIGN)).clamp(1, MOST_SETS)
 }
 
 /// Equally long buffers, each on cache lines of its own.
-pub(crate) struct Lanes<T> {
+pub(crate) struct BufferSets<T> {
     memory: Vec<T>,
     first: usize,
     len: usize,
@@ -40,26 +40,26 @@ pub(crate) struct Lanes<T> {
     count: usize,
 }
 
-impl<T: Sample> Lanes<T> {
+impl<T: Sample> BufferSets<T> {
     fn new(len: usize, count: usize) -> Self {
         let unit = ALIGN / size_of::<T>();
         let stride = len.next_multiple_of(unit).max(unit);
         let memory = vec![T::POISON; stride * count + unit];
         let past = memory.as_ptr().addr() % ALIGN;
         let first = (ALIGN - past) % ALIGN / size_of::<T>();
-        Lanes { memory, first, len, stride, count }
+        BufferSets { memory, first, len, stride, count }
     }
 
     fn iter(&self) -> impl Iterator<Item = &[T]> {
-        let lanes = self.memory[self.first..].chunks_exact(self.stride).take(self.count);
-        lanes.map(|lane| &lane[..self.len])
+        let sets = self.memory[self.first..].chunks_exact(self.stride).take(self.count);
+        sets.map(|set| &set[..self.len])
     }
 
     #[inline(always)]
     fn iter_mut(&mut self) -> impl Iterator<Item = &mut [T]> {
         let len = self.len;
-        let lanes = self.memory[self.first..].chunks_exact_mut(self.stride).take(self.count);
-        lanes.map(move |lane| &mut lane[..len])
+        let sets = self.memory[self.first..].chunks_exact_mut(self.stride).take(self.count);
+        sets.map(move |set| &mut set[..len])
     }
 }
 
@@ -67,9 +67,9 @@ impl<T: Sample> Lanes<T> {
 pub(crate) struct TimedCall<'a, T> {
     operation: Operation,
     /// The elements that are sent; for operations in place also the result.
-    input: &'a mut Lanes<T>,
+    input: &'a mut BufferSets<T>,
     /// The result, where there is a second buffer.
-    output: &'a mut Lanes<T>,
+    output: &'a mut BufferSets<T>,
     root: usize,
     shift: isize,
     /// Whether each call is started, and waited for at once.
@@ -90,7 +90,7 @@ pub struct BufferShape {
     /// Elements of the larger buffer of a rank.
     pub count: usize,
     /// Calls in one sample.
-    pub lanes: usize,
+    pub sets: usize,
     pub shift: isize,
     /// For an operation that works in place: whether a second buffer takes the
     /// result, so that the input must be copied there first (timed).
@@ -115,8 +115,8 @@ pub struct CallBuffers<T> {
     plan: Option<Neighborhood>,
     neighbors: Vec<usize>,
     oracle: Oracle<T>,
-    input: Lanes<T>,
-    output: Lanes<T>,
+    input: BufferSets<T>,
+    output: BufferSets<T>,
     call: fn(RankComm<'_, '_>, TimedCall<'_, T>),
 }
 
@@ -145,8 +145,8 @@ impl<T: Sample> CallBuffers<T> {
             plan: None,
             neighbors: ring::neighbors(rank, ranks).map(|it| it.0).collect(),
             oracle: Oracle::new(shape.redop, ranks),
-            input: Lanes::new(input, shape.lanes),
-            output: Lanes::new(output, shape.lanes),
+            input: BufferSets::new(input, shape.sets),
+            output: BufferSets::new(output, shape.sets),
             call: match shape.form {
                 CallForm::Neighbors => gather_from_neighbors::<T>,
                 CallForm::Messages => message_neighbors::<T>,
@@ -162,8 +162,8 @@ impl<T: Sample> CallBuffers<T> {
             .then(|| ring::plan(comm.here(), self.shape.count));
     }
 
-    fn round(&self, sample: u64, lane: usize) -> u64 {
-        sample * self.shape.lanes as u64 + lane as u64
+    fn round(&self, sample: u64, set: usize) -> u64 {
+        sample * self.shape.sets as u64 + set as u64
     }
 
     /// Rewrites the inputs for sample number `sample`, and with `poison` the memory that
@@ -171,15 +171,15 @@ impl<T: Sample> CallBuffers<T> {
     pub fn prepare(&mut self, sample: u64, root: usize, poison: bool) {
         let sends = self.shape.operation.input(self.rank == root) != Share::Nothing;
         let first = self.round(sample, 0);
-        for (round, lane) in (first..).zip(self.input.iter_mut()) {
+        for (round, set) in (first..).zip(self.input.iter_mut()) {
             if sends {
-                self.oracle.fill(self.rank, round, 0, lane);
+                self.oracle.fill(self.rank, round, 0, set);
             } else if poison {
-                lane.fill(T::POISON);
+                set.fill(T::POISON);
             }
         }
         if poison {
-            self.output.iter_mut().for_each(|lane| lane.fill(T::POISON));
+            self.output.iter_mut().for_each(|set| set.fill(T::POISON));
         }
     }
 
@@ -190,10 +190,10 @@ impl<T: Sample> CallBuffers<T> {
             return;
         }
         let first = self.round(sample, 0);
-        for (round, lane) in (first..).zip(self.input.iter_mut()) {
+        for (round, set) in (first..).zip(self.input.iter_mut()) {
             let mut value = [T::POISON];
             self.oracle.fill(self.rank, round, 0, &mut value);
-            lane.fill(value[0]);
+            set.fill(value[0]);
         }
     }
 
@@ -281,11 +281,11 @@ impl<T: Sample> CallBuffers<T> {
         }
     }
 
-    fn count(&self, sample: u64, lanes: &Lanes<T>, expected: &[Expected]) -> u64 {
+    fn count(&self, sample: u64, sets: &BufferSets<T>, expected: &[Expected]) -> u64 {
         let mut wrong = 0;
-        for (round, lane) in (self.round(sample, 0)..).zip(lanes.iter()) {
-            let part = lane.len() / expected.len().max(1);
-            let parts = lane.chunks_exact(part.max(1)).zip(expected);
+        for (round, set) in (self.round(sample, 0)..).zip(sets.iter()) {
+            let part = set.len() / expected.len().max(1);
+            let parts = set.chunks_exact(part.max(1)).zip(expected);
             wrong += parts.map(|(got, e)| self.oracle.count_wrong(round, e, got)).sum::<u64>();
         }
         wrong
@@ -300,14 +300,14 @@ pub(crate) fn combine<T: Sample, O: Operator<T> + Copy + Default>(
     let op = O::default();
     macro_rules! combine_on {
         ($comm:ident) => {{
-            let lanes = call.input.iter_mut();
+            let sets = call.input.iter_mut();
             match call.operation {
-                Operation::Reduce => lanes.for_each(|x| $comm.reduce(x, op, call.root)),
-                Operation::AllReduce => lanes.for_each(|x| $comm.all_reduce(x, op)),
-                Operation::Scan => lanes.for_each(|x| $comm.scan(x, op)),
-                Operation::ExclusiveScan => lanes.for_each(|x| $comm.exclusive_scan(x, op)),
+                Operation::Reduce => sets.for_each(|x| $comm.reduce(x, op, call.root)),
+                Operation::AllReduce => sets.for_each(|x| $comm.all_reduce(x, op)),
+                Operation::Scan => sets.for_each(|x| $comm.scan(x, op)),
+                Operation::ExclusiveScan => sets.for_each(|x| $comm.exclusive_scan(x, op)),
                 Operation::ReduceScatter => {
-                    lanes.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
+                    sets.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
                         None => $comm.reduce_scatter_into(all, mine, op),
                         Some(counts) => $comm.reduce_scatter_varied_into(all, mine, counts, op),
                     });
@@ -340,24 +340,24 @@ fn transport<T: Sample>(comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
                 }
                 return;
             }
-            let lanes = call.input.iter_mut();
+            let sets = call.input.iter_mut();
             let outputs = call.output.iter_mut();
             match call.operation {
-                Operation::Barrier => lanes.for_each(|_| $comm.barrier()),
-                Operation::Broadcast => lanes.for_each(|x| $comm.broadcast(x, root)),
-                Operation::Shift => lanes.for_each(|x| $comm.shift(x, call.shift)),
-                Operation::AllToAllInPlace => lanes.for_each(|x| $comm.all_to_all_in_place(x)),
+                Operation::Barrier => sets.for_each(|_| $comm.barrier()),
+                Operation::Broadcast => sets.for_each(|x| $comm.broadcast(x, root)),
+                Operation::Shift => sets.for_each(|x| $comm.shift(x, call.shift)),
+                Operation::AllToAllInPlace => sets.for_each(|x| $comm.all_to_all_in_place(x)),
                 Operation::AllGather => {
-                    lanes.zip(outputs).for_each(|(x, y)| $comm.all_gather_into(x, y));
+                    sets.zip(outputs).for_each(|(x, y)| $comm.all_gather_into(x, y));
                 }
                 Operation::Gather => {
-                    lanes.zip(outputs).for_each(|(x, y)| $comm.gather_into(x, y, root));
+                    sets.zip(outputs).for_each(|(x, y)| $comm.gather_into(x, y, root));
                 }
                 Operation::Scatter => {
-                    lanes.zip(outputs).for_each(|(x, y)| $comm.scatter_into(x, y, root));
+                    sets.zip(outputs).for_each(|(x, y)| $comm.scatter_into(x, y, root));
                 }
                 Operation::AllToAll => {
-                    lanes.zip(outputs).for_each(|(x, y)| $comm.all_to_all_into(x, y));
+                    sets.zip(outputs).for_each(|(x, y)| $comm.all_to_all_into(x, y));
                 }
                 other => unreachable!("{other} needs an operator"),
             }
@@ -478,13 +478,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lanes_are_aligned_and_apart() {
+    fn sets_are_aligned_and_apart() {
         for len in [0, 1, 16, 17, 1000] {
-            let lanes = Lanes::<f64>::new(len, 3);
-            assert_eq!(lanes.iter().count(), 3);
-            for lane in lanes.iter() {
-                assert_eq!(lane.len(), len);
-                assert_eq!(lane.as_ptr().addr() % ALIGN, 0);
+            let sets = BufferSets::<f64>::new(len, 3);
+            assert_eq!(sets.iter().count(), 3);
+            for set in sets.iter() {
+                assert_eq!(set.len(), len);
+                assert_eq!(set.as_ptr().addr() % ALIGN, 0);
             }
         }
     }
@@ -497,7 +497,7 @@ mod tests {
                 operation,
                 redop,
                 count: 6,
-                lanes: 2,
+                sets: 2,
                 shift: 1,
                 apart: false,
                 form: CallForm::Even,
@@ -508,7 +508,7 @@ mod tests {
                 work.prepare(5, 1, true);
                 wrong += work.count_wrong(5, 1);
             }
-            // By operation: the elements of the results, in 2 lanes, without
+            // By operation: the elements of the results, in 2 sets, without
             // those that stay.
             let wanted = match operation {
                 Operation::Broadcast => 2 * 6 * 2,
@@ -528,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn small_messages_have_many_lanes() {
-        assert_eq!([8, 512, 1024, 4096, 16384, 1 << 22].map(lanes_for), [32, 32, 16, 4, 1, 1]);
+    fn small_messages_have_many_sets() {
+        assert_eq!([8, 512, 1024, 4096, 16384, 1 << 22].map(sets_for), [32, 32, 16, 4, 1, 1]);
     }
 }

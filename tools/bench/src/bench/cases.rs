@@ -1,6 +1,6 @@
 //! Turns a request into the cases to measure, and reports its mistakes.
 
-use super::call_buffers::{BufferShape, has_blocks, lanes_for};
+use super::call_buffers::{BufferShape, has_blocks, sets_for};
 use super::call_form::CallForm;
 use super::element::Type;
 use super::operator::Redop;
@@ -265,13 +265,13 @@ impl BenchRequest {
             if cases.last().is_some_and(|case| case.shape.count == count) {
                 continue;
             }
-            let auto = || if self.effort.crowded { 1 } else { lanes_for(count * self.ty.size()) };
-            let lanes = self.effort.calls.unwrap_or_else(auto);
+            let auto = || if self.effort.crowded { 1 } else { sets_for(count * self.ty.size()) };
+            let sets = self.effort.calls.unwrap_or_else(auto);
             let can_be_apart = operation != Operation::Barrier && operation.is_in_place();
             let apart = self.apart && can_be_apart;
             let redop = operation.combines().then_some(self.redop);
             let (shift, form) = (self.shift, measured.form);
-            let shape = BufferShape { operation, redop, count, lanes, shift, apart, form };
+            let shape = BufferShape { operation, redop, count, sets, shift, apart, form };
             for &caches in self.caches.states() {
                 let (force, root, effort) = (force.clone(), self.root, self.effort);
                 cases.push(SampleCase { shape, ty: self.ty, force, root, caches, effort });
@@ -295,9 +295,9 @@ const PLAN_BYTES: u128 = 6 * size_of::<usize>() as u128;
 fn check_memory(cases: &[SampleCase], ranks: usize) -> Result<(), Failure> {
     let need = |case: &SampleCase| {
         let two = case.shape.apart || has_blocks(case.shape.operation);
-        let lanes = case.shape.lanes as u128;
+        let sets = case.shape.sets as u128;
         // A shift in place, a scan and the like keep one more inside.
-        let buffers = if two { 2 * lanes + 1 } else { lanes + 1 };
+        let buffers = if two { 2 * sets + 1 } else { sets + 1 };
         let plan = if case.shape.form == CallForm::Neighbors { PLAN_BYTES } else { 0 };
         let each = buffers * case.ty.size() as u128 + plan;
         ranks as u128 * case.shape.count as u128 * each

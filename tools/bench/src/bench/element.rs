@@ -119,7 +119,7 @@ impl Pattern {
 
 /// The calls and the oracle's step for one operator.
 pub struct Combining<T> {
-    /// Calls the operation on all lanes of a rank's buffers.
+    /// Calls the operation on all sets of a rank's buffers.
     pub(crate) call: fn(RankComm<'_, '_>, TimedCall<'_, T>),
     /// Combines `right` into `left`, element by element.
     pub(crate) fold: fn(left: &mut [T], right: &[T]),

@@ -140,7 +140,7 @@ mod tests {
             operation,
             redop: None,
             count,
-            lanes: 1,
+            sets: 1,
             shift: 1,
             apart: false,
             form: CallForm::Even,

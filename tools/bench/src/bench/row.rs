@@ -114,7 +114,7 @@ impl BenchRow {
             bytes,
             count: shape.count,
             iterations: ns.n,
-            calls: shape.lanes,
+            calls: shape.sets,
             ns,
             algbw,
             busbw: algbw * bus_factor(op, shape.form, ranks),

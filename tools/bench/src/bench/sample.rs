@@ -205,7 +205,7 @@ fn measure_as<T: Sample>(
         ranks = gathered(ground, &ranks)?;
     }
     let samples = ranks.iter().map(|(times, ..)| times.len()).min().unwrap_or(0);
-    let calls = case.shape.lanes as f64;
+    let calls = case.shape.sets as f64;
     let ns = |time: Duration| tools.clock.net(time.as_nanos() as f64) / calls;
     let sample = |i: usize| ranks.iter().map(|(times, ..)| ns(times[i])).fold(0.0, f64::max);
     let mut record = Record::default();

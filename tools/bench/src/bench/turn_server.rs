@@ -91,7 +91,7 @@ impl<'a> TurnServer<'a> {
         request.caches = CachesAsked::One(row.caches);
         request.effort.calls = single.then_some(1);
         let plan = request.plan(self.ground.ranks(), self.ground.counts())?;
-        Ok(plan.cases.into_iter().find(|case| single || case.shape.lanes > 1))
+        Ok(plan.cases.into_iter().find(|case| single || case.shape.sets > 1))
     }
 }
 

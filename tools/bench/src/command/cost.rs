@@ -36,7 +36,7 @@ RANKING: --all OP sorts the algorithms of an operation by time, cheapest first. 
 
 NODES: --nodes with --network is the time of an operation on several machines joined by MPI: two
   levels, --ts and --tw on a node, --network between nodes; -p are the ranks of a node; of a range
-  the powers of two and its ends. One thread of a node talks to the others (no lanes). Modelled,
+  the powers of two and its ends. One thread of a node talks to the others (no rails). Modelled,
   never measured. Columns: operation nodes ranks words node_time network_time time source.
 
 COLUMNS (tsv, json): id ranks steps ts_count tw_words time dilation congestion closed_form.

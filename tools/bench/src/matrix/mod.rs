@@ -7,12 +7,12 @@
 //! | `saved_run.rs` | a measured run: its head and its rows; written and read back |
 //! | `summary.rs` | rows by level |
 //! | `heat.rs` | colours, and the heat map in a terminal |
-//! | `svg.rs` | the heat map as a drawing |
+//! | `heat_map.rs` | the heat map as a drawing |
 //! | `compare_runs.rs` | compares two runs |
 
 pub(crate) mod compare_runs;
 pub mod heat;
+pub(crate) mod heat_map;
 pub mod saved_run;
 pub mod summary;
-pub(crate) mod svg;
 pub mod unit_axis;

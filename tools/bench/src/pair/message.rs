@@ -23,22 +23,22 @@ pub fn measure(
 ) -> Result<Vec<Placed>, Error> {
     let meeting = Meeting::new(2, false, *limits);
     let sides: Vec<Taken> = team.run(|comm| {
-        let (rank, lanes) = (comm.rank(), (WARM / bytes.max(1)).clamp(1, MOST));
-        let mut mine = vec![vec![0u8; bytes]; lanes];
+        let (rank, sets) = (comm.rank(), (WARM / bytes.max(1)).clamp(1, MOST));
+        let mut mine = vec![vec![0u8; bytes]; sets];
         let mut got = vec![1u8; bytes];
         let mut number = 0u8;
         meeting.rounds(rank, effort, |seat, samples| {
             for _ in 0..effort.round {
                 number = number.wrapping_add(1);
-                mine.iter_mut().for_each(|lane| lane.fill(number));
+                mine.iter_mut().for_each(|set| set.fill(number));
                 if seat.start(0).is_none() {
                     return;
                 }
                 let start = Instant::now();
-                mine.iter().for_each(|lane| trip(comm, lane, &mut got));
+                mine.iter().for_each(|set| trip(comm, set, &mut got));
                 let ns = clock.net(start.elapsed().as_nanos() as f64);
                 // Side 1 waits for the last message only: it is done sooner.
-                samples.push(ns / (2 * lanes) as f64);
+                samples.push(ns / (2 * sets) as f64);
             }
         })
     })?;

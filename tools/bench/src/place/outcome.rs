@@ -1,13 +1,12 @@
 //! The result of a placement, in four forms.
 
+use super::drawing::svg;
 use super::topology::PlacedTopology;
 use crate::failure::Failure;
 use crate::output::Format;
 use crate::source::{count, source, summary};
 use phalanx::machine::{Level, Machine};
-use phalanx::placement::{
-    Assignment, Pattern, Placement, PlacementReport, StepReport, assign, svg,
-};
+use phalanx::placement::{Assignment, Pattern, Placement, PlacementReport, StepReport, assign};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 

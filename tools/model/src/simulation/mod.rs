@@ -11,6 +11,7 @@
 //! | `step_clocks.rs` | one step: post, deliver |
 //! | `direct_access.rs` | stores to others' memory, and the end of such a call |
 //! | `streamed_step.rs` | a step with too many messages to store |
+//! | `reference.rs` | the simulation before its optimisation, for tests |
 //!
 //! Every rank has a clock. In a step it sends, then takes its messages in the schedule's order. A
 //! message is a line that moves `transfers` times; the rest is pulled at the core's rate, or its

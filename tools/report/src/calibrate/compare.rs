@@ -6,7 +6,7 @@
 
 use phalanx::schedule::Operation;
 use phalanx::{Error, Team};
-use phalanx_bench::bench::call_buffers::{BufferShape, CallBuffers, has_blocks, lanes_for};
+use phalanx_bench::bench::call_buffers::{BufferShape, CallBuffers, has_blocks, sets_for};
 use phalanx_bench::bench::call_form::CallForm;
 use phalanx_bench::bench::operator::Redop;
 use phalanx_bench::measure::clock::Clock;
@@ -36,7 +36,7 @@ impl ComparedCall {
             operation: self.operation,
             redop: self.operation.combines().then_some(Redop::Sum),
             count,
-            lanes: if crowded { 1 } else { lanes_for(count * size_of::<f64>()) },
+            sets: if crowded { 1 } else { sets_for(count * size_of::<f64>()) },
             shift: 1,
             apart: false,
             form: CallForm::Even,
@@ -79,7 +79,7 @@ pub(crate) fn timed(
                 let start = Instant::now();
                 work.call(comm, 0);
                 let ns = clock.net(start.elapsed().as_nanos() as f64);
-                samples.push(ns / shape.lanes as f64);
+                samples.push(ns / shape.sets as f64);
             }
         })
     })?;

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::assignment::Assignment;
-use super::pattern::Pattern;
-use crate::machine::{Level, Machine, Vertex};
+use crate::svg::{document, text};
+use phalanx::machine::{Level, Machine, Vertex};
+use phalanx::placement::{Assignment, Pattern};
 
 /// Sizes in pixels: a core, the gap between things, the line of text at the top of a box.
 const CORE: f64 = 46.0;
@@ -33,19 +33,7 @@ struct Rectangle {
 }
 
 /// Draws the placement as an SVG document.
-///
-/// ```
-/// use phalanx::machine::Machine;
-/// use phalanx::placement::{Pattern, Placement, assign, svg};
-///
-/// let machine = Machine::from_synthetic("pack:2 l3:2 core:4 pu:1")?;
-/// let mesh = Pattern::mesh(&[4, 4])?;
-/// let drawing = svg(&machine, &mesh, &assign(&Placement::Mesh(4, 4), &machine, 16)?);
-/// assert!(drawing.starts_with("<svg") && drawing.ends_with("</svg>\n"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[must_use]
-pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> String {
+pub(crate) fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> String {
     let (boxes, cores) = layout(machine, pattern.is_chain());
     let top = 46.0;
     let mut ranks_on: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -66,7 +54,7 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
                 at.x, at.y, at.width, at.height
             ),
         );
-        text(&mut body, at.x + 7.0, at.y + 12.5, 10, "start", "#51606f", &label(machine, vertex));
+        text(&mut body, (at.x + 7.0, at.y + 12.5), 10, "start", "#51606f", &label(machine, vertex));
     }
 
     // The edges lie over the boxes and under the cores, so that the numbers stay readable.
@@ -139,10 +127,10 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
                 [] => String::new(),
             };
             let size = if list.len() > 3 { 10 } else { 14 };
-            text(&mut body, middle, at.y + CORE / 2.0 + 3.0, size, "middle", "#0d2b45", &list);
+            text(&mut body, (middle, at.y + CORE / 2.0 + 3.0), size, "middle", "#0d2b45", &list);
         }
         let pus: Vec<String> = core.pus.iter().take(2).map(usize::to_string).collect();
-        text(&mut body, middle, at.y + CORE - 9.0, 7, "middle", "#708090", &pus.join(","));
+        text(&mut body, (middle, at.y + CORE - 9.0), 7, "middle", "#708090", &pus.join(","));
     }
 
     let width = boxes.first().map_or(0.0, |at| at.width).max(420.0) + 2.0 * GAP;
@@ -154,14 +142,14 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         many => format!(" {}", many.join("x")),
     };
     let title = format!("{} ranks, {}{extents}", assignment.ranks(), pattern.name());
-    text(&mut head, GAP, 20.0, 15, "start", "#0d2b45", &title);
+    text(&mut head, (GAP, 20.0), 15, "start", "#0d2b45", &title);
     let source: String = machine.source().cores.chars().take(80).collect();
     let about = format!(
         "{} cores, {} PUs, from {source}. A square is a core: rank, PUs below",
         machine.cores().len(),
         machine.pu_count()
     );
-    text(&mut head, GAP, 37.0, 10, "start", "#51606f", &about);
+    text(&mut head, (GAP, 37.0), 10, "start", "#51606f", &about);
     let mut y = bottom + 10.0;
     for (climb, count) in &found {
         let colour = COLOURS[(*climb).min(COLOURS.len() - 1)];
@@ -180,46 +168,16 @@ pub fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment) -> Str
         );
         let pairs = if *count == 1 { "pair" } else { "pairs" };
         let line = format!("{count} {pairs} {what}");
-        text(&mut head, GAP + 34.0, y + 4.0, 11, "start", "#0d2b45", &line);
+        text(&mut head, (GAP + 34.0, y + 4.0), 11, "start", "#0d2b45", &line);
         y += 17.0;
     }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {y:.0}\" \
-         width=\"{width:.0}\" height=\"{y:.0}\" font-family=\"sans-serif\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{head}\
-         <g transform=\"translate({GAP},{top})\">\n{body}</g>\n</svg>\n"
-    )
+    let body = format!("{head}<g transform=\"translate({GAP},{top})\">\n{body}</g>\n");
+    document(width, y, &body)
 }
 
 /// Writing to a string cannot fail.
 fn put(to: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(to, "{line}");
-}
-
-fn text(to: &mut String, x: f64, y: f64, size: u32, anchor: &str, colour: &str, words: &str) {
-    put(
-        to,
-        format_args!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" \
-             text-anchor=\"{anchor}\" fill=\"{colour}\">{}</text>",
-            escape(words)
-        ),
-    );
-}
-
-/// The text as XML text; a character that XML cannot hold at all becomes a question mark.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '&' => escaped.push_str("&amp;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('?'),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }
 
 /// "package 0, NUMA node 0": all names of a box, with their numbers.
@@ -331,4 +289,25 @@ fn columns(sizes: &[(f64, f64)]) -> usize {
     (ideal.clamp(1, count)..=count.min(2 * ideal.max(1)))
         .find(|&columns| count.is_multiple_of(columns))
         .unwrap_or(ideal.clamp(1, count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use phalanx::placement::{Placement, assign};
+
+    #[test]
+    fn every_rank_is_drawn() {
+        let machine = Machine::from_synthetic("pack:2 l3:2 core:3 pu:1").unwrap();
+        let ring = Pattern::ring(12).unwrap();
+        let drawing = svg(&machine, &ring, &assign(&Placement::Ring, &machine, 12).unwrap());
+        for rank in 0..12 {
+            assert!(drawing.contains(&format!(">{rank}</text>")), "{rank}");
+        }
+        assert!(drawing.contains("pairs meet in the L3"));
+        assert!(drawing.contains("pairs meet in the machine"));
+        // Unpinned ranks are nowhere.
+        let unpinned = svg(&machine, &ring, &assign(&Placement::Unpinned, &machine, 12).unwrap());
+        assert!(!unpinned.contains("<path"));
+    }
 }

@@ -2,6 +2,7 @@
 //! share a cache or a package.
 
 use super::heat::{Grid, colour, is_light};
+use crate::svg::{document, text};
 use std::fmt::Write as _;
 
 /// Pixels of the side of the cells together, at least and at most for a cell.
@@ -41,15 +42,7 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
     let side = at;
     let (width, mut height) = ((left + side + margin).max(430.0), top + side + margin);
     let mut body = String::new();
-    let mut text = |x: f64, y: f64, size: u8, anchor: &str, fill: &str, what: &str| {
-        let what = escaped(what);
-        let _ = writeln!(
-            body,
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" text-anchor=\"{anchor}\" \
-             fill=\"{fill}\">{what}</text>"
-        );
-    };
-    text(margin, margin + 8.0, 15, "start", "#0d2b45", &grid.title);
+    text(&mut body, (margin, margin + 8.0), 15, "start", "#0d2b45", &grid.title);
     let ink = "#51606f";
     // Brackets, the outermost level on the outside.
     for span in &grid.axis.spans {
@@ -61,15 +54,16 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
             _ => String::new(),
         };
         let offset = margin + 30.0 + depth * BRACKET;
-        text(left + (from + to) / 2.0, offset, 10, "middle", ink, &name);
+        text(&mut body, (left + (from + to) / 2.0, offset), 10, "middle", ink, &name);
     }
     if n <= LABELS {
         let size = if cell < 12.0 { 6 } else { 10 };
         for (position, pu) in grid.axis.pus.iter().enumerate() {
             let middle = starts[position] + cell / 2.0;
             let name = pu.to_string();
-            text(left + middle, top - 5.0, size, "middle", ink, &name);
-            text(left - 5.0, top + middle + f64::from(size) / 3.0, size, "end", ink, &name);
+            text(&mut body, (left + middle, top - 5.0), size, "middle", ink, &name);
+            let down = top + middle + f64::from(size) / 3.0;
+            text(&mut body, (left - 5.0, down), size, "end", ink, &name);
         }
     }
     let value = |v: f64| if v < 100.0 { format!("{v:.1}") } else { format!("{v:.0}") };
@@ -79,7 +73,7 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
     }
     for (i, line) in lines.iter().enumerate() {
         let y = top + side + margin + 30.0 + 14.0 * i as f64;
-        text(margin, y, 10, "start", ink, line);
+        text(&mut body, (margin, y), 10, "start", ink, line);
         height = y + margin;
     }
     // Cells over the texts' layer: they never overlap.
@@ -145,15 +139,7 @@ pub(crate) fn svg(grid: &Grid, below: &[String]) -> String {
              fill=\"#{r:02x}{g:02x}{b:02x}\"/>"
         );
     }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\">\n<rect width=\"100%\" \
-         height=\"100%\" fill=\"#ffffff\"/>\n{body}</svg>\n"
-    )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    document(width, height, &body)
 }
 
 #[cfg(test)]
