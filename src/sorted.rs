@@ -5,11 +5,29 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
-/// The places `0..n` in the order of `is_before`, of which equal ones stay as they are; none if
+/// A list, by places. (Closures would have two bodies each: `dyn FnMut` is `FnOnce`, too.)
+trait Places {
+    fn is_before(&mut self, a: usize, b: usize) -> bool;
+    fn swap(&mut self, a: usize, b: usize);
+}
+
+struct OrderedBy<'a, T, C>(&'a mut [T], C);
+
+impl<T, C: FnMut(&T, &T) -> Ordering> Places for OrderedBy<'_, T, C> {
+    fn is_before(&mut self, a: usize, b: usize) -> bool {
+        (self.1)(&self.0[a], &self.0[b]).is_lt()
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.0.swap(a, b);
+    }
+}
+
+/// The places `0..n` in their order, of which equal ones stay as they are; none if
 /// they are in that order. A merge sort, compiled once.
-fn places(n: usize, is_before: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usize> {
+fn places(n: usize, list: &mut dyn Places) -> Vec<usize> {
     // Most lists are in order.
-    if !(1..n).any(|at| is_before(at, at - 1)) {
+    if !(1..n).any(|at| list.is_before(at, at - 1)) {
         return Vec::new();
     }
     let mut from: Vec<usize> = (0..n).collect();
@@ -21,7 +39,7 @@ fn places(n: usize, is_before: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usiz
             let (mut right, end) = (middle, (start + 2 * width).min(n));
             while left < middle || right < end {
                 let takes_right =
-                    left == middle || right < end && is_before(from[right], from[left]);
+                    left == middle || right < end && list.is_before(from[right], from[left]);
                 let next = if takes_right { &mut right } else { &mut left };
                 to.push(from[*next]);
                 *next += 1;
@@ -35,7 +53,7 @@ fn places(n: usize, is_before: &mut dyn FnMut(usize, usize) -> bool) -> Vec<usiz
 }
 
 /// Puts each element where it belongs, by swaps. Compiled once, too.
-fn put(mut places: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+fn put(mut places: Vec<usize>, list: &mut dyn Places) {
     // Round by round of the permutation; an element in its place names itself.
     for start in 0..places.len() {
         let mut at = start;
@@ -44,7 +62,7 @@ fn put(mut places: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
             if from == start {
                 break;
             }
-            swap(at, from);
+            list.swap(at, from);
             at = from;
         }
     }
@@ -71,9 +89,9 @@ pub(crate) trait Arrange<T> {
 }
 
 impl<T> Arrange<T> for [T] {
-    fn arrange_by(&mut self, mut compare: impl FnMut(&T, &T) -> Ordering) {
-        let places = places(self.len(), &mut |a, b| compare(&self[a], &self[b]).is_lt());
-        put(places, &mut |a, b| self.swap(a, b));
+    fn arrange_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering) {
+        let (n, mut list) = (self.len(), OrderedBy(self, compare));
+        put(places(n, &mut list), &mut list);
     }
 }
 

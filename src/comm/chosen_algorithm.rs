@@ -1,10 +1,9 @@
-//! Which algorithm carries a call out: by rules, by the levels of the machine, or
-//! forced; and its schedule.
+//! Which algorithm carries a call out: by rules, or by the levels of the machine; and its schedule.
+//! (Forced ones: `forced.rs`.)
 
 use super::{Choice, Comm};
-use crate::exec::{Call, Partition};
-use crate::schedule;
-use crate::schedule::{Algorithm, Hierarchy, Request, Schedule};
+use crate::exec::Call;
+use crate::schedule::{Algorithm, Hierarchy, Schedule};
 use crate::sync::Arc;
 use crate::topology::Extents;
 use crate::tuning::rules::auto;
@@ -19,22 +18,17 @@ impl Comm {
     /// The algorithm for a call of `bytes` bytes.
     #[inline(always)]
     pub(super) fn algorithm(&mut self, call: &Call<'_>, bytes: usize) -> Algorithm {
-        match &self.choice {
-            Choice::Auto => self.by_rules(call, bytes),
-            Choice::Levels(model) => {
+        match (&self.choice, self.forcing) {
+            (Choice::Levels(model), _) => {
                 let model = model.clone();
                 self.by_levels(&model, call, bytes)
             }
-            Choice::Groups(groups) => {
-                let groups = groups.clone();
-                self.by_groups(groups, call, bytes)
-            }
-            other => self.forced(other, call),
+            (Choice::Auto, _) | (_, None) => self.by_rules(call, bytes),
+            (_, Some(code)) => (code.algorithm)(self, call, bytes),
         }
     }
 
-    #[inline(always)]
-    fn by_rules(&self, call: &Call<'_>, bytes: usize) -> Algorithm {
+    pub(super) fn by_rules(&self, call: &Call<'_>, bytes: usize) -> Algorithm {
         let case = rules::Case {
             operation: call.operation(),
             ranks: self.size(),
@@ -44,19 +38,6 @@ impl Comm {
             idle: call.is_idle(),
         };
         auto(&self.tuning, &case)
-    }
-
-    /// The hierarchical algorithm, where there is one.
-    #[cold]
-    fn by_groups(&mut self, groups: Arc<Hierarchy>, call: &Call<'_>, bytes: usize) -> Algorithm {
-        let mut own = Algorithm::for_operation(call.operation()).filter(|a| a.uses_levels());
-        match own.next() {
-            Some(algorithm) => {
-                self.decisions.levels = Some(groups);
-                algorithm
-            }
-            None => self.by_rules(call, bytes),
-        }
     }
 
     /// The cheapest by what the machine's levels cost; decided once for each power of
@@ -71,34 +52,17 @@ impl Comm {
         let at = known.unwrap_or_else(|| {
             let of_operation = call.code().candidates;
             let all = of_operation(model, 1 << class, call.is_commutative());
-            let decision = model.choose_among(&all);
+            let decision = model.best_among(&all).map(|best| best.decided(model));
             self.decisions.by_levels.push((key, decision));
             self.decisions.by_levels.len() - 1
         });
         match &self.decisions.by_levels[at].1 {
-            Some(decision) => {
-                self.decisions.levels = Some(decision.levels.clone());
-                decision.algorithm
+            Some((algorithm, levels)) => {
+                self.decisions.levels = Some(levels.clone());
+                *algorithm
             }
             None => self.by_rules(call, bytes),
         }
-    }
-
-    #[cold]
-    fn forced(&self, choice: &Choice, call: &Call<'_>) -> Algorithm {
-        let shape = match choice {
-            Choice::Algorithm(algorithm) | Choice::AlgorithmOnMesh(algorithm, _) => {
-                return *algorithm;
-            }
-            Choice::Ring => schedule::Topology::Ring,
-            Choice::Mesh(extents) => schedule::Topology::Mesh(extents.clone()),
-            Choice::Hypercube => schedule::Topology::Hypercube,
-            Choice::Tree => schedule::Topology::Tree,
-            Choice::Auto | Choice::Levels(_) | Choice::Groups(_) => {
-                unreachable!("handled by the caller")
-            }
-        };
-        Algorithm::for_topology(call.operation(), &shape, self.size(), call.is_commutative())
     }
 
     /// The schedule of `algorithm` for the call, or why it cannot serve it.
@@ -107,34 +71,13 @@ impl Comm {
         call: &Call<'_>,
         algorithm: Algorithm,
     ) -> Result<Schedule, String> {
-        let builders = self.catalogue.map_or(call.code().builders, |of| of(call.operation()));
-        let schedule = algorithm
-            .schedule_by(builders, &self.request(call, algorithm))
-            .map_err(|unfit| unfit.to_string())?;
-        if !call.is_commutative() && !schedule.is_ordered() {
-            return Err(format!(
-                "{algorithm} does not combine in rank order, which {} needs",
-                call.sig().operator
-            ));
+        if let Some(code) = self.forcing {
+            return (code.schedule)(self, call, algorithm);
         }
-        if matches!(call.cut(), Partition::Pairs { .. }) && forwards(&schedule, self.rank()) {
-            return Err(format!(
-                "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
-            ));
-        }
-        Ok(schedule)
-    }
-
-    fn request(&self, call: &Call<'_>, algorithm: Algorithm) -> Request {
-        let request = Request::new(call.operation(), self.size());
-        let mut request = request.root(call.root_rank()).shift(call.distance() as isize);
-        if let Some(dims) = self.dims() {
-            request = request.dims(dims.clone());
-        }
-        if let Some(levels) = self.levels(algorithm) {
-            request = request.levels(Hierarchy::clone(&levels));
-        }
-        request
+        // The library chooses algorithms that serve.
+        let (builders, operation) = (call.code().builders, call.operation());
+        let (at, levels) = ((call.root_rank(), call.distance()), self.levels(algorithm));
+        Ok(algorithm.chosen_schedule(builders, operation, self.size(), at, levels.as_deref()))
     }
 
     /// The groups for a hierarchical algorithm: those of the choice, else the machine's.
@@ -148,13 +91,4 @@ impl Comm {
             _ => None,
         }
     }
-}
-
-/// Whether `rank` sends blocks of an all-to-all that are not its own.
-fn forwards(schedule: &Schedule, rank: usize) -> bool {
-    let p = schedule.contract().ranks;
-    (0..schedule.steps()).any(|k| {
-        let step = schedule.step(k, rank);
-        step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
-    })
 }

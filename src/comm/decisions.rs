@@ -3,7 +3,10 @@
 use crate::mailbox::EAGER;
 use crate::schedule::{Algorithm, Hierarchy, Operation};
 use crate::sync::Arc;
-use crate::tuning::{Decision, Tuning};
+use crate::tuning::Tuning;
+
+/// An algorithm, and its groups.
+type Chosen = (Algorithm, Arc<Hierarchy>);
 
 /// What was chosen before.
 pub(super) struct Decisions {
@@ -15,7 +18,7 @@ pub(super) struct Decisions {
     pub(super) direct: [(usize, Algorithm); Operation::ALL.len()],
     /// By the model of the levels: operation, power of two of the bytes, kind of
     /// operator.
-    pub(super) by_levels: Vec<((Operation, u32, bool), Option<Decision>)>,
+    pub(super) by_levels: Vec<((Operation, u32, bool), Option<Chosen>)>,
     /// The groups for the call in progress, if its algorithm is hierarchical.
     pub(super) levels: Option<Arc<Hierarchy>>,
 }

@@ -8,6 +8,7 @@ use crate::shared::{
     BeginningCall, CallRecord, Fingerprint, Seen, Signature, Stop, TeamState, Thread, UnfitReceive,
     disagreement, disagreement_with_waiting, in_words,
 };
+use crate::sorted::Listed;
 use crate::sync::{Instant, panicking, resume_unwind, yield_now};
 use std::fmt;
 use std::panic::Location;
@@ -291,6 +292,7 @@ impl Comm {
 
     /// The record of member `peer` of the call that is `mine` here. A halo exchange posts its small
     /// messages before it goes on record: the record comes soon, if the rank does not leave.
+    #[inline(never)]
     fn same_call_of(&self, peer: usize, mine: &CallRecord) -> Option<CallRecord> {
         const SOON: Duration = Duration::from_secs(1);
         let (shared, since) = (self.port.shared(), Instant::now());
@@ -307,23 +309,26 @@ impl Comm {
     }
 
     /// The error that a stop stands for; none if another rank has one.
+    #[inline(never)]
     pub(super) fn explain(&self, stop: Stop) -> Option<Error> {
         let shared = self.port.shared();
         let world = shared.world();
         let me = shared.member(self.port.rank());
         let site = |call: CallRecord| call.site();
-        let latest = |rank: usize| world.records(rank).latest();
+        // One body for all that follows, as the next.
+        let latest: &dyn Fn(usize) -> Option<CallRecord> = &|rank| world.records(rank).latest();
+        let member: &dyn Fn(usize) -> usize = &|rank| shared.member(rank);
         // The latest call may be one in another communicator, by an operator.
-        let here = || self.port.record().or_else(|| latest(me));
+        let here: &dyn Fn() -> Option<CallRecord> = &|| self.port.record().or_else(|| latest(me));
         Some(match stop {
             Stop::Poisoned | Stop::Outer(_) => return None,
             Stop::Left { peer } => {
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let last = world.records(peer).latest_of_run(&|_| true).map(site);
                 Error::Left { rank: me, site: here().map(site), peer, last, returned: None }
             }
             Stop::Mismatch { peer, expected, got, lens } => {
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let differs = self.port.call().difference(got.sig);
                 let (expected, got) = (Fingerprint(expected.check), Fingerprint(got.check));
                 let there = world.records(peer).find(shared.id(), got.record());
@@ -339,25 +344,25 @@ impl Comm {
                     (None, _, Some((here, there))) => {
                         format!("message length: expected {here}, got {there}")
                     }
-                    _ => expected.difference(got, here.sig.element_size, algorithm_name),
+                    _ => expected.difference(got, here.sig.element_size, &algorithm_name),
                 };
                 Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
             }
             Stop::Differs { peer, what } => {
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let mine = latest(me)?;
                 let there = self.same_call_of(peer, &mine).or_else(|| latest(peer)).map(site);
                 Error::Mismatch { rank: me, here: site(mine), peer, there, what }
             }
             Stop::Unfit(unfit) => {
                 let UnfitReceive { peer, there, what } = *unfit;
-                let peer = shared.member(peer);
+                let peer = member(peer);
                 let there = Some(world.records(peer).refined(there));
                 Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
             }
             Stop::Refused(refused) => Error::refused(shared.size(), refused.bytes),
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
-                Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).collect() }
+                Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).listed() }
             }
             Stop::Circle(circle) => {
                 // None, if it has only waited so far, for words that are not the library's.
@@ -382,22 +387,20 @@ impl Comm {
                 };
                 match by_message.or_else(of_mine) {
                     Some(((rank, here), (peer, there))) => {
-                        let words = in_words(world, (rank, &here), (peer, &there), algorithm_name);
+                        let words = in_words(world, (rank, &here), (peer, &there), &algorithm_name);
                         let words = words.unwrap_or_else(|| "two communicators".to_string());
                         let what = format!("{words}; they wait for each other");
                         let (here, there) = (site(here), Some(site(there)));
                         Error::Mismatch { rank, here, peer, there, what }
                     }
-                    None => Error::Deadlock {
-                        circle: circle
-                            .into_iter()
-                            .map(|Seen { rank, peer, .. }| Waiting {
-                                rank,
-                                peer,
-                                site: latest(rank).map(site),
-                            })
-                            .collect(),
-                    },
+                    None => {
+                        let waiting = |&Seen { rank, peer, .. }: &Seen| Waiting {
+                            rank,
+                            peer,
+                            site: latest(rank).map(site),
+                        };
+                        Error::Deadlock { circle: circle.iter().map(waiting).listed() }
+                    }
                 }
             }
         })
@@ -416,6 +419,7 @@ fn across(Seen { world: its, rank, peer, site }: Seen, world: &TeamState) -> Wai
 }
 
 /// Whether two ranks' latest calls could be parts of one.
+#[inline(never)]
 fn alike(a: &CallRecord, b: &CallRecord) -> bool {
     // Of two messages neither is wrong by itself: the circle is.
     a.comm == b.comm && ((a.call == 0 && b.call == 0) || a.is_one_with(b))
@@ -431,9 +435,10 @@ const RECORD_COMES: Duration = Duration::from_millis(100);
 
 /// The first collective call on communicator `comm` that its ranks do not agree
 /// about, as an error in the words of rank `me` if it is not the odd one.
+#[inline(never)]
 pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error> {
     let (rank, here, peer, there) = disagreement(world, comm, me)?;
-    let what = in_words(world, (rank, &here), (peer, &there), algorithm_name)?;
+    let what = in_words(world, (rank, &here), (peer, &there), &algorithm_name)?;
     Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
 }
 
@@ -447,7 +452,7 @@ pub(super) fn disagree_with_waiting(
 ) -> Option<Error> {
     let (here, there) = disagreement_with_waiting(world, comm, me, peer)?;
     disagree(world, comm, me).or_else(|| {
-        let what = in_words(world, (me, &here), (peer, &there), algorithm_name)?;
+        let what = in_words(world, (me, &here), (peer, &there), &algorithm_name)?;
         let (here, there) = (here.site(), Some(there.site()));
         Some(Error::Mismatch { rank: me, here, peer, there, what })
     })

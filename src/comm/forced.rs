@@ -2,8 +2,10 @@
 //! calls through [`Forced`].
 
 use super::{Comm, InOrder};
-use crate::schedule::{Algorithm, Hierarchy, Operation};
-use crate::shared::Signature;
+use crate::exec::{Call, Partition};
+use crate::schedule::{Algorithm, Hierarchy, Request, Schedule, Topology};
+use crate::shared::{Digest, Signature};
+use crate::sorted::Listed;
 use crate::topology::Extents;
 use crate::tuning::LevelModel;
 use std::ops::{Deref, DerefMut};
@@ -45,6 +47,11 @@ pub enum Choice {
 }
 
 impl Choice {
+    /// Those, or none.
+    pub(super) fn extents(&self) -> &[usize] {
+        self.dims().map_or(&[], Extents::as_slice)
+    }
+
     /// The extents that it prescribes.
     pub(super) fn dims(&self) -> Option<&Extents> {
         match self {
@@ -107,6 +114,83 @@ impl Drop for Forced<'_> {
     }
 }
 
+/// The code that choices other than the library's own need: of a program that forces none the
+/// linker leaves it out, with all algorithms that the library does not choose.
+pub(super) struct Forcing {
+    /// For a call of so many bytes.
+    pub(super) algorithm: fn(&mut Comm, &Call<'_>, usize) -> Algorithm,
+    /// The schedule, or why there is none.
+    pub(super) schedule: fn(&Comm, &Call<'_>, Algorithm) -> Result<Schedule, String>,
+    /// That of the mesh or groups.
+    pub(super) digest: fn(&Comm) -> Digest,
+}
+
+static FORCING: Forcing = Forcing { algorithm, schedule, digest };
+
+fn algorithm(comm: &mut Comm, call: &Call<'_>, bytes: usize) -> Algorithm {
+    let shape = match &comm.choice {
+        Choice::Algorithm(algorithm) | Choice::AlgorithmOnMesh(algorithm, _) => return *algorithm,
+        Choice::Ring => Topology::Ring,
+        Choice::Mesh(extents) => Topology::Mesh(extents.clone()),
+        Choice::Hypercube => Topology::Hypercube,
+        Choice::Tree => Topology::Tree,
+        Choice::Groups(groups) => {
+            // The hierarchical algorithm, where there is one.
+            let mut own = Algorithm::for_operation(call.operation()).filter(|a| a.uses_levels());
+            if let Some(algorithm) = own.next() {
+                comm.decisions.levels = Some(groups.clone());
+                return algorithm;
+            }
+            return comm.by_rules(call, bytes);
+        }
+        Choice::Auto | Choice::Levels(_) => unreachable!("handled by the caller"),
+    };
+    Algorithm::for_topology(call.operation(), &shape, comm.size(), call.is_commutative())
+}
+
+fn schedule(comm: &Comm, call: &Call<'_>, algorithm: Algorithm) -> Result<Schedule, String> {
+    let mut request = Request::new(call.operation(), comm.size());
+    (request.root, request.shift) = (call.root_rank(), call.distance() as isize);
+    request.dims = comm.dims().cloned();
+    request.levels = comm.levels(algorithm).map(|levels| Hierarchy::clone(&levels));
+    let schedule = algorithm.schedule(&request).map_err(|unfit| unfit.to_string())?;
+    if !call.is_commutative() && !schedule.is_ordered() {
+        return Err(format!(
+            "{algorithm} does not combine in rank order, which {} needs",
+            call.sig().operator
+        ));
+    }
+    if matches!(call.cut(), Partition::Pairs { .. }) && forwards(&schedule, comm.rank()) {
+        return Err(format!(
+            "{algorithm} forwards blocks, whose lengths a rank on the way does not know"
+        ));
+    }
+    Ok(schedule)
+}
+
+/// Whether `rank` sends blocks of an all-to-all that are not its own.
+fn forwards(schedule: &Schedule, rank: usize) -> bool {
+    let p = schedule.contract().ranks;
+    (0..schedule.steps()).any(|k| {
+        let step = schedule.step(k, rank);
+        step.sends.iter().flat_map(|s| &s.blocks).any(|run| run.range().any(|b| b / p != rank))
+    })
+}
+
+fn digest(comm: &Comm) -> Digest {
+    match (&comm.choice, comm.choice.dims(), &comm.decisions.levels) {
+        (_, Some(dims), _) => Digest::of_mesh(dims.as_slice()),
+        (Choice::Groups(_), _, Some(groups)) => {
+            let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
+            let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
+            let exchanges = (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
+            let each = (0..groups.ranks()).flat_map(of);
+            Digest::of_mesh(&each.chain(degrees).chain(exchanges).listed())
+        }
+        _ => Digest::NONE,
+    }
+}
+
 /// # Forced algorithms and orders
 impl Comm {
     /// Replaces the algorithm choice, and returns the previous one.
@@ -121,7 +205,7 @@ impl Comm {
         Forced { comm: self, before, in_order, of }
     }
 
-    /// As [`choosing`](Comm::choosing), of an algorithm that the library might not choose itself.
+    /// As [`choosing`](Comm::choosing), of one that the library might not choose itself.
     fn forcing(&mut self, choice: Choice) -> Forced<'_> {
         self.open_catalogue();
         self.choosing(choice)
@@ -129,7 +213,7 @@ impl Comm {
 
     /// From here on there is a schedule for every algorithm.
     pub(super) fn open_catalogue(&mut self) {
-        self.catalogue = Some(Operation::builders);
+        self.forcing = Some(&FORCING);
     }
 
     /// This communicator with one algorithm forced for every collective
@@ -266,7 +350,7 @@ impl Comm {
     /// # Ok::<(), phalanx::Error>(())
     /// ```
     pub fn groups(&mut self, groups: &Hierarchy) -> Forced<'_> {
-        self.choosing(Choice::Groups(Arc::new(groups.clone())))
+        self.forcing(Choice::Groups(Arc::new(groups.clone())))
     }
 
     /// This communicator with the algorithms of a balanced tree with the

@@ -3,6 +3,7 @@
 
 use crate::dist::{Halo, MAX_DIMENSIONS, Region};
 use crate::shared::{Digest, PayloadKind};
+use crate::sorted::Listed;
 use crate::topology::Cartesian;
 use std::ops::Range;
 
@@ -159,7 +160,7 @@ impl HaloPlan {
 /// The digest of a grid in the fingerprint of a call.
 pub(super) fn digest_of(grid: &Cartesian) -> Digest {
     let axes = grid.dims().iter().zip(grid.periodic());
-    Digest::of_mesh(axes.map(|(&n, &wraps)| 2 * n + usize::from(wraps)))
+    Digest::of_mesh(&axes.map(|(&n, &wraps)| 2 * n + usize::from(wraps)).listed())
 }
 
 /// The latest plans of a communicator.

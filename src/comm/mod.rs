@@ -99,13 +99,13 @@ pub(crate) use roster::Roster;
 
 use crate::error::{Error, thrown};
 use crate::exec::{Call, RawBuffers, Workspace};
-use crate::schedule::{Builders, Operation};
 use crate::shared::{CommState, Digest, Port, Thread, discard};
 use crate::sync::{Arc, catch_unwind, panicking};
 use crate::tuning::{Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
 use decisions::Decisions;
+use forced::Forcing;
 use halo_plan::HaloPlans;
 use holder::Claim;
 use made_grids::Grids;
@@ -166,9 +166,8 @@ pub struct Comm {
     /// Whether whoever calls has promised that calls of the rank come one after the other.
     in_turn: bool,
     choice: Choice,
-    /// The algorithms of each operation, from when one is forced; none: those that the library
-    /// itself may choose. A pointer, as `in_order` is one.
-    catalogue: Option<fn(Operation) -> Builders>,
+    /// The code of forced choices, from when there is one. A pointer, as `in_order` is one.
+    forcing: Option<&'static Forcing>,
     in_order: InOrder,
     /// The choice outside of views.
     default_choice: Choice,
@@ -216,7 +215,7 @@ impl Comm {
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
-            catalogue: None,
+            forcing: None,
             in_order: None,
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),
@@ -250,7 +249,7 @@ impl Comm {
             slow_path: !matches!(default_choice, Choice::Auto),
             choice: default_choice.clone(),
             default_choice,
-            catalogue: None,
+            forcing: None,
             in_order: None,
             decisions: Decisions::new(&tuning, size),
             work: Workspace::new(tuning.stream_from),

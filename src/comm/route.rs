@@ -323,6 +323,8 @@ impl Comm {
     #[inline(always)]
     fn route(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Option<(Route, CallParams)> {
         let bytes = call.unit().saturating_mul(call.element_size());
+        let direct = call.operation().usual().direct;
+        let mut algorithm = None;
         if self.is_auto() {
             if self.port.size() == 1 {
                 return Some((Route::Alone, call.params_alone()));
@@ -334,19 +336,20 @@ impl Comm {
                 return Some((Route::Plan, params));
             }
             let (from, direct) = self.decisions.direct[call.operation() as usize];
-            if bytes >= from && !call.is_idle() {
-                let digest = self.digest_of_cut(call.cut());
-                return Some((Route::Board, call.params(direct, CallTransport::Boards, digest)));
-            }
+            algorithm = (bytes >= from && !call.is_idle()).then_some(direct);
         }
-        let algorithm = self.algorithm(&call.bare(), bytes);
-        let digest = self.digest_of_cut(call.cut());
-        // A single rank, and a shift by 0, have a schedule of no steps.
-        let is_idle = self.port.size() == 1 || call.is_idle();
-        if !is_idle && call.operation().usual().direct == Some(algorithm) {
-            return Some((Route::Board, call.params(algorithm, CallTransport::Boards, digest)));
+        let algorithm = algorithm.unwrap_or_else(|| self.algorithm(&call.bare(), bytes));
+        let transport = match direct == Some(algorithm) {
+            true => CallTransport::Boards,
+            false => CallTransport::Messages,
+        };
+        let digest = self.digest_of_cut(call);
+        let params = call.params(algorithm, transport, digest);
+        if transport == CallTransport::Boards {
+            // A single rank, and a shift by 0, access nobody's memory.
+            let is_idle = self.port.size() == 1 || call.is_idle();
+            return Some((if is_idle { Route::Alone } else { Route::Board }, params));
         }
-        let params = call.params(algorithm, CallTransport::Messages, digest);
         match self.prepare(call, algorithm) {
             Ok(None) => {
                 self.remember(call, params);
@@ -376,38 +379,24 @@ impl Comm {
     /// The digest that tells meshes of different extents (which may use one algorithm) and
     /// different counts of the same sum apart.
     #[inline(always)]
-    fn digest_of_cut(&mut self, cut: Partition<'_>) -> Digest {
+    fn digest_of_cut(&mut self, call: &Call<'_, RawBuffers<'_>>) -> Digest {
         if let Some(step_fingerprint) = self.step_fingerprint {
             return step_fingerprint;
         }
-        if let Partition::Varied(counts) = cut {
-            return self.digest_of(counts);
+        if let Partition::Varied(counts) = call.cut()
+            && let Some(code) = call.code().counts
+        {
+            return code(&mut self.port, counts, self.choice.extents());
         }
-        if self.is_auto() {
-            return Digest::NONE;
-        }
-        match self.dims() {
-            Some(dims) => Digest::of_mesh((0..dims.dimensions()).map(|d| dims.extent(d))),
-            None => match (&self.choice, &self.decisions.levels) {
-                (Choice::Groups(_), Some(groups)) => {
-                    let of = |r| (0..groups.stages()).filter_map(move |l| groups.group(l, r));
-                    let degrees = (0..groups.stages()).map(|stage| groups.degree(stage));
-                    let exchanges =
-                        (0..groups.stages()).map(|stage| groups.exchange(stage) as usize);
-                    let each = (0..groups.ranks()).flat_map(of);
-                    Digest::of_mesh(each.chain(degrees).chain(exchanges))
-                }
-                _ => Digest::NONE,
-            },
+        match self.forcing {
+            Some(code) if !self.is_auto() => (code.digest)(self),
+            _ => Digest::NONE,
         }
     }
 
     /// That of a call with varied blocks.
     pub(super) fn digest_of(&mut self, counts: &[usize]) -> Digest {
-        match self.choice.dims() {
-            Some(dims) => self.port.varied(counts, (0..dims.dimensions()).map(|d| dims.extent(d))),
-            None => self.port.varied(counts, std::iter::empty()),
-        }
+        self.port.varied(counts, self.choice.extents())
     }
 
     /// Starts a call; if it has counts that the other ranks' have not been compared with
@@ -482,7 +471,7 @@ impl Comm {
 
     /// Makes the call's plan the latest, if there is one; else returns the plan that is to be
     /// [bound](Comm::bind) when the call is on record, or why there is no plan.
-    #[inline(always)]
+    #[inline(never)]
     fn prepare(
         &mut self,
         call: &Call<'_, RawBuffers<'_>>,

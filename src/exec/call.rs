@@ -5,7 +5,7 @@ use super::kernel::{Kernel, Loops};
 use crate::element::Element;
 use crate::op::Operator;
 use crate::schedule::{Algorithm, Builders, Operation, Share};
-use crate::shared::{CallParams, CallTransport, Digest, Fingerprint, Signature};
+use crate::shared::{CallParams, CallTransport, Digest, Fingerprint, Port, Signature};
 use crate::tuning::{Candidate, LevelModel};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -97,6 +97,9 @@ impl RawBuffers<'_> {
     }
 }
 
+/// See [`Port::varied`].
+type NumberCounts = fn(&mut Port, &[usize], &[usize]) -> Digest;
+
 /// The code of one operation. A call has its own, so that of a program that calls two operations
 /// the linker leaves out that of the others.
 pub(crate) struct OperationCode {
@@ -105,6 +108,8 @@ pub(crate) struct OperationCode {
     /// The algorithms that may be chosen by the levels of a machine, for so many bytes and an
     /// operator that is commutative, or not.
     pub(crate) candidates: fn(&LevelModel, usize, bool) -> Vec<Candidate>,
+    /// How blocks of different lengths are numbered, if it has some.
+    pub(crate) counts: Option<NumberCounts>,
     /// How it goes by the boards.
     pub(super) on_boards: OnBoards,
 }
@@ -121,6 +126,10 @@ macro_rules! codes {
                             builders: Operation::$operation.unforced_builders(),
                             candidates: |model, bytes, commutative| {
                                 model.candidates(Operation::$operation, bytes, commutative)
+                            },
+                            counts: match Operation::$operation.has_blocks() {
+                                true => Some(Port::varied),
+                                false => None,
                             },
                             on_boards: $on_boards,
                         };

@@ -1,38 +1,46 @@
 //! All-reduce and barrier.
 
-use super::doubling::{Doubling, disseminate, rounds};
+use super::doubling::{Doubling, LineStep, disseminate, rounds};
 use super::grid::fastest_first;
 use super::hierarchical::Staged;
 use super::rule_parts::{Boxed, rule};
 use super::{BlockRange, Chain, Hierarchy, Mode, Step};
-use crate::sorted::Arrange;
+use crate::sorted::{Arrange, Listed, SortedMap};
 use crate::topology::Extents;
-use std::collections::HashMap;
 
-/// AR-HCUBE, AR-MESH, AR-ANY: along one dimension after the other, the fastest
-/// first, pairs 2^i apart exchange the whole vector and combine, the lower
-/// rank's operand on the left (Fig. 4.11 reread, Eq. 4.5). An extent that is
+/// AR-HCUBE, AR-ANY: pairs 2^i apart exchange the whole vector and combine, the lower
+/// rank's operand on the left (Fig. 4.11 reread, Eq. 4.5). A number of ranks that is
 /// no power of two is folded first and unfolded last (G3: two more steps).
+pub(crate) fn doubling(p: usize, blocks: BlockRange) -> Boxed {
+    let doubling = Doubling::of(p);
+    rule(doubling.steps(), move |s, rank| on_line(doubling.step(s, rank), rank, blocks, &|x| x))
+}
+
+/// AR-MESH: [`doubling`] along one dimension after the other, the fastest first.
 /// Rank order holds: a dimension combines neighbouring intervals of ranks.
-pub(crate) fn doubling(extents: &Extents, blocks: BlockRange) -> Boxed {
+pub(crate) fn by_dimension(extents: &Extents, blocks: BlockRange) -> Boxed {
     let phase = |dim| {
-        let e = extents.clone();
-        let n = e.extent(dim);
-        rule(Doubling::of(n).steps(), move |s, rank| {
-            let hop = Doubling::of(n).step(s, e.coordinate(rank, dim));
-            let mut step = Step::default();
-            if let Some(x) = hop.send {
-                step.send(e.on_line(rank, dim, x), vec![blocks]);
-            }
-            if let Some((x, store)) = hop.recv {
-                let from = e.on_line(rank, dim, x);
-                let mode = if store { Mode::Store } else { Mode::combine(from, rank) };
-                step.recv(from, vec![blocks], mode);
-            }
-            step
+        let (e, doubling) = (extents.clone(), Doubling::of(extents.extent(dim)));
+        rule(doubling.steps(), move |s, rank| {
+            let hop = doubling.step(s, e.coordinate(rank, dim));
+            on_line(hop, rank, blocks, &|x| e.on_line(rank, dim, x))
         })
     };
     Box::new(Chain::new(fastest_first(extents).into_iter().map(phase).collect()))
+}
+
+/// The part of `rank`, with `at` for the ranks of its line.
+fn on_line(hop: LineStep, rank: usize, blocks: BlockRange, at: &dyn Fn(usize) -> usize) -> Step {
+    let mut step = Step::default();
+    if let Some(x) = hop.send {
+        step.send(at(x), vec![blocks]);
+    }
+    if let Some((x, store)) = hop.recv {
+        let from = at(x);
+        let mode = if store { Mode::Store } else { Mode::combine(from, rank) };
+        step.recv(from, vec![blocks], mode);
+    }
+    step
 }
 
 /// BAR-ANY: dissemination (G7), ceil(log p) steps for any p. Contributions may
@@ -56,6 +64,7 @@ impl Hierarchy {
     /// Into how many parts AR-RADIX cuts `members` of a stage for each of its steps, the last step
     /// first: at most `degree` (0: [`MOST`]), in as few steps as that allows, and no more than
     /// those need, but for one more that makes the parts equal.
+    #[inline(never)]
     pub(crate) fn radices(members: usize, degree: usize) -> Vec<usize> {
         let most = if degree == 0 { MOST } else { degree.max(2) };
         let reaches = |radix: usize, steps: u32, n: usize| radix.saturating_pow(steps) >= n;
@@ -87,20 +96,22 @@ impl Meetings {
         let (p, levels) = (h.ranks(), h.stages() - 1);
         let group = |level: usize, rank: usize| h.group(level, rank).unwrap_or(0);
         // From the inside out: a group comes where its lowest rank does.
-        let mut ranks: Vec<usize> = (0..p).collect();
+        let mut ranks = (0..p).listed();
         for level in 0..levels {
-            let mut lowest = HashMap::new();
-            (0..p).rev().for_each(|rank| _ = lowest.insert(group(level, rank), rank));
-            ranks.arrange_by_key(|&rank| lowest[&group(level, rank)]);
+            let mut lowest = SortedMap::new();
+            let firsts = (0..p).map(|rank| *lowest.or_insert(group(level, rank), rank)).listed();
+            ranks.arrange_by_key(|&rank| firsts[rank]);
         }
         let mut positions = vec![0; p];
         ranks.iter().enumerate().for_each(|(at, &rank)| positions[rank] = at);
-        let mut cuts: Vec<Vec<usize>> = vec![(0..=p).collect()];
+        let mut cuts = vec![(0..p + 1).listed()];
         for stage in 0..=levels {
             let begins = |at: usize| {
-                at == 0 || stage < levels && group(stage, ranks[at - 1]) != group(stage, ranks[at])
+                at == 0
+                    || at == p
+                    || stage < levels && group(stage, ranks[at - 1]) != group(stage, ranks[at])
             };
-            let groups = (0..=p).filter(|&at| at == p || begins(at)).collect();
+            let groups = (0..p + 1).filter(|&at| begins(at)).listed();
             let steps = of_stage(&cuts[cuts.len() - 1], groups, h.degree(stage));
             cuts.extend(steps);
         }
@@ -109,40 +120,50 @@ impl Meetings {
 
     /// To whom a rank sends, and from whom it hears: one of each part in order, of its own itself.
     fn partners(&self, step: usize, rank: usize) -> (Vec<usize>, Vec<usize>) {
-        let (at, after, before) = (self.positions[rank], &self.cuts[step + 1], &self.cuts[step]);
+        let (at, after) = (self.positions[rank], &self.cuts[step + 1]);
         let end = after.partition_point(|&cut| cut <= at);
-        let of = |end: usize| before.partition_point(|&cut| cut < end);
-        let meeting = &before[of(after[end - 1])..=of(after[end])];
-        let part = |i: usize| meeting[i]..meeting[i + 1];
+        let meeting = between(&self.cuts[step], &after[end - 1..]);
         let own = meeting.partition_point(|&cut| cut <= at) - 1;
-        let (place, size) = (at - meeting[own], part(own).len());
-        let parts = 0..meeting.len() - 1;
-        let others = parts.clone().filter(|&i| i != own);
-        let to = others.flat_map(|i| part(i).skip(place).step_by(size));
-        let from = parts.map(|i| meeting[i] + place % part(i).len());
-        (to.map(|at| self.ranks[at]).collect(), from.map(|at| self.ranks[at]).collect())
+        let (place, size) = (at - meeting[own], meeting[own + 1] - meeting[own]);
+        let (mut to, mut from) = (Vec::new(), Vec::new());
+        for (i, part) in meeting.windows(2).enumerate() {
+            let mut at = part[0] + place;
+            from.push(self.ranks[part[0] + place % (part[1] - part[0])]);
+            while i != own && at < part[1] {
+                to.push(self.ranks[at]);
+                at += size;
+            }
+        }
+        (to, from)
     }
+}
+
+/// The cuts from the first of `ends` to the second.
+#[inline(never)]
+pub(super) fn between<'a>(cuts: &'a [usize], ends: &[usize]) -> &'a [usize] {
+    let at = |end: usize| cuts.partition_point(|&cut| cut < end);
+    &cuts[at(ends[0])..=at(ends[1])]
 }
 
 /// The cuts after each step of a stage: its `groups` consist of parts that begin at `within`.
 fn of_stage(within: &[usize], groups: Vec<usize>, degree: usize) -> Vec<Vec<usize>> {
-    let members = |ends: &[usize]| {
-        let at = |end: usize| within.partition_point(|&cut| cut < end);
-        &within[at(ends[0])..at(ends[1])]
-    };
-    let radices = |ends: &[usize]| Hierarchy::radices(members(ends).len(), degree);
-    let steps = groups.windows(2).map(|ends| radices(ends).len()).max().unwrap_or(0);
+    let radices = |ends: &[usize]| Hierarchy::radices(between(within, ends).len() - 1, degree);
+    let mut steps = 0;
+    for ends in groups.windows(2) {
+        steps = steps.max(radices(ends).len());
+    }
     // Backwards, from the groups to their members.
     let (mut cuts, mut whole) = (Vec::new(), groups);
     for left in (1..=steps).rev() {
-        let mut parts = Vec::new();
+        let mut parts = vec![0];
         for ends in whole.windows(2) {
+            let (members, all) = (between(within, ends), radices(ends));
             // A smaller group has met before.
-            let radix = Some(radices(ends)).filter(|all| all.len() == left).map_or(1, |all| all[0]);
-            let members = members(ends);
-            parts.extend((0..radix).map(|i| members[members.len() * i / radix]));
+            let radix = if all.len() == left { all[0] } else { 1 };
+            for i in 1..=radix {
+                parts.push(members[(members.len() - 1) * i / radix]);
+            }
         }
-        parts.extend(whole.last());
         cuts.push(std::mem::replace(&mut whole, parts));
     }
     cuts.reverse();
@@ -165,8 +186,11 @@ pub(super) fn radix(h: &Hierarchy, in_turn: bool) -> Staged {
         let own = from.iter().position(|&from| from == rank).unwrap_or(0);
         let in_turn = in_turn && own >= 2;
         let mut part = Step::default();
-        to.into_iter().for_each(|to| part.send(to, vec![BlockRange::one(0)]));
-        for (i, from) in from.into_iter().enumerate().filter(|&(i, _)| i != own || in_turn) {
+        to.iter().for_each(|&to| part.send(to, vec![BlockRange::one(0)]));
+        for (i, &from) in from.iter().enumerate() {
+            if i == own && !in_turn {
+                continue;
+            }
             let mode = match i {
                 0 if in_turn => Mode::Store,
                 i if i < own && !in_turn => Mode::Left,
@@ -176,12 +200,12 @@ pub(super) fn radix(h: &Hierarchy, in_turn: bool) -> Staged {
         }
         part
     };
-    let messages = |(step, rank)| {
-        let part: Step = part(step, rank);
-        part.sends.len().max(part.recvs.iter().filter(|recv| recv.from != rank).count())
-    };
-    let all = (0..steps).flat_map(|step| (0..p).map(move |rank| (step, rank)));
-    let ports = all.map(messages).max().unwrap_or(1);
+    let mut ports = 1;
+    for (step, rank) in (0..steps * p).map(|i| (i / p, i % p)) {
+        let part = part(step, rank);
+        let heard = part.recvs.iter().filter(|recv| recv.from != rank).count();
+        ports = ports.max(part.sends.len()).max(heard);
+    }
     Staged { rule: rule(steps, part), ports }
 }
 

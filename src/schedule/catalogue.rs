@@ -61,7 +61,7 @@ pub(super) struct CatalogueProse {
 }
 
 /// Makes an algorithm's schedule.
-pub(super) type Build = fn(&CheckedRequest) -> Built;
+pub(super) type Build = fn(&CheckedRequest<'_>) -> Built;
 
 /// What makes the schedules of one operation's algorithms. Apart from the rows, and for each
 /// operation by itself: of a program that calls two operations, the linker leaves out the rest. And
@@ -70,27 +70,45 @@ pub(super) type Build = fn(&CheckedRequest) -> Built;
 #[derive(Clone, Copy)]
 pub(crate) struct Builders(pub(super) &'static [(Algorithm, Build)]);
 
-/// A validated request.
-pub(super) struct CheckedRequest {
+/// A request that its algorithm serves.
+pub(super) struct CheckedRequest<'a> {
     pub(super) operation: Operation,
     pub(super) p: usize,
     pub(super) root: usize,
     pub(super) shift: usize,
-    /// The mesh; for a cube algorithm `2,2,..`.
-    pub(super) dims: Extents,
+    dims: Option<&'a Extents>,
     pub(super) segments: usize,
-    pub(super) levels: Hierarchy,
+    levels: Option<&'a Hierarchy>,
 }
 
-impl CheckedRequest {
+impl CheckedRequest<'_> {
     /// Whether the scan leaves out a rank's own value.
     pub(super) fn exclusive(&self) -> bool {
         self.operation == Operation::ExclusiveScan
     }
 
-    /// The number of dimensions of extent above 1, at least 1.
+    /// All ranks in one dimension; a power of two of them in dimensions of extent 2; on the mesh of
+    /// the request, or the squarest one. (Each only for the rules that ask for it: the others'
+    /// programs have no meshes.)
+    pub(super) fn ring(&self) -> Extents {
+        Extents::ring(self.p)
+    }
+
+    pub(super) fn cube(&self) -> Extents {
+        Extents::hypercube(self.p.trailing_zeros() as usize)
+    }
+
+    pub(super) fn grid(&self) -> Extents {
+        self.dims.cloned().unwrap_or_else(|| Extents::squarest(self.p))
+    }
+
+    pub(super) fn levels(&self) -> &Hierarchy {
+        self.levels.expect("an algorithm over groups has them")
+    }
+
+    /// The dimensions of the cube, at least 1.
     pub(super) fn d(&self) -> usize {
-        self.dims.dimensions()
+        self.p.trailing_zeros().max(1) as usize
     }
 }
 
@@ -233,21 +251,29 @@ impl Algorithm {
     /// );
     /// ```
     pub fn schedule(self, request: &Request) -> Result<Schedule, Unfit> {
-        self.schedule_by(request.operation.builders(), request)
+        let levels = self.levels(request)?;
+        let checked = self.check(request, &levels)?;
+        Ok(self.build(request.operation.builders(), &checked))
     }
 
-    /// The schedule for `request`, by the builders of its operation.
-    pub(crate) fn schedule_by(
+    /// The schedule of this algorithm, which has one of `builders` and serves, for a root or
+    /// distance, over `levels`, if it is for groups.
+    pub(crate) fn chosen_schedule(
         self,
         builders: Builders,
-        request: &Request,
-    ) -> Result<Schedule, Unfit> {
-        let plan = self.plan(request)?;
+        operation: Operation,
+        p: usize,
+        (root, shift): (usize, usize),
+        levels: Option<&Hierarchy>,
+    ) -> Schedule {
+        let request = CheckedRequest { operation, p, root, shift, dims: None, segments: p, levels };
+        self.build(builders, &request)
+    }
+
+    fn build(self, builders: Builders, plan: &CheckedRequest<'_>) -> Schedule {
         let found = builders.0.iter().find(|(algorithm, _)| *algorithm == self);
-        let Some((_, build)) = found else {
-            return Err(Unfit::Operation { algorithm: self, asked: plan.operation });
-        };
-        let built = build(&plan);
+        let (_, build) = found.expect("the operation has this algorithm");
+        let built = build(plan);
         let contract = Contract {
             operation: plan.operation,
             ranks: plan.p,
@@ -256,10 +282,14 @@ impl Algorithm {
             split: built.split,
         };
         let ordered = built.ordered || !plan.operation.combines();
-        Ok(Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports))
+        Schedule::new(self.id(), contract, ordered, built.rule).with_ports(built.ports)
     }
 
-    fn plan(self, request: &Request) -> Result<CheckedRequest, Unfit> {
+    fn check<'a>(
+        self,
+        request: &'a Request,
+        levels: &'a Hierarchy,
+    ) -> Result<CheckedRequest<'a>, Unfit> {
         let Request { operation, ranks: p, .. } = *request;
         if !self.serves(operation) {
             return Err(Unfit::Operation { algorithm: self, asked: operation });
@@ -285,7 +315,7 @@ impl Algorithm {
             Operation::Shift => request.shift.rem_euclid(p as isize) as usize,
             _ => 0,
         };
-        let levels = self.levels(request)?;
+        let levels = Some(levels);
         Ok(CheckedRequest { operation, p, root, shift, dims, segments, levels })
     }
 
@@ -322,27 +352,21 @@ impl Algorithm {
         Ok(levels)
     }
 
-    fn dims(self, request: &Request) -> Result<Extents, Unfit> {
-        let p = request.ranks;
-        match self.row().needs {
-            Needs::Any | Needs::Groups { .. } => Ok(Extents::ring(p)),
-            Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. } => {
-                if p.is_power_of_two() {
-                    Ok(Extents::hypercube(p.trailing_zeros() as usize))
-                } else {
-                    Err(Unfit::PowerOfTwo { algorithm: self, ranks: p, instead })
-                }
+    fn dims(self, request: &Request) -> Result<Option<&Extents>, Unfit> {
+        let ranks = request.ranks;
+        match (self.row().needs, &request.dims) {
+            (Needs::Cube(instead) | Needs::CubeRootZero { any_ranks: instead, .. }, _)
+                if !ranks.is_power_of_two() =>
+            {
+                Err(Unfit::PowerOfTwo { algorithm: self, ranks, instead })
             }
-            Needs::Mesh(_) | Needs::Grid => {
-                let dims = request.dims.clone().unwrap_or_else(|| Extents::squarest(p));
-                match self.row().needs {
-                    _ if dims.ranks() != p => Err(Unfit::Extents { dims, ranks: p }),
-                    Needs::Mesh(instead) if dims.dimensions() > 2 => {
-                        Err(Unfit::Dimensions { algorithm: self, dims, instead })
-                    }
-                    _ => Ok(dims),
-                }
+            (Needs::Mesh(_) | Needs::Grid, Some(dims)) if dims.ranks() != ranks => {
+                Err(Unfit::Extents { dims: dims.clone(), ranks })
             }
+            (Needs::Mesh(instead), Some(dims)) if dims.dimensions() > 2 => {
+                Err(Unfit::Dimensions { algorithm: self, dims: dims.clone(), instead })
+            }
+            (_, dims) => Ok(dims.as_ref()),
         }
     }
 }

@@ -2,6 +2,7 @@
 //! paper. For paper only: checked, counted and simulated like the catalogue's, never executed.
 
 use super::{BlockRange, Mode, Rule, Step};
+use crate::sorted::Listed;
 
 /// One round: who sends which blocks to whom, in this order.
 ///
@@ -33,38 +34,62 @@ pub struct Round {
 /// The rounds, by rank.
 pub(super) struct ExplicitRounds(Vec<Vec<Step>>);
 
+/// Sender, receiver, blocks, in the order in which receivers take them.
+pub(super) type RoundMessages<'a> = &'a mut dyn Iterator<Item = (usize, usize, Vec<BlockRange>)>;
+
 impl ExplicitRounds {
     pub(super) fn new(p: usize, rounds: Vec<Round>) -> Self {
-        let steps = rounds.into_iter().map(|round| {
-            let mut parts = vec![Step::default(); p];
-            let mut in_turn = vec![false; p];
-            let own = round.messages.iter().filter(|m| round.combine && m.0 == m.1 && m.0 < p);
-            own.for_each(|&(rank, ..)| in_turn[rank] = true);
-            for (from, to, blocks) in round.messages.into_iter().filter(|m| m.0 < p && m.1 < p) {
-                let mode = match (round.combine, in_turn[to]) {
-                    (true, true) if parts[to].recvs.is_empty() => Mode::Store,
-                    (true, true) => Mode::Right,
-                    (true, false) => Mode::combine(from, to),
-                    (false, _) => Mode::Store,
-                };
-                parts[to].recv(from, blocks.clone(), mode);
-                if from != to || !in_turn[to] {
-                    parts[from].send(to, blocks);
-                }
-            }
-            parts
-        });
-        ExplicitRounds(steps.collect())
+        let mut given = ExplicitRounds(Vec::new());
+        for round in rounds {
+            given.round(p, round.combine, &mut round.messages.into_iter());
+        }
+        given
     }
 
     pub(super) fn of_steps(steps: Vec<Vec<Step>>) -> Self {
         ExplicitRounds(steps)
     }
 
+    /// Adds a [`Round`].
+    pub(super) fn round(&mut self, p: usize, combine: bool, messages: RoundMessages<'_>) {
+        let mut parts = Vec::new();
+        parts.resize_with(p, Step::default);
+        for (from, to, blocks) in messages {
+            if from >= p || to >= p {
+                continue;
+            }
+            let mode = if combine { Mode::combine(from, to) } else { Mode::Store };
+            parts[to].recv(from, blocks.clone(), mode);
+            if from != to || !combine {
+                parts[from].send(to, blocks);
+            }
+        }
+        for (rank, part) in parts.iter_mut().enumerate() {
+            // Its own blocks have their turn.
+            if combine && part.recvs.iter().any(|recv| recv.from == rank) {
+                for (i, recv) in part.recvs.iter_mut().enumerate() {
+                    recv.mode = if i == 0 { Mode::Store } else { Mode::Right };
+                }
+            }
+        }
+        self.0.push(parts);
+    }
+
+    /// Adds all rounds backwards, of which nothing is combined.
+    pub(super) fn and_back(&mut self) {
+        for step in (0..self.0.len()).rev() {
+            let turned = self.0[step].iter().map(|part| part.clone().reversed(None));
+            self.0.push(turned.listed());
+        }
+    }
+
     /// The most messages of a rank in one direction in a step; at least 1.
     pub(super) fn ports(&self) -> usize {
-        let messages = |s: &Step| s.sends.len().max(s.recvs.len());
-        self.0.iter().flatten().map(messages).max().unwrap_or(0).max(1)
+        let mut ports = 1;
+        for part in self.0.iter().flatten() {
+            ports = ports.max(part.sends.len()).max(part.recvs.len());
+        }
+        ports
     }
 }
 

@@ -9,7 +9,7 @@ impl Schedule {
     pub fn of_rounds(id: &'static str, contract: Contract, rounds: Vec<Round>) -> Schedule {
         let given = ExplicitRounds::new(contract.ranks, rounds);
         let ports = given.ports();
-        Schedule::new(id, contract, false, given).with_ports(ports)
+        Schedule::new(id, contract, false, Box::new(given)).with_ports(ports)
     }
 
     /// Declares that the senders of these steps go on only when their messages have been taken, as

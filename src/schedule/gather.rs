@@ -5,12 +5,24 @@ use super::rule_parts::{Boxed, Padded, ceil_log, counted, counted_once, cyclic, 
 use super::{BlockRange, Chain, Mode, Reversed, Step, StepTraffic, broadcast};
 use crate::topology::Extents;
 
-/// AG-RING, -MESH, -MESHD, -HCUBE: the ring rule (Alg. 4.4) once per
+/// AG-RING, -MESH, -MESHD: the ring rule (Alg. 4.4) once per
 /// dimension, in the order `order`, with everything gathered so far as the
-/// block. Sum of (n_j - 1) steps, t_w m (p-1) (Eq. 4.2, 4.3, 4.4). Extents
-/// `2,2,..` give the messages of Alg. 4.7; the reverse those of Alg. 4.5, 4.8.
+/// block. Sum of (n_j - 1) steps, t_w m (p-1) (Eq. 4.2, 4.3, 4.4).
 pub(crate) fn by_dimension(extents: &Extents, order: &[usize]) -> Boxed {
     Box::new(Chain::new(phases(extents, order)))
+}
+
+/// AG-HCUBE: as [`by_dimension`] for a power of two of ranks, the fastest dimension first
+/// (Alg. 4.7; the reverse: Alg. 4.5, 4.8). All that a rank has is one run.
+pub(crate) fn cube(p: usize) -> Boxed {
+    rule(ceil_log(p), |t, rank| {
+        let partner = rank ^ 1 << t;
+        let run = |rank: usize| vec![BlockRange { first: rank >> t << t, count: 1 << t }];
+        let mut step = Step::default();
+        step.send(partner, run(rank));
+        step.recv(partner, run(partner), Mode::Store);
+        step
+    })
 }
 
 fn phases(extents: &Extents, order: &[usize]) -> Vec<Boxed> {

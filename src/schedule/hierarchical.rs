@@ -10,7 +10,7 @@ use super::explicit::ExplicitRounds;
 use super::hierarchy::{Exchange, Hierarchy, LeaderGroup};
 use super::rule_parts::{BlockRanges, Boxed, ceil_log};
 use super::{BlockRange, Incoming, Mode, OFFSET, RESULT, Reversed, Round, Step, TOTAL};
-use crate::sorted::Arrange;
+use crate::sorted::{Arrange, Listed};
 
 /// Rules of given messages, and the ports that they need.
 pub(super) struct Staged {
@@ -22,33 +22,88 @@ type Pairs = Vec<(usize, usize)>;
 
 const WHOLE: BlockRange = BlockRange::one(0);
 
-fn staged(p: usize, rounds: Vec<Round>) -> Staged {
-    let given = ExplicitRounds::new(p, rounds);
+pub(super) fn staged(given: ExplicitRounds) -> Staged {
     Staged { ports: given.ports(), rule: Box::new(given) }
 }
 
-fn whole(combine: bool, pairs: Pairs) -> Round {
-    let messages = pairs.into_iter().map(|(from, to)| (from, to, vec![WHOLE])).collect();
-    Round { combine, messages }
+/// Rounds of whole vectors, from and to `root`.
+struct WholeRounds<'a> {
+    levels: &'a Hierarchy,
+    root: usize,
+    given: ExplicitRounds,
+}
+
+impl<'a> WholeRounds<'a> {
+    fn new(levels: &'a Hierarchy, root: usize) -> Self {
+        WholeRounds { levels, root, given: ExplicitRounds::of_steps(Vec::new()) }
+    }
+
+    /// None for nobody.
+    fn round(&mut self, combine: bool, pairs: &[(usize, usize)]) {
+        if !pairs.is_empty() {
+            let mut messages = pairs.iter().map(|&(from, to)| (from, to, vec![WHOLE]));
+            self.given.round(self.levels.ranks(), combine, &mut messages);
+        }
+    }
+
+    fn up(&mut self, stages: usize) {
+        for stage in 0..stages {
+            for pairs in up(self.levels, stage, self.root) {
+                self.round(true, &pairs);
+            }
+        }
+    }
+
+    /// Parent to child, the outermost first.
+    fn down(&mut self, stages: usize) {
+        for stage in (0..stages).rev() {
+            for pairs in up(self.levels, stage, self.root).iter().rev() {
+                let turned = pairs.iter().rev().map(|&(child, parent)| (parent, child));
+                self.round(false, &turned.listed());
+            }
+        }
+    }
+
+    /// Up, an exchange of the outermost leaders, for which `direct` and `doubling` are ways, down.
+    fn up_and_down(
+        mut self,
+        direct: fn(&[usize]) -> Pairs,
+        doubling: fn(&mut WholeRounds<'_>, &[usize]),
+    ) -> Staged {
+        let top = self.levels.stages() - 1;
+        let (leaders, exchange) = (leaders(self.levels), self.levels.exchange(top));
+        // With a tree, the last stage is like the others.
+        let trees = if exchange == Exchange::Tree { top + 1 } else { top };
+        self.up(trees);
+        match exchange {
+            Exchange::Doubling => doubling(&mut self, &leaders),
+            Exchange::Direct => self.round(true, &direct(&leaders)),
+            Exchange::Tree => {}
+        }
+        self.down(trees);
+        staged(self.given)
+    }
 }
 
 /// Broadcast from `root`.
 pub(super) fn broadcast(h: &Hierarchy, root: usize) -> Staged {
-    let down = (0..h.stages()).rev().flat_map(|stage| down(h, stage, root));
-    staged(h.ranks(), down.map(|pairs| whole(false, pairs)).collect())
+    let mut rounds = WholeRounds::new(h, root);
+    rounds.down(h.stages());
+    staged(rounds.given)
 }
 
 /// Reduction to `root`.
 pub(super) fn reduction(h: &Hierarchy, root: usize) -> Staged {
-    let up = (0..h.stages()).flat_map(|stage| up(h, stage, root));
-    staged(h.ranks(), up.map(|pairs| whole(true, pairs)).collect())
+    let mut rounds = WholeRounds::new(h, root);
+    rounds.up(h.stages());
+    staged(rounds.given)
 }
 
 /// All-reduce of the whole vector: up, between the outermost leaders, down.
 pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
-    up_and_down(h, in_turn, |leaders| {
+    WholeRounds::new(h, 0).up_and_down(in_turn, |rounds, leaders| {
         let fold = Doubling::of(leaders.len());
-        let round = |step| {
+        for step in 0..fold.steps() {
             let mut store = false;
             let mut pairs = Vec::new();
             for (x, &rank) in leaders.iter().enumerate() {
@@ -57,41 +112,20 @@ pub(super) fn all_reduce(h: &Hierarchy) -> Staged {
                     pairs.push((leaders[from], rank));
                 }
             }
-            whole(!store, pairs)
-        };
-        (0..fold.steps()).map(round).collect()
+            rounds.round(!store, &pairs);
+        }
     })
 }
 
 /// Barrier: the same, the leaders by dissemination.
 pub(super) fn barrier(h: &Hierarchy) -> Staged {
-    up_and_down(h, everybody, |leaders| {
+    WholeRounds::new(h, 0).up_and_down(everybody, |rounds, leaders| {
         let n = leaders.len();
-        let round = |k: usize| (0..n).map(|i| (leaders[i], leaders[(i + (1 << k)) % n])).collect();
-        (0..ceil_log(n)).map(|k| whole(true, round(k))).collect()
+        for k in 0..ceil_log(n) {
+            let pairs = (0..n).map(|i| (leaders[i], leaders[(i + (1 << k)) % n]));
+            rounds.round(true, &pairs.listed());
+        }
     })
-}
-
-/// Up, an exchange of the outermost leaders, for which `direct` and `doubling` are ways, down.
-fn up_and_down(
-    h: &Hierarchy,
-    direct: impl Fn(&[usize]) -> Pairs,
-    doubling: impl Fn(&[usize]) -> Vec<Round>,
-) -> Staged {
-    let top = h.stages() - 1;
-    let leaders = leaders(h);
-    // With a tree, the last stage is like the others.
-    let trees = if h.exchange(top) == Exchange::Tree { top + 1 } else { top };
-    let mut rounds: Vec<Round> =
-        (0..trees).flat_map(|stage| up(h, stage, 0)).map(|pairs| whole(true, pairs)).collect();
-    match h.exchange(top) {
-        Exchange::Doubling => rounds.extend(doubling(&leaders)),
-        Exchange::Direct => rounds.push(whole(true, direct(&leaders))),
-        Exchange::Tree => {}
-    }
-    rounds.extend((0..trees).rev().flat_map(|stage| down(h, stage, 0)).map(|p| whole(false, p)));
-    rounds.retain(|round| !round.messages.is_empty());
-    staged(h.ranks(), rounds)
 }
 
 /// Each to all others; each takes them from its own position outwards, so that intervals stay
@@ -109,7 +143,11 @@ fn everybody(group: &[usize]) -> Pairs {
 fn in_turn(group: &[usize]) -> Pairs {
     let mut pairs = Vec::new();
     for (i, &to) in group.iter().enumerate() {
-        pairs.extend(group.iter().filter(|&&from| from != to || i >= 2).map(|&from| (from, to)));
+        for &from in group {
+            if from != to || i >= 2 {
+                pairs.push((from, to));
+            }
+        }
     }
     pairs
 }
@@ -166,7 +204,7 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
         };
         rounds.push(Round { combine: false, messages: said.into_iter().map(message).collect() });
     }
-    staged(p, rounds)
+    staged(ExplicitRounds::new(p, rounds))
 }
 
 /// Reduce-scatter: the all-gather backwards.
@@ -242,8 +280,7 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
         steps.push(parts);
     }
     steps.retain(|parts| parts.iter().any(|s| !s.sends.is_empty()));
-    let given = ExplicitRounds::of_steps(steps);
-    Staged { ports: given.ports(), rule: Box::new(given) }
+    staged(ExplicitRounds::of_steps(steps))
 }
 
 /// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's
@@ -293,7 +330,9 @@ fn hand_totals(p: usize, groups: &[LeaderGroup]) -> Vec<Step> {
 /// The leaders of the outermost groups, ascending.
 fn leaders(h: &Hierarchy) -> Vec<usize> {
     let top = h.stages() - 1;
-    h.groups_of(top, 0).into_iter().flat_map(|g| g.members).collect()
+    let mut all = Vec::new();
+    h.groups_of(top, 0).iter().for_each(|group| all.extend_from_slice(&group.members));
+    all
 }
 
 fn runs(blocks: &[usize]) -> Vec<BlockRange> {
@@ -318,12 +357,6 @@ fn up(h: &Hierarchy, stage: usize, root: usize) -> Vec<Pairs> {
         });
     }
     rounds
-}
-
-/// Parent to child, the outermost first.
-fn down(h: &Hierarchy, stage: usize, root: usize) -> Vec<Pairs> {
-    let turn = |pairs: Pairs| pairs.into_iter().rev().map(|(c, p)| (p, c)).collect();
-    up(h, stage, root).into_iter().rev().map(turn).collect()
 }
 
 /// The tree over positions `low..high` with `at` on top: up to `degree` children, each the position

@@ -75,9 +75,9 @@ impl Schedule {
         id: &'static str,
         contract: Contract,
         ordered: bool,
-        rule: impl Rule + 'static,
+        rule: Box<dyn Rule>,
     ) -> Self {
-        Schedule { id, contract, ordered, ports: 1, acknowledged: Vec::new(), rule: Box::new(rule) }
+        Schedule { id, contract, ordered, ports: 1, acknowledged: Vec::new(), rule }
     }
 
     /// Declares that a rank may have `ports` messages under way in each

@@ -149,12 +149,11 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Whether the library may choose this algorithm, which has no groups, where none is forced.
-    pub(super) const fn may_choose(&self, algorithm: Algorithm) -> bool {
+    /// Whether the library may walk a schedule of this algorithm, which has no groups, by itself.
+    pub(super) const fn may_walk(&self, algorithm: Algorithm) -> bool {
         let all = [
             Some(self.messages.commutative),
             Some(self.messages.ordered),
-            self.direct,
             self.star,
             self.at_once,
             self.few_bytes,
@@ -507,8 +506,9 @@ impl Operation {
     /// assert!(!Operation::Broadcast.has_blocks());
     /// ```
     #[inline(always)]
-    pub fn has_blocks(self) -> bool {
-        [self.input(true), self.output(true)].contains(&Share::Blocks)
+    pub const fn has_blocks(self) -> bool {
+        let row = &ROWS[self as usize];
+        matches!(row.input[0], Share::Blocks) || matches!(row.output[0], Share::Blocks)
     }
 
     /// Whether there is a block for each pair of ranks: `origin * p + destination`.

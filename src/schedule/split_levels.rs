@@ -5,20 +5,20 @@
 //! have of the vector is cut anew: each keeps a piece, for which it hears the other's partial
 //! result. Parts need not be of one size: then a rank shares pieces with two ranks of another part.
 
-use super::all_reduce::Meetings;
+use super::all_reduce::{Meetings, between};
 use super::explicit::ExplicitRounds;
-use super::hierarchical::Staged;
-use super::{BlockRange, Chain, Hierarchy, Reversed, Round};
-use crate::sorted::Arrange;
+use super::hierarchical::{Staged, staged};
+use super::{BlockRange, Hierarchy, Round};
+use crate::sorted::{Arrange, Listed};
+use std::ops::Range;
 
 /// Where a piece of the vector begins and ends, in blocks.
 type Bounds = (usize, usize);
 /// A piece, and the position that has it.
 type Owned = (usize, usize, usize);
-/// Pieces from one position to another.
-type Handed = (usize, usize, Vec<Bounds>);
-/// A piece that is heard: by which part and position, in which turn, and from which.
-type Heard = ((usize, usize, usize), (usize, usize), Bounds);
+/// A piece that is heard: by which part and position, in which turn, and from which part and
+/// position; where it begins and ends.
+type Heard = [usize; 7];
 
 /// Blocks a rank, where parts are of different sizes: the more, the more equal are the pieces.
 const FINE: usize = 4;
@@ -37,26 +37,24 @@ impl Scattering {
             cuts.windows(2).all(|ends| ends[1] - ends[0] == first)
         };
         let blocks = if meetings.cuts.iter().all(even) { p } else { FINE * p };
-        let mut own: Vec<Vec<Bounds>> = vec![vec![(0, blocks)]; p];
+        let mut own: Vec<Vec<Bounds>> = (0..p).map(|_| vec![(0, blocks)]).listed();
         let mut rounds = Vec::new();
         for cuts in meetings.cuts.windows(2) {
-            let (before, after) = (&cuts[0], &cuts[1]);
-            let mut kept = vec![Vec::new(); p];
+            let mut kept = Vec::new();
+            kept.resize_with(p, Vec::new);
             let mut messages = Vec::new();
-            for ends in after.windows(2) {
-                let at = |end: usize| before.partition_point(|&cut| cut < end);
-                let parts: Vec<Vec<Owned>> = before[at(ends[0])..=at(ends[1])]
-                    .windows(2)
-                    .map(|part| pieces(&own, part[0]..part[1]))
-                    .collect();
-                meet(&parts, blocks, &mut kept, &mut messages);
+            for ends in cuts[1].windows(2) {
+                let mut parts = Vec::new();
+                for part in between(&cuts[0], ends).windows(2) {
+                    parts.push(pieces(&own, part[0]..part[1]));
+                }
+                for run in meet(&parts, blocks, &mut kept).chunk_by(|a, b| a[..5] == b[..5]) {
+                    let [_, to, _, _, from, ..] = run[0];
+                    let ranges = run.iter().map(|heard| BlockRange::from(heard[5]..heard[6]));
+                    messages.push((meetings.ranks[from], meetings.ranks[to], ranges.listed()));
+                }
             }
-            let ranks = |(from, to, pieces): Handed| {
-                let ranges = pieces.into_iter().map(|(first, end)| BlockRange::from(first..end));
-                (meetings.ranks[from], meetings.ranks[to], ranges.collect())
-            };
-            rounds
-                .push(Round { combine: true, messages: messages.into_iter().map(ranks).collect() });
+            rounds.push(Round { combine: true, messages });
             own = kept;
         }
         Scattering { rounds, blocks }
@@ -80,56 +78,56 @@ impl Scattering {
 }
 
 /// The pieces of a part's positions, in the order of the vector.
-fn pieces(own: &[Vec<Bounds>], part: std::ops::Range<usize>) -> Vec<Owned> {
-    let mut all: Vec<Owned> =
-        part.flat_map(|at| own[at].iter().map(move |&(first, end)| (first, end, at))).collect();
+fn pieces(own: &[Vec<Bounds>], part: Range<usize>) -> Vec<Owned> {
+    let mut all = Vec::new();
+    for at in part {
+        own[at].iter().for_each(|&(first, end)| all.push((first, end, at)));
+    }
     all.arrange();
     all
 }
 
-/// The parts meet: of each piece that one position of each part has, each keeps an equal share.
-fn meet(parts: &[Vec<Owned>], blocks: usize, kept: &mut [Vec<Bounds>], messages: &mut Vec<Handed>) {
+/// The parts meet: of each piece that one position of each part has, each keeps an equal share. In
+/// order: a receiver's messages, in which it takes them.
+fn meet(parts: &[Vec<Owned>], blocks: usize, kept: &mut [Vec<Bounds>]) -> Vec<Heard> {
     let count = parts.len();
     let mut at = vec![0; count];
     let (mut first, mut turn) = (0, 0);
-    // By the part and position that hear: from which part and position, and the pieces.
-    let mut heard: Vec<Heard> = Vec::new();
+    let mut heard = Vec::new();
     while first < blocks {
-        let now: Vec<Owned> = parts.iter().zip(&at).map(|(part, &i)| part[i]).collect();
-        let end = now.iter().map(|piece| piece.1).min().unwrap_or(blocks);
-        let share = |i: usize| first + (end - first) * i / count;
+        let now = |i: usize, at: &[usize]| parts[i][at[i]];
+        let end = (0..count).map(|i| now(i, &at).1).min().unwrap_or(blocks);
         for i in 0..count {
             // Where there are fewer blocks than parts, others have their turn at the next.
-            let piece = (share((i + turn) % count), share((i + turn) % count + 1));
-            if piece.0 == piece.1 {
+            let share = |i: usize| first + (end - first) * i / count;
+            let (from, to) = (share((i + turn) % count), share((i + turn) % count + 1));
+            if from == to {
                 continue;
             }
-            kept[now[i].2].push(piece);
-            for (j, from) in now.iter().enumerate().filter(|&(j, _)| j != i) {
+            let (.., own) = now(i, &at);
+            kept[own].push((from, to));
+            for j in (0..count).filter(|&j| j != i) {
                 // From the own part outwards, so that intervals stay adjacent.
                 let order = if j < i { i - 1 - j } else { j };
-                heard.push(((i, now[i].2, order), (j, from.2), piece));
+                heard.push([i, own, order, j, now(j, &at).2, from, to]);
             }
         }
         turn += 1;
         first = end;
-        at.iter_mut().zip(&now).filter(|(_, piece)| piece.1 == end).for_each(|(i, _)| *i += 1);
+        for i in 0..count {
+            at[i] += usize::from(now(i, &at).1 == end);
+        }
     }
     heard.arrange();
-    for run in heard.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-        let ((_, to, _), (_, from), _) = run[0];
-        messages.push((from, to, run.iter().map(|heard| heard.2).collect()));
-    }
+    heard
 }
 
 /// All-reduce of long vectors: the parts that each rank combines, and back to all.
 pub(super) fn all_reduce(h: &Hierarchy) -> (Staged, usize) {
     let Scattering { rounds, blocks } = Scattering::new(h);
-    let there = ExplicitRounds::new(h.ranks(), rounds.clone());
-    let back = Reversed { rule: ExplicitRounds::new(h.ranks(), rounds), combine: false };
-    let ports = there.ports().max(back.rule.ports());
-    let rule = Chain::new(vec![Box::new(there), Box::new(back)]);
-    (Staged { rule: Box::new(rule), ports }, blocks)
+    let mut given = ExplicitRounds::new(h.ranks(), rounds);
+    given.and_back();
+    (staged(given), blocks)
 }
 
 /// Reduction of long vectors: the parts that each rank combines, and to the root.
@@ -139,8 +137,7 @@ pub(super) fn reduction(h: &Hierarchy, root: usize) -> (Staged, usize) {
     let Scattering { mut rounds, blocks } = all;
     rounds.extend(back);
     rounds.retain(|round| !round.messages.is_empty());
-    let rule = ExplicitRounds::new(h.ranks(), rounds);
-    (Staged { ports: rule.ports(), rule: Box::new(rule) }, blocks)
+    (staged(ExplicitRounds::new(h.ranks(), rounds)), blocks)
 }
 
 #[cfg(test)]

@@ -97,6 +97,7 @@ pub struct Step {
 
 impl Step {
     /// Adds a message to `to`; none if `blocks` is empty.
+    #[inline(never)]
     pub(crate) fn send(&mut self, to: usize, blocks: Vec<BlockRange>) {
         if blocks.iter().any(|b| b.count > 0) {
             self.sends.push(Outgoing { to, blocks });
@@ -104,10 +105,26 @@ impl Step {
     }
 
     /// Adds a message from `from`; none if `blocks` is empty.
+    #[inline(never)]
     pub(crate) fn recv(&mut self, from: usize, blocks: Vec<BlockRange>, mode: Mode) {
         if blocks.iter().any(|b| b.count > 0) {
             self.recvs.push(Incoming { from, blocks, mode, also: Vec::new() });
         }
+    }
+}
+
+impl Step {
+    /// Run backwards: stored blocks are combined at the rank, if one is given.
+    pub(super) fn reversed(self, combine_at: Option<usize>) -> Step {
+        let mut turned = Step::default();
+        for Incoming { from: to, blocks, .. } in self.recvs {
+            turned.sends.push(Outgoing { to, blocks });
+        }
+        for Outgoing { to: from, blocks } in self.sends {
+            let mode = combine_at.map_or(Mode::Store, |rank| Mode::combine(from, rank));
+            turned.recvs.push(Incoming { from, blocks, mode, also: Vec::new() });
+        }
+        turned
     }
 }
 
@@ -123,7 +140,7 @@ pub(crate) trait Rule: Send + Sync {
     /// Adds the other ends of the rank's messages, as `step` has them. Rules of very many messages
     /// count their blocks instead of listing them; a test compares.
     fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
-        out.add(&self.step(step, rank), rank);
+        out.add(self.step(step, rank), rank);
     }
 
     /// Whether every rank has the same peers in `step`, in the same order and for as many blocks,
@@ -137,36 +154,19 @@ pub(crate) trait Rule: Send + Sync {
 /// A schedule run backwards: its dual. Messages change direction, steps change
 /// order; `combine` says whether what was stored is now combined
 /// (broadcast to reduce) or still stored (scatter to gather).
-pub(crate) struct Reversed<R> {
-    pub(crate) rule: R,
+pub(crate) struct Reversed {
+    pub(crate) rule: Box<dyn Rule>,
     pub(crate) combine: bool,
 }
 
-impl<R: Rule> Rule for Reversed<R> {
+impl Rule for Reversed {
     fn steps(&self) -> usize {
         self.rule.steps()
     }
 
     fn step(&self, step: usize, rank: usize) -> Step {
         let forward = self.rule.step(self.rule.steps() - 1 - step, rank);
-        let mode = |from| if self.combine { Mode::combine(from, rank) } else { Mode::Store };
-        Step {
-            sends: forward
-                .recvs
-                .into_iter()
-                .map(|r| Outgoing { to: r.from, blocks: r.blocks })
-                .collect(),
-            recvs: forward
-                .sends
-                .into_iter()
-                .map(|s| Incoming {
-                    from: s.to,
-                    blocks: s.blocks,
-                    mode: mode(s.to),
-                    also: Vec::new(),
-                })
-                .collect(),
-        }
+        forward.reversed(self.combine.then_some(rank))
     }
 
     fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
@@ -223,20 +223,5 @@ impl Chain {
         let i = self.ends.partition_point(|&end| end <= step);
         let before = if i > 0 { self.ends[i - 1] } else { 0 };
         self.rules.get(i).map(|rule| (&**rule, step - before))
-    }
-}
-
-impl<R: Rule + ?Sized> Rule for Box<R> {
-    fn steps(&self) -> usize {
-        (**self).steps()
-    }
-    fn step(&self, step: usize, rank: usize) -> Step {
-        (**self).step(step, rank)
-    }
-    fn peers(&self, step: usize, rank: usize, out: &mut StepTraffic) {
-        (**self).peers(step, rank, out);
-    }
-    fn repeats(&self, step: usize) -> bool {
-        (**self).repeats(step)
     }
 }

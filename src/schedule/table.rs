@@ -62,8 +62,8 @@ const fn serves(index: usize, operation: Operation, unforced: bool) -> bool {
     let mut i = 0;
     while i < operations.len() {
         if operations[i] as usize == operation as usize {
-            let is_chosen = operation.usual().may_choose(Algorithm(index as u16));
-            return !unforced || is_chosen || matches!(needs, Groups { .. });
+            let is_walked = operation.usual().may_walk(Algorithm(index as u16));
+            return !unforced || is_walked || matches!(needs, Groups { .. });
         }
         i += 1;
     }
@@ -177,6 +177,10 @@ fn rs_grid(dims: &Extents) -> Boxed {
     gather::reduction(ag_grid(dims))
 }
 
+fn rs_cube(p: usize) -> Boxed {
+    gather::reduction(gather::cube(p))
+}
+
 fn rs_any(p: usize) -> Boxed {
     gather::reduction(gather::bruck(p))
 }
@@ -228,10 +232,10 @@ catalogue! {
         |c| Built::ordered(broadcast::from_to_loop(c.p, WHOLE));
     BC_MESH "BC-MESH" [Broadcast] Mesh(Algorithm::BC_MESHD),
         "mesh: the root's row, then all columns at once", "Fig. 4.5",
-        |c| Built::ordered(bc_grid(&c.dims, c.root));
+        |c| Built::ordered(bc_grid(&c.grid(), c.root));
     BC_MESHD "BC-MESHD" [Broadcast] Grid,
         "mesh of any dimensions: one line broadcast per dimension", "book 4.1",
-        |c| Built::ordered(bc_grid(&c.dims, c.root));
+        |c| Built::ordered(bc_grid(&c.grid(), c.root));
     BC_HCUBE "BC-HCUBE" [Broadcast]
         CubeRootZero { any_root: Algorithm::BC_HCUBE_SRC, any_ranks: Algorithm::BC_ANY },
         "hypercube from rank 0, highest dimension first", "Alg. 4.1, Fig. 4.6, Eq. 4.1",
@@ -263,17 +267,17 @@ catalogue! {
         |c| Built::ordered(then(sc_line(c.p, c.root), ag_ring(c.p))).split(c.p);
     BC_SPLIT_MESH "BC-SPLIT-MESH" [Broadcast] Grid,
         "scatter of p parts, then mesh all-gather", "book 4.7.1",
-        |c| Built::ordered(then(sc_grid(&c.dims, c.root), ag_grid(&c.dims))).split(c.p);
+        |c| Built::ordered(then(sc_grid(&c.grid(), c.root), ag_grid(&c.grid()))).split(c.p);
     BC_SPLIT_HCUBE "BC-SPLIT-HCUBE" [Broadcast] Cube(Algorithm::BC_SPLIT_ANY),
         "scatter of p parts, then hypercube all-gather", "Eq. 4.13",
-        |c| Built::ordered(then(sc_line(c.p, c.root), ag_grid(&c.dims))).split(c.p);
+        |c| Built::ordered(then(sc_line(c.p, c.root), gather::cube(c.p))).split(c.p);
     BC_SPLIT_ANY "BC-SPLIT-ANY" [Broadcast] Any,
         "scatter of p parts, then Bruck all-gather", "G2, G4",
         |c| Built::ordered(then(sc_any(c.p, c.root), gather::bruck(c.p))).split(c.p);
     BC_AP_HCUBE "BC-AP-HCUBE" [Broadcast] Cube(Algorithm::BC_SPLIT_ANY),
         "all ports: rotated scatter trees, then rotated all-gathers", "book 4.7.2",
         |c| {
-            let rule = then(all_port::scatter(&c.dims, c.root), all_port::all_gather(&c.dims));
+            let rule = then(all_port::scatter(&c.cube(), c.root), all_port::all_gather(&c.cube()));
             Built::ordered(rule).split(c.p * c.d()).ports(c.d())
         };
     BC_AP_TREE_NODE "BC-AP-TREE-NODE" [Broadcast] Any,
@@ -292,16 +296,16 @@ catalogue! {
         |c| Built::ordered(red_line(c.p, c.root));
     RED_MESH "RED-MESH" [Reduce] Mesh(Algorithm::RED_MESHD),
         "mesh: all columns at once, then the root's row", "book 4.1",
-        |c| Built::commutative(broadcast::reduction(bc_grid(&c.dims, c.root)))
-            .ordered_if(is_line(&c.dims));
+        |c| Built::commutative(broadcast::reduction(bc_grid(&c.grid(), c.root)))
+            .ordered_if(is_line(&c.grid()));
     RED_MESHD "RED-MESHD" [Reduce] Grid,
         "mesh of any dimensions: one line reduction per dimension, the last first", "book 4.1",
-        |c| Built::commutative(broadcast::reduction(bc_grid(&c.dims, c.root)))
-            .ordered_if(is_line(&c.dims));
+        |c| Built::commutative(broadcast::reduction(bc_grid(&c.grid(), c.root)))
+            .ordered_if(is_line(&c.grid()));
     RED_MESH_ROWS "RED-MESH-ROWS" [Reduce] Grid,
         "mesh: all rows at once, then the root's column, which keeps rank order",
         "ours",
-        |c| Built::ordered(rows_first(&c.dims, c.root, WHOLE));
+        |c| Built::ordered(rows_first(&c.grid(), c.root, WHOLE));
     RED_HCUBE "RED-HCUBE" [Reduce] Cube(Algorithm::RED_ANY),
         "hypercube to any rank, lowest dimension first", "Alg. 4.3",
         |c| Built::ordered(red_line(c.p, c.root));
@@ -331,18 +335,18 @@ catalogue! {
         |c| Built::commutative(then(rs_ring(c.p), ga(sc_line(c.p, c.root)))).split(c.p);
     RED_SPLIT_MESH "RED-SPLIT-MESH" [Reduce] Grid,
         "mesh reduce-scatter of p parts, then gather", "book 4.7.1",
-        |c| Built::commutative(then(rs_grid(&c.dims), ga(sc_grid(&c.dims, c.root)))).split(c.p);
+        |c| Built::commutative(then(rs_grid(&c.grid()), ga(sc_grid(&c.grid(), c.root)))).split(c.p);
     RED_SPLIT_HCUBE "RED-SPLIT-HCUBE" [Reduce] Cube(Algorithm::RED_SPLIT_ANY),
         "hypercube reduce-scatter of p parts, then gather", "book 4.7.1",
-        |c| Built::commutative(then(rs_grid(&c.dims), ga(sc_line(c.p, c.root)))).split(c.p);
+        |c| Built::commutative(then(rs_cube(c.p), ga(sc_line(c.p, c.root)))).split(c.p);
     RED_SPLIT_ANY "RED-SPLIT-ANY" [Reduce] Any,
         "Bruck reduce-scatter of p parts, then gather", "G2, G4",
         |c| Built::commutative(then(rs_any(c.p), ga(sc_any(c.p, c.root)))).split(c.p);
     RED_AP_HCUBE "RED-AP-HCUBE" [Reduce] Cube(Algorithm::RED_SPLIT_ANY),
         "all ports: rotated reduce-scatters, then rotated gather trees", "book 4.7.2",
         |c| {
-            let collected = ga(all_port::scatter(&c.dims, c.root));
-            let rule = then(gather::reduction(all_port::all_gather(&c.dims)), collected);
+            let collected = ga(all_port::scatter(&c.cube(), c.root));
+            let rule = then(gather::reduction(all_port::all_gather(&c.cube())), collected);
             Built::commutative(rule).split(c.p * c.d()).ports(c.d())
         };
 
@@ -362,16 +366,16 @@ catalogue! {
     AG_MESH "AG-MESH" [AllGather] Mesh(Algorithm::AG_MESHD),
         "mesh: ring rule in the rows, then with whole rows in the columns",
         "Alg. 4.6, Fig. 4.10, Eq. 4.3",
-        |c| Built::ordered(ag_grid(&c.dims));
+        |c| Built::ordered(ag_grid(&c.grid()));
     AG_MESHD "AG-MESHD" [AllGather] Grid,
         "mesh of any dimensions: ring rule per dimension", "book 4.2",
-        |c| Built::ordered(ag_grid(&c.dims));
+        |c| Built::ordered(ag_grid(&c.grid()));
     AG_HCUBE "AG-HCUBE" [AllGather] AG_CUBE,
         "hypercube: ranges double, lowest dimension first", "Alg. 4.7, Fig. 4.11, Eq. 4.4",
-        |c| Built::ordered(ag_grid(&c.dims));
+        |c| Built::ordered(gather::cube(c.p));
     AG_HCUBE_DESC "AG-HCUBE-DESC" [AllGather] AG_CUBE,
         "hypercube: highest dimension first, so the long way carries least", "ours",
-        |c| Built::ordered(gather::by_dimension(&c.dims, &slowest_first(&c.dims)));
+        |c| Built::ordered(gather::by_dimension(&c.cube(), &slowest_first(&c.cube())));
     AG_PIPE "AG-PIPE" [AllGather] Any,
         "pipelined broadcasts from all ranks, the data movement of AG-RING", "text after Eq. 4.4",
         |c| Built::ordered(ag_ring(c.p));
@@ -383,13 +387,13 @@ catalogue! {
         |c| fused(c.p, fused::store(c.p, |_| true));
     AG_AP_HCUBE "AG-AP-HCUBE" [AllGather] AG_CUBE,
         "all ports: every part of a block takes the dimensions in another order", "book 4.7.2",
-        |c| Built::ordered(all_port::all_gather(&c.dims)).split(c.d()).ports(c.d());
+        |c| Built::ordered(all_port::all_gather(&c.cube())).split(c.d()).ports(c.d());
     AG_AP_RING "AG-AP-RING" [AllGather] Any,
         "both directions of the ring at once", "book 4.7.2",
         |c| Built::ordered(gather::both_ways(c.p)).ports(2);
     AG_AP_MESH "AG-AP-MESH" [AllGather] Mesh(Algorithm::AG_MESHD),
         "half of every block rows first, half columns first", "book 4.7.2",
-        |c| Built::ordered(all_port::all_gather_mesh(&c.dims)).split(2).ports(2);
+        |c| Built::ordered(all_port::all_gather_mesh(&c.grid())).split(2).ports(2);
 
     // Reduce-scatter: the all-gathers run backwards.
     RS_RING "RS-RING" [ReduceScatter] Any,
@@ -404,17 +408,17 @@ catalogue! {
         |c| Built::ordered(gather::reduction(gather::nearest(c.p))).ports(2);
     RS_MESH "RS-MESH" [ReduceScatter] Mesh(Algorithm::RS_MESHD),
         "mesh: whole rows along the columns, then blocks along the rows", "book Problem 4.4",
-        |c| Built::commutative(rs_grid(&c.dims)).ordered_if(c.p <= 2);
+        |c| Built::commutative(rs_grid(&c.grid())).ordered_if(c.p <= 2);
     RS_MESHD "RS-MESHD" [ReduceScatter] Grid,
         "mesh of any dimensions: AG-MESHD backwards", "book 4.2",
-        |c| Built::commutative(rs_grid(&c.dims)).ordered_if(c.p <= 2);
+        |c| Built::commutative(rs_grid(&c.grid())).ordered_if(c.p <= 2);
     RS_HCUBE "RS-HCUBE" [ReduceScatter] RS_CUBE,
         "hypercube: ranges halve, highest dimension first", "Alg. 4.8",
-        |c| Built::commutative(rs_grid(&c.dims)).ordered_if(c.p <= 2);
+        |c| Built::commutative(rs_cube(c.p)).ordered_if(c.p <= 2);
     RS_HCUBE_ASC "RS-HCUBE-ASC" [ReduceScatter] Cube(Algorithm::RS_RED_SC),
         "hypercube: lowest dimension first, which keeps rank order", "ours",
         |c| Built::ordered(gather::reduction(
-            gather::by_dimension(&c.dims, &slowest_first(&c.dims))));
+            gather::by_dimension(&c.cube(), &slowest_first(&c.cube()))));
     RS_ANY "RS-ANY" [ReduceScatter] Any,
         "Bruck's rule for any p, backwards", "G4 reversed",
         |c| Built::commutative(rs_any(c.p)).ordered_if(c.p <= 2);
@@ -427,10 +431,10 @@ catalogue! {
     RS_MESH_RED_SC "RS-MESH-RED-SC" [ReduceScatter] Grid,
         "mesh: everything reduced to rank 0 in rank order, rows first, then scattered",
         "ours",
-        |c| through_root(rows_first(&c.dims, 0, all(c.p)), sc_grid(&c.dims, 0));
+        |c| through_root(rows_first(&c.grid(), 0, all(c.p)), sc_grid(&c.grid(), 0));
     RS_AP_HCUBE "RS-AP-HCUBE" [ReduceScatter] RS_CUBE,
         "all ports: AG-AP-HCUBE backwards", "book 4.7.2",
-        |c| Built::commutative(gather::reduction(all_port::all_gather(&c.dims)))
+        |c| Built::commutative(gather::reduction(all_port::all_gather(&c.cube())))
             .split(c.d()).ports(c.d()).ordered_if(c.p <= 2);
 
     // All-reduce and barrier.
@@ -442,23 +446,23 @@ catalogue! {
         |c| Built::ordered(then(red_line(c.p, 0), bc_line(c.p, 0)));
     AR_MESH "AR-MESH" [AllReduce] Grid,
         "mesh: recursive doubling in the rows, then in the columns", "book 4.3; G3",
-        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+        |c| Built::ordered(all_reduce::by_dimension(&c.grid(), WHOLE));
     AR_HCUBE "AR-HCUBE" [AllReduce] Cube(Algorithm::AR_ANY),
         "hypercube: exchange and combine along every dimension", "Fig. 4.11 reread, Eq. 4.5",
-        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+        |c| Built::ordered(all_reduce::doubling(c.p, WHOLE));
     AR_ANY "AR-ANY" [AllReduce] Any,
         "recursive doubling for any p: neighbours fold, exchange, unfold", "G3",
-        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+        |c| Built::ordered(all_reduce::doubling(c.p, WHOLE));
     AR_SPLIT_RING "AR-SPLIT-RING" [AllReduce] Any,
         "ring reduce-scatter of p parts, then ring all-gather", "book 4.7.1",
         |c| Built::commutative(then(rs_ring(c.p), ag_ring(c.p))).split(c.p).ordered_if(c.p <= 2);
     AR_SPLIT_MESH "AR-SPLIT-MESH" [AllReduce] Grid,
         "mesh reduce-scatter of p parts, then mesh all-gather", "book 4.7.1",
-        |c| Built::commutative(then(rs_grid(&c.dims), ag_grid(&c.dims)))
+        |c| Built::commutative(then(rs_grid(&c.grid()), ag_grid(&c.grid())))
             .split(c.p).ordered_if(c.p <= 2);
     AR_SPLIT_HCUBE "AR-SPLIT-HCUBE" [AllReduce] Cube(Algorithm::AR_SPLIT_ANY),
         "hypercube reduce-scatter of p parts, then hypercube all-gather", "book 4.7.1",
-        |c| Built::commutative(then(rs_grid(&c.dims), ag_grid(&c.dims)))
+        |c| Built::commutative(then(rs_cube(c.p), gather::cube(c.p)))
             .split(c.p).ordered_if(c.p <= 2);
     AR_SPLIT_ANY "AR-SPLIT-ANY" [AllReduce] Any,
         "Bruck reduce-scatter of p parts, then Bruck all-gather", "G4",
@@ -470,13 +474,13 @@ catalogue! {
     AR_AP_HCUBE "AR-AP-HCUBE" [AllReduce] Cube(Algorithm::AR_SPLIT_ANY),
         "all ports: rotated reduce-scatters, then rotated all-gathers", "book 4.7.2",
         |c| {
-            let gathered = all_port::all_gather(&c.dims);
-            let rule = then(gather::reduction(all_port::all_gather(&c.dims)), gathered);
+            let gathered = all_port::all_gather(&c.cube());
+            let rule = then(gather::reduction(all_port::all_gather(&c.cube())), gathered);
             Built::commutative(rule).split(c.p * c.d()).ports(c.d()).ordered_if(c.p <= 2)
         };
     BAR_AR "BAR-AR" [Barrier] Any,
         "an all-reduce of one word", "book 4.3",
-        |c| Built::ordered(all_reduce::doubling(&c.dims, WHOLE));
+        |c| Built::ordered(all_reduce::doubling(c.p, WHOLE));
     BAR_ANY "BAR-ANY" [Barrier] Any,
         "dissemination for any p", "G7 (Hensgen, Finkel, Manber)",
         |c| Built::ordered(all_reduce::dissemination(c.p));
@@ -492,7 +496,7 @@ catalogue! {
     SCAN_MESH "SCAN-MESH" [Scan, ExclusiveScan] Grid,
         "mesh: chains in the rows, row totals down the last column, offsets along the rows",
         "ours",
-        |c| Built::ordered(scan::mesh(&c.dims, c.exclusive()));
+        |c| Built::ordered(scan::mesh(&c.grid(), c.exclusive()));
     SCAN_FUSED "SCAN-FUSED" [Scan, ExclusiveScan] Any,
         "shared memory: rank i turns part i of all vectors into prefixes", "ours",
         |c| fused(c.p, fused::scan(c.p, c.exclusive())).split(c.p);
@@ -510,7 +514,7 @@ catalogue! {
     SC_MESH "SC-MESH" [Scatter] Grid,
         "mesh: whole columns along the root's row, then blocks down the columns",
         "book Problem 4.7",
-        |c| Built::ordered(sc_grid(&c.dims, c.root));
+        |c| Built::ordered(sc_grid(&c.grid(), c.root));
     SC_HCUBE "SC-HCUBE" [Scatter] Cube(Algorithm::SC_ANY),
         "hypercube: ranges halve, highest dimension first", "Fig. 4.15, Eq. 4.6",
         |c| Built::ordered(sc_line(c.p, c.root));
@@ -525,7 +529,7 @@ catalogue! {
         |c| fused(c.p, fused::deal(c.p, c.root));
     SC_AP_HCUBE "SC-AP-HCUBE" [Scatter] Cube(Algorithm::SC_ANY),
         "all ports: every part of a block goes down another tree", "book 4.7.2",
-        |c| Built::ordered(all_port::scatter(&c.dims, c.root)).split(c.d()).ports(c.d());
+        |c| Built::ordered(all_port::scatter(&c.cube(), c.root)).split(c.d()).ports(c.d());
     GA_NAIVE "GA-NAIVE" [Gather] Any,
         "one rank after the other sends to the root, from the last down", "ours",
         |c| Built::ordered(ga(scatter::naive(c.p, c.root)));
@@ -537,7 +541,7 @@ catalogue! {
         |c| Built::ordered(ga(sc_line(c.p, c.root)));
     GA_MESH "GA-MESH" [Gather] Grid,
         "mesh: the columns to the root's row, then the row", "Fig. 4.14",
-        |c| Built::ordered(ga(sc_grid(&c.dims, c.root)));
+        |c| Built::ordered(ga(sc_grid(&c.grid(), c.root)));
     GA_HCUBE "GA-HCUBE" [Gather] Cube(Algorithm::GA_ANY),
         "hypercube: ranges double, lowest dimension first", "Fig. 4.14, Eq. 4.6",
         |c| Built::ordered(ga(sc_line(c.p, c.root)));
@@ -552,22 +556,22 @@ catalogue! {
         |c| fused(c.p, ga(fused::deal(c.p, c.root)));
     GA_AP_HCUBE "GA-AP-HCUBE" [Gather] Cube(Algorithm::GA_ANY),
         "all ports: SC-AP-HCUBE backwards", "book 4.7.2",
-        |c| Built::ordered(ga(all_port::scatter(&c.dims, c.root))).split(c.d()).ports(c.d());
+        |c| Built::ordered(ga(all_port::scatter(&c.cube(), c.root))).split(c.d()).ports(c.d());
 
     // Total exchange.
     TX_RING "TX-RING" [AllToAll, AllToAllInPlace] Any,
         "ring: what still travels goes to the next rank", "Fig. 4.18, Eq. 4.7",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &[0]));
+        |c| Built::ordered(all_to_all::by_dimension(&c.ring(), &[0]));
     TX_MESH "TX-MESH" [AllToAll, AllToAllInPlace] Mesh(Algorithm::TX_MESHD),
         "mesh: by destination column along the rows, then by row along the columns",
         "Fig. 4.19, Eq. 4.8",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &fastest_first(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.grid(), &fastest_first(&c.grid())));
     TX_MESHD "TX-MESHD" [AllToAll, AllToAllInPlace] Grid,
         "mesh of any dimensions: one phase per dimension", "ours",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &fastest_first(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.grid(), &fastest_first(&c.grid())));
     TX_HCUBE "TX-HCUBE" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_BRUCK),
         "hypercube: half of everything crosses every dimension", "Fig. 4.20, Eq. 4.9",
-        |c| Built::ordered(all_to_all::by_dimension(&c.dims, &fastest_first(&c.dims)));
+        |c| Built::ordered(all_to_all::by_dimension(&c.cube(), &fastest_first(&c.cube())));
     TX_HCUBE_XOR "TX-HCUBE-XOR" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_ANY),
         "hypercube: pairwise exchange with rank XOR i, no forwarding",
         "Alg. 4.10, Fig. 4.21, Eq. 4.10",
@@ -586,13 +590,13 @@ catalogue! {
         |c| fused(c.p, fused::exchange(c.p));
     TX_AP_HCUBE "TX-AP-HCUBE" [AllToAll, AllToAllInPlace] Cube(Algorithm::TX_ANY),
         "all ports: every part of a block takes the dimensions in another order", "book 4.7.2",
-        |c| Built::ordered(all_port::total_exchange(&c.dims)).split(c.d()).ports(c.d());
+        |c| Built::ordered(all_port::total_exchange(&c.cube())).split(c.d()).ports(c.d());
     TX_AP_RING "TX-AP-RING" [AllToAll, AllToAllInPlace] Any,
         "every block goes the shorter way round the ring", "book 4.7.2",
         |c| Built::ordered(all_to_all::both_ways(c.p)).ports(2);
     TX_AP_MESH "TX-AP-MESH" [AllToAll, AllToAllInPlace] Mesh(Algorithm::TX_MESHD),
         "half of every block rows first, half columns first", "book 4.7.2",
-        |c| Built::ordered(all_port::total_exchange_mesh(&c.dims)).split(2).ports(2);
+        |c| Built::ordered(all_port::total_exchange_mesh(&c.grid())).split(2).ports(2);
 
     // Circular shift.
     CS_RING "CS-RING" [Shift] Any,
@@ -600,10 +604,10 @@ catalogue! {
         |c| Built::ordered(shift::ring(c.p, c.shift));
     CS_MESH "CS-MESH" [Shift] Grid,
         "mesh: along the rows, compensation, down the columns", "Fig. 4.22",
-        |c| Built::ordered(shift::mesh(&c.dims, c.shift, false));
+        |c| Built::ordered(shift::mesh(&c.grid(), c.shift, false));
     CS_MESH_MIN "CS-MESH-MIN" [Shift] Grid,
         "mesh: the same in the shorter directions", "Eq. 4.11",
-        |c| Built::ordered(shift::mesh(&c.dims, c.shift, true));
+        |c| Built::ordered(shift::mesh(&c.grid(), c.shift, true));
     CS_HC_RGC_F "CS-HC-RGC-F" [Shift] Cube(Algorithm::CS_ANY),
         "ring in the cube by Gray code: powers of two forward", "Fig. 4.23, Eq. 4.12",
         |c| Built::ordered(shift::gray_code(c.p, c.shift, false));
@@ -623,45 +627,45 @@ catalogue! {
     // Groups within groups: a machine's levels.
     BC_HIER "BC-HIER" [Broadcast] ANY_GROUPS,
         "levels: to the outermost leaders, then down a tree in every group", "ours",
-        |c| by_level(hierarchical::broadcast(&c.levels, c.root), true);
+        |c| by_level(hierarchical::broadcast(c.levels(), c.root), true);
     RED_HIER "RED-HIER" [Reduce] ANY_GROUPS,
         "levels: up a tree in every group, then between leaders", "ours",
-        |c| by_level(hierarchical::reduction(&c.levels, c.root), c.levels.is_consecutive());
+        |c| by_level(hierarchical::reduction(c.levels(), c.root), c.levels().is_consecutive());
     RED_HIER_SPLIT "RED-HIER-SPLIT" [Reduce] ANY_GROUPS,
         "levels: recursive multiplying of parts of the vector, then to the root",
         "Ruefenacht et al. 2017; ours",
         |c| {
-            let (staged, blocks) = split_levels::reduction(&c.levels, c.root);
-            by_level(staged, c.levels.is_consecutive()).split(blocks)
+            let (staged, blocks) = split_levels::reduction(c.levels(), c.root);
+            by_level(staged, c.levels().is_consecutive()).split(blocks)
         };
     AG_HIER "AG-HIER" [AllGather] ANY_GROUPS,
         "levels: up to the leaders, Bruck's rule between the outermost, down", "ours; G4",
-        |c| by_level(hierarchical::all_gather(&c.levels), true);
+        |c| by_level(hierarchical::all_gather(c.levels()), true);
     RS_HIER "RS-HIER" [ReduceScatter] ANY_GROUPS,
         "levels: AG-HIER backwards", "ours",
-        |c| by_level(hierarchical::reduce_scatter(&c.levels), c.p <= 2);
+        |c| by_level(hierarchical::reduce_scatter(c.levels()), c.p <= 2);
     AR_HIER "AR-HIER" [AllReduce] ANY_GROUPS,
         "levels: up, recursive doubling between the outermost leaders, down", "ours; G3",
-        |c| by_level(hierarchical::all_reduce(&c.levels), c.levels.is_consecutive());
+        |c| by_level(hierarchical::all_reduce(c.levels()), c.levels().is_consecutive());
     AR_HIER_SPLIT "AR-HIER-SPLIT" [AllReduce] ANY_GROUPS,
         "levels: recursive multiplying of parts of the vector, and back",
         "Ruefenacht et al. 2017; ours",
         |c| {
-            let (staged, blocks) = split_levels::all_reduce(&c.levels);
-            by_level(staged, c.levels.is_consecutive()).split(blocks)
+            let (staged, blocks) = split_levels::all_reduce(c.levels());
+            by_level(staged, c.levels().is_consecutive()).split(blocks)
         };
     AR_RADIX "AR-RADIX" [AllReduce] ANY_GROUPS,
         "levels: recursive multiplying, a radix for each, nobody folded",
         "Ruefenacht et al. 2017; ours",
-        |c| by_level(all_reduce::radix(&c.levels, true), c.levels.is_consecutive());
+        |c| by_level(all_reduce::radix(c.levels(), true), c.levels().is_consecutive());
     BAR_HIER "BAR-HIER" [Barrier] ANY_GROUPS,
         "levels: up, dissemination between the outermost leaders, down", "ours; G7",
-        |c| by_level(hierarchical::barrier(&c.levels), true);
+        |c| by_level(hierarchical::barrier(c.levels()), true);
     BAR_RADIX "BAR-RADIX" [Barrier] ANY_GROUPS,
         "levels: recursive multiplying, a radix for each, nobody folded",
         "Ruefenacht et al. 2017; ours",
-        |c| by_level(all_reduce::radix(&c.levels, false), true);
+        |c| by_level(all_reduce::radix(c.levels(), false), true);
     SCAN_HIER "SCAN-HIER" [Scan, ExclusiveScan] Groups { consecutive: true },
         "levels: doubling in every group, then between leaders, offsets down", "ours; G8",
-        |c| by_level(hierarchical::scan(&c.levels), true);
+        |c| by_level(hierarchical::scan(c.levels()), true);
 }

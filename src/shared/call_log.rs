@@ -307,6 +307,7 @@ pub(crate) struct CallRecord {
 
 impl CallRecord {
     /// As it appears in an error.
+    #[inline(never)]
     pub(crate) fn site(&self) -> CallSite {
         let call = self.words(self.foreign.map_or(self.sig.call, |foreign| foreign.function));
         CallSite { call, at: self.foreign.map_or(self.at.into(), Into::into) }
@@ -402,17 +403,12 @@ impl CallLog {
 
     /// A call with blocks of new `counts`, perhaps on a mesh, of digest `digest`, is about to
     /// be noted: keeps both, for people.
-    pub(crate) fn varied(
-        &self,
-        digest: Digest,
-        counts: &[usize],
-        extents: impl Iterator<Item = usize>,
-    ) {
+    pub(crate) fn varied(&self, digest: Digest, counts: &[usize], extents: &[usize]) {
         let mut varied = self.varied.lock().unwrap_or_else(|e| e.into_inner());
         if varied.len() == KEPT_COUNTS {
             varied.pop_front();
         }
-        varied.push_back(Varied { digest, counts: counts.to_vec(), extents: extents.collect() });
+        varied.push_back(Varied { digest, counts: counts.to_vec(), extents: extents.to_vec() });
     }
 
     /// The counts, or other numbers, that were [kept](CallLog::varied) under `digest`.
@@ -428,7 +424,7 @@ impl CallLog {
             None => digest.to_string(),
             Some(it) if it.extents.is_empty() => format!("{:?}", it.counts),
             Some(it) => {
-                let mesh = Digest::of_mesh(it.extents.iter().copied());
+                let mesh = Digest::of_mesh(&it.extents);
                 format!("{:?} on a {mesh} mesh", it.counts)
             }
         }
@@ -484,7 +480,7 @@ impl CallLog {
         let is_it = |c: &CallRecord| {
             site.at == c.at.into() && c.words(c.sig.call) == site.call && c.foreign.is_some()
         };
-        self.calls().filter(is_it).max_by_key(|c| c.number).map_or(site.clone(), |c| c.site())
+        self.latest_of(&is_it).map_or_else(|| site.clone(), |c| c.site())
     }
 
     /// The owner's latest calls, the latest first.
@@ -495,11 +491,13 @@ impl CallLog {
     }
 
     /// The owner's latest call.
+    #[inline(never)]
     pub(crate) fn latest(&self) -> Option<CallRecord> {
         self.latest_of(&|_| true)
     }
 
     /// The owner's latest call in the current run of which `is` holds.
+    #[inline(never)]
     pub(crate) fn latest_of_run(&self, is: &dyn Fn(&CallRecord) -> bool) -> Option<CallRecord> {
         let before = self.before.load(Relaxed);
         self.latest_of(&|c| c.number > before && is(c))

@@ -27,12 +27,18 @@ pub(crate) struct OwnCounts {
     number: u64,
     /// The list that was compared last.
     compared: u64,
+    /// The function that compares them, from the first list on. A pointer: a program without counts
+    /// has no code for them.
+    comparing: Option<Comparing>,
     known: Vec<KnownCounts>,
     /// Which of them was the latest.
     latest: usize,
     /// Calls with another list than the one before.
     turns: u64,
 }
+
+/// See [`Said::compare`].
+type Comparing = fn(&Said, &mut OwnCounts, usize, usize) -> Result<(), (usize, String)>;
 
 struct KnownCounts {
     number: u64,
@@ -69,31 +75,24 @@ impl OwnCounts {
     #[inline(always)]
     pub(crate) fn again(&self, counts: &[usize]) -> Option<CountFacts> {
         let latest = self.known.get(self.latest)?;
-        if latest.is(counts, std::iter::empty()) { latest.facts } else { None }
+        if latest.is(counts, &[]) { latest.facts } else { None }
     }
 
     /// The rank's next call has these counts, and these further numbers: their digest, and
     /// whether the list is new.
     #[inline(always)]
-    pub(crate) fn say(
-        &mut self,
-        counts: &[usize],
-        more: impl Iterator<Item = usize> + Clone,
-    ) -> (Digest, bool) {
+    pub(crate) fn say(&mut self, counts: &[usize], more: &[usize]) -> (Digest, bool) {
         match self.known.get(self.latest) {
-            Some(it) if it.is(counts, more.clone()) => (it.digest, false),
+            Some(it) if it.is(counts, more) => (it.digest, false),
             _ => self.turn(counts, more),
         }
     }
 
     #[cold]
-    fn turn(
-        &mut self,
-        counts: &[usize],
-        more: impl Iterator<Item = usize> + Clone,
-    ) -> (Digest, bool) {
+    fn turn(&mut self, counts: &[usize], more: &[usize]) -> (Digest, bool) {
         self.turns += 1;
-        let known = self.known.iter().position(|it| it.is(counts, more.clone()));
+        self.comparing = Some(Said::compare);
+        let known = self.known.iter().position(|it| it.is(counts, more));
         if let Some(i) = known {
             self.latest = i;
             self.known[i].used = self.turns;
@@ -109,9 +108,9 @@ impl OwnCounts {
                 self.known.swap_remove(i);
             }
         }
-        let digest = Digest::of_counts(number, counts.iter().copied().chain(more.clone()));
+        let digest = Digest::of_counts(number, counts.iter().chain(more).copied());
         let facts = CountFacts::of(counts, digest);
-        let (counts, more, used) = (counts.to_vec(), more.collect(), self.turns);
+        let (counts, more, used) = (counts.to_vec(), more.to_vec(), self.turns);
         self.latest = self.known.len();
         self.known.push(KnownCounts { number, counts, more, digest, facts, used });
         (digest, true)
@@ -123,25 +122,29 @@ impl OwnCounts {
         self.known.get(self.latest).map_or(0, |it| it.number)
     }
 
-    /// The latest list, and its further numbers.
-    #[cold]
-    pub(crate) fn latest(&self) -> Vec<usize> {
-        self.known.get(self.latest).map_or(Vec::new(), |it| it.all().collect())
-    }
-
     #[inline(always)]
     pub(crate) fn is_compared(&self) -> bool {
         self.compared == self.number
+    }
+
+    /// See [`Said::compare`].
+    pub(crate) fn compare(
+        &mut self,
+        said: &Said,
+        rank: usize,
+        size: usize,
+    ) -> Result<(), (usize, String)> {
+        self.comparing.map_or(Ok(()), |comparing| comparing(said, self, rank, size))
     }
 }
 
 impl KnownCounts {
     #[inline(always)]
-    fn is(&self, counts: &[usize], more: impl Iterator<Item = usize>) -> bool {
+    fn is(&self, counts: &[usize], more: &[usize]) -> bool {
         // No `memcmp` for a few words.
-        self.counts.len() == counts.len()
-            && self.counts.iter().zip(counts).all(|(a, b)| a == b)
-            && more.eq(self.more.iter().copied())
+        let alike =
+            |a: &[usize], b: &[usize]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b);
+        alike(&self.counts, counts) && alike(&self.more, more)
     }
 
     /// All that is compared.
@@ -171,14 +174,14 @@ struct Change {
 
 impl Said {
     /// Compares the list of `rank` of `size` ranks with the others'; or says which rank gave
-    /// another list, and which one.
+    /// another list, and how they differ.
     #[inline(never)] // `.ci/tsan.supp` names it.
     pub(crate) fn compare(
         &self,
         own: &mut OwnCounts,
         rank: usize,
         size: usize,
-    ) -> Result<(), (usize, Vec<usize>)> {
+    ) -> Result<(), (usize, String)> {
         own.compared = own.number;
         // The newest list, which is the latest if it is new.
         let newest = own.known.iter().find(|it| it.number == own.number);
@@ -194,7 +197,8 @@ impl Said {
         };
         let it = &mut open[i];
         if !own.all().eq(it.counts.iter().copied()) {
-            return Err((it.first, it.counts.clone()));
+            let own: Vec<usize> = own.all().collect();
+            return Err((it.first, format!("counts: expected {own:?}, got {:?}", it.counts)));
         }
         it.missing -= 1;
         if it.missing == 0
@@ -210,7 +214,7 @@ impl Said {
 mod tests {
     use super::*;
 
-    const NOTHING: std::iter::Empty<usize> = std::iter::empty();
+    const NOTHING: &[usize] = &[];
 
     /// Every program of three ranks that make three calls with one of two counts, in every order in
     /// which they can come: an error exactly if they disagree, but for those that the numbers
@@ -265,7 +269,6 @@ mod tests {
                         let own = &mut owns[rank];
                         let (digest, is_new) = own.say(&[list[rank], 1], NOTHING);
                         assert_eq!(is_new, !own.is_compared());
-                        assert_eq!(own.latest(), [list[rank], 1]);
                         numbers[rank] = digest.bits() & NUMBER;
                         if !own.is_compared() {
                             found |= said.compare(own, rank, 2).is_err();
@@ -288,9 +291,9 @@ mod tests {
     #[test]
     fn what_belongs_to_counts_counts() {
         let mut own = OwnCounts::default();
-        let (a, _) = own.say(&[1, 2], [3].into_iter());
+        let (a, _) = own.say(&[1, 2], &[3]);
         let (b, is_new) = own.say(&[1, 2], NOTHING);
         assert!(is_new && a != b);
-        assert_eq!(own.say(&[1, 2], [3].into_iter()), (a, false));
+        assert_eq!(own.say(&[1, 2], &[3]), (a, false));
     }
 }

@@ -30,15 +30,16 @@ impl Digest {
     pub(crate) const NONE: Digest = Digest(0);
 
     /// A mesh's.
-    pub(crate) fn of_mesh(extents: impl Iterator<Item = usize> + Clone) -> Self {
-        let n = extents.clone().count();
+    pub(crate) fn of_mesh(extents: &[usize]) -> Self {
+        let n = extents.len();
         for (tag, (most, bits)) in (1..).zip(PACKED) {
-            if n <= most && extents.clone().all(|e| e < 1 << bits) {
-                let packed = extents.enumerate().map(|(i, e)| (e as u64) << (i as u32 * bits));
-                return Digest(tag << 62 | (n as u64) << 56 | packed.sum::<u64>());
+            if n <= most && extents.iter().all(|&e| e < 1 << bits) {
+                let extents = extents.iter().rev();
+                let packed = extents.fold(0, |packed, &e| packed << bits | e as u64);
+                return Digest(tag << 62 | (n as u64) << 56 | packed);
             }
         }
-        Digest(hash(extents) | 1)
+        Digest(hash(extents.iter().copied()) | 1)
     }
 
     /// That of varied blocks, the rank's change `number` of counts.
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn digests_are_told_apart_and_shown() {
-        let mesh = |e: &[usize]| Digest::of_mesh(e.iter().copied());
+        let mesh = Digest::of_mesh;
         assert_eq!(mesh(&[2, 3]).to_string(), "2x3");
         assert_eq!(mesh(&[1024]).to_string(), "1024");
         assert_eq!(mesh(&[2, 2, 2, 2, 2]).to_string(), "2x2x2x2x2");

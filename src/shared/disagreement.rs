@@ -7,6 +7,7 @@
 //! common is the cause.
 
 use super::call_log::CallRecord;
+use super::fingerprint::Differences;
 use super::team_state::TeamState;
 use crate::sorted::SortedMap;
 
@@ -62,19 +63,14 @@ pub(crate) fn in_words(
     world: &TeamState,
     (a, expected): (usize, &CallRecord),
     (b, got): (usize, &CallRecord),
-    name: impl Fn(u16) -> String,
+    name: &dyn Fn(u16) -> String,
 ) -> Option<String> {
     if let Some(differs) = expected.sig.difference(std::ptr::from_ref(got.sig).cast()) {
         return Some(differs);
     }
-    let mut said = Vec::new();
-    let mut say = |what: &str, a: String, b: String| {
-        if a != b {
-            said.push(format!("{what}: expected {a}, got {b}"));
-        }
-    };
+    let mut said = Differences::default();
     if !expected.own_len && !got.own_len {
-        say("length", expected.len.to_string(), got.len.to_string());
+        said.say("length", expected.len.to_string(), got.len.to_string());
     }
     let parameter = |c: &CallRecord| c.parameter.map_or("none".to_string(), |n| n.to_string());
     // (Of a method that another carries out, only one may have words for it.)
@@ -86,18 +82,18 @@ pub(crate) fn in_words(
         Some(what) if !expected.sig.names_rank && !got.sig.names_rank => what,
         _ => "root",
     };
-    say(what, parameter(expected), parameter(got));
-    say("algorithm", name(expected.algorithm), name(got.algorithm));
-    say("transport", expected.transport.name().into(), got.transport.name().into());
+    said.say(what, parameter(expected), parameter(got));
+    said.say("algorithm", name(expected.algorithm), name(got.algorithm));
+    said.say("transport", expected.transport.name().into(), got.transport.name().into());
     // A plan's is its number, once more.
     if expected.digest != got.digest && what != "plan" {
         let digest =
             |rank: usize, call: &CallRecord| world.records(rank).digest_in_words(call.digest);
         let are_counts = expected.digest.is_of_counts() && got.digest.is_of_counts();
         let what = if are_counts { "counts" } else { "extents of the mesh" };
-        say(what, digest(a, expected), digest(b, got));
+        said.say(what, digest(a, expected), digest(b, got));
     }
-    (!said.is_empty()).then(|| said.join(", "))
+    (!said.0.is_empty()).then_some(said.0)
 }
 
 impl CallRecord {

@@ -387,30 +387,43 @@ impl Fingerprint {
         self,
         other: Fingerprint,
         size: usize,
-        name: impl Fn(u16) -> String,
+        name: &dyn Fn(u16) -> String,
     ) -> String {
         let field = |shift: u32, bits: u32| {
             let get = |c: Fingerprint| (c.0 >> shift) & ((1 << bits) - 1);
             (get(self), get(other))
         };
-        let numbers = |(a, b): (u64, u64)| [a.to_string(), b.to_string()];
-        let call = ("number of the collective call", numbers(field(0, 14)));
-        let algorithm = field(25, 8);
-        let (extents, len) = (field(33, 5), field(44, 12));
-        let digest = (extents.0 << 12 | len.0, extents.1 << 12 | len.1);
-        let fields = [
-            ("root or distance", numbers(field(14, 11))),
-            ("algorithm", [name(algorithm.0 as u16), name(algorithm.1 as u16)]),
-            ("length, extents of the mesh, or counts (a digest)", numbers(digest)),
-            ("message length", [self, other].map(|it| it.kind().elements(size))),
-        ];
-        let said = |(name, [a, b]): &(&str, [String; 2])| {
-            (a != b).then(|| format!("{name}: expected {a}, got {b}"))
-        };
+        let mut said = Differences::default();
+        let (a, b) = field(0, 14);
+        said.say("number of the collective call", a.to_string(), b.to_string());
         // Of another call nothing else is to be compared.
-        said(&call).unwrap_or_else(|| {
-            let said: Vec<String> = fields.iter().filter_map(said).collect();
-            said.join(", ")
-        })
+        if !said.0.is_empty() {
+            return said.0;
+        }
+        let (a, b) = field(14, 11);
+        said.say("root or distance", a.to_string(), b.to_string());
+        let (algorithm, extents, len) = (field(25, 8), field(33, 5), field(44, 12));
+        said.say("algorithm", name(algorithm.0 as u16), name(algorithm.1 as u16));
+        let digest = |extents: u64, len: u64| (extents << 12 | len).to_string();
+        let (a, b) = (digest(extents.0, len.0), digest(extents.1, len.1));
+        said.say("length, extents of the mesh, or counts (a digest)", a, b);
+        let [a, b] = [self, other].map(|it| it.kind().elements(size));
+        said.say("message length", a, b);
+        said.0
+    }
+}
+
+/// Facts that differ, in words.
+#[derive(Default)]
+pub(super) struct Differences(pub(super) String);
+
+impl Differences {
+    /// Adds a fact that is `a` here and `b` there, if these differ.
+    #[inline(never)]
+    pub(super) fn say(&mut self, fact: &str, a: String, b: String) {
+        if a != b {
+            let and = if self.0.is_empty() { "" } else { ", " };
+            self.0 += &format!("{and}{fact}: expected {a}, got {b}");
+        }
     }
 }

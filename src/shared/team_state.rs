@@ -225,6 +225,7 @@ impl TeamState {
         self.lines.len()
     }
 
+    #[inline(never)]
     pub(crate) fn records(&self, rank: usize) -> &CallLog {
         &self.records[rank]
     }
@@ -368,6 +369,7 @@ impl TeamState {
     /// rank that says so. Of several causes that of the first such rank stays,
     /// else the first that is given; one that does not stay is given back
     /// (dropping it may run the user's code, that of a panic's payload).
+    #[inline(never)]
     pub(crate) fn poison(&self, run: u64, by: usize, cause: Option<Error>) -> Option<Error> {
         // The lock orders the ranks that poison: a store for an old run cannot come
         // after one for the present run.
@@ -450,11 +452,15 @@ impl TeamState {
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn hear_cancel(&self, rank: usize, run: u64) -> bool {
-        let is_cancelled = self.is_cancelled(run);
-        if is_cancelled {
-            discard(self.poison(run, rank, Some(Error::Cancelled { rank: None })));
-        }
-        is_cancelled
+        self.is_cancelled(run) && self.cancel_run(rank, run)
+    }
+
+    #[cfg(not(loom))]
+    #[cold]
+    #[inline(never)]
+    fn cancel_run(&self, rank: usize, run: u64) -> bool {
+        discard(self.poison(run, rank, Some(Error::Cancelled { rank: None })));
+        true
     }
 
     /// From now on runs may begin again.
@@ -580,13 +586,14 @@ impl TeamState {
 
     /// `rank` begins a long wait for `peer`; returns the wait's number. `is_proof`: until the
     /// awaited word comes, its thread publishes nothing that anybody may wait for.
+    #[inline(never)]
     pub(crate) fn begin_wait(&self, rank: usize, peer: usize, is_proof: bool) -> u32 {
         self.thread(rank).map_or(0, |thread| thread.begin_wait(self.id, rank, peer, is_proof))
     }
 
     /// Goes on with the calls that `rank`'s thread, the calling one, which is about to wait, has
     /// started; returns how many of them others may still wait for.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn carry_on(&self, rank: usize) -> usize {
         let Some(thread) = self.thread(rank) else { return 0 };
         // Whoever judges the wait is to find the receives.

@@ -92,6 +92,10 @@ impl Extents {
         self.strides[0]
     }
 
+    pub(crate) fn as_slice(&self) -> &[usize] {
+        &self.extents
+    }
+
     /// The extent of dimension `dim`.
     pub fn extent(&self, dim: usize) -> usize {
         self.extents[dim]

@@ -156,6 +156,18 @@ impl MemoryUse {
 }
 
 impl Candidate {
+    /// The algorithm, and its groups with the degrees that it is to use.
+    pub(crate) fn decided(&self, model: &LevelModel) -> (Algorithm, Arc<Hierarchy>) {
+        let levels = match &self.over {
+            Some((shape, plan)) => {
+                let groups = model.shapes[*shape].hierarchy.clone();
+                groups.degrees(&plan.degrees).exchanges(&plan.exchanges)
+            }
+            None => model.hierarchy.clone(),
+        };
+        (self.algorithm, Arc::new(levels))
+    }
+
     /// What it is chosen by.
     fn cost(&self) -> f64 {
         use Algorithm as A;
@@ -315,22 +327,20 @@ impl LevelModel {
     }
 
     /// The cheapest of the [`candidates`](LevelModel::candidates).
-    pub(crate) fn choose_among(&self, all: &[Candidate]) -> Option<Decision> {
-        let best = all.iter().min_by(|a, b| a.cost().total_cmp(&b.cost()))?;
+    pub(crate) fn best_among<'a>(&self, all: &'a [Candidate]) -> Option<&'a Candidate> {
+        all.iter().min_by(|a, b| a.cost().total_cmp(&b.cost()))
+    }
+
+    fn choose_among(&self, all: &[Candidate]) -> Option<Decision> {
+        let best = self.best_among(all)?;
         let others = all.iter().filter(|c| c.algorithm != best.algorithm);
         let next = others.min_by(|a, b| a.cost().total_cmp(&b.cost()));
-        let (levels, stages) = match &best.over {
-            Some((shape, plan)) => {
-                let groups = self.shapes[*shape].hierarchy.clone();
-                (groups.degrees(&plan.degrees).exchanges(&plan.exchanges), plan.ns.clone())
-            }
-            None => (self.hierarchy.clone(), Vec::new()),
-        };
+        let (algorithm, levels) = best.decided(self);
         Some(Decision {
-            algorithm: best.algorithm,
-            levels: Arc::new(levels),
+            algorithm,
+            levels,
             ns: best.ns,
-            stages,
+            stages: best.over.as_ref().map_or(Vec::new(), |(_, plan)| plan.ns.clone()),
             runner_up: next.map(|c| (c.algorithm, c.ns)),
         })
     }
@@ -456,7 +466,6 @@ impl LevelModel {
 mod tests {
     use super::*;
     use crate::placement::{Placement, assign};
-    use crate::schedule::Request;
 
     #[test]
     fn candidates_are_in_programs_that_force_no_algorithm() {
@@ -467,9 +476,11 @@ mod tests {
         for operation in Operation::ALL {
             for commutative in [true, false] {
                 for Candidate { algorithm, .. } in model.candidates(operation, 8, commutative) {
-                    let request = Request::new(operation, 128);
-                    let made = algorithm.schedule_by(operation.unforced_builders(), &request);
-                    assert!(made.is_ok(), "{operation}: {algorithm}");
+                    if operation.usual().direct != Some(algorithm) {
+                        let (builders, levels) =
+                            (operation.unforced_builders(), Some(model.hierarchy()));
+                        algorithm.chosen_schedule(builders, operation, 128, (0, 0), levels);
+                    }
                 }
             }
         }

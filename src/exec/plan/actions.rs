@@ -72,7 +72,7 @@ pub(crate) enum Action {
 }
 
 /// A rank's part of one collective call on buffers of given lengths.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
     pub(crate) pieces: Vec<PlanPiece>,

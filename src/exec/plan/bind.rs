@@ -22,11 +22,11 @@
 use super::actions::{Action, Destination, Location, Memory, Plan, PlanPiece};
 use super::block_layout::BlockLayout;
 use super::regions::{Free, Regions};
+use super::search_tree::SearchTree;
 use crate::exec::Partition;
 use crate::mailbox::EAGER;
 use crate::schedule::{BlockRange, Contract, Mode, RESULT, Schedule, Share, Step};
 use crate::sorted::Arrange;
-use std::collections::HashMap;
 
 /// A post that its receiver may still be reading from.
 #[derive(Clone, Copy)]
@@ -37,21 +37,41 @@ struct PendingReader {
     step: usize,
 }
 
-/// The facts about a memory that the plan writes.
-#[derive(Default)]
-struct Room {
+/// The facts about a part of a memory that the plan writes.
+#[derive(Clone, Default)]
+struct PartUse {
     /// How many of the blocks that the rank holds are there.
-    held: Regions<u32>,
+    held: u32,
     /// Ranks that may be reading, in the order of posts. Some may have been settled since.
-    readers: Regions<Vec<PendingReader>>,
+    readers: Vec<PendingReader>,
 }
 
-/// The use that the rest of the schedule makes of a block.
+impl PartUse {
+    /// Whether a post of `step` is the latest: nobody has settled it yet.
+    fn is_posted_in(&self, step: usize) -> bool {
+        self.readers.last().is_some_and(|last| last.step == step)
+    }
+
+    fn is_used(&self) -> bool {
+        self.held > 0 || !self.readers.is_empty()
+    }
+}
+
+/// A block, and the use that the rest of the schedule makes of it.
 #[derive(Clone, Copy, Default)]
-struct Future {
+struct BlockUse {
+    /// Where it is, if the rank holds it.
+    at: Option<Location>,
     wanted: bool,
     last_send: Option<usize>,
     last_combine: Option<usize>,
+}
+
+/// The messages posted to a peer so far, and the latest of those that is known to have been read.
+#[derive(Clone, Copy, Default)]
+struct PeerPosts {
+    posted: u32,
+    settled: u32,
 }
 
 struct Binder<'a> {
@@ -59,22 +79,17 @@ struct Binder<'a> {
     rank: usize,
     layout: BlockLayout<'a>,
     element: usize,
-    /// Where every block is that the rank holds.
-    held: HashMap<usize, Location>,
-    future: HashMap<usize, Future>,
-    output: Room,
-    scratch: Room,
-    /// Messages posted so far, by peer.
-    posted: HashMap<usize, u32>,
-    /// The latest of those that is known to have been read, by peer.
-    settled: HashMap<usize, u32>,
+    uses: SearchTree<BlockUse>,
+    output: Regions<PartUse>,
+    scratch: Regions<PartUse>,
+    peers: SearchTree<PeerPosts>,
     /// Free scratch memory..
     free: Free,
     /// ..and memory that will be free when the step is over: it was posted in it.
     free_later: Vec<(usize, usize)>,
     /// Blocks handled.
     blocks: u64,
-    plan: Plan,
+    plan: &'a mut Plan,
 }
 
 /// The work before somebody is asked whether to go on: a millisecond's work.
@@ -106,90 +121,93 @@ fn bind_counted(
     element: usize,
     go_on: &mut dyn FnMut() -> bool,
 ) -> Option<(Plan, u64)> {
+    let mut plan = Plan::default();
     let mut binder = Binder {
         contract: schedule.contract(),
         rank,
         layout: BlockLayout::new(schedule.contract(), rank, cut),
         element,
-        held: HashMap::new(),
-        future: HashMap::new(),
-        output: Room::default(),
-        scratch: Room::default(),
-        posted: HashMap::new(),
-        settled: HashMap::new(),
+        uses: SearchTree::default(),
+        output: Regions::default(),
+        scratch: Regions::default(),
+        peers: SearchTree::default(),
         free: Free::default(),
         free_later: Vec::new(),
         blocks: 0,
-        plan: Plan {
-            actions: Vec::new(),
-            pieces: Vec::new(),
-            targets: Vec::new(),
-            scratch: 0,
-            input: 0,
-            output: 0,
-        },
+        plan: &mut plan,
     };
-    let mut asked = 0;
-    let mut may_go_on = |work: u64| {
-        if work < asked + UNASKED {
-            return true;
-        }
-        asked = work;
-        go_on()
-    };
-    let mut steps: Vec<Step> = Vec::with_capacity(schedule.steps());
-    let mut made = 0;
-    for k in 0..schedule.steps() {
-        steps.push(schedule.step(k, rank));
-        made += 1;
-        if !may_go_on(made) {
-            return None;
-        }
-    }
-    binder.foresee(&steps);
-    binder.begin();
-    for (k, step) in steps.iter().enumerate() {
-        for (to, blocks) in posts(rank, step) {
-            binder.post(k, to, blocks);
-        }
-        binder.bury(k, step, true);
-        for recv in &step.recvs {
-            binder.take(k, recv);
-        }
-        binder.bury(k, step, false);
-        for (offset, len) in std::mem::take(&mut binder.free_later) {
-            binder.free.give(offset..offset + len);
-        }
-        if !may_go_on(made + binder.work()) {
-            return None;
-        }
-    }
-    binder.end(steps.len());
-    let work = made + binder.work();
-    Some((binder.plan, work))
+    let mut steps = Vec::with_capacity(schedule.steps());
+    // In a function of its own, which ends without destructors.
+    let work = binder.bind(schedule, &mut steps, go_on);
+    drop(binder);
+    Some((plan, work?))
 }
 
 /// The messages that `rank` posts in a step, among them one to itself where its
 /// own blocks take their turn among those that it receives.
-fn posts(rank: usize, step: &Step) -> impl Iterator<Item = (usize, &[BlockRange])> {
-    let own = step.recvs.iter().filter(move |recv| recv.from == rank);
-    let sends = step.sends.iter().map(|send| (send.to, &send.blocks[..]));
-    sends.chain(own.map(|recv| (recv.from, &recv.blocks[..])))
+#[inline(never)]
+fn each_post(rank: usize, step: &Step, see: &mut dyn FnMut(usize, &[BlockRange])) {
+    step.sends.iter().for_each(|send| see(send.to, &send.blocks));
+    let own = step.recvs.iter().filter(|recv| recv.from == rank);
+    own.for_each(|recv| see(recv.from, &recv.blocks));
 }
 
-fn blocks(runs: &[BlockRange]) -> impl Iterator<Item = usize> + '_ {
-    runs.iter().flat_map(|run| run.range())
+#[inline(never)]
+fn each_block(runs: &[BlockRange], see: &mut dyn FnMut(usize)) {
+    runs.iter().for_each(|run| run.range().for_each(&mut *see));
 }
 
 impl Binder<'_> {
+    #[inline(never)]
+    fn bind(
+        &mut self,
+        schedule: &Schedule,
+        steps: &mut Vec<Step>,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Option<u64> {
+        let mut asked = 0;
+        let mut may_go_on = |work: u64| {
+            if work < asked + UNASKED {
+                return true;
+            }
+            asked = work;
+            go_on()
+        };
+        let (rank, mut made) = (self.rank, 0);
+        for k in 0..schedule.steps() {
+            steps.push(schedule.step(k, rank));
+            made += 1;
+            if !may_go_on(made) {
+                return None;
+            }
+        }
+        self.foresee(steps);
+        self.begin();
+        for (k, step) in steps.iter().enumerate() {
+            each_post(rank, step, &mut |to, blocks| self.post(k, to, blocks));
+            self.bury(k, step, true);
+            for recv in &step.recvs {
+                self.take(k, recv);
+            }
+            self.bury(k, step, false);
+            while let Some((offset, len)) = self.free_later.pop() {
+                self.free.give(offset..offset + len);
+            }
+            if !may_go_on(made + self.work()) {
+                return None;
+            }
+        }
+        self.end(steps.len());
+        Some(made + self.work())
+    }
+
     /// Blocks handled, and parts of memory looked at.
     fn work(&self) -> u64 {
-        let looks = |room: &Room| room.held.looks + room.readers.looks;
-        self.blocks + looks(&self.output) + looks(&self.scratch) + self.free.looks
+        self.blocks + self.output.looks + self.scratch.looks + self.free.looks
     }
 
     /// The memory of `at`, if it is one that the plan writes.
-    fn room_of(&mut self, memory: Memory) -> Option<&mut Room> {
+    fn room_of(&mut self, memory: Memory) -> Option<&mut Regions<PartUse>> {
         match memory {
             Memory::Input => None,
             Memory::Output => Some(&mut self.output),
@@ -197,38 +215,39 @@ impl Binder<'_> {
         }
     }
 
-    /// Block `b` is at `at` from now on; returns where it was.
-    fn hold(&mut self, b: usize, at: Location) -> Option<Location> {
+    fn use_of(&self, b: usize) -> BlockUse {
+        self.uses.get((b, 0)).copied().unwrap_or_default()
+    }
+
+    /// Block `b` is at `at` from now on.
+    fn hold(&mut self, b: usize, at: Location) {
         let len = self.layout.len(b);
-        let old = self.held.insert(b, at);
+        let old = self.uses.entry((b, 0)).at.replace(at);
         if old == Some(at) {
-            return old;
+            return;
         }
         if let Some(old) = old {
             self.vacate(old, len);
         }
         if let Some(room) = self.room_of(at.memory) {
-            room.held.enter(at.offset..at.offset + len, |n| *n += 1);
+            room.enter(at.offset..at.offset + len, &mut |part| part.held += 1);
         }
-        old
     }
 
     /// A block that was there is gone.
     fn vacate(&mut self, at: Location, len: usize) {
         if let Some(room) = self.room_of(at.memory) {
-            room.held.retain(at.offset..at.offset + len, |n| {
-                *n -= 1;
-                *n > 0
+            room.retain(at.offset..at.offset + len, &mut |part| {
+                part.held -= 1;
+                part.is_used()
             });
         }
     }
 
     /// Where block `b` belongs in the end, if the rank must end with it.
     fn home(&self, b: usize) -> Option<Location> {
-        self.future
-            .get(&b)
-            .is_some_and(|f| f.wanted)
-            .then(|| Location { memory: Memory::Output, offset: self.layout.extent(b, true).0 })
+        let home = || Location { memory: Memory::Output, offset: self.layout.extent(b, true).0 };
+        self.use_of(b).wanted.then(home)
     }
 
     /// Whether the operation works in place, so that blocks begin where others
@@ -240,49 +259,53 @@ impl Binder<'_> {
     }
 
     fn foresee(&mut self, steps: &[Step]) {
-        for b in blocks(&self.contract.wanted(self.rank)) {
-            self.future.entry(b).or_default().wanted = true;
-        }
+        let uses = &mut self.uses;
+        let wanted = self.contract.wanted(self.rank);
+        each_block(&wanted, &mut |b| uses.entry((b, 0)).wanted = true);
         for (k, step) in steps.iter().enumerate() {
-            for b in posts(self.rank, step).flat_map(|(_, runs)| blocks(runs)) {
-                self.future.entry(b).or_default().last_send = Some(k);
-            }
+            each_post(self.rank, step, &mut |_, runs| {
+                each_block(runs, &mut |b| uses.entry((b, 0)).last_send = Some(k));
+            });
             for recv in &step.recvs {
-                let also = recv.also.iter().copied();
-                for (b, mode) in blocks(&recv.blocks).map(|b| (b, recv.mode)).chain(also) {
+                let mut see = |b: usize, mode: Mode| {
                     if mode != Mode::Store {
-                        self.future.entry(b).or_default().last_combine = Some(k);
+                        uses.entry((b, 0)).last_combine = Some(k);
                     }
-                }
+                };
+                each_block(&recv.blocks, &mut |b| see(b, recv.mode));
+                recv.also.iter().for_each(|&(b, mode)| see(b, mode));
             }
         }
     }
 
     fn begin(&mut self) {
         let memory = if self.in_place() { Memory::Output } else { Memory::Input };
-        for b in blocks(&self.contract.initial(self.rank)) {
+        let initial = self.contract.initial(self.rank);
+        each_block(&initial, &mut |b| {
             let offset = self.layout.extent(b, false).0;
             self.hold(b, Location { memory, offset });
-        }
+        });
         // A block that already has its final content goes home at once, so that it is
         // next to the blocks that join it there, and messages stay in one piece.
         if !self.in_place() && !self.contract.operation.combines() {
-            for b in blocks(&self.contract.initial(self.rank)) {
+            each_block(&initial, &mut |b| {
                 if let Some(home) = self.home(b) {
                     self.copy(b, home);
                 }
-            }
+            });
         }
     }
 
     fn end(&mut self, steps: usize) {
-        for b in blocks(&self.contract.wanted(self.rank)) {
-            let Some(home) = self.home(b) else { continue };
-            if self.held.get(&b) != Some(&home) && self.held.contains_key(&b) {
+        each_block(&self.contract.wanted(self.rank), &mut |b| {
+            let (home, at) = (self.home(b), self.use_of(b).at);
+            if let Some(home) = home
+                && at.is_some_and(|at| at != home)
+            {
                 self.settle_before_writing(PlanPiece { at: home, len: self.layout.len(b) }, steps);
                 self.copy(b, home);
             }
-        }
+        });
         self.plan.output = self.reach(Memory::Output);
         self.plan.input = self.reach(Memory::Input);
     }
@@ -310,7 +333,8 @@ impl Binder<'_> {
     }
 
     fn copy(&mut self, b: usize, to: Location) {
-        let (from, len) = (self.held[&b], self.layout.len(b));
+        let Some(from) = self.use_of(b).at else { return };
+        let len = self.layout.len(b);
         if let Some(Action::Copy { from: f, to: t, len: l }) = self.plan.actions.last_mut()
             && f.plus(*l) == from
             && t.plus(*l) == to
@@ -322,13 +346,14 @@ impl Binder<'_> {
         self.hold(b, to);
     }
 
+    #[inline(never)]
     fn post(&mut self, step: usize, peer: usize, runs: &[BlockRange]) {
         let first = self.plan.pieces.len();
         let mut total = 0;
-        for b in blocks(runs) {
+        each_block(runs, &mut |b| {
             self.blocks += 1;
             let len = self.layout.len(b);
-            let at = *self.held.get(&b).unwrap_or_else(|| {
+            let at = self.use_of(b).at.unwrap_or_else(|| {
                 panic!("rank {} sends block {b} in step {step} and does not hold it", self.rank)
             });
             total += len;
@@ -337,16 +362,17 @@ impl Binder<'_> {
                 _ if len == 0 => {}
                 _ => self.plan.pieces.push(PlanPiece { at, len }),
             }
-        }
-        let number = self.posted.entry(peer).or_default();
-        *number += 1;
-        let number = *number;
+        });
+        let posts = self.peers.entry((peer, 0));
+        posts.posted += 1;
+        let number = posts.posted;
         if total * self.element > EAGER {
             for i in first..self.plan.pieces.len() {
                 let PlanPiece { at, len } = self.plan.pieces[i];
                 if let Some(room) = self.room_of(at.memory) {
                     let reader = PendingReader { peer, number, step };
-                    room.readers.enter(at.offset..at.offset + len, |all| all.push(reader));
+                    let range = at.offset..at.offset + len;
+                    room.enter(range, &mut |part| part.readers.push(reader));
                 }
             }
         }
@@ -356,15 +382,21 @@ impl Binder<'_> {
 
     fn take(&mut self, step: usize, recv: &crate::schedule::Incoming) {
         let first = self.plan.targets.len();
-        let total: usize = blocks(&recv.blocks).map(|b| self.layout.len(b)).sum();
+        let (mut total, mut homeless) = (0, 0);
+        each_block(&recv.blocks, &mut |b| {
+            total += self.layout.len(b);
+            homeless += usize::from(!self.use_of(b).wanted);
+        });
         let mut skip = 0;
-        let mut room = self.room(step, recv, total);
-        for b in blocks(&recv.blocks) {
+        // Scratch memory for the blocks of a message that are only passed on, all in one piece.
+        let passing = recv.mode == Mode::Store && homeless > 1;
+        let mut room = passing.then(|| self.allocate(step, total));
+        each_block(&recv.blocks, &mut |b| {
             self.blocks += 1;
             let len = self.layout.len(b);
             self.target(step, b, skip, len, recv.mode, &mut room);
             skip += len;
-        }
+        });
         for &(b, mode) in &recv.also {
             let len = self.layout.len(b);
             let mut room = None;
@@ -373,19 +405,6 @@ impl Binder<'_> {
         self.merge_targets(first);
         let targets = first..self.plan.targets.len();
         self.plan.actions.push(Action::Take { peer: recv.from, targets, len: total });
-    }
-
-    /// Scratch memory for the blocks of a message that are only passed on, all
-    /// in one piece.
-    fn room(
-        &mut self,
-        step: usize,
-        recv: &crate::schedule::Incoming,
-        total: usize,
-    ) -> Option<usize> {
-        let passing = recv.mode == Mode::Store
-            && blocks(&recv.blocks).filter(|&b| self.home(b).is_none()).count() > 1;
-        passing.then(|| self.allocate(step, total))
     }
 
     fn target(
@@ -397,15 +416,15 @@ impl Binder<'_> {
         mode: Mode,
         room: &mut Option<usize>,
     ) {
-        let f = self.future.get(&b).copied().unwrap_or_default();
+        let f = self.use_of(b);
         let later = |last: Option<usize>| last.is_some_and(|k| k > step);
         if !f.wanted && !later(f.last_send) && !later(f.last_combine) {
             // Nobody will ask for it: a scan's total after its last step.
             return;
         }
-        let own = if mode == Mode::Store { None } else { self.held.get(&b).copied() };
+        let old = f.at;
+        let own = if mode == Mode::Store { None } else { old };
         let mode = if own.is_some() { mode } else { Mode::Store };
-        let old = self.held.get(&b).copied();
         let home = self.home(b).filter(|&h| self.may_write(step, b, h, len));
         let here = own.filter(|&o| o.memory == Memory::Scratch && self.may_write(step, b, o, len));
         let to = match (home, here) {
@@ -457,75 +476,71 @@ impl Binder<'_> {
     fn may_write(&mut self, step: usize, b: usize, at: Location, len: usize) -> bool {
         let range = at.offset..at.offset + len;
         let in_place = self.in_place();
-        let own = self.held.get(&b).filter(|own| own.memory == at.memory).map(|own| own.offset);
+        let own = self.use_of(b).at.filter(|own| own.memory == at.memory).map(|own| own.offset);
         let own = own.map_or(0..0, |own| own..own + len);
         let Some(room) = self.room_of(at.memory) else { return false };
-        // Nobody has settled a post of this step yet, and the last one is the latest.
-        let is_of_step = |all: &[PendingReader]| all.last().is_some_and(|last| last.step == step);
-        let posted_now = room.readers.any(range.clone(), |_, all| is_of_step(all));
-        let occupied = in_place
-            && at.memory == Memory::Output
-            && room.held.any(range, |start, &n| n > u32::from(own.contains(&start)));
-        !posted_now && !occupied
+        let shared = in_place && at.memory == Memory::Output;
+        !room.any(range, &|start, part| {
+            part.is_posted_in(step) || shared && part.held > u32::from(own.contains(&start))
+        })
     }
 
     fn settle_before_writing(&mut self, piece: PlanPiece, step: usize) {
-        let Binder { output, scratch, settled, posted, plan, .. } = self;
-        let readers = match piece.at.memory {
+        let Binder { output, scratch, peers, plan, .. } = self;
+        let room = match piece.at.memory {
             Memory::Input => return,
-            Memory::Output => &mut output.readers,
-            Memory::Scratch => &mut scratch.readers,
+            Memory::Output => output,
+            Memory::Scratch => scratch,
         };
         // A settled post leaves the list here, each post once for each of its parts.
         let mut last: Vec<(usize, u32)> = Vec::new();
         let mut seen = 0;
-        readers.retain(piece.at.offset..piece.at.offset + piece.len, |all| {
-            seen += all.len() as u64;
-            all.retain(|r| {
-                if r.step >= step {
-                    return true;
-                }
-                if settled.get(&r.peer).is_none_or(|&number| r.number > number) {
+        room.retain(piece.at.offset..piece.at.offset + piece.len, &mut |part| {
+            seen += part.readers.len() as u64;
+            part.readers.retain(|r| {
+                if r.step < step && r.number > peers.entry((r.peer, 0)).settled {
                     last.push((r.peer, r.number));
                 }
-                false
+                r.step >= step
             });
-            !all.is_empty()
+            part.is_used()
         });
-        readers.looks += seen;
+        room.looks += seen;
         last.arrange();
         for (i, &(peer, number)) in last.iter().enumerate() {
             if last.get(i + 1).is_some_and(|next| next.0 == peer) {
                 continue; // Not the latest to that peer.
             }
-            let back = posted[&peer] - number;
-            plan.actions.push(Action::Settle { peer, back });
-            settled.insert(peer, number);
+            let posts = peers.entry((peer, 0));
+            posts.settled = number;
+            plan.actions.push(Action::Settle { peer, back: posts.posted - number });
         }
     }
 
     /// Forgets the blocks that nothing needs any more after the sends
     /// (`sent`), or after the whole, of step `k`.
     fn bury(&mut self, k: usize, step: &Step, sent: bool) {
-        let touched: Vec<usize> = if sent {
-            posts(self.rank, step).flat_map(|(_, runs)| blocks(runs)).collect()
-        } else {
-            let recvs = step.recvs.iter();
-            recvs.flat_map(|r| blocks(&r.blocks).chain(r.also.iter().map(|a| a.0))).collect()
-        };
-        for b in touched {
-            let f = self.future.get(&b).copied().unwrap_or_default();
+        let rank = self.rank;
+        let mut see = |b: usize| {
+            let f = self.uses.entry((b, 0));
             let to_send = f.last_send.is_some_and(|s| s > k);
             let to_combine = f.last_combine.is_some_and(|c| c > k || (sent && c == k));
             if !f.wanted
                 && !to_send
                 && !to_combine
-                && let Some(place) = self.held.remove(&b)
+                && let Some(place) = f.at.take()
             {
                 let len = self.layout.len(b);
                 self.vacate(place, len);
                 self.release(k, place, len);
             }
+        };
+        if sent {
+            return each_post(rank, step, &mut |_, runs| each_block(runs, &mut see));
+        }
+        for recv in &step.recvs {
+            each_block(&recv.blocks, &mut see);
+            recv.also.iter().for_each(|&(b, _)| see(b));
         }
     }
 
@@ -550,13 +565,11 @@ impl Binder<'_> {
             return;
         }
         let range = place.offset..place.offset + len;
-        let Room { held, readers } = &mut self.scratch;
-        if held.any(range.clone(), |_, _| true) {
+        if self.scratch.any(range.clone(), &|_, part| part.held > 0) {
             return;
         }
         // A post of this step cannot be settled in it.
-        let is_of_step = |all: &[PendingReader]| all.last().is_some_and(|last| last.step == step);
-        if readers.any(range.clone(), |_, all| is_of_step(all)) {
+        if self.scratch.any(range.clone(), &|_, part| part.is_posted_in(step)) {
             self.free_later.push((place.offset, len));
         } else {
             self.free.give(range);
@@ -582,9 +595,13 @@ mod tests {
     ) -> (u64, u64) {
         let schedule = algorithm.schedule(request).unwrap();
         let handled = |step: Step| {
-            let sent = posts(rank, &step).flat_map(|(_, runs)| blocks(runs)).count();
-            let taken = step.recvs.iter().map(|r| blocks(&r.blocks).count() + r.also.len());
-            sent + taken.sum::<usize>()
+            let mut count = 0;
+            each_post(rank, &step, &mut |_, runs| each_block(runs, &mut |_| count += 1));
+            for recv in &step.recvs {
+                each_block(&recv.blocks, &mut |_| count += 1);
+                count += recv.also.len();
+            }
+            count
         };
         let n: usize = (0..schedule.steps()).map(|k| handled(schedule.step(k, rank))).sum();
         // Elements so large that nothing is copied by its sender.

@@ -160,16 +160,16 @@ impl PlanCache {
     #[inline(always)]
     pub(crate) fn find(&mut self, key: &PlanKey) -> bool {
         self.odd = None;
-        if self.kept.get(self.latest).is_some_and(|(k, _)| k == key) {
-            return true;
+        if !self.is_at(self.latest, key) {
+            let Some(i) = (0..self.kept.len()).find(|&i| self.is_at(i, key)) else { return false };
+            self.latest = i;
         }
-        match self.kept.iter().position(|(k, _)| k == key) {
-            Some(i) => {
-                self.latest = i;
-                true
-            }
-            None => false,
-        }
+        true
+    }
+
+    #[inline(never)]
+    fn is_at(&self, i: usize, key: &PlanKey) -> bool {
+        self.kept.get(i).is_some_and(|(k, _)| k == key)
     }
 
     /// Keeps a plan, if there is a key for it, and makes it the latest.
@@ -179,24 +179,18 @@ impl PlanCache {
             self.odd = Some(plan);
             return;
         };
-        match self.too_old(&key) {
-            Some(i) => {
-                for entry in &mut self.recent {
-                    *entry = entry.take().filter(|entry| entry.plan != i);
-                }
-                self.latest = i;
-                self.kept[i] = (key, plan);
-            }
-            None if self.kept.len() < KEPT => {
-                self.kept.push((key, plan));
-                self.latest = self.kept.len() - 1;
-            }
-            None => {
-                self.recent = Default::default();
-                self.latest = (self.latest + 1) % KEPT;
-                self.kept[self.latest] = (key, plan);
+        let old = self.too_old(&key);
+        if old.is_none() && self.kept.len() < KEPT {
+            self.latest = self.kept.len();
+            return self.kept.push((key, plan));
+        }
+        self.latest = old.unwrap_or((self.latest + 1) % KEPT);
+        for entry in &mut self.recent {
+            if entry.as_ref().is_some_and(|entry| entry.plan == self.latest) {
+                *entry = None;
             }
         }
+        self.kept[self.latest] = (key, plan);
     }
 
     /// The place of the plan that one for `key` replaces, if that is for a list of counts, and

@@ -30,14 +30,14 @@ impl<V: Clone + Default> Regions<V> {
 
     /// Changes the values of all parts of `range`; those that are in no range yet begin with the
     /// default.
-    pub(super) fn enter(&mut self, range: Range<usize>, mut change: impl FnMut(&mut V)) {
+    pub(super) fn enter(&mut self, range: Range<usize>, change: &mut dyn FnMut(&mut V)) {
         if range.is_empty() {
             return;
         }
         self.cut(range.start);
         self.cut(range.end);
         let (mut at, mut gaps) = (range.start, Vec::new());
-        self.looks += self.parts.each_in(range.clone(), |start, (end, value)| {
+        self.looks += self.parts.each_in(range.clone(), &mut |start, (end, value)| {
             if at < start {
                 gaps.push(at..start);
             }
@@ -58,9 +58,9 @@ impl<V: Clone + Default> Regions<V> {
 
     /// Changes the values of the parts that overlap `range`, and forgets those of which `change`
     /// says so by false.
-    pub(super) fn retain(&mut self, range: Range<usize>, mut change: impl FnMut(&mut V) -> bool) {
+    pub(super) fn retain(&mut self, range: Range<usize>, change: &mut dyn FnMut(&mut V) -> bool) {
         let (mut over, span) = (Vec::new(), self.span(&range));
-        self.looks += self.parts.each_in(span, |start, (_, value)| {
+        self.looks += self.parts.each_in(span, &mut |start, (_, value)| {
             if !change(value) {
                 over.push(start);
             }
@@ -72,9 +72,9 @@ impl<V: Clone + Default> Regions<V> {
     }
 
     /// Whether a part that overlaps `range` is such: where it begins, and its value.
-    pub(super) fn any(&mut self, range: Range<usize>, is: impl Fn(usize, &V) -> bool) -> bool {
+    pub(super) fn any(&mut self, range: Range<usize>, is: &dyn Fn(usize, &V) -> bool) -> bool {
         let (mut found, span) = (false, self.span(&range));
-        self.looks += self.parts.each_in(span, |start, (_, value)| {
+        self.looks += self.parts.each_in(span, &mut |start, (_, value)| {
             found = is(start, value);
             !found
         });
@@ -127,7 +127,7 @@ impl Free {
     /// Takes `len` elements, if so many are free in one place.
     pub(super) fn take(&mut self, len: usize) -> Option<usize> {
         let (mut low, mut left) = (None, Self::FIRST);
-        self.by_start.each((0, 0), |(start, _), &mut room| {
+        self.by_start.each((0, 0), &mut |(start, _), &mut room| {
             low = (room >= len).then_some((room, start));
             left -= 1;
             low.is_none() && left > 0
@@ -175,19 +175,19 @@ mod tests {
                 if inside.len() > 5 {
                     let range = inside.swap_remove(random(inside.len()));
                     plain[range.clone()].iter_mut().for_each(|n| *n -= 1);
-                    regions.retain(range, |n| {
+                    regions.retain(range, &mut |n| {
                         *n -= 1;
                         *n > 0
                     });
                 } else {
                     plain[range.clone()].iter_mut().for_each(|n| *n += 1);
-                    regions.enter(range.clone(), |n| *n += 1);
+                    regions.enter(range.clone(), &mut |n| *n += 1);
                     inside.push(range);
                 }
                 for (from, to) in (0..PLACES).flat_map(|a| (a..PLACES).map(move |b| (a, b))) {
                     for most in 0..3 {
                         let wanted = plain[from..to].iter().any(|&n| n > most);
-                        assert_eq!(regions.any(from..to, |_, &n| n > most), wanted, "{plain:?}");
+                        assert_eq!(regions.any(from..to, &|_, &n| n > most), wanted, "{plain:?}");
                     }
                 }
             }

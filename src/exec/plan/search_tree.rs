@@ -54,6 +54,7 @@ impl KeyOrder {
     }
 
     /// The node of the last key before `key`.
+    #[inline(never)]
     fn before(&self, key: Key) -> Option<usize> {
         let (mut at, mut found) = (self.root, None);
         while let Some(node) = self.nodes.get(at) {
@@ -68,6 +69,7 @@ impl KeyOrder {
         found
     }
 
+    #[inline(never)]
     fn find(&self, key: Key) -> Option<usize> {
         self.from(key).filter(|&at| self.nodes[at].key == key)
     }
@@ -202,6 +204,16 @@ impl<V: Default> SearchTree<V> {
         self.order.find(key).map(|at| &self.values[at])
     }
 
+    /// The value of `key`: the default, if it had none.
+    #[inline(never)]
+    pub(super) fn entry(&mut self, key: Key) -> &mut V {
+        if self.order.find(key).is_none() {
+            self.insert(key, V::default());
+        }
+        let at = self.order.find(key).unwrap_or(0);
+        &mut self.values[at]
+    }
+
     /// The last key before `key`.
     pub(super) fn before(&mut self, key: Key) -> Option<(Key, &mut V)> {
         let at = self.order.before(key)?;
@@ -214,7 +226,7 @@ impl<V: Default> SearchTree<V> {
     }
 
     /// Gives `see` the keys from `from` on, in order, for as long as it says so.
-    pub(super) fn each(&mut self, from: Key, mut see: impl FnMut(Key, &mut V) -> bool) {
+    pub(super) fn each(&mut self, from: Key, see: &mut dyn FnMut(Key, &mut V) -> bool) {
         let values = &mut self.values;
         self.order.each(from, &mut |key, at| see(key, &mut values[at]));
     }
@@ -224,10 +236,10 @@ impl<V: Default> SearchTree<V> {
     pub(super) fn each_in(
         &mut self,
         range: Range<usize>,
-        mut see: impl FnMut(usize, &mut V) -> bool,
+        see: &mut dyn FnMut(usize, &mut V) -> bool,
     ) -> u64 {
         let mut given = 0;
-        self.each((range.start, 0), |(number, _), value| {
+        self.each((range.start, 0), &mut |(number, _), value| {
             number < range.end && {
                 given += 1;
                 see(number, value)
@@ -270,7 +282,7 @@ mod tests {
             let before = plain.range(..key).next_back().map(|(&key, &value)| (key, value));
             assert_eq!(tree.before(key).map(|(key, value)| (key, *value)), before);
             let mut some = Vec::new();
-            tree.each(key, |key, value| {
+            tree.each(key, &mut |key, value| {
                 some.push((key, *value));
                 some.len() < 5
             });

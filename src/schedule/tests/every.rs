@@ -215,7 +215,7 @@ fn peers_are_those_of_the_steps() {
                     let mut all = Vec::new();
                     for rank in 0..p {
                         let mut listed = StepTraffic::default();
-                        listed.add(&schedule.step(step, rank), rank);
+                        listed.add(schedule.step(step, rank), rank);
                         schedule.peers(step, rank, &mut peers);
                         assert_eq!(peers, listed, "{algorithm} {call:?}, step {step}, rank {rank}");
                         all.push(listed);

@@ -399,7 +399,7 @@ fn disagreement(here: Notice, (peer, there): (usize, Notice)) -> Box<Disagreemen
         None if here.len != there.len => {
             format!("length: expected {}, got {}", here.len, there.len)
         }
-        None => own.difference(other, sig.element_size, |_| "none".to_string()),
+        None => own.difference(other, sig.element_size, &|_| "none".to_string()),
     };
     differs(here, (peer, there), what)
 }

@@ -9,12 +9,8 @@ impl Port {
     /// perhaps on a mesh. Once that call is on record, and before it waits for anybody, they
     /// are to be [compared](Port::compare_counts).
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn varied(
-        &mut self,
-        counts: &[usize],
-        extents: impl Iterator<Item = usize> + Clone,
-    ) -> Digest {
-        let (digest, is_new) = self.counts.say(counts, extents.clone());
+    pub(crate) fn varied(&mut self, counts: &[usize], extents: &[usize]) -> Digest {
+        let (digest, is_new) = self.counts.say(counts, extents);
         if is_new {
             self.log_counts(digest, counts, extents);
         }
@@ -22,7 +18,7 @@ impl Port {
     }
 
     #[cold]
-    fn log_counts(&self, digest: Digest, counts: &[usize], extents: impl Iterator<Item = usize>) {
+    fn log_counts(&self, digest: Digest, counts: &[usize], extents: &[usize]) {
         let records = self.shared.world().records(self.shared.member(self.rank));
         records.varied(digest, counts, extents);
     }
@@ -49,9 +45,8 @@ impl Port {
     #[cold]
     pub(crate) fn compare_counts(&mut self) -> Result<(), Stop> {
         let (rank, size) = (self.rank, self.size());
-        self.shared.counts().compare(&mut self.counts, rank, size).map_err(|(peer, theirs)| {
-            let what = format!("counts: expected {:?}, got {theirs:?}", self.counts.latest());
-            Stop::Differs { peer, what }
-        })
+        let said = self.shared.counts();
+        let compared = self.counts.compare(said, rank, size);
+        compared.map_err(|(peer, what)| Stop::Differs { peer, what })
     }
 }
