@@ -2,7 +2,7 @@
 //! has an operator for go to it as they are (`buffers.rs`, `operands.rs`), in the function's own
 //! code; the rest by way of places. (By places alone a call of 8 bytes, of two ranks, takes 80 to
 //! 370 instructions more, of 640 to 860, and with counts of parts 500 to 1100 more, of 530 to 710:
-//! callgrind, with the other rank in the call before.)
+//! `tests/cost`, of a build without these looks.)
 //!
 //! These are of one group of ranks; of two, the started ones are awaited (`build/calls.rs`).
 //!
