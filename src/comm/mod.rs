@@ -281,6 +281,11 @@ impl Comm {
         self.in_order = None;
     }
 
+    /// See [`Port::keep_near`].
+    pub(crate) fn keep_near(&self) -> Option<impl Sized + use<>> {
+        self.port.keep_near()
+    }
+
     /// See [`Port::first_touch`].
     pub(crate) fn first_touch(&mut self) -> bool {
         self.port.first_touch()

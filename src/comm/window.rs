@@ -254,7 +254,10 @@ impl<E: Send + Sync + 'static> Shared<E> {
         len: usize,
         fill: impl FnMut(usize) -> E,
     ) -> Self {
-        let part = WindowPart::new(len, fill).unwrap_or_else(|what| {
+        let near = comm.keep_near();
+        let part = WindowPart::new(len, fill);
+        drop(near);
+        let part = part.unwrap_or_else(|what| {
             comm.wrong(sig, at, len, what);
             comm.nothing_to_return()
         });

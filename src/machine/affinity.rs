@@ -222,6 +222,17 @@ impl BoundForNow {
         pin_current_thread(pu)?;
         Ok(BoundForNow { mask, inherited, _not_send: PhantomData })
     }
+
+    /// Keeps the calling thread on these units.
+    pub(crate) fn among(pus: &[usize]) -> Result<Self, PinError> {
+        let (mask, inherited) = (current_mask()?, inherited());
+        platform::set(0, pus)?;
+        // As in `pin_current_thread`.
+        let _ = INHERITED.try_with(|before| {
+            before.borrow_mut().get_or_insert_with(|| mask.clone());
+        });
+        Ok(BoundForNow { mask, inherited, _not_send: PhantomData })
+    }
 }
 
 impl Drop for BoundForNow {

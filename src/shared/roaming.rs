@@ -11,7 +11,7 @@
 
 use super::team_state::TeamState;
 use crate::fork;
-use crate::machine::affinity::{self, PinError};
+use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::{RefusedMemory, collect};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Mutex, Ordering::Relaxed};
 use crate::wait::{is_disturbed, sleeps_often};
@@ -80,6 +80,19 @@ impl TeamState {
             (0, _) | (_, None) => Ok(None),
             (number, Some(unit)) => affinity::still_bound(number, unit).map(|()| None),
         }
+    }
+
+    /// Keeps the calling thread, that of `rank`, among the cores that the team has in the memory of
+    /// `rank`, until the value is dropped: for one that touches pages first. The caller of a run is
+    /// bound in its first only, and the system may have moved it since. Does nothing in a thread
+    /// that is bound, or of a team in one memory.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn keep_near(&self, rank: usize) -> Option<BoundForNow> {
+        let range = self.cores().range(rank);
+        let is_bound = self.roaming().threads[rank].load(Relaxed) != 0;
+        let is_needed = !is_bound && !range.is_empty() && range.len() < self.ranks();
+        is_needed.then(|| BoundForNow::among(&range).ok()).flatten()
     }
 
     /// Lets all ranks roam, if that helps the calling one, which is about to sleep.

@@ -35,6 +35,7 @@ impl<T: Send> FilledMemory<T> {
         // Else places would be left without an element.
         assert!(rest.iter().all(|rest| rest.is_empty()), "places that no rank fills");
         let fitting = team.run_with(&mut parts, |comm, part| {
+            let _near = comm.keep_near();
             let mut elements = elements(comm.rank());
             part.write(&mut elements, &make) && elements.next().is_none()
         });

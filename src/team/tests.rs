@@ -110,6 +110,46 @@ fn ranks_that_roam_stay_in_their_memory_and_come_home() {
     }
 }
 
+/// The system may move the caller between two runs, and it is bound in the first of them only.
+#[cfg(all(target_os = "linux", not(any(miri, shuttle))))]
+#[test]
+fn the_caller_touches_its_memory_at_home() {
+    use crate::machine::affinity::{allowed_pus, current_mask, current_unit, restore};
+    let allowed = allowed_pus().unwrap();
+    if allowed.len() < 2 {
+        return eprintln!("SKIPPED: one processor");
+    }
+    #[derive(Clone, Copy)]
+    struct Maker(usize);
+    impl Default for Maker {
+        fn default() -> Self {
+            Maker(current_unit().unwrap())
+        }
+    }
+    for pins in [None, Some(true), Some(false)] {
+        let mut builder = Team::builder().ranks(2);
+        // One memory for each rank.
+        builder.always_apart = true;
+        builder.pin_caller = pins;
+        let team = builder.build().unwrap();
+        team.run(|comm| comm.barrier()).unwrap();
+        let units = [0, 1].map(|rank| team.bindings()[rank].pu);
+        let (own, other) = (team.shared.roster().pus[0].unwrap(), units[1].unwrap());
+        let mask = if pins == Some(true) { own } else { other };
+        restore(&[mask]).unwrap();
+        let near = if pins == Some(false) { other } else { own };
+        let part = crate::dist::Block::new(200, 2);
+        let array = team.distributed(&part, |_| current_unit().unwrap()).unwrap();
+        let windows = team.run(|comm| comm.shared::<Maker>(1).mine()[0].0).unwrap();
+        assert!(array.part(0).iter().all(|&unit| unit == near), "{pins:?}: {:?}", array.part(0));
+        assert!(array.part(1).iter().all(|&unit| unit == other), "{pins:?}: {:?}", array.part(1));
+        assert_eq!(windows, [near, other], "{pins:?}");
+        assert_eq!(current_mask().unwrap(), [mask], "{pins:?}: its own mask again");
+        drop(team);
+        restore(&allowed).unwrap();
+    }
+}
+
 /// Even ranks share one copy of a mirrored array, and odd ranks another.
 #[test]
 fn each_memory_has_a_copy_of_a_mirrored_array() {

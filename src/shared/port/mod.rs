@@ -346,10 +346,18 @@ impl Port {
         if std::mem::replace(&mut self.touched, true) || !self.shared.is_apart() {
             return false;
         }
+        #[cfg(not(loom))]
+        let _near = self.keep_near();
         self.shared.first_touch(self.rank);
         // Allocated, and so written, here.
         self.peers = self.peers.clone();
         true
+    }
+
+    /// See [`TeamState::keep_near`].
+    #[cfg(not(loom))]
+    pub(crate) fn keep_near(&self) -> Option<impl Sized + use<>> {
+        self.shared.world().keep_near(self.shared.member(self.rank))
     }
 
     /// As [`first_touch`](Port::first_touch) on a thread of the user's own, which comes when it

@@ -6,6 +6,7 @@ use super::page_nodes::whole_pages;
 use super::subject::{Kept, Subject, said};
 use phalanx::Team;
 use phalanx::dist::GeneralBlock;
+use phalanx::machine::affinity;
 use phalanx::placement::{Placement, assign};
 
 /// Words of a part: two huge pages of the usual size, and so a whole one wherever it begins.
@@ -23,7 +24,10 @@ pub(super) fn check(subject: &Subject<'_>) -> Result<Kept, String> {
         assign(&placement, machine, ranks).map_err(said)?;
         let team = subject.builder(ranks).placement(placement.clone()).build().map_err(said)?;
         let mut wrong = Vec::new();
-        huge = look_at(&team, &mut pages, &mut wrong).map_err(said)?;
+        let mask = affinity::current_mask().map_err(said)?;
+        let looked = look_at(&team, &mut pages, &mut wrong);
+        affinity::restore(&mask).map_err(said)?;
+        huge = looked.map_err(said)?;
         if let Some(wrong) = wrong.first() {
             return Err(format!("{placement}: {wrong}"));
         }
@@ -49,6 +53,11 @@ fn look_at(
     })? {
         homes.push(own);
         wrong.extend(nowhere);
+    }
+    // The system may move the caller between two runs.
+    let abroad = (0..ranks).find(|&rank| homes[rank] != homes[0]);
+    if let Some(unit) = abroad.and_then(|rank| team.bindings()[rank].pu) {
+        drop(affinity::restore(&[unit]));
     }
     // Their borders lie within pages, and within huge ones.
     let parts = GeneralBlock::of_counts((0..ranks).map(|rank| WORDS + 1000 * (rank % 7) + 1));
