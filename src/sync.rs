@@ -270,27 +270,34 @@ pub(crate) enum Site {
     Ticket,
 }
 
+/// Whether this is built with `--cfg weak="word"`, say, and the site is that.
+#[cfg(not(any(loom, shuttle)))]
+macro_rules! is_weak {
+    ($cfg:ident, $site:expr) => {
+        match $site {
+            Site::Word => cfg!($cfg = "word"),
+            Site::Ack => cfg!($cfg = "ack"),
+            Site::Gate => cfg!($cfg = "gate"),
+            Site::Entered => cfg!($cfg = "entered"),
+            Site::Finished => cfg!($cfg = "finished"),
+            Site::Left => cfg!($cfg = "left"),
+            Site::Poison => cfg!($cfg = "poison"),
+            Site::Waiting => cfg!($cfg = "waiting"),
+            Site::Epoch => cfg!($cfg = "epoch"),
+            Site::Done => cfg!($cfg = "done"),
+            Site::Lock => cfg!($cfg = "lock"),
+            Site::Ticket => cfg!($cfg = "ticket"),
+        }
+    };
+}
+
 /// The ordering of a publishing store: `Release`. Built with `--cfg weak="word"`
 /// (or another site) that site's is `Relaxed`: for `.ci/tsan`, where
 /// ThreadSanitizer must then report races.
 #[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
 pub(crate) const fn publish(site: Site) -> Ordering {
-    let is_weak = match site {
-        Site::Word => cfg!(weak = "word"),
-        Site::Ack => cfg!(weak = "ack"),
-        Site::Gate => cfg!(weak = "gate"),
-        Site::Entered => cfg!(weak = "entered"),
-        Site::Finished => cfg!(weak = "finished"),
-        Site::Left => cfg!(weak = "left"),
-        Site::Poison => cfg!(weak = "poison"),
-        Site::Waiting => cfg!(weak = "waiting"),
-        Site::Epoch => cfg!(weak = "epoch"),
-        Site::Done => cfg!(weak = "done"),
-        Site::Lock => cfg!(weak = "lock"),
-        Site::Ticket => cfg!(weak = "ticket"),
-    };
-    if is_weak { Ordering::Relaxed } else { Ordering::Release }
+    if is_weak!(weak, site) { Ordering::Relaxed } else { Ordering::Release }
 }
 
 /// The ordering of the load that meets a publishing store: `Acquire`. Built with
@@ -298,21 +305,7 @@ pub(crate) const fn publish(site: Site) -> Ordering {
 #[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
 pub(crate) const fn consume(site: Site) -> Ordering {
-    let is_weak = match site {
-        Site::Word => cfg!(weak_load = "word"),
-        Site::Ack => cfg!(weak_load = "ack"),
-        Site::Gate => cfg!(weak_load = "gate"),
-        Site::Entered => cfg!(weak_load = "entered"),
-        Site::Finished => cfg!(weak_load = "finished"),
-        Site::Left => cfg!(weak_load = "left"),
-        Site::Poison => cfg!(weak_load = "poison"),
-        Site::Waiting => cfg!(weak_load = "waiting"),
-        Site::Epoch => cfg!(weak_load = "epoch"),
-        Site::Done => cfg!(weak_load = "done"),
-        Site::Lock => cfg!(weak_load = "lock"),
-        Site::Ticket => cfg!(weak_load = "ticket"),
-    };
-    if is_weak { Ordering::Relaxed } else { Ordering::Acquire }
+    if is_weak!(weak_load, site) { Ordering::Relaxed } else { Ordering::Acquire }
 }
 
 #[cfg(loom)]

@@ -173,13 +173,7 @@ impl Cart<'_> {
         let result = unsafe { around(&mut comm.port, begun, plan, &addresses, halo, work) };
         comm.port.record_end();
         comm.work.addresses = addresses;
-        match result {
-            Ok(r) => Some(r),
-            Err(stop) => {
-                comm.stop(stop);
-                None
-            }
-        }
+        result.map_err(|stop| comm.stop(stop)).ok()
     }
 }
 

@@ -101,7 +101,7 @@ use crate::error::{Error, thrown};
 use crate::exec::{Call, RawBuffers, Workspace};
 use crate::shared::{CommState, Digest, Port, Thread, discard};
 use crate::sync::{Arc, catch_unwind, panicking};
-use crate::tuning::{Tuning, TuningSource};
+use crate::tuning::{LevelModel, Tuning, TuningSource};
 use crate::wait::RankCount;
 use audit::Audit;
 use decisions::Decisions;
@@ -201,11 +201,35 @@ unsafe impl Send for Comm {}
 
 impl Comm {
     pub(crate) fn new(port: Port, roster: Option<Arc<Roster>>, rules: Arc<TuningSource>) -> Self {
-        let size = port.size();
-        let tuning = rules.tuning(size);
-        let crowd = roster.is_none().then(|| RankCount::enter(1));
         port.line().begin_comms(port.run());
         let model = roster.as_ref().and_then(|roster| roster.model.clone());
+        let crowd = roster.is_none().then(|| RankCount::enter(1));
+        let mut comm = Comm::of_model(model, port, roster, rules);
+        comm._crowd = crowd;
+        comm
+    }
+
+    /// A sub-communicator of this one.
+    fn child(&self, port: Port, audit: Arc<Audit>) -> Self {
+        let model = self.roster.as_ref().and_then(|roster| roster.model.as_ref());
+        let members =
+            || -> Vec<usize> { (0..port.size()).map(|rank| port.shared().member(rank)).collect() };
+        let model = model.and_then(|model| model.of_members(&members())).map(Arc::new);
+        port.line().count_comms(port.run(), 1);
+        let mut child = Comm::of_model(model, port, self.roster.clone(), self.rules.clone());
+        (child.thread, child.in_turn, child.audit) = (self.thread, self.in_turn, Some(audit));
+        child
+    }
+
+    /// One that chooses its algorithms by `model`, if there is one.
+    fn of_model(
+        model: Option<Arc<LevelModel>>,
+        port: Port,
+        roster: Option<Arc<Roster>>,
+        rules: Arc<TuningSource>,
+    ) -> Self {
+        let size = port.size();
+        let tuning = rules.tuning(size);
         let default_choice = model.map_or(Choice::Auto, Choice::Levels);
         Comm {
             port,
@@ -225,42 +249,8 @@ impl Comm {
             roster,
             tuning,
             rules,
-            _crowd: crowd,
-            audit: None,
-            step_fingerprint: None,
-        }
-    }
-
-    /// A sub-communicator of this one.
-    fn child(&self, port: Port, audit: Arc<Audit>) -> Self {
-        let model = self.roster.as_ref().and_then(|roster| roster.model.as_ref());
-        let members =
-            || -> Vec<usize> { (0..port.size()).map(|rank| port.shared().member(rank)).collect() };
-        let model = model.and_then(|model| model.of_members(&members()));
-        let default_choice = model.map_or(Choice::Auto, |model| Choice::Levels(Arc::new(model)));
-        let size = port.size();
-        let tuning = self.rules.tuning(size);
-        port.line().count_comms(port.run(), 1);
-        Comm {
-            port,
-            thread: self.thread,
-            home: 0,
-            in_turn: self.in_turn,
-            slow_path: !matches!(default_choice, Choice::Auto),
-            choice: default_choice.clone(),
-            default_choice,
-            forcing: None,
-            in_order: None,
-            decisions: Decisions::new(&tuning, size),
-            work: Workspace::new(tuning.stream_from),
-            scope: None,
-            grids: Grids::default(),
-            halo_plans: HaloPlans::default(),
-            roster: self.roster.clone(),
-            tuning,
-            rules: self.rules.clone(),
             _crowd: None,
-            audit: Some(audit),
+            audit: None,
             step_fingerprint: None,
         }
     }

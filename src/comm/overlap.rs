@@ -37,12 +37,6 @@ impl Comm {
             self.port.record_end();
             result
         };
-        match result {
-            Ok(r) => Some(r),
-            Err(stop) => {
-                self.stop(stop);
-                None
-            }
-        }
+        result.map_err(|stop| self.stop(stop)).ok()
     }
 }

@@ -542,9 +542,9 @@ impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
 
 #[cfg(feature = "complex")]
 macro_rules! complex {
-    ($($t:ty)*) => {$(
-        impl Operator<num_complex::Complex<$t>> for Sum {
-            const NAME: &'static str = "sum";
+    ($operator:ty, $name:literal, $sign:tt, $identity:literal: $($t:ty)*) => {$(
+        impl Operator<num_complex::Complex<$t>> for $operator {
+            const NAME: &'static str = $name;
             const COMMUTATIVE: bool = true;
 
             #[inline(always)]
@@ -553,36 +553,21 @@ macro_rules! complex {
                 left: num_complex::Complex<$t>,
                 right: num_complex::Complex<$t>,
             ) -> num_complex::Complex<$t> {
-                left + right
+                left $sign right
             }
 
             fn identity(&self) -> Option<num_complex::Complex<$t>> {
-                Some(num_complex::Complex::new(0.0, 0.0))
-            }
-        }
-
-        impl Operator<num_complex::Complex<$t>> for Prod {
-            const NAME: &'static str = "prod";
-            const COMMUTATIVE: bool = true;
-
-            #[inline(always)]
-            fn combine(
-                &self,
-                left: num_complex::Complex<$t>,
-                right: num_complex::Complex<$t>,
-            ) -> num_complex::Complex<$t> {
-                left * right
-            }
-
-            fn identity(&self) -> Option<num_complex::Complex<$t>> {
-                Some(num_complex::Complex::new(1.0, 0.0))
+                Some(num_complex::Complex::new($identity, 0.0))
             }
         }
     )*};
 }
 
 #[cfg(feature = "complex")]
-complex! { f32 f64 }
+complex! { Sum, "sum", +, 0.0: f32 f64 }
+
+#[cfg(feature = "complex")]
+complex! { Prod, "prod", *, 1.0: f32 f64 }
 
 // Behind the macro that it uses.
 #[cfg(feature = "half")]

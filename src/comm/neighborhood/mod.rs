@@ -373,13 +373,7 @@ impl Neighborhood {
         // SAFETY: the arguments are checked; the call has begun, and the fingerprint holds T.
         let result =
             unsafe { self.exchange::<T, V, R, USER_CODE>(comm, begun, ends, receive, work) };
-        match result {
-            Ok(r) => Some(r),
-            Err(stop) => {
-                comm.stop(stop);
-                None
-            }
-        }
+        result.map_err(|stop| comm.stop(stop)).ok()
     }
 
     /// Whether the plan is the communicator's, and the slices are of its lengths.
