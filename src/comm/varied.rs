@@ -17,17 +17,6 @@ use crate::op::Operator;
 use crate::schedule::Operation;
 use crate::shared::{CallParams, CallTransport, CountFacts, Digest, StartedCall};
 
-/// The ways that need no types.
-enum OnBytes {
-    /// In fixed order, by this.
-    InOrder(fn(&mut Comm, &Call<'_, RawBuffers<'_>>)),
-    /// A reduce-scatter on one rank: a pair of type and operator is one body less.
-    Alone,
-    /// A reduce-scatter of few bytes among more than two ranks.
-    Gates,
-    On,
-}
-
 /// The collected elements: every rank's elements, one after the other, and how many each gave.
 pub(super) type Collected<T> = (Vec<T>, Vec<usize>);
 
@@ -40,14 +29,9 @@ impl Comm {
         call: Call<'a, Slices<'a, T, O>>,
     ) {
         let operation = call.operation();
-        let mut call = call;
-        let mut way = OnBytes::On;
-        if let Some(carry_out) = self.in_order
-            && operation.has_order()
-        {
-            (call, way) = (call.in_order(), OnBytes::InOrder(carry_out));
-        } else if self.numbers_counts() {
-            if self.port.size() == 1 && operation != Operation::ReduceScatter {
+        let (rank, size) = (self.rank(), self.size());
+        if self.numbers_counts() && (self.in_order.is_none() || !operation.has_order()) {
+            if size == 1 && operation != Operation::ReduceScatter {
                 return self.carry_out_alone(call);
             }
             let limit = self.decisions.short[operation as usize];
@@ -59,34 +43,36 @@ impl Comm {
                 Operation::Gather | Operation::Scatter if is_short() => {
                     return self.carry_out_by_message(facts, call);
                 }
-                Operation::ReduceScatter if self.port.size() == 1 => way = OnBytes::Alone,
-                Operation::ReduceScatter if is_short() => {
-                    if self.port.size() == 2 {
-                        return self.carry_out_by_message(facts, call);
-                    }
-                    if self.port.is_gated() {
-                        way = OnBytes::Gates;
-                    }
+                Operation::ReduceScatter if size == 2 && is_short() => {
+                    return self.carry_out_by_message(facts, call);
                 }
                 _ => {}
             }
         }
-        let (rank, size) = (self.rank(), self.size());
-        self.carry_out_varied_on_bytes(way, facts, &call.on_bytes(rank, size));
+        self.carry_out_varied_on_bytes(facts, call.on_bytes(rank, size));
     }
 
+    /// The ways that need no types: in fixed order, a reduce-scatter on one rank or of few bytes at
+    /// the gates, and all that plans.
     #[inline(never)]
-    fn carry_out_varied_on_bytes(
-        &mut self,
-        way: OnBytes,
-        facts: CountFacts,
-        call: &Call<'_, RawBuffers<'_>>,
-    ) {
-        match way {
-            OnBytes::InOrder(carry_out) => carry_out(self, call),
-            OnBytes::Alone => self.reduce_alone(call),
-            OnBytes::Gates => self.reduce_at_the_gates(facts, call),
-            OnBytes::On => self.carry_on_varied(facts, call),
+    fn carry_out_varied_on_bytes(&mut self, facts: CountFacts, call: Call<'_, RawBuffers<'_>>) {
+        let operation = call.operation();
+        if let Some(carry_out) = self.in_order
+            && operation.has_order()
+        {
+            return carry_out(self, &call.in_order());
+        }
+        let limit = self.decisions.short[operation as usize];
+        let is_short = || facts.longest.saturating_mul(call.element_size()) < limit;
+        match operation {
+            Operation::ReduceScatter if !self.numbers_counts() => {
+                self.carry_on_varied(facts, &call)
+            }
+            Operation::ReduceScatter if self.port.size() == 1 => self.reduce_alone(&call),
+            Operation::ReduceScatter if self.port.is_gated() && is_short() => {
+                self.reduce_at_the_gates(facts, &call);
+            }
+            _ => self.carry_on_varied(facts, &call),
         }
     }
 

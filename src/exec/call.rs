@@ -270,6 +270,12 @@ impl<'a> Call<'a> {
 }
 
 impl<'a, D> Call<'a, D> {
+    /// Under the name that it has in fixed order.
+    #[inline(always)]
+    pub(crate) fn in_order(self) -> Self {
+        Call { sig: self.sig.in_order.unwrap_or(self.sig), ..self }
+    }
+
     #[inline(always)]
     fn with<E>(self, data: E) -> Call<'a, E> {
         let Call { operation, code, sig, at, root, shift, cut, len, commutative, built_in, .. } =
@@ -537,12 +543,6 @@ impl<'a, T: Element, O> Call<'a, Slices<'a, T, O>> {
             Buffers::Apart(from, _) => size_of_val(*from),
             Buffers::Within(_, own) => own.len() * size_of::<T>(),
         }
-    }
-
-    /// Under the name that it has in fixed order.
-    #[inline(always)]
-    pub(crate) fn in_order(self) -> Self {
-        Call { sig: self.sig.in_order.unwrap_or(self.sig), ..self }
     }
 
     /// The buffers, and the operator.
