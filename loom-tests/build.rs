@@ -208,12 +208,15 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
     (
         "events_without_fence_after_mark",
         "../src/wait/events.rs",
-        &[("return false; } fence(Ordering::SeqCst); if over()", "return false; } if over()")],
+        &[(
+            "return false; } fence(Ordering::SeqCst); if over.ask()",
+            "return false; } if over.ask()",
+        )],
     ),
     (
         "events_without_second_look",
         "../src/wait/events.rs",
-        &[("if over() { if now != down", "if up == 1 { if now != down")],
+        &[("if over.ask() { if now != down", "if up == 1 { if now != down")],
     ),
     (
         "events_without_leader",
@@ -438,7 +441,7 @@ const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
         &[
             (
                 "let world = shared.world();\n        let (me, it)",
-                "while !ready() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                "while !ready.ask() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
                  let world = shared.world();\n        let (me, it)",
             ),
             (

@@ -30,7 +30,7 @@ fn places(n: usize, list: &mut dyn Places) -> Vec<usize> {
     if !(1..n).any(|at| list.is_before(at, at - 1)) {
         return Vec::new();
     }
-    let mut from: Vec<usize> = (0..n).collect();
+    let mut from = numbers(n);
     let mut to = Vec::with_capacity(n);
     let mut width = 1;
     while width < n {
@@ -93,6 +93,12 @@ impl<T> Arrange<T> for [T] {
         let (n, mut list) = (self.len(), OrderedBy(self, compare));
         put(places(n, &mut list), &mut list);
     }
+}
+
+/// The numbers below `n`.
+#[inline(never)]
+pub(crate) fn numbers(n: usize) -> Vec<usize> {
+    (0..n).collect()
 }
 
 /// Iterators that are listed in little code.

@@ -85,8 +85,8 @@ const TWINS: &[(&str, &str, &str)] = &[
     // Sleeping until everybody has shown something.
     (
         "events: no look after the mark",
-        "fence(Ordering::SeqCst); if over() {",
-        "fence(Ordering::SeqCst); if !TWIN && over() {",
+        "fence(Ordering::SeqCst); if over.ask() {",
+        "fence(Ordering::SeqCst); if !TWIN && over.ask() {",
     ),
     (
         "events: the last of a core sleeps with it",

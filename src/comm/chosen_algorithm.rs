@@ -87,7 +87,7 @@ impl Comm {
         }
         match (&self.choice, &self.default_choice) {
             (Choice::Levels(_) | Choice::Groups(_), _) => self.decisions.levels.clone(),
-            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().clone())),
+            (_, Choice::Levels(model)) => Some(Arc::new(model.hierarchy().cloned())),
             _ => None,
         }
     }

@@ -10,7 +10,6 @@ use crate::shared::{
 };
 use crate::sorted::Listed;
 use crate::sync::{Instant, panicking, resume_unwind, yield_now};
-use std::fmt;
 use std::panic::Location;
 use std::time::Duration;
 
@@ -53,11 +52,11 @@ impl Comm {
         const OVER: &str = "the run that it belongs to is over";
         if self.port.shared().world().is_of_parent() {
             self.port.quiesce();
-            self.throw_error(Error::Forked, &format!("{} at {at}: {}", sig.call, Error::Forked));
+            self.unwind(Some(Error::Forked), in_call(sig, at, &Error::Forked));
             return false;
         }
         let (shared, run) = (self.port.shared().clone(), self.port.run());
-        let (world, member) = (shared.world(), shared.member(self.port.rank()));
+        let (world, member) = (shared.world(), self.port.member());
         if run != world.run() {
             self.throw(OVER, sig, at);
         }
@@ -78,7 +77,7 @@ impl Comm {
             Claim::Refused(what) => self.throw(what, sig, at),
         }
         if self.port.is_dead() || self.port.has_left_run() {
-            self.quit(&format!("{} at {at}: {}", sig.call, Error::Dead));
+            self.unwind(None, in_call(sig, at, &Error::Dead));
             return false;
         }
         loop {
@@ -139,7 +138,7 @@ impl Comm {
         if !self.check_usable(sig, at) {
             return;
         }
-        let member = self.port.shared().member(self.port.rank());
+        let member = self.port.member();
         let noted = || self.port.shared().world().records(member).foreign_call();
         let foreign = ForeignCall::of(at).or_else(noted);
         let call = sig.words_as(foreign.map_or(sig.call, |it| it.function), len, None);
@@ -151,8 +150,7 @@ impl Comm {
     #[cold]
     #[inline(never)]
     pub(super) fn stop(&mut self, stop: Stop) {
-        let shared = self.port.shared();
-        let me = shared.member(self.port.rank());
+        let (shared, me) = (self.port.shared(), self.port.member());
         if let Stop::Mismatch { peer, got, .. } = stop {
             // The peer may have sent its word just now; its record follows without its
             // waiting for anything.
@@ -186,7 +184,7 @@ impl Comm {
                     crate::sync::yield_now();
                     cause = world.cause(run);
                 }
-                self.quit(&cause.unwrap_or_else(|| Error::Dead.to_string()));
+                self.unwind(None, cause.unwrap_or_else(|| Error::Dead.to_string()));
             }
         }
     }
@@ -195,13 +193,16 @@ impl Comm {
     pub(super) fn go_out(&mut self, of: (u64, u64)) {
         let what = "another run that its thread is in has ended with an error";
         let text = Error::Stale { what }.to_string();
-        let shared = self.port.shared();
-        let member = shared.member(self.port.rank());
-        drop(shared.world().poison(self.port.run(), member, Some(Error::Stale { what })));
+        self.poison_as_stale(what);
         self.port.quiesce();
-        if !crate::sync::panicking() {
-            std::panic::resume_unwind(Box::new(Quit { of, error: None, text }));
+        if !panicking() {
+            resume(of, None, text);
         }
+    }
+
+    fn poison_as_stale(&self, what: &'static str) {
+        let (world, run) = (self.port.shared().world(), self.port.run());
+        drop(world.poison(run, self.port.member(), Some(Error::Stale { what })));
     }
 
     /// Records the cause, makes this rank's memory safe, and unwinds. `comm`: the
@@ -209,13 +210,13 @@ impl Comm {
     pub(super) fn end_run(&mut self, error: Error, comm: Option<u64>) {
         let message = error.to_string();
         let world = self.port.shared().world();
-        let me = self.port.shared().member(self.port.rank());
+        let me = self.port.member();
         let late = world.poison(self.port.run(), me, Some(error));
         if let (None, Some(comm)) = (late, comm) {
             world.suspect(self.port.run(), me, comm);
         }
         self.port.quiesce();
-        self.quit(&message);
+        self.unwind(None, message);
     }
 
     /// Unwinds because the communicator does not belong here.
@@ -225,43 +226,27 @@ impl Comm {
         sig: &'static Signature,
         at: &'static Location<'static>,
     ) {
-        self.throw_text(what, &format!("{} at {at}: {}", sig.call, Error::Stale { what }));
+        self.throw_text(what, in_call(sig, at, &Error::Stale { what }));
     }
 
     /// Unwinds with `text`, because the communicator does not belong here.
     #[cold]
-    pub(super) fn throw_text(&self, what: &'static str, text: &str) {
+    #[inline(never)]
+    pub(super) fn throw_text(&self, what: &'static str, text: String) {
         if panicking() {
             return;
         }
         let here = Thread::here();
-        let (shared, run) = (self.port.shared(), self.port.run());
-        let world = shared.world();
+        let (world, run) = (self.port.shared().world(), self.port.run());
         if self.roster.is_some() || here.catches(world, run) {
             // The run that it belongs to must not end well without this call. (If
             // it is over, this does nothing.)
-            let member = shared.member(self.port.rank());
-            drop(world.poison(run, member, Some(Error::Stale { what })));
+            self.poison_as_stale(what);
             if here.is_in_a_run() || here.catches(world, run) {
-                let (of, error) = ((world.id(), run), Some(Error::Stale { what }));
-                resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
+                resume((world.id(), run), Some(Error::Stale { what }), text);
             }
         }
         // No rank's thread: nobody catches a silent exit.
-        panic!("{text}");
-    }
-
-    /// Unwinds with an error of this rank's, on a thread that may catch it; else with its text.
-    #[cold]
-    fn throw_error(&self, error: Error, text: &str) {
-        if panicking() {
-            return;
-        }
-        let (world, run) = (self.port.shared().world(), self.port.run());
-        if Thread::here().catches(world, run) {
-            let (of, error) = ((world.id(), run), Some(error));
-            resume_unwind(Box::new(Quit { of, error, text: text.to_string() }));
-        }
         panic!("{text}");
     }
 
@@ -271,23 +256,24 @@ impl Comm {
     pub(super) fn is_swapped(&self, what: &str) -> bool {
         const WHAT: &str = "it was put in the place of another that is borrowed";
         let error = Error::Stale { what: WHAT };
-        self.throw_text(WHAT, &format!("{error} (by a {what})"));
+        self.throw_text(WHAT, format!("{error} (by a {what})"));
         false
     }
 
-    /// Leaves the closure. In a `Drop` that runs while a panic unwinds there
-    /// is nowhere to go (a second panic would abort), so the call returns,
-    /// having done nothing.
-    pub(super) fn quit(&self, message: &dyn fmt::Display) {
+    /// Leaves the closure: with an error of this rank's, if there is one, on a thread that may
+    /// catch it; else with the text. In a `Drop` that runs while a panic unwinds there is nowhere
+    /// to go (a second panic would abort), so the call returns, having done nothing.
+    #[cold]
+    #[inline(never)]
+    fn unwind(&self, error: Option<Error>, text: String) {
         if panicking() {
             return;
         }
         let (world, run) = (self.port.shared().world(), self.port.run());
         if Thread::here().catches(world, run) {
-            let (of, text) = ((world.id(), run), message.to_string());
-            resume_unwind(Box::new(Quit { of, error: None, text }));
+            resume((world.id(), run), error, text);
         }
-        panic!("{message}");
+        panic!("{text}");
     }
 
     /// The record of member `peer` of the call that is `mine` here. A halo exchange posts its small
@@ -308,34 +294,47 @@ impl Comm {
         }
     }
 
+    /// The latest call of a member.
+    #[inline(never)]
+    fn latest(&self, member: usize) -> Option<CallRecord> {
+        self.port.shared().world().records(member).latest()
+    }
+
+    /// This rank's call. (Its latest may be one in another communicator, by an operator.)
+    #[inline(never)]
+    fn own_call(&self) -> Option<CallRecord> {
+        self.port.record().or_else(|| self.latest(self.port.member()))
+    }
+
     /// The error that a stop stands for; none if another rank has one.
     #[inline(never)]
     pub(super) fn explain(&self, stop: Stop) -> Option<Error> {
-        let shared = self.port.shared();
+        let (shared, me) = (self.port.shared(), self.port.member());
         let world = shared.world();
-        let me = shared.member(self.port.rank());
-        let site = |call: CallRecord| call.site();
-        // One body for all that follows, as the next.
-        let latest: &dyn Fn(usize) -> Option<CallRecord> = &|rank| world.records(rank).latest();
-        let member: &dyn Fn(usize) -> usize = &|rank| shared.member(rank);
-        // The latest call may be one in another communicator, by an operator.
-        let here: &dyn Fn() -> Option<CallRecord> = &|| self.port.record().or_else(|| latest(me));
         Some(match stop {
             Stop::Poisoned | Stop::Outer(_) => return None,
             Stop::Left { peer } => {
-                let peer = member(peer);
-                let last = world.records(peer).latest_of_run(&|_| true).map(site);
-                Error::Left { rank: me, site: here().map(site), peer, last, returned: None }
+                let peer = shared.member(peer);
+                let last = site_of(&world.records(peer).latest_of_run(&|_| true));
+                Error::Left {
+                    rank: me,
+                    site: site_of(&self.own_call()),
+                    peer,
+                    last,
+                    returned: None,
+                }
             }
             Stop::Mismatch { peer, expected, got, lens } => {
-                let peer = member(peer);
+                let peer = shared.member(peer);
                 let differs = self.port.call().difference(got.sig);
                 let (expected, got) = (Fingerprint(expected.check), Fingerprint(got.check));
                 let there = world.records(peer).find(shared.id(), got.record());
-                let there = there.or_else(|| latest(peer));
-                let here = here()?;
-                let calls = there.filter(|_| expected.is_same_call(got));
-                let calls = calls.map(|there| (here.len, there.len));
+                let there = there.or_else(|| self.latest(peer));
+                let here = self.own_call()?;
+                let calls = match &there {
+                    Some(there) if expected.is_same_call(got) => Some((here.len, there.len)),
+                    _ => None,
+                };
                 let what = match (differs, calls, lens) {
                     (Some(differs), ..) => differs,
                     (None, Some((mine, theirs)), _) if mine != theirs && !here.own_len => {
@@ -346,65 +345,100 @@ impl Comm {
                     }
                     _ => expected.difference(got, here.sig.element_size, &algorithm_name),
                 };
-                Error::Mismatch { rank: me, here: site(here), peer, there: there.map(site), what }
+                mismatch((me, &here), (peer, &there), what)
             }
             Stop::Differs { peer, what } => {
-                let peer = member(peer);
-                let mine = latest(me)?;
-                let there = self.same_call_of(peer, &mine).or_else(|| latest(peer)).map(site);
-                Error::Mismatch { rank: me, here: site(mine), peer, there, what }
+                let peer = shared.member(peer);
+                let mine = self.latest(me)?;
+                let there = self.same_call_of(peer, &mine).or_else(|| self.latest(peer));
+                mismatch((me, &mine), (peer, &there), what)
             }
             Stop::Unfit(unfit) => {
                 let UnfitReceive { peer, there, what } = *unfit;
-                let peer = member(peer);
+                let peer = shared.member(peer);
                 let there = Some(world.records(peer).refined(there));
-                Error::Mismatch { rank: me, here: site(here()?), peer, there, what }
+                Error::Mismatch { rank: me, here: self.own_call()?.site(), peer, there, what }
             }
             Stop::Refused(refused) => Error::refused(shared.size(), refused.bytes),
             Stop::Circle(circle) if circle.iter().any(|it| it.world != world.id()) => {
                 Error::Deadlock { circle: circle.into_iter().map(|it| across(it, world)).listed() }
             }
             Stop::Circle(circle) => {
-                // None, if it has only waited so far, for words that are not the library's.
-                let here = latest(me);
-                if let Some(error) =
-                    circle.iter().find_map(|it| disagree(world, latest(it.rank)?.comm, me))
+                for it in &circle {
+                    if let Some(call) = self.latest(it.rank)
+                        && let Some(error) = disagree(world, call.comm, me)
+                    {
+                        return Some(error);
+                    }
+                }
+                if let Some((rank, peer)) = self.odd_pair(&circle)
+                    && let Some(here) = self.latest(rank)
+                    && let there @ Some(got) = &self.latest(peer)
                 {
-                    return Some(error);
+                    let words = in_words(world, (rank, &here), (peer, got), &algorithm_name);
+                    let words = words.unwrap_or_else(|| "two communicators".to_string());
+                    let what = format!("{words}; they wait for each other");
+                    return Some(mismatch((rank, &here), (peer, there), what));
                 }
-                // A rank that waits for a message waits for one rank alone: if that is in another
-                // call, the two differ, and all others on the circle wait in consequence.
-                let by_message = circle.iter().find_map(|it| {
-                    let (waits, there) = (latest(it.rank)?, latest(it.peer)?);
-                    let differs = waits.call == 0 && !alike(&waits, &there);
-                    differs.then_some(((it.rank, waits), (it.peer, there)))
-                });
-                let of_mine = || {
-                    let here = here?;
-                    let others = circle.iter().filter(|it| it.rank != me);
-                    let mut others = others.filter_map(|it| Some((it.rank, latest(it.rank)?)));
-                    Some(((me, here), others.find(|(_, there)| !alike(&here, there))?))
-                };
-                match by_message.or_else(of_mine) {
-                    Some(((rank, here), (peer, there))) => {
-                        let words = in_words(world, (rank, &here), (peer, &there), &algorithm_name);
-                        let words = words.unwrap_or_else(|| "two communicators".to_string());
-                        let what = format!("{words}; they wait for each other");
-                        let (here, there) = (site(here), Some(site(there)));
-                        Error::Mismatch { rank, here, peer, there, what }
-                    }
-                    None => {
-                        let waiting = |&Seen { rank, peer, .. }: &Seen| Waiting {
-                            rank,
-                            peer,
-                            site: latest(rank).map(site),
-                        };
-                        Error::Deadlock { circle: circle.iter().map(waiting).listed() }
-                    }
+                let mut waits = Vec::new();
+                for &Seen { rank, peer, .. } in &circle {
+                    waits.push(Waiting { rank, peer, site: site_of(&self.latest(rank)) });
                 }
+                Error::Deadlock { circle: waits }
             }
         })
     }
+
+    /// Two ranks of a circle that are in calls which cannot be parts of one.
+    #[inline(never)]
+    fn odd_pair(&self, circle: &[Seen]) -> Option<(usize, usize)> {
+        let are_odd = |a: &CallRecord, b: usize| self.latest(b).is_some_and(|b| !alike(a, &b));
+        // A rank that waits for a message waits for one rank alone: if that is in another call, the
+        // two differ, and all others on the circle wait in consequence.
+        for it in circle {
+            if let Some(waits) = self.latest(it.rank)
+                && waits.call == 0
+                && are_odd(&waits, it.peer)
+            {
+                return Some((it.rank, it.peer));
+            }
+        }
+        // None, if it has only waited so far, for words that are not the library's.
+        let me = self.port.member();
+        let here = self.latest(me)?;
+        for it in circle {
+            if it.rank != me && are_odd(&here, it.rank) {
+                return Some((me, it.rank));
+            }
+        }
+        None
+    }
+}
+
+/// Unwinds as a failed call of that run does.
+#[inline(never)]
+fn resume(of: (u64, u64), error: Option<Error>, text: String) -> ! {
+    resume_unwind(Box::new(Quit { of, error, text }))
+}
+
+/// Why a call cannot be made.
+#[inline(never)]
+fn in_call(sig: &Signature, at: &Location<'_>, why: &Error) -> String {
+    format!("{} at {at}: {why}", sig.call)
+}
+
+#[inline(never)]
+fn site_of(call: &Option<CallRecord>) -> Option<CallSite> {
+    call.as_ref().map(CallRecord::site)
+}
+
+#[inline(never)]
+fn mismatch(
+    (rank, here): (usize, &CallRecord),
+    (peer, there): (usize, &Option<CallRecord>),
+    what: String,
+) -> Error {
+    Error::Mismatch { rank, here: here.site(), peer, there: site_of(there), what }
 }
 
 /// A wait of a circle through several teams, in the words of one of `world`.
@@ -439,7 +473,7 @@ const RECORD_COMES: Duration = Duration::from_millis(100);
 pub(super) fn disagree(world: &TeamState, comm: u64, me: usize) -> Option<Error> {
     let (rank, here, peer, there) = disagreement(world, comm, me)?;
     let what = in_words(world, (rank, &here), (peer, &there), &algorithm_name)?;
-    Some(Error::Mismatch { rank, here: here.site(), peer, there: Some(there.site()), what })
+    Some(mismatch((rank, &here), (peer, &Some(there)), what))
 }
 
 /// The error in the words of rank `me`, the calling one, if it does not agree with `peer`, which
@@ -453,7 +487,6 @@ pub(super) fn disagree_with_waiting(
     let (here, there) = disagreement_with_waiting(world, comm, me, peer)?;
     disagree(world, comm, me).or_else(|| {
         let what = in_words(world, (me, &here), (peer, &there), &algorithm_name)?;
-        let (here, there) = (here.site(), Some(there.site()));
-        Some(Error::Mismatch { rank: me, here, peer, there, what })
+        Some(mismatch((me, &here), (peer, &Some(there)), what))
     })
 }

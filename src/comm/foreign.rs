@@ -12,6 +12,7 @@ use crate::order::Order;
 use crate::schedule::Operation;
 use crate::shared::{CatchScope, CommState, Entered, Signature, Thread};
 use crate::sync::{Arc, Instant, catch_unwind};
+use crate::wait::Question;
 use std::any::Any;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, Location};
@@ -194,7 +195,7 @@ impl Comm {
     }
 
     /// Waits until `ready`: see [`wait`](crate::engine::wait).
-    pub(crate) fn wait_foreign(&mut self, peer: Option<usize>, ready: &mut dyn FnMut() -> bool) {
+    pub(crate) fn wait_foreign(&mut self, peer: Option<usize>, ready: &mut dyn Question) {
         if let Err(stop) = self.port.wait_foreign(peer, ready) {
             self.stop(stop);
         }

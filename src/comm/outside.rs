@@ -4,7 +4,7 @@
 use super::{Choice, Comm};
 use crate::error::Error;
 use crate::shared::{LongWait, Signature, Stop, Thread};
-use crate::wait::{Backoff, Pause};
+use crate::wait::{Backoff, Pause, Question};
 use std::panic::Location;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Comm {
     pub(crate) fn wait_outside(
         &mut self,
         what: &str,
-        ready: &mut dyn FnMut() -> bool,
+        ready: &mut dyn Question,
     ) -> Result<(), Duration> {
         let port = &self.port;
         let (shared, run, wait) = (port.shared().clone(), port.run(), port.wait_policy());
@@ -41,7 +41,7 @@ impl Comm {
         let mut patience = Backoff::new(wait, None);
         loop {
             let looks = if world.is_crowded() { 1 } else { patience.looks() };
-            if (0..looks).any(|_| ready()) {
+            if (0..looks).any(|_| ready.ask()) {
                 return Ok(());
             }
             // Another rank of the team may wait for what this one has started on a part of it.

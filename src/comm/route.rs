@@ -27,6 +27,7 @@ use crate::shared::{
     BeginningCall, CallParams, CallTransport, Digest, Signature, StartedCall, Stop,
 };
 use crate::topology::Extents;
+use crate::wait::Question;
 
 use std::panic::Location;
 
@@ -173,7 +174,7 @@ impl Comm {
     }
 
     /// Starts a collective call. If that is refused while a panic unwinds (see
-    /// `quit`), it returns false, and the call must not go on.
+    /// `unwind`), it returns false, and the call must not go on.
     #[inline(always)]
     #[must_use]
     pub(super) fn enter(
@@ -298,14 +299,18 @@ impl Comm {
     pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         let Some((route, params)) = self.route(call) else { return };
         let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
-        if let Route::NewPlan(unbound) = &route {
-            // On record, since of many blocks it takes a while.
-            self.port.log_call(begun);
-            if let Err(stop) = self.bind(unbound, call) {
-                return self.stop(stop);
+        let route = match route {
+            Route::NewPlan(unbound) => {
+                // On record, since of many blocks it takes a while.
+                self.port.log_call(begun);
+                if let Err(stop) = self.bind(unbound, call) {
+                    return self.stop(stop);
+                }
+                self.remember(call, params);
+                Route::Plan
             }
-            self.remember(call, params);
-        }
+            route => route,
+        };
         let (port, work) = (&mut self.port, &mut self.work);
         let result = match route {
             Route::Alone => alone::run(port, work, begun, call),
@@ -500,12 +505,11 @@ impl Comm {
 
     /// Makes the plan of the call in progress, which is on record.
     #[cold]
-    fn bind(&mut self, unbound: &Unbound, call: &Call<'_, RawBuffers<'_>>) -> Result<(), Stop> {
+    fn bind(&mut self, unbound: Unbound, call: &Call<'_, RawBuffers<'_>>) -> Result<(), Stop> {
         let (rank, cut, size) = (self.rank(), call.cut(), call.message_element_size());
-        let bind =
-            |go_on: &mut dyn FnMut() -> bool| bind_while(&unbound.schedule, rank, cut, size, go_on);
+        let bind = |go_on: &mut dyn Question| bind_while(&unbound.schedule, rank, cut, size, go_on);
         let plan = self.port.preparing(bind)?;
-        self.work.plans.keep(unbound.key.clone(), plan);
+        self.work.plans.keep(unbound.key, plan);
         Ok(())
     }
 }
@@ -513,13 +517,14 @@ impl Comm {
 #[cfg(test)]
 mod tests {
     use crate::comm::Comm;
+    use crate::wait::Question;
     use crate::{Activity, Error, Team, op};
     use std::time::Duration;
 
     /// As a call does with a plan that takes for ever.
     fn prepare_for_ever(comm: &mut Comm) {
-        let prepared = comm.port.preparing(|go_on| {
-            while go_on() {
+        let prepared = comm.port.preparing(|go_on: &mut dyn Question| {
+            while go_on.ask() {
                 std::thread::yield_now();
             }
             None::<()>

@@ -58,7 +58,7 @@ pub fn wait_outside(
     what: &str,
     ready: &mut dyn FnMut() -> bool,
 ) -> Result<(), Duration> {
-    comm.wait_outside(what, ready)
+    comm.wait_outside(what, &mut || ready())
 }
 
 /// Ends the run with `error`, and throws.

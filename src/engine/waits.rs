@@ -28,7 +28,7 @@ use std::time::Duration;
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub fn wait(comm: &mut Comm, peer: Option<usize>, ready: &mut dyn FnMut() -> bool) {
-    comm.wait_foreign(peer, ready);
+    comm.wait_foreign(peer, &mut || ready());
 }
 
 /// Where ranks outnumber cores: lets other threads have the core for a turn, as a [`wait`] for a

@@ -158,6 +158,16 @@ fn all_reduce_pair<T: Element, O: Operator<T>>(
     Ok(())
 }
 
+/// [`copy_few`], in one body for all lengths of a payload.
+///
+/// # Safety
+/// As there.
+#[inline(never)]
+unsafe fn copy_out(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe { copy_few(to, from, bytes) }
+}
+
 /// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are, the
 /// own ones in their place, without the first `skipped` bytes.
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -172,7 +182,7 @@ fn show_and_look(
     let (rank, p, size) = (port.rank(), port.size(), kernel.size());
     port.show_all(len, size, |body| {
         // SAFETY: there is room for so many bytes, which are no memory of ours.
-        unsafe { copy_few(body, buf, len * size) }
+        unsafe { copy_out(body, buf, len * size) }
     });
     port.log_call(begun);
     let all = &mut work.addresses;
@@ -292,20 +302,18 @@ unsafe fn combine_all(
     for (i, slot) in all[p..][..joins.slots].iter_mut().enumerate() {
         *slot = slots.wrapping_add(i * bytes);
     }
-    let Some((last, others)) = joins.joins.split_last() else {
+    let Some(last) = joins.joins.len().checked_sub(1) else {
         if !std::ptr::eq(all[0], to) {
             // SAFETY: the only operand, which is another rank's.
             unsafe { kernel.copy(to, all[0], len) };
         }
         return;
     };
-    // SAFETY: by the contract: each join combines vectors, or results of joins before, to a slot
-    // that is that of the left one, or of none of them; the last one to where all go.
-    unsafe {
-        for join in others {
-            kernel.combine(all[join.to], all[join.left], all[join.right], len);
-        }
-        kernel.combine(to, all[last.left], all[last.right], len);
+    for (i, join) in joins.joins.iter().enumerate() {
+        let to = if i == last { to } else { all[join.to] };
+        // SAFETY: by the contract: each join combines vectors, or results of joins before, to a
+        // slot that is that of the left one, or of none of them; the last one to where all go.
+        unsafe { kernel.combine(to, all[join.left], all[join.right], len) };
     }
 }
 

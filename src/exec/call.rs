@@ -269,6 +269,12 @@ impl<'a> Call<'a> {
     }
 }
 
+/// The longest of several blocks. (In one body: compilers make much of such loops.)
+#[inline(never)]
+fn longest(counts: &[usize]) -> usize {
+    counts.iter().copied().max().unwrap_or(0)
+}
+
 impl<'a, D> Call<'a, D> {
     /// Under the name that it has in fixed order.
     #[inline(always)]
@@ -378,7 +384,7 @@ impl<'a, D> Call<'a, D> {
     pub(crate) fn unit(&self) -> usize {
         match self.cut {
             Partition::Vector(n) | Partition::Equal(n) => n,
-            Partition::Varied(counts) => counts.iter().copied().max().unwrap_or(0),
+            Partition::Varied(counts) => longest(counts),
             Partition::Pairs { .. } => 0,
         }
     }

@@ -111,8 +111,8 @@ fn barrier(port: &mut Port) -> Result<(), Stop> {
     let guard = Guard::new(port);
     for k in 0..rounds(p) {
         let (to, from) = disseminate(k, rank, p);
-        guard.port.post_copy(to, 0, 1, |_| ())?;
-        guard.port.take_copy(from, 0, 1, |_| ())?;
+        guard.port.post_packed(to, 0, 1, &mut |_: *mut u8| ())?;
+        guard.port.take_packed(from, 0, 1, &mut |_: *const u8| ())?;
     }
     guard.disarm();
     Ok(())
@@ -227,7 +227,7 @@ fn put_bytes(
     (len, size): (usize, usize),
     peer: usize,
 ) -> Result<(), Stop> {
-    port.post_copy(peer, len, size, |body| {
+    port.post_packed(peer, len, size, &mut |body: *mut u8| {
         // SAFETY: there is room for `buf`.
         unsafe { copy_few(body, buf, len * size) }
     })
@@ -240,21 +240,10 @@ fn get_bytes(
     (len, size): (usize, usize),
     peer: usize,
 ) -> Result<(), Stop> {
-    take_bytes(port, (len, size), peer, &mut |body| {
+    port.take_packed(peer, len, size, &mut |body: *const u8| {
         // SAFETY: as in `get_from`.
         unsafe { copy_few(buf, body, len * size) }
     })
-}
-
-/// Hands `take` the elements that `peer` has sent, as many elements of `size` bytes.
-#[inline(never)]
-fn take_bytes(
-    port: &mut Port,
-    (len, size): (usize, usize),
-    peer: usize,
-    take: &mut dyn FnMut(*const u8),
-) -> Result<(), Stop> {
-    port.take_copy(peer, len, size, take)
 }
 
 #[cfg_attr(not(debug_assertions), inline(always))]
@@ -290,7 +279,7 @@ fn all_reduce(port: &mut Port, kernel: Kernel<'_>, buf: *mut u8, len: usize) -> 
         match hop.recv {
             None => {}
             Some((peer, true)) => get_bytes(port, buf, (len, size), peer)?,
-            Some((peer, false)) => take_bytes(port, (len, size), peer, &mut |body| {
+            Some((peer, false)) => port.take_packed(peer, len, size, &mut |body: *const u8| {
                 let (left, right) =
                     if peer < rank { (body, buf.cast_const()) } else { (buf.cast_const(), body) };
                 // SAFETY: as in `get_from`; `buf` is the call's.

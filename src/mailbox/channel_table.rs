@@ -76,7 +76,11 @@ impl ChannelTable {
         if self.apart {
             let first = std::ptr::from_ref(&self[row * self.pitch]).addr();
             let bytes = self.pitch * size_of::<Channel>();
-            bring((first..first + bytes).step_by(page()).collect());
+            let mut pages = Vec::new();
+            for at in (first..first + bytes).step_by(page()) {
+                pages.push(at);
+            }
+            bring(pages);
         }
         #[cfg(not(all(target_os = "linux", not(miri), not(shuttle))))]
         let _ = row;
@@ -129,17 +133,20 @@ fn bring(mut pages: Vec<usize>) {
     }
     for _ in 0..TRIES {
         // The kernel ends at the first page that cannot move now: of the others it tells nothing.
-        let (nodes, mut said) = (vec![node; pages.len()], vec![-libc::EBUSY; pages.len()]);
+        let count = pages.len();
+        let (nodes, mut said) = (vec![node; count], vec![-libc::EBUSY; count]);
         // SAFETY: the kernel reads as many addresses and nodes, and writes as many numbers, as the
         // vectors have. It moves a page as a whole, whoever uses it meanwhile.
         let status = unsafe {
             let (at, to, said) = (pages.as_ptr(), nodes.as_ptr(), said.as_mut_ptr());
-            libc::syscall(libc::SYS_move_pages, 0, pages.len(), at, to, said, MPOL_MF_MOVE)
+            libc::syscall(libc::SYS_move_pages, 0, count, at, to, said, MPOL_MF_MOVE)
         };
-        let mut said = said.into_iter();
-        pages.retain(
-            |_| matches!(said.next(), Some(no) if no == -libc::EBUSY || no == -libc::EAGAIN),
-        );
+        for (at, no) in said.into_iter().enumerate() {
+            if no == -libc::EBUSY || no == -libc::EAGAIN {
+                pages.push(pages[at]);
+            }
+        }
+        pages.drain(..count);
         if status < 0 || pages.is_empty() {
             return;
         }

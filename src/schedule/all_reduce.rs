@@ -1,11 +1,12 @@
 //! All-reduce and barrier.
 
 use super::doubling::{Doubling, LineStep, disseminate, rounds};
+use super::explicit::ExplicitRounds;
 use super::grid::fastest_first;
-use super::hierarchical::Staged;
+use super::hierarchical::{Staged, staged};
 use super::rule_parts::{Boxed, rule};
 use super::{BlockRange, Chain, Hierarchy, Mode, Step};
-use crate::sorted::{Arrange, Listed, SortedMap};
+use crate::sorted::{Arrange, SortedMap, numbers};
 use crate::topology::Extents;
 
 /// AR-HCUBE, AR-ANY: pairs 2^i apart exchange the whole vector and combine, the lower
@@ -67,26 +68,37 @@ impl Hierarchy {
     #[inline(never)]
     pub(crate) fn radices(members: usize, degree: usize) -> Vec<usize> {
         let most = if degree == 0 { MOST } else { degree.max(2) };
-        let reaches = |radix: usize, steps: u32, n: usize| radix.saturating_pow(steps) >= n;
-        let steps = (0..).find(|&steps| reaches(most, steps, members)).unwrap_or(0);
-        let mut left = members;
-        let mut radix = |below: u32| {
-            let least = (2..most).find(|&radix| reaches(radix, below + 1, left)).unwrap_or(most);
-            let equal = (least..=most.min(least + 1)).find(|&radix| left.is_multiple_of(radix));
-            let radix = equal.unwrap_or(least);
+        let mut steps = 0;
+        while !reaches(most, steps, members) {
+            steps += 1;
+        }
+        let (mut left, mut radices) = (members, Vec::new());
+        for below in (0..steps).rev() {
+            let mut radix = 2;
+            while radix < most && !reaches(radix, below + 1, left) {
+                radix += 1;
+            }
+            let one_more = radix + 1;
+            if one_more <= most && !left.is_multiple_of(radix) && left.is_multiple_of(one_more) {
+                radix = one_more;
+            }
             left = left.div_ceil(radix);
-            radix
-        };
-        (0..steps).rev().map(&mut radix).collect()
+            radices.push(radix);
+        }
+        radices
     }
+}
+
+/// Whether `n` are reached in so many steps.
+#[inline(never)]
+fn reaches(radix: usize, steps: u32, n: usize) -> bool {
+    radix.saturating_pow(steps) >= n
 }
 
 /// The parts that meet in each step of AR-RADIX. A position counts the ranks group by group.
 pub(super) struct Meetings {
     /// By position.
     pub(super) ranks: Vec<usize>,
-    /// By rank.
-    positions: Vec<usize>,
     /// Before the first step and after each: where the parts begin that have met, and p.
     pub(super) cuts: Vec<Vec<usize>>,
 }
@@ -94,47 +106,27 @@ pub(super) struct Meetings {
 impl Meetings {
     pub(super) fn new(h: &Hierarchy) -> Self {
         let (p, levels) = (h.ranks(), h.stages() - 1);
-        let group = |level: usize, rank: usize| h.group(level, rank).unwrap_or(0);
         // From the inside out: a group comes where its lowest rank does.
-        let mut ranks = (0..p).listed();
+        let mut ranks = numbers(p);
         for level in 0..levels {
-            let mut lowest = SortedMap::new();
-            let firsts = (0..p).map(|rank| *lowest.or_insert(group(level, rank), rank)).listed();
+            let (mut lowest, mut firsts) = (SortedMap::new(), Vec::new());
+            for rank in 0..p {
+                firsts.push(*lowest.or_insert(h.group(level, rank), rank));
+            }
             ranks.arrange_by_key(|&rank| firsts[rank]);
         }
-        let mut positions = vec![0; p];
-        ranks.iter().enumerate().for_each(|(at, &rank)| positions[rank] = at);
-        let mut cuts = vec![(0..p + 1).listed()];
+        let mut cuts = vec![numbers(p + 1)];
         for stage in 0..=levels {
-            let begins = |at: usize| {
-                at == 0
-                    || at == p
-                    || stage < levels && group(stage, ranks[at - 1]) != group(stage, ranks[at])
-            };
-            let groups = (0..p + 1).filter(|&at| begins(at)).listed();
-            let steps = of_stage(&cuts[cuts.len() - 1], groups, h.degree(stage));
-            cuts.extend(steps);
-        }
-        Meetings { ranks, positions, cuts }
-    }
-
-    /// To whom a rank sends, and from whom it hears: one of each part in order, of its own itself.
-    fn partners(&self, step: usize, rank: usize) -> (Vec<usize>, Vec<usize>) {
-        let (at, after) = (self.positions[rank], &self.cuts[step + 1]);
-        let end = after.partition_point(|&cut| cut <= at);
-        let meeting = between(&self.cuts[step], &after[end - 1..]);
-        let own = meeting.partition_point(|&cut| cut <= at) - 1;
-        let (place, size) = (at - meeting[own], meeting[own + 1] - meeting[own]);
-        let (mut to, mut from) = (Vec::new(), Vec::new());
-        for (i, part) in meeting.windows(2).enumerate() {
-            let mut at = part[0] + place;
-            from.push(self.ranks[part[0] + place % (part[1] - part[0])]);
-            while i != own && at < part[1] {
-                to.push(self.ranks[at]);
-                at += size;
+            let mut groups = vec![0];
+            for (at, ranks) in ranks.windows(2).enumerate() {
+                if stage < levels && h.group(stage, ranks[0]) != h.group(stage, ranks[1]) {
+                    groups.push(at + 1);
+                }
             }
+            groups.push(p);
+            of_stage(&mut cuts, groups, h.degree(stage));
         }
-        (to, from)
+        Meetings { ranks, cuts }
     }
 }
 
@@ -145,19 +137,21 @@ pub(super) fn between<'a>(cuts: &'a [usize], ends: &[usize]) -> &'a [usize] {
     &cuts[at(ends[0])..=at(ends[1])]
 }
 
-/// The cuts after each step of a stage: its `groups` consist of parts that begin at `within`.
-fn of_stage(within: &[usize], groups: Vec<usize>, degree: usize) -> Vec<Vec<usize>> {
-    let radices = |ends: &[usize]| Hierarchy::radices(between(within, ends).len() - 1, degree);
+/// Adds the cuts after each step of a stage: its `groups` consist of the latest parts.
+#[inline(never)]
+fn of_stage(cuts: &mut Vec<Vec<usize>>, groups: Vec<usize>, degree: usize) {
+    let before = cuts.len();
+    let within = cuts.pop().unwrap_or_default();
     let mut steps = 0;
     for ends in groups.windows(2) {
-        steps = steps.max(radices(ends).len());
+        steps = steps.max(radices(&within, ends, degree).len());
     }
     // Backwards, from the groups to their members.
-    let (mut cuts, mut whole) = (Vec::new(), groups);
+    let mut whole = groups;
     for left in (1..=steps).rev() {
         let mut parts = vec![0];
         for ends in whole.windows(2) {
-            let (members, all) = (between(within, ends), radices(ends));
+            let (members, all) = (between(&within, ends), radices(&within, ends, degree));
             // A smaller group has met before.
             let radix = if all.len() == left { all[0] } else { 1 };
             for i in 1..=radix {
@@ -166,8 +160,13 @@ fn of_stage(within: &[usize], groups: Vec<usize>, degree: usize) -> Vec<Vec<usiz
         }
         cuts.push(std::mem::replace(&mut whole, parts));
     }
-    cuts.reverse();
-    cuts
+    cuts.push(within);
+    cuts[before - 1..].reverse();
+}
+
+#[inline(never)]
+fn radices(within: &[usize], ends: &[usize], degree: usize) -> Vec<usize> {
+    Hierarchy::radices(between(within, ends).len() - 1, degree)
 }
 
 /// AR-RADIX, BAR-RADIX: recursive multiplying. In each step the parts of a group meet: each rank
@@ -179,34 +178,27 @@ fn of_stage(within: &[usize], groups: Vec<usize>, degree: usize) -> Vec<Vec<usiz
 /// With `in_turn` a rank combines the parts from left to right, its own in its turn, so that all
 /// ranks have the same bits. (Those of the first two parts need no turn of their own.)
 pub(super) fn radix(h: &Hierarchy, in_turn: bool) -> Staged {
-    let meetings = Meetings::new(h);
-    let (p, steps) = (h.ranks(), meetings.cuts.len() - 1);
-    let part = move |step: usize, rank: usize| {
-        let (to, from) = meetings.partners(step, rank);
-        let own = from.iter().position(|&from| from == rank).unwrap_or(0);
-        let in_turn = in_turn && own >= 2;
-        let mut part = Step::default();
-        to.iter().for_each(|&to| part.send(to, vec![BlockRange::one(0)]));
-        for (i, &from) in from.iter().enumerate() {
-            if i == own && !in_turn {
-                continue;
+    let Meetings { ranks, cuts } = Meetings::new(h);
+    let mut given = ExplicitRounds::new(ranks.len());
+    for cuts in cuts.windows(2) {
+        given.begin();
+        for ends in cuts[1].windows(2) {
+            let parts = between(&cuts[0], ends);
+            for (own, to) in parts.windows(2).enumerate() {
+                for place in 0..to[1] - to[0] {
+                    for (i, from) in parts.windows(2).enumerate() {
+                        let mode = if i < own { Mode::Left } else { Mode::Right };
+                        if i != own || in_turn && own >= 2 {
+                            let from = from[0] + place % (from[1] - from[0]);
+                            given.send(ranks[from], ranks[to[0] + place], mode);
+                            given.run(BlockRange::one(0));
+                        }
+                    }
+                }
             }
-            let mode = match i {
-                0 if in_turn => Mode::Store,
-                i if i < own && !in_turn => Mode::Left,
-                _ => Mode::Right,
-            };
-            part.recv(from, vec![BlockRange::one(0)], mode);
         }
-        part
-    };
-    let mut ports = 1;
-    for (step, rank) in (0..steps * p).map(|i| (i / p, i % p)) {
-        let part = part(step, rank);
-        let heard = part.recvs.iter().filter(|recv| recv.from != rank).count();
-        ports = ports.max(part.sends.len()).max(heard);
     }
-    Staged { rule: rule(steps, part), ports }
+    staged(ranks.len(), Box::new(given))
 }
 
 #[cfg(test)]

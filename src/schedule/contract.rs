@@ -63,30 +63,34 @@ impl Contract {
         }
     }
 
-    fn runs(&self, coarse: impl IntoIterator<Item = usize>) -> Vec<BlockRange> {
-        let mut out: Vec<BlockRange> = Vec::new();
-        for b in coarse {
-            match out.last_mut() {
-                Some(last) if last.first + last.count == b * self.split => last.count += self.split,
-                _ => out.push(BlockRange { first: b * self.split, count: self.split }),
-            }
+    /// So many coarse blocks in a row.
+    fn run(&self, first: usize, count: usize) -> Vec<BlockRange> {
+        match count * self.split {
+            0 => vec![],
+            count => vec![BlockRange { first: first * self.split, count }],
         }
-        out
     }
 
     fn held(&self, held: Held, rank: usize) -> Vec<BlockRange> {
         let p = self.ranks;
         match held {
             Held::Nothing => vec![],
-            Held::All => self.runs(0..self.coarse_blocks()),
-            Held::Own => self.runs([rank]),
-            Held::Row => self.runs(rank * p..(rank + 1) * p),
-            Held::Column => self.runs((0..p).map(|x| x * p + rank)),
-            Held::Shifted => self.runs([(rank + p - self.shift % p) % p]),
-            Held::Total => self.runs([TOTAL]),
-            Held::TotalAndResult => self.runs([TOTAL, RESULT]),
+            Held::All => self.run(0, self.coarse_blocks()),
+            Held::Own => self.run(rank, 1),
+            Held::Row => self.run(rank * p, p),
+            Held::Column if p == 1 => self.run(0, 1),
+            Held::Column => {
+                let mut column = Vec::new();
+                for x in 0..p {
+                    column.extend(self.run(x * p + rank, 1));
+                }
+                column
+            }
+            Held::Shifted => self.run((rank + p - self.shift % p) % p, 1),
+            Held::Total => self.run(TOTAL, 1),
+            Held::TotalAndResult => self.run(TOTAL, 2),
             Held::ResultButFirst if rank == 0 => vec![],
-            Held::Result | Held::ResultButFirst => self.runs([RESULT]),
+            Held::Result | Held::ResultButFirst => self.run(RESULT, 1),
         }
     }
 

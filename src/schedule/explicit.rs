@@ -2,7 +2,6 @@
 //! paper. For paper only: checked, counted and simulated like the catalogue's, never executed.
 
 use super::{BlockRange, Mode, Rule, Step};
-use crate::sorted::Listed;
 
 /// One round: who sends which blocks to whom, in this order.
 ///
@@ -31,74 +30,175 @@ pub struct Round {
     pub messages: Vec<(usize, usize, Vec<BlockRange>)>,
 }
 
-/// The rounds, by rank.
-pub(super) struct ExplicitRounds(Vec<Vec<Step>>);
+/// A message of a round.
+#[derive(Clone, Copy)]
+struct GivenMessage {
+    from: usize,
+    to: usize,
+    mode: Mode,
+    /// Its blocks begin and end there in the list of all.
+    blocks: (usize, usize),
+    /// The next message of its sender in the round, and of its receiver.
+    next: [usize; 2],
+}
 
-/// Sender, receiver, blocks, in the order in which receivers take them.
-pub(super) type RoundMessages<'a> = &'a mut dyn Iterator<Item = (usize, usize, Vec<BlockRange>)>;
+/// No message.
+const NONE: usize = usize::MAX;
+
+/// The rounds, in lists that need no destructors of their own.
+pub(super) struct ExplicitRounds {
+    ranks: usize,
+    /// The first message of each round.
+    rounds: Vec<usize>,
+    /// In the order in which receivers take them.
+    messages: Vec<GivenMessage>,
+    blocks: Vec<BlockRange>,
+    /// By round and rank: its first message.
+    first: Vec<usize>,
+    /// By rank: its latest message in the latest round.
+    latest: Vec<usize>,
+}
 
 impl ExplicitRounds {
-    pub(super) fn new(p: usize, rounds: Vec<Round>) -> Self {
-        let mut given = ExplicitRounds(Vec::new());
-        for round in rounds {
-            given.round(p, round.combine, &mut round.messages.into_iter());
+    pub(super) fn new(ranks: usize) -> Self {
+        let (rounds, messages, blocks) = (Vec::new(), Vec::new(), Vec::new());
+        ExplicitRounds { ranks, rounds, messages, blocks, first: Vec::new(), latest: Vec::new() }
+    }
+
+    pub(super) fn of_rounds(ranks: usize, rounds: Vec<Round>) -> Self {
+        let mut given = ExplicitRounds::new(ranks);
+        for Round { combine, messages } in rounds {
+            given.begin();
+            for (from, to, blocks) in messages {
+                if from < ranks && to < ranks {
+                    given.message(from, to, combine);
+                    blocks.into_iter().for_each(|run| given.run(run));
+                }
+            }
         }
         given
     }
 
-    pub(super) fn of_steps(steps: Vec<Vec<Step>>) -> Self {
-        ExplicitRounds(steps)
+    /// Begins a round.
+    #[inline(never)]
+    pub(super) fn begin(&mut self) {
+        self.rounds.push(self.messages.len());
+        self.first.resize(self.rounds.len() * self.ranks, NONE);
+        self.latest.clear();
+        self.latest.resize(self.ranks, NONE);
     }
 
-    /// Adds a [`Round`].
-    pub(super) fn round(&mut self, p: usize, combine: bool, messages: RoundMessages<'_>) {
-        let mut parts = Vec::new();
-        parts.resize_with(p, Step::default);
-        for (from, to, blocks) in messages {
-            if from >= p || to >= p {
-                continue;
-            }
-            let mode = if combine { Mode::combine(from, to) } else { Mode::Store };
-            parts[to].recv(from, blocks.clone(), mode);
-            if from != to || !combine {
-                parts[from].send(to, blocks);
+    /// Adds a message of a [`Round`] to the latest round; its blocks follow.
+    pub(super) fn message(&mut self, from: usize, to: usize, combine: bool) {
+        self.send(from, to, if combine { Mode::combine(from, to) } else { Mode::Store });
+    }
+
+    /// Adds a message to the latest round; its blocks follow. Where a rank combines and is its own
+    /// sender, its messages are combined in the order given.
+    #[inline(never)]
+    pub(super) fn send(&mut self, from: usize, to: usize, mode: Mode) {
+        let (at, end) = (self.messages.len(), self.blocks.len());
+        self.messages.push(GivenMessage { from, to, mode, blocks: (end, end), next: [NONE; 2] });
+        self.link(from, at);
+        if from != to {
+            self.link(to, at);
+        }
+    }
+
+    fn link(&mut self, rank: usize, at: usize) {
+        let latest = std::mem::replace(&mut self.latest[rank], at);
+        match self.messages.get_mut(latest) {
+            Some(message) => message.next[usize::from(message.from != rank)] = at,
+            None => {
+                let round = (self.rounds.len() - 1) * self.ranks;
+                self.first[round + rank] = at;
             }
         }
-        for (rank, part) in parts.iter_mut().enumerate() {
-            // Its own blocks have their turn.
-            if combine && part.recvs.iter().any(|recv| recv.from == rank) {
-                for (i, recv) in part.recvs.iter_mut().enumerate() {
-                    recv.mode = if i == 0 { Mode::Store } else { Mode::Right };
+    }
+
+    /// Adds blocks to the latest message.
+    #[inline(never)]
+    pub(super) fn run(&mut self, run: BlockRange) {
+        self.blocks.push(run);
+        if let Some(latest) = self.messages.last_mut() {
+            latest.blocks.1 = self.blocks.len();
+        }
+    }
+
+    /// Adds all rounds backwards, of which nothing is combined: the messages whose blocks `root`
+    /// needs, or those of all.
+    pub(super) fn and_back(&mut self, root: Option<usize>) {
+        let (rounds, all) = (self.rounds.clone(), self.messages.len());
+        let mut needed = vec![root.is_none(); self.ranks];
+        root.into_iter().for_each(|root| needed[root] = true);
+        let (mut kept, mut firsts, mut begin) = (Vec::new(), Vec::new(), 0);
+        for end in rounds.iter().copied().skip(1).chain([all]) {
+            let first = kept.len();
+            firsts.push(first);
+            for at in begin..end {
+                if needed[self.messages[at].from] {
+                    kept.push(at);
                 }
             }
+            for &at in &kept[first..] {
+                needed[self.messages[at].to] = true;
+            }
+            begin = end;
         }
-        self.0.push(parts);
-    }
-
-    /// Adds all rounds backwards, of which nothing is combined.
-    pub(super) fn and_back(&mut self) {
-        for step in (0..self.0.len()).rev() {
-            let turned = self.0[step].iter().map(|part| part.clone().reversed(None));
-            self.0.push(turned.listed());
+        for &first in firsts.iter().rev() {
+            if first < kept.len() {
+                self.begin();
+            }
+            for &at in &kept[first..] {
+                let GivenMessage { from, to, blocks, .. } = self.messages[at];
+                self.send(to, from, Mode::Store);
+                self.messages[all..].last_mut().into_iter().for_each(|m| m.blocks = blocks);
+            }
+            kept.truncate(first);
         }
-    }
-
-    /// The most messages of a rank in one direction in a step; at least 1.
-    pub(super) fn ports(&self) -> usize {
-        let mut ports = 1;
-        for part in self.0.iter().flatten() {
-            ports = ports.max(part.sends.len()).max(part.recvs.len());
-        }
-        ports
     }
 }
 
 impl Rule for ExplicitRounds {
     fn steps(&self) -> usize {
-        self.0.len()
+        self.rounds.len()
     }
 
     fn step(&self, step: usize, rank: usize) -> Step {
-        self.0[step].get(rank).cloned().unwrap_or_default()
+        let (mut part, mut in_turn) = (Step::default(), false);
+        if rank >= self.ranks {
+            return part;
+        }
+        let mut at = self.first[step * self.ranks + rank];
+        while let Some(&GivenMessage { from, to, mode, blocks, next }) = self.messages.get(at) {
+            at = next[usize::from(from != rank)];
+            let blocks = &self.blocks[blocks.0..blocks.1];
+            let is_turn = from == to && mode != Mode::Store && !blocks.is_empty();
+            if to == rank {
+                in_turn |= is_turn;
+                part.recv(from, blocks.to_vec(), mode);
+            }
+            if from == rank && !is_turn {
+                part.send(to, blocks.to_vec());
+            }
+        }
+        if in_turn {
+            for (i, recv) in part.recvs.iter_mut().enumerate() {
+                recv.mode = if i == 0 { Mode::Store } else { Mode::Right };
+            }
+        }
+        part
     }
+}
+
+/// The most messages of a rank in one direction in a step; at least 1. (Its own are none.)
+#[inline(never)]
+pub(super) fn ports(rule: &dyn Rule, ranks: usize) -> usize {
+    let mut ports = 1;
+    for (step, rank) in (0..rule.steps() * ranks).map(|i| (i / ranks, i % ranks)) {
+        let part = rule.step(step, rank);
+        let heard = part.recvs.iter().filter(|recv| recv.from != rank).count();
+        ports = ports.max(part.sends.len()).max(heard);
+    }
+    ports
 }

@@ -1,14 +1,14 @@
 //! The schedules of explicit rounds.
 
-use super::explicit::{ExplicitRounds, Round};
+use super::explicit::{ExplicitRounds, Round, ports};
 use super::{Contract, Schedule};
 
 impl Schedule {
     /// A schedule of given rounds (see [`Round`]). Whether it does what `contract` says is for
     /// [`check`](super::check()) to find out; messages of ranks that do not exist are left out.
     pub fn of_rounds(id: &'static str, contract: Contract, rounds: Vec<Round>) -> Schedule {
-        let given = ExplicitRounds::new(contract.ranks, rounds);
-        let ports = given.ports();
+        let given = ExplicitRounds::of_rounds(contract.ranks, rounds);
+        let ports = ports(&given, contract.ranks);
         Schedule::new(id, contract, false, Box::new(given)).with_ports(ports)
     }
 

@@ -6,10 +6,10 @@
 //! groups are.
 
 use super::doubling::Doubling;
-use super::explicit::ExplicitRounds;
+use super::explicit::{ExplicitRounds, ports};
 use super::hierarchy::{Exchange, Hierarchy, LeaderGroup};
 use super::rule_parts::{BlockRanges, Boxed, ceil_log};
-use super::{BlockRange, Incoming, Mode, OFFSET, RESULT, Reversed, Round, Step, TOTAL};
+use super::{BlockRange, Incoming, Mode, OFFSET, RESULT, Reversed, Round, Rule, Step, TOTAL};
 use crate::sorted::{Arrange, Listed};
 
 /// Rules of given messages, and the ports that they need.
@@ -22,8 +22,8 @@ type Pairs = Vec<(usize, usize)>;
 
 const WHOLE: BlockRange = BlockRange::one(0);
 
-pub(super) fn staged(given: ExplicitRounds) -> Staged {
-    Staged { ports: given.ports(), rule: Box::new(given) }
+pub(super) fn staged(p: usize, rule: Boxed) -> Staged {
+    Staged { ports: ports(&*rule, p), rule }
 }
 
 /// Rounds of whole vectors, from and to `root`.
@@ -35,32 +35,49 @@ struct WholeRounds<'a> {
 
 impl<'a> WholeRounds<'a> {
     fn new(levels: &'a Hierarchy, root: usize) -> Self {
-        WholeRounds { levels, root, given: ExplicitRounds::of_steps(Vec::new()) }
+        WholeRounds { levels, root, given: ExplicitRounds::new(levels.ranks()) }
     }
 
     /// None for nobody.
     fn round(&mut self, combine: bool, pairs: &[(usize, usize)]) {
         if !pairs.is_empty() {
-            let mut messages = pairs.iter().map(|&(from, to)| (from, to, vec![WHOLE]));
-            self.given.round(self.levels.ranks(), combine, &mut messages);
+            self.given.begin();
+        }
+        for &(from, to) in pairs {
+            self.given.message(from, to, combine);
+            self.given.run(WHOLE);
+        }
+    }
+
+    fn staged(self) -> Staged {
+        staged(self.levels.ranks(), Box::new(self.given))
+    }
+
+    /// The trees of a stage, of which a parent is so high.
+    fn tree(&mut self, edges: &[StageEdge], height: usize, up: bool) {
+        self.given.begin();
+        for i in 0..edges.len() {
+            let [at, child, parent] = edges[if up { i } else { edges.len() - 1 - i }];
+            if at == height {
+                let (from, to) = if up { (child, parent) } else { (parent, child) };
+                self.given.message(from, to, up);
+                self.given.run(WHOLE);
+            }
         }
     }
 
     fn up(&mut self, stages: usize) {
         for stage in 0..stages {
-            for pairs in up(self.levels, stage, self.root) {
-                self.round(true, &pairs);
-            }
+            let (height, edges) = up(self.levels, stage, self.root);
+            (1..=height).for_each(|at| self.tree(&edges, at, true));
         }
     }
 
     /// Parent to child, the outermost first.
     fn down(&mut self, stages: usize) {
         for stage in (0..stages).rev() {
-            for pairs in up(self.levels, stage, self.root).iter().rev() {
-                let turned = pairs.iter().rev().map(|&(child, parent)| (parent, child));
-                self.round(false, &turned.listed());
-            }
+            let (height, edges) = up(self.levels, stage, self.root);
+            (1..=height).rev().for_each(|at| self.tree(&edges, at, false));
         }
     }
 
@@ -81,7 +98,7 @@ impl<'a> WholeRounds<'a> {
             Exchange::Tree => {}
         }
         self.down(trees);
-        staged(self.given)
+        self.staged()
     }
 }
 
@@ -89,14 +106,14 @@ impl<'a> WholeRounds<'a> {
 pub(super) fn broadcast(h: &Hierarchy, root: usize) -> Staged {
     let mut rounds = WholeRounds::new(h, root);
     rounds.down(h.stages());
-    staged(rounds.given)
+    rounds.staged()
 }
 
 /// Reduction to `root`.
 pub(super) fn reduction(h: &Hierarchy, root: usize) -> Staged {
     let mut rounds = WholeRounds::new(h, root);
     rounds.up(h.stages());
-    staged(rounds.given)
+    rounds.staged()
 }
 
 /// All-reduce of the whole vector: up, between the outermost leaders, down.
@@ -164,8 +181,10 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
     let mut reported: Vec<Vec<(usize, usize, Vec<usize>)>> = Vec::new();
     let trees = if h.exchange(top) == Exchange::Tree { top + 1 } else { top };
     for stage in 0..trees {
-        for pairs in up(h, stage, 0) {
-            let said: Vec<_> = pairs.iter().map(|&(c, l)| (l, c, has[c].clone())).collect();
+        let (height, edges) = up(h, stage, 0);
+        for height in 1..=height {
+            let edges = edges.iter().filter(|edge| edge[0] == height);
+            let said: Vec<_> = edges.map(|&[_, c, l]| (l, c, has[c].clone())).collect();
             let message =
                 |&(to, from, ref blocks): &(usize, usize, Vec<usize>)| (from, to, runs(blocks));
             rounds.push(Round { combine: false, messages: said.iter().map(message).collect() });
@@ -204,13 +223,26 @@ pub(super) fn all_gather(h: &Hierarchy) -> Staged {
         };
         rounds.push(Round { combine: false, messages: said.into_iter().map(message).collect() });
     }
-    staged(ExplicitRounds::new(p, rounds))
+    staged(p, Box::new(ExplicitRounds::of_rounds(p, rounds)))
 }
 
 /// Reduce-scatter: the all-gather backwards.
 pub(super) fn reduce_scatter(h: &Hierarchy) -> Staged {
     let Staged { rule, ports } = all_gather(h);
     Staged { rule: Box::new(Reversed { rule, combine: true }), ports }
+}
+
+/// The parts of all ranks, step by step.
+struct ExplicitSteps(Vec<Vec<Step>>);
+
+impl Rule for ExplicitSteps {
+    fn steps(&self) -> usize {
+        self.0.len()
+    }
+
+    fn step(&self, step: usize, rank: usize) -> Step {
+        self.0[step].get(rank).cloned().unwrap_or_default()
+    }
 }
 
 /// Prefix sums: in each group by doubling or all with all, then between leaders, and the total of
@@ -280,7 +312,7 @@ pub(super) fn scan(h: &Hierarchy) -> Staged {
         steps.push(parts);
     }
     steps.retain(|parts| parts.iter().any(|s| !s.sends.is_empty()));
-    staged(ExplicitRounds::of_steps(steps))
+    staged(p, Box::new(ExplicitSteps(steps)))
 }
 
 /// Prefix sums within groups in one step: everybody's total to all after it, and for the leader's
@@ -341,33 +373,34 @@ fn runs(blocks: &[usize]) -> Vec<BlockRange> {
     out.0
 }
 
-/// Child to parent, round by round, in the order in which a parent combines.
-fn up(h: &Hierarchy, stage: usize, root: usize) -> Vec<Pairs> {
-    let mut rounds: Vec<Pairs> = Vec::new();
-    for LeaderGroup { members, leader } in h.groups_of(stage, root) {
+/// The height of a parent, a child, and the parent.
+type StageEdge = [usize; 3];
+
+/// The trees of a stage, in the order in which a parent combines; the greatest height. Those of
+/// one height are a round.
+#[inline(never)]
+fn up(h: &Hierarchy, stage: usize, root: usize) -> (usize, Vec<StageEdge>) {
+    let (mut height, mut edges) = (0, Vec::new());
+    for LeaderGroup { members, leader } in &h.groups_of(stage, root) {
         let degree = match h.degree(stage) {
             0 => members.len(),
             d => d,
         };
-        climb(0, members.len(), leader, degree, &mut |height, child, parent| {
-            if rounds.len() < height {
-                rounds.resize(height, Vec::new());
-            }
-            rounds[height - 1].push((members[child], members[parent]));
-        });
+        height = height.max(climb(members, (0, members.len()), *leader, degree, &mut edges));
     }
-    rounds
+    (height, edges)
 }
 
-/// The tree over positions `low..high` with `at` on top: up to `degree` children, each the position
-/// of its interval that is nearest to `at`. Calls `edge(height of the parent, child, parent)` and
-/// returns the height of `at`.
+/// The tree over the positions of an interval with `at` on top: up to `degree` children, each the
+/// position of its interval that is nearest to `at`. Adds its edges, and returns the height of
+/// `at`.
+#[inline(never)]
 fn climb(
-    low: usize,
-    high: usize,
+    members: &[usize],
+    (low, high): (usize, usize),
     at: usize,
     degree: usize,
-    edge: &mut dyn FnMut(usize, usize, usize),
+    edges: &mut Vec<StageEdge>,
 ) -> usize {
     let (left, right) = (at - low, high - at - 1);
     if left + right == 0 {
@@ -380,22 +413,27 @@ fn climb(
         _ => (degree * left / (left + right)).clamp(1, degree - 1),
     };
     let (for_left, for_right) = (for_left.min(left), (degree - for_left).min(right));
-    let mut children = Vec::new();
     // Nearest first on both sides.
-    for i in 0..for_left {
-        let (near, far) = (at - left * i / for_left, at - left * (i + 1) / for_left);
-        children.push((far, near, near - 1));
-    }
-    for i in 0..for_right {
-        let (near, far) = (at + 1 + right * i / for_right, at + 1 + right * (i + 1) / for_right);
-        children.push((near, far, near));
-    }
+    let child = |i: usize| match i.checked_sub(for_left) {
+        None => {
+            let (near, far) = (at - left * i / for_left, at - left * (i + 1) / for_left);
+            ((far, near), near - 1)
+        }
+        Some(i) => {
+            let (near, far) = (right * i / for_right, right * (i + 1) / for_right);
+            ((at + 1 + near, at + 1 + far), at + 1 + near)
+        }
+    };
     let mut height = 0;
-    for &(low, high, child) in &children {
-        height = height.max(climb(low, high, child, degree, edge));
-    }
-    for &(_, _, child) in &children {
-        edge(height + 1, child, at);
+    for is_above in [false, true] {
+        for i in 0..for_left + for_right {
+            let (interval, child) = child(i);
+            if is_above {
+                edges.push([height + 1, members[child], members[at]]);
+            } else {
+                height = height.max(climb(members, interval, child, degree, edges));
+            }
+        }
     }
     height + 1
 }
@@ -469,10 +507,12 @@ mod tests {
                 for degree in 1..6 {
                     let mut children = vec![0; n];
                     let mut parents = vec![0; n];
-                    climb(0, n, at, degree, &mut |_, child, parent| {
+                    let (members, mut edges) = ((0..n).listed(), Vec::new());
+                    climb(&members, (0, n), at, degree, &mut edges);
+                    for [_, child, parent] in edges {
                         children[parent] += 1;
                         parents[child] += 1;
-                    });
+                    }
                     let wide = degree.max(2);
                     assert!(children.iter().all(|&c| c <= wide), "{n} {at} {degree}");
                     let alone = |x: usize| usize::from(x != at);

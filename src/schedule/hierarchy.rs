@@ -1,6 +1,6 @@
 //! Groups of ranks within groups of ranks: a communicator as a machine's levels divide it.
 
-use crate::sorted::{Arrange, Listed, SortedMap, SortedSet};
+use crate::sorted::{Arrange, Listed, SortedMap, SortedSet, numbers};
 use std::fmt;
 
 /// Nested groups of ranks, and how wide the trees within them are.
@@ -195,6 +195,17 @@ impl Hierarchy {
         self
     }
 
+    /// A clone, by one body.
+    #[inline(never)]
+    pub(crate) fn cloned(&self) -> Hierarchy {
+        self.clone()
+    }
+
+    /// Sets both for a stage.
+    pub(crate) fn set_stage(&mut self, stage: usize, degree: usize, exchange: Exchange) {
+        (self.degrees[stage], self.exchanges[stage]) = (degree, exchange);
+    }
+
     /// How the members of a stage exchange.
     pub fn exchange(&self, stage: usize) -> Exchange {
         self.exchanges.get(stage).copied().unwrap_or_default()
@@ -301,7 +312,7 @@ impl Hierarchy {
 
     /// The groups of a stage, by their leaders' ranks ascending.
     pub(super) fn groups_of(&self, stage: usize, root: usize) -> Vec<LeaderGroup> {
-        let mut members: Vec<usize> = (0..self.ranks).listed();
+        let mut members = numbers(self.ranks);
         let mut out = Vec::new();
         for at in 0..=stage {
             let mut numbers: Vec<usize> = Vec::new();

@@ -56,7 +56,7 @@ pub use trace::{Message, Words, trace};
 
 pub(crate) use doubling::{Doubling, disseminate, rounds};
 pub(crate) use line_tree::TreeKind;
-pub(crate) use step::{Chain, Reversed, Rule};
+pub(crate) use step::{Chain, Reversed, Rule, blocks};
 
 use std::fmt;
 

@@ -8,13 +8,10 @@
 use super::all_reduce::{Meetings, between};
 use super::explicit::ExplicitRounds;
 use super::hierarchical::{Staged, staged};
-use super::{BlockRange, Hierarchy, Round};
-use crate::sorted::{Arrange, Listed};
-use std::ops::Range;
+use super::{BlockRange, Hierarchy};
+use crate::sorted::Arrange;
 
-/// Where a piece of the vector begins and ends, in blocks.
-type Bounds = (usize, usize);
-/// A piece, and the position that has it.
+/// A piece: where it begins and ends, in blocks, and the position that has it.
 type Owned = (usize, usize, usize);
 /// A piece that is heard: by which part and position, in which turn, and from which part and
 /// position; where it begins and ends.
@@ -24,120 +21,99 @@ type Heard = [usize; 7];
 const FINE: usize = 4;
 
 /// A reduce-scatter over the levels, and the blocks of the vector.
-struct Scattering {
-    rounds: Vec<Round>,
-    blocks: usize,
-}
-
-impl Scattering {
-    fn new(h: &Hierarchy) -> Self {
-        let (p, meetings) = (h.ranks(), Meetings::new(h));
-        let even = |cuts: &Vec<usize>| {
-            let first = cuts.get(1).copied().unwrap_or(0);
-            cuts.windows(2).all(|ends| ends[1] - ends[0] == first)
-        };
-        let blocks = if meetings.cuts.iter().all(even) { p } else { FINE * p };
-        let mut own: Vec<Vec<Bounds>> = (0..p).map(|_| vec![(0, blocks)]).listed();
-        let mut rounds = Vec::new();
-        for cuts in meetings.cuts.windows(2) {
-            let mut kept = Vec::new();
-            kept.resize_with(p, Vec::new);
-            let mut messages = Vec::new();
-            for ends in cuts[1].windows(2) {
-                let mut parts = Vec::new();
-                for part in between(&cuts[0], ends).windows(2) {
-                    parts.push(pieces(&own, part[0]..part[1]));
+fn scattering(h: &Hierarchy) -> (ExplicitRounds, usize) {
+    let (p, Meetings { ranks, cuts }) = (h.ranks(), Meetings::new(h));
+    let is_even = cuts.iter().all(|cuts| cuts.windows(2).all(|ends| ends[1] - ends[0] == cuts[1]));
+    let blocks = if is_even { p } else { FINE * p };
+    // The pieces of each part in the order of the vector, part after part; where those of each
+    // begin.
+    let (mut own, mut begins) = (Vec::new(), Vec::new());
+    for at in 0..p {
+        own.push((0, blocks, at));
+        begins.push(at);
+    }
+    let mut given = ExplicitRounds::new(p);
+    for cuts in cuts.windows(2) {
+        let (mut kept, mut kept_begins, mut part) = (Vec::new(), Vec::new(), 0);
+        given.begin();
+        for ends in cuts[1].windows(2) {
+            let count = between(&cuts[0], ends).len() - 1;
+            let first = kept.len();
+            kept_begins.push(first);
+            let mut now = begins[part..part + count].to_vec();
+            part += count;
+            let (mut heard, mut latest) = (meet(&own, &mut now, blocks, &mut kept), [NOBODY; 5]);
+            kept[first..].arrange();
+            heard.arrange();
+            for [by, to, order, of, from, begin, end] in heard {
+                if latest != [by, to, order, of, from] {
+                    latest = [by, to, order, of, from];
+                    given.message(ranks[from], ranks[to], true);
                 }
-                for run in meet(&parts, blocks, &mut kept).chunk_by(|a, b| a[..5] == b[..5]) {
-                    let [_, to, _, _, from, ..] = run[0];
-                    let ranges = run.iter().map(|heard| BlockRange::from(heard[5]..heard[6]));
-                    messages.push((meetings.ranks[from], meetings.ranks[to], ranges.listed()));
-                }
+                given.run(BlockRange::from(begin..end));
             }
-            rounds.push(Round { combine: true, messages });
-            own = kept;
         }
-        Scattering { rounds, blocks }
+        (own, begins) = (kept, kept_begins);
     }
-
-    /// The messages of the way back to the root, of all that it needs.
-    fn gathering(&self, p: usize, root: usize) -> Vec<Round> {
-        let mut needed = vec![false; p];
-        needed[root] = true;
-        let mut back = Vec::new();
-        for round in &self.rounds {
-            let sent = round.messages.iter().filter(|m| needed[m.0]);
-            let messages: Vec<_> =
-                sent.map(|(from, to, blocks)| (*to, *from, blocks.clone())).collect();
-            messages.iter().for_each(|m| needed[m.0] = true);
-            back.push(Round { combine: false, messages });
-        }
-        back.reverse();
-        back
-    }
+    (given, blocks)
 }
 
-/// The pieces of a part's positions, in the order of the vector.
-fn pieces(own: &[Vec<Bounds>], part: Range<usize>) -> Vec<Owned> {
-    let mut all = Vec::new();
-    for at in part {
-        own[at].iter().for_each(|&(first, end)| all.push((first, end, at)));
-    }
-    all.arrange();
-    all
-}
+/// No position.
+const NOBODY: usize = usize::MAX;
 
-/// The parts meet: of each piece that one position of each part has, each keeps an equal share. In
-/// order: a receiver's messages, in which it takes them.
-fn meet(parts: &[Vec<Owned>], blocks: usize, kept: &mut [Vec<Bounds>]) -> Vec<Heard> {
-    let count = parts.len();
-    let mut at = vec![0; count];
+/// Parts meet, whose pieces begin at the numbers `now` in `own`: of each piece that one position of
+/// each part has, each keeps an equal share. To be put in order: a receiver's messages, in which it
+/// takes them.
+#[inline(never)]
+fn meet(own: &[Owned], now: &mut [usize], blocks: usize, kept: &mut Vec<Owned>) -> Vec<Heard> {
+    let count = now.len();
     let (mut first, mut turn) = (0, 0);
     let mut heard = Vec::new();
     while first < blocks {
-        let now = |i: usize, at: &[usize]| parts[i][at[i]];
-        let end = (0..count).map(|i| now(i, &at).1).min().unwrap_or(blocks);
-        for i in 0..count {
+        let mut end = blocks;
+        for &at in &*now {
+            end = end.min(own[at].1);
+        }
+        for (i, &at) in now.iter().enumerate() {
             // Where there are fewer blocks than parts, others have their turn at the next.
             let share = |i: usize| first + (end - first) * i / count;
             let (from, to) = (share((i + turn) % count), share((i + turn) % count + 1));
             if from == to {
                 continue;
             }
-            let (.., own) = now(i, &at);
-            kept[own].push((from, to));
-            for j in (0..count).filter(|&j| j != i) {
+            let by = own[at].2;
+            kept.push((from, to, by));
+            for (j, &of) in now.iter().enumerate() {
                 // From the own part outwards, so that intervals stay adjacent.
                 let order = if j < i { i - 1 - j } else { j };
-                heard.push([i, own, order, j, now(j, &at).2, from, to]);
+                if j != i {
+                    heard.push([i, by, order, j, own[of].2, from, to]);
+                }
             }
         }
         turn += 1;
         first = end;
-        for i in 0..count {
-            at[i] += usize::from(now(i, &at).1 == end);
+        for at in &mut *now {
+            *at += usize::from(own[*at].1 == end);
         }
     }
-    heard.arrange();
     heard
 }
 
 /// All-reduce of long vectors: the parts that each rank combines, and back to all.
 pub(super) fn all_reduce(h: &Hierarchy) -> (Staged, usize) {
-    let Scattering { rounds, blocks } = Scattering::new(h);
-    let mut given = ExplicitRounds::new(h.ranks(), rounds);
-    given.and_back();
-    (staged(given), blocks)
+    there_and_back(h, None)
 }
 
 /// Reduction of long vectors: the parts that each rank combines, and to the root.
 pub(super) fn reduction(h: &Hierarchy, root: usize) -> (Staged, usize) {
-    let all = Scattering::new(h);
-    let back = all.gathering(h.ranks(), root);
-    let Scattering { mut rounds, blocks } = all;
-    rounds.extend(back);
-    rounds.retain(|round| !round.messages.is_empty());
-    (staged(ExplicitRounds::new(h.ranks(), rounds)), blocks)
+    there_and_back(h, Some(root))
+}
+
+fn there_and_back(h: &Hierarchy, root: Option<usize>) -> (Staged, usize) {
+    let (mut given, blocks) = scattering(h);
+    given.and_back(root);
+    (staged(h.ranks(), Box::new(given)), blocks)
 }
 
 #[cfg(test)]

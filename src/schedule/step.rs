@@ -35,6 +35,34 @@ impl From<Range<usize>> for BlockRange {
     }
 }
 
+/// The blocks of runs, one after the other.
+pub(crate) struct BlockWalk<'a> {
+    runs: &'a [BlockRange],
+    /// Those of the first run that are done.
+    done: usize,
+}
+
+pub(crate) fn blocks(runs: &[BlockRange]) -> BlockWalk<'_> {
+    BlockWalk { runs, done: 0 }
+}
+
+impl Iterator for BlockWalk<'_> {
+    type Item = usize;
+
+    // One body for all loops.
+    #[inline(never)]
+    fn next(&mut self) -> Option<usize> {
+        while let [run, rest @ ..] = self.runs {
+            if self.done < run.count {
+                self.done += 1;
+                return Some(run.first + self.done - 1);
+            }
+            (self.runs, self.done) = (rest, 0);
+        }
+        None
+    }
+}
+
 /// What becomes of a received block at its receiver.
 ///
 /// Combining into a block that the receiver does not hold stores it.
@@ -114,13 +142,24 @@ impl Step {
 }
 
 impl Step {
-    /// Run backwards: stored blocks are combined at the rank, if one is given.
-    pub(super) fn reversed(self, combine_at: Option<usize>) -> Step {
-        let mut turned = Step::default();
-        for Incoming { from: to, blocks, .. } in self.recvs {
-            turned.sends.push(Outgoing { to, blocks });
+    /// With the rank's own blocks that take their turn among those that it receives among those
+    /// that it sends, too.
+    pub(crate) fn with_own_sent(mut self, rank: usize) -> Step {
+        for recv in self.recvs.iter().filter(|recv| recv.from == rank) {
+            self.sends.push(Outgoing { to: rank, blocks: recv.blocks.clone() });
         }
-        for Outgoing { to: from, blocks } in self.sends {
+        self
+    }
+
+    /// Run backwards: stored blocks are combined at the rank, if one is given.
+    pub(super) fn reversed(mut self, combine_at: Option<usize>) -> Step {
+        let mut turned = Step::default();
+        for recv in &mut self.recvs {
+            let blocks = std::mem::take(&mut recv.blocks);
+            turned.sends.push(Outgoing { to: recv.from, blocks });
+        }
+        for send in &mut self.sends {
+            let (from, blocks) = (send.to, std::mem::take(&mut send.blocks));
             let mode = combine_at.map_or(Mode::Store, |rank| Mode::combine(from, rank));
             turned.recvs.push(Incoming { from, blocks, mode, also: Vec::new() });
         }

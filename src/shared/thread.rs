@@ -272,6 +272,11 @@ impl Thread {
         }
     }
 
+    #[inline(never)]
+    fn told(&self) -> Option<(u32, Option<CallSite>)> {
+        self.told.lock().unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
     /// The circle that the thread, waiting in world `world`, belongs to. One through
     /// several worlds counts only when every thread on it has found it: none of them
     /// then has seen its run fail, which would have ended its wait.
@@ -281,29 +286,31 @@ impl Thread {
         site: impl FnOnce() -> Option<CallSite>,
     ) -> Option<Vec<Seen>> {
         let steps = self.steps()?;
-        let seen = |&(at, _): &(&Thread, u32)| {
+        let mut circle = Vec::new();
+        for &(at, _) in &steps {
             let (_, peer) = at.wait()?;
             let (world, rank) = (at.world.load(Relaxed), at.rank.load(Relaxed) as usize);
-            Some(Seen { world, rank, peer, site: None })
-        };
-        let mut circle = steps.iter().map(seen).collect::<Option<Vec<_>>>()?;
-        // A thread that waits as another rank of the world than the awaited one may have handed
-        // that one over to a thread that has not called yet.
-        let next = circle.iter().skip(1).chain(circle.first());
-        let is_other = |(it, next): (&Seen, &Seen)| it.world == next.world && it.peer != next.rank;
-        if circle.iter().zip(next).any(is_other) {
-            return None;
+            circle.push(Seen { world, rank, peer, site: None });
         }
-        if circle.iter().all(|it| it.world == world) {
+        let mut is_within = true;
+        for (i, it) in circle.iter().enumerate() {
+            // A thread that waits as another rank of the world than the awaited one may have
+            // handed that one over to a thread that has not called yet.
+            let next = &circle[if i + 1 < circle.len() { i + 1 } else { 0 }];
+            if it.world == next.world && it.peer != next.rank {
+                return None;
+            }
+            is_within &= it.world == world;
+        }
+        if is_within {
             return Some(circle);
         }
-        let told = |at: &Thread| at.told.lock().unwrap_or_else(|e| e.into_inner()).clone();
         let (number, _) = self.wait()?;
-        if told(self).is_none_or(|(told, _)| told != number) {
+        if self.told().is_none_or(|(told, _)| told != number) {
             *self.told.lock().unwrap_or_else(|e| e.into_inner()) = Some((number, site()));
         }
-        for (it, (at, number)) in circle.iter_mut().zip(steps) {
-            match told(at) {
+        for (it, &(at, number)) in circle.iter_mut().zip(&steps) {
+            match at.told() {
                 Some((told, site)) if told == number => it.site = site,
                 _ => return None,
             }

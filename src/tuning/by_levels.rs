@@ -43,7 +43,10 @@ pub struct LevelModel {
 /// An algorithm, over which groups and how, and its time.
 pub(crate) struct Candidate {
     algorithm: Algorithm,
-    over: Option<(usize, StagePlan)>,
+    /// The shape.
+    over: Option<usize>,
+    /// Over the shape's stages; of a flat one none.
+    plan: StagePlan,
     ns: f64,
 }
 
@@ -158,12 +161,15 @@ impl MemoryUse {
 impl Candidate {
     /// The algorithm, and its groups with the degrees that it is to use.
     pub(crate) fn decided(&self, model: &LevelModel) -> (Algorithm, Arc<Hierarchy>) {
-        let levels = match &self.over {
-            Some((shape, plan)) => {
-                let groups = model.shapes[*shape].hierarchy.clone();
-                groups.degrees(&plan.degrees).exchanges(&plan.exchanges)
+        let levels = match self.over {
+            Some(shape) => {
+                let mut groups = model.shapes[shape].hierarchy.cloned();
+                for (stage, part) in self.plan.iter().enumerate() {
+                    groups.set_stage(stage, part.degree, part.exchange);
+                }
+                groups
             }
-            None => model.hierarchy.clone(),
+            None => model.hierarchy.cloned(),
         };
         (self.algorithm, Arc::new(levels))
     }
@@ -319,7 +325,8 @@ impl LevelModel {
         bytes: usize,
         commutative: bool,
     ) -> Vec<Candidate> {
-        let mut all = self.flat(operation, bytes as f64, commutative);
+        let mut all = Vec::new();
+        self.flat(operation, bytes as f64, commutative, &mut all);
         for shape in 0..self.shapes.len() {
             self.over(shape, operation, bytes as f64, commutative, &mut all);
         }
@@ -340,81 +347,74 @@ impl LevelModel {
             algorithm,
             levels,
             ns: best.ns,
-            stages: best.over.as_ref().map_or(Vec::new(), |(_, plan)| plan.ns.clone()),
+            stages: best.plan.iter().map(|part| part.ns).collect(),
             runner_up: next.map(|c| (c.algorithm, c.ns)),
         })
     }
 
     /// The algorithms without groups.
     #[inline(always)]
-    fn flat(&self, operation: Operation, m: f64, commutative: bool) -> Vec<Candidate> {
+    fn flat(&self, operation: Operation, m: f64, commutative: bool, all: &mut Vec<Candidate>) {
         use Algorithm as A;
         use SplitPart::{All, Root};
         let (p, d, t) = (self.ranks() as f64, &self.distances, &self.messages(operation, m));
         // Parts of a vector are combined out of order.
         let split = |ways| d.split(t, m, ways).filter(|_| commutative);
-        let none = (A::BAR_ANY, None);
-        let all = match operation {
-            Operation::Barrier => [
-                (A::BAR_ANY, Some(d.dissemination(t))),
-                (A::BAR_AR, Some(d.doubling(t, 0.0))),
-                none,
-            ],
-            Operation::AllReduce => [
-                (A::AR_ANY, Some(d.doubling(t, m))),
-                (A::AR_FUSED, Some(d.fused_all(t, m))),
-                (A::AR_SPLIT_HCUBE, split([All, All])),
-            ],
-            Operation::Broadcast => [
-                (A::BC_ANY, Some(d.tree(t, m))),
-                (A::BC_FUSED, Some(d.fused_with_root(t, m, true))),
-                (A::BC_SPLIT_HCUBE, d.split(t, m, [Root, All])),
-            ],
-            Operation::Reduce => [
-                (A::RED_ANY, Some(d.tree(t, m))),
-                (A::RED_FUSED, Some(d.fused_with_root(t, m, false))),
-                (A::RED_SPLIT_HCUBE, split([All, Root])),
-            ],
-            Operation::AllGather => [
-                (A::AG_ANY, Some(d.gather(t, m))),
-                (A::AG_HCUBE_DESC, d.cube_gather(t, m)),
-                (A::AG_FUSED, Some(d.fused(t, m))),
-            ],
-            Operation::ReduceScatter => [
-                (A::RS_ANY, Some(d.gather(t, m)).filter(|_| commutative)),
-                (A::RS_HCUBE_ASC, d.cube_gather(t, m)),
-                (A::RS_FUSED, Some(d.fused(t, m))),
-            ],
-            Operation::Scan | Operation::ExclusiveScan => [
-                (A::SCAN_HCUBE, Some(d.doubling(t, m))),
-                (A::SCAN_FUSED, Some(d.fused(t, 2.0 * m / p))),
-                none,
-            ],
-            Operation::Scatter => [
-                (A::SC_ANY, Some(d.block_tree(t, m))),
-                (A::SC_MESH, d.block_square(t, m)),
-                (A::SC_FUSED, Some(d.fused_at_root(t, m))),
-            ],
-            Operation::Gather => [
-                (A::GA_ANY, Some(d.block_tree(t, m))),
-                (A::GA_MESH, d.block_square(t, m)),
-                (A::GA_FUSED, Some(d.fused_at_root(t, m))),
-            ],
-            Operation::AllToAll | Operation::AllToAllInPlace => [
-                (A::TX_BRUCK, Some(d.bruck_exchange(t, m))),
-                (A::TX_HCUBE, d.cube_exchange(t, m)),
-                (A::TX_FUSED, Some(d.fused(t, m))),
-            ],
-            Operation::Shift => [
-                (A::CS_ANY, Some(d.shift(t, m))),
-                (A::CS_FUSED, Some(d.fused(t, 2.0 * m / p))),
-                none,
-            ],
-        };
-        let of = |(algorithm, ns): (Algorithm, Option<f64>)| {
-            Some(Candidate { algorithm, over: None, ns: ns? })
-        };
-        all.into_iter().filter_map(of).collect()
+        let mut some = |algorithm, ns| add(all, algorithm, ns);
+        match operation {
+            Operation::Barrier => {
+                some(A::BAR_ANY, Some(d.dissemination(t)));
+                some(A::BAR_AR, Some(d.doubling(t, 0.0)));
+            }
+            Operation::AllReduce => {
+                some(A::AR_ANY, Some(d.doubling(t, m)));
+                some(A::AR_FUSED, Some(d.fused_all(t, m)));
+                some(A::AR_SPLIT_HCUBE, split([All, All]));
+            }
+            Operation::Broadcast => {
+                some(A::BC_ANY, Some(d.tree(t, m)));
+                some(A::BC_FUSED, Some(d.fused_with_root(t, m, true)));
+                some(A::BC_SPLIT_HCUBE, d.split(t, m, [Root, All]));
+            }
+            Operation::Reduce => {
+                some(A::RED_ANY, Some(d.tree(t, m)));
+                some(A::RED_FUSED, Some(d.fused_with_root(t, m, false)));
+                some(A::RED_SPLIT_HCUBE, split([All, Root]));
+            }
+            Operation::AllGather => {
+                some(A::AG_ANY, Some(d.gather(t, m)));
+                some(A::AG_HCUBE_DESC, d.cube_gather(t, m));
+                some(A::AG_FUSED, Some(d.fused(t, m)));
+            }
+            Operation::ReduceScatter => {
+                some(A::RS_ANY, Some(d.gather(t, m)).filter(|_| commutative));
+                some(A::RS_HCUBE_ASC, d.cube_gather(t, m));
+                some(A::RS_FUSED, Some(d.fused(t, m)));
+            }
+            Operation::Scan | Operation::ExclusiveScan => {
+                some(A::SCAN_HCUBE, Some(d.doubling(t, m)));
+                some(A::SCAN_FUSED, Some(d.fused(t, 2.0 * m / p)));
+            }
+            Operation::Scatter => {
+                some(A::SC_ANY, Some(d.block_tree(t, m)));
+                some(A::SC_MESH, d.block_square(t, m));
+                some(A::SC_FUSED, Some(d.fused_at_root(t, m)));
+            }
+            Operation::Gather => {
+                some(A::GA_ANY, Some(d.block_tree(t, m)));
+                some(A::GA_MESH, d.block_square(t, m));
+                some(A::GA_FUSED, Some(d.fused_at_root(t, m)));
+            }
+            Operation::AllToAll | Operation::AllToAllInPlace => {
+                some(A::TX_BRUCK, Some(d.bruck_exchange(t, m)));
+                some(A::TX_HCUBE, d.cube_exchange(t, m));
+                some(A::TX_FUSED, Some(d.fused(t, m)));
+            }
+            Operation::Shift => {
+                some(A::CS_ANY, Some(d.shift(t, m)));
+                some(A::CS_FUSED, Some(d.fused(t, 2.0 * m / p)));
+            }
+        }
     }
 
     /// The hierarchical ones over one set of groups.
@@ -429,37 +429,47 @@ impl LevelModel {
     ) {
         let (stages, m) = (&self.shapes[shape], &self.messages(operation, bytes));
         let ordered = commutative || stages.consecutive;
-        let one = |algorithm, plan| [Some((algorithm, plan)), None, None];
-        let plans = match operation {
-            Operation::Barrier => [
-                Some((Algorithm::BAR_HIER, stages.all_reduce(m, 0.0))),
-                Some((Algorithm::BAR_RADIX, stages.radix(m, 0.0))),
-                None,
-            ],
-            Operation::AllReduce if ordered => [
-                Some((Algorithm::AR_HIER, stages.all_reduce(m, bytes))),
-                Some((Algorithm::AR_RADIX, stages.radix(m, bytes))),
-                Some((Algorithm::AR_HIER_SPLIT, stages.split(m, bytes))),
-            ],
-            Operation::Broadcast => one(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
-            Operation::Reduce if ordered => [
-                Some((Algorithm::RED_HIER, stages.one_way(m, bytes, true))),
-                Some((Algorithm::RED_HIER_SPLIT, stages.split(m, bytes))),
-                None,
-            ],
-            Operation::AllGather => one(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
+        let mut some = |algorithm, plan| add_over(all, algorithm, shape, plan);
+        match operation {
+            Operation::Barrier => {
+                some(Algorithm::BAR_HIER, stages.all_reduce(m, 0.0));
+                some(Algorithm::BAR_RADIX, stages.radix(m, 0.0));
+            }
+            Operation::AllReduce if ordered => {
+                some(Algorithm::AR_HIER, stages.all_reduce(m, bytes));
+                some(Algorithm::AR_RADIX, stages.radix(m, bytes));
+                some(Algorithm::AR_HIER_SPLIT, stages.split(m, bytes));
+            }
+            Operation::Broadcast => some(Algorithm::BC_HIER, stages.one_way(m, bytes, false)),
+            Operation::Reduce if ordered => {
+                some(Algorithm::RED_HIER, stages.one_way(m, bytes, true));
+                some(Algorithm::RED_HIER_SPLIT, stages.split(m, bytes));
+            }
+            Operation::AllGather => some(Algorithm::AG_HIER, stages.all_gather(m, bytes)),
             Operation::ReduceScatter if commutative => {
-                one(Algorithm::RS_HIER, stages.all_gather(m, bytes))
+                some(Algorithm::RS_HIER, stages.all_gather(m, bytes));
             }
             Operation::Scan | Operation::ExclusiveScan if stages.consecutive => {
-                one(Algorithm::SCAN_HIER, stages.scan(m, bytes))
+                some(Algorithm::SCAN_HIER, stages.scan(m, bytes));
             }
-            _ => [None, None, None],
-        };
-        all.extend(plans.into_iter().flatten().map(|(algorithm, plan): (_, StagePlan)| {
-            Candidate { algorithm, ns: plan.ns.iter().sum(), over: Some((shape, plan)) }
-        }));
+            _ => {}
+        }
     }
+}
+
+/// Adds an algorithm without groups, if it can serve.
+#[inline(never)]
+fn add(all: &mut Vec<Candidate>, algorithm: Algorithm, ns: Option<f64>) {
+    if let Some(ns) = ns {
+        all.push(Candidate { algorithm, over: None, plan: StagePlan::new(), ns });
+    }
+}
+
+/// Adds an algorithm over the groups of a shape.
+#[inline(never)]
+fn add_over(all: &mut Vec<Candidate>, algorithm: Algorithm, shape: usize, plan: StagePlan) {
+    let ns = plan.iter().map(|part| part.ns).sum();
+    all.push(Candidate { algorithm, over: Some(shape), plan, ns });
 }
 
 #[cfg(test)]

@@ -168,6 +168,7 @@ impl Messages {
     }
 
     /// `n` ranks, each to all others.
+    #[inline(never)]
     pub(super) fn direct(&self, n: usize, hop: LevelHop, bytes: f64) -> f64 {
         if n < 2 {
             return 0.0;
@@ -216,13 +217,28 @@ pub(super) struct Stages {
     rounds: Vec<LevelHop>,
 }
 
-/// The algorithm of each stage, and its time.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct StagePlan {
-    pub(super) degrees: Vec<usize>,
-    pub(super) exchanges: Vec<Exchange>,
-    /// Nanoseconds by stage, innermost first.
-    pub(super) ns: Vec<f64>,
+/// The algorithm of a stage.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct StagePart {
+    pub(super) degree: usize,
+    pub(super) exchange: Exchange,
+    /// Nanoseconds.
+    pub(super) ns: f64,
+}
+
+/// The stages' algorithms, innermost first.
+pub(super) type StagePlan = Vec<StagePart>;
+
+/// A stage whose best degree is still to be found.
+const OPEN: StagePart = StagePart { degree: 0, exchange: Exchange::Doubling, ns: f64::INFINITY };
+
+impl StagePart {
+    /// Takes this degree, if it is cheaper than those before.
+    fn try_degree(&mut self, degree: usize, ns: f64) {
+        if ns < self.ns {
+            (self.degree, self.ns) = (degree, ns);
+        }
+    }
 }
 
 /// Degrees that are tried for a stage; 0 = all at once.
@@ -275,56 +291,57 @@ impl Stages {
         self.hops.len() - 1
     }
 
-    /// Adds the best degree for a stage. Compiled once, as the other sums: they are microseconds of
-    /// work, done once for a length.
-    fn tree(&self, plan: &mut StagePlan, stage: usize, cost: &dyn Fn(usize) -> f64) {
-        let tried = DEGREES.iter().filter(|&&d| d < self.sizes[stage]);
-        let timed = tried.map(|&degree| (degree, cost(degree)));
-        let (degree, ns) = timed.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, cost(0)));
-        plan.degrees.push(degree);
-        plan.exchanges.push(Exchange::Doubling);
-        plan.ns.push(ns);
+    /// The degrees that are tried for a stage.
+    #[inline(never)]
+    fn degrees(&self, stage: usize) -> &'static [usize] {
+        &DEGREES[..DEGREES.partition_point(|&degree| degree < self.sizes[stage])]
     }
 
     /// Up or down all stages.
     pub(super) fn one_way(&self, m: &Messages, bytes: f64, up: bool) -> StagePlan {
-        let mut plan = StagePlan::default();
+        let mut plan = StagePlan::new();
         for stage in 0..self.hops.len() {
-            let (n, hop) = (self.sizes[stage], self.crowded(stage, m));
-            self.tree(&mut plan, stage, &|degree| m.climb(n, hop, degree, bytes, up));
+            let (n, hop, mut part) = (self.sizes[stage], self.crowded(stage, m), OPEN);
+            for &degree in self.degrees(stage) {
+                part.try_degree(degree, m.climb(n, hop, degree, bytes, up));
+            }
+            plan.push(part);
         }
         plan
     }
 
-    /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes and
-    /// hand down `down`, an exchange that takes `doubling`, or of which each message of all with
-    /// all has `direct` bytes.
+    /// Up, an exchange between the outermost leaders, down: for stages that take `up` bytes, or all
+    /// of their members' if it `grows`, and hand down `down`, an exchange that takes `doubling`, or
+    /// of which each message of all with all has `direct` bytes.
     fn both_ways(
         &self,
         m: &Messages,
-        up: &dyn Fn(usize) -> f64,
+        (up, grows): (f64, bool),
         down: f64,
         doubling: f64,
         direct: f64,
     ) -> StagePlan {
-        let mut plan = StagePlan::default();
-        let climb = |stage: usize, degree: usize| {
-            let (n, hop) = (self.sizes[stage], self.crowded(stage, m));
-            m.climb(n, hop, degree, up(stage), true) + m.climb(n, hop, degree, down, false)
-        };
-        for stage in 0..self.top() {
-            self.tree(&mut plan, stage, &|degree| climb(stage, degree));
+        let (mut plan, mut up) = (StagePlan::new(), up);
+        for stage in 0..self.hops.len() {
+            let (n, hop, mut part) = (self.sizes[stage], self.crowded(stage, m), OPEN);
+            for &degree in self.degrees(stage) {
+                let there = m.climb(n, hop, degree, up, true);
+                part.try_degree(degree, there + m.climb(n, hop, degree, down, false));
+            }
+            plan.push(part);
+            if grows {
+                up *= n as f64;
+            }
         }
         // The last stage as a tree, unless an exchange is cheaper.
         let top = self.top();
-        self.tree(&mut plan, top, &|degree| climb(top, degree));
-        plan.exchanges[top] = Exchange::Tree;
+        plan[top].exchange = Exchange::Tree;
         for (exchange, ns) in [
             (Exchange::Direct, m.direct(self.sizes[top], self.hops[top], direct)),
             (Exchange::Doubling, doubling),
         ] {
-            if ns <= plan.ns[top] {
-                (plan.exchanges[top], plan.degrees[top], plan.ns[top]) = (exchange, 0, ns);
+            if ns <= plan[top].ns {
+                plan[top] = StagePart { degree: 0, exchange, ns };
             }
         }
         plan
@@ -332,34 +349,38 @@ impl Stages {
 
     /// Whole vectors.
     pub(super) fn all_reduce(&self, m: &Messages, bytes: f64) -> StagePlan {
-        self.both_ways(m, &|_| bytes, bytes, self.doubling(m, bytes), bytes)
+        self.both_ways(m, (bytes, false), bytes, self.doubling(m, bytes), bytes)
     }
 
     /// Whole vectors by recursive multiplying: at each stage all members of a part at once.
     pub(super) fn radix(&self, m: &Messages, bytes: f64) -> StagePlan {
-        let mut plan = StagePlan::default();
+        let mut plan = StagePlan::new();
         for (stage, &hop) in self.hops.iter().enumerate() {
-            let hop = m.of_all(hop);
-            self.tree(&mut plan, stage, &|degree| {
-                let radices = Hierarchy::radices(self.sizes[stage], degree);
-                radices.into_iter().map(|radix| m.direct(radix, hop, bytes)).sum()
-            });
+            let (hop, mut part) = (m.of_all(hop), OPEN);
+            for &degree in self.degrees(stage) {
+                let mut ns = 0.0;
+                for radix in Hierarchy::radices(self.sizes[stage], degree) {
+                    ns += m.direct(radix, hop, bytes);
+                }
+                part.try_degree(degree, ns);
+            }
+            plan.push(part);
         }
-        plan.ns[self.top()] += m.returned(self.hops[self.top()], bytes);
+        plan[self.top()].ns += m.returned(self.hops[self.top()], bytes);
         plan
     }
 
     /// Blocks of `bytes`.
     pub(super) fn all_gather(&self, m: &Messages, bytes: f64) -> StagePlan {
         let all = bytes * self.hierarchy.ranks() as f64;
-        let inside = |stage: usize| bytes * self.sizes[..stage].iter().product::<usize>() as f64;
-        let (own, n) = (inside(self.top()), self.sizes[self.top()]);
+        let (inside, n) = (&self.sizes[..self.top()], self.sizes[self.top()]);
+        let own = bytes * inside.iter().product::<usize>() as f64;
         // Bruck's rule.
         let round = |(k, &hop): (usize, &LevelHop)| {
             m.one_of_all(hop, own * (1usize << k).min(n - (1 << k)) as f64)
         };
         let rounds = self.rounds.iter().enumerate().map(round).sum();
-        self.both_ways(m, &inside, all, rounds, own)
+        self.both_ways(m, (bytes, true), all, rounds, own)
     }
 
     /// Rounds between the outermost leaders.
@@ -372,19 +393,18 @@ impl Stages {
 
     /// Parts of a vector by recursive multiplying, and back to all or to the root.
     pub(super) fn split(&self, m: &Messages, bytes: f64) -> StagePlan {
-        let (mut plan, mut left) = (StagePlan::default(), bytes);
+        let (mut plan, mut left) = (StagePlan::new(), bytes);
         for (stage, &hop) in self.hops.iter().enumerate() {
-            let hop = m.of_all(hop);
-            self.tree(&mut plan, stage, &|degree| {
-                let mut part = left;
-                let steps = Hierarchy::radices(self.sizes[stage], degree).into_iter().rev();
-                2.0 * steps
-                    .map(|radix| {
-                        part /= radix as f64;
-                        m.direct(radix, hop, part)
-                    })
-                    .sum::<f64>()
-            });
+            let (hop, mut best) = (m.of_all(hop), OPEN);
+            for &degree in self.degrees(stage) {
+                let (mut part, mut ns) = (left, 0.0);
+                for &radix in Hierarchy::radices(self.sizes[stage], degree).iter().rev() {
+                    part /= radix as f64;
+                    ns += m.direct(radix, hop, part);
+                }
+                best.try_degree(degree, 2.0 * ns);
+            }
+            plan.push(best);
             // Few ranks in a group have large pieces, and hear all of its share.
             left = bytes / self.least[stage] as f64;
         }
@@ -392,7 +412,7 @@ impl Stages {
     }
 
     pub(super) fn scan(&self, m: &Messages, bytes: f64) -> StagePlan {
-        let mut plan = StagePlan::default();
+        let mut plan = StagePlan::new();
         for (stage, &hop) in self.hops.iter().enumerate() {
             let n = self.sizes[stage];
             let rounds = n.next_power_of_two().ilog2() + u32::from(!n.is_power_of_two());
@@ -406,9 +426,7 @@ impl Stages {
                 true => (Exchange::Direct, direct),
                 false => (Exchange::Doubling, doubling),
             };
-            plan.degrees.push(0);
-            plan.exchanges.push(exchange);
-            plan.ns.push(ns + back);
+            plan.push(StagePart { degree: 0, exchange, ns: ns + back });
         }
         plan
     }

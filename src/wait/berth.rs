@@ -15,6 +15,7 @@
 
 use super::word::Word;
 use crate::sync::{Ordering, fence};
+use crate::wait::Question;
 use std::time::Duration;
 
 /// Awake.
@@ -53,14 +54,14 @@ impl Berth {
         &self,
         awaited: Awaited,
         longest: Option<Duration>,
-        over: &mut dyn FnMut() -> bool,
+        over: &mut dyn Question,
     ) -> bool {
         let word = awaited.word();
         // Relaxed, as are all accesses to the word: it publishes nothing.
         self.0.store(word, Ordering::Relaxed);
         // Pairs with the fence in `call`.
         fence(Ordering::SeqCst);
-        let over = over();
+        let over = over.ask();
         if !over {
             self.0.sleep(word, longest);
         }

@@ -35,6 +35,7 @@
 use super::word::Word;
 use crate::sync::diagnostic::AtomicU64;
 use crate::sync::{Ordering, fence};
+use crate::wait::Question;
 use crossbeam_utils::CachePadded;
 use std::time::Duration;
 
@@ -103,7 +104,7 @@ impl Events {
         level: SleepLevel,
         event: u64,
         longest: Option<Duration>,
-        over: &mut dyn FnMut() -> bool,
+        over: &mut dyn Question,
     ) -> bool {
         let word = self.word(level);
         let (up, down) = (awake(event), awake(event) | ASLEEP);
@@ -111,7 +112,7 @@ impl Events {
         let now = word.load(Ordering::Acquire);
         // That it is newer and the event is not over happens to what is not used for 2^30 events
         // only.
-        if is_newer(now, up) && over() {
+        if is_newer(now, up) && over.ask() {
             return true;
         }
         if now != down && !word.change(now, down) {
@@ -119,7 +120,7 @@ impl Events {
         }
         // Pairs with the fence after showing, in `shown` and `complete`.
         fence(Ordering::SeqCst);
-        if over() {
+        if over.ask() {
             // Somebody who was woken before this mark, but has not fallen asleep yet, may take it
             // for its own; and those who complete the event may have looked before it was made.
             if now != down {

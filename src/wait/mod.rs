@@ -46,6 +46,7 @@
 //! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
 //! | `lost_time.rs` | how long to spin, by the time that was lost lately |
 //! | `slice.rs` | the slice of a thread that sleeps often |
+//! | `question.rs` | a closure behind a pointer |
 //! | `debts.rs` | settings that are given back at the end of a run |
 //!
 //! Workers between two runs sleep in a [`Sleeper`]: `team/dispatch.rs`.
@@ -61,6 +62,7 @@ mod lost_time;
 mod mark;
 #[cfg(not(loom))]
 mod mode;
+mod question;
 #[cfg(not(loom))]
 mod slice;
 #[cfg(not(any(loom, shuttle)))]
@@ -79,6 +81,7 @@ pub(crate) use lost_time::is_disturbed;
 pub(crate) use lost_time::sleeps_often;
 pub(crate) use lost_time::{add_up as add_up_lost_time, asleep};
 pub(crate) use mark::Mark;
+pub(crate) use question::Question;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use system::{sleep_shared, wake_shared};
 #[cfg(loom)]
@@ -481,7 +484,7 @@ impl Backoff {
         cores: &Cores,
         rank: usize,
         ranks: usize,
-        over: &mut dyn FnMut() -> bool,
+        over: &mut dyn Question,
     ) -> bool {
         if self.wait == Wait::Park || self.has_spun || !cores.is_alone(rank) || !is_only(ranks) {
             return false;
@@ -490,7 +493,7 @@ impl Backoff {
         let since = Instant::now();
         while since.elapsed() < SPIN_ALONE {
             for _ in 0..LOOKS / 4 {
-                if over() {
+                if over.ask() {
                     return true;
                 }
                 crate::sync::spin_loop();
@@ -506,9 +509,9 @@ impl Backoff {
         _cores: &Cores,
         _rank: usize,
         _ranks: usize,
-        over: &mut dyn FnMut() -> bool,
+        over: &mut dyn Question,
     ) -> bool {
-        over()
+        over.ask()
     }
 }
 

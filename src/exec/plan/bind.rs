@@ -21,41 +21,12 @@
 
 use super::actions::{Action, Destination, Location, Memory, Plan, PlanPiece};
 use super::block_layout::BlockLayout;
-use super::regions::{Free, Regions};
+use super::regions::{Free, PartUse, PendingReader, Regions};
 use super::search_tree::SearchTree;
 use crate::exec::Partition;
 use crate::mailbox::EAGER;
-use crate::schedule::{BlockRange, Contract, Mode, RESULT, Schedule, Share, Step};
-use crate::sorted::Arrange;
-
-/// A post that its receiver may still be reading from.
-#[derive(Clone, Copy)]
-struct PendingReader {
-    peer: usize,
-    /// Number of the message to `peer`, counted from 1 within the plan.
-    number: u32,
-    step: usize,
-}
-
-/// The facts about a part of a memory that the plan writes.
-#[derive(Clone, Default)]
-struct PartUse {
-    /// How many of the blocks that the rank holds are there.
-    held: u32,
-    /// Ranks that may be reading, in the order of posts. Some may have been settled since.
-    readers: Vec<PendingReader>,
-}
-
-impl PartUse {
-    /// Whether a post of `step` is the latest: nobody has settled it yet.
-    fn is_posted_in(&self, step: usize) -> bool {
-        self.readers.last().is_some_and(|last| last.step == step)
-    }
-
-    fn is_used(&self) -> bool {
-        self.held > 0 || !self.readers.is_empty()
-    }
-}
+use crate::schedule::{BlockRange, Contract, Mode, RESULT, Schedule, Share, Step, blocks};
+use crate::wait::Question;
 
 /// A block, and the use that the rest of the schedule makes of it.
 #[derive(Clone, Copy, Default)]
@@ -72,6 +43,8 @@ struct BlockUse {
 struct PeerPosts {
     posted: u32,
     settled: u32,
+    /// The latest that must have been read before the next action; 0: none.
+    due: u32,
 }
 
 struct Binder<'a> {
@@ -82,7 +55,8 @@ struct Binder<'a> {
     uses: SearchTree<BlockUse>,
     output: Regions<PartUse>,
     scratch: Regions<PartUse>,
-    peers: SearchTree<PeerPosts>,
+    /// By rank.
+    peers: Vec<PeerPosts>,
     /// Free scratch memory..
     free: Free,
     /// ..and memory that will be free when the step is over: it was posted in it.
@@ -108,7 +82,7 @@ pub(crate) fn bind_while(
     rank: usize,
     cut: Partition<'_>,
     element: usize,
-    go_on: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn Question,
 ) -> Option<Plan> {
     bind_counted(schedule, rank, cut, element, go_on).map(|(plan, _)| plan)
 }
@@ -119,7 +93,7 @@ fn bind_counted(
     rank: usize,
     cut: Partition<'_>,
     element: usize,
-    go_on: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn Question,
 ) -> Option<(Plan, u64)> {
     let mut plan = Plan::default();
     let mut binder = Binder {
@@ -130,7 +104,7 @@ fn bind_counted(
         uses: SearchTree::default(),
         output: Regions::default(),
         scratch: Regions::default(),
-        peers: SearchTree::default(),
+        peers: vec![PeerPosts::default(); schedule.contract().ranks],
         free: Free::default(),
         free_later: Vec::new(),
         blocks: 0,
@@ -143,27 +117,13 @@ fn bind_counted(
     Some((plan, work?))
 }
 
-/// The messages that `rank` posts in a step, among them one to itself where its
-/// own blocks take their turn among those that it receives.
-#[inline(never)]
-fn each_post(rank: usize, step: &Step, see: &mut dyn FnMut(usize, &[BlockRange])) {
-    step.sends.iter().for_each(|send| see(send.to, &send.blocks));
-    let own = step.recvs.iter().filter(|recv| recv.from == rank);
-    own.for_each(|recv| see(recv.from, &recv.blocks));
-}
-
-#[inline(never)]
-fn each_block(runs: &[BlockRange], see: &mut dyn FnMut(usize)) {
-    runs.iter().for_each(|run| run.range().for_each(&mut *see));
-}
-
 impl Binder<'_> {
     #[inline(never)]
     fn bind(
         &mut self,
         schedule: &Schedule,
         steps: &mut Vec<Step>,
-        go_on: &mut dyn FnMut() -> bool,
+        go_on: &mut dyn Question,
     ) -> Option<u64> {
         let mut asked = 0;
         let mut may_go_on = |work: u64| {
@@ -171,11 +131,11 @@ impl Binder<'_> {
                 return true;
             }
             asked = work;
-            go_on()
+            go_on.ask()
         };
         let (rank, mut made) = (self.rank, 0);
         for k in 0..schedule.steps() {
-            steps.push(schedule.step(k, rank));
+            steps.push(schedule.step(k, rank).with_own_sent(rank));
             made += 1;
             if !may_go_on(made) {
                 return None;
@@ -184,7 +144,9 @@ impl Binder<'_> {
         self.foresee(steps);
         self.begin();
         for (k, step) in steps.iter().enumerate() {
-            each_post(rank, step, &mut |to, blocks| self.post(k, to, blocks));
+            for send in &step.sends {
+                self.post(k, send.to, &send.blocks);
+            }
             self.bury(k, step, true);
             for recv in &step.recvs {
                 self.take(k, recv);
@@ -215,11 +177,13 @@ impl Binder<'_> {
         }
     }
 
+    #[inline(never)]
     fn use_of(&self, b: usize) -> BlockUse {
         self.uses.get((b, 0)).copied().unwrap_or_default()
     }
 
     /// Block `b` is at `at` from now on.
+    #[inline(never)]
     fn hold(&mut self, b: usize, at: Location) {
         let len = self.layout.len(b);
         let old = self.uses.entry((b, 0)).at.replace(at);
@@ -230,21 +194,29 @@ impl Binder<'_> {
             self.vacate(old, len);
         }
         if let Some(room) = self.room_of(at.memory) {
-            room.enter(at.offset..at.offset + len, &mut |part| part.held += 1);
+            let (mut from, end) = room.cut_out(at.offset, len);
+            while from < end {
+                room.enter(&mut from, end).held += 1;
+            }
         }
     }
 
     /// A block that was there is gone.
+    #[inline(never)]
     fn vacate(&mut self, at: Location, len: usize) {
         if let Some(room) = self.room_of(at.memory) {
-            room.retain(at.offset..at.offset + len, &mut |part| {
+            let (mut from, end) = room.span(at.offset, len);
+            while let Some((start, part)) = room.next(&mut from, end) {
                 part.held -= 1;
-                part.is_used()
-            });
+                if !part.is_used() {
+                    room.forget(start);
+                }
+            }
         }
     }
 
     /// Where block `b` belongs in the end, if the rank must end with it.
+    #[inline(never)]
     fn home(&self, b: usize) -> Option<Location> {
         let home = || Location { memory: Memory::Output, offset: self.layout.extent(b, true).0 };
         self.use_of(b).wanted.then(home)
@@ -259,21 +231,26 @@ impl Binder<'_> {
     }
 
     fn foresee(&mut self, steps: &[Step]) {
-        let uses = &mut self.uses;
-        let wanted = self.contract.wanted(self.rank);
-        each_block(&wanted, &mut |b| uses.entry((b, 0)).wanted = true);
+        for b in blocks(&self.contract.wanted(self.rank)) {
+            self.uses.entry((b, 0)).wanted = true;
+        }
         for (k, step) in steps.iter().enumerate() {
-            each_post(self.rank, step, &mut |_, runs| {
-                each_block(runs, &mut |b| uses.entry((b, 0)).last_send = Some(k));
-            });
+            for send in &step.sends {
+                for b in blocks(&send.blocks) {
+                    self.uses.entry((b, 0)).last_send = Some(k);
+                }
+            }
             for recv in &step.recvs {
-                let mut see = |b: usize, mode: Mode| {
-                    if mode != Mode::Store {
-                        uses.entry((b, 0)).last_combine = Some(k);
+                if recv.mode != Mode::Store {
+                    for b in blocks(&recv.blocks) {
+                        self.uses.entry((b, 0)).last_combine = Some(k);
                     }
-                };
-                each_block(&recv.blocks, &mut |b| see(b, recv.mode));
-                recv.also.iter().for_each(|&(b, mode)| see(b, mode));
+                }
+                for &(b, mode) in &recv.also {
+                    if mode != Mode::Store {
+                        self.uses.entry((b, 0)).last_combine = Some(k);
+                    }
+                }
             }
         }
     }
@@ -281,23 +258,23 @@ impl Binder<'_> {
     fn begin(&mut self) {
         let memory = if self.in_place() { Memory::Output } else { Memory::Input };
         let initial = self.contract.initial(self.rank);
-        each_block(&initial, &mut |b| {
+        for b in blocks(&initial) {
             let offset = self.layout.extent(b, false).0;
             self.hold(b, Location { memory, offset });
-        });
+        }
         // A block that already has its final content goes home at once, so that it is
         // next to the blocks that join it there, and messages stay in one piece.
         if !self.in_place() && !self.contract.operation.combines() {
-            each_block(&initial, &mut |b| {
+            for b in blocks(&initial) {
                 if let Some(home) = self.home(b) {
                     self.copy(b, home);
                 }
-            });
+            }
         }
     }
 
     fn end(&mut self, steps: usize) {
-        each_block(&self.contract.wanted(self.rank), &mut |b| {
+        for b in blocks(&self.contract.wanted(self.rank)) {
             let (home, at) = (self.home(b), self.use_of(b).at);
             if let Some(home) = home
                 && at.is_some_and(|at| at != home)
@@ -305,12 +282,13 @@ impl Binder<'_> {
                 self.settle_before_writing(PlanPiece { at: home, len: self.layout.len(b) }, steps);
                 self.copy(b, home);
             }
-        });
+        }
         self.plan.output = self.reach(Memory::Output);
         self.plan.input = self.reach(Memory::Input);
     }
 
     /// One past the last element of `memory` that the plan touches.
+    #[inline(never)]
     fn reach(&self, memory: Memory) -> usize {
         let mut reach = 0;
         let mut see = |at: Location, len: usize| {
@@ -332,6 +310,7 @@ impl Binder<'_> {
         reach
     }
 
+    #[inline(never)]
     fn copy(&mut self, b: usize, to: Location) {
         let Some(from) = self.use_of(b).at else { return };
         let len = self.layout.len(b);
@@ -350,7 +329,7 @@ impl Binder<'_> {
     fn post(&mut self, step: usize, peer: usize, runs: &[BlockRange]) {
         let first = self.plan.pieces.len();
         let mut total = 0;
-        each_block(runs, &mut |b| {
+        for b in blocks(runs) {
             self.blocks += 1;
             let len = self.layout.len(b);
             let at = self.use_of(b).at.unwrap_or_else(|| {
@@ -362,8 +341,8 @@ impl Binder<'_> {
                 _ if len == 0 => {}
                 _ => self.plan.pieces.push(PlanPiece { at, len }),
             }
-        });
-        let posts = self.peers.entry((peer, 0));
+        }
+        let posts = &mut self.peers[peer];
         posts.posted += 1;
         let number = posts.posted;
         if total * self.element > EAGER {
@@ -371,8 +350,10 @@ impl Binder<'_> {
                 let PlanPiece { at, len } = self.plan.pieces[i];
                 if let Some(room) = self.room_of(at.memory) {
                     let reader = PendingReader { peer, number, step };
-                    let range = at.offset..at.offset + len;
-                    room.enter(range, &mut |part| part.readers.push(reader));
+                    let (mut from, end) = room.cut_out(at.offset, len);
+                    while from < end {
+                        room.enter(&mut from, end).readers.push(reader);
+                    }
                 }
             }
         }
@@ -383,20 +364,20 @@ impl Binder<'_> {
     fn take(&mut self, step: usize, recv: &crate::schedule::Incoming) {
         let first = self.plan.targets.len();
         let (mut total, mut homeless) = (0, 0);
-        each_block(&recv.blocks, &mut |b| {
+        for b in blocks(&recv.blocks) {
             total += self.layout.len(b);
             homeless += usize::from(!self.use_of(b).wanted);
-        });
+        }
         let mut skip = 0;
         // Scratch memory for the blocks of a message that are only passed on, all in one piece.
         let passing = recv.mode == Mode::Store && homeless > 1;
         let mut room = passing.then(|| self.allocate(step, total));
-        each_block(&recv.blocks, &mut |b| {
+        for b in blocks(&recv.blocks) {
             self.blocks += 1;
             let len = self.layout.len(b);
             self.target(step, b, skip, len, recv.mode, &mut room);
             skip += len;
-        });
+        }
         for &(b, mode) in &recv.also {
             let len = self.layout.len(b);
             let mut room = None;
@@ -473,18 +454,23 @@ impl Binder<'_> {
 
     /// Whether block `b` may be written to `at` in step `step`, perhaps after
     /// settling earlier posts.
+    #[inline(never)]
     fn may_write(&mut self, step: usize, b: usize, at: Location, len: usize) -> bool {
-        let range = at.offset..at.offset + len;
         let in_place = self.in_place();
         let own = self.use_of(b).at.filter(|own| own.memory == at.memory).map(|own| own.offset);
         let own = own.map_or(0..0, |own| own..own + len);
         let Some(room) = self.room_of(at.memory) else { return false };
         let shared = in_place && at.memory == Memory::Output;
-        !room.any(range, &|start, part| {
-            part.is_posted_in(step) || shared && part.held > u32::from(own.contains(&start))
-        })
+        let (mut from, end) = room.span(at.offset, len);
+        while let Some((start, part)) = room.next(&mut from, end) {
+            if part.is_posted_in(step) || shared && part.held > u32::from(own.contains(&start)) {
+                return false;
+            }
+        }
+        true
     }
 
+    #[inline(never)]
     fn settle_before_writing(&mut self, piece: PlanPiece, step: usize) {
         let Binder { output, scratch, peers, plan, .. } = self;
         let room = match piece.at.memory {
@@ -493,35 +479,54 @@ impl Binder<'_> {
             Memory::Scratch => scratch,
         };
         // A settled post leaves the list here, each post once for each of its parts.
-        let mut last: Vec<(usize, u32)> = Vec::new();
+        let mut due = Vec::new();
         let mut seen = 0;
-        room.retain(piece.at.offset..piece.at.offset + piece.len, &mut |part| {
+        let (mut from, end) = room.span(piece.at.offset, piece.len);
+        while let Some((start, part)) = room.next(&mut from, end) {
             seen += part.readers.len() as u64;
-            part.readers.retain(|r| {
-                if r.step < step && r.number > peers.entry((r.peer, 0)).settled {
-                    last.push((r.peer, r.number));
+            // In the order of posts: those of this step are the last.
+            let before = part.readers.partition_point(|r| r.step < step);
+            for r in part.readers.drain(..before) {
+                let posts = &mut peers[r.peer];
+                if r.number > posts.settled.max(posts.due) {
+                    if posts.due == 0 {
+                        due.push(r.peer);
+                    }
+                    posts.due = r.number;
                 }
-                r.step >= step
-            });
-            part.is_used()
-        });
-        room.looks += seen;
-        last.arrange();
-        for (i, &(peer, number)) in last.iter().enumerate() {
-            if last.get(i + 1).is_some_and(|next| next.0 == peer) {
-                continue; // Not the latest to that peer.
             }
-            let posts = peers.entry((peer, 0));
-            posts.settled = number;
-            plan.actions.push(Action::Settle { peer, back: posts.posted - number });
+            if !part.is_used() {
+                room.forget(start);
+            }
+        }
+        room.looks += seen;
+        for peer in due {
+            let posts = &mut peers[peer];
+            posts.settled = std::mem::take(&mut posts.due);
+            plan.actions.push(Action::Settle { peer, back: posts.posted - posts.settled });
         }
     }
 
     /// Forgets the blocks that nothing needs any more after the sends
     /// (`sent`), or after the whole, of step `k`.
     fn bury(&mut self, k: usize, step: &Step, sent: bool) {
-        let rank = self.rank;
-        let mut see = |b: usize| {
+        if sent {
+            for send in &step.sends {
+                self.bury_all(k, &send.blocks, true);
+            }
+            return;
+        }
+        for recv in &step.recvs {
+            self.bury_all(k, &recv.blocks, false);
+            for &(b, _) in &recv.also {
+                self.bury_all(k, &[BlockRange::one(b)], false);
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn bury_all(&mut self, k: usize, runs: &[BlockRange], sent: bool) {
+        for b in blocks(runs) {
             let f = self.uses.entry((b, 0));
             let to_send = f.last_send.is_some_and(|s| s > k);
             let to_combine = f.last_combine.is_some_and(|c| c > k || (sent && c == k));
@@ -534,16 +539,10 @@ impl Binder<'_> {
                 self.vacate(place, len);
                 self.release(k, place, len);
             }
-        };
-        if sent {
-            return each_post(rank, step, &mut |_, runs| each_block(runs, &mut see));
-        }
-        for recv in &step.recvs {
-            each_block(&recv.blocks, &mut see);
-            recv.also.iter().for_each(|&(b, _)| see(b));
         }
     }
 
+    #[inline(never)]
     fn allocate(&mut self, step: usize, len: usize) -> usize {
         match self.free.take(len) {
             Some(offset) => {
@@ -560,19 +559,24 @@ impl Binder<'_> {
     }
 
     /// No block is at `place` any more, unless another one is.
+    #[inline(never)]
     fn release(&mut self, step: usize, place: Location, len: usize) {
         if place.memory != Memory::Scratch || len == 0 {
             return;
         }
-        let range = place.offset..place.offset + len;
-        if self.scratch.any(range.clone(), &|_, part| part.held > 0) {
-            return;
+        let (mut from, end) = self.scratch.span(place.offset, len);
+        let mut is_posted = false;
+        while let Some((_, part)) = self.scratch.next(&mut from, end) {
+            if part.held > 0 {
+                return;
+            }
+            is_posted |= part.is_posted_in(step);
         }
         // A post of this step cannot be settled in it.
-        if self.scratch.any(range.clone(), &|_, part| part.is_posted_in(step)) {
+        if is_posted {
             self.free_later.push((place.offset, len));
         } else {
-            self.free.give(range);
+            self.free.give(place.offset..place.offset + len);
         }
     }
 }
@@ -596,14 +600,17 @@ mod tests {
         let schedule = algorithm.schedule(request).unwrap();
         let handled = |step: Step| {
             let mut count = 0;
-            each_post(rank, &step, &mut |_, runs| each_block(runs, &mut |_| count += 1));
+            for send in &step.sends {
+                count += blocks(&send.blocks).count();
+            }
             for recv in &step.recvs {
-                each_block(&recv.blocks, &mut |_| count += 1);
-                count += recv.also.len();
+                count += blocks(&recv.blocks).count() + recv.also.len();
             }
             count
         };
-        let n: usize = (0..schedule.steps()).map(|k| handled(schedule.step(k, rank))).sum();
+        let n: usize = (0..schedule.steps())
+            .map(|k| handled(schedule.step(k, rank).with_own_sent(rank)))
+            .sum();
         // Elements so large that nothing is copied by its sender.
         let element = crate::mailbox::EAGER + 1;
         let (_, work) = bind_counted(&schedule, rank, cut, element, &mut || true).unwrap();

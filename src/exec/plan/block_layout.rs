@@ -13,13 +13,14 @@ pub(super) struct BlockLayout<'a> {
 }
 
 /// Of a list of lengths: where each begins.
+#[inline(never)]
 fn starts(counts: &[usize]) -> Vec<usize> {
-    let next = |at: &mut usize, n: &usize| {
-        let begin = *at;
-        *at += n;
-        Some(begin)
-    };
-    counts.iter().scan(0, next).collect()
+    let (mut at, mut starts) = (0, Vec::new());
+    for n in counts {
+        starts.push(at);
+        at += n;
+    }
+    starts
 }
 
 impl<'a> BlockLayout<'a> {
@@ -34,6 +35,7 @@ impl<'a> BlockLayout<'a> {
 
     /// Offset and length of block `b` in the memory in which its kind of block
     /// is laid out.
+    #[inline(never)]
     pub(super) fn extent(&self, b: usize, home: bool) -> (usize, usize) {
         let split = self.contract.split;
         let (coarse, part) = (b / split, b % split);
@@ -74,6 +76,7 @@ impl<'a> BlockLayout<'a> {
         (offset, len)
     }
 
+    #[inline(never)]
     pub(super) fn len(&self, b: usize) -> usize {
         // A forwarded all-to-all block has one length everywhere; for the
         // others both views agree.

@@ -196,13 +196,16 @@ impl PlanCache {
     /// The place of the plan that one for `key` replaces, if that is for a list of counts, and
     /// there are enough of those.
     fn too_old(&self, key: &PlanKey) -> Option<usize> {
-        let number = |key: &PlanKey| match key.cut {
-            PlanCut::Varied(number) => Some(number),
-            _ => None,
-        };
-        number(key)?;
-        let varied =
-            || self.kept.iter().enumerate().filter_map(|(i, (k, _))| Some((number(k)?, i)));
-        varied().min().map(|(_, i)| i).filter(|_| varied().count() >= KEPT_VARIED)
+        let PlanCut::Varied(_) = key.cut else { return None };
+        let (mut count, mut oldest) = (0, None);
+        for (i, (known, _)) in self.kept.iter().enumerate() {
+            if let PlanCut::Varied(number) = known.cut {
+                count += 1;
+                if oldest.is_none_or(|(least, _)| number < least) {
+                    oldest = Some((number, i));
+                }
+            }
+        }
+        oldest.filter(|_| count >= KEPT_VARIED).map(|(_, i)| i)
     }
 }

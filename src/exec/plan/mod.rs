@@ -174,26 +174,27 @@ unsafe fn walk(
                 if len * size <= EAGER {
                     // SAFETY: the pieces are within the buffers, and there is
                     // room for `len` elements.
-                    port.post_copy(*peer, *len, size, |body| unsafe {
+                    port.post_packed(*peer, *len, size, &mut |body: *mut u8| unsafe {
                         pack_pieces(body, pieces, buffers, kernel);
                     })?;
-                } else if let [piece] = pieces {
-                    let words = WordBytes { at: buffers.at(piece.at, size), count: 1, len: *len };
-                    port.post_words(*peer, PayloadKind::SLICE, words)?;
-                } else {
-                    let first = spans.len();
-                    spans.extend(
-                        pieces.iter().map(|p| Span { at: buffers.at(p.at, size), len: p.len }),
-                    );
-                    let at = spans[first..].as_ptr().cast();
-                    let words = WordBytes { at, count: pieces.len(), len: *len };
-                    port.post_words(*peer, PayloadKind::LIST, words)?;
+                    continue;
                 }
+                let (kind, at) = match pieces {
+                    [piece] => (PayloadKind::SLICE, buffers.at(piece.at, size)),
+                    _ => {
+                        let first = spans.len();
+                        for p in pieces {
+                            spans.push(Span { at: buffers.at(p.at, size), len: p.len });
+                        }
+                        (PayloadKind::LIST, spans[first..].as_ptr().cast_mut().cast())
+                    }
+                };
+                port.post_words(*peer, kind, WordBytes { at, count: pieces.len(), len: *len })?;
             }
             Action::Take { peer, targets, len } => {
                 let targets = &plan.targets[targets.clone()];
                 if len * size <= EAGER {
-                    port.take_copy(*peer, *len, size, |body| {
+                    port.take_packed(*peer, *len, size, &mut |body: *const u8| {
                         let mut aligned =
                             Aligned([const { std::mem::MaybeUninit::uninit() }; INLINE]);
                         // A payload in the slot is aligned to 8; elements of up to 104 bytes to 64
@@ -213,26 +214,26 @@ unsafe fn walk(
                             unpack_pieces(targets, &[Span { at, len: *len }], buffers, kernel);
                         }
                     })?;
-                } else {
-                    port.take_words(*peer, *len, |kind, words| {
-                        // SAFETY: the sender posted a slice of `len` elements
-                        // of the same type (fingerprint and length agree) and
-                        // keeps it, and its list, until we consume.
-                        unsafe {
-                            let slice = [Span { at: words.at, len: words.len }];
-                            let source = if kind == PayloadKind::SLICE {
-                                &slice[..]
-                            } else {
-                                std::slice::from_raw_parts(words.at.cast::<Span>(), words.count)
-                            };
-                            unpack_pieces(targets, source, buffers, kernel);
-                        }
-                    })?;
+                    continue;
                 }
+                let (kind, words) = port.look_at_words(*peer, *len)?;
+                // SAFETY: the sender posted a slice of `len` elements
+                // of the same type (fingerprint and length agree) and
+                // keeps it, and its list, until we consume.
+                unsafe {
+                    let slice = [Span { at: words.at, len: words.len }];
+                    let source = if kind == PayloadKind::SLICE {
+                        &slice[..]
+                    } else {
+                        std::slice::from_raw_parts(words.at.cast::<Span>(), words.count)
+                    };
+                    unpack_pieces(targets, source, buffers, kernel);
+                }
+                port.consume(*peer);
             }
             Action::Settle { peer, back } => {
                 let n = port.posted(*peer).wrapping_sub(*back);
-                port.wait_acked(*peer, n)?;
+                port.settle(*peer, n)?;
             }
         }
     }
@@ -265,7 +266,7 @@ unsafe fn pack_pieces(
 /// - The spans are valid for reads, aligned, and together at least as long as
 ///   the targets' furthest end; nobody writes them meanwhile.
 /// - The targets lie within the buffers.
-#[inline(always)]
+#[inline(never)]
 unsafe fn unpack_pieces(
     targets: &[Destination],
     source: &[Span],

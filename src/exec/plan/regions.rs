@@ -8,6 +8,35 @@
 use super::search_tree::SearchTree;
 use std::ops::Range;
 
+/// A post that its receiver may still be reading from.
+#[derive(Clone, Copy)]
+pub(super) struct PendingReader {
+    pub(super) peer: usize,
+    /// Number of the message to `peer`, counted from 1 within the plan.
+    pub(super) number: u32,
+    pub(super) step: usize,
+}
+
+/// The facts about a part of a memory that the plan writes.
+#[derive(Clone, Default)]
+pub(super) struct PartUse {
+    /// How many of the blocks that the rank holds are there.
+    pub(super) held: u32,
+    /// Ranks that may be reading, in the order of posts. Some may have been settled since.
+    pub(super) readers: Vec<PendingReader>,
+}
+
+impl PartUse {
+    /// Whether a post of `step` is the latest: nobody has settled it yet.
+    pub(super) fn is_posted_in(&self, step: usize) -> bool {
+        self.readers.last().is_some_and(|last| last.step == step)
+    }
+
+    pub(super) fn is_used(&self) -> bool {
+        self.held > 0 || !self.readers.is_empty()
+    }
+}
+
 /// A value for each part of a memory that is in some range.
 #[derive(Debug, Default)]
 pub(super) struct Regions<V> {
@@ -28,67 +57,60 @@ impl<V: Clone + Default> Regions<V> {
         }
     }
 
-    /// Changes the values of all parts of `range`; those that are in no range yet begin with the
-    /// default.
-    pub(super) fn enter(&mut self, range: Range<usize>, change: &mut dyn FnMut(&mut V)) {
-        if range.is_empty() {
-            return;
+    /// Makes parts begin or end with a range of `len` from `at` on: where it begins and ends, for
+    /// [`enter`](Regions::enter).
+    #[inline(never)]
+    pub(super) fn cut_out(&mut self, at: usize, len: usize) -> (usize, usize) {
+        if len > 0 {
+            self.cut(at);
+            self.cut(at + len);
         }
-        self.cut(range.start);
-        self.cut(range.end);
-        let (mut at, mut gaps) = (range.start, Vec::new());
-        self.looks += self.parts.each_in(range.clone(), &mut |start, (end, value)| {
-            if at < start {
-                gaps.push(at..start);
-            }
-            change(value);
-            at = *end;
-            true
-        });
-        if at < range.end {
-            gaps.push(at..range.end);
-        }
-        for gap in gaps {
-            self.looks += 1;
-            let mut value = V::default();
-            change(&mut value);
-            self.parts.insert((gap.start, 0), (gap.end, value));
-        }
+        (at, at + len)
     }
 
-    /// Changes the values of the parts that overlap `range`, and forgets those of which `change`
-    /// says so by false.
-    pub(super) fn retain(&mut self, range: Range<usize>, change: &mut dyn FnMut(&mut V) -> bool) {
-        let (mut over, span) = (Vec::new(), self.span(&range));
-        self.looks += self.parts.each_in(span, &mut |start, (_, value)| {
-            if !change(value) {
-                over.push(start);
-            }
-            true
+    /// The value of the part that begins at `at < end`, which is then where it ends: at `end` or
+    /// before. The default, if nothing was there.
+    #[inline(never)]
+    pub(super) fn enter(&mut self, at: &mut usize, end: usize) -> &mut V {
+        self.looks += 1;
+        let start = *at;
+        let (part_end, value) = self.parts.value_or((start, 0), |next| {
+            let next = next.map_or(end, |key| key.0.min(end));
+            (next > start).then(|| (next, V::default()))
         });
-        for start in over {
-            self.parts.remove((start, 0));
-        }
+        *at = *part_end;
+        value
     }
 
-    /// Whether a part that overlaps `range` is such: where it begins, and its value.
-    pub(super) fn any(&mut self, range: Range<usize>, is: &dyn Fn(usize, &V) -> bool) -> bool {
-        let (mut found, span) = (false, self.span(&range));
-        self.looks += self.parts.each_in(span, &mut |start, (_, value)| {
-            found = is(start, value);
-            !found
-        });
-        found
+    /// Where the parts begin that overlap a range of `len` from `at` on, and where that ends: for
+    /// [`next`](Regions::next).
+    #[inline(never)]
+    pub(super) fn span(&mut self, at: usize, len: usize) -> (usize, usize) {
+        if len == 0 {
+            return (at, at);
+        }
+        let before = self.parts.before((at, 0));
+        let first = before.filter(|(_, (end, _))| *end > at).map(|(key, _)| key.0);
+        (first.unwrap_or(at), at + len)
     }
 
-    /// Where the parts begin that overlap `range`.
-    fn span(&mut self, range: &Range<usize>) -> Range<usize> {
-        if range.is_empty() {
-            return 0..0;
+    /// The first part that begins from `at` on and before `end`: where, and its value. `at` is then
+    /// where it ends.
+    #[inline(never)]
+    pub(super) fn next(&mut self, at: &mut usize, end: usize) -> Option<(usize, &mut V)> {
+        let ((start, _), (part_end, value)) = self.parts.from((*at, 0))?;
+        if start >= end {
+            return None;
         }
-        let before = self.parts.before((range.start, 0));
-        let first = before.filter(|(_, (end, _))| *end > range.start).map(|(key, _)| key.0);
-        first.unwrap_or(range.start)..range.end
+        self.looks += 1;
+        *at = *part_end;
+        Some((start, value))
+    }
+
+    /// Forgets the part that begins at `start`.
+    #[inline(never)]
+    pub(super) fn forget(&mut self, start: usize) {
+        self.parts.remove((start, 0));
     }
 }
 
@@ -126,15 +148,17 @@ impl Free {
 
     /// Takes `len` elements, if so many are free in one place.
     pub(super) fn take(&mut self, len: usize) -> Option<usize> {
-        let (mut low, mut left) = (None, Self::FIRST);
-        self.by_start.each((0, 0), &mut |(start, _), &mut room| {
-            low = (room >= len).then_some((room, start));
-            left -= 1;
-            low.is_none() && left > 0
-        });
-        let fits = low.or_else(|| self.by_len.from((len, 0)));
         self.looks += 1;
-        let (room, start) = fits?;
+        let (mut low, mut from) = (None, 0);
+        for _ in 0..Self::FIRST {
+            let Some(((start, _), &mut room)) = self.by_start.from((from, 0)) else { break };
+            if room >= len {
+                low = Some((room, start));
+                break;
+            }
+            from = start + 1;
+        }
+        let (room, start) = low.or_else(|| self.by_len.from((len, 0)).map(|(key, _)| key))?;
         self.remove(start, room);
         if room > len {
             self.insert(start + len, room - len);
@@ -142,11 +166,13 @@ impl Free {
         Some(start)
     }
 
+    #[inline(never)]
     fn insert(&mut self, start: usize, len: usize) {
         self.by_start.insert((start, 0), len);
         self.by_len.insert((len, start), ());
     }
 
+    #[inline(never)]
     fn remove(&mut self, start: usize, len: usize) {
         self.by_start.remove((start, 0));
         self.by_len.remove((len, start));
@@ -175,19 +201,30 @@ mod tests {
                 if inside.len() > 5 {
                     let range = inside.swap_remove(random(inside.len()));
                     plain[range.clone()].iter_mut().for_each(|n| *n -= 1);
-                    regions.retain(range, &mut |n| {
+                    let (mut at, end) = regions.span(range.start, range.len());
+                    while let Some((start, n)) = regions.next(&mut at, end) {
                         *n -= 1;
-                        *n > 0
-                    });
+                        if *n == 0 {
+                            regions.forget(start);
+                        }
+                    }
                 } else {
                     plain[range.clone()].iter_mut().for_each(|n| *n += 1);
-                    regions.enter(range.clone(), &mut |n| *n += 1);
+                    let (mut at, end) = regions.cut_out(range.start, range.len());
+                    while at < end {
+                        *regions.enter(&mut at, end) += 1;
+                    }
                     inside.push(range);
                 }
                 for (from, to) in (0..PLACES).flat_map(|a| (a..PLACES).map(move |b| (a, b))) {
                     for most in 0..3 {
                         let wanted = plain[from..to].iter().any(|&n| n > most);
-                        assert_eq!(regions.any(from..to, &|_, &n| n > most), wanted, "{plain:?}");
+                        let (mut at, end) = regions.span(from, to - from);
+                        let mut found = false;
+                        while let Some((_, n)) = regions.next(&mut at, end) {
+                            found |= *n > most;
+                        }
+                        assert_eq!(found, wanted, "{plain:?}");
                     }
                 }
             }
@@ -200,10 +237,10 @@ mod tests {
         for start in [10, 30, 20, 0] {
             free.give(start..start + 10);
         }
-        assert_eq!(free.by_start.from((0, 0)).zip(free.by_start.get((0, 0))), Some(((0, 0), &40)));
+        assert_eq!(free.by_start.from((0, 0)), Some(((0, 0), &mut 40)));
         assert_eq!(free.by_start.from((1, 0)), None);
         assert_eq!((free.take(15), free.take(30), free.take(25)), (Some(0), None, Some(15)));
-        assert_eq!((free.by_start.from((0, 0)), free.by_len.from((0, 0))), (None, None));
+        assert!(free.by_start.from((0, 0)).is_none() && free.by_len.from((0, 0)).is_none());
         // Many small ones, and one behind them all.
         (0..100).for_each(|i| free.give(2 * i..2 * i + 1));
         free.give(1000..1100);

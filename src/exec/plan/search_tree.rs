@@ -5,7 +5,6 @@
 //! whatever the values are; the standard library's trees are compiled for each type.
 
 use crate::mix::SplitMix;
-use std::ops::Range;
 
 /// A number, and another one where the first may be the same.
 pub(super) type Key = (usize, usize);
@@ -39,6 +38,7 @@ impl Default for KeyOrder {
 
 impl KeyOrder {
     /// The node of the first key from `key` on.
+    #[inline(never)]
     fn from(&self, key: Key) -> Option<usize> {
         let (mut at, mut found) = (self.root, None);
         while let Some(node) = self.nodes.get(at) {
@@ -72,17 +72,6 @@ impl KeyOrder {
     #[inline(never)]
     fn find(&self, key: Key) -> Option<usize> {
         self.from(key).filter(|&at| self.nodes[at].key == key)
-    }
-
-    /// Tells `see` the keys from `from` on, in order, with their nodes, for as long as it says so.
-    fn each(&self, from: Key, see: &mut dyn FnMut(Key, usize) -> bool) {
-        self.each_below(self.root, from, see);
-    }
-
-    fn each_below(&self, at: usize, from: Key, see: &mut dyn FnMut(Key, usize) -> bool) -> bool {
-        let Some(node) = self.nodes.get(at) else { return true };
-        (node.key < from || self.each_below(node.left, from, see) && see(node.key, at))
-            && self.each_below(node.right, from, see)
     }
 
     /// Where the tree below a node is named: at its parent, on the side of `key`, or at the root.
@@ -184,13 +173,14 @@ impl<V> Default for SearchTree<V> {
 }
 
 impl<V: Default> SearchTree<V> {
-    /// Adds the value of a key that has none.
-    pub(super) fn insert(&mut self, key: Key, value: V) {
+    /// Adds the value of a key that has none; its node.
+    pub(super) fn insert(&mut self, key: Key, value: V) -> usize {
         let at = self.order.insert(key);
         match self.values.get_mut(at) {
             Some(unused) => *unused = value,
             None => self.values.push(value),
         }
+        at
     }
 
     /// Forgets `key`; its value.
@@ -207,10 +197,10 @@ impl<V: Default> SearchTree<V> {
     /// The value of `key`: the default, if it had none.
     #[inline(never)]
     pub(super) fn entry(&mut self, key: Key) -> &mut V {
-        if self.order.find(key).is_none() {
-            self.insert(key, V::default());
-        }
-        let at = self.order.find(key).unwrap_or(0);
+        let at = match self.order.find(key) {
+            Some(at) => at,
+            None => self.insert(key, V::default()),
+        };
         &mut self.values[at]
     }
 
@@ -220,32 +210,25 @@ impl<V: Default> SearchTree<V> {
         Some((self.order.nodes[at].key, &mut self.values[at]))
     }
 
-    /// The first key from `key` on.
-    pub(super) fn from(&self, key: Key) -> Option<Key> {
-        self.order.from(key).map(|at| self.order.nodes[at].key)
-    }
-
-    /// Gives `see` the keys from `from` on, in order, for as long as it says so.
-    pub(super) fn each(&mut self, from: Key, see: &mut dyn FnMut(Key, &mut V) -> bool) {
-        let values = &mut self.values;
-        self.order.each(from, &mut |key, at| see(key, &mut values[at]));
-    }
-
-    /// Gives `see` the keys that are numbers in `range`, in order, for as long as it says so;
-    /// returns how many it gave.
-    pub(super) fn each_in(
+    /// The value of `key`: a new one, if `new`, which is told the first key from there on, makes
+    /// one.
+    pub(super) fn value_or(
         &mut self,
-        range: Range<usize>,
-        see: &mut dyn FnMut(usize, &mut V) -> bool,
-    ) -> u64 {
-        let mut given = 0;
-        self.each((range.start, 0), &mut |(number, _), value| {
-            number < range.end && {
-                given += 1;
-                see(number, value)
-            }
-        });
-        given
+        key: Key,
+        new: impl FnOnce(Option<Key>) -> Option<V>,
+    ) -> &mut V {
+        let from = self.order.from(key);
+        let at = match new(from.map(|at| self.order.nodes[at].key)) {
+            None => from.unwrap_or(0),
+            Some(value) => self.insert(key, value),
+        };
+        &mut self.values[at]
+    }
+
+    /// The first key from `key` on.
+    pub(super) fn from(&mut self, key: Key) -> Option<(Key, &mut V)> {
+        let at = self.order.from(key)?;
+        Some((self.order.nodes[at].key, &mut self.values[at]))
     }
 }
 
@@ -278,16 +261,10 @@ mod tests {
             }
             let key = (number(42), number(12));
             assert_eq!(tree.get(key), plain.get(&key));
-            assert_eq!(tree.from(key), plain.range(key..).next().map(|(&key, _)| key));
+            let from = plain.range(key..).next().map(|(&key, &value)| (key, value));
+            assert_eq!(tree.from(key).map(|(key, value)| (key, *value)), from);
             let before = plain.range(..key).next_back().map(|(&key, &value)| (key, value));
             assert_eq!(tree.before(key).map(|(key, value)| (key, *value)), before);
-            let mut some = Vec::new();
-            tree.each(key, &mut |key, value| {
-                some.push((key, *value));
-                some.len() < 5
-            });
-            let wanted = plain.range(key..).take(5).map(|(&key, &value)| (key, value));
-            assert_eq!(some, wanted.collect::<Vec<_>>());
         }
         // Nodes of removed keys are used again.
         assert!(tree.order.nodes.len() <= 400 && plain.len() > 100);

@@ -14,7 +14,7 @@ use super::{Port, StartedCall, Stop};
 use crate::error::CallSite;
 use crate::mailbox::{COLUMNS, FoundCard, Notice, NoticeCard, NoticeRow, Tray};
 use crate::sync::{fetch, fetch_to_write};
-use crate::wait::Wait;
+use crate::wait::{Question, Wait};
 use std::panic::Location;
 
 /// A rank, and the cards of its communicator.
@@ -55,7 +55,7 @@ impl Place {
         &self,
         own: Option<usize>,
         since: Option<u64>,
-        ready: &mut dyn FnMut() -> bool,
+        ready: &mut dyn Question,
     ) -> Result<(), Stop> {
         let &Place { ref shared, rank, run, wait, crowded, peer, by_any } = self;
         let waiter = Waiter { shared, rank, run, wait, crowded };

@@ -89,7 +89,7 @@ impl Port {
             false => gate.has_shown_within(episode, looks),
         };
         if !has_shown {
-            self.wait_more(peer, For::All(Phase::Gates), &mut |peer| {
+            self.wait_more(peer, For::All(Phase::Gates), &mut |peer: &mut Peer| {
                 peer.gate().has_shown(episode)
             })?;
         }

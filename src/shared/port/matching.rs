@@ -17,9 +17,9 @@ use super::cards::Place;
 use super::waiting::For;
 use super::{Peer, Port, PortState, Stop};
 use crate::sync::{Arc, fetch_to_write};
-use crate::wait::Wait;
 #[cfg(not(loom))]
 use crate::wait::{Occasion, give_way};
+use crate::wait::{Question, Wait};
 use std::any::Any;
 use std::ptr::NonNull;
 
@@ -302,9 +302,9 @@ impl Port {
     pub(crate) fn wait_foreign(
         &mut self,
         peer: Option<usize>,
-        ready: &mut dyn FnMut() -> bool,
+        ready: &mut dyn Question,
     ) -> Result<(), Stop> {
-        self.wait_for(peer, |_| ready())
+        self.wait_for(peer, |_| ready.ask())
     }
 
     /// Gives the core to another thread where this rank's waits begin so. Whether it did.

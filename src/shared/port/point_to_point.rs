@@ -3,11 +3,23 @@
 use super::super::fingerprint::{Fingerprint, PayloadKind};
 use super::slot_layout::WordBytes;
 use super::waiting::For;
-use super::{EagerAddress, Expected, Port, Stop};
+use super::{EagerAddress, Expected, Peer, Port, Stop};
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
 use crate::mailbox::Header;
 use crate::mailbox::{FIRST, LONG, offset, pack};
+
+/// Fills a payload, or takes it. (A trait of its own for the reason of
+/// [`Question`](crate::wait::Question).)
+pub(crate) trait PayloadUse<P> {
+    fn at(&mut self, at: P);
+}
+
+impl<P, F: FnMut(P)> PayloadUse<P> for F {
+    fn at(&mut self, at: P) {
+        self(at);
+    }
+}
 
 impl Port {
     /// Whether a message to `peer` can be posted without waiting, as far as is known:
@@ -52,6 +64,30 @@ impl Port {
         self.await_room(peer)?;
         self.post_copy_in_room(peer, len, size, fill);
         Ok(())
+    }
+
+    /// [`post_copy`](Port::post_copy), in one body for all whose `fill` is no gate's few bytes.
+    #[inline(never)]
+    pub(crate) fn post_packed(
+        &mut self,
+        peer: usize,
+        len: usize,
+        size: usize,
+        fill: &mut dyn PayloadUse<*mut u8>,
+    ) -> Result<(), Stop> {
+        self.post_copy(peer, len, size, |at| fill.at(at))
+    }
+
+    /// [`take_copy`](Port::take_copy), in one body as [`post_packed`](Port::post_packed).
+    #[inline(never)]
+    pub(crate) fn take_packed(
+        &mut self,
+        peer: usize,
+        len: usize,
+        size: usize,
+        take: &mut dyn PayloadUse<*const u8>,
+    ) -> Result<(), Stop> {
+        self.take_copy(peer, len, size, |at| take.at(at))
     }
 
     /// Posts a copy as [`post_copy`](Port::post_copy) does, where there is room
@@ -240,7 +276,7 @@ impl Port {
         if self.peers[peer].endpoint().poll_for(self.looks) {
             return Ok(());
         }
-        self.wait_more(peer, For::Peer, &mut |peer| peer.endpoint().poll())
+        self.wait_more(peer, For::Peer, &mut |peer: &mut Peer| peer.endpoint().poll())
     }
 
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -248,7 +284,7 @@ impl Port {
         if self.peers[peer].endpoint().poll_two_lines_for(self.looks) {
             return Ok(());
         }
-        self.wait_more(peer, For::Peer, &mut |peer| peer.endpoint().poll())
+        self.wait_more(peer, For::Peer, &mut |peer: &mut Peer| peer.endpoint().poll())
     }
 
     /// Waits until a message to `peer` can be posted.
@@ -287,11 +323,17 @@ impl Port {
         self.wait(peer, For::Peer, |peer| peer.endpoint().is_acked(n))
     }
 
+    /// [`wait_acked`](Port::wait_acked), in one body for what is handed over by address.
+    #[inline(never)]
+    pub(crate) fn settle(&mut self, peer: usize, n: u32) -> Result<(), Stop> {
+        self.wait_acked(peer, n)
+    }
+
     /// Waits until no peer can reach this rank's memory by a message.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(crate) fn wait_all_acked(&mut self) -> Result<(), Stop> {
         while let Some(&(peer, n)) = self.debts.last() {
-            self.wait_acked(peer, n)?;
+            self.settle(peer, n)?;
             self.debts.pop();
         }
         Ok(())

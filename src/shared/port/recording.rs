@@ -13,7 +13,8 @@ use super::super::call_log::run_pass;
 use super::super::event_ring::{CallFacts, EventLine};
 use super::super::fingerprint::{BeginningCall, Signature};
 use super::super::recorder::Recorder;
-use super::{Peer, Port, PortState, RECORDED};
+use super::waiting::PeerLook;
+use super::{Port, PortState, RECORDED};
 use crate::error::ForeignCall;
 use crate::wait::{Wait, is_disturbed};
 use std::panic::Location;
@@ -198,16 +199,12 @@ impl Port {
     }
 
     /// The looks that the port would have made, if it is recorded.
-    pub(super) fn look_recorded(
-        &mut self,
-        peer: usize,
-        ready: &mut dyn FnMut(&mut Peer) -> bool,
-    ) -> Looked {
+    pub(super) fn look_recorded(&mut self, peer: usize, ready: &mut dyn PeerLook) -> Looked {
         if !self.is_recorded() {
             return Looked::Unrecorded;
         }
         // No wait, and so no time is taken.
-        if ready(&mut self.peers[peer]) {
+        if ready.look(&mut self.peers[peer]) {
             return Looked::Ready;
         }
         let Some((recorder, me)) = self.recorder() else { return Looked::Unrecorded };
@@ -215,7 +212,7 @@ impl Port {
         let since = recorder.now();
         let looks = self.usual_looks();
         let at = &mut self.peers[peer];
-        if !(0..looks).any(|_| ready(at)) {
+        if !(0..looks).any(|_| ready.look(at)) {
             return Looked::Since(since);
         }
         self.shared.record_wait(self.rank, peer, since);

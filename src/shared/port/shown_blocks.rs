@@ -8,7 +8,7 @@
 
 use super::super::fingerprint::{Fingerprint, PayloadKind};
 use super::waiting::For;
-use super::{EagerAddress, Phase, Port, Stop};
+use super::{EagerAddress, Peer, Phase, Port, Stop};
 use crate::mailbox::{EAGER, FIRST, Header, INLINE};
 
 /// The blocks that a rank shows: they lie one after the other.
@@ -282,7 +282,7 @@ impl Port {
             false => gate.has_shown_within(episode, looks),
         };
         if !has_shown {
-            self.wait_more(peer, For::All(Phase::Gates), &mut |peer| {
+            self.wait_more(peer, For::All(Phase::Gates), &mut |peer: &mut Peer| {
                 peer.gate().has_shown(episode)
             })?;
         }

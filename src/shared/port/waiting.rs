@@ -10,7 +10,9 @@ use crate::mailbox::{Header, RefusedMemory};
 use crate::sync::Instant;
 #[cfg(not(loom))]
 use crate::wait::give_way;
-use crate::wait::{Awaited, Backoff, Occasion, Pause, SleepLevel, Wait, asleep, give_back};
+use crate::wait::{
+    Awaited, Backoff, Occasion, Pause, Question, SleepLevel, Wait, asleep, give_back,
+};
 use std::time::Duration;
 
 /// Looks at the awaited word before anything else is considered; free, since
@@ -104,7 +106,7 @@ impl RankSleeper<'_> {
         &self,
         patience: &mut Backoff,
         (nap, longest): (Duration, Duration),
-        over: &mut dyn FnMut() -> bool,
+        over: &mut dyn Question,
     ) {
         let &RankSleeper { shared, rank, peer, what, event, crowded } = self;
         let seat = shared.seat(rank);
@@ -122,9 +124,8 @@ impl RankSleeper<'_> {
         let longest = nap.min(longest);
         let world = shared.world();
         let (me, own) = (shared.member(rank), shared.group(rank));
-        let mut alone = |over: &mut dyn FnMut() -> bool| {
-            patience.spin_alone(world.cores(), me, world.ranks(), over)
-        };
+        let mut alone =
+            |over: &mut dyn Question| patience.spin_alone(world.cores(), me, world.ranks(), over);
         let others = || (0..shared.size()).filter(|&other| other != rank);
         match what {
             For::Peer => {
@@ -152,7 +153,7 @@ impl RankSleeper<'_> {
             }
             For::Last => {
                 let has_shown = |other| shared.has_shown(Phase::Finished, other, event);
-                let mut over = || others().all(has_shown) || over();
+                let mut over = || others().all(has_shown) || over.ask();
                 if alone(&mut over) {
                     return;
                 }
@@ -164,7 +165,7 @@ impl RankSleeper<'_> {
                 let has_shown = |other| shared.has_shown(phase, other, event);
                 let near = others().filter(|&other| shared.group(other) == own);
                 let level = SleepLevel::of(own, near.map(has_shown));
-                let mut over = || others().all(has_shown) || over();
+                let mut over = || others().all(has_shown) || over.ask();
                 if level == SleepLevel::Top {
                     if alone(&mut over) {
                         return;
@@ -195,6 +196,17 @@ const SEEN_NAP: Duration = Duration::from_millis(10);
 /// for those.
 const CARRYING_NAP: Duration = Duration::from_micros(100);
 
+/// A look at the awaited word. (A trait of its own for the reason of [`Question`].)
+pub(super) trait PeerLook {
+    fn look(&mut self, peer: &mut Peer) -> bool;
+}
+
+impl<F: FnMut(&mut Peer) -> bool> PeerLook for F {
+    fn look(&mut self, peer: &mut Peer) -> bool {
+        self(peer)
+    }
+}
+
 impl Port {
     /// Looks until `ready`, which gets this rank's data about `peer`.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -221,7 +233,7 @@ impl Port {
         &mut self,
         peer: usize,
         what: For,
-        ready: &mut dyn FnMut(&mut Peer) -> bool,
+        ready: &mut dyn PeerLook,
     ) -> Result<(), Stop> {
         let since = match self.look_recorded(peer, ready) {
             Looked::Ready => return Ok(()),
@@ -235,7 +247,7 @@ impl Port {
         let (shared, at) = (&**shared, &mut peers[peer]);
         let waiter = Waiter { shared, rank: *rank, run: *run, wait: *wait, crowded: *crowded };
         let own = (what != For::Anybody).then_some(0);
-        let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready(at));
+        let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready.look(at));
         if since.is_none() {
             self.looks = self.usual_looks();
         }
@@ -247,7 +259,7 @@ impl Waiter<'_> {
     /// Where ranks outnumber cores: lets the others have some turns, and goes on with the calls
     /// that the thread has started. Whether `ready` was so after one of them.
     #[cfg(not(loom))]
-    fn give_way(&self, occasion: Occasion, ready: &mut dyn FnMut() -> bool) -> bool {
+    fn give_way(&self, occasion: Occasion, ready: &mut dyn Question) -> bool {
         let Waiter { shared, rank, wait, crowded, .. } = self;
         if !crowded || *wait != Wait::Auto {
             return false;
@@ -258,7 +270,7 @@ impl Waiter<'_> {
             if !give_way(occasion) {
                 break;
             }
-            if ready() {
+            if ready.ask() {
                 return true;
             }
         }
@@ -277,7 +289,7 @@ impl Waiter<'_> {
         (what, event): (For, u64),
         own: Option<usize>,
         since: Option<u64>,
-        ready: &mut dyn FnMut() -> bool,
+        ready: &mut dyn Question,
     ) -> Result<(), Stop> {
         #[cfg(not(loom))]
         if since.is_none() && self.give_way(what.occasion(), ready) {
@@ -303,7 +315,7 @@ impl Waiter<'_> {
             let are_alone = by_any && shared.have_others_left(*rank, *run);
             let left = shared.has_left(peer, *run);
             let peer_wait = world.wait_of(it);
-            if ready() {
+            if ready.ask() {
                 break Ok(());
             }
             if world.is_of_parent() {
@@ -360,7 +372,7 @@ impl Waiter<'_> {
                     }
                     world.is_poisoned(*run)
                 };
-                let mut over = || ready() || is_over();
+                let mut over = || ready.ask() || is_over();
                 #[cfg(not(loom))]
                 if !crowded {
                     world.perhaps_roam();
@@ -380,7 +392,7 @@ impl Waiter<'_> {
 
     /// Waits until `is_done`, on behalf of a rank that must not leave before: whatever else
     /// happens.
-    pub(super) fn wait_to_the_end(&self, peer: usize, is_done: &mut dyn FnMut() -> bool) {
+    pub(super) fn wait_to_the_end(&self, peer: usize, is_done: &mut dyn Question) {
         let &Waiter { shared, rank, wait, crowded, .. } = self;
         let (world, member, it) = (shared.world(), shared.member(rank), shared.member(peer));
         let sleeper = RankSleeper { shared, rank, peer, what: For::Peer, event: 0, crowded };
@@ -391,7 +403,7 @@ impl Waiter<'_> {
         loop {
             let peer_wait = patience.is_long().then(|| world.wait_of(it));
             // In a child of a fork nobody comes, and nobody touches its copy of the memory.
-            if is_done() || world.is_of_parent() {
+            if is_done.ask() || world.is_of_parent() {
                 break;
             }
             if let Some(peer_wait) = peer_wait {
@@ -422,7 +434,7 @@ impl Port {
     #[cfg_attr(loom, allow(dead_code))] // Of communicators only.
     pub(crate) fn preparing<R>(
         &self,
-        work: impl FnOnce(&mut dyn FnMut() -> bool) -> Option<R>,
+        work: impl FnOnce(&mut dyn Question) -> Option<R>,
     ) -> Result<R, Stop> {
         let (world, me) = (self.shared.world(), self.shared.member(self.rank));
         let since = world.deadline().map(|limit| (Instant::now(), limit));
