@@ -53,23 +53,9 @@ impl Comm {
         if wanted == Some(got) {
             return true;
         }
-        self.refuse_len(what, got, wanted, sig, at, len);
-        false
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refuse_len(
-        &mut self,
-        what: &str,
-        got: usize,
-        wanted: Option<usize>,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        len: usize,
-    ) {
         let wanted = wanted.map_or("more than memory can hold".to_string(), |w| w.to_string());
         self.wrong(sig, at, len, format!("{what} has {got} elements, must have {wanted}"));
+        false
     }
 
     /// Checks one count per rank of elements `T`, which are the same on all ranks, the own one

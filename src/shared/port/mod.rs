@@ -343,15 +343,21 @@ impl Port {
     /// Puts the data of this rank into the memory of the core that it runs on, before the
     /// communicator is used for the first time. Returns whether there was anything to do.
     pub(crate) fn first_touch(&mut self) -> bool {
-        if std::mem::replace(&mut self.touched, true) || !self.shared.is_apart() {
-            return false;
+        let is_first = !std::mem::replace(&mut self.touched, true) && self.shared.is_apart();
+        if is_first {
+            self.touch_first();
         }
+        is_first
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn touch_first(&mut self) {
         #[cfg(not(loom))]
         let _near = self.keep_near();
         self.shared.first_touch(self.rank);
         // Allocated, and so written, here.
         self.peers = self.peers.clone();
-        true
     }
 
     /// See [`TeamState::keep_near`].
