@@ -44,6 +44,18 @@ impl Roster {
         (0..self.pus.len()).map(|rank| number(node(rank))).collect()
     }
 
+    /// The units in the memory of rank 0's core; none if the machine has but one memory.
+    pub(crate) fn near_caller(&self) -> Vec<usize> {
+        let allowed = self.machine.allowed_pus();
+        let node = |pu: usize| self.machine.group_of(pu, Level::Numa);
+        let near = |pu: &usize| match self.always_apart {
+            true => self.pus[0] == Some(*pu),
+            false => self.pus[0].is_some_and(|own| node(own) == node(*pu)),
+        };
+        let near: Vec<usize> = allowed.iter().copied().filter(near).collect();
+        if near.len() < allowed.len() { near } else { Vec::new() }
+    }
+
     /// The NUMA node of the core that a rank is bound to.
     fn node(&self, rank: usize) -> Option<usize> {
         let pu = self.pus.get(rank).copied().flatten()?;

@@ -223,11 +223,11 @@ impl BoundForNow {
         Ok(BoundForNow { mask, inherited, _not_send: PhantomData })
     }
 
-    /// Keeps the calling thread on these units.
+    /// Keeps the calling thread on these units, if the system does.
     pub(crate) fn among(pus: &[usize]) -> Result<Self, PinError> {
         let (mask, inherited) = (current_mask()?, inherited());
         platform::set(0, pus)?;
-        // As in `pin_current_thread`.
+        // Not in a thread that is ending.
         let _ = INHERITED.try_with(|before| {
             before.borrow_mut().get_or_insert_with(|| mask.clone());
         });

@@ -1,5 +1,6 @@
-//! Schedules that are given message by message: another library's algorithm, or a tree from a
-//! paper. For paper only: checked, counted and simulated like the catalogue's, never executed.
+//! Schedules that are given message by message: those over a machine's levels, another library's
+//! algorithm, or a tree from a paper. Those of [`Schedule::of_rounds`](super::Schedule::of_rounds)
+//! are for paper only: checked, counted and simulated like the catalogue's, never executed.
 
 use super::{BlockRange, Mode, Rule, Step};
 
@@ -45,7 +46,7 @@ struct GivenMessage {
 /// No message.
 const NONE: usize = usize::MAX;
 
-/// The rounds, in lists that need no destructors of their own.
+/// The rounds, in flat lists, whose items need no destructors.
 pub(super) struct ExplicitRounds {
     ranks: usize,
     /// The first message of each round.
@@ -152,7 +153,9 @@ impl ExplicitRounds {
             for &at in &kept[first..] {
                 let GivenMessage { from, to, blocks, .. } = self.messages[at];
                 self.send(to, from, Mode::Store);
-                self.messages[all..].last_mut().into_iter().for_each(|m| m.blocks = blocks);
+                if let Some(back) = self.messages[all..].last_mut() {
+                    back.blocks = blocks;
+                }
             }
             kept.truncate(first);
         }
@@ -173,7 +176,8 @@ impl Rule for ExplicitRounds {
         while let Some(&GivenMessage { from, to, mode, blocks, next }) = self.messages.get(at) {
             at = next[usize::from(from != rank)];
             let blocks = &self.blocks[blocks.0..blocks.1];
-            let is_turn = from == to && mode != Mode::Store && !blocks.is_empty();
+            let is_turn =
+                from == to && mode != Mode::Store && blocks.iter().any(|run| run.count > 0);
             if to == rank {
                 in_turn |= is_turn;
                 part.recv(from, blocks.to_vec(), mode);
@@ -191,7 +195,8 @@ impl Rule for ExplicitRounds {
     }
 }
 
-/// The most messages of a rank in one direction in a step; at least 1. (Its own are none.)
+/// The most messages of a rank in one direction in a step; at least 1. (One that a rank has from
+/// itself is none.)
 #[inline(never)]
 pub(super) fn ports(rule: &dyn Rule, ranks: usize) -> usize {
     let mut ports = 1;

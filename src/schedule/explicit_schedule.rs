@@ -34,3 +34,19 @@ impl Schedule {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::{BlockRange, Operation, check};
+
+    #[test]
+    fn a_message_to_oneself_without_blocks_takes_no_turn() {
+        let operation = Operation::Reduce;
+        let contract = Contract { operation, ranks: 2, root: 0, shift: 0, split: 1 };
+        let nothing = BlockRange { first: 0, count: 0 };
+        let messages = vec![(1, 0, vec![BlockRange::one(0)]), (0, 0, vec![nothing])];
+        let round = Round { combine: true, messages };
+        check(&Schedule::of_rounds("EMPTY", contract, vec![round])).unwrap();
+    }
+}

@@ -142,8 +142,7 @@ impl Step {
 }
 
 impl Step {
-    /// With the rank's own blocks that take their turn among those that it receives among those
-    /// that it sends, too.
+    /// The rank also sends itself its own blocks that take their turn among those that it receives.
     pub(crate) fn with_own_sent(mut self, rank: usize) -> Step {
         for recv in self.recvs.iter().filter(|recv| recv.from == rank) {
             self.sends.push(Outgoing { to: rank, blocks: recv.blocks.clone() });

@@ -24,6 +24,8 @@ pub(super) struct Roaming {
     /// Whether any rank roams.
     is_on: AtomicBool,
     away: Mutex<Vec<AwayRank>>,
+    /// The units in the memory of rank 0's core; none where it does not matter on which it runs.
+    near_caller: Vec<usize>,
 }
 
 /// A rank that roams.
@@ -38,7 +40,12 @@ impl Roaming {
     /// Of so many ranks, none of which is bound.
     pub(super) fn new(ranks: usize) -> Result<Self, RefusedMemory> {
         let threads = collect(ranks, |_| AtomicU64::new(0))?;
-        Ok(Roaming { threads, is_on: AtomicBool::new(false), away: Mutex::new(Vec::new()) })
+        let (is_on, away) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        Ok(Roaming { threads, is_on, away, near_caller: Vec::new() })
+    }
+
+    pub(super) fn with_caller(self, near_caller: Vec<usize>) -> Self {
+        Roaming { near_caller, ..self }
     }
 
     /// The lock, which no thread holds when another forks.
@@ -82,17 +89,18 @@ impl TeamState {
         }
     }
 
-    /// Keeps the calling thread, that of `rank`, among the cores that the team has in the memory of
-    /// `rank`, until the value is dropped: for one that touches pages first. The caller of a run is
-    /// bound in its first only, and the system may have moved it since. Does nothing in a thread
-    /// that is bound, or of a team in one memory.
+    /// Keeps the calling thread, that of `rank`, in the memory of rank 0's core until the value is
+    /// dropped, if it is rank 0's: for one that touches pages first. The caller of a run is bound
+    /// in its first only, and the system may have moved it since. Does nothing in a thread that is
+    /// bound, or is to run anywhere, or on a machine with one memory.
     #[cold]
     #[inline(never)]
     pub(crate) fn keep_near(&self, rank: usize) -> Option<BoundForNow> {
-        let range = self.cores().range(rank);
-        let is_bound = self.roaming().threads[rank].load(Relaxed) != 0;
-        let is_needed = !is_bound && !range.is_empty() && range.len() < self.ranks();
-        is_needed.then(|| BoundForNow::among(&range).ok()).flatten()
+        let Roaming { threads, near_caller, .. } = self.roaming();
+        let is_needed = rank == 0
+            && !near_caller.is_empty()
+            && threads[0].load(Relaxed) != affinity::thread_number();
+        is_needed.then(|| BoundForNow::among(near_caller).ok()).flatten()
     }
 
     /// Lets all ranks roam, if that helps the calling one, which is about to sleep.

@@ -140,10 +140,11 @@ impl TeamState {
         TeamState { stall: StallWarning::after(after), ..self }
     }
 
-    /// This state with ranks that are bound as `cores` says.
-    #[cfg_attr(loom, allow(dead_code))] // Of teams only.
-    pub(crate) fn with_cores(self, cores: Cores) -> Self {
-        TeamState { cores, ..self }
+    /// This state with ranks that are bound as `cores` says, and a caller that
+    /// [keeps near](TeamState::keep_near) its core on these units.
+    #[cfg(not(loom))]
+    pub(crate) fn with_cores(self, cores: Cores, near_caller: Vec<usize>) -> Self {
+        TeamState { cores, roaming: self.roaming.with_caller(near_caller), ..self }
     }
 
     /// This state, of a team that is recorded.

@@ -133,7 +133,7 @@ impl Team {
         .map_err(Error::Profile)?;
         let placed = take_units(&builder.placement, &machine, ranks);
         let (assignment, units) = placed.map_err(Error::Placement)?;
-        let mut pus = assignment.pus().to_vec();
+        let pus = assignment.pus().to_vec();
         let refused = |it: RefusedMemory| Error::refused(ranks, it.bytes);
         let world = TeamState::new(ranks).map_err(refused)?.counting_from(builder.start);
         let world = world.with_deadline(builder.deadline).with_stall_warning(stall_warning);
@@ -172,9 +172,10 @@ impl Team {
         let roster = Arc::new(Roster { machine, pus: pus_of, model, always_apart });
         // On units that the program has named, ranks stay.
         let stay = matches!(builder.placement, Placement::List(_));
-        pus[0] = pus[0].filter(|_| builder.pin_caller != Some(false));
         let cores = Cores::new(&pus, (!stay).then(|| roster.memories()).as_deref());
-        let world = world.with_cores(cores).with_recorder(recorder).shared();
+        let is_free = builder.pin_caller == Some(false);
+        let near = if is_free { Vec::new() } else { roster.near_caller() };
+        let world = world.with_cores(cores, near).with_recorder(recorder).shared();
         let (beginning, beginning_sleeper) = Beginning::new();
         let shared = Arc::new(WorkerShared {
             beginning,
@@ -196,7 +197,7 @@ impl Team {
             shared,
             caller: Mutex::new((comm, sleep)),
             workers: Vec::with_capacity(ranks - 1),
-            caller_pu: pus[0],
+            caller_pu: pus[0].filter(|_| !is_free),
             pins_caller: builder.pin_caller == Some(true),
             _units: units,
         };

@@ -126,24 +126,27 @@ fn the_caller_touches_its_memory_at_home() {
             Maker(current_unit().unwrap())
         }
     }
-    for pins in [None, Some(true), Some(false)] {
-        let mut builder = Team::builder().ranks(2);
+    for (ranks, pins) in [(2, None), (2, Some(true)), (2, Some(false)), (1, None)] {
+        let mut builder = Team::builder().ranks(ranks);
         // One memory for each rank.
         builder.always_apart = true;
         builder.pin_caller = pins;
         let team = builder.build().unwrap();
         team.run(|comm| comm.barrier()).unwrap();
-        let units = [0, 1].map(|rank| team.bindings()[rank].pu);
-        let (own, other) = (team.shared.roster().pus[0].unwrap(), units[1].unwrap());
+        let pus = &team.shared.roster().pus;
+        let own = pus[0].unwrap();
+        let other = *pus.iter().flatten().chain(&allowed).find(|&&pu| pu != own).unwrap();
         let mask = if pins == Some(true) { own } else { other };
         restore(&[mask]).unwrap();
         let near = if pins == Some(false) { other } else { own };
-        let part = crate::dist::Block::new(200, 2);
+        let part = crate::dist::Block::new(200, ranks);
         let array = team.distributed(&part, |_| current_unit().unwrap()).unwrap();
         let windows = team.run(|comm| comm.shared::<Maker>(1).mine()[0].0).unwrap();
         assert!(array.part(0).iter().all(|&unit| unit == near), "{pins:?}: {:?}", array.part(0));
-        assert!(array.part(1).iter().all(|&unit| unit == other), "{pins:?}: {:?}", array.part(1));
-        assert_eq!(windows, [near, other], "{pins:?}");
+        if ranks == 2 {
+            assert!(array.part(1).iter().all(|&unit| unit == other), "{pins:?}");
+        }
+        assert_eq!(windows, [near, other][..ranks], "{pins:?}");
         assert_eq!(current_mask().unwrap(), [mask], "{pins:?}: its own mask again");
         drop(team);
         restore(&allowed).unwrap();

@@ -10,7 +10,7 @@ const WORDS: usize = 70_000;
 /// Lines of Rust in a folder, docs and tests counted. They may only fall, or a change says what the
 /// new ones buy; the goals were 44, 22, 28 and 138 thousand.
 const LINES: [(&str, usize); 4] =
-    [("src", 69_936), ("interfaces/mpiface", 28_359), ("tools", 43_822), (".", 208_039)];
+    [("src", 69_981), ("interfaces/mpiface", 28_359), ("tools", 43_822), (".", 208_084)];
 
 #[test]
 fn no_more_lines_of_rust() {

@@ -66,7 +66,7 @@ impl Port {
         Ok(())
     }
 
-    /// [`post_copy`](Port::post_copy), in one body for all whose `fill` is no gate's few bytes.
+    /// [`post_copy`](Port::post_copy), compiled once: `fill` is behind a pointer.
     #[inline(never)]
     pub(crate) fn post_packed(
         &mut self,
