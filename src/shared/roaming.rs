@@ -89,10 +89,10 @@ impl TeamState {
         }
     }
 
-    /// Keeps the calling thread, that of `rank`, in the memory of rank 0's core until the value is
-    /// dropped, if it is rank 0's: for one that touches pages first. The caller of a run is bound
-    /// in its first only, and the system may have moved it since. Does nothing in a thread that is
-    /// bound, or is to run anywhere, or on a machine with one memory.
+    /// Keeps the calling thread, which is that of `rank`, in the memory of its core until the value
+    /// is dropped: for a thread that touches pages first. Rank 0 needs it: the caller of a run is
+    /// bound in its first run, and the system may have moved it since. Does nothing for others, if
+    /// it is bound now, or is to run anywhere, or if the machine has one memory.
     #[cold]
     #[inline(never)]
     pub(crate) fn keep_near(&self, rank: usize) -> Option<BoundForNow> {

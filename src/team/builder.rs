@@ -233,9 +233,9 @@ impl Builder {
     /// - **Not called**: it is bound in the first run that it makes of this team. After each run it
     ///   has the affinity mask that it had before. In later runs it stays on its core, as a rule,
     ///   but the system may move it; from a worker's core it comes back when it has waited there
-    ///   for 7 to 40 us. While it writes to new memory of the library's (distributed arrays,
-    ///   windows, mailboxes) it is kept in the memory of its core. Costs four system calls each
-    ///   time: in the first run, when it comes back, and for new memory.
+    ///   for 7 to 40 us. On a machine with several memories it is kept in that of its core while it
+    ///   writes to new memory of the library's (distributed arrays, windows, mailboxes). Costs four
+    ///   system calls each time: in the first run, when it comes back, and for such memory.
     /// - **`true`**: it is bound from its first run until the team is dropped on it, or another
     ///   such team runs on it. Costs three system calls in its first run.
     /// - **`false`**: it runs where the system likes. Costs nothing.
