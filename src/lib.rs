@@ -76,6 +76,7 @@ pub mod dist;
 mod element;
 pub mod engine;
 mod error;
+mod error_type;
 mod exec;
 mod file;
 mod fork;

@@ -270,42 +270,19 @@ pub(crate) enum Site {
     Ticket,
 }
 
-/// Whether this is built with `--cfg weak="word"`, say, and the site is that.
-#[cfg(not(any(loom, shuttle)))]
-macro_rules! is_weak {
-    ($cfg:ident, $site:expr) => {
-        match $site {
-            Site::Word => cfg!($cfg = "word"),
-            Site::Ack => cfg!($cfg = "ack"),
-            Site::Gate => cfg!($cfg = "gate"),
-            Site::Entered => cfg!($cfg = "entered"),
-            Site::Finished => cfg!($cfg = "finished"),
-            Site::Left => cfg!($cfg = "left"),
-            Site::Poison => cfg!($cfg = "poison"),
-            Site::Waiting => cfg!($cfg = "waiting"),
-            Site::Epoch => cfg!($cfg = "epoch"),
-            Site::Done => cfg!($cfg = "done"),
-            Site::Lock => cfg!($cfg = "lock"),
-            Site::Ticket => cfg!($cfg = "ticket"),
-        }
-    };
-}
-
-/// The ordering of a publishing store: `Release`. Built with `--cfg weak="word"`
-/// (or another site) that site's is `Relaxed`: for `.ci/tsan`, where
-/// ThreadSanitizer must then report races.
+/// The ordering of a publishing store: `Release`. Built with `--cfg weak` a mailbox word's is
+/// `Relaxed`: for `.ci/tsan`, where ThreadSanitizer must then report races.
 #[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
 pub(crate) const fn publish(site: Site) -> Ordering {
-    if is_weak!(weak, site) { Ordering::Relaxed } else { Ordering::Release }
+    if cfg!(weak) && matches!(site, Site::Word) { Ordering::Relaxed } else { Ordering::Release }
 }
 
-/// The ordering of the load that meets a publishing store: `Acquire`. Built with
-/// `--cfg weak_load="word"` (or another site) that site's is `Relaxed`, as above.
+/// The ordering of the load that meets a publishing store: `Acquire`.
 #[cfg(not(any(loom, shuttle)))]
 #[inline(always)]
-pub(crate) const fn consume(site: Site) -> Ordering {
-    if is_weak!(weak_load, site) { Ordering::Relaxed } else { Ordering::Acquire }
+pub(crate) const fn consume(_site: Site) -> Ordering {
+    Ordering::Acquire
 }
 
 #[cfg(loom)]

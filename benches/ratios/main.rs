@@ -8,8 +8,9 @@
 //! threads of one core, below 130 ns `near`, else `far`).
 //!
 //! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, dispatch, alone,
-//! crowded, large. With `--test` one round, nothing printed but that it works. `SECONDS_PER_RUN` is
-//! the time for each of small, varied, requests and large.
+//! crowded, large, disturbed. With `--test` one round, nothing printed but that it works.
+//! `SECONDS_PER_RUN` is the time for each of small, varied, requests and large. A row in which the
+//! library thought that the process is disturbed says so.
 
 mod large;
 mod raw;
@@ -19,8 +20,9 @@ mod team;
 mod varied;
 
 use phalanx::Team;
+use phalanx::machine::affinity;
 use raw::{Flags, Row};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn main() -> Result<(), phalanx::Error> {
     let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -55,6 +57,25 @@ fn main() -> Result<(), phalanx::Error> {
     if wanted("large") {
         let (flags, fused) = (Flags::default(), large::Fused::default());
         rows.extend(team.run(|comm| large::two_ranks(comm, &flags, &fused, time))?.swap_remove(0));
+    }
+    if wanted("disturbed") {
+        let barrier = |time, name| {
+            let flags = Flags::default();
+            Ok(team.run(|comm| small::barrier(comm, &flags, time, name))?.swap_remove(0))
+        };
+        rows.push(barrier(time / 4, "barrier before two threads are busy")?);
+        let load = Duration::from_millis(if test { 1 } else { 700 });
+        let busy = || {
+            let _: Result<_, _> = affinity::restore(team.machine().allowed_pus());
+            let since = Instant::now();
+            while since.elapsed() < load {}
+        };
+        std::thread::scope(|s| {
+            (0..2).for_each(|_| drop(s.spawn(busy)));
+            barrier(load, "").map(drop)
+        })?;
+        std::thread::sleep(load.min(Duration::from_millis(500)));
+        rows.push(barrier(time / 4, ".. and 0.5 s after that")?);
     }
     let mut more = Vec::new();
     if wanted("dispatch") {

@@ -6,6 +6,7 @@ mod flags;
 mod rounds;
 
 pub(crate) use flags::Line;
+use phalanx::engine::is_beside_load;
 use phalanx_model::median;
 pub(crate) use rounds::Rounds;
 use std::sync::atomic::Ordering::*;
@@ -84,11 +85,18 @@ pub(crate) struct Row {
     /// Multiples of the raw cost; on one core, near, far.
     ratios: [Vec<f64>; 3],
     ns: [Vec<f64>; 3],
+    /// Whether the library thought that the process is disturbed.
+    disturbed: bool,
 }
 
 impl Row {
     pub(crate) fn new(name: impl Into<String>) -> Self {
-        Row { name: name.into(), ratios: Default::default(), ns: Default::default() }
+        Row {
+            name: name.into(),
+            ratios: Default::default(),
+            ns: Default::default(),
+            disturbed: false,
+        }
     }
 
     /// Files a batch between two raw exchanges if the place did not change
@@ -99,6 +107,7 @@ impl Row {
             let place = [45.0, 130.0].iter().filter(|&&from| exchange >= from).count();
             self.ratios[place].push(ours / base.unwrap_or(exchange));
             self.ns[place].push(ours);
+            self.disturbed |= is_beside_load();
         }
     }
 
@@ -118,6 +127,6 @@ impl Row {
             };
             print!(" {what:>24}");
         }
-        println!();
+        println!("{}", if self.disturbed { " disturbed" } else { "" });
     }
 }

@@ -13,6 +13,7 @@
 //! microseconds a call. The last column of a row is its worst ratio: to the better of the two
 //! barriers for our barrier and all-reduce of 8 bytes, to the futex barrier for the others.
 
+#[path = "../raw/busy.rs"]
 mod busy;
 mod futex;
 mod quota;
@@ -187,7 +188,7 @@ fn main() {
         println!("| p | busy | 1 ms | 10 ms | 100 ms |\n|---|---|---|---|---|");
         for &p in &ranks {
             for &n in &busy {
-                let _busy = Busy::new(n, false);
+                let _busy = Busy::new(n, false, Duration::ZERO);
                 let times = |usual| if is_test { 1 } else { usual };
                 let late = [(1, times(100)), (10, times(20)), (100, times(5))];
                 let late = late.map(|(ms, n)| burns(p, Duration::from_millis(ms), n));
@@ -217,7 +218,7 @@ fn uneven(groups: &str, busy: &[usize], quotas: &str, of: &Turns<'_>) {
 }
 
 fn row(p: usize, n: usize, other: bool, turns: usize, time: Duration, calls: &[&(&str, Call)]) {
-    let busy = Busy::new(n, other);
+    let busy = Busy::new(n, other, Duration::ZERO);
     std::thread::sleep(time.min(Duration::from_millis(50)));
     let mut found = vec![Vec::new(); calls.len() + 2];
     for _ in 0..turns {

@@ -1,5 +1,6 @@
 //! Two ranks with work between the waits: even, 1 : 10, or of one rank alone.
 
+use crate::burnt;
 use crate::busy::Busy;
 use crate::futex::Futex;
 use phalanx::{Comm, Team, Wait};
@@ -101,7 +102,8 @@ pub(crate) fn head() {
         "\nTwo ranks with work, us of rank 0 / rank 1, before each wait; us a step, medians.\n"
     );
     let names = COLUMNS.map(|(name, _)| format!(" {name} |")).concat();
-    println!("| work | load |{names} barrier, messages / best |\n|{}", "---|".repeat(8));
+    let last = "barrier, messages / best | cores: barrier, `std` |";
+    println!("| work | load |{names} {last}\n|{}", "---|".repeat(9));
 }
 
 /// How often to measure what.
@@ -120,22 +122,28 @@ pub(crate) fn rows(load: &str, busy: usize, other: bool, of: &Turns<'_>) {
         works.is_none_or(|works| works.split(',').any(|work| work == format!("{a}/{b}")))
     };
     for of in WORK.into_iter().filter(is_chosen) {
-        let processes = Busy::new(busy, other);
+        let processes = Busy::new(busy, other, Duration::ZERO);
         std::thread::sleep(Duration::from_millis(30));
         let most = time.as_micros() as u32 / 15;
         let steps = (time.as_micros() as u32 / (of.0.max(of.1) + 5)).clamp(12, most);
         let mut found = COLUMNS.map(|_| Vec::new());
+        let mut cores = COLUMNS.map(|_| Vec::new());
         for _ in 0..turns {
-            for (cell, (_, measure)) in found.iter_mut().zip(COLUMNS) {
-                cell.push(measure(steps, of).as_secs_f64() * 1e6 / f64::from(steps));
+            for ((us, cores), (_, measure)) in found.iter_mut().zip(&mut cores).zip(COLUMNS) {
+                let before = burnt();
+                let took = measure(steps, of).as_secs_f64();
+                us.push(took * 1e6 / f64::from(steps));
+                cores.push((burnt() - before).as_secs_f64() / took);
             }
         }
         drop(processes);
+        let [ours, .., theirs, _] = cores.map(|cores| median(&cores));
         let found = found.map(|us| median(&us));
         let [barrier, messages, .., std, futex] = found;
         let cells = found.map(|us| format!(" {us:.1} |")).concat();
         let best = std.min(futex);
         let (a, b) = (barrier / best, messages / best);
-        println!("| {} / {} | {load} |{cells} {a:.2}, {b:.2} |", of.0, of.1);
+        let last = format!("{a:.2}, {b:.2} | {ours:.2}, {theirs:.2}");
+        println!("| {} / {} | {load} |{cells} {last} |", of.0, of.1);
     }
 }

@@ -38,7 +38,8 @@ const ALWAYS: [(&str, &str, &str); 9] = [
     ),
     (
         "whether to sleep",
-        "match occasion { Occasion::Together => ANY.is_on(), Occasion::Pair => SAME.is_on(), }",
+        "match occasion { Occasion::Together => ANY.until.is_on(clock::now), \
+         Occasion::Pair => SAME.until.is_on(clock::now), }",
         "{ let _ = occasion; ::checker::is_sleepy() }",
     ),
     (

@@ -71,11 +71,19 @@ mod error {
 
     pub(crate) fn say(_: &str) {}
 
+    pub(crate) const UNREAD: &str = "";
+
     /// As the library's.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct CallSite {
         pub call: String,
         pub at: SourceLine,
+    }
+
+    impl std::fmt::Display for CallSite {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            write!(f, "{} at {}", self.call, self.at)
+        }
     }
 }
 

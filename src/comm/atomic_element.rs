@@ -1,6 +1,7 @@
 //! Numbers that ranks may write at the same time.
 
 use crate::element::Element;
+use crate::op::float_control::FloatControl;
 use crate::op::{Max, Min, Operator};
 use crate::sync::of_users as std_atomics;
 use std::fmt;
@@ -116,21 +117,21 @@ macro_rules! atomic_floats {
             /// no more determined than that of their calls, and with it the last bits of a sum.
             #[inline]
             pub fn fetch_add(&self, value: $float, order: Ordering) -> $float {
-                self.update(order, |now| now + value)
+                FloatControl::STANDARD.during(|| self.update(order, |now| now + value))
             }
 
             /// Keeps the smaller of its value and `value`, as [`Min`] does, and returns the value
             /// before. In whatever order ranks come, the same bits are left.
             #[inline]
             pub fn fetch_min(&self, value: $float, order: Ordering) -> $float {
-                self.update(order, |now| Min.combine(now, value))
+                FloatControl::STANDARD.during(|| self.update(order, |now| Min.combine(now, value)))
             }
 
             /// Keeps the larger of its value and `value`, as [`Max`] does, and returns the value
             /// before.
             #[inline]
             pub fn fetch_max(&self, value: $float, order: Ordering) -> $float {
-                self.update(order, |now| Max.combine(now, value))
+                FloatControl::STANDARD.during(|| self.update(order, |now| Max.combine(now, value)))
             }
 
             #[inline(always)]

@@ -3,6 +3,7 @@
 
 use super::{Choice, Comm};
 use crate::exec::Call;
+use crate::op::float_control::FloatControl;
 use crate::schedule::{Algorithm, Hierarchy, Schedule};
 use crate::sync::Arc;
 use crate::topology::Extents;
@@ -51,8 +52,11 @@ impl Comm {
         let known = self.decisions.by_levels.iter().position(|(k, _)| *k == key);
         let at = known.unwrap_or_else(|| {
             let of_operation = call.code().candidates;
-            let all = of_operation(model, 1 << class, call.is_commutative());
-            let decision = model.best_among(&all).map(|best| best.decided(model));
+            // The same on all ranks.
+            let decision = FloatControl::STANDARD.during(|| {
+                let all = of_operation(model, 1 << class, call.is_commutative());
+                model.best_among(&all).map(|best| best.decided(model))
+            });
             self.decisions.by_levels.push((key, decision));
             self.decisions.by_levels.len() - 1
         });

@@ -318,7 +318,7 @@ impl Comm {
                 let last = site_of(&world.records(peer).latest_of_run(&|_| true));
                 Error::Left {
                     rank: me,
-                    site: site_of(&self.own_call()),
+                    site: self.own_call().map(|call| world.waiting_site(me, &call)),
                     peer,
                     last,
                     returned: None,
@@ -373,16 +373,23 @@ impl Comm {
                 }
                 if let Some((rank, peer)) = self.odd_pair(&circle)
                     && let Some(here) = self.latest(rank)
-                    && let there @ Some(got) = &self.latest(peer)
+                    && let Some(got) = &self.latest(peer)
                 {
                     let words = in_words(world, (rank, &here), (peer, got), &algorithm_name);
                     let words = words.unwrap_or_else(|| "two communicators".to_string());
                     let what = format!("{words}; they wait for each other");
-                    return Some(mismatch((rank, &here), (peer, there), what));
+                    return Some(Error::Mismatch {
+                        rank,
+                        here: world.waiting_site(rank, &here),
+                        peer,
+                        there: Some(world.waiting_site(peer, got)),
+                        what,
+                    });
                 }
                 let mut waits = Vec::new();
                 for &Seen { rank, peer, .. } in &circle {
-                    waits.push(Waiting { rank, peer, site: site_of(&self.latest(rank)) });
+                    let site = self.latest(rank).map(|call| world.waiting_site(rank, &call));
+                    waits.push(Waiting { rank, peer, site });
                 }
                 Error::Deadlock { circle: waits }
             }

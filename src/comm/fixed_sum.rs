@@ -9,7 +9,8 @@ use super::Comm;
 use crate::dist::{BLOCK, LANES, Partial, Products, Values, Widened};
 use crate::element::Element;
 use crate::mailbox::EAGER;
-use crate::op::{Accumulating, Accumulation, OfInner, Operator, Sum};
+use crate::op::float_control::FloatControl;
+use crate::op::{Accumulating, Accumulation, OfInner, Operator, Sum, is_disturbed};
 use crate::schedule::{Algorithm, Doubling};
 use crate::shared::{
     CallParams, Fingerprint, GivenPart, Guard, PayloadKind, Port, Signature, Stop,
@@ -238,6 +239,10 @@ impl Comm {
             let op = Accumulating::new(op, &OfInner(accumulation));
             let results = comm.whole_of_elements(sig, at, values, &op, offset);
             results.map(|it| it.map(S::round))
+        }
+        if is_disturbed::<T, O>() {
+            let again = || self.whole(sig, at, values, op, offset);
+            return FloatControl::STANDARD.lend(again);
         }
         of(self, (sig, at), values, (op, O::accumulation()), offset)
     }

@@ -53,7 +53,7 @@ impl MemberSeats {
         let world = members.iter().map(|&rank| parent.member(rank)).collect();
         let state = CommState::new(parent.world_arc().clone(), world, parent.is_apart());
         let refused = |it: RefusedMemory| Error::refused(members.len(), it.bytes);
-        let shared = Arc::new(state.map_err(refused)?);
+        let shared = state.map_err(refused)?.shared();
         let audit = Arc::new(Audit::new(shared.clone(), comm.port.run()));
         let taken = members.iter().map(|_| AtomicBool::new(false)).collect();
         Ok(MemberSeats { shared, audit, taken })

@@ -281,6 +281,11 @@ impl Comm {
         self.port.first_touch()
     }
 
+    /// See [`Port::is_ready`].
+    pub(crate) fn is_ready(&self) -> bool {
+        self.port.is_ready()
+    }
+
     pub(crate) fn comm_state(&self) -> &CommState {
         self.port.shared()
     }

@@ -1,6 +1,6 @@
 //! Phases of the user's program, in a record of the run.
 
-use super::Comm;
+use super::{Cart, Comm};
 use std::panic::Location;
 
 /// # Records
@@ -8,7 +8,7 @@ impl Comm {
     /// Calls `f`, which is a phase of the program with a name. Where the run is recorded
     /// ([`Builder::record`](crate::Builder::record)), `phalanx waits` says for each phase how long
     /// each rank worked and waited in it, and what its imbalance costs. Phases may be nested. Ranks
-    /// need not agree about them.
+    /// need not agree about them. A grid has [its own](Cart::phase).
     ///
     /// With the crate feature `tracing`, the phase is a span of the crate of that name (level INFO,
     /// target `phalanx`, fields `phase` and `rank`), recorded or not. Calls and waits of at least
@@ -37,15 +37,50 @@ impl Comm {
     #[track_caller]
     #[inline]
     pub fn phase<R>(&mut self, name: &'static str, f: impl FnOnce(&mut Comm) -> R) -> R {
-        #[cfg(feature = "tracing")]
-        let _span = super::spans::phase(self.port.member(), name);
-        let own = self.port.id();
-        let phase = self.port.begin_phase(name, Location::caller());
-        let result = f(self);
-        // The closure may have put another communicator in this one's place.
-        if self.port.id() == own {
-            self.port.end_phase(phase);
-        }
-        result
+        in_phase(self, |comm| comm, name, Location::caller(), f)
     }
+}
+
+impl Cart<'_> {
+    /// [`Comm::phase`] of a grid: the closure is given the grid.
+    ///
+    /// # Examples
+    /// ```
+    /// use phalanx::dist::Halo;
+    /// let halo = Halo::new(&[1], 1);
+    /// let fields = phalanx::run(3, |comm| {
+    ///     let mut u = [0, comm.rank() + 1, 0];
+    ///     let mut grid = comm.cart(&[0], &[false]);
+    ///     grid.phase("halo", |grid| grid.exchange_halo(&mut u, &halo));
+    ///     u
+    /// })?;
+    /// assert_eq!(fields, [[0, 1, 2], [1, 2, 3], [2, 3, 0]]);
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    #[inline]
+    pub fn phase<R>(&mut self, name: &'static str, f: impl FnOnce(&mut Self) -> R) -> R {
+        in_phase(self, |grid| grid.comm, name, Location::caller(), f)
+    }
+}
+
+/// Calls `f` of `it`, of which `comm` is the communicator, as a phase.
+#[inline]
+fn in_phase<C, R>(
+    it: &mut C,
+    comm: impl Fn(&C) -> &Comm,
+    name: &'static str,
+    at: &'static Location<'static>,
+    f: impl FnOnce(&mut C) -> R,
+) -> R {
+    #[cfg(feature = "tracing")]
+    let _span = super::spans::phase(comm(it).port.member(), name);
+    let own = comm(it).port.id();
+    let phase = comm(it).port.begin_phase(name, at);
+    let result = f(it);
+    // The closure may have put another communicator in this one's place.
+    if comm(it).port.id() == own {
+        comm(it).port.end_phase(phase);
+    }
+    result
 }

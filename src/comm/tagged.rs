@@ -412,7 +412,7 @@ impl Comm {
     #[cold]
     #[inline(never)]
     fn refuse_to_wait_for_own(&mut self, call: &TaggedCall, sends: bool) {
-        let what = match sends {
+        let mut what = match sends {
             true => format!(
                 "a message to the own rank that is not copied (more than {KEPT_UP_TO} bytes, or \
                  much is unreceived) waits until it is received: for ever"
@@ -421,6 +421,10 @@ impl Comm {
                       for ever"
                 .to_string(),
         };
+        if let Some(call) = self.port.record() {
+            let (world, me) = (self.port.shared().world(), self.port.member());
+            what += &world.unread(me, &call);
+        }
         self.wrong(call.sig, call.at, call.len, what);
         // While a panic unwinds, `wrong` returns; the memory must be safe then, too.
         self.port.quiesce();

@@ -284,7 +284,10 @@ impl Distribution for BlockCyclic {
     fn ranges(&self, rank: usize) -> impl Iterator<Item = Range<usize>> {
         let BlockCyclic { len, block, ranks } = *self;
         let blocks = if rank < ranks { len.div_ceil(block) } else { 0 };
-        (rank..blocks).step_by(ranks).map(move |k| k * block..len.min(k * block + block))
+        (rank..blocks).step_by(ranks).map(move |k| {
+            let start = k * block;
+            start..start.saturating_add(block).min(len)
+        })
     }
 }
 
@@ -346,5 +349,9 @@ mod tests {
         assert_eq!(huge.owner(usize::MAX - 1), 999);
         assert_eq!(huge.range(999).end, usize::MAX);
         assert_eq!((huge.range(1000).len(), BlockCyclic::new(9, 2, 2).count(2)), (0, 0));
+        let half = usize::MAX / 2 + 1;
+        for (rank, run) in [(0, 0..half), (1, half..usize::MAX)] {
+            assert!(BlockCyclic::new(usize::MAX, half, 2).ranges(rank).eq([run]));
+        }
     }
 }

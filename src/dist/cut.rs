@@ -109,7 +109,14 @@ impl Blocks<'_> {
         use super::Distribution;
         let given = match self {
             Blocks::Equal => return Ok(ranks),
-            Blocks::Dynamic(length) => return Ok(len.div_ceil(*length).max(1)),
+            Blocks::Dynamic(length) => {
+                // Of elements without bytes; a rank that asks in vain counts on.
+                let count = len.div_ceil(*length).max(1);
+                let is_counted = count < usize::MAX / 2;
+                return is_counted
+                    .then_some(count)
+                    .ok_or_else(|| format!("{count} blocks are too many"));
+            }
             Blocks::Aligned(blocks) => (blocks.len(), blocks.ranks()),
             Blocks::General(blocks) => (blocks.len(), blocks.ranks()),
         };
@@ -147,6 +154,7 @@ mod tests {
         for ranks in 1..6 {
             for len in [0, 1, 2, 7, 64, 1000] {
                 let general = GeneralBlock::of_weights(len, (0..ranks).map(|rank| rank as f64));
+                assert!(Blocks::Dynamic(1).count(usize::MAX, ranks).is_err());
                 let cuts = [Blocks::Equal, Blocks::Dynamic(1), Blocks::Dynamic(usize::MAX)];
                 let aligned = Blocks::Aligned(Block::aligned(len, ranks, 16));
                 let more = [Blocks::Dynamic(3), aligned, Blocks::General(&general)];

@@ -66,17 +66,27 @@ impl GeneralBlock {
     /// ```
     #[track_caller]
     pub fn of_weights(len: usize, weights: impl IntoIterator<Item = f64>) -> Self {
-        let mut sums = vec![0.0];
+        let mut all = Vec::new();
         for weight in weights {
             assert!(weight.is_finite() && weight >= 0.0, "a weight of {weight}");
-            sums.push(sums[sums.len() - 1] + weight);
+            all.push(weight);
         }
-        assert!(sums.len() > 1, "a distribution among no ranks");
-        let (ranks, all) = (sums.len() - 1, sums[sums.len() - 1]);
+        assert!(!all.is_empty(), "a distribution among no ranks");
+        // So much smaller, as many as memory holds have a sum; their shares are the same.
+        let is_counted = all.iter().sum::<f64>().is_finite();
+        let (scale, mut sum) = (if is_counted { 1.0 } else { f64::EPSILON.powi(2) }, 0.0);
+        all.iter_mut().for_each(|weight| {
+            sum += *weight * scale;
+            *weight = sum;
+        });
         // (0 of 0 is not a number, which is converted to 0.) Sums ascend, and so do their shares.
-        let share = |sum: f64| (((sum / all) * len as f64).round() as usize).min(len);
-        let mut cuts: Vec<usize> = sums.into_iter().map(share).collect();
-        cuts[ranks] = len;
+        let share = |before: f64| match before / sum {
+            1.0 => len,
+            part => ((part * len as f64).round() as usize).min(len),
+        };
+        let mut cuts = vec![0];
+        cuts.extend(all.iter().map(|&sum| share(sum)));
+        cuts[all.len()] = len;
         GeneralBlock { cuts: cuts.into() }
     }
 
@@ -159,6 +169,23 @@ mod tests {
         assert_eq!(counts(0, &[1.0, 1.0]), [0, 0]);
         assert_eq!(counts(5, &[0.0, 0.0]), [0, 5]);
         assert_eq!(counts(usize::MAX, &[1.0, 1e-300]), [usize::MAX, 0]);
+        // A sum beyond all numbers, and one of the smallest.
+        assert_eq!(counts(9, &[f64::MAX; 3]), [3, 3, 3]);
+        assert_eq!(counts(6, &[f64::MAX, 1.0, f64::MAX]), [3, 0, 3]);
+        assert_eq!(counts(8, &[f64::MAX, f64::MAX / 2.0, f64::MAX / 2.0, 0.0]), [4, 2, 2, 0]);
+        assert_eq!(counts(9, &[5e-324, 1e-323, 0.0]), [3, 6, 0]);
+        // A rank of weight 0 has nothing, also where `f64` does not have the length.
+        assert_eq!(counts((1 << 53) + 1, &[1.0, -0.0]), [(1 << 53) + 1, 0]);
+        assert_eq!(counts(usize::MAX - 1, &[0.0, 1.0, 0.0]), [0, usize::MAX - 1, 0]);
+    }
+
+    #[test]
+    fn weights_that_are_none_are_refused() {
+        for bad in [f64::INFINITY, f64::NAN, -5e-324, f64::NEG_INFINITY] {
+            let made =
+                std::panic::catch_unwind(|| GeneralBlock::of_weights(9, [1.0, bad, f64::MAX]));
+            assert!(made.is_err(), "{bad}");
+        }
     }
 
     #[test]

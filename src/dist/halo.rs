@@ -227,6 +227,9 @@ impl Halo {
     /// `dim` copies into its halo; that after it, if `last`. Ranges of cells that follow one
     /// another, in the order of [`ghost_rows`](Halo::ghost_rows).
     ///
+    /// # Panics
+    /// If there is no such dimension; and as [`rows`](Halo::rows).
+    ///
     /// ```
     /// use phalanx::dist::Halo;
     /// let halo = Halo::new(&[2, 3], 1); // an array of 4 x 5
@@ -234,11 +237,14 @@ impl Halo {
     /// assert!(halo.face_rows(1, true).eq([8..9, 13..14]));
     /// ```
     pub fn face_rows(&self, dim: usize, last: bool) -> impl Iterator<Item = Range<usize>> + use<> {
-        self.rows_of(self.face(dim, last))
+        self.rows_of(dim, self.face(dim, last))
     }
 
     /// Where the halo's cells lie that come from the neighbour before this rank along dimension
     /// `dim`; from that after it, if `after`.
+    ///
+    /// # Panics
+    /// As [`face_rows`](Halo::face_rows).
     ///
     /// ```
     /// use phalanx::dist::Halo;
@@ -250,15 +256,20 @@ impl Halo {
         dim: usize,
         after: bool,
     ) -> impl Iterator<Item = Range<usize>> + use<> {
-        self.rows_of(self.ghost(dim, after))
+        self.rows_of(dim, self.ghost(dim, after))
     }
 
     fn rows_of(
         &self,
+        dim: usize,
         Region { start, shape }: Region,
     ) -> impl Iterator<Item = Range<usize>> + use<> {
         let (halo, last) = (*self, self.dims - 1);
-        let rows = if shape[last] == 0 { 0 } else { shape[..last].iter().product() };
+        assert!(dim < self.dims, "dimension {dim} of {}", self.dims);
+        let is_countable = self.len() < usize::MAX;
+        let is_empty = shape[..self.dims].contains(&0);
+        assert!(is_empty || is_countable, "{self:?} has more cells than can be counted");
+        let rows = if is_empty { 0 } else { shape[..last].iter().product() };
         (0..rows).map(move |mut row| {
             let (mut at, mut stride) = (start[last], halo.total(last));
             for d in (0..last).rev() {
@@ -285,7 +296,7 @@ impl Halo {
 
     /// The halo before (or `after`) the own cells along `dim`.
     pub(crate) fn ghost(&self, dim: usize, after: bool) -> Region {
-        self.slab(dim, if after { self.widths[dim] + self.extents[dim] } else { 0 })
+        self.slab(dim, if after { self.widths[dim].saturating_add(self.extents[dim]) } else { 0 })
     }
 
     /// The first (or the `last`) own cells along `dim`, as many as the halo is

@@ -6,6 +6,7 @@ use crate::comm::Vectorised;
 use crate::dist::Products;
 use crate::element::Element;
 use crate::op::Operator;
+use crate::op::float_control::FloatControl;
 use crate::{Global, Peers};
 use std::ops::Mul;
 
@@ -43,7 +44,7 @@ pub fn global_of<T, R>(parts: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>
 /// # Examples
 /// See [`Partial`].
 pub fn partial<T: Element>(x: &[T], start: usize, op: &impl Operator<T>) -> Partial<T> {
-    Partial::new(&Vectorised(x), start, op)
+    FloatControl::STANDARD.during(|| Partial::new(&Vectorised(x), start, op))
 }
 
 /// [`partial`] of the products of two slices of one length.
@@ -60,5 +61,5 @@ pub fn partial_of_products<T: Element + Mul<Output = T>>(
     start: usize,
     op: &impl Operator<T>,
 ) -> Partial<T> {
-    Partial::new(&Vectorised(Products(x, y)), start, op)
+    FloatControl::STANDARD.during(|| Partial::new(&Vectorised(Products(x, y)), start, op))
 }

@@ -74,15 +74,16 @@
 //! of all processes' slices: [`with_parts`], [`global_of`]; of grids: [`FieldPart`],
 //! [`fitting_fields`], [`whole_field`]. Sums in fixed order: [`partial`], [`partial_of_products`],
 //! [`Partial`], [`left_half`]. Operators with partial results wider than elements:
-//! [`Accumulation`], [`Accumulating`].
+//! [`Accumulation`], [`Accumulating`]. Work that combines elements itself asks [`is_disturbed`],
+//! and goes on with [`FloatControl::STANDARD`].
 //!
 //! # Ranks that are processes
 //! The package `phalanx-processes` has words and slots of its own, in memory that processes share;
 //! it waits by [`Pauses`], [`sleep_on`] and [`wake_all`], and moves data by [`copy`] and
 //! [`FoldKernel`].
 //!
-//! # For tests
-//! [`TestSettings`], [`own_memory`].
+//! # For tests and measurements
+//! [`TestSettings`], [`own_memory`]; [`is_beside_load`].
 
 // In the order of the page.
 mod across;
@@ -118,7 +119,7 @@ pub use shared_memory::{Pauses, copy, sleep_on, wake_all};
 pub use steps::{begin_steps, cause, deadline, end_run, end_steps, wait_outside};
 pub use test_settings::{TestSettings, own_memory};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
-pub use waits::{Waits, give_way, wait, wake};
+pub use waits::{Waits, give_way, is_beside_load, wait, wake};
 
 pub use crate::comm::call::made::Made;
 pub use crate::comm::call::memory_call::{MemoryCall, MemoryCut, PreparedCall};
@@ -129,10 +130,12 @@ pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
 pub use crate::mailbox::{CardRow, CardTable, FoundCard, Tray};
 pub use crate::op::accumulation::{Accumulating, Accumulation};
+pub use crate::op::float_control::FloatControl;
+pub use crate::op::origin::is_disturbed;
 pub use crate::order::left_half;
 pub use crate::schedule::Operation;
-pub use crate::shared::{AwaitedMessage, EarlyReceives, KeptBytes, LongRoom, MessageMemory};
-pub use crate::shared::{MatchList, MatchPattern, MessageRing, RankWait};
+pub use crate::shared::{AwaitedMessage, CoreUse, EarlyReceives, KeptBytes, LongRoom};
+pub use crate::shared::{MatchList, MatchPattern, MessageMemory, MessageRing, RankWait};
 pub use crate::shared::{StartedPart, StartedProgress};
 pub use crate::wait::Lock;
 

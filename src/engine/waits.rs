@@ -4,6 +4,7 @@
 use crate::Comm;
 use crate::shared::{LongWait, RankWait, TeamState};
 use crate::sync::Arc;
+use crate::wait;
 use std::fmt;
 use std::time::Duration;
 
@@ -57,6 +58,19 @@ pub fn give_way(comm: &Comm) -> bool {
 #[inline]
 pub fn wake(comm: &Comm, peer: usize) {
     comm.wake_foreign(peer);
+}
+
+/// Whether ranks of this process have lost much time to other programs lately, so that all wait as
+/// beside load. For programs that measure.
+///
+/// # Examples
+/// ```
+/// phalanx::run(2, |comm| comm.barrier())?;
+/// let _measured_beside_load: bool = phalanx::engine::is_beside_load();
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+pub fn is_beside_load() -> bool {
+    wait::is_beside_load()
 }
 
 /// The waits of a team's ranks, to be looked at by any of them.

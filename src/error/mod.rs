@@ -35,7 +35,8 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallSite {
-    /// The call in words, such as `all_reduce of 8 f64 with sum`.
+    /// The call in words, such as `all_reduce of 8 f64 with sum`. Where a rank waits for a message,
+    /// the tagged ones that lie there follow: of other sources, or with other tags.
     pub call: String,
     /// Where the user's program made it.
     pub at: SourceLine,
@@ -43,9 +44,13 @@ pub struct CallSite {
 
 impl fmt::Display for CallSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.call, self.at)
+        let (call, unread) = self.call.split_at(self.call.find(UNREAD).unwrap_or(self.call.len()));
+        write!(f, "{call} at {}{unread}", self.at)
     }
 }
+
+/// The words before the messages in a [`CallSite::call`].
+pub(crate) const UNREAD: &str = " (a message of rank ";
 
 /// One rank of a circle of waiting ranks. A circle may go through several teams, where a
 /// thread is a rank of each: `site` then says which waits are in another team than that whose
@@ -67,7 +72,6 @@ pub struct Waiting {
 /// let err = phalanx::run(0, |_| ()).unwrap_err();
 /// assert_eq!(err.to_string(), "0 ranks asked for; a team has 1 to 1024");
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// A team of this many ranks is not possible.
@@ -448,6 +452,19 @@ fn last_call(f: &mut fmt::Formatter<'_>, rank: usize, last: &Option<CallSite>) -
         None => write!(f, "; rank {rank} had made no call"),
     }
 }
+
+crate::error_type!(debug Error:
+    Self::Ranks { asked, limit }, Self::Placement(it), Self::Machine(it),
+    Self::Model { model, ranks }, Self::Profile(it), Self::Record { path, what },
+    Self::Variable { name, what }, Self::Memory { ranks, bytes, limits }, Self::Spawn(it),
+    Self::Busy, Self::Parts { what }, Self::Argument { rank, site, what },
+    Self::Mismatch { rank, here, peer, there, what }, Self::Panicked { rank, message, payload },
+    Self::Left { rank, site, peer, last, returned }, Self::Deadlock { circle },
+    Self::Deadline { rank, peer, limit, ranks },
+    Self::Unreceived { rank, peer, messages, site, last, returned },
+    Self::Outside { rank, site, what }, Self::Cancelled { rank }, Self::Returned { rank },
+    Self::Stale { what }, Self::Forked, Self::Dead,
+);
 
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {

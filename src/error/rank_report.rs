@@ -78,7 +78,7 @@ impl fmt::Display for RankReport {
         f.write_str("latest calls: ")?;
         for (i, alike) in self.calls.chunk_by(|a, b| a == b).take(SHOWN).enumerate() {
             let sep = if i == 0 { "" } else { ", before: " };
-            write!(f, "{sep}{} at {}", alike[0].call, alike[0].at)?;
+            write!(f, "{sep}{}", alike[0])?;
             if alike.len() > 1 {
                 write!(f, " (x{})", alike.len())?;
             }

@@ -23,7 +23,6 @@ use std::fmt;
 /// assert_eq!(error.to_string(), "invalid digit found in string");
 /// # Ok::<(), phalanx::Error>(())
 /// ```
-#[derive(Debug)]
 pub enum TryError<E> {
     /// The closure of this rank returned an error, and was the first to.
     Rank {
@@ -47,6 +46,20 @@ impl<E: fmt::Display> fmt::Display for TryError<E> {
         match self {
             TryError::Rank { rank, error } => write!(f, "rank {rank}: {error}"),
             TryError::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+/// As other errors: `{:?}` is a text, in which a rank's error stands as its own `{:?}` shows it.
+impl<E: fmt::Debug> fmt::Debug for TryError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryError::Rank { rank, error } if f.alternate() => {
+                f.debug_struct("Rank").field("rank", rank).field("error", error).finish()
+            }
+            TryError::Run(error) if f.alternate() => f.debug_tuple("Run").field(error).finish(),
+            TryError::Rank { rank, error } => write!(f, "rank {rank}: {error:?}"),
+            TryError::Run(error) => fmt::Debug::fmt(error, f),
         }
     }
 }

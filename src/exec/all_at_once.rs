@@ -11,7 +11,7 @@ use super::kernel::{Kernel, OperandTree};
 use crate::element::Element;
 #[allow(unused_imports)] // For the documentation.
 use crate::mailbox::EAGER;
-use crate::op::Operator;
+use crate::op::{Operator, is_disturbed};
 use crate::schedule::Operation;
 use crate::shared::{Guard, Port, StartedCall, Stop, copy_few};
 
@@ -381,6 +381,13 @@ pub(super) unsafe fn join<T: Element, O: Operator<T>>(
     left: bool,
     op: &O,
 ) {
+    if is_disturbed::<T, O>() {
+        let (kernel, n, own) =
+            (Kernel::combiner::<T, O>(op), own.len(), own.as_mut_ptr().cast::<u8>());
+        let (left, right) = if left { (body, own.cast_const()) } else { (own.cast_const(), body) };
+        // SAFETY: by the contract; the kernel may read a body in any alignment.
+        return unsafe { kernel.combine(own, left, right, n) };
+    }
     let got = body.cast::<T>();
     let combine = |own: &mut T, got| {
         *own = if left { op.combine(got, *own) } else { op.combine(*own, got) };

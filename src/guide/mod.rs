@@ -36,12 +36,11 @@
 //! [`call`](crate::call), too, under the method's name: to be started, set up, overlapped with
 //! work, or run by a forced algorithm.
 //!
-//! These pages hold no code. The figures are drawn from the schedules that the
-//! engine runs, and the examples under them compare the two. Figures ("Fig."),
-//! equations ("Eq.") and algorithms ("Alg.") are numbered as in Grama, Gupta,
-//! Karypis and Kumar, *Introduction to Parallel Computing*, 2nd edition, chapter
-//! 4; "ours" marks algorithms that are not there, G1 to G8 the rules for any p
-//! ([`cost_model`]).
+//! The figures are drawn from the schedules that the engine runs, and the
+//! examples under them compare the two. Figures ("Fig."), equations ("Eq.") and
+//! algorithms ("Alg.") are numbered as in Grama, Gupta, Karypis and Kumar,
+//! *Introduction to Parallel Computing*, 2nd edition, chapter 4; "ours" marks
+//! algorithms that are not there, G1 to G8 the rules for any p ([`cost_model`]).
 
 #[doc = include_str!("all_gather.md")]
 pub mod all_gather {}

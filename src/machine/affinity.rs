@@ -22,11 +22,10 @@ thread_local! {
 
 /// The number of processors that glibc's fixed `cpu_set_t`, and so `core_affinity`, can name:
 /// from here on `core_affinity` 0.8.3 aborts the process.
-#[cfg(target_os = "linux")]
 const FIXED_SET_BITS: usize = 1024;
 
 /// Why a thread could not be bound, or its mask not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PinError {
     /// The system refused.
@@ -72,7 +71,10 @@ impl fmt::Display for PinError {
     }
 }
 
-impl std::error::Error for PinError {}
+crate::error_type!(PinError:
+    Self::Refused { wanted, reason }, Self::Different { wanted, got }, Self::Unreadable { reason },
+    Self::Unsupported,
+);
 
 /// The mask that this thread had before Phalanx first bound it; none in a destructor of a
 /// thread-local that comes after the one here: it may build teams all the same.
@@ -133,6 +135,25 @@ pub(crate) fn change(number: u64, from: &[usize], to: &[usize]) -> bool {
     platform::is_ours(number)
         && platform::get(number).is_ok_and(is_within)
         && platform::set(number, to).is_ok()
+}
+
+/// Binds the calling thread to `pu` again, if others have changed its mask since Phalanx bound it,
+/// and `pu` is in the new one: not against whoever confines a process, or a program that has
+/// [`unpin`]ned the thread.
+pub(crate) fn bind_again(pu: usize) {
+    let is_wide = |mask: Vec<usize>| mask.len() > 1 && mask.contains(&pu);
+    if inherited().is_some() && current_mask().is_ok_and(is_wide) {
+        drop(platform::set(0, &[pu]));
+    }
+}
+
+/// Gives the calling thread `mask` back. If that is all that the process may use, it is to follow
+/// when that grows: the system takes a mask for its program's wish, also one that was read while a
+/// cpuset was smaller.
+fn give_back(mask: &[usize]) -> Result<(), PinError> {
+    let all: Vec<usize> = (0..mask.last().map_or(0, |last| FIXED_SET_BITS.max(last + 1))).collect();
+    let follows = platform::set(0, &all).is_ok() && current_mask().is_ok_and(|got| got == mask);
+    if follows { Ok(()) } else { platform::set(0, mask) }
 }
 
 /// The processing unit that the calling thread runs on just now, where the system says so.
@@ -200,10 +221,10 @@ pub fn restore(pus: &[usize]) -> Result<(), PinError> {
 ///
 /// As for [`restore`].
 pub fn unpin() -> Result<(), PinError> {
-    match inherited() {
-        Some(mask) => restore(&mask),
-        None => Ok(()),
-    }
+    let Some(mask) = inherited() else { return Ok(()) };
+    give_back(&mask)?;
+    drop(INHERITED.try_with(|mask| mask.replace(None)));
+    read_back(&mask)
 }
 
 /// A binding of the calling thread that ends when this is dropped: the thread then has the mask
@@ -237,7 +258,7 @@ impl BoundForNow {
 
 impl Drop for BoundForNow {
     fn drop(&mut self) {
-        drop(platform::set(0, &self.mask));
+        drop(give_back(&self.mask));
         let inherited = self.inherited.take();
         drop(INHERITED.try_with(|mask| mask.replace(inherited)));
     }
@@ -432,6 +453,29 @@ mod tests {
         }
         drop(go);
         thread.join().unwrap();
+    }
+
+    /// By another's hand; a program that has unpinned the thread wants it so.
+    #[test]
+    fn a_lost_binding_comes_back_with_the_unit_unless_it_was_given_up() {
+        in_thread(|| {
+            let given = allowed_pus().unwrap();
+            let (first, last) = (given[0], *given.last().unwrap());
+            let mask_after = |pu, mask: &[usize]| {
+                platform::set(0, mask).unwrap();
+                bind_again(pu);
+                current_mask().unwrap()
+            };
+            pin_current_thread(last).unwrap();
+            assert_eq!(mask_after(last, &given), [last], "all units are there again");
+            assert_eq!(
+                mask_after(last, &[first]),
+                [first],
+                "whoever confines it has the last word"
+            );
+            unpin().unwrap();
+            assert_eq!(mask_after(last, &given), given);
+        });
     }
 
     #[test]

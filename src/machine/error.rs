@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// Why a machine could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MachineError {
     /// A file or directory could not be read.
@@ -52,4 +52,7 @@ impl fmt::Display for MachineError {
     }
 }
 
-impl std::error::Error for MachineError {}
+crate::error_type!(MachineError:
+    Self::Unreadable { path, reason }, Self::Malformed { format, position, reason },
+    Self::Empty { source }, Self::Unsupported { reason },
+);

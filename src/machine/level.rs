@@ -127,7 +127,7 @@ impl FromStr for Level {
 }
 
 /// The error of reading a [`Level`] from text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UnknownLevel {
     text: String,
 }
@@ -142,4 +142,4 @@ impl fmt::Display for UnknownLevel {
     }
 }
 
-impl std::error::Error for UnknownLevel {}
+crate::error_type!(UnknownLevel: Self { text });

@@ -10,9 +10,9 @@ use super::{Machine, MachineError, affinity, build, sysfs};
 
 /// hwloc if it is there and makes sense, else sysfs, else a row of processing units.
 pub(super) fn this() -> Result<Machine, MachineError> {
-    let (allowed, allowed_source) = match affinity::allowed_pus() {
-        Ok(pus) => (Some(pus), "affinity mask"),
-        Err(_) => (None, "not known, all"),
+    let (allowed, allowed_source, unknown) = match affinity::allowed_pus() {
+        Ok(pus) => (Some(pus), "affinity mask", None),
+        Err(error) => (None, "not known, all", Some(error.to_string())),
     };
     let (mut facts, mut source) = match sysfs::read(Path::new("/")) {
         Ok(facts) => (facts, MachineSource::all("sysfs")),
@@ -20,6 +20,7 @@ pub(super) fn this() -> Result<Machine, MachineError> {
     };
     allowed_source.clone_into(&mut source.allowed);
     facts.allowed.clone_from(&allowed);
+    facts.warnings.extend(unknown);
     facts.quota = CpuQuota::read(Path::new("/"));
     // A processing unit that we may run on exists, whatever the files say.
     for &pu in allowed.iter().flatten() {
@@ -28,8 +29,11 @@ pub(super) fn this() -> Result<Machine, MachineError> {
         }
     }
 
+    // Where a sandbox refuses the mask, libhwloc asks for it for ever.
     #[cfg(phalanx_hwloc)]
-    match super::hwloc::read(&facts) {
+    let found = affinity::current_mask().map_err(|error| error.to_string());
+    #[cfg(phalanx_hwloc)]
+    match found.and_then(|_| super::hwloc::read(&facts)) {
         Ok(found) => {
             facts.cores = found.cores;
             facts.groups = found.groups;

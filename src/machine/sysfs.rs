@@ -325,8 +325,8 @@ struct Kinds {
 }
 
 /// Efficiency classes, 0 the slowest, and speeds, from the system's files: the capacity that the
-/// scheduler uses, Intel's two lists of performance and efficiency cores (of which nothing says how
-/// much faster the ones are), or maximum frequencies.
+/// scheduler uses, Intel's lists of performance, efficiency and low-power cores (of which nothing
+/// says how much faster the ones are), or maximum frequencies.
 fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {
     let all = |value: &dyn Fn(usize) -> Option<u64>| {
         let mut values = Vec::with_capacity(online.len());
@@ -338,13 +338,16 @@ fn kinds(sys: &Path, cpu_dir: &Path, online: &[usize]) -> Kinds {
     let of_file =
         |file: &str| all(&|cpu| read_text(cpu_dir, &format!("cpu{cpu}/{file}"))?.parse().ok());
     let intel = || {
-        let list = |name: &str| read_list(sys, &format!("devices/{name}"));
-        let (fast, slow) = (list("cpu_core/cpus")?, list("cpu_atom/cpus")?);
-        all(&|cpu| match (fast.contains(&cpu), slow.contains(&cpu)) {
-            (true, false) => Some(2),
-            (false, true) => Some(1),
-            _ => None,
-        })
+        let list = |name| read_list(sys, &format!("devices/{name}/cpus")).unwrap_or_default();
+        let lists = ["cpu_core", "cpu_atom", "cpu_lowpower"].map(list);
+        // A processor in no list is of the fastest kind without one; in several, of the shortest.
+        let other = lists.iter().position(Vec::is_empty).unwrap_or(2);
+        let kind = |cpu| {
+            let named = (0..3).filter(|&kind| lists[kind].contains(&cpu));
+            named.min_by_key(|&kind| lists[kind].len()).unwrap_or(other)
+        };
+        let is_hybrid = lists.iter().any(|list| !list.is_empty());
+        is_hybrid.then(|| all(&|cpu| Some(4 >> kind(cpu)))).flatten()
     };
     // Frequencies within a tenth are the same kind: single cores are allowed to boost higher.
     let mut tenth = false;

@@ -108,14 +108,21 @@ pub(super) fn read(text: &str) -> Result<Facts, MachineError> {
     for distances in elements(root, "distances2") {
         reader.distances(distances)?;
     }
+    fn info<'a>(kind: Node<'a, '_>, name: &str) -> Option<&'a str> {
+        let of = |info: &Node<'_, '_>| info.attribute("name") == Some(name);
+        elements(kind, "info").find(of)?.attribute("value")
+    }
+    // Of Intel's the name decides: some efficiency cores are much slower than others.
+    let is_fast = |kind| info(kind, "CoreType") == Some("IntelCore");
+    let is_hybrid = elements(root, "cpukind").any(is_fast);
     for kind in elements(root, "cpukind") {
         let forced = number(kind, "forced_efficiency")?.and_then(|n| usize::try_from(n).ok());
         let pus = reader.mask(kind, "cpuset")?.unwrap_or_default();
-        let info = |name: &str| {
-            let of = |info: &Node<'_, '_>| info.attribute("name") == Some(name);
-            elements(kind, "info").find(of)?.attribute("value")?.parse().ok()
-        };
-        let speed = info("LinuxCapacity").or_else(|| info("FrequencyMaxMHz"));
+        let number = |name| info(kind, name)?.parse().ok();
+        let speed = number("LinuxCapacity").or_else(|| match is_hybrid {
+            true => Some(1 + u64::from(is_fast(kind))),
+            false => number("FrequencyMaxMHz"),
+        });
         reader.kinds.push((pus, forced, speed));
     }
     reader.finish(text.len())

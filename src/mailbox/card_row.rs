@@ -4,6 +4,8 @@
 use super::tray::Tray;
 use crate::sync::{Arc, AtomicU64, Ordering, Site, consume, publish};
 use crate::wait::Lock;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Deref;
 
 /// How far a rank is: on lines of its own.
@@ -34,11 +36,12 @@ pub struct CardRow<C, E, const N: usize> {
     trays: [Tray<C>; N],
     progress: RowProgress,
     beside: E,
-    /// Cards in the list.
+    /// The number of the last card in the list; 0: there is none.
     listed: AtomicU64,
-    list: Lock<Vec<ListedCard<C>>>,
+    /// By their numbers: so one of very many is found soon.
+    list: Lock<VecDeque<ListedCard<C>>>,
     /// Calls beyond `done` that the rank is done with.
-    beyond: Lock<Vec<u64>>,
+    beyond: Lock<BinaryHeap<Reverse<u64>>>,
 }
 
 /// A card that was looked for.
@@ -126,9 +129,9 @@ impl<C, E, const N: usize> CardRow<C, E, N> {
     fn end_beyond(&self, number: u64) -> u64 {
         let mut done = self.progress.done.load(Ordering::Relaxed);
         let left = self.beyond.with(|ended| {
-            ended.push(number);
-            while let Some(index) = ended.iter().position(|it| *it == done + 1) {
-                ended.swap_remove(index);
+            ended.push(Reverse(number));
+            while ended.peek() == Some(&Reverse(done + 1)) {
+                ended.pop();
                 done += 1;
             }
             ended.len()
@@ -147,8 +150,10 @@ impl<C, E, const N: usize> CardRow<C, E, N> {
     /// Whether the card of a call has been shown: asked while the asking rank is not done with it.
     #[inline(always)]
     pub fn has_shown(&self, number: u64) -> bool {
+        // Relaxed: as in `has_list`. One that looks for many does not take the lock for those that
+        // cannot be there.
         self.tray(number).shown() >= number
-            || (self.has_list() && self.listed_card(number).is_some())
+            || (self.listed.load(Ordering::Relaxed) >= number && self.listed_card(number).is_some())
     }
 
     /// The card of a call, if it has been shown: asked as above.
@@ -163,22 +168,25 @@ impl<C, E, const N: usize> CardRow<C, E, N> {
 
     #[cold]
     fn listed_card(&self, number: u64) -> Option<Arc<Tray<C>>> {
-        self.list
-            .with(|list| list.iter().find(|it| it.number == number).map(|it| Arc::clone(&it.tray)))
+        self.list.with(|list| {
+            let at = list.binary_search_by_key(&number, |it| it.number).ok()?;
+            Some(Arc::clone(&list[at].tray))
+        })
     }
 
-    fn with_list<R>(&self, run: impl FnOnce(&mut Vec<ListedCard<C>>) -> R) -> R {
+    fn with_list<R>(&self, run: impl FnOnce(&mut VecDeque<ListedCard<C>>) -> R) -> R {
         self.list.with(|list| {
             let result = run(list);
-            self.listed.store(list.len() as u64, Ordering::Relaxed);
+            self.listed.store(list.back().map_or(0, |it| it.number), Ordering::Relaxed);
             result
         })
     }
 
-    /// Puts a card, which was shown in a tray of its own, into the list. By the rank that owns it.
+    /// Puts a card, which was shown in a tray of its own, into the list, where all are of earlier
+    /// calls. By the rank that owns it.
     pub fn put(&self, number: u64, tray: Tray<C>) {
         let card = ListedCard { number, tray: Arc::new(tray) };
-        self.with_list(|list| list.push(card));
+        self.with_list(|list| list.push_back(card));
     }
 
     /// Drops cards with which all ranks are done, those up to `done`.
@@ -186,8 +194,8 @@ impl<C, E, const N: usize> CardRow<C, E, N> {
     pub fn forget(&self, done: u64) {
         // The content of a card may be dropped when the lock is free again.
         let gone = self.with_list(|list| {
-            let is_over = |it: &mut ListedCard<C>| it.number <= done;
-            list.extract_if(.., is_over).collect::<Vec<_>>()
+            let over = list.partition_point(|it| it.number <= done);
+            list.drain(..over).collect::<Vec<_>>()
         });
         drop(gone);
     }

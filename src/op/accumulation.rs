@@ -46,7 +46,16 @@ impl Vectors for Avx2 {
     const HAS_F16C: bool = cfg!(feature = "half");
 }
 
-/// The accumulator of operator `O` on elements `T`: [`Operator::accumulation`].
+/// Of accumulators: an operator on them is the library's if the operator on elements is
+/// ([`Operator::ORIGIN`]), so a program has none of its own.
+pub trait Sealed {}
+
+impl Sealed for AsElements {}
+impl<S> Sealed for OfInner<S> {}
+impl<S> Sealed for OfEach<S> {}
+impl<F> Sealed for OfFields<F> {}
+
+/// The accumulator of operator `O` on elements `T`: [`Operator::accumulation`]. Sealed.
 ///
 /// # Examples
 /// ```
@@ -64,7 +73,7 @@ impl Vectors for Avx2 {
 /// }
 /// assert_eq!(sum(&[1, 2, 3], <Sum as Operator<i32>>::accumulation()), Some(6));
 /// ```
-pub trait Accumulation<T: Element, O: ?Sized> {
+pub trait Accumulation<T: Element, O: ?Sized>: Sealed {
     /// A partial result.
     type Wide: Element;
 
@@ -284,7 +293,7 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Operator<S::Wide>
 {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
+    const ORIGIN: OperatorOrigin<Self, S::Wide> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: S::Wide, right: S::Wide) -> S::Wide {

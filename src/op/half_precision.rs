@@ -4,7 +4,7 @@
 //! bits: no shuffle is needed. (AVX-512's own conversion takes subnormal numbers for 0, so it is
 //! not used.) `f16` is converted by F16C, where the processor has it.
 
-use super::accumulation::{Accumulation, Vectors};
+use super::accumulation::{Accumulation, Sealed, Vectors};
 use super::extremes::Extremes;
 use super::{Max, Min, Operator, OperatorOrigin, Prod, Sum};
 use crate::element::Element;
@@ -23,6 +23,8 @@ trait Half: Element {
 
 /// Partial results are `f32`.
 struct InF32;
+
+impl Sealed for InF32 {}
 
 impl<T: Half, O: Operator<f32>> Accumulation<T, O> for InF32 {
     type Wide = f32;
@@ -236,7 +238,7 @@ macro_rules! accumulating {
         impl Operator<$t> for $op {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = true;
-            const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::LIBRARY;
+            const ORIGIN: OperatorOrigin<Self, $t> = OperatorOrigin::LIBRARY;
 
             #[inline(always)]
             fn combine(&self, left: $t, right: $t) -> $t {
@@ -256,8 +258,8 @@ macro_rules! accumulating {
 
 macro_rules! half_floats {
     ($($t:ty)*) => {$(
-        implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
-        implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
+        implement!(Min "min" LIBRARY: $t => |a, b| a.lower(b), T::INFINITY);
+        implement!(Max "max" LIBRARY: $t => |a, b| a.upper(b), T::NEG_INFINITY);
     )*};
 }
 

@@ -15,15 +15,18 @@
 //! [`MaxLoc`] find the same value, and the lowest index that has it. A value that is combined with
 //! nothing is not changed: one rank's result is its own value, and so is rank 0's of a scan.
 //!
+//! Calls combine, by a program's operators as well, in round-to-nearest and with subnormal numbers,
+//! whatever the control of a rank's thread holds (`-ffast-math`, `fesetround`); it is the thread's
+//! own again in all other code.
+//!
 //! With the feature `half`, sums and products of `f16` and `bf16` are made in `f32`, and rounded
 //! once, to the nearest (ties to even), when the last operand is in them: in every call, algorithm
 //! and order, on every number of ranks and nodes, also of halves within arrays and tuples. So the
 //! error of a sum of halves does not grow with the number of ranks, as long as `f32` has room for
 //! it; where the order of `f32`'s operations matters, it is that of the algorithm, as for `f32`
 //! itself. A partial result may be beyond the range of `f16` (65504 + 65504 - 65504 is 65504), not
-//! beyond that of `f32`, which is `bf16`'s. A NaN that comes of two operands has all bits set. Two
-//! things round each result: a program's own [`combine`](Operator::combine) of two halves, and the
-//! [scattering](crate::Neighborhood) of ghosts, one after the other, onto their owners' elements.
+//! beyond that of `f32`, which is `bf16`'s. A NaN that comes of two operands has all bits set. A
+//! program's own [`combine`](Operator::combine) of two halves rounds each result.
 //!
 //! ```
 //! # #[cfg(feature = "half")] {
@@ -57,9 +60,11 @@
 
 pub(crate) mod accumulation;
 mod extremes;
-mod origin;
+pub(crate) mod float_control;
+pub(crate) mod origin;
 
 pub use origin::OperatorOrigin;
+pub(crate) use origin::is_disturbed;
 
 pub(crate) use accumulation::{Accumulating, Accumulation, AsElements, OfInner};
 pub(crate) use accumulation::{Avx2, Baseline, Vectors};
@@ -121,7 +126,7 @@ pub trait Operator<T: Element> {
 
     /// Whether `combine` is the library's, which neither fails nor makes calls. All others keep
     /// this one.
-    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::USER;
+    const ORIGIN: OperatorOrigin<Self, T> = OperatorOrigin::USER;
 
     /// Combines `left` and `right`, in this order.
     fn combine(&self, left: T, right: T) -> T;
@@ -150,7 +155,7 @@ pub trait Operator<T: Element> {
 impl<T: Element, O: Operator<T>> Operator<T> for &O {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
+    const ORIGIN: OperatorOrigin<Self, T> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {
@@ -293,11 +298,11 @@ operators! {
 }
 
 macro_rules! implement {
-    ($op:ident $text:literal: $($t:ty),* => |$a:ident, $b:ident| $e:expr, $id:expr) => {$(
+    ($op:ident $text:literal $of:ident: $($t:ty),* => |$a:ident, $b:ident| $e:expr, $id:expr) => {$(
         impl Operator<$t> for $op {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = true;
-            const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::LIBRARY;
+            const ORIGIN: OperatorOrigin<Self, $t> = OperatorOrigin::$of;
 
             #[inline(always)]
             fn combine(&self, $a: $t, $b: $t) -> $t {
@@ -318,36 +323,36 @@ macro_rules! implement {
 
 macro_rules! integers {
     ($($t:ty)*) => {$(
-        implement!(Sum "sum": $t => |a, b| a.wrapping_add(b), 0 as T);
-        implement!(Prod "prod": $t => |a, b| a.wrapping_mul(b), 1 as T);
-        implement!(Min "min": $t => |a, b| if b < a { b } else { a }, T::MAX);
-        implement!(Max "max": $t => |a, b| if b > a { b } else { a }, T::MIN);
-        implement!(BitAnd "bit-and": $t => |a, b| a & b, !(0 as T));
-        implement!(BitOr "bit-or": $t => |a, b| a | b, 0 as T);
-        implement!(BitXor "bit-xor": $t => |a, b| a ^ b, 0 as T);
-        implement!(And "and": $t => |a, b| (a != 0 && b != 0) as $t, 1 as T);
-        implement!(Or "or": $t => |a, b| (a != 0 || b != 0) as $t, 0 as T);
-        implement!(Xor "xor": $t => |a, b| ((a != 0) != (b != 0)) as $t, 0 as T);
+        implement!(Sum "sum" EXACT: $t => |a, b| a.wrapping_add(b), 0 as T);
+        implement!(Prod "prod" EXACT: $t => |a, b| a.wrapping_mul(b), 1 as T);
+        implement!(Min "min" EXACT: $t => |a, b| if b < a { b } else { a }, T::MAX);
+        implement!(Max "max" EXACT: $t => |a, b| if b > a { b } else { a }, T::MIN);
+        implement!(BitAnd "bit-and" EXACT: $t => |a, b| a & b, !(0 as T));
+        implement!(BitOr "bit-or" EXACT: $t => |a, b| a | b, 0 as T);
+        implement!(BitXor "bit-xor" EXACT: $t => |a, b| a ^ b, 0 as T);
+        implement!(And "and" EXACT: $t => |a, b| (a != 0 && b != 0) as $t, 1 as T);
+        implement!(Or "or" EXACT: $t => |a, b| (a != 0 || b != 0) as $t, 0 as T);
+        implement!(Xor "xor" EXACT: $t => |a, b| ((a != 0) != (b != 0)) as $t, 0 as T);
     )*};
 }
 
 macro_rules! floats {
     ($($t:ty)*) => {$(
-        implement!(Sum "sum": $t => |a, b| a + b, 0.0 as T);
-        implement!(Prod "prod": $t => |a, b| a * b, 1.0 as T);
-        implement!(Min "min": $t => |a, b| a.lower(b), T::INFINITY);
-        implement!(Max "max": $t => |a, b| a.upper(b), T::NEG_INFINITY);
+        implement!(Sum "sum" LIBRARY: $t => |a, b| a + b, 0.0 as T);
+        implement!(Prod "prod" LIBRARY: $t => |a, b| a * b, 1.0 as T);
+        implement!(Min "min" LIBRARY: $t => |a, b| a.lower(b), T::INFINITY);
+        implement!(Max "max" LIBRARY: $t => |a, b| a.upper(b), T::NEG_INFINITY);
     )*};
 }
 
 integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize }
 floats! { f32 f64 }
-implement!(And "and": bool => |a, b| a & b, true);
-implement!(Or "or": bool => |a, b| a | b, false);
-implement!(Xor "xor": bool => |a, b| a ^ b, false);
-implement!(BitAnd "bit-and": bool => |a, b| a & b, true);
-implement!(BitOr "bit-or": bool => |a, b| a | b, false);
-implement!(BitXor "bit-xor": bool => |a, b| a ^ b, false);
+implement!(And "and" EXACT: bool => |a, b| a & b, true);
+implement!(Or "or" EXACT: bool => |a, b| a | b, false);
+implement!(Xor "xor" EXACT: bool => |a, b| a ^ b, false);
+implement!(BitAnd "bit-and" EXACT: bool => |a, b| a & b, true);
+implement!(BitOr "bit-or" EXACT: bool => |a, b| a | b, false);
+implement!(BitXor "bit-xor" EXACT: bool => |a, b| a ^ b, false);
 
 macro_rules! on_arrays {
     ($($op:ident)*) => {$(
@@ -357,6 +362,8 @@ macro_rules! on_arrays {
         {
             const NAME: &'static str = <$op as Operator<T>>::NAME;
             const COMMUTATIVE: bool = <$op as Operator<T>>::COMMUTATIVE;
+            const ORIGIN: OperatorOrigin<Self, [T; N]> =
+                OperatorOrigin::of_parts(<$op as Operator<T>>::ORIGIN.is_exact());
 
             #[inline(always)]
             fn combine(&self, left: [T; N], right: [T; N]) -> [T; N] {
@@ -387,6 +394,8 @@ macro_rules! on_tuples {
         {
             const NAME: &'static str = $text;
             const COMMUTATIVE: bool = $(<$op as Operator<$t>>::COMMUTATIVE)&&*;
+            const ORIGIN: OperatorOrigin<Self, ($($t,)*)> =
+                OperatorOrigin::of_parts($(<$op as Operator<$t>>::ORIGIN.is_exact())&&*);
 
             #[inline(always)]
             fn combine(&self, left: ($($t,)*), right: ($($t,)*)) -> ($($t,)*) {
@@ -524,7 +533,7 @@ pub const fn with_identity<O, T>(op: O, identity: T) -> WithIdentity<O, T> {
 impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = O::COMMUTATIVE;
-    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
+    const ORIGIN: OperatorOrigin<Self, T> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: T, right: T) -> T {

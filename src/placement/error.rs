@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Why ranks could not be placed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PlacementError {
     /// There is nothing to place.
@@ -71,10 +71,13 @@ impl fmt::Display for PlacementError {
     }
 }
 
-impl std::error::Error for PlacementError {}
+crate::error_type!(PlacementError:
+    Self::NoRanks, Self::ListTooShort { entries, ranks }, Self::Duplicate { pu, ranks },
+    Self::Absent { pu, rank }, Self::Disallowed { pu, rank }, Self::Shape { topology, ranks },
+);
 
 /// The error of reading a [`Placement`](super::Placement) from text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UnknownPlacement {
     pub(super) text: String,
 }
@@ -91,4 +94,4 @@ impl fmt::Display for UnknownPlacement {
     }
 }
 
-impl std::error::Error for UnknownPlacement {}
+crate::error_type!(UnknownPlacement: Self { text });

@@ -394,7 +394,7 @@ impl fmt::Debug for Algorithm {
 /// let error = "FOO".parse::<Algorithm>().unwrap_err();
 /// assert_eq!(error.to_string(), "unknown algorithm 'FOO'");
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UnknownAlgorithm {
     /// The text.
     pub text: String,
@@ -414,7 +414,7 @@ impl fmt::Display for UnknownAlgorithm {
     }
 }
 
-impl std::error::Error for UnknownAlgorithm {}
+crate::error_type!(UnknownAlgorithm: Self { text, nearest });
 
 /// Letters to insert, delete, replace or swap with a neighbour. A long text is far from every id
 /// anyway.

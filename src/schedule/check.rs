@@ -31,7 +31,7 @@ pub struct CheckReport {
 }
 
 /// How a schedule is wrong. Steps count from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // the fields are what their names say
 pub enum Violation {
@@ -121,7 +121,15 @@ impl fmt::Display for Violation {
     }
 }
 
-impl std::error::Error for Violation {}
+crate::error_type!(Violation:
+    Self::Peer { step, rank, peer }, Self::Blocks { step, rank, peer },
+    Self::Also { step, rank, from }, Self::Unsent { step, from, to },
+    Self::Unreceived { step, from, to }, Self::NotHeld { step, rank, block },
+    Self::Ports { step, rank, messages, ports }, Self::Combined { step, rank, block },
+    Self::Missing { rank, block }, Self::Origin { rank, block, holds },
+    Self::Contributor { rank, block, lacks }, Self::Stranger { rank, block, has },
+    Self::Twice { rank, block, step }, Self::Order { rank, block },
+);
 
 /// Runs a schedule on paper.
 ///

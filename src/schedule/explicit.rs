@@ -1,6 +1,6 @@
 //! Schedules that are given message by message: those over a machine's levels, another library's
 //! algorithm, or a tree from a paper. Those of [`Schedule::of_rounds`](super::Schedule::of_rounds)
-//! are for paper only: checked, counted and simulated like the catalogue's, never executed.
+//! are for paper only: checked and counted like the catalogue's, never executed.
 
 use super::{BlockRange, Mode, Rule, Step};
 

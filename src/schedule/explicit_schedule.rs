@@ -11,28 +11,6 @@ impl Schedule {
         let ports = ports(&given, contract.ranks);
         Schedule::new(id, contract, false, Box::new(given)).with_ports(ports)
     }
-
-    /// Declares that the senders of these steps go on only when their messages have been taken, as
-    /// with `MPI_Ssend`. For schedules that stand for another library's; what it costs is the
-    /// simulation's [`Transport::acknowledge_ns`](crate::tuning::Transport::acknowledge_ns).
-    ///
-    /// # Examples
-    /// ```
-    /// use phalanx::schedule::{BlockRange, Contract, Operation, Round, Schedule};
-    /// // A token there and back; the second message is waited for.
-    /// let operation = Operation::Barrier;
-    /// let contract = Contract { operation, ranks: 2, root: 0, shift: 0, split: 1 };
-    /// let message = |from, to| vec![(from, to, vec![BlockRange::one(0)])];
-    /// let hop = |from, to| Round { combine: true, messages: message(from, to) };
-    /// let token = Schedule::of_rounds("TOKEN", contract, vec![hop(0, 1), hop(1, 0)]);
-    /// let token = token.acknowledged([1]);
-    /// assert!(token.is_acknowledged(1) && !token.is_acknowledged(0));
-    /// ```
-    #[must_use]
-    pub fn acknowledged(mut self, steps: impl IntoIterator<Item = usize>) -> Self {
-        self.acknowledged.extend(steps);
-        self
-    }
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl fmt::Display for Exchange {
 }
 
 /// Groups that are not nested, or not of the same ranks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadHierarchy {
     /// A level that names groups for another number of ranks than the first.
@@ -108,7 +108,7 @@ impl fmt::Display for BadHierarchy {
     }
 }
 
-impl std::error::Error for BadHierarchy {}
+crate::error_type!(BadHierarchy: Self::Ranks { level, ranks }, Self::NotNested { level, ranks });
 
 /// The ranks (or leaders) of one group at one stage, ascending, and which of them leads.
 pub(super) struct LeaderGroup {

@@ -66,7 +66,6 @@ pub struct Schedule {
     contract: Contract,
     ordered: bool,
     ports: usize,
-    acknowledged: Vec<usize>,
     rule: Box<dyn Rule>,
 }
 
@@ -77,7 +76,7 @@ impl Schedule {
         ordered: bool,
         rule: Box<dyn Rule>,
     ) -> Self {
-        Schedule { id, contract, ordered, ports: 1, acknowledged: Vec::new(), rule }
+        Schedule { id, contract, ordered, ports: 1, rule }
     }
 
     /// Declares that a rank may have `ports` messages under way in each
@@ -111,11 +110,6 @@ impl Schedule {
     /// The number of steps.
     pub fn steps(&self) -> usize {
         self.rule.steps()
-    }
-
-    /// Whether the senders of a step go on only when their messages have been taken.
-    pub fn is_acknowledged(&self, step: usize) -> bool {
-        self.acknowledged.contains(&step)
     }
 
     /// What `rank` does in step `step`, counted from 0.

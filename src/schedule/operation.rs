@@ -577,7 +577,7 @@ impl fmt::Display for Operation {
 }
 
 /// The text names no operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct UnknownOperation(pub String);
 
 impl fmt::Display for UnknownOperation {
@@ -590,7 +590,7 @@ impl fmt::Display for UnknownOperation {
     }
 }
 
-impl std::error::Error for UnknownOperation {}
+crate::error_type!(UnknownOperation: Self(what));
 
 impl FromStr for Operation {
     type Err = UnknownOperation;

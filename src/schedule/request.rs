@@ -83,7 +83,7 @@ impl Request {
 }
 
 /// Why an algorithm cannot serve a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unfit {
     /// The algorithm is for another operation.
@@ -196,4 +196,10 @@ impl fmt::Display for Unfit {
     }
 }
 
-impl std::error::Error for Unfit {}
+crate::error_type!(Unfit:
+    Self::Operation { algorithm, asked }, Self::Ranks(it),
+    Self::PowerOfTwo { algorithm, ranks, instead }, Self::Extents { dims, ranks },
+    Self::Dimensions { algorithm, dims, instead }, Self::Root { root, ranks },
+    Self::RootZero { algorithm, instead }, Self::Segments(it), Self::Levels { grouped, ranks },
+    Self::Groups { algorithm, needs },
+);

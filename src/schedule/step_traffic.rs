@@ -1,5 +1,5 @@
-//! A rank's messages in one step, without their blocks: partners and sizes. A simulation of
-//! millions of messages needs no more.
+//! A rank's messages in one step, without their blocks: partners and sizes. The counts of costs
+//! need no more.
 
 use super::{BlockRange, Step};
 

@@ -32,7 +32,7 @@ impl Port {
         let seats = (group.first() == Some(&self.rank())).then(|| {
             let parent = self.shared();
             let members = group.iter().map(|&r| parent.member(r)).collect();
-            let shared = Arc::new(CommState::new(parent.world_arc().clone(), members, apart)?);
+            let shared = CommState::new(parent.world_arc().clone(), members, apart)?.shared();
             let taken = group.iter().map(|_| AtomicBool::new(false)).collect();
             Ok(Seats { common: common(&shared), shared, taken })
         });

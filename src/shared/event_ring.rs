@@ -2,6 +2,7 @@
 //! an event. It is read, when the run is over, by the [`Recorder`](super::recorder::Recorder).
 
 use super::call_counts::CallCounts;
+use super::core_use::CoreUse;
 use super::fingerprint::{CallParams, Fingerprint, Signature};
 use crate::error::ForeignCall;
 use crate::sync::diagnostic::Ordering::Relaxed;
@@ -116,7 +117,7 @@ impl CallFacts {
 }
 
 /// The memory that an [`EventRing`] writes to.
-pub(super) struct RingMemory {
+pub(crate) struct RingMemory {
     /// A power of two of them, so that a mask leads from an event's number to its slot.
     pub(super) slots: Box<[EventSlot]>,
     pub(super) counts: CallCounts,
@@ -154,6 +155,8 @@ pub(crate) struct EventRing {
     pub(super) first: AtomicU64,
     pub(super) began: AtomicU64,
     pub(super) ended: AtomicU64,
+    /// At the run's beginning, and at its end.
+    pub(super) cores: Mutex<[Option<CoreUse>; 2]>,
     /// The names of phases; an event has a name's place here in `bytes`.
     pub(super) phases: Mutex<Vec<&'static str>>,
 }
@@ -216,6 +219,7 @@ impl EventRing {
             first: zero(),
             began: zero(),
             ended: zero(),
+            cores: Mutex::new([None; 2]),
             phases: Mutex::new(Vec::new()),
         }
     }
@@ -294,6 +298,16 @@ impl EventRing {
 }
 
 impl EventRing {
+    /// Notes the core of the calling thread, which is the rank, for moment `from` and later ones.
+    pub(super) fn note_core(&self, from: usize) {
+        let mut cores = self.cores.lock().unwrap_or_else(|e| e.into_inner());
+        cores[from..].fill(CoreUse::now());
+    }
+
+    pub(super) fn cores(&self) -> [Option<CoreUse>; 2] {
+        *self.cores.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
     /// The communicator of the latest call.
     pub(super) fn open_comm(&self) -> Option<u64> {
         let open = self.open.load(Relaxed).checked_sub(1)?;

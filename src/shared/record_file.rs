@@ -1,6 +1,7 @@
 //! The file of a [`Recorder`](super::recorder::Recorder): sections, one a run, each appended by one
 //! write. The format is described in `docs/timeline.md`; all numbers are little-endian.
 
+use super::core_use::CoreUse;
 use crate::sorted::SortedMap;
 use crate::sync::diagnostic::Mutex;
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::io::{self, Write};
 const MAGIC: &[u8; 8] = b"PHLXWAIT";
 
 /// Raised whenever an old reader would take a file for something else.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// An event as it is in the file.
 pub(super) struct FileEvent {
@@ -34,6 +35,8 @@ pub(super) struct FileRank {
     pub(super) began: u64,
     pub(super) ended: u64,
     pub(super) lost: u64,
+    /// At its beginning, and at its end.
+    pub(super) cores: [Option<CoreUse>; 2],
     pub(super) events: Vec<FileEvent>,
 }
 
@@ -43,6 +46,11 @@ pub(super) struct Section<'a> {
     pub(super) run: u64,
     /// Nanoseconds from the beginning of 1970 to the section's.
     pub(super) unix: u64,
+    /// Likewise to the process's first run, and the process's number.
+    pub(super) process: (u64, u32),
+    /// When the caller started the ranks, and the line of its call.
+    pub(super) dispatched: Option<u64>,
+    pub(super) at: &'a str,
     pub(super) program: &'a str,
     /// How the run ended; empty if well.
     pub(super) outcome: &'a str,
@@ -89,9 +97,14 @@ fn bytes(section: &Section<'_>) -> Vec<u8> {
     texts.number("");
     let outcome = texts.number(section.outcome);
     let program = texts.number(section.program);
+    let at = texts.number(section.at);
     let mut ranks = Vec::new();
     for rank in &section.ranks {
         put_all(&mut ranks, &[rank.began, rank.ended, rank.lost, rank.events.len() as u64]);
+        for core in rank.cores {
+            let numbers = core.map(|it| [it.pu as u64, it.lost, it.given]);
+            put_all(&mut ranks, &numbers.unwrap_or([u64::MAX; 3]));
+        }
         for event in &rank.events {
             let end = event.end.unwrap_or(u64::MAX);
             put_all(&mut ranks, &[event.begin, end, event.bytes, event.comm, event.call]);
@@ -103,7 +116,10 @@ fn bytes(section: &Section<'_>) -> Vec<u8> {
         }
     }
     let mut body = Vec::with_capacity(ranks.len() + texts.bytes.len() + 64);
-    put_all(&mut body, &[section.team, section.run, section.unix]);
+    let (process, number) = section.process;
+    let dispatched = section.dispatched.unwrap_or(u64::MAX);
+    put_all(&mut body, &[section.team, section.run, section.unix, process, dispatched]);
+    put_short(&mut body, &[number, at]);
     let numbers = [section.ranks.len() as u32, texts.numbers.len() as u32, outcome, program];
     put_short(&mut body, &numbers);
     put(&mut body, &texts.bytes);

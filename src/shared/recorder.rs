@@ -17,10 +17,11 @@ use super::fingerprint::Signature;
 use super::record_file::{self, FileEvent, FileRank};
 use crate::error::{ForeignCall, SourceLine};
 use crate::sorted::Arrange;
-use crate::sync::diagnostic::Ordering::Relaxed;
+use crate::sync::diagnostic::{Mutex, Ordering::Relaxed};
 use crossbeam_utils::CachePadded;
 use std::fs::File;
 use std::panic::Location;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 /// A call of an interface that says itself which calls its program makes.
@@ -54,13 +55,15 @@ pub(crate) struct Recorder {
     /// library's calls are parts of those then, and no events; its waits are waits of the
     /// interface's latest call.
     is_interfaces: bool,
+    /// When the caller of the current run started its ranks, and where it called.
+    dispatch: Mutex<Option<(u64, &'static Location<'static>)>>,
     /// Hears of each wait: the waiting rank, the awaited one, how long.
     waited: Option<fn(usize, usize, Duration)>,
 }
 
-/// Makes a rank's part of a file of its ring, and of the function that makes nanoseconds of the
-/// clock's ticks.
-type ToFile<'a> = dyn Fn(&EventRing, &dyn Fn(u64) -> u64) -> FileRank + 'a;
+/// Makes a rank's events for a file of its ring and slots, and of the function that makes
+/// nanoseconds of the clock's ticks.
+type ToFile<'a> = dyn Fn(&EventRing, &[&EventSlot], &dyn Fn(u64) -> u64) -> Vec<FileEvent> + 'a;
 
 impl Recorder {
     /// For `ranks` ranks, of each the latest `events` events, appended to `file` (of that name), if
@@ -76,8 +79,8 @@ impl Recorder {
     ) -> Self {
         let clock = Clock::new();
         let rings = (0..ranks).map(|_| CachePadded::new(EventRing::new(clock))).collect();
-        let is_interfaces = false;
-        Recorder { rings, events, file, algorithm, clock, at_drop, is_interfaces, waited }
+        let (is_interfaces, dispatch) = (false, Mutex::new(None));
+        Recorder { rings, events, file, algorithm, clock, at_drop, is_interfaces, dispatch, waited }
     }
 
     /// This recorder for the calls of an interface, which says when the run is over.
@@ -143,23 +146,29 @@ impl Recorder {
         &self.rings[rank]
     }
 
+    /// The caller of a run, at `at`, starts its ranks.
+    pub(crate) fn dispatch(&self, at: &'static Location<'static>) {
+        *self.dispatch.lock().unwrap_or_else(|e| e.into_inner()) = Some((self.now(), at));
+    }
+
     /// `rank` begins a run.
     pub(crate) fn begin_run(&self, rank: usize) {
         let ring = &self.rings[rank];
-        // Touched, and so put into its place, before time is taken.
-        ring.memory.get_or_init(|| RingMemory::new(self.events)).counts.clear();
+        self.touch(rank).counts.clear();
         ring.head.store(0, Relaxed);
         ring.open.store(0, Relaxed);
         ring.record.store(0, Relaxed);
         ring.pending.store(0, Relaxed);
         ring.first.store(0, Relaxed);
         ring.ended.store(0, Relaxed);
+        ring.note_core(0);
         ring.began.store(self.now(), Relaxed);
     }
 
     /// `rank` ends its part of a run.
     pub(crate) fn end_run(&self, rank: usize) {
         self.rings[rank].ended.store(self.now(), Relaxed);
+        self.rings[rank].note_core(1);
     }
 
     /// The ring that `rank` writes to. A rank on a thread of the user's own begins its run here.
@@ -175,6 +184,11 @@ impl Recorder {
     #[inline(never)]
     fn first_memory(&self, rank: usize) -> &RingMemory {
         self.begin_run(rank);
+        self.touch(rank)
+    }
+
+    /// `rank`'s memory, which it puts into its place before time is taken.
+    pub(crate) fn touch(&self, rank: usize) -> &RingMemory {
         self.rings[rank].memory.get_or_init(|| RingMemory::new(self.events))
     }
 
@@ -396,7 +410,9 @@ impl Recorder {
     pub(crate) fn save(&self, team: u64, run: u64, outcome: &str) {
         let program = std::env::args_os().next().unwrap_or_default();
         let program = program.to_string_lossy();
-        self.save_with((team, run), &program, outcome, &|ring, ns| self.file_rank(ring, ns));
+        self.save_with((team, run), (&program, outcome), 0, &|ring, slots, ns| {
+            self.file_events(ring, slots, ns)
+        });
     }
 
     /// Appends a run of an interface's calls to the file; `place` says the lines of their
@@ -411,32 +427,70 @@ impl Recorder {
         place: &dyn Fn(&[usize]) -> Vec<String>,
     ) {
         let now = self.now();
-        let rank =
-            |ring: &EventRing, ns: &dyn Fn(u64) -> u64| self.interface_rank(ring, ns, now, place);
-        self.save_with((0, run), program, outcome, &rank);
+        self.save_with((0, run), (program, outcome), now, &|_, slots, ns| {
+            interface_events(slots, ns, now, place)
+        });
     }
 
-    fn save_with(&self, (team, run): (u64, u64), program: &str, outcome: &str, rank: &ToFile<'_>) {
+    /// `open`: the end of a rank that has none.
+    fn save_with(
+        &self,
+        (team, run): (u64, u64),
+        (program, outcome): (&str, &str),
+        open: u64,
+        events: &ToFile<'_>,
+    ) {
         let Some((file, path)) = &self.file else { return };
         let rate = self.clock.rate();
-        let base = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0).min();
-        let base = base.unwrap_or(0);
+        let dispatch = self.dispatch.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let began = self.rings.iter().map(|ring| ring.began.load(Relaxed)).filter(|t| *t > 0);
+        let base = began.chain(dispatch.map(|it| it.0)).min().unwrap_or(0);
         let ns = |ticks: u64| (ticks.saturating_sub(base) as f64 * rate) as u64;
         let since = Duration::from_nanos((base as f64 * rate) as u64);
         let wall = (self.clock.wall + since).duration_since(SystemTime::UNIX_EPOCH);
         let unix = wall.map_or(0, |wall| wall.as_nanos() as u64);
-        let ranks = self.rings.iter().map(|ring| rank(ring, &ns)).collect();
-        let section = record_file::Section { team, run, unix, program, outcome, ranks };
+        let rank = |ring: &CachePadded<EventRing>| {
+            let head = ring.head.load(Relaxed);
+            let lost = head.saturating_sub(self.events as u64);
+            let slots: Vec<&EventSlot> = (lost..head).filter_map(|it| ring.slot(it)).collect();
+            let began = ring.began.load(Relaxed);
+            let ended = match ring.ended.load(Relaxed) {
+                0 => open,
+                ended => ended,
+            };
+            let (began, ended) = (ns(began), ns(ended.max(began)));
+            FileRank { began, ended, lost, cores: ring.cores(), events: events(ring, &slots, &ns) }
+        };
+        let ranks = self.rings.iter().map(rank).collect();
+        // By its first run, and its number, which a fork's child has of its own.
+        static FIRST: OnceLock<u64> = OnceLock::new();
+        let process = (*FIRST.get_or_init(|| unix), std::process::id());
+        let dispatched = dispatch.map(|it| ns(it.0));
+        let at = dispatch.map_or_else(String::new, |it| SourceLine::from(it.1).to_string());
+        let section = record_file::Section {
+            team,
+            run,
+            unix,
+            process,
+            dispatched,
+            at: &at,
+            program,
+            outcome,
+            ranks,
+        };
         if let Err(e) = record_file::append(file, &section) {
             crate::error::say(&format!("the record '{path}' cannot be written: {e}"));
         }
     }
 
-    fn file_rank(&self, ring: &EventRing, ns: &dyn Fn(u64) -> u64) -> FileRank {
+    fn file_events(
+        &self,
+        ring: &EventRing,
+        slots: &[&EventSlot],
+        ns: &dyn Fn(u64) -> u64,
+    ) -> Vec<FileEvent> {
         let phases = ring.phases.lock().unwrap_or_else(|e| e.into_inner());
-        let head = ring.head.load(Relaxed);
-        let lost = head.saturating_sub(self.events as u64);
-        let event = |slot: &EventSlot| {
+        let event = |slot: &&EventSlot| {
             let (sig, at) = (slot.sig.load(Relaxed), slot.at.load(Relaxed));
             let (kind, bytes) = (slot.kind.load(Relaxed), slot.bytes.load(Relaxed));
             // SAFETY: the two words only ever hold null or addresses made from `&'static`
@@ -479,68 +533,53 @@ impl Recorder {
                 transport: (kind >> 8) as u8 & 0x3f,
             }
         };
-        let began = ring.began.load(Relaxed);
-        let ended = ring.ended.load(Relaxed).max(began);
-        let events = (lost..head).filter_map(|number| ring.slot(number)).map(event).collect();
-        FileRank { began: ns(began), ended: ns(ended), lost, events }
+        slots.iter().map(event).collect()
     }
 }
 
-impl Recorder {
-    /// The events of a rank of an interface.
-    fn interface_rank(
-        &self,
-        ring: &EventRing,
-        ns: &dyn Fn(u64) -> u64,
-        now: u64,
-        place: &dyn Fn(&[usize]) -> Vec<String>,
-    ) -> FileRank {
-        let head = ring.head.load(Relaxed);
-        let lost = head.saturating_sub(self.events as u64);
-        let slots: Vec<&EventSlot> = (lost..head).filter_map(|it| ring.slot(it)).collect();
-        let mut addresses: Vec<usize> =
-            slots.iter().map(|slot| slot.at.load(Relaxed).addr()).filter(|it| *it != 0).collect();
-        addresses.arrange();
-        addresses.dedup();
-        let places = place(&addresses);
-        let line = |address: usize| {
-            let at = addresses.binary_search(&address).ok();
-            at.and_then(|at| places.get(at)).cloned().unwrap_or_default()
-        };
-        let event = |slot: &&EventSlot| {
-            let (kind, begin) = (slot.kind.load(Relaxed), slot.begin.load(Relaxed));
-            let is_call = kind as u8 == EventKind::Call as u8;
-            // SAFETY: in a record of an interface this word only ever holds null or addresses made
-            // from `&'static ForeignCall` (`begin_interface_call`).
-            let call = unsafe { slot.sig.load(Relaxed).cast::<ForeignCall>().as_ref() };
-            // A call without an end is one that the rank is still in.
-            let end = match slot.end.load(Relaxed) {
-                0 => now,
-                end => end,
-            };
-            FileEvent {
-                begin: ns(begin),
-                end: Some(ns(end.max(begin))),
-                bytes: slot.bytes.load(Relaxed),
-                comm: slot.comm.load(Relaxed),
-                call: slot.call.load(Relaxed),
-                name: call.filter(|_| is_call).map_or("", |call| call.function).into(),
-                detail: String::new(),
-                at: if is_call { line(slot.at.load(Relaxed).addr()) } else { String::new() },
-                algorithm: String::new(),
-                peer: (kind >> 32) as u32,
-                kind: kind as u8,
-                transport: 0,
-            }
-        };
-        let began = ring.began.load(Relaxed);
-        let ended = match ring.ended.load(Relaxed) {
+/// The events of a rank of an interface.
+fn interface_events(
+    slots: &[&EventSlot],
+    ns: &dyn Fn(u64) -> u64,
+    now: u64,
+    place: &dyn Fn(&[usize]) -> Vec<String>,
+) -> Vec<FileEvent> {
+    let mut addresses: Vec<usize> =
+        slots.iter().map(|slot| slot.at.load(Relaxed).addr()).filter(|it| *it != 0).collect();
+    addresses.arrange();
+    addresses.dedup();
+    let places = place(&addresses);
+    let line = |address: usize| {
+        let at = addresses.binary_search(&address).ok();
+        at.and_then(|at| places.get(at)).cloned().unwrap_or_default()
+    };
+    let event = |slot: &&EventSlot| {
+        let (kind, begin) = (slot.kind.load(Relaxed), slot.begin.load(Relaxed));
+        let is_call = kind as u8 == EventKind::Call as u8;
+        // SAFETY: in a record of an interface this word only ever holds null or addresses made
+        // from `&'static ForeignCall` (`begin_interface_call`).
+        let call = unsafe { slot.sig.load(Relaxed).cast::<ForeignCall>().as_ref() };
+        // A call without an end is one that the rank is still in.
+        let end = match slot.end.load(Relaxed) {
             0 => now,
-            ended => ended,
+            end => end,
         };
-        let events = slots.iter().map(event).collect();
-        FileRank { began: ns(began), ended: ns(ended.max(began)), lost, events }
-    }
+        FileEvent {
+            begin: ns(begin),
+            end: Some(ns(end.max(begin))),
+            bytes: slot.bytes.load(Relaxed),
+            comm: slot.comm.load(Relaxed),
+            call: slot.call.load(Relaxed),
+            name: call.filter(|_| is_call).map_or("", |call| call.function).into(),
+            detail: String::new(),
+            at: if is_call { line(slot.at.load(Relaxed).addr()) } else { String::new() },
+            algorithm: String::new(),
+            peer: (kind >> 32) as u32,
+            kind: kind as u8,
+            transport: 0,
+        }
+    };
+    slots.iter().map(event).collect()
 }
 
 impl Drop for Recorder {

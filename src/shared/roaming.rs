@@ -14,8 +14,18 @@ use crate::fork;
 use crate::machine::affinity::{self, BoundForNow, PinError};
 use crate::mailbox::{RefusedMemory, collect};
 use crate::sync::diagnostic::{AtomicBool, AtomicU64, Mutex, Ordering::Relaxed};
-use crate::wait::{is_disturbed, sleeps_often};
+use crate::wait::{is_to_return, is_to_roam};
+use std::cell::Cell;
 use std::ops::DerefMut;
+
+/// Waits of a thread, or sleeps of another number, between two looks at its own binding.
+const RARELY: u32 = 1024;
+const SLEEP: u32 = 64;
+
+crate::sync::thread_local! {
+    /// Waits since the last look.
+    static WAITS: Cell<u32> = const { Cell::new(0) };
+}
 
 /// See the module documentation.
 pub(super) struct Roaming {
@@ -106,7 +116,7 @@ impl TeamState {
     /// Lets all ranks roam, if that helps the calling one, which is about to sleep.
     #[inline]
     pub(super) fn perhaps_roam(&self) {
-        if sleeps_often() && is_disturbed() && !self.roaming().is_on.load(Relaxed) {
+        if is_to_roam() && !self.roaming().is_on.load(Relaxed) {
             self.roam();
         }
     }
@@ -131,8 +141,34 @@ impl TeamState {
     /// Ends the roaming if the process is disturbed no more.
     #[inline(always)]
     pub(super) fn perhaps_return(&self) {
-        if self.roaming().is_on.load(Relaxed) && !is_disturbed() {
+        if self.roaming().is_on.load(Relaxed) && is_to_return() {
             self.roaming().end(true);
+        }
+    }
+
+    /// `rank`, the calling one, waits long, or is about to sleep: now and then it binds itself
+    /// again, if it has lost its core for a while (a cpuset that shrank and grew, a processor that
+    /// was offline).
+    #[inline(always)]
+    pub(super) fn perhaps_bind(&self, rank: usize, sleeps: bool) {
+        let waits = WAITS.get() + if sleeps { SLEEP } else { 1 };
+        WAITS.set(waits % RARELY);
+        if waits >= RARELY {
+            self.bind_again(rank);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bind_again(&self, rank: usize) {
+        // As long as it is held nobody leaves and nobody comes back.
+        let (away, _inside) = self.roaming().away();
+        let is_bound = self.roaming().threads[rank].load(Relaxed) == affinity::thread_number();
+        if let Some(unit) = self.cores().unit(rank)
+            && is_bound
+            && away.iter().all(|it| it.rank != rank)
+        {
+            affinity::bind_again(unit);
         }
     }
 

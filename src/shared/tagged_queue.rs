@@ -282,7 +282,7 @@ impl TaggedQueue {
         self.arrivals.store(self.arrivals() + 1, Ordering::Relaxed);
     }
 
-    /// Looks for messages in the rings of the senders that are asked for. For the queue's owner.
+    /// Looks for messages in the rings of the senders that are asked for.
     #[inline(always)]
     pub(crate) fn poll(&self, source: Option<u32>) {
         for (source, ring) in self.rings(source, 0) {
@@ -659,6 +659,18 @@ impl TaggedQueue {
             let (_, first, _) = lists.list.messages().next()?;
             let of_first = lists.list.messages().filter(|&(_, source, _)| source == first);
             Some((first as usize, of_first.count() as u32))
+        })
+    }
+
+    /// The messages that lie here: source, tag, and the facts of the sender.
+    #[cold]
+    #[cfg_attr(loom, allow(dead_code))] // For errors only.
+    pub(crate) fn unread(&self) -> Vec<(u32, u32, MessageLabel)> {
+        // Whoever has the lock may take messages from the rings.
+        self.poll(None);
+        self.with(|lists| {
+            let all = lists.list.messages().filter_map(|(at, ..)| lists.list.message(at));
+            all.map(|(source, tag, message)| (source, tag, message.label)).collect()
         })
     }
 

@@ -12,7 +12,7 @@ use super::roaming::Roaming;
 #[cfg(not(loom))]
 use super::thread::RankWait;
 use super::thread::{ANYBODY, Seen, Thread};
-use crate::error::{Activity, Error, RankReport, say};
+use crate::error::{Activity, CallSite, Error, RankReport, say};
 use crate::mailbox::{RefusedMemory, collect};
 #[cfg(not(loom))]
 use crate::sync::diagnostic;
@@ -32,6 +32,14 @@ pub(crate) fn discard<T>(cause: T) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(cause))) {
         std::mem::forget(second);
     }
+}
+
+/// The queues of a communicator for tagged messages.
+pub(crate) trait MessageQueues: Send + Sync {
+    /// The communicator's number.
+    fn comm(&self) -> u64;
+    /// The messages that lie there for the team's rank `member`, in words.
+    fn unread(&self, member: usize) -> Vec<String>;
 }
 
 /// See the module documentation.
@@ -65,6 +73,9 @@ pub(crate) struct TeamState {
     roaming: Roaming,
     /// Of a team that is recorded.
     recorder: Option<Box<Recorder>>,
+    /// Those of its communicators.
+    #[cfg(not(loom))]
+    queues: diagnostic::Mutex<Vec<Weak<dyn MessageQueues>>>,
 }
 
 /// In [`TeamState::cancel`]: all runs, also those to come.
@@ -126,6 +137,8 @@ impl TeamState {
             #[cfg(not(loom))]
             roaming: Roaming::new(ranks)?,
             recorder: None,
+            #[cfg(not(loom))]
+            queues: diagnostic::Mutex::new(Vec::new()),
         })
     }
 
@@ -163,6 +176,28 @@ impl TeamState {
         worlds.push(Arc::downgrade(&world));
         drop(worlds);
         world
+    }
+
+    /// A communicator of the team has been made.
+    #[cfg(not(loom))]
+    pub(crate) fn add_queues(&self, queues: Weak<dyn MessageQueues>) {
+        let _inside = crate::fork::inside();
+        let mut all = self.queues.lock().unwrap_or_else(|e| e.into_inner());
+        all.retain(|it| it.strong_count() > 0);
+        all.push(queues);
+    }
+
+    /// The queues of the team's communicators.
+    #[cfg(not(loom))]
+    pub(super) fn queues(&self) -> Vec<Arc<dyn MessageQueues>> {
+        let _inside = crate::fork::inside();
+        let all = self.queues.lock().unwrap_or_else(|e| e.into_inner());
+        all.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    #[cfg(loom)]
+    pub(super) fn queues(&self) -> Vec<&dyn MessageQueues> {
+        Vec::new() // The models have no errors.
     }
 
     /// Whether the process is a child of a fork, and the ranks are in its parent: nothing of them
@@ -345,11 +380,16 @@ impl TeamState {
         self.crowded.load(Ordering::Relaxed)
     }
 
+    /// Whether they outnumber cores if `ranks` more ranks run.
+    pub(crate) fn will_be_crowded(&self, ranks: usize) -> bool {
+        is_oversubscribed_by(ranks) || self.cores.are_shared()
+    }
+
     /// Begins the next run, of `ranks` ranks that are not in the crowd yet, and
     /// returns its number. Only while no rank runs.
     pub(crate) fn begin(&self, ranks: usize) -> u64 {
         // Only if it is news: the ranks of the run before may still have the line.
-        let crowded = is_oversubscribed_by(ranks);
+        let crowded = self.will_be_crowded(ranks);
         if crowded != self.is_crowded() {
             self.crowded.store(crowded, Ordering::Relaxed);
         }
@@ -526,11 +566,15 @@ impl TeamState {
             }
             None => Activity::Computes,
         };
-        let calls = self.records[rank].newest_first();
+        let newest = self.records[rank].newest_first();
+        let mut calls: Vec<CallSite> = newest.iter().map(super::CallRecord::site).collect();
+        if wait.is_some() && !newest.is_empty() {
+            calls[0] = self.waiting_site(rank, &newest[0]);
+        }
         RankReport {
             rank,
             doing,
-            calls: calls.iter().map(super::CallRecord::site).collect(),
+            calls,
             made: self.records[rank].made(),
             waits: self.recorder().map(|recorder| recorder.waits(rank)),
         }
@@ -634,7 +678,7 @@ impl TeamState {
 
     /// The circle of threads waiting for each other that `rank`'s belongs to.
     pub(crate) fn circle(&self, rank: usize) -> Option<Vec<Seen>> {
-        let site = || Some(self.records[rank].latest()?.site());
+        let site = || Some(self.waiting_site(rank, &self.records[rank].latest()?));
         self.thread(rank)?.circle(self.id, site)
     }
 
@@ -642,4 +686,12 @@ impl TeamState {
     pub(crate) fn outer_over(&self, rank: usize) -> Option<(u64, u64)> {
         self.thread(rank)?.outer_over(self)
     }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[test]
+fn worlds_that_are_gone_leave_the_list() {
+    (0..500).for_each(|_| drop(TeamState::new(1).expect("memory").shared()));
+    let _inside = crate::fork::inside();
+    assert!(WORLDS.lock().expect("no panics").len() < 250);
 }

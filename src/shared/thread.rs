@@ -1,6 +1,6 @@
 //! A thread's public state, for ranks that wait for it: its current wait, and the facts known about
 //! that wait. The process has one graph of waits: a thread may be a rank of several teams, but
-//! waits in one place at a time. See `README.md`, "Circles".
+//! waits in one place at a time. See `README.md`, "Deadlocks".
 
 use super::team_state::TeamState;
 use super::thread_mark::ThreadMark;

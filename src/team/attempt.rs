@@ -86,6 +86,7 @@ impl Team {
     /// let error = sum(&["1.5", "two", "4"]).unwrap_err();
     /// assert_eq!(error.to_string(), "rank 1: invalid float literal");
     /// ```
+    #[track_caller]
     pub fn try_run<T: Send, E: Send>(
         &self,
         f: impl Fn(&mut Comm) -> Result<T, E> + Sync,

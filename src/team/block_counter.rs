@@ -16,7 +16,7 @@ pub(crate) struct BlockCounter {
 impl BlockCounter {
     pub(crate) fn new(limit: u64) -> Self {
         // So that ranks that go on asking do not come round to 0.
-        assert!(limit < u64::MAX / 2, "blocks for more than half a word");
+        debug_assert!(limit < u64::MAX / 2);
         BlockCounter { next: CachePadded::new(AtomicU64::new(0)), limit }
     }
 

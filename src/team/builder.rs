@@ -65,7 +65,7 @@ impl Builder {
     }
 
     /// The number of ranks: 1 to [`MAX_RANKS`](crate::MAX_RANKS). Default: one per physical core
-    /// that this process may use, but no more than can run all the time within the
+    /// that this process may use, at most so many, and no more than can run all the time within the
     /// [quota](crate::machine::CpuQuota) of its control groups (a container's `--cpus`). More may
     /// be asked for: ranks that are stopped for a while [sleep soon](crate::guide::waiting).
     ///
@@ -120,7 +120,8 @@ impl Builder {
     ///
     /// Each wait has a clock of its own, so the deadline must be longer than
     /// anything that a rank computes between two calls, or inside a view or an
-    /// operator. It may be overrun by 10 ms (the longest nap of a parked rank).
+    /// operator. It may be overrun by 10 ms (the longest nap of a parked rank). Of
+    /// a stop of the process (SIGSTOP, a sleeping machine) one second counts.
     ///
     /// A wait that lasts longer ends the run with [`Error::Deadline`], which
     /// says who waits where for whom, with the last calls of every rank: each rank leaves
@@ -234,7 +235,7 @@ impl Builder {
     ///   has the affinity mask that it had before. In later runs it stays on its core, as a rule,
     ///   but the system may move it; from a worker's core it comes back when it has waited there
     ///   for 7 to 40 us. On a machine with several memories it is kept in that of its core while it
-    ///   writes to new memory of the library's (distributed arrays, windows, mailboxes). Costs four
+    ///   writes to new memory of the library's (distributed arrays, windows, mailboxes). Costs six
     ///   system calls each time: in the first run, when it comes back, and for such memory.
     /// - **`true`**: it is bound from its first run until the team is dropped on it, or another
     ///   such team runs on it. Costs three system calls in its first run.

@@ -34,8 +34,7 @@ pub(super) fn external(builder: &Builder, of_interface: bool) -> Result<Vec<Comm
     let world = world.with_stall_warning(super::stall_warning::after(builder)?);
     let world = world.with_recorder(recorder).shared();
     let run = world.begin(ranks);
-    let shared = CommState::new(world, (0..ranks).collect(), apart).map_err(refused)?;
-    let shared = Arc::new(shared);
+    let shared = CommState::new(world, (0..ranks).collect(), apart).map_err(refused)?.shared();
     // All before any: a communicator that is dropped has left.
     let ports: Result<Vec<_>, _> = (0..ranks)
         .map(|rank| {

@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::dispatch::{CallerSleep, Dispatch};
 use super::per_rank::PerRank;
 use super::run_body::{
-    NOTHING, PreparedBody, RunBody, SmallResult, as_given, comes_with_flag, error_in_words,
+    IfBusy, NOTHING, PreparedBody, RunBody, SmallResult, as_given, comes_with_flag, error_in_words,
     is_result,
 };
 use super::stall_warning;
@@ -341,6 +341,7 @@ impl Team {
     /// assert!(team.run(|comm| comm.barrier()).is_ok());
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn run<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
         self.run_when(IfBusy::Refuse, f)
     }
@@ -371,10 +372,12 @@ impl Team {
     /// assert_eq!(nested, [true; 2]); // it would wait for itself
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn run_queued<R: Send>(&self, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
         self.run_when(IfBusy::Wait, f)
     }
 
+    #[track_caller]
     fn run_when<R: Send>(
         &self,
         busy: IfBusy,
@@ -383,8 +386,8 @@ impl Team {
         if !comes_with_flag::<R>() || is_result::<R>() {
             let mut results: Vec<Option<R>> = (0..self.size()).map(|_| None).collect();
             let mut nothing = NOTHING;
-            let body = RunBody::marking(&f, &mut results);
-            return match self.dispatch(busy, &body, &mut nothing) {
+            let body = RunBody::marking(&f, &mut results, busy);
+            return match self.dispatch(&body, &mut nothing) {
                 Ok(_) => Ok(results.into_iter().flatten().collect()),
                 Err(Error::Forked) => {
                     // Ranks of the parent may have been writing there when it forked.
@@ -397,13 +400,14 @@ impl Team {
             };
         }
         let mut own = NOTHING;
-        let _turn = self.dispatch(busy, &RunBody::small(&f), &mut own)?;
+        let _turn = self.dispatch(&RunBody::small(&f, busy), &mut own)?;
         // SAFETY: the run went well, so every rank's closure has returned (one that unwinds poisons
         // the run, see `take_part`) such a result; each is taken once, and the turn lasts.
         Ok((0..self.size()).map(|rank| unsafe { self.result(rank, &own) }).collect())
     }
 
     /// As [`run`](Team::run), of results that are few and small for `with`; nothing is allocated.
+    #[track_caller]
     pub(super) fn run_to<R: Element, V>(
         &self,
         f: impl Fn(&mut Comm) -> R + Sync,
@@ -415,7 +419,7 @@ impl Team {
         }
         let mut results = [const { MaybeUninit::<R>::uninit() }; FEW];
         let mut own = NOTHING;
-        let turn = self.dispatch(IfBusy::Refuse, &RunBody::small(&f), &mut own)?;
+        let turn = self.dispatch(&RunBody::small(&f, IfBusy::Refuse), &mut own)?;
         for (rank, result) in results.iter_mut().enumerate().take(self.size()) {
             // SAFETY: as in `run_when`.
             result.write(unsafe { self.result(rank, &own) });
@@ -549,7 +553,6 @@ impl Team {
     /// caller until this returns. Until what is returned is dropped, nobody else runs the team.
     fn dispatch(
         &self,
-        busy: IfBusy,
         body: &PreparedBody,
         own: &mut SmallResult,
     ) -> Result<impl Sized + '_, Error> {
@@ -563,7 +566,7 @@ impl Team {
         let mut caller = match self.caller.try_lock() {
             Ok(caller) => caller,
             Err(TryLockError::Poisoned(e)) => e.into_inner(),
-            Err(TryLockError::WouldBlock) if busy == IfBusy::Refuse || is_inner => {
+            Err(TryLockError::WouldBlock) if body.busy == IfBusy::Refuse || is_inner => {
                 return Err(Error::Busy);
             }
             Err(TryLockError::WouldBlock) => self.caller.lock().unwrap_or_else(|e| e.into_inner()),
@@ -572,18 +575,12 @@ impl Team {
             return Err(Error::Cancelled { rank: None });
         }
         let shared = &*self.shared;
+        let bound = self.bind_caller(thread, is_inner);
         let (place, sleep) = &mut *caller;
         let comm = match &mut *place {
-            Some(comm) => comm,
-            none => none.insert(shared.renew().map_err(|it| self.refused(it))?),
+            Some(comm) if comm.is_ready() => comm,
+            place => shared.prepare(thread, place, sleep, body.at)?,
         };
-        let bound = self.bind_caller(thread, is_inner);
-        // Nobody may send before every rank has put its inboxes into its memory.
-        if comm.first_touch() {
-            // SAFETY: as for the run below.
-            unsafe { shared.dispatch.start(|job| (*job).run = WorkerJob::FIRST_TOUCH) };
-            shared.dispatch.await_done(sleep, shared.wait, false, None, |_| thread.go_on());
-        }
         let run = shared.world.begin(self.size());
         // Before anybody can wait for rank 0: it was another thread, perhaps, in the run before.
         shared.world.sit(0, thread);
@@ -626,18 +623,6 @@ impl Team {
         }
         result.map(|()| caller)
     }
-
-    #[cold]
-    fn refused(&self, it: RefusedMemory) -> Error {
-        Error::refused(self.size(), it.bytes)
-    }
-}
-
-/// What a run does while its team runs for another thread.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum IfBusy {
-    Refuse,
-    Wait,
 }
 
 impl Drop for Team {

@@ -50,6 +50,7 @@ use crate::error::{Error, TryError};
 /// assert_eq!(sums, [6, 6, 6, 6]);
 /// # Ok::<(), phalanx::Error>(())
 /// ```
+#[track_caller]
 pub fn run<R: Send>(ranks: usize, f: impl Fn(&mut Comm) -> R + Sync) -> Result<Vec<R>, Error> {
     Team::builder().ranks(ranks).build()?.run(f)
 }
@@ -71,6 +72,7 @@ pub fn run<R: Send>(ranks: usize, f: impl Fn(&mut Comm) -> R + Sync) -> Result<V
 /// assert_eq!(rows, [12; 3]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[track_caller]
 pub fn try_run<T: Send, E: Send>(
     ranks: usize,
     f: impl Fn(&mut Comm) -> Result<T, E> + Sync,

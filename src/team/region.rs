@@ -10,7 +10,8 @@ use crate::Comm;
 use crate::dist::{Blocks, chunk};
 use crate::element::Element;
 use crate::error::Error;
-use crate::op::Operator;
+use crate::op::float_control::FloatControl;
+use crate::op::{Accumulation, Operator, is_disturbed};
 use crate::order::left_half;
 use crossbeam_utils::CachePadded;
 use std::mem::needs_drop;
@@ -84,12 +85,13 @@ impl<L: Lent, F> LentRegion<L, F> {
 
     /// Runs it with blocks that the ranks take; returns what the closure returned, in the order of
     /// the blocks.
+    #[track_caller]
     fn deal<R: Send>(self, team: &Team, blocks: Blocks<'_>, count: usize) -> Result<Vec<R>, Error>
     where
         F: Fn(&mut Comm, L::Block, usize) -> R + Sync,
     {
         let counter = BlockCounter::new(count as u64);
-        let mut results = BlockResults::new(count);
+        let mut results = BlockResults::new(count)?;
         let places = PerRank::new(&mut results.places);
         let (region, taken) = (self, &counter);
         let ended = team.run(move |comm| {
@@ -141,9 +143,15 @@ impl<R> BlockResults<R> {
     /// Whether a result has anything to be kept; else no memory is taken.
     const ARE_KEPT: bool = size_of::<R>() > 0 || needs_drop::<R>();
 
-    fn new(count: usize) -> Self {
-        let kept = if Self::ARE_KEPT { count } else { 0 };
-        BlockResults { places: (0..kept).map(|_| None).collect(), count }
+    /// If there is memory.
+    #[track_caller]
+    fn new(count: usize) -> Result<Self, Error> {
+        let (kept, mut places) = (if Self::ARE_KEPT { count } else { 0 }, Vec::new());
+        if places.try_reserve_exact(kept).is_err() {
+            return Err(Error::parts(format_args!("no memory for the results of {count} blocks")));
+        }
+        places.resize_with(kept, || None);
+        Ok(BlockResults { places, count })
     }
 
     /// # Safety
@@ -188,7 +196,7 @@ impl Team {
     ///
     /// # Errors
     /// As [`run`](Team::run); [`Error::Parts`] if slices differ in length, or a cut is of another
-    /// length or number of ranks.
+    /// length or number of ranks, or there are more blocks than memory for their results.
     ///
     /// # Examples
     /// Two vectors; the place of the first element tells which elements of a third belong to them:
@@ -311,6 +319,7 @@ impl Team {
     /// assert_eq!((names, sum), (vec!["a", "b"], 55));
     /// # Ok::<(), phalanx::Error>(())
     /// ```
+    #[track_caller]
     pub fn join<A: Send, B: Send>(
         &self,
         a: impl FnOnce() -> A + Send,
@@ -358,13 +367,20 @@ impl<F: FnOnce() -> T, T> Task<F, T> {
     }
 }
 
-/// All of them, of which there is one or more, by the tree of fixed order.
-fn combined<R: Element>(results: &[R], op: &impl Operator<R>) -> R {
-    match results {
-        [one] => *one,
-        _ => {
-            let (left, right) = results.split_at(left_half(results.len()));
-            op.combine(combined(left, op), combined(right, op))
+/// All of them, of which there is one or more, by the tree of fixed order, rounded once.
+fn combined<T: Element, O: Operator<T>>(results: &[T], op: &O) -> T {
+    fn tree<T: Element, O, S: Accumulation<T, O>>(all: &[T], op: &O) -> S::Wide {
+        match all {
+            [one] => S::widen(*one),
+            _ => {
+                let (left, right) = all.split_at(left_half(all.len()));
+                S::combine(op, tree::<T, O, S>(left, op), tree::<T, O, S>(right, op))
+            }
         }
     }
+    fn rounded<T: Element, O, S: Accumulation<T, O>>(all: &[T], op: &O, _: S) -> T {
+        if let [one] = all { *one } else { S::round(tree::<T, O, S>(all, op)) }
+    }
+    let all = || rounded(results, op, O::accumulation());
+    if is_disturbed::<T, O>() { FloatControl::STANDARD.lend(all) } else { all() }
 }

@@ -4,6 +4,7 @@
 use crate::{Comm, Error};
 use std::fmt;
 use std::mem::{MaybeUninit, needs_drop};
+use std::panic::Location;
 use typeid::ConstTypeId;
 
 /// Room for a small result, beside the flag by which its rank says that it has returned.
@@ -41,19 +42,25 @@ impl RunBody {
     /// Rank r's result comes to the place that it has for a small one. The caller, whose closure
     /// it is, stops using it where it is.
     #[inline(always)]
-    pub(super) fn small<R: Send, F: Fn(&mut Comm) -> R + Sync>(closure: &F) -> PreparedBody {
+    #[track_caller]
+    pub(super) fn small<R: Send, F: Fn(&mut Comm) -> R + Sync>(
+        closure: &F,
+        busy: IfBusy,
+    ) -> PreparedBody {
         debug_assert!(comes_with_flag::<R>());
-        Self::prepared(call::<R, F>, std::ptr::null_mut(), closure)
+        Self::prepared(call::<R, F>, std::ptr::null_mut(), closure, busy)
     }
 
     /// A closure whose results go to places: rank r's becomes `Some` in `results[r]`, so that one
     /// sees which ranks have returned.
     #[inline(always)]
+    #[track_caller]
     pub(super) fn marking<R: Send, F: Fn(&mut Comm) -> R + Sync>(
         closure: &F,
         results: &mut [Option<R>],
+        busy: IfBusy,
     ) -> PreparedBody {
-        Self::prepared(call_and_mark::<R, F>, results.as_mut_ptr().cast(), closure)
+        Self::prepared(call_and_mark::<R, F>, results.as_mut_ptr().cast(), closure, busy)
     }
 
     const fn has_room_for<F>() -> bool {
@@ -62,7 +69,8 @@ impl RunBody {
     }
 
     #[inline(always)]
-    fn prepared<F>(call: CallBody, results: *mut (), closure: &F) -> PreparedBody {
+    #[track_caller]
+    fn prepared<F>(call: CallBody, results: *mut (), closure: &F, busy: IfBusy) -> PreparedBody {
         let mut body = RunBody { call, results, closure: [MaybeUninit::uninit(); ROOM] };
         let (from, to) = (std::ptr::from_ref(closure), body.closure.as_mut_ptr());
         if Self::has_room_for::<F>() {
@@ -73,7 +81,7 @@ impl RunBody {
             unsafe { to.cast::<*const F>().write(from) };
         }
         let is_large = Self::has_room_for::<F>() && size_of::<F>() > size_of::<[u64; FIRST]>();
-        PreparedBody { body, is_large }
+        PreparedBody { body, is_large, busy, at: Location::caller() }
     }
 
     /// The closure of a body at `at`.
@@ -113,6 +121,16 @@ pub(super) struct PreparedBody {
     body: RunBody,
     /// Whether its closure needs the second line.
     is_large: bool,
+    pub(super) busy: IfBusy,
+    /// The line that has called for the run.
+    pub(super) at: &'static Location<'static>,
+}
+
+/// What a run does while its team runs for another thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum IfBusy {
+    Refuse,
+    Wait,
 }
 
 impl PreparedBody {

@@ -182,6 +182,16 @@ mod tests {
     }
 
     #[test]
+    fn a_share_is_given_back() {
+        // No machine has it.
+        let unit = usize::MAX;
+        let ranks = || TAKEN.lock().unwrap().get(&unit).copied();
+        *TAKEN.lock().unwrap().or_default(unit) += 2;
+        let left: Vec<_> = (0..2).map(|_| (drop(TakenUnits(vec![unit])), ranks()).1).collect();
+        assert_eq!(left, [Some(1), None]);
+    }
+
+    #[test]
     fn a_list_is_taken_as_it_is() {
         let machine = Machine::from_synthetic("core:4 pu:1").unwrap();
         // Numbers that this machine's own teams do not have.

@@ -110,6 +110,97 @@ fn ranks_that_roam_stay_in_their_memory_and_come_home() {
     }
 }
 
+/// Whatever ends a run, its ranks are counted no longer: later ones have cores again.
+#[cfg(not(any(miri, shuttle)))]
+#[test]
+fn a_crowd_goes_when_its_run_ends() {
+    let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
+    alone.args(["--exact", "team::tests::a_crowd_alone", "--ignored"]);
+    let run = alone.output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[cfg(not(any(miri, shuttle)))]
+#[test]
+#[ignore = "run by the test above, in a process of its own"]
+fn a_crowd_alone() {
+    use crate::{Comm, Wait, machine::affinity, wait::is_oversubscribed_by};
+    let (small, cores) = (Team::builder().ranks(1).build().unwrap(), || {
+        (0..).find(|&more| is_oversubscribed_by(more + 1)).unwrap()
+    });
+    let all = cores();
+    let bodies: [fn(&mut Comm); 5] = [
+        |_| (),
+        |comm| assert!(comm.rank() != 1, "on purpose"),
+        |comm| {
+            if comm.rank() == 1 {
+                comm.barrier()
+            }
+        },
+        |comm| comm.cancel(),
+        |comm| comm.recv(&mut [0_u8], (comm.rank() + 1) % comm.size()),
+    ];
+    for wait in [Wait::Auto, Wait::Yield, Wait::Park] {
+        let team = Team::builder().ranks(all + 1).wait(wait).build().unwrap();
+        for body in bodies {
+            drop(team.run(|comm| {
+                if comm.rank() == 0 {
+                    small.run(|_| assert_eq!(cores(), 0)).unwrap();
+                    assert!(small.shared.world.is_crowded() && team.shared.world.is_crowded());
+                }
+                body(comm);
+            }));
+            assert_eq!(cores(), all);
+            small.run(|_| assert_eq!(cores(), all - 1)).unwrap();
+            assert!(!small.shared.world.is_crowded());
+        }
+    }
+    // The process has known more cores than there are for this team.
+    let allowed = affinity::allowed_pus().unwrap();
+    assert!(affinity::change(affinity::thread_number(), &allowed, &allowed[..1]));
+    let [one, two] = [1, 2].map(|ranks| Team::builder().ranks(ranks).build().unwrap());
+    assert!(affinity::change(affinity::thread_number(), &allowed[..1], &allowed));
+    for (team, is_crowded) in [(&one, false), (&two, true), (&one, false)] {
+        team.run(|comm| comm.barrier()).unwrap();
+        assert_eq!(team.shared.world.is_crowded(), is_crowded);
+    }
+}
+
+/// Others take a worker's core away for a while: a cpuset that shrinks and grows, `taskset`.
+#[cfg(all(target_os = "linux", not(any(miri, shuttle))))]
+#[test]
+fn a_worker_that_has_lost_its_core_is_bound_again_as_it_waits() {
+    use crate::Wait;
+    use crate::machine::affinity::{allowed_pus, change, current_mask, thread_number};
+    let allowed = allowed_pus().unwrap();
+    for (ranks, wait) in [(2, Wait::Park), (2, Wait::Auto), (2 * allowed.len() + 1, Wait::Auto)] {
+        let team = Team::builder().ranks(ranks).wait(wait).build().unwrap();
+        let own = team.bindings()[1].pu.unwrap();
+        let number = team.run(|_| thread_number()).unwrap()[1];
+        assert!(change(number, &[own], &allowed));
+        let lost = team.bindings()[1].problem.is_some();
+        assert_eq!(lost, allowed.len() > 1);
+        let masks = team.run(|comm| {
+            // Waits of rank 1 that are long: it hears in time, however long the machine takes.
+            for _ in 0..20_000 {
+                let mut is_home = [comm.rank() == 1 && current_mask().unwrap() == [own]];
+                comm.broadcast(&mut is_home, 1);
+                if is_home[0] {
+                    break;
+                }
+                if comm.rank() == 0 {
+                    (0..500).for_each(|_| crate::sync::yield_now());
+                }
+                comm.barrier();
+            }
+            current_mask().unwrap()
+        });
+        assert_eq!(masks.unwrap()[1], [own], "{ranks} ranks, {wait:?}");
+        assert_eq!(team.bindings()[1].problem, None);
+    }
+}
+
 /// The system may move the caller between two runs, and it is bound in the first of them only.
 #[cfg(all(target_os = "linux", not(any(miri, shuttle))))]
 #[test]

@@ -14,10 +14,11 @@ use crate::shared::{CommState, LongWait, Port, TeamState, Thread, discard};
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Arc, Mutex};
 use crate::tuning::{ProfileReport, TuningSource};
-use crate::wait::{Sleeper, Wait, is_oversubscribed_by};
+use crate::wait::{Sleeper, Wait};
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
+use std::panic::Location;
 use std::sync::OnceLock;
 
 /// What the ranks run: the number of the run, or of another job, and the closure.
@@ -92,11 +93,39 @@ impl WorkerShared {
         let ranks = self.world.ranks();
         let members: Box<[usize]> = (0..ranks).collect();
         let apart = self.roster().spans_numa_nodes(&members);
-        let shared = Arc::new(CommState::new(self.world.clone(), members, apart)?);
+        let shared = CommState::new(self.world.clone(), members, apart)?.shared();
         self.shared.store(shared.id(), Relaxed);
         *self.words.lock().unwrap_or_else(|e| e.into_inner()) = Some(shared.clone());
         // SAFETY: the only port of rank 0 on a state made just now.
         unsafe { self.communicator(shared, 0) }
+    }
+
+    /// The communicator before a first run, and before each that is recorded. Only as the next
+    /// run's caller.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn prepare<'a>(
+        &self,
+        thread: &Thread,
+        place: &'a mut Option<Comm>,
+        sleep: &CallerSleep,
+        at: &'static Location<'static>,
+    ) -> Result<&'a mut Comm, Error> {
+        let comm = match place {
+            Some(comm) => comm,
+            none => none
+                .insert(self.renew().map_err(|it| Error::refused(self.world.ranks(), it.bytes))?),
+        };
+        // Nobody may send before every rank has put its inboxes into its memory.
+        if comm.first_touch() {
+            // SAFETY: the lock makes this the only caller; `await_done` ended the job before.
+            unsafe { self.dispatch.start(|job| (*job).run = WorkerJob::FIRST_TOUCH) };
+            self.dispatch.await_done(sleep, self.wait, false, None, |_| thread.go_on());
+        }
+        if let Some(recorder) = self.world.recorder() {
+            recorder.dispatch(at);
+        }
+        Ok(comm)
     }
 
     /// # Safety
@@ -214,7 +243,7 @@ impl WorkerShared {
         let mut comm = OwnComm::default();
         let mut wait = match self.wait {
             // Beside workers that are still to be started and bound.
-            Wait::Auto if is_oversubscribed_by(self.world.ranks()) => Wait::Park,
+            Wait::Auto if self.world.will_be_crowded(self.world.ranks()) => Wait::Park,
             wait => wait,
         };
         loop {

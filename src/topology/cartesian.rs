@@ -292,7 +292,7 @@ fn split(n: usize, parts: usize, divisors: &[usize]) -> Option<Vec<usize>> {
 }
 
 /// A grid that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadGrid {
     /// The extents do not multiply to the number of ranks.
@@ -350,7 +350,9 @@ impl fmt::Display for BadGrid {
     }
 }
 
-impl std::error::Error for BadGrid {}
+crate::error_type!(BadGrid:
+    Self::Product { dims, ranks }, Self::Periodic { dims, given }, Self::Keep { dims, given },
+);
 
 #[cfg(test)]
 mod tests {

@@ -174,7 +174,7 @@ impl FromStr for Extents {
 }
 
 /// Extents that describe no mesh.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadExtents {
     /// Not numbers joined by `x`.
@@ -197,7 +197,7 @@ impl fmt::Display for BadExtents {
     }
 }
 
-impl std::error::Error for BadExtents {}
+crate::error_type!(BadExtents: Self::Syntax(it), Self::Empty, Self::TooLarge);
 
 /// Extents as `2x3x4`, in the order in which they are given.
 pub(crate) struct DisplayExtents<'a>(pub(crate) &'a [usize]);

@@ -6,7 +6,6 @@ use super::costs::{CostsError, MachineCosts};
 use super::estimate::{LINE, LevelHop, MemoryRates, Messages, StagePlan, Stages};
 use super::flat_estimate::{RankDistances, SplitPart};
 use super::meeting::Meeting;
-use super::transport::Transport;
 use crate::machine::{Level, Machine};
 use crate::placement::{Assignment, hierarchy};
 use crate::schedule::{Algorithm, Hierarchy, Operation, Share};
@@ -89,7 +88,7 @@ impl std::fmt::Display for Decision {
 /// so many times less.
 const ALL_BUSY: f64 = 1.5;
 
-/// Of the operations of the published curves (docs/validation.md, V6 to V8): a word of a message is
+/// Of the operations of the published curves (docs/model.md): a word of a message is
 /// read, its new place is claimed and written; a read of a line or two takes 1.2 hand-offs. Of
 /// others no curve is known, and they are estimated without.
 const BY_CURVES: (f64, f64) = (3.0, 1.2);
@@ -234,8 +233,7 @@ impl LevelModel {
         costs: String,
     ) -> Self {
         let p = hierarchy.ranks();
-        let transport = Transport::PHALANX;
-        let cached = Messages { transport, memory: MemoryRates::CACHED, passes: 1.0, short: 0.0 };
+        let cached = Messages { memory: MemoryRates::CACHED, passes: 1.0, short: 0.0 };
         let distances = RankDistances::new(p, &cached, memory.home, hop);
         let mut shapes = hierarchy.thinned();
         // One group of all.
@@ -258,7 +256,7 @@ impl LevelModel {
             AllReduce | Broadcast | Reduce => BY_CURVES,
             _ => (1.0, 0.0),
         };
-        Messages { transport: Transport::PHALANX, memory, passes, short }
+        Messages { memory, passes, short }
     }
 
     /// The estimates for some of the ranks, which get the numbers 0, 1, .. in the order given. None

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::published::{PublishedMachines, table};
-use super::transport::Transport;
+use super::transport;
 use super::{LevelRates, Profile};
 use crate::machine::{Level, Machine, MachineError};
 use crate::placement::Assignment;
@@ -29,8 +29,8 @@ pub struct LevelCost {
     /// compare-and-swap ping-pong: 10th percentile, median, 90th percentile over pairs.
     pub hand_off: [f64; 3],
     /// GB/s at which one core reads lines that a core at that distance has
-    /// written. `None` = not known, and derived from the hand-off by Little's law
-    /// ([`LINES_IN_FLIGHT`]).
+    /// written. `None` = not known, and derived from the hand-off by Little's law,
+    /// with 16 lines under way.
     pub rate: Option<f64>,
     /// Where the numbers are from.
     pub source: Cow<'static, str>,
@@ -39,7 +39,7 @@ pub struct LevelCost {
 /// Cache lines that a core has under way at once, where no rate was published: the median over the
 /// published pairs of rate and hand-off (Kunpeng 920: 8 to 19, Graviton2 26, Graviton4 32,
 /// ThunderX2 8 and 10, Phytium 4 to 10; two cores of an EPYC virtual machine: 27).
-pub const LINES_IN_FLIGHT: f64 = 16.0;
+const LINES_IN_FLIGHT: f64 = 16.0;
 
 /// Bytes of a cache line.
 const LINE: f64 = 64.0;
@@ -197,8 +197,7 @@ impl MachineCosts {
         }
         // Innermost first.
         best.arrange_by_key(|(level, _)| std::cmp::Reverse(*level));
-        let ours = Transport::PHALANX;
-        let hand_off = |t_s: f64| ((t_s - ours.one_way(0.0)) / ours.transfers).max(1.0);
+        let hand_off = |t_s: f64| ((t_s - transport::one_way(0.0)) / transport::TRANSFERS).max(1.0);
         let cost = |(level, rates): (Level, &LevelRates)| LevelCost {
             level,
             hand_off: [rates.t_s_ci[0], rates.t_s_ns, rates.t_s_ci[1]].map(hand_off),
@@ -358,7 +357,7 @@ pub(super) fn shape(machine: &Machine) -> [usize; 5] {
 }
 
 /// Costs that cannot serve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum CostsError {
     /// No such machine in the table.
@@ -393,7 +392,7 @@ impl fmt::Display for CostsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CostsError::Unknown { id, nearest } if nearest.is_empty() => {
-                write!(f, "no machine '{id}' in the table (`phalanx model --list`)")
+                write!(f, "no machine '{id}' in the table of published machines")
             }
             CostsError::Unknown { id, nearest } => {
                 write!(f, "no machine '{id}' in the table; the nearest is '{nearest}'")
@@ -409,4 +408,7 @@ impl fmt::Display for CostsError {
     }
 }
 
-impl std::error::Error for CostsError {}
+crate::error_type!(CostsError:
+    Self::Unknown { id, nearest }, Self::Absurd { id, what }, Self::NoData { id, level },
+    Self::Unbound { rank },
+);

@@ -2,7 +2,7 @@
 //! saturation.
 
 use super::costs::LevelCost;
-use super::transport::Transport;
+use super::transport;
 use crate::schedule::{Exchange, Hierarchy};
 
 /// A hand-off in ns, and GB/s.
@@ -84,10 +84,9 @@ impl LevelHop {
     }
 }
 
-/// A transport, and the time that its messages take over a hop.
+/// Messages of a call, and the time that they take over a hop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Messages {
-    pub(super) transport: Transport,
     /// The rates that bound a pull where the data do not fit the caches.
     pub(super) memory: MemoryRates,
     /// How often memory moves a word of a message where all ranks have one.
@@ -116,7 +115,7 @@ impl MemoryRates {
 
 impl Messages {
     pub(super) fn body(&self, hop: LevelHop, bytes: f64) -> f64 {
-        if bytes > self.transport.inline_bytes {
+        if bytes > transport::INLINE_BYTES {
             self.pull(hop, hop.rate.min(self.memory.one), bytes)
         } else {
             0.0
@@ -125,7 +124,7 @@ impl Messages {
 
     /// Bytes that are read at a rate; if they are few, the reader waits for their first line.
     pub(super) fn pull(&self, hop: LevelHop, rate: f64, bytes: f64) -> f64 {
-        let beside = self.transport.inline_bytes + LINE;
+        let beside = transport::INLINE_BYTES + LINE;
         let first = if bytes > beside { self.short * hop.hand_off } else { 0.0 };
         (bytes / rate).max(first)
     }
@@ -133,7 +132,7 @@ impl Messages {
     /// One.
     #[inline(never)]
     pub(super) fn one(&self, hop: LevelHop, bytes: f64) -> f64 {
-        self.transport.one_way(hop.hand_off) + self.body(hop, bytes)
+        transport::one_way(hop.hand_off) + self.body(hop, bytes)
     }
 
     /// One of as many as there are ranks.
@@ -149,22 +148,22 @@ impl Messages {
 
     /// Whether it lends its sender's memory.
     pub(super) fn is_lent(&self, bytes: f64) -> bool {
-        self.transport.lent_from.is_some_and(|from| bytes >= from)
+        bytes >= transport::LENT_FROM
     }
 
     /// The time that it takes its sender to hear that it was taken.
     pub(super) fn returned(&self, hop: LevelHop, bytes: f64) -> f64 {
-        if self.is_lent(bytes) { self.transport.transfers * hop.hand_off } else { 0.0 }
+        if self.is_lent(bytes) { transport::TRANSFERS * hop.hand_off } else { 0.0 }
     }
 
     /// The time that each further one takes a receiver that several wait for.
     pub(super) fn more_in(&self, hop: LevelHop, bytes: f64) -> f64 {
-        hop.hand_off / self.transport.pulls + self.transport.receive_ns + self.body(hop, bytes)
+        hop.hand_off / transport::PULLS + transport::RECEIVE_NS + self.body(hop, bytes)
     }
 
     /// The time that each further one takes a sender; its receivers pull side by side.
     fn more_out(&self, hop: LevelHop) -> f64 {
-        self.transport.send_ns + self.transport.send_share * hop.hand_off
+        transport::SEND_NS + transport::SEND_SHARE * hop.hand_off
     }
 
     /// `n` ranks, each to all others.

@@ -2,6 +2,7 @@
 //! near: sums over steps, by the distances of the ranks of a step.
 
 use super::estimate::{LevelHop, Messages};
+use super::transport;
 use crate::topology::Extents;
 
 /// The distances of ranks in each step of the usual patterns.
@@ -164,14 +165,14 @@ impl RankDistances {
     /// A message from each to another, in place.
     pub(super) fn shift(&self, m: &Messages, bytes: f64) -> f64 {
         let again =
-            if m.is_lent(bytes) { m.transport.bounce * bytes / self.nearest.rate } else { 0.0 };
+            if m.is_lent(bytes) { transport::BOUNCE * bytes / self.nearest.rate } else { 0.0 };
         m.one(self.worst, bytes) + m.returned(self.worst, bytes).max(again)
     }
 
     /// Everybody shows a line and looks at all lines.
     fn exchange(&self, m: &Messages) -> f64 {
         let last = m.one(self.nearest, 0.0) + self.looks;
-        last.max(m.one(self.worst, 0.0)) + self.polled(m)
+        last.max(m.one(self.worst, 0.0)) + self.polled()
     }
 
     /// Everybody shows a line and looks at all lines, through the memory in which they lie: as
@@ -180,14 +181,14 @@ impl RankDistances {
         self.exchange(m) + self.home
     }
 
-    fn polled(&self, m: &Messages) -> f64 {
-        m.transport.poller_ns * self.ranks.saturating_sub(2) as f64
+    fn polled(&self) -> f64 {
+        transport::POLLER_NS * self.ranks.saturating_sub(2) as f64
     }
 
     /// Direct access of all to all: each copies a block of `bytes` from each other.
     pub(super) fn fused(&self, m: &Messages, bytes: f64) -> f64 {
         let rate = |hop: LevelHop| hop.all.min(m.memory.all / m.passes);
-        let inline = bytes <= m.transport.inline_bytes;
+        let inline = bytes <= transport::INLINE_BYTES;
         2.0 * self.exchange(m) + if inline { 0.0 } else { self.sum(|hop| bytes / rate(hop)) }
     }
 
@@ -199,7 +200,7 @@ impl RankDistances {
 
     /// A part of `bytes` of each other. Of short parts each waits for its first line.
     fn combined(&self, m: &Messages, bytes: f64) -> f64 {
-        if bytes <= m.transport.inline_bytes {
+        if bytes <= transport::INLINE_BYTES {
             return 0.0;
         }
         self.sum(|hop| m.pull(hop, hop.all.min(m.memory.all), bytes))
@@ -228,7 +229,7 @@ impl RankDistances {
 
     /// A scatter or gather by direct access: the root shows its memory and waits for all.
     pub(super) fn fused_at_root(&self, m: &Messages, bytes: f64) -> f64 {
-        let shown = m.one(self.worst, 0.0) + self.polled(m);
+        let shown = m.one(self.worst, 0.0) + self.polled();
         let done = m.one(self.nearest, 0.0) + self.looks;
         shown + self.at_root(m, bytes) + done.max(m.one(self.worst, 0.0))
     }

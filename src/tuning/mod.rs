@@ -10,11 +10,10 @@
 //! | `meeting.rs` | the level at which two ranks meet |
 //! | `costs.rs` | hand-off times and rates of a machine's levels ([`MachineCosts`]) |
 //! | `published.rs`, `published-machines.tsv` | the machines with published measurements |
-//! | `transport.rs` | the software cost of a message ([`Transport`]) |
+//! | `transport.rs` | the software cost of a message |
 //!
-//! The textbook's cost model, its networks and the simulation are the package `phalanx-model`
-//! (`tools/model` in the repository), which builds on this room and on
-//! [`schedule`](crate::schedule).
+//! The textbook's cost model and its networks are the package `phalanx-model` (`tools/model` in the
+//! repository), which builds on [`schedule`](crate::schedule).
 
 mod by_levels;
 mod costs;
@@ -30,11 +29,10 @@ mod transport;
 
 pub(crate) use by_levels::Candidate;
 pub use by_levels::{Decision, LevelModel};
-pub use costs::{CostsError, LINES_IN_FLIGHT, LevelCost, MachineCosts, MemoryCosts};
+pub use costs::{CostsError, LevelCost, MachineCosts, MemoryCosts};
 pub use profile::{
     LevelRates, LevelTimes, MachineId, Origin, Payloads, Piece, Profile, ProfileError,
     ProfileReport,
 };
 pub(crate) use profile::{TuningSource, for_process};
 pub use rules::Tuning;
-pub use transport::Transport;

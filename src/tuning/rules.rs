@@ -107,7 +107,7 @@ impl Default for Tuning {
 impl Tuning {
     /// For as many cores as ranks. A tree of blocks hands half of them to one rank, which a
     /// hand-over by address makes dearer than a look at one board; an all-to-all of many ranks has
-    /// a message for each, where a board shows all blocks at once. By the model (docs/scaling.md):
+    /// a message for each, where a board shows all blocks at once. By the model (docs/model.md):
     /// two ranks were measured.
     fn roomy(ranks: usize) -> Self {
         let default = Tuning::default();

@@ -1,8 +1,8 @@
 //! The costs of machines: impossible values are refused.
 
+use super::MachineCosts;
 use super::costs::shape;
 use super::published::table;
-use super::{MachineCosts, Transport};
 
 #[test]
 fn every_published_machine_can_be() {
@@ -13,8 +13,6 @@ fn every_published_machine_can_be() {
         assert!(costs.levels.iter().all(|l| !l.source.is_empty()), "{}", costs.id);
         assert!(machine.cores().len() > 1, "{}", costs.id);
     }
-    Transport::PHALANX.check().unwrap();
-    Transport::TEXTBOOK.check().unwrap();
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) struct Cores {
     units: Box<[usize]>,
     /// By place in `all`: the number of its memory, if its ranks may roam there.
     memories: Box<[Option<usize>]>,
+    are_shared: bool,
 }
 
 #[derive(Default)]
@@ -61,13 +62,20 @@ impl Cores {
             ranks: of.iter().filter(|&&at| at == Some(place)).count(),
             asleep: AtomicUsize::new(0),
         };
-        let all = (0..units.len()).map(|place| CachePadded::new(core(place))).collect();
+        let all: Box<[_]> = (0..units.len()).map(|at| CachePadded::new(core(at))).collect();
         let memory = |unit: &usize| {
             let rank = pus.iter().position(|pu| pu.as_ref() == Some(unit));
             memories?.get(rank?).copied()
         };
         let memories = units.iter().map(memory).collect();
-        Cores { of, all, memories, units: units.into() }
+        let are_shared = all.iter().any(|core| core.ranks > 1);
+        Cores { of, all, memories, units: units.into(), are_shared }
+    }
+
+    /// Whether ranks of the team share a core: by its placement, or where the process had fewer
+    /// cores than before when the team was made.
+    pub(crate) fn are_shared(&self) -> bool {
+        self.are_shared
     }
 
     /// The processing units among which `rank` may roam, sorted: its own, and others of the team in

@@ -4,31 +4,46 @@
 //! A thread that spins beside others is charged for it: the scheduler takes the core from it, and
 //! gives it back milliseconds after the awaited word has come. One that sleeps is woken at once,
 //! even on a core that a busy thread has. So a rank that loses more than [`PART`] of its time,
-//! [`ENOUGH`] of it in all, *disturbs* the process for [`FOR`]: its ranks
+//! [`ENOUGH`] of it in all, *disturbs* the process for [`FOR`] or longer: its ranks
 //! - spin for [`SPIN`] at most, and not at all once two waits in a row have taken longer;
 //! - do not yield: to a busy thread of their own scheduler group that costs a whole slice;
 //! - roam, if they sleep often (`shared/roaming.rs`).
 //!
 //! Time is lost if it has passed, and was neither used by the thread nor slept away in a wait,
-//! while the system took the core from the thread at least once: so a thread that sleeps in the
-//! user's code loses none. A process that has used up its quota loses time like that. It is added
+//! while the system took the core from the thread at least once. In a time in which the thread gave
+//! its core away more often than it slept in waits, nothing is known to be lost: the program slept,
+//! was stopped, or waited for a disk. A process that has used up its quota loses time. It is added
 //! up where a rank makes a system call anyway, to sleep, to wake or to yield. Whether the load is
 //! still there shows only when ranks spin again, which costs some milliseconds each time.
 //!
-//! Hints only: every rank decides for itself, at every wait, and nobody has to agree.
+//! The state costs nobody anything whose waits are short: a rank looks as often as without it, and
+//! reads no clock, until two waits in a row have taken longer than [`SPIN`]. A rank that sleeps at
+//! once spins in one wait of [`PROBE`], so that it hears when waits have become short.
+//!
+//! Hints only: every rank decides for itself, at every wait, and nobody has to agree. Decisions are
+//! functions of samples ([`Account`], [`Until`]), so that tests need no clock.
 
 use super::debts::owe;
-use super::{mode, system};
+use super::mode::{self, Until};
+use super::system;
 use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use std::cell::Cell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One part in so many of a rank's time may be lost.
 const PART: u64 = 16;
-/// Nanoseconds of lost time beyond that: one turn of another thread.
-const ENOUGH: u64 = 4_000_000;
-/// Nanoseconds for which the process counts as disturbed.
-const FOR: u64 = 2_000_000_000;
+/// Nanoseconds of lost time beyond that: some turns of another thread; a burst of 20 ms a second is
+/// light work.
+const ENOUGH: u64 = 16_000_000;
+/// .. and half a turn, up to [`PROBATION`] after the process was disturbed.
+const ENOUGH_AGAIN: u64 = 2_000_000;
+/// Nanoseconds for which the process counts as disturbed, at first and at most: twice as long each
+/// time that the load has outlasted it. With 300 ms each time, steps of 200 us beside a busy thread
+/// took 1.5 times as long (`cargo bench --bench waiting -- uneven busy=1 work=200/20 ms=600`).
+const FOR: u64 = 300_000_000;
+const LONGEST: u64 = 2_400_000_000;
+/// .. and in which it is soon so again.
+const PROBATION: u64 = 1_000_000_000;
 /// Longer than two ranks on free cores are apart whose work is equal, and shorter than a wake-up
 /// takes: a wait for a rank that is woken for it counts as long. With 40 us, 1000 looks and naps
 /// of 1 ms, steps of 20 us beside one busy thread took 1.4 times as long as with a futex barrier;
@@ -38,61 +53,174 @@ const SPIN: Duration = Duration::from_micros(15);
 /// happened than this run.
 const RARELY: u64 = 1_000_000;
 const WINDOW: u64 = 200_000_000;
+/// Waits in a row that took longer than [`SPIN`], before a rank sleeps at once.
+const LONG: u32 = 2;
+/// Of so many waits of a rank that sleeps at once, one spins.
+const PROBE: u32 = 16;
 /// Sleeps in a run before a rank has slept often.
 const OFTEN: u32 = 4;
 
-/// The time up to which the process is disturbed.
-static UNTIL: AtomicU64 = AtomicU64::new(0);
+/// Whether ranks lose time.
+static DISTURBANCE: Disturbance = Disturbance::new();
+
+type Disturbance = Until<PROBATION>;
+
+/// How long the process was disturbed last.
+static LASTED: AtomicU64 = AtomicU64::new(FOR);
+
+/// How long it is so from now on.
+fn length(of: &Disturbance, last: u64, now: u64) -> u64 {
+    match of.is_on(|| now) {
+        true => last,
+        false if of.is_recent(now) => (2 * last).min(LONGEST),
+        false => FOR,
+    }
+}
+
+/// How much lost time begins it.
+fn enough(of: &Disturbance, now: u64) -> u64 {
+    if of.is_recent(now) { ENOUGH_AGAIN } else { ENOUGH }
+}
 
 /// The system's counts of a thread.
 #[derive(Clone, Copy)]
-pub(super) struct Usage {
+pub(crate) struct Usage {
     /// Nanoseconds of processor time.
-    pub(super) time: u64,
+    pub(crate) time: u64,
     /// How often the core was taken from it.
-    pub(super) switches: u64,
+    pub(crate) taken: u64,
+    /// How often it gave the core away, to sleep.
+    pub(crate) given: u64,
+}
+
+/// Of a thread: what it has lost since its first sample.
+#[derive(Clone, Copy)]
+struct Account {
+    /// The last sample, and its time.
+    last: Option<(u64, Usage)>,
+    /// Sleeps in waits since, and their nanoseconds.
+    sleeps: u64,
+    slept: u64,
+    /// Lost time, less what may be lost.
+    level: u64,
+}
+
+impl Account {
+    const NEW: Account = Account { last: None, sleeps: 0, slept: 0, level: 0 };
+
+    fn sleep(&mut self, nanoseconds: u64) {
+        self.sleeps += 1;
+        self.slept += nanoseconds;
+    }
+
+    fn is_due(&self, now: u64) -> bool {
+        self.last.is_none_or(|(at, _)| now - at >= RARELY)
+    }
+
+    /// Adds what was lost since the last sample. Whether that makes it `enough`.
+    fn add(&mut self, now: u64, usage: Usage, enough: u64) -> bool {
+        let (sleeps, slept) = (self.sleeps, self.slept);
+        (self.sleeps, self.slept) = (0, 0);
+        let Some((at, last)) = self.last.replace((now, usage)) else { return false };
+        let passed = now - at;
+        // A child of a fork has its parent's sample, and a usage of its own from 0 on.
+        let (Some(ran), false) = (usage.time.checked_sub(last.time), passed > WINDOW) else {
+            return false;
+        };
+        let knows = usage.taken != last.taken && usage.given.saturating_sub(last.given) <= sleeps;
+        let lost = if knows { passed.saturating_sub(slept + ran) } else { 0 };
+        let level = self.level.saturating_sub(passed / PART) + lost;
+        self.level = if level >= enough { 0 } else { level };
+        level >= enough
+    }
+}
+
+/// How long the waits of a thread were lately.
+#[derive(Clone, Copy)]
+struct RecentWaits {
+    /// Long ones in a row; short ones halve it.
+    long: u32,
+    /// Waits since the last that spun.
+    unspun: u32,
+}
+
+impl RecentWaits {
+    const NEW: RecentWaits = RecentWaits { long: 0, unspun: 0 };
+
+    fn are_long(self) -> bool {
+        self.long >= LONG
+    }
+
+    /// A wait has taken so long; unknown if nothing is disturbed: then nothing is learnt for the
+    /// next time.
+    fn note(&mut self, took: Option<Duration>) {
+        let Some(took) = took else { return *self = RecentWaits::NEW };
+        self.long = if took > SPIN { (LONG + 1).min(self.long + 1) } else { self.long / 2 };
+    }
+
+    /// How long to spin in the next wait.
+    fn spin(&mut self) -> Duration {
+        let sleeps = self.are_long() && self.unspun + 1 < PROBE;
+        self.unspun = if sleeps { self.unspun + 1 } else { 0 };
+        if sleeps { Duration::ZERO } else { SPIN }
+    }
 }
 
 crate::sync::thread_local! {
-    /// The last sample, and its time; 0 if there is none.
-    static LAST: Cell<(u64, Usage)> = const { Cell::new((0, Usage { time: 0, switches: 0 })) };
-    /// Nanoseconds that the thread has slept in waits since.
-    static SLEPT: Cell<u64> = const { Cell::new(0) };
-    /// Lost time, less what may be lost.
-    static LEVEL: Cell<u64> = const { Cell::new(0) };
-    /// Waits lately that took longer than [`SPIN`].
-    static LONG: Cell<u32> = const { Cell::new(0) };
+    static ACCOUNT: Cell<Account> = const { Cell::new(Account::NEW) };
+    static RECENT: Cell<RecentWaits> = const { Cell::new(RecentWaits::NEW) };
     /// Sleeps in this run.
     static SLEEPS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Changes a thread-local value.
+macro_rules! change {
+    ($cell:ident, $change:expr) => {{
+        let mut value = $cell.get();
+        let result = $change(&mut value);
+        $cell.set(value);
+        result
+    }};
 }
 
 /// Whether ranks have lost much time lately.
 #[inline(always)]
 pub(crate) fn is_disturbed() -> bool {
-    let until = UNTIL.load(Relaxed);
-    until != 0 && is_yet_to_come(until)
+    DISTURBANCE.is_on(mode::now)
 }
 
-#[cold]
-#[inline(never)]
-fn is_yet_to_come(time: u64) -> bool {
-    mode::now() < time
+/// Whether the calling rank is to look a few times only, as its waits are long and the process is
+/// disturbed.
+pub(crate) fn looks_little() -> bool {
+    RECENT.get().are_long() && is_disturbed()
 }
 
 /// How long to spin in a process that is disturbed; `learns`: in a wait like those before.
 pub(super) fn spin(learns: bool) -> Duration {
-    if learns && LONG.get() >= 2 { Duration::ZERO } else { SPIN }
+    if learns { change!(RECENT, RecentWaits::spin) } else { SPIN }
 }
 
-/// A wait has taken so long.
-pub(super) fn note_wait(took: Duration) {
-    let long = LONG.get();
-    LONG.set(if took > SPIN { 3.min(long + 1) } else { long.saturating_sub(1) });
+/// A wait that began then, and was no short one, is over.
+pub(super) fn note_wait(since: Instant) {
+    let took = is_disturbed().then(|| since.elapsed());
+    change!(RECENT, |waits: &mut RecentWaits| waits.note(took));
 }
 
-/// Whether the calling thread has slept often in this run.
-pub(crate) fn sleeps_often() -> bool {
-    SLEEPS.get() >= OFTEN
+/// Whether the ranks of a team that do not roam are to, as the calling one is about to sleep.
+#[inline]
+pub(crate) fn is_to_roam() -> bool {
+    leaves(SLEEPS.get(), &DISTURBANCE, mode::now)
+}
+
+/// Whether ranks that roam are to come home.
+#[inline(always)]
+pub(crate) fn is_to_return() -> bool {
+    !is_disturbed()
+}
+
+/// Whether a rank that has slept so often in this run lets all roam.
+fn leaves(sleeps: u32, process: &Disturbance, now: impl FnOnce() -> u64) -> bool {
+    sleeps >= OFTEN && process.is_on(now)
 }
 
 /// Sleeps by `sleep`, in a wait.
@@ -100,7 +228,7 @@ pub(crate) fn asleep(sleep: impl FnOnce() -> bool) {
     add_up();
     let from = mode::now();
     sleep();
-    SLEPT.set(SLEPT.get() + (mode::now() - from));
+    change!(ACCOUNT, |account: &mut Account| account.sleep(mode::now() - from));
     if SLEEPS.replace(SLEEPS.get() + 1) == 0 {
         owe(|| SLEEPS.set(0));
     }
@@ -108,53 +236,168 @@ pub(crate) fn asleep(sleep: impl FnOnce() -> bool) {
 
 /// Adds up the time that the calling thread has lost since the last sample.
 pub(crate) fn add_up() {
-    let (now, (at, last)) = (mode::now(), LAST.get());
-    let passed = now - at;
-    if passed < RARELY {
-        return;
-    }
-    let Some(usage) = system::usage() else { return };
-    LAST.set((now, usage));
-    let slept = SLEPT.replace(0);
-    // A child of a fork has its parent's sample, and a usage of its own from 0 on.
-    let Some(ran) = usage.time.checked_sub(last.time) else { return };
-    if at == 0 || passed > WINDOW {
-        return;
-    }
-    let lost = match usage.switches == last.switches {
-        true => 0,
-        false => passed.saturating_sub(slept + ran),
-    };
-    let level = LEVEL.get().saturating_sub(passed / PART) + lost;
-    if level >= ENOUGH {
-        UNTIL.store(now + FOR, Relaxed);
-    }
-    LEVEL.set(if level >= ENOUGH { 0 } else { level });
+    let now = mode::now();
+    change!(ACCOUNT, |account: &mut Account| {
+        if account.is_due(now)
+            && let Some(usage) = system::usage()
+            && account.add(now, usage, enough(&DISTURBANCE, now))
+        {
+            let lasts = length(&DISTURBANCE, LASTED.load(Relaxed), now);
+            LASTED.store(lasts, Relaxed);
+            DISTURBANCE.set(now + lasts);
+        }
+    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const MS: u64 = 1_000_000;
+
+    /// What happens to a rank again and again, in milliseconds: it runs, it sleeps in a wait, in
+    /// its own code, its core is taken from it.
+    #[derive(Clone, Copy)]
+    struct Turn {
+        runs: u64,
+        waits: u64,
+        naps: u64,
+        loses: u64,
+        /// Its core is taken so often.
+        taken: u64,
+    }
+
+    /// The milliseconds of two seconds for which a process is disturbed, and for which ranks roam,
+    /// in which this happens to one rank; and of the 1.4 s after it, in which nothing does.
+    fn time_in_states(turn: Turn) -> [(u64, u64); 2] {
+        let (mut account, process) = (Account::NEW, Disturbance::new());
+        let (mut sleeps, mut roams, mut lasts) = (0, false, FOR);
+        let (mut now, mut usage) = (MS, Usage { time: 0, taken: 0, given: 0 });
+        let quiet = Turn { runs: 2, waits: 0, naps: 0, loses: 0, taken: 0 };
+        let mut disturbed = |turn: Turn, until: u64| {
+            let mut sums = (0, 0);
+            while now < until {
+                // A wait begins, and perhaps a sleep.
+                roams = roams && process.is_on(|| now)
+                    || turn.waits > 0 && leaves(sleeps, &process, || now);
+                sleeps += u32::from(turn.waits > 0);
+                let passed = turn.runs + turn.waits + turn.naps + turn.loses;
+                now += passed * MS;
+                usage.time += turn.runs * MS;
+                usage.taken += turn.taken;
+                usage.given += u64::from(turn.naps > 0) + u64::from(turn.waits > 0);
+                if turn.waits > 0 {
+                    account.sleep(turn.waits * MS);
+                }
+                assert!(account.is_due(now));
+                if account.add(now, usage, enough(&process, now)) {
+                    lasts = length(&process, lasts, now);
+                    process.set(now + lasts);
+                }
+                sums.0 += if process.is_on(|| now) { passed } else { 0 };
+                sums.1 += if roams { passed } else { 0 };
+            }
+            sums
+        };
+        let result = [disturbed(turn, 2000 * MS), disturbed(quiet, 3400 * MS)];
+        process.is_on(|| panic!("the state has ended, and no clock is read for it"));
+        result
+    }
+
     #[test]
-    fn two_long_waits_end_the_spinning_and_two_short_ones_bring_it_back() {
-        let (short, long) = (SPIN / 2, SPIN * 2);
-        note_wait(long);
-        assert_eq!(spin(true), SPIN, "one long wait is a stall");
-        note_wait(long);
-        assert_eq!(spin(true), Duration::ZERO);
-        assert_eq!(spin(false), SPIN);
-        (0..9).for_each(|_| note_wait(long));
-        note_wait(short);
-        note_wait(short);
-        assert_eq!(spin(true), SPIN);
+    fn cases_from_the_field() {
+        let turn = |runs, waits, naps, loses, taken| Turn { runs, waits, naps, loses, taken };
+        let cases = [
+            ("a free core", turn(2, 0, 0, 0, 0), 0..=0),
+            ("a build beside it", turn(3, 0, 0, 3, 1), 1800..=2000),
+            ("a build, and long waits", turn(3, 5, 0, 3, 1), 1800..=2000),
+            ("light work: 1 ms in 50", turn(49, 0, 0, 1, 1), 0..=0),
+            ("light work, and naps of the program", turn(30, 0, 60, 1, 1), 0..=0),
+            ("a browser: 5 ms in 100", turn(95, 0, 0, 5, 1), 0..=0),
+            ("time stolen from a virtual machine", turn(50, 0, 0, 50, 0), 0..=0),
+            ("a quota of a half", turn(50, 0, 0, 50, 1), 1800..=2000),
+            ("a laptop that sleeps", turn(10, 0, 0, 900, 1), 0..=0),
+            ("a process that is stopped", turn(10, 0, 100, 0, 1), 0..=0),
+            ("a program that naps", turn(1, 0, 60, 0, 1), 0..=0),
+            ("a program that waits long", turn(1, 150, 0, 0, 1), 0..=0),
+        ];
+        for (name, turn, expected) in cases {
+            let [(under_it, roamed), (after_it, roamed_after)] = time_in_states(turn);
+            assert!(expected.contains(&under_it), "{name}: disturbed for {under_it} ms of 2000");
+            assert!(after_it <= 300, "{name}: disturbed for {after_it} ms after it");
+            // Ranks that never sleep stay where they are.
+            let roams = turn.waits > 0 && under_it > 0;
+            assert_eq!((roamed > 0, roamed <= under_it + 20), (roams, true), "{name}: {roamed}");
+            assert!(roamed_after <= after_it + 2, "{name}: roamed for {roamed_after} ms after it");
+        }
+    }
+
+    #[test]
+    fn a_load_that_outlasts_the_state_makes_it_longer() {
+        let process = Disturbance::new();
+        let (mut now, mut last) = (MS, FOR);
+        for expected in [300, 600, 1200, 2400, 2400] {
+            last = length(&process, last, now);
+            assert_eq!(last, expected * MS);
+            process.set(now + last);
+            assert_eq!(length(&process, last, now), last, "while it lasts");
+            now += last + 10 * MS;
+        }
+        assert_eq!(length(&process, last, now + PROBATION), FOR);
+    }
+
+    /// A cron job takes half of the core for 50 ms: the state ends 0.3 s later.
+    #[test]
+    fn one_burst_is_one_state() {
+        let (mut account, process) = (Account::NEW, Disturbance::new());
+        let mut usage = Usage { time: 0, taken: 0, given: 0 };
+        let mut ends = 0;
+        for at in 1..1000 {
+            let in_burst = (100..150).contains(&at);
+            usage.time += if in_burst && at % 2 == 0 { 0 } else { MS };
+            usage.taken += u64::from(in_burst && at % 2 == 0);
+            let now = at * MS;
+            if account.add(now, usage, enough(&process, now)) {
+                process.set(now + FOR);
+            }
+            ends = if process.is_on(|| now) { at } else { ends };
+        }
+        assert!((400..450).contains(&ends), "{ends}");
+    }
+
+    #[test]
+    fn a_child_of_a_fork_has_lost_nothing() {
+        let mut account = Account::NEW;
+        account.add(MS, Usage { time: 900 * MS, taken: 7, given: 7 }, 1);
+        assert!(!account.add(90 * MS, Usage { time: 0, taken: 8, given: 0 }, 1));
+        assert!(!account.add(99 * MS, Usage { time: 9 * MS, taken: 9, given: 0 }, 1));
+    }
+
+    #[test]
+    fn two_long_waits_end_the_spinning_and_one_short_one_brings_it_back() {
+        let (short, long) = (Some(SPIN / 2), Some(SPIN * 2));
+        let mut waits = RecentWaits::NEW;
+        waits.note(long);
+        assert!(!waits.are_long() && waits.spin() == SPIN, "one long wait is a stall");
+        waits.note(long);
+        let spun: Vec<bool> = (0..2 * PROBE).map(|_| waits.spin() == SPIN).collect();
+        assert_eq!(spun.iter().filter(|&&it| it).count(), 2, "{spun:?}");
+        (0..9).for_each(|_| waits.note(long));
+        waits.note(short);
+        assert!(!waits.are_long() && waits.spin() == SPIN);
+        (0..9).for_each(|_| waits.note(long));
+        waits.note(None);
+        assert!(!waits.are_long(), "the next disturbance begins anew");
     }
 
     #[test]
     fn a_run_in_which_a_rank_slept_often_ends() {
+        let disturbed = Disturbance::new();
+        disturbed.set(MS);
+        let roams = || leaves(SLEEPS.get(), &disturbed, || 1);
         (0..OFTEN).for_each(|_| asleep(|| true));
-        assert!(sleeps_often());
+        assert!(roams());
         super::super::give_back();
-        assert!(!sleeps_often());
+        assert!(!roams());
     }
 }

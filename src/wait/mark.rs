@@ -65,3 +65,12 @@ impl Mark {
         left > 1
     }
 }
+
+#[cfg(all(test, not(loom)))]
+#[test]
+fn a_mark_is_clear_after_some_waits_without_sleep() {
+    let mark = Mark::new(false);
+    (0..2).for_each(|_| _ = mark.set());
+    assert!((1..KEPT).all(|_| mark.fade() && mark.is_set()));
+    assert!(!mark.fade() && !mark.is_set() && !mark.fade());
+}

@@ -13,8 +13,8 @@
 //! Nobody misses a wake ([`Mark`]); sleeps are timed all the same, for what has no wake: a peer
 //! that leaves or waits in a circle, a deadline. Where the system refuses heavy fences, a wake may
 //! be missed, and naps last from 100 us to 10 ms. While the process is *disturbed*, as its ranks
-//! lose time to others (`lost_time.rs`), they look less often, spin for 15 us or not at all, and do
-//! not yield.
+//! lose time to others (`lost_time.rs`), they spin for 15 us, or not at all after long waits, and
+//! do not yield.
 //!
 //! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget
 //! is twice the cost of a wake-up, so that a rank which naps lost at most as much again by
@@ -45,6 +45,7 @@
 //! | `lock.rs` | a lock for a few instructions |
 //! | `word.rs`, `system.rs` | a word to sleep on; the system calls |
 //! | `lost_time.rs` | how long to spin, by the time that was lost lately |
+//! | `spent.rs` | how long a wait has lasted, without the stops of its process |
 //! | `slice.rs` | the slice of a thread that sleeps often |
 //! | `question.rs` | a closure behind a pointer |
 //! | `debts.rs` | settings that are given back at the end of a run |
@@ -65,6 +66,7 @@ mod mode;
 mod question;
 #[cfg(not(loom))]
 mod slice;
+mod spent;
 #[cfg(not(any(loom, shuttle)))]
 mod system;
 mod word;
@@ -76,14 +78,15 @@ pub(crate) use cores::{Cores, has_woken_neighbour};
 pub(crate) use debts::give_back;
 pub(crate) use events::{Events, SleepLevel};
 pub use lock::Lock;
-pub(crate) use lost_time::is_disturbed;
-#[cfg(not(loom))]
-pub(crate) use lost_time::sleeps_often;
 pub(crate) use lost_time::{add_up as add_up_lost_time, asleep};
+pub(crate) use lost_time::{is_disturbed, looks_little};
+#[cfg(not(loom))]
+pub(crate) use lost_time::{is_to_return, is_to_roam};
 pub(crate) use mark::Mark;
 pub(crate) use question::Question;
+pub(crate) use spent::Spent;
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use system::{sleep_shared, wake_shared};
+pub(crate) use system::{sleep_shared, usage, wake_shared};
 #[cfg(loom)]
 pub(crate) use word::Word;
 
@@ -104,17 +107,25 @@ mod lost_time {
         false
     }
 
+    pub(crate) fn looks_little() -> bool {
+        false
+    }
+
     #[cfg(not(loom))]
     mod unless_loom {
-        pub(crate) fn sleeps_often() -> bool {
+        pub(crate) fn is_to_roam() -> bool {
             false
+        }
+
+        pub(crate) fn is_to_return() -> bool {
+            true
         }
 
         pub(in super::super) fn spin(_learns: bool) -> std::time::Duration {
             std::time::Duration::ZERO
         }
 
-        pub(in super::super) fn note_wait(_took: std::time::Duration) {}
+        pub(in super::super) fn note_wait(_since: crate::sync::Instant) {}
     }
     #[cfg(not(loom))]
     pub(crate) use unless_loom::*;
@@ -229,6 +240,12 @@ pub(crate) fn is_oversubscribed_by(more: usize) -> bool {
     RUNNING.load(Ordering::Relaxed) + more > CORES.load(Ordering::Relaxed)
 }
 
+/// Whether ranks wait as beside the load of other programs.
+#[cfg(not(loom))]
+pub(crate) fn is_beside_load() -> bool {
+    is_disturbed() || mode::is_on(Occasion::Together)
+}
+
 /// Whether the ranks of no other team than one of `ranks` ranks are running.
 #[cfg(not(loom))]
 fn is_only(ranks: usize) -> bool {
@@ -252,6 +269,9 @@ pub(crate) struct Backoff {
     /// What is waited for, where ranks outnumber cores.
     crowded: Option<Occasion>,
     since: Option<Instant>,
+    /// How long to spin.
+    #[cfg(not(loom))]
+    budget: Duration,
     looks: u32,
     yields: u32,
     nap: Duration,
@@ -260,9 +280,11 @@ pub(crate) struct Backoff {
     /// Whether this wait has spun alone on its core.
     #[cfg(not(loom))]
     has_spun: bool,
-    /// When the long stage began, if somebody asks how long it lasts.
-    #[cfg(not(loom))]
+    /// When the long stage began, if somebody asks how long it lasts; and for its limit.
+    #[cfg(not(any(loom, shuttle)))]
     long_since: Option<Instant>,
+    #[cfg(not(loom))]
+    spent: Option<Spent>,
     /// Whether this wait has slept.
     has_napped: bool,
     /// Whether [`stalls`](Backoff::stalls) has said so.
@@ -294,14 +316,18 @@ impl Backoff {
             wait,
             crowded,
             since: None,
+            #[cfg(not(loom))]
+            budget: SPIN,
             looks: 0,
             yields: 0,
             nap: NAP,
             learns: false,
             #[cfg(not(loom))]
             has_spun: false,
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             long_since: None,
+            #[cfg(not(loom))]
+            spent: None,
             has_napped: false,
             #[cfg(not(any(loom, shuttle)))]
             has_stalled: false,
@@ -341,21 +367,20 @@ impl Backoff {
         #[cfg(not(loom))]
         if let Some(since) = self.since
             && self.learns
-            && is_disturbed()
         {
-            lost_time::note_wait(since.elapsed());
+            lost_time::note_wait(since);
         }
         self.has_napped
     }
 
-    /// Whether this wait has lasted for `limit`. Without a limit, and before the
-    /// long stage, no clock is looked at; while spinning, once in [`LOOKS`].
+    /// Whether this wait has lasted for `limit`, but for stops of the process. Without a limit, and
+    /// before the long stage, no clock is looked at; while spinning, once in [`LOOKS`].
     #[cfg(not(loom))]
     pub(crate) fn is_over(&mut self, limit: Option<Duration>) -> bool {
         let Some(limit) = limit else { return false };
         self.is_long()
             && (self.yields > 0 || self.looks.is_multiple_of(LOOKS))
-            && self.long_since.get_or_insert_with(Instant::now).elapsed() >= limit
+            && self.spent.get_or_insert_with(Spent::new).time() >= limit
     }
 
     /// Under loom time does not pass: any wait that may end by a limit does,
@@ -472,8 +497,11 @@ impl Backoff {
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
-        let budget = if is_disturbed() { lost_time::spin(self.learns) } else { SPIN };
-        !is_oversubscribed_by(0) && self.since.get_or_insert_with(Instant::now).elapsed() < budget
+        if self.looks == 0 && is_disturbed() {
+            self.budget = lost_time::spin(self.learns);
+        }
+        !is_oversubscribed_by(0)
+            && self.since.get_or_insert_with(Instant::now).elapsed() < self.budget
     }
 
     /// Spins for a moment, once a wait, if `rank` has its core for itself: for what comes from

@@ -29,13 +29,49 @@ const SLOW: u64 = 1_000_000;
 /// its own scheduler group: another group's leave thousands in between.
 const FEW: u32 = 64;
 
-/// In `until`: for ever.
+/// As a time: for ever.
 const ALWAYS: u64 = u64::MAX;
+
+/// The time up to which something is on; 0 when that is `PROBATION` ago, so that nobody asks a
+/// clock for it any more.
+pub(super) struct Until<const PROBATION: u64>(AtomicU64);
+
+impl<const PROBATION: u64> Until<PROBATION> {
+    pub(super) const fn new() -> Self {
+        Until(AtomicU64::new(0))
+    }
+
+    pub(super) fn set(&self, time: u64) {
+        self.0.store(time, Relaxed);
+    }
+
+    /// `now` is called only if it was on lately.
+    #[inline(always)]
+    pub(super) fn is_on(&self, now: impl FnOnce() -> u64) -> bool {
+        let until = self.0.load(Relaxed);
+        until != 0 && self.lasts(until, now())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lasts(&self, until: u64, now: u64) -> bool {
+        if now >= until.saturating_add(PROBATION) {
+            // Unless another thread has just set it.
+            let _ = self.0.compare_exchange(until, 0, Relaxed, Relaxed);
+        }
+        now < until
+    }
+
+    /// Whether it is on at `time`, or was less than `PROBATION` before.
+    pub(super) fn is_recent(&self, time: u64) -> bool {
+        let until = self.0.load(Relaxed);
+        until != 0 && time < until.saturating_add(PROBATION)
+    }
+}
 
 /// One of the two modes.
 struct SleepMode {
-    /// The time up to which it is on; 0 after it was found not to be needed.
-    until: AtomicU64,
+    until: Until<PROBATION>,
     state: Mutex<State>,
 }
 
@@ -62,38 +98,29 @@ std::thread_local! {
 impl SleepMode {
     const fn new() -> Self {
         let state = State { back_off: SHORT, level: 0, last: 0 };
-        SleepMode { until: AtomicU64::new(0), state: Mutex::new(state) }
+        SleepMode { until: Until::new(), state: Mutex::new(state) }
     }
 
     /// A yield has lasted from `from` to `to`, and was slow.
     fn note(&self, from: u64, to: u64) {
         let mut state = self.state.lock().unwrap_or_else(|e| e.into_inner());
-        let until = self.until.load(Relaxed);
-        // Begun before the mode, or the same event as seen by another rank.
-        if from < until || from < state.last {
+        // Begun while the mode was on, or the same event as seen by another rank.
+        if self.until.is_on(|| from) || from < state.last {
             return;
         }
         let (took, since) = (to - from, from - state.last);
         state.last = to;
-        if until != 0 && from - until >= PROBATION {
-            self.until.store(0, Relaxed);
+        if !self.until.is_recent(from) {
             state.back_off = SHORT;
-            state.level = 0;
-        } else if until != 0 && took > PROOF {
+        } else if took > PROOF {
             state.back_off = (2 * state.back_off).min(LONG);
             state.level = ENOUGH;
         }
         state.level = state.level.saturating_sub(since / 4) + took;
         if state.level >= ENOUGH {
-            self.until.store(to + state.back_off, Relaxed);
+            self.until.set(to + state.back_off);
             state.level = 0;
         }
-    }
-
-    #[inline(always)]
-    fn is_on(&self) -> bool {
-        let until = self.until.load(Relaxed);
-        until != 0 && (until == ALWAYS || clock::now() < until)
     }
 }
 
@@ -101,8 +128,8 @@ impl SleepMode {
 #[inline(always)]
 pub(super) fn is_on(occasion: Occasion) -> bool {
     match occasion {
-        Occasion::Together => ANY.is_on(),
-        Occasion::Pair => SAME.is_on(),
+        Occasion::Together => ANY.until.is_on(clock::now),
+        Occasion::Pair => SAME.until.is_on(clock::now),
     }
 }
 
@@ -118,8 +145,8 @@ pub(super) fn begin() {
 
 /// Both modes on, for good: for tests.
 pub(super) fn force() {
-    ANY.until.store(ALWAYS, Relaxed);
-    SAME.until.store(ALWAYS, Relaxed);
+    ANY.until.set(ALWAYS);
+    SAME.until.set(ALWAYS);
 }
 
 /// Yields, and takes the time.
@@ -231,4 +258,56 @@ mod clock {
     }
 
     pub(super) use counter::{PERHAPS_SLOW, ticks, time};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// Notes a slow yield of so many milliseconds, which began at `at`.
+    fn slow(mode: &SleepMode, at: u64, took: u64) {
+        mode.note(at * MS, (at + took) * MS);
+    }
+
+    fn is_on(mode: &SleepMode, at: u64) -> bool {
+        mode.until.is_on(|| at * MS)
+    }
+
+    #[test]
+    fn slow_yields_switch_it_on_and_it_ends_without_a_trace() {
+        let mode = SleepMode::new();
+        (0..3).for_each(|i| slow(&mode, 100 + 4 * i, 3));
+        assert!(!is_on(&mode, 112), "9 ms are not enough");
+        slow(&mode, 112, 3);
+        assert!(is_on(&mode, 116) && is_on(&mode, 214) && !is_on(&mode, 215));
+        assert_ne!(mode.until.0.load(Relaxed), 0, "on probation");
+        assert!(!is_on(&mode, 235));
+        assert_eq!(mode.until.0.load(Relaxed), 0, "no clock is read for it any more");
+    }
+
+    #[test]
+    fn a_load_that_lasts_is_tried_less_and_less_and_forgotten_when_it_is_gone() {
+        let mode = SleepMode::new();
+        let mut at = 100;
+        let mut on = Vec::new();
+        for _ in 0..6 {
+            slow(&mode, at, 11);
+            let ends = (at..).find(|&time| time > at + 11 && !is_on(&mode, time)).expect("it ends");
+            on.push(ends - at - 11);
+            at = ends;
+        }
+        assert_eq!(on, [100, 200, 400, 800, 1000, 1000]);
+        at += 21;
+        slow(&mode, at, 11);
+        assert!(is_on(&mode, at + 110) && !is_on(&mode, at + 112));
+    }
+
+    #[test]
+    fn a_few_slow_yields_now_and_then_do_nothing() {
+        let mode = SleepMode::new();
+        (1..100).for_each(|i| slow(&mode, 50 * i, 3));
+        assert!(!is_on(&mode, 5001));
+    }
 }

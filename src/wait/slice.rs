@@ -35,3 +35,12 @@ fn set(is_short: bool) {
     #[cfg(shuttle)]
     let _ = is_short;
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+#[test]
+fn a_short_slice_is_given_back() {
+    (0..2).for_each(|_| shorten());
+    assert!(IS_SHORT.get());
+    super::give_back();
+    assert!(!IS_SHORT.get());
+}

@@ -59,20 +59,24 @@ mod imp {
         unsafe { libc::syscall(libc::SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0 }
     }
 
-    /// The calling thread's usage so far.
+    /// The calling thread's usage so far. Its time is that of its clock: `getrusage` may be behind
+    /// by a tick, which is as much as a thread that lost its core may have lost.
     pub(super) fn usage() -> Option<Usage> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         let mut all = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: writes to `all`, of which any content is valid.
+        // SAFETY: both write to their second argument, of which any content is valid.
         let all = unsafe {
-            let failed = libc::getrusage(libc::RUSAGE_THREAD, all.as_mut_ptr()) != 0;
-            if failed {
+            if libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) != 0
+                || libc::getrusage(libc::RUSAGE_THREAD, all.as_mut_ptr()) != 0
+            {
                 return None;
             }
             all.assume_init()
         };
-        let time = |it: libc::timeval| it.tv_sec as u64 * 1_000_000_000 + it.tv_usec as u64 * 1000;
-        let switches = all.ru_nivcsw as u64;
-        Some(Usage { time: time(all.ru_utime) + time(all.ru_stime), switches })
+        // Of either width, by target.
+        #[allow(clippy::unnecessary_cast)]
+        let time = time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        Some(Usage { time, taken: all.ru_nivcsw as u64, given: all.ru_nvcsw as u64 })
     }
 
     /// The kernel's `struct sched_attr`, in its first version.
@@ -182,7 +186,7 @@ pub(crate) fn wake_shared(word: &crate::sync::AtomicU32) {
 }
 
 /// See [`imp::usage`].
-pub(super) fn usage() -> Option<super::lost_time::Usage> {
+pub(crate) fn usage() -> Option<super::lost_time::Usage> {
     imp::usage()
 }
 

@@ -1,8 +1,10 @@
 //! Tests that need a process of their own, or change the one that they run in:
 //!
+//! - `errors`: the standard error of a program that ends with one
 //! - `host`, `masks`, `vanishing`: the affinity mask and the cores that a process has
 //! - `profile`: the process looks for a profile once
 //! - `roomy`: the process pretends to run on a large machine
+//! - `sandbox`: system calls are refused
 //! - `start`: bytes that the allocator of the process is asked for
 //! - `tracing`: the subscriber is the process'
 //! - `waiting`: how ranks sleep is read when the process starts
@@ -13,10 +15,12 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod errors;
 mod host;
 mod masks;
 mod profile;
 mod roomy;
+mod sandbox;
 mod start;
 mod tracing;
 mod vanishing;

@@ -21,10 +21,13 @@ fn say_skipped(what: &str) {
     let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {what}");
 }
 
+fn commas(pus: &[usize]) -> String {
+    pus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
 fn child_command(mask: &[usize]) -> Command {
-    let list: Vec<String> = mask.iter().map(usize::to_string).collect();
     let mut command = again(module_path!(), "child");
-    command.arg("--ignored").env(MASK, list.join(","));
+    command.arg("--ignored").env(MASK, commas(mask));
     command
 }
 
@@ -80,13 +83,13 @@ fn taskset() {
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// With just this processing unit; `Err` says why that is not permitted.
-    fn new(pu: usize) -> Result<Cgroup, String> {
-        let name = format!("phalanx-test-{}", std::process::id());
+    /// With just these processing units; `Err` says why that is not permitted.
+    fn new(pus: &[usize]) -> Result<Cgroup, String> {
+        let name = format!("phalanx-test-{}-{}", std::process::id(), commas(pus));
         let mut reasons = Vec::new();
         // Version 1 has a hierarchy for cpusets, version 2 has one for all.
         for root in ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"] {
-            match Cgroup::below(Path::new(root), &name, pu) {
+            match Cgroup::below(Path::new(root), &name, pus) {
                 Ok(cgroup) => return Ok(cgroup),
                 Err(reason) => reasons.push(format!("{root}: {reason}")),
             }
@@ -94,7 +97,7 @@ impl Cgroup {
         Err(reasons.join("; "))
     }
 
-    fn below(root: &Path, name: &str, pu: usize) -> Result<Cgroup, String> {
+    fn below(root: &Path, name: &str, pus: &[usize]) -> Result<Cgroup, String> {
         let effective =
             ["cpuset.effective_mems", "cpuset.mems.effective"].map(|file| root.join(file));
         let mems = effective.iter().find_map(|file| std::fs::read_to_string(file).ok());
@@ -102,7 +105,7 @@ impl Cgroup {
         let dir = root.join(name);
         std::fs::create_dir(&dir).map_err(|e| e.to_string())?;
         let cgroup = Cgroup(dir);
-        for (file, text) in [("cpuset.cpus", pu.to_string()), ("cpuset.mems", mems)] {
+        for (file, text) in [("cpuset.cpus", commas(pus)), ("cpuset.mems", mems)] {
             let written = std::fs::write(cgroup.0.join(file), text.trim());
             written.map_err(|e| format!("{file}: {e}"))?;
         }
@@ -119,13 +122,62 @@ impl Drop for Cgroup {
 #[test]
 fn a_cpuset_cgroup() {
     let last = *affinity::allowed_pus().unwrap().last().unwrap();
-    let cgroup = match Cgroup::new(last) {
+    let cgroup = match Cgroup::new(&[last]) {
         Ok(cgroup) => cgroup,
         Err(reason) => return say_skipped(&format!("cpuset cgroup: {reason}")),
     };
     let mut command = child_command(&[last]);
     command.env(CGROUP, cgroup.0.join("cgroup.procs"));
     must_pass(command, "cpuset cgroup");
+}
+
+#[test]
+fn a_cpuset_that_shrinks_and_grows() {
+    let cgroup = match Cgroup::new(&affinity::allowed_pus().unwrap()) {
+        Ok(cgroup) => cgroup,
+        Err(reason) => return say_skipped(&format!("cpuset cgroup: {reason}")),
+    };
+    let mut command = again(module_path!(), "child_in_a_cpuset_that_changes");
+    command.arg("--ignored").env(CGROUP, &cgroup.0);
+    must_pass(command, "cpuset that changes");
+}
+
+/// Meanwhile a caller is bound, and gets its mask back, that of the small cpuset.
+#[test]
+#[ignore = "started by the test above, within a cpuset"]
+fn child_in_a_cpuset_that_changes() {
+    let Some(group) = std::env::var_os(CGROUP).map(PathBuf::from) else { return };
+    std::fs::write(group.join("cgroup.procs"), std::process::id().to_string()).unwrap();
+    let all = affinity::allowed_pus().unwrap();
+    let resize = |pus| std::fs::write(group.join("cpuset.cpus"), commas(pus)).unwrap();
+    let build = |ranks| Team::builder().ranks(ranks).build().unwrap();
+    let units = |team: &Team| {
+        let units = team.run(|_| affinity::current_mask().unwrap()).unwrap();
+        (units, affinity::current_mask().unwrap())
+    };
+    let old = build(all.len());
+    let before = units(&old);
+    resize(&all[..1]);
+    let pinned = Team::builder().ranks(2).pin_caller(true).build().unwrap();
+    assert_eq!(units(&pinned).0, [&all[..1]; 2]);
+    drop(pinned);
+    assert_eq!(units(&old).0, vec![&all[..1]; all.len()]);
+    assert_eq!(units(&build(3)).0, [&all[..1]; 3]);
+    resize(&all);
+    assert_eq!(affinity::current_mask().unwrap(), all, "the caller's mask grows with the cpuset");
+    // Long waits of each rank.
+    let wait = |comm: &mut phalanx::Comm| {
+        for turn in 0..3000 * comm.size() {
+            if turn % comm.size() == comm.rank() {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+            }
+            comm.barrier();
+        }
+    };
+    old.run(wait).unwrap();
+    assert_eq!(units(&old).0[1..], before.0[1..], "{:?}", old.bindings());
+    drop(old);
+    assert_eq!(units(&build(all.len())), before);
 }
 
 /// Groups with 1.5 cores' time in each period, the inner one of which has no quota of its own.

@@ -1,6 +1,6 @@
 //! The memory that a team takes from the allocator: by its building in proportion to its ranks, by
 //! its first run a little for each pair of ranks. (Messages' own memory comes from the system, page
-//! by page as it is used: `docs/start.md`.)
+//! by page as it is used: `docs/cost-of-starting.md`.)
 
 #[path = "../../benches/raw/counting.rs"]
 mod counting;

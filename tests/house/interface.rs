@@ -11,8 +11,8 @@ use std::process::Command;
 
 /// The most lines of capi that are written by hand: in all languages, the table and what makes
 /// the rest of it among them; without tests, examples, README.md and Cargo.toml. It may only fall,
-/// unless C gets an operation that it did not have (the last: segmented scans, 144 lines).
-const BY_HAND: usize = 5965;
+/// unless C gets what it did not have (the last: a stack overflow that is named, 170 lines).
+const BY_HAND: usize = 6141;
 
 #[test]
 fn what_users_of_c_get_is_made_from_the_table() {

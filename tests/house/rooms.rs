@@ -17,14 +17,14 @@ struct House {
 }
 
 #[rustfmt::skip]
-const HOUSES: [House; 12] = [
+const HOUSES: [House; 14] = [
     House {
         sources: "src",
         below: "",
         order: &[
-            "mix", "decimal", "sorted", "sync", "loaded", "fork", "wait", "file", "element",
-            "order", "op", "topology", "schedule", "machine", "placement", "mailbox", "tuning",
-            "error", "dist", "shared", "exec", "comm", "team", "engine", "guide", "lib",
+            "mix", "error_type", "decimal", "sorted", "sync", "loaded", "fork", "wait", "file",
+            "element", "order", "op", "topology", "schedule", "machine", "placement", "mailbox",
+            "tuning", "error", "dist", "shared", "exec", "comm", "team", "engine", "guide", "lib",
         ],
         up: &[],
     },
@@ -32,7 +32,8 @@ const HOUSES: [House; 12] = [
         sources: "interfaces/capi/src",
         below: "",
         order: &[
-            "names", "error", "handle", "arguments", "call", "objects", "choice", "group", "team",
+            "names", "error", "handle", "overflow", "arguments", "call", "objects", "choice",
+            "group", "team",
             "types", "results", "collective", "grid", "plan", "view", "window", "requests",
             "functions", "lib",
         ],
@@ -54,9 +55,19 @@ const HOUSES: [House; 12] = [
         sources: "interfaces/processes/src",
         below: "",
         order: &[
-            "sync", "error", "plain", "mapping", "gate", "pieces", "ring", "bell", "layout", "seat",
-            "site", "head", "rendezvous", "shared", "mail", "team", "builder", "transfer",
-            "message", "collective", "group", "symmetric", "lib",
+            "sync", "limits", "error", "interrupt", "patience", "kept", "plain", "mapping", "gate",
+            "pieces", "ring", "bell", "circle", "layout", "presence", "course", "seat", "site",
+            "head", "rendezvous", "stall", "shared", "entry", "lines", "words", "mail", "team",
+            "builder", "transfer", "message", "collective", "group", "symmetric", "long_wait",
+            "foreign", "lib",
+        ],
+        up: &[],
+    },
+    House {
+        sources: "interfaces/processes/python/src",
+        below: "",
+        order: &[
+            "raise", "signals", "caller", "arguments", "memory", "buffer", "call", "team", "lib",
         ],
         up: &[],
     },
@@ -86,7 +97,8 @@ const HOUSES: [House; 12] = [
         order: &[
             "awaits", "calls", "complex", "error", "handle", "mutex", "shape", "standard",
             "envelope", "signature", "target_lock", "thread_time", "word", "basic", "codes",
-            "graph", "held", "history", "note", "place", "site", "user_function", "external",
+            "graph", "held", "history", "note", "place", "overlap", "site", "user_function",
+            "external",
             "flat",
             "handlers", "ops", "record", "topo", "edges", "log", "types", "distributed",
             "operator", "kernel", "standings", "request", "polls", "window_part", "short_message",
@@ -104,31 +116,34 @@ const HOUSES: [House; 12] = [
         sources: "tools/model/src",
         below: "",
         order: &[
-            "arcs", "median", "network", "rational", "shapes", "cost", "network_error",
-            "simulation", "closed_form", "congestion", "levels", "scaling", "rates",
-            "ranking", "scaling_page", "several_nodes", "published", "lib",
+            "arcs", "median", "network", "rational", "cost", "network_error", "closed_form",
+            "congestion", "levels", "rates", "ranking", "lib",
         ],
-        up: &[
-            ("network", "network_error"), ("simulation", "lib"),
-        ],
+        up: &[("network", "network_error")],
     },
     House {
         sources: "tools/bench/src",
         below: "",
         order: &[
-            "byte_size", "failure", "interrupt", "rank_comm", "launch", "progress", "suggest",
-            "svg", "matrix", "output", "paper", "prose", "source", "bench", "place", "measure",
-            "programs", "pair", "command", "cli", "main", "lib",
+            "byte_size", "interrupt", "progress", "svg", "matrix", "paper",
+            "source", "bench", "place", "measure", "programs", "pair", "command", "cli", "main",
+            "lib",
         ],
         up: &[
-            ("bench", "measure"), ("command", "cli"), ("matrix", "lib"),
+            ("bench", "measure"),
         ],
+    },
+    House {
+        sources: "tools/cli/src",
+        below: "",
+        order: &["failure", "suggest", "output", "prose", "disturbance", "program", "lib"],
+        up: &[],
     },
     House {
         sources: "tools/report/src",
         below: "",
         order: &[
-            "calibrate", "model", "peers", "report", "command", "main", "lib",
+            "calibrate", "peers", "report", "command", "main", "lib",
         ],
         up: &[],
     },
@@ -136,8 +151,9 @@ const HOUSES: [House; 12] = [
         sources: "tools/soak/src",
         below: "",
         order: &[
-            "heap", "load", "random", "resources", "script", "started_calls", "memory",
-            "soak_elements", "perform_call", "run_script", "pace", "promises", "command", "lib",
+            "heap", "load", "random", "resources", "script", "longest_waits", "started_calls",
+            "memory", "soak_elements", "perform_call", "run_script", "pace", "promises", "command",
+            "lib",
         ],
         up: &[
             ("started_calls", "soak_elements"),

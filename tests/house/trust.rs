@@ -36,6 +36,31 @@ fn is_name(word: &str) -> bool {
     word.contains('_') && word.chars().all(|c| c.is_ascii_lowercase() || "_*0123456789".contains(c))
 }
 
+/// The tests that `.ci/quick` and `.ci/tsan` leave out, or run by name.
+#[test]
+fn the_tests_that_scripts_name_exist() {
+    if !Path::new(".ci").exists() {
+        return eprintln!("SKIPPED: not in the repository");
+    }
+    let texts: Vec<String> = ["src", "tests"].into_iter().flat_map(sources).map(read).collect();
+    let words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
+    let after = |key: &str| key == "fn" || key == "mod";
+    let defined: BTreeSet<&str> =
+        words.windows(2).filter(|pair| after(pair[0])).map(|pair| pair[1]).collect();
+    let (quick, tsan) = (read(".ci/quick"), read(".ci/tsan"));
+    let list = |text: &'static str| quick.split(text).nth(1).and_then(|it| it.split(')').next());
+    let long = list("\nlong=(").into_iter().flat_map(str::split_whitespace);
+    let skipped = tsan.split("--skip ").skip(1).filter_map(|it| it.split_whitespace().next());
+    let weak = tsan.lines().filter_map(|line| line.strip_prefix("run \"$program\" "));
+    let named = long.chain(skipped).chain(weak);
+    let named: Vec<&str> = named.map(|name| name.trim_end_matches(')')).collect();
+    assert!(named.len() > 40, "{named:?}");
+    let parts =
+        |name: &&str| name.split("::").all(|part| defined.iter().any(|it| it.contains(part)));
+    let missing: Vec<&&str> = named.iter().filter(|name| !parts(name)).collect();
+    assert!(missing.is_empty(), "no test has these names: {missing:?}");
+}
+
 #[test]
 fn everything_named_exists() {
     if !Path::new("loom-tests").exists() || !Path::new("tools").exists() {

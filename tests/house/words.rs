@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::style::{files, read};
 
-/// The words of all Markdown, tables and code counted, without CHANGELOG.md (as `wc -w` has them).
-const WORDS: usize = 70_000;
+/// The words of all Markdown, tables and code counted (as `wc -w` has them).
+const WORDS: usize = 60_000;
 
 /// Lines of Rust in a folder, docs and tests counted. They may only fall, or a change says what the
-/// new ones buy; the goals were 44, 22, 28 and 138 thousand.
+/// new ones buy; the goals were 44, 22, 28 and 138 thousand. (Risen last by the second round of
+/// what strangers broke: one floating-point control in every reduction, phases of grids, unread
+/// messages in errors, records of regions; teams of processes and Python; then by states that are
+/// left, each with its test: cores that are lost and found, masks, marks, counts of waits.)
 const LINES: [(&str, usize); 4] =
-    [("src", 69_981), ("interfaces/mpiface", 28_359), ("tools", 43_822), (".", 208_084)];
+    [("src", 71_307), ("interfaces/mpiface", 28_743), ("tools", 35_422), (".", 206_322)];
 
 #[test]
 fn no_more_lines_of_rust() {
@@ -28,7 +31,7 @@ fn all_prose_can_be_read() {
     if !Path::new("interfaces").exists() || !Path::new("loom-tests").exists() {
         return eprintln!("SKIPPED: not in the repository");
     }
-    let pages = files(".", "md").into_iter().filter(|page| page != Path::new("CHANGELOG.md"));
+    let pages = files(".", "md").into_iter();
     let words = |page: &PathBuf| read(page).split_whitespace().count();
     let mut pages: Vec<(usize, PathBuf)> = pages.map(|page| (words(&page), page)).collect();
     pages.sort();

@@ -1,8 +1,8 @@
 //! The chosen sizes: up to which length a message travels in which way, and which algorithm a call
 //! takes by itself, from 64 bytes to 1 MiB, near and far. They were chosen by measurements (two
-//! ranks, and more ranks than cores: docs/choice.md) or by the model (docs/scaling.md). This test
-//! does not say that they are the best. It says that they changed: then measure again, and make
-//! those pages anew.
+//! ranks, and more ranks than cores: docs/choice.md) or by estimates (docs/model.md; on machines
+//! with levels with their groups and degrees). This test does not say that they are the best. It
+//! says that they changed: then measure again, and make docs/choice.md anew.
 
 use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
@@ -78,7 +78,7 @@ fn a_tagged_message_is_copied_up_to_16_kib_and_lent_beyond() {
 /// first of the tried lengths that each takes.
 fn ladder(algorithm: impl Fn(Operation, usize) -> String) -> String {
     let mut text = String::new();
-    for operation in Operation::ALL.into_iter().filter(|&o| o != Operation::Barrier) {
+    for operation in Operation::ALL {
         write!(text, "{operation}:").unwrap();
         let mut last = String::new();
         for bytes in (6..=20).map(|k| 1 << k) {
@@ -100,13 +100,16 @@ fn by_rules(ranks: usize, cores: usize) -> String {
     ladder(|operation, bytes| profile.algorithm(operation, ranks, bytes).to_string())
 }
 
-/// By the levels of a published machine.
+/// By the levels of a published machine: with groups and degrees, as the choice has them.
 fn by_levels(id: &str, ranks: usize) -> String {
     let costs = MachineCosts::named(id).unwrap();
     let machine = costs.machine().unwrap();
     let ranks = assign(&Placement::Compact, &machine, ranks).unwrap();
     let model = LevelModel::new(&machine, &ranks, costs).unwrap().expect("levels");
-    ladder(|operation, bytes| model.choose(operation, bytes, true).unwrap().algorithm.to_string())
+    ladder(|operation, bytes| {
+        let choice = model.choose(operation, bytes, true).unwrap().to_string();
+        choice.split(": ").next().unwrap().to_string()
+    })
 }
 
 /// The table, a part for each of some numbers of ranks.
@@ -119,8 +122,18 @@ fn the_chosen_algorithms_are_those_on_record() {
         write!(found, "# near, {ranks} ranks on {cores} cores\n{}", by_rules(ranks, cores))
             .unwrap();
     }
-    for (id, ranks) in [("epyc-7763-2s", 16), ("epyc-7763-2s", 128), ("graviton3", 64)] {
-        write!(found, "# {id}, {ranks} ranks\n{}", by_levels(id, ranks)).unwrap();
+    let levels = [
+        ("epyc-7763-2s", &[16, 64, 128][..]),
+        ("graviton3", &[64]),
+        ("epyc-7742-2s-nps4", &[16, 64]),
+        ("epyc-9654-2s-nps4", &[16, 64]),
+        ("xeon-8375c-2s", &[64]),
+        ("kunpeng920-6426-2s", &[16, 64]),
+    ];
+    for (id, ranks) in levels {
+        for &ranks in ranks {
+            write!(found, "# {id}, {ranks} ranks\n{}", by_levels(id, ranks)).unwrap();
+        }
     }
     for (at, (found, chosen)) in found.lines().zip(CHOSEN.lines()).enumerate() {
         assert_eq!(found, chosen, "tests/it/choice.txt, line {}", at + 1);

@@ -409,3 +409,123 @@ fn odd_sysfs_trees() {
     let error = Machine::from_sysfs(&empty.0).unwrap_err().to_string();
     assert!(error.contains("there is no sys/devices/system/cpu"), "{error}");
 }
+
+/// A tree of so many processors, a core each, with these files beside them.
+fn tree_of_cores(name: &str, processors: usize, files: &[(&str, &str)]) -> PathBuf {
+    let root = std::env::temp_dir().join(format!("phalanx-{name}-{}", std::process::id()));
+    let write = |path: &str, text: &str| {
+        let path = root.join("sys/devices").join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    };
+    for cpu in 0..processors {
+        write(&format!("system/cpu/cpu{cpu}/topology/core_cpus_list"), &cpu.to_string());
+    }
+    files.iter().for_each(|(path, text)| write(path, text));
+    root
+}
+
+/// Intel's lists of kinds: three of them, a processor in none or in several, offline ones, empty
+/// lists, one list alone. Frequencies alone would call the efficiency cores fast.
+#[test]
+fn lists_of_kinds() {
+    let efficiency = |name: &str, lists: &[(&str, &str)]| -> Vec<usize> {
+        let paths: Vec<String> = lists.iter().map(|list| format!("{}/cpus", list.0)).collect();
+        let mut files: Vec<(&str, &str)> =
+            paths.iter().map(String::as_str).zip(lists.iter().map(|list| list.1)).collect();
+        let frequency = |cpu: usize| match cpu {
+            0..6 => "5200000",
+            6..14 => "4500000",
+            _ => "2500000",
+        };
+        let speeds: Vec<(String, &str)> = (0..16)
+            .map(|cpu| (format!("system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"), frequency(cpu)))
+            .collect();
+        files.extend(speeds.iter().map(|(path, text)| (path.as_str(), *text)));
+        files.push(("system/cpu/online", "0-15"));
+        let root = tree_of_cores(name, 16, &files);
+        let machine = Machine::from_sysfs(&root).unwrap();
+        fs::remove_dir_all(root).unwrap();
+        let slow = machine.cores().iter().filter(|core| core.is_efficiency);
+        let slow: Vec<usize> = slow.map(|core| core.pus[0]).collect();
+        assert_eq!(machine.ranks(), 16 - slow.len(), "{name}");
+        slow
+    };
+    let right: Vec<usize> = (6..16).collect();
+    let (core, atom) = (("cpu_core", "0-5"), ("cpu_atom", "6-13"));
+    for (name, lists) in [
+        ("three", &[core, atom, ("cpu_lowpower", "14-15")][..]),
+        ("two", &[core, ("cpu_atom", "6-15")]),
+        ("in-none", &[core, atom]),
+        ("offline", &[("cpu_core", "0-5,20-21"), ("cpu_atom", "6-13,16-19")]),
+        ("overlap", &[core, ("cpu_atom", "6-15"), ("cpu_lowpower", "14-15")]),
+        ("all-in-one", &[("cpu_core", "0-15"), ("cpu_atom", "6-15")]),
+        ("all-in-two", &[core, ("cpu_atom", "0-15")]),
+        ("empty", &[core, ("cpu_atom", "6-15"), ("cpu_lowpower", "")]),
+        ("empty-core", &[("cpu_core", ""), ("cpu_atom", "6-15")]),
+        ("core-alone", &[core]),
+        ("atom-alone", &[("cpu_atom", "6-15")]),
+        ("damaged", &[("cpu_core", "0-x"), ("cpu_atom", "6-15")]),
+    ] {
+        assert_eq!(efficiency(name, lists), right, "{name}");
+    }
+    let all = [("cpu_core", "0-15"), ("cpu_atom", "")];
+    assert!(efficiency("fast-alone", &all).is_empty());
+    assert_eq!(efficiency("no-list", &[]), [14, 15], "by the frequencies");
+}
+
+/// The same machine by hwloc: kinds of one name and several frequencies.
+#[test]
+fn kinds_of_hwloc_by_name() {
+    let pu = |pu: usize| format!("<object type=\"PU\" os_index=\"{pu}\"/>");
+    let kind = |cpus: &str, name: &str, mhz: usize| {
+        let info = |name, value: &str| format!("<info name=\"{name}\" value=\"{value}\"/>");
+        let name = if name.is_empty() { String::new() } else { info("CoreType", name) };
+        let mhz = info("FrequencyMaxMHz", &mhz.to_string());
+        format!("<cpukind cpuset=\"{cpus}\">{name}{mhz}</cpukind>")
+    };
+    for low in ["IntelAtom", "IntelLowPower", ""] {
+        let text = format!(
+            "<topology version=\"2.0\"><object type=\"Machine\">{}</object>{}{}{}{}</topology>",
+            (0..16).map(pu).collect::<String>(),
+            kind("0xc000", low, 2500),
+            kind("0x3fc0", "IntelAtom", 4500),
+            kind("0x3c", "IntelCore", 5200),
+            kind("0x3", "IntelCore", 5400),
+        );
+        let machine = Machine::from_xml_text(&text).unwrap();
+        assert_eq!(machine.ranks(), 6, "{low}");
+    }
+}
+
+/// More processors than a mask of 1024: read, placed, and by their numbers refused where they are
+/// not.
+#[test]
+fn more_than_1024_processors() {
+    use phalanx::machine::affinity;
+    let text = |pu: usize| format!("system/node/node{pu}/cpulist");
+    let nodes = [(text(0), "0-1023"), (text(1), "1024-2047")];
+    let mut files: Vec<(&str, &str)> = nodes.iter().map(|(path, text)| (&**path, *text)).collect();
+    files.extend([("system/cpu/online", "0-2047"), ("system/node/online", "0-1")]);
+    let root = tree_of_cores("many", 2048, &files);
+    let machine = Machine::from_sysfs(&root).unwrap();
+    fs::remove_dir_all(root).unwrap();
+    let synthetic = Machine::from_synthetic("pack:2 [numa] core:1024 pu:1").unwrap();
+    for machine in [&machine, &synthetic] {
+        assert_eq!((machine.ranks(), machine.allowed_pus().len()), (2048, 2048));
+        assert_eq!(machine.group_of(2047, Level::Numa).map(|node| node % 2), Some(1));
+        let pus = assign(&Placement::Auto, machine, 2048).unwrap();
+        let mut pus: Vec<usize> = pus.pus().iter().map(|pu| pu.unwrap()).collect();
+        pus.sort_unstable();
+        assert!(pus.into_iter().eq(0..2048));
+    }
+    // Of this machine.
+    let given = affinity::current_mask().unwrap_or_default();
+    for absent in [1023, 1024, 2047, 8191].into_iter().filter(|pu| !given.contains(pu)) {
+        let team = phalanx::Team::builder().ranks(2);
+        let error = team.placement(Placement::List(vec![absent, absent])).build().unwrap_err();
+        assert!(error.to_string().contains(&absent.to_string()), "{error}");
+        let error = affinity::restore(&[absent]).unwrap_err();
+        assert!(error.to_string().contains(&absent.to_string()), "{error}");
+    }
+}

@@ -655,3 +655,42 @@ fn a_wait_is_told_once_in_a_run_and_not_where_it_is_turned_off() {
         }
     });
 }
+
+/// A program that is stopped for longer than its deadline, and goes on.
+#[test]
+#[ignore = "a program of its own"]
+fn stopped() {
+    let team = team(2, Wait::Auto, Duration::from_secs(3));
+    let outcome = team.run(|comm| {
+        if comm.rank() == 1 {
+            println!("ready");
+            // Longer than rank 0 takes to look at the clock after the stop.
+            (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(100)));
+        }
+        comm.barrier();
+    });
+    outcome.unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stop_of_the_process_does_not_count() {
+    use std::io::BufRead;
+    watched(|| {
+        let mut child = again(module_path!(), "stopped");
+        child.arg("--ignored").stdout(std::process::Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        // Open to the end: the child goes on to write.
+        let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("ready")));
+        let pid = child.id().to_string();
+        let signal = |name: &str| {
+            let done = std::process::Command::new("kill").args([name, pid.as_str()]).status();
+            assert!(done.unwrap().success());
+        };
+        signal("-STOP");
+        std::thread::sleep(Duration::from_millis(4500));
+        signal("-CONT");
+        assert!(child.wait().unwrap().success());
+    });
+}

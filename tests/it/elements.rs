@@ -340,6 +340,63 @@ fn varied<T: Make>(comm: &mut Comm, counts: &[usize]) {
     assert_eq!(got, wanted);
 }
 
+/// Calls that are started, once and again and again, and those of which only the sender knows the
+/// length.
+fn started<T: Make>(comm: &mut Comm, n: usize) {
+    let (r, p) = (comm.rank(), comm.size());
+    let (mine, many, all) = (data::<T>(r, n), data::<T>(r, n * p), all_data::<T>(p, n));
+    let (root, to, from) = (n % p, (r + 1) % p, (r + p - 1) % p);
+    let last = || op::ordered(later::<T>);
+    let other = |blocks: usize| vec![T::make(77); n * blocks];
+    let (mut a, mut b, mut c, mut d) = (mine.clone(), other(p), other(p), other(1));
+    let (mut e, mut f, mut g, mut h) = (other(p), other(1), mine.clone(), other(p));
+    let mut given = mine.clone();
+    comm.requests(|scope| {
+        let reduced = scope.start(call::all_reduce(&mut a, last()));
+        let gathered = scope.start(call::all_gather_into(&mine, &mut b));
+        let taken = scope.start(call::all_to_all_into(&many, &mut c));
+        let scattered = scope.start(call::scatter_into(&all, &mut d, root));
+        let at_root = scope.start(call::gather_into(&mine, &mut e, root));
+        let part = scope.start(call::reduce_scatter_into(&many, &mut f, last()));
+        let scanned = scope.start(call::scan(&mut g, last()));
+        let mut again = scope.set_up(call::all_gather_into(&mut given, &mut h));
+        for _ in 0..3 {
+            let request = scope.start(again);
+            again = scope.wait(request);
+            assert_eq!(again.buf(), all);
+            again.buf_mut().fill(T::make(77));
+        }
+        assert_eq!(scope.wait(scanned), mine);
+        assert_eq!(*scope.wait(part), data::<T>(p - 1, n * p)[r * n..][..n]);
+        assert!(r != root || *scope.wait(at_root) == *all);
+        assert_eq!(scope.wait(scattered), mine);
+        let of = |q: usize| data::<T>(q, n * p)[r * n..][..n].to_vec();
+        assert_eq!(scope.wait(taken), (0..p).flat_map(of).collect::<Vec<_>>());
+        assert_eq!(scope.wait(gathered), all);
+        assert_eq!(scope.wait(reduced), data(p - 1, n));
+    });
+    let lengths: Vec<usize> = (0..p).map(|q| n + q).collect();
+    let (mine, all) = (data::<T>(r, n + r), (0..p).flat_map(|q| data::<T>(q, n + q)));
+    let all: Vec<T> = all.collect();
+    assert_eq!(comm.all_gather_vec(&mine), (all.clone(), lengths.clone()));
+    assert_eq!(comm.gather_vec(&mine, root), (r == root).then_some((all, lengths)));
+    let (got, counts) = comm.all_to_all_vec(&many, &vec![n; p]);
+    assert_eq!((got, counts), (c, vec![n; p]));
+    let (got, status) = comm.requests(|scope| {
+        let sent = scope.start(call::send_tagged(&mine, to, 3));
+        let got = scope.comm().recv_vec::<T>(from, 3);
+        scope.wait(sent);
+        got
+    });
+    assert_eq!((&got, status.len), (&data(from, n + from), n + from));
+    let mut x = data::<T>(r, n);
+    comm.segmented_scan(&mut x, &vec![true; n], last());
+    assert_eq!(x, data(r, n));
+    let halo = Halo::new(&[n.max(1)], 1);
+    let whole = comm.cart(&[0], &[true]).gather_grid(&data::<T>(r, halo.len()), &halo, root);
+    assert_eq!(whole.map(|it| it.len()), (r == root).then_some(n.max(1) * p));
+}
+
 /// Every operation, each way of small and of large calls, in both orders.
 fn in_every_way<T: Make>(comm: &mut Comm) {
     let (r, p) = (comm.rank(), comm.size());
@@ -350,6 +407,8 @@ fn in_every_way<T: Make>(comm: &mut Comm) {
         let counts: Vec<usize> = (0..p).map(|q| (q + n) % 3).collect();
         varied::<T>(comm, &counts);
         varied::<T>(&mut comm.with_order(Order::Fixed), &counts);
+        started::<T>(comm, n);
+        started::<T>(&mut comm.split(r % 2, r), n);
 
         let mut x = data::<T>(r, n);
         comm.overlap(call::all_reduce(&mut x, op::ordered(later)), || ());

@@ -549,7 +549,7 @@ mod forks {
     #[test]
     fn a_closure_that_forks_ends_with_an_error_in_the_child() {
         watched(|| {
-            let team = team(2);
+            let team = team(2 * std::thread::available_parallelism().map_or(1, usize::from));
             let forked = std::sync::atomic::AtomicI32::new(-1);
             let result = team.run(|comm| {
                 if comm.rank() == 0 {
@@ -560,8 +560,11 @@ mod forks {
             });
             let pid = forked.load(Relaxed);
             if pid == 0 {
+                // Its own ranks are not crowded by the parent's.
+                let own = Team::builder().ranks(1).build().unwrap();
+                let is_crowded = own.run(|comm| phalanx::engine::give_way(comm)).unwrap()[0];
                 // SAFETY: ends the process.
-                unsafe { _exit(i32::from(!is_forked(&result))) };
+                unsafe { _exit(i32::from(is_crowded || !is_forked(&result))) };
             }
             assert!(result.is_ok());
             let mut status = -1;

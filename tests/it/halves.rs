@@ -2,6 +2,7 @@
 
 use crate::common::{Bits, every_way_to, sizes, team, watched_cases};
 use half::{bf16, f16};
+use phalanx::dist::{Block, GeneralBlock, dynamic};
 use phalanx::engine::FoldKernel;
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
@@ -372,4 +373,72 @@ fn parts_of_an_interface_round_once() {
             }
         }
     }
+}
+
+/// Values of regions, and ghosts on their owners' elements, by any way of cutting and of sending.
+#[test]
+fn regions_and_ghosts_round_once() {
+    fn each<T: Half>()
+    where
+        op::Sum: Operator<T>,
+    {
+        let sum =
+            |n: usize| exact_sum(&(0..n).map(|at| exact::<T>(at * 37, 0)).collect::<Vec<_>>());
+        for p in sizes(1..=6) {
+            let team = team(p);
+            for n in [1, 7, 24] {
+                let x = vec![0_u8; n];
+                let value = |_: &mut Comm, mine: &[u8], at: usize| {
+                    if mine.is_empty() { T::of(0.0) } else { exact::<T>(at * 37, 0) }
+                };
+                let ones = team.reduce_chunks(dynamic(1).cut(&x), value, op::Sum).unwrap();
+                assert_eq!(ones.bits(), sum(n).bits(), "{p} ranks, {n} blocks");
+                // A block a rank, of each kind of cut.
+                let (x, aligned) = (vec![0_u8; p], Block::aligned(p, p, 1));
+                let general = GeneralBlock::of_counts(vec![1; p]);
+                let all = [
+                    team.reduce_chunks(&x, value, op::Sum),
+                    team.reduce_chunks(aligned.cut(&x), value, &op::Sum),
+                    team.reduce_chunks(
+                        general.cut((&x, &x)),
+                        |c, (x, _), at| value(c, x, at),
+                        op::Sum,
+                    ),
+                ];
+                for got in all {
+                    assert_eq!(got.unwrap().bits(), sum(p).bits(), "{p} ranks");
+                }
+            }
+            // Short lists go in messages, long ones are read where they lie.
+            for n in [1, 3000] {
+                team.run(|comm| {
+                    let owned = Block::new(n * p, p);
+                    let r = comm.rank();
+                    // All ranks have copies of rank 0's elements but the last, and rank 0 two.
+                    let mut wanted: Vec<usize> = (0..n.saturating_sub(1).max(1)).collect();
+                    if r == 0 {
+                        wanted.extend_from_within(..);
+                    }
+                    let plan = comm.ghosts(&owned, &wanted);
+                    let ghosts = vec![exact::<T>((r + 1) * 37, 0); wanted.len()];
+                    let old = T::from(T::INFINITE.bits()[0] as u16 | 1); // a signalling NaN
+                    let mut mine = vec![old; n];
+                    let ends = if r == 0 { wanted.len() / 2 } else { 0 };
+                    mine[..ends].fill(exact(0, 0));
+                    plan.scatter_add(comm, &ghosts, &mut mine);
+                    plan.scatter_with(comm, &vec![T::of(0.0); ghosts.len()], &mut mine, op::Sum);
+                    let all = [0, 1].into_iter().chain(1..=p).map(|k| exact::<T>(k * 37, 0));
+                    let wanted = exact_sum(&all.collect::<Vec<_>>()).bits();
+                    assert!(mine[..ends].iter().all(|x| x.bits() == wanted), "{p} ranks, {n}");
+                    assert!(mine[ends..].iter().all(|x| x.bits() == old.bits()), "{p} ranks, {n}");
+                })
+                .unwrap();
+            }
+        }
+    }
+    each::<bf16>();
+    each::<f16>();
+    let x = [60000.0, 60000.0, -60000.0, 1.0, -60000.0, 1.0, 1.0, 1.0].map(f16::from_f32);
+    let sum = team(8).reduce_chunks(&x, |_, mine, _| mine[0], op::Sum).unwrap();
+    assert_eq!(sum, f16::from_f32(4.0));
 }

@@ -14,6 +14,7 @@ mod damaged_machines;
 mod deadline;
 mod elements;
 mod ending;
+mod float_control;
 mod grid;
 #[cfg(feature = "half")]
 mod halves;

@@ -2,7 +2,7 @@
 
 use crate::common::{team, watched};
 use phalanx::dist::{Block, GeneralBlock, dynamic};
-use phalanx::{Error, Team, TryError, op};
+use phalanx::{Comm, Error, Team, TryError, op};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -195,4 +195,38 @@ fn values_belong_to_their_run() {
             }
         });
     });
+}
+
+/// Elements without bytes, in blocks of one; more blocks than can be counted or kept are an error.
+#[test]
+fn elements_of_no_size() {
+    for p in 1..=3 {
+        let team = team(p);
+        let (mut x, y) = (vec![(); 1000], vec![[0_u64; 0]; 1000]);
+        let cut = dynamic(1).cut((&mut x, &y[..]));
+        let lens = team.run_chunks(cut, |_, (x, y), at| (x.len() + y.len(), at)).unwrap();
+        assert!(lens.into_iter().eq((0..1000).map(|at| (2, at))));
+        let sum = |_: &mut Comm, x: &mut [()], at: usize| at * x.len();
+        for length in [1, 3, usize::MAX] {
+            let cut = dynamic(length).cut(&mut x);
+            let wanted = (0..1000_usize.div_ceil(length))
+                .map(|k| k * length * length.min(1000 - k * length));
+            assert_eq!(team.reduce_chunks(cut, sum, op::Sum).unwrap(), wanted.sum());
+        }
+        let mut many = vec![(); usize::MAX];
+        let lens = team.run_chunks(&mut many, |_, x, _| x.len()).unwrap();
+        assert_eq!(lens.into_iter().sum::<usize>(), usize::MAX);
+        let halves = dynamic(usize::MAX / 2 + 1).cut(&mut many);
+        assert_eq!(team.run_chunks(halves, |_, x, _| x.len()).unwrap().len(), 2);
+        for error in [
+            team.run_chunks(dynamic(1).cut(&mut many), |_, _, _| ()).unwrap_err(),
+            team.reduce_chunks(dynamic(1).cut(&mut many), |_, _, _| 1, op::Sum)
+                .map(drop)
+                .unwrap_err(),
+            team.run_chunks(dynamic(4).cut(&mut many), |_, _, at| at).map(drop).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::Parts { .. }), "{error}");
+            assert!(error.to_string().contains("blocks"), "{error}");
+        }
+    }
 }

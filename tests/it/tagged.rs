@@ -4,6 +4,7 @@
 mod endings;
 mod owned;
 mod started;
+mod unread;
 
 use crate::common::{Dice, check_usable, failure, rounds, seed, team, watched, watched_cases};
 use phalanx::{Comm, Error, Source, Status, Tag, Team, call};

@@ -315,7 +315,8 @@ phx_err phx_team_new(const phx_options *options, phx_team **team);
 
 /*
  * Runs `f` once on every rank, at the same time, and returns when all have returned. The caller is
- * rank 0. Returns the first cause if the run has failed; the team can be used again.
+ * rank 0; all ranks compute with its floating-point control (rounding, flushing of subnormal
+ * numbers). Returns the first cause if the run has failed; the team can be used again.
  *
  * Safety: `f` may be called with `argument` on several threads at once.
  */
@@ -679,8 +680,9 @@ phx_err phx_try_probe_at(phx_comm *comm, int source, int tag, int *found, phx_st
 /* Groups, grids, views */
 
 /*
- * Splits the ranks into groups of one color each; a rank's number in its group is by key, then by
- * its number here. The group's communicator is freed by `phx_comm_free`, or with this one.
+ * Splits the ranks into groups of one color each, which is not negative; a rank's number in its
+ * group is by key, then by its number here. The group's communicator is freed by `phx_comm_free`,
+ * or with this one.
  *
  * Safety: `part` is null or valid.
  */

@@ -7,9 +7,9 @@ use phalanx::machine::Level;
 use std::ffi::{c_char, c_int};
 
 pub(crate) fn split(comm: &mut Comm, color: c_int, key: c_int) -> Result<Comm, String> {
-    // Order is kept, also that of negative ones.
-    let number = |n: c_int| (i64::from(n) - i64::from(c_int::MIN)) as usize;
-    Ok(comm.split(number(color), number(key)))
+    let color = usize::try_from(color).map_err(|_| format!("color {color} is negative"))?;
+    // Order is kept, also that of negative keys.
+    Ok(comm.split(color, (i64::from(key) - i64::from(c_int::MIN)) as usize))
 }
 
 pub(crate) fn split_level(comm: &mut Comm, level: c_int) -> Result<Comm, String> {

@@ -21,6 +21,8 @@ mod group;
 mod handle;
 pub mod names;
 mod objects;
+#[cfg(target_os = "linux")]
+mod overflow;
 mod plan;
 mod requests;
 mod results;

@@ -4,7 +4,7 @@ use crate::arguments::{input, place};
 use crate::call::{free, lend, own};
 use crate::error::{Answer, fail, fail_with};
 use crate::names::*;
-use phalanx::engine::{Lock, call_back};
+use phalanx::engine::{FloatControl, Lock, call_back};
 use phalanx::placement::Placement;
 use phalanx::{Builder, Comm, Error, Team, Wait};
 use std::collections::BTreeMap;
@@ -173,11 +173,16 @@ fn run_on(team: &Team, f: phx_rank_fn, argument: *mut c_void) -> Answer {
     // (The caller of the run hands it to all ranks.)
     let argument = argument.expose_provenance();
     let f = f.ok_or_else(|| fail(PHX_ERR_ARGUMENT, "the function to run is null"))?;
+    // As with OpenMP: all ranks compute with the caller's.
+    let control = FloatControl::here();
     let result = team.run(|comm: &mut Comm| {
-        let comm = Lent(lend(comm));
+        #[cfg(target_os = "linux")]
+        crate::overflow::watch(comm.rank());
+        let (is_caller, comm) = (comm.rank() == 0, Lent(lend(comm)));
         let argument = std::ptr::with_exposed_provenance_mut(argument);
         // SAFETY: by the contract of the caller.
-        call_back(|| unsafe { f(comm.0, argument) });
+        let work = || call_back(|| unsafe { f(comm.0, argument) });
+        if is_caller { work() } else { control.lend(work) }
     });
     result.map(|_| ()).map_err(|error| fail_with(&error))
 }

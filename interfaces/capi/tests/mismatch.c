@@ -209,13 +209,14 @@ static int which;
 static const char *const wrong[] = {"null", "is no rank", "is no element type", "overlap",
                                     "aligned", "more than memory", "is none", "no such operator",
                                     "is no rank", "itself", "more than memory", "aligned",
-                                    "null", "is no rank"};
+                                    "null", "is no rank", "is negative"};
 enum { WRONG = sizeof wrong / sizeof wrong[0] };
 
 static void wrong_argument(phx_comm *c, void *argument) {
     static double x[16][64];
     int r = phx_rank(c);
     char *bytes = (char *)x[r];
+    phx_comm *part;
     (void)argument;
     if (r != 1) {
         codes[r] = phx_barrier(c);
@@ -236,6 +237,7 @@ static void wrong_argument(phx_comm *c, void *argument) {
     case 11: codes[1] = phx_all_gather(c, bytes + 1, 1, x[2], PHX_I64); break;
     case 12: codes[1] = phx_all_gather(c, x[1], 1, NULL, PHX_F64); break;
     case 13: codes[1] = phx_broadcast(c, x[1], 4, PHX_F64, -1); break;
+    case 14: codes[1] = phx_split(c, -5, 0, &part); break;
     }
 }
 

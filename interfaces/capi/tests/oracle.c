@@ -2,6 +2,7 @@
 #include <phalanx.h>
 
 #include <complex.h>
+#include <fenv.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -860,6 +861,37 @@ static void *on_own_thread(void *comm) {
     return NULL;
 }
 
+/* As the vector unit has it: fegetround may ask the x87, which no reduction uses, and valgrind does
+ * not round as it is told. */
+static int rounds_upward(void) {
+#ifdef __SSE2__
+    return (__builtin_ia32_stmxcsr() >> 13 & 3) == 2;
+#else
+    return fegetround() == FE_UPWARD;
+#endif
+}
+
+/* The ranks of a run have the rounding of its caller; a rank that changes its own gets the same bits
+ * from every reduction. */
+static void rounding(phx_comm *c, void *of_caller) {
+    int r = phx_rank(c), p = phx_size(c), round[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD};
+    static const size_t some[] = {1, 12, 1000};
+    WANT(rounds_upward() == (*(int *)of_caller == FE_UPWARD));
+    for (int k = 0; k < 9; k++) {
+        double x[1000], y = r ? 0x1p-60 : 1;
+        size_t n = some[k % 3];
+        fesetround(r == p - 1 ? round[k / 3] : FE_TONEAREST);
+        for (size_t i = 0; i < n; i++)
+            x[i] = y;
+        OK(phx_all_reduce(c, x, n, PHX_F64, PHX_SUM));
+        WANT(x[0] == 1 && x[n - 1] == 1);
+        OK(phx_sum_f64(c, &y, 1));
+        WANT(y == 1);
+        WANT(fegetround() == (r == p - 1 ? round[k / 3] : FE_TONEAREST));
+    }
+    fesetround(r == 0 ? *(int *)of_caller : FE_TOWARDZERO);
+}
+
 int main(int argc, char **argv) {
     int most = argc > 1 ? atoi(argv[1]) : 16;
     int r = -1, p;
@@ -878,6 +910,12 @@ int main(int argc, char **argv) {
             if (code != PHX_OK)
                 failed(text, __LINE__, r, p);
         }
+        for (int k = 0, round[] = {FE_UPWARD, FE_TONEAREST}; k < 4; k++) {
+            fesetround(round[k % 2]);
+            WANT(phx_team_run(team, rounding, &round[k % 2]) == PHX_OK);
+            WANT(fegetround() == round[k % 2]);
+        }
+        fesetround(FE_TONEAREST);
         WANT(phx_team_free(team) == PHX_OK);
         WANT(phx_team_free(team) == PHX_ERR_HANDLE);
         phx_comm *comms[64];

@@ -2,7 +2,7 @@
 
 use crate::engine::{Calls, FAILED};
 use crate::raw;
-use phalanx::machine::Machine;
+use phalanx::machine::{Machine, affinity};
 use phalanx_nodes::net::{Net, NetError, Transfer};
 use std::env;
 use std::fs::File;
@@ -111,7 +111,7 @@ pub(crate) fn share(wanted: Option<usize>, which: usize, all_masks: &[Vec<usize>
         let (from, to) = (cores.len() * among / shared, cores.len() * (among + 1) / shared);
         if from < to {
             mine = &cores[from..to];
-            bind = set_affinity(&mine.concat());
+            bind = affinity::restore(&mine.concat()).is_ok();
         } else {
             bind = false;
         }
@@ -158,37 +158,17 @@ pub(crate) fn most(net: &dyn Net, own: usize) -> Result<usize, NetError> {
 /// The processing units of the processes on this host, which have the numbers
 /// `here`.
 pub(crate) fn masks(net: &dyn Net, here: &[usize]) -> Result<Vec<Vec<usize>>, NetError> {
-    const WORDS: usize = libc::CPU_SETSIZE as usize / 64;
-    let mut own = vec![0u64; WORDS];
-    mask().iter().for_each(|&pu| own[pu / 64] |= 1 << (pu % 64));
-    let all = gather(net, &own)?;
-    let pus = |words: &[u64]| {
-        let bit = |&pu: &usize| words[pu / 64] >> (pu % 64) & 1 == 1;
-        (0..WORDS * 64).filter(bit).collect()
-    };
-    Ok(here.iter().map(|&node| pus(&all[node * WORDS..][..WORDS])).collect())
+    let own = mask();
+    let words = most(net, own.last().map_or(1, |pu| pu / 64 + 1))?;
+    let mut bits = vec![0u64; words];
+    own.iter().for_each(|&pu| bits[pu / 64] |= 1 << (pu % 64));
+    let all = gather(net, &bits)?;
+    let pus =
+        |bits: &[u64]| (0..words * 64).filter(|pu| bits[pu / 64] >> (pu % 64) & 1 == 1).collect();
+    Ok(here.iter().map(|&node| pus(&all[node * words..][..words])).collect())
 }
 
-/// The processing units that this process may use.
+/// The processing units that this process may use; none if that is not known.
 pub(crate) fn mask() -> Vec<usize> {
-    // SAFETY: a set of bits, filled by the call.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) != 0 {
-            return Vec::new();
-        }
-        (0..libc::CPU_SETSIZE as usize).filter(|&pu| libc::CPU_ISSET(pu, &set)).collect()
-    }
-}
-
-/// Binds this thread, and those that it starts; says whether that worked.
-fn set_affinity(pus: &[usize]) -> bool {
-    // SAFETY: a set of bits that the call reads.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &pu in pus.iter().filter(|&&pu| pu < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(pu, &mut set);
-        }
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set) == 0
-    }
+    affinity::current_mask().unwrap_or_default()
 }

@@ -89,6 +89,21 @@ const LEAVES_EARLY: [&str; 16] = [
 const HEEDS_EARLY: [&str; 9] =
     ["Isend", "Irsend", "Ibsend", "Irecv", "Send", "Start", "Startall", "Test", "Testany"];
 
+/// How the names of functions begin that take a communicator of one group of ranks only. (Those of
+/// neighbours refuse others when they look for edges, which these do not have.)
+const WITHIN: [&str; 10] = [
+    "Scan",
+    "Exscan",
+    "Iscan",
+    "Iexscan",
+    "Cart",
+    "Graph",
+    "Dist_graph",
+    "Comm_create_group",
+    "Intercomm_create",
+    "Win_",
+];
+
 /// A parameter: its type in C, the one of the list, and its name.
 pub(crate) struct Parameter<'a> {
     pub(crate) c: String,
@@ -366,6 +381,10 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                 };
                 format!("functions::{low}({taken})")
             }
+        };
+        let run = match WITHIN.iter().any(|it| base.starts_with(it)) {
+            true => run.replace("caller.comm(", "caller.within("),
+            false => run,
         };
         // Constructors of datatypes note it.
         let run = match function.is_large {

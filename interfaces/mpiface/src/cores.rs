@@ -1,12 +1,12 @@
 //! The cores of this process, and the number of ranks when none is given.
 
-use phalanx::machine::Machine;
+use phalanx::machine::{Machine, affinity};
 use std::env;
 use std::thread;
 
 /// How many ranks can run all the time: one a core, within the quota of the process.
 fn at_once() -> usize {
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let cores = available();
     // (Of a container's groups the standard library does not know the quota of version 1.)
     let machine = Machine::this().ok();
     let quota = machine.and_then(|machine| machine.quota().map(|it| it.ranks()));
@@ -30,30 +30,21 @@ pub fn ranks(given: Option<usize>) -> Result<usize, String> {
     }
 }
 
-/// The cores that this process may use.
+/// The cores that this process may use; none if that is not known.
 pub(crate) fn cores() -> Vec<usize> {
-    // SAFETY: a set of bits, for which zeros are valid.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the set lives through the call, and its length is told.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
-    if failed != 0 {
-        return Vec::new();
-    }
-    // SAFETY: the index is below the set's length.
-    (0..libc::CPU_SETSIZE as usize).filter(|it| unsafe { libc::CPU_ISSET(*it, &set) }).collect()
+    affinity::current_mask().unwrap_or_default()
 }
 
-/// Keeps the calling thread to these cores, if the system allows.
+/// How many there are.
+pub(crate) fn available() -> usize {
+    // (The standard library does not read a mask of more than 1024 processors.)
+    let all = thread::available_parallelism().map_or(1, usize::from);
+    Some(cores().len()).filter(|it| *it > 0).map_or(all, |it| it.min(all))
+}
+
+/// Keeps the calling thread to these cores, if there are any, and the system allows.
 pub(crate) fn pin(cores: &[usize]) {
-    // SAFETY: as in `cores`; each index is below the set's length; a failure leaves the thread
-    // unpinned, which is allowed.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for core in cores.iter().filter(|it| **it < libc::CPU_SETSIZE as usize) {
-            libc::CPU_SET(*core, &mut set);
-        }
-        libc::sched_setaffinity(0, size_of_val(&set), &raw const set);
-    }
+    drop(affinity::restore(cores));
 }
 
 /// The cores of a rank; empty if nothing is known of cores. Each rank has its share of them, or as

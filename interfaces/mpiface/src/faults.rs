@@ -2,8 +2,8 @@
 //!
 //! Ranks fault together, as SPMD programs do. So the handlers take turns: each thread that faults
 //! has a number, says its line when all before it have, and the process dies when nobody is left
-//! with a number, by the first one's signal. The report allocates and starts addr2line, which
-//! a handler must not rely on: a program may have damaged the heap, or hold its lock. If that
+//! with a number, by the first one's signal. The report allocates and reads files, which a
+//! handler must not rely on: a program may have damaged the heap, or hold its lock. If that
 //! faults again, or takes [`PATIENCE`], the handler reports without a line.
 
 use crate::load::frame;

@@ -78,7 +78,7 @@ pub fn run(job: &Job) -> Result<i32, String> {
     // Constructors run in here, one rank after the other, with the rank's cores: libraries of the
     // system that all ranks share (OpenMP's) make as many threads for each as they see now.
     let programs = (0..job.ranks).map(|me| {
-        keep_to(&share(me));
+        pin(&share(me));
         let rank = new_rank(&world, me);
         // SAFETY: the table is made from functions.txt, as the shim is; both live for ever. To run
         // the program is the command's purpose.
@@ -88,15 +88,8 @@ pub fn run(job: &Job) -> Result<i32, String> {
     });
     let programs: Result<Vec<Program>, String> = programs.collect();
     let programs = programs?;
-    keep_to(&cores);
+    pin(&cores);
     Ok(go(&world, job, set_aside, programs, &share))
-}
-
-/// Keeps the calling thread to these cores, if there are any.
-fn keep_to(cores: &[usize]) {
-    if !cores.is_empty() {
-        pin(cores);
-    }
 }
 
 /// The launcher's options for this job, but for those that the environment has by now.
@@ -152,7 +145,7 @@ fn go(
             let cores = share(me);
             let (code, open, ended) = (&code, &open, &ended);
             let body = move || {
-                keep_to(&cores);
+                pin(&cores);
                 run_rank(me, program, job, Arc::clone(world), (code, open));
                 ended.wait();
             };

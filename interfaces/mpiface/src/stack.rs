@@ -9,15 +9,16 @@ const UNLIMITED: usize = 1 << 30;
 /// Bytes: the larger of 64 MiB and the limit that a process's first thread has (`ulimit -s`), which
 /// programs are written for; 1 GiB if there is no limit.
 pub fn usual() -> usize {
+    of_limit(limit(libc::RLIMIT_STACK).unwrap_or(0))
+}
+
+/// A limit of the process, if the system says it.
+pub(crate) fn limit(of: libc::__rlimit_resource_t) -> Option<libc::rlim_t> {
     // SAFETY: a structure of numbers that lives through the call.
-    let limit = unsafe {
+    unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
-        match libc::getrlimit(libc::RLIMIT_STACK, &raw mut limit) {
-            0 => limit.rlim_cur,
-            _ => 0,
-        }
-    };
-    of_limit(limit)
+        (libc::getrlimit(of, &raw mut limit) == 0).then_some(limit.rlim_cur)
+    }
 }
 
 fn of_limit(limit: libc::rlim_t) -> usize {

@@ -16,6 +16,13 @@ fn communicators_between_groups_and_of_a_part() {
 }
 
 #[test]
+fn one_buffer_for_both_ends_of_a_call_is_found() {
+    runs("apart.c", &[], &[1, 2, 3, 8], "apart fine\n");
+    let Some(program) = built(CC, "apart.c", &[]) else { return };
+    fail(&program, "fatal", 1, &["MPI_Alltoall at apart.c", "invalid buffer", "MPI_IN_PLACE"]);
+}
+
+#[test]
 fn graphs_and_collectives_of_neighbours() {
     runs("graphs.c", &[], &[1, 2, 3, 4, 6, 8], "graphs fine\n");
 }
@@ -61,6 +68,22 @@ fn uneven_calls_that_differ_are_named() {
     fail(&program, "uneven root", 1, &["root 0", "root 1"]);
 }
 
+/// Not in an hour, if the time of one grew with their number.
+#[test]
+fn very_many_calls_at_once_end_in_time() {
+    let Some(program) = built(CC, "many.c", &["-O2"]) else { return };
+    let cases = "late waitall 50000, to_self backward 50000, any testall 50000, \
+                 cancelled waitall 50000, started waitsome 50000, iallreduce waitsome 50000, \
+                 ahead testsome 50000, ibcast tests 50000, freed waitall 50000, \
+                 freed_comm waitsome 50000, freed_types waitall 20000, persistent testsome 5000, \
+                 iallreduce waitany 5000, posted testany 5000";
+    for case in cases.split(", ") {
+        let words: Vec<&str> = case.split(' ').chain(["1"]).collect();
+        let out = succeed(2, &program, &words);
+        assert!(out.contains(" ns each"), "{out}");
+    }
+}
+
 #[test]
 fn windows_of_each_kind() {
     runs("windows.c", &[], &[1, 2, 3, 4, 8], "windows fine\n");
@@ -77,7 +100,7 @@ fn what_is_freed_stays_while_it_is_used() {
 }
 
 #[test]
-fn errors_stand_in_the_statuses_and_their_lines_are_looked_up_when_they_are_read() {
+fn errors_stand_in_the_statuses_and_their_texts_have_lines() {
     runs("statuses.c", &[], &[1, 2, 3], "statuses fine\n");
     let Some(program) = built(CC, "statuses.c", &[]) else { return };
     let words = ["MPI_Waitall at statuses.c:", "status 1: message longer", "sent in MPI_Send at"];

@@ -250,6 +250,12 @@ fn operators_have_one_result_on_every_way() {
 }
 
 #[test]
+fn a_rank_that_rounds_or_flushes_in_its_way_gets_the_same_bits() {
+    let options = ["-w", "-frounding-math", "-Wl,--no-as-needed", "-lm"];
+    runs("float_control.c", &options, &[1, 2, 3, 5], "float control fine\n");
+}
+
+#[test]
 fn a_shim_of_another_version_is_refused() {
     if !has("cc") {
         return;

@@ -76,6 +76,25 @@ impl<'a> NodeComm<'a> {
 }
 
 impl NodeCart<'_, '_> {
+    /// [`NodeComm::phase`] of a grid: the closure is given the grid.
+    ///
+    /// ```
+    /// phalanx_nodes::run(2, |comm| {
+    ///     let mut grid = comm.cart(&[2], &[true]);
+    ///     grid.phase("meeting", |grid| (grid.barrier(), grid.shift(0, 1)));
+    /// })?;
+    /// # Ok::<(), phalanx::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn phase<R>(
+        &mut self,
+        name: &'static str,
+        f: impl FnOnce(&mut NodeCart<'_, '_>) -> R,
+    ) -> R {
+        let grid = self.grid.clone();
+        self.comm.phase(name, |comm| f(&mut NodeCart { comm, grid }))
+    }
+
     /// The grid: [`Cart::grid`](phalanx::Cart::grid).
     ///
     /// ```

@@ -7,7 +7,7 @@ use crate::layout::starts;
 use crate::node_comm::NodeComm;
 use crate::steps::{Move, Steps, room, set, unset};
 use phalanx::Element;
-use phalanx::engine::{self, Accumulating, Accumulation, Partial};
+use phalanx::engine::{self, Accumulating, Accumulation, FloatControl, Partial};
 use phalanx::op::{Operator, Sum};
 use std::ops::Mul;
 
@@ -56,7 +56,8 @@ impl Steps<'_> {
         let mut parts = parts.into_iter().enumerate();
         let (_, mut all) = parts.next().expect("a part of every rank");
         for (i, next) in parts {
-            let joined = all.iter().zip(&next).map(|(a, b)| a.join(b, op)).collect();
+            let join = || all.iter().zip(&next).map(|(a, b)| a.join(b, op)).collect();
+            let joined = FloatControl::STANDARD.during(join);
             all = match joined {
                 Ok(joined) => joined,
                 Err((end, begin)) => self.fail(&format!(
@@ -89,7 +90,8 @@ impl Steps<'_> {
                 parts = vec![self.joined(parts, op, &|i| ranks[i])];
             }
             let whole = self.join_nodes(parts, op, N);
-            results = std::array::from_fn(|k| whole[k].result(op));
+            let result = || std::array::from_fn(|k| whole[k].result(op));
+            results = FloatControl::STANDARD.during(result);
         }
         self.comm.broadcast(&mut results, 0);
         results
@@ -156,11 +158,12 @@ impl Steps<'_> {
         }
         let op = Accumulating::new(op, &accumulation);
         let make = |x| {
-            let wide: Vec<S::Wide> = (0..n).map(|i| widen(x, i)).collect();
+            let widened = || (0..n).map(|i| widen(x, i)).collect();
+            let wide: Vec<S::Wide> = FloatControl::STANDARD.during(widened);
             engine::partial(&wide, offset, &op)
         };
         let results = self.fixed(n, offset, &op, || all.map(make));
-        results.map(|it| it.map(S::round))
+        FloatControl::STANDARD.during(|| results.map(|it| it.map(S::round)))
     }
 
     /// The result of a vector.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// let e = phalanx_nodes::net::NetError::new("the cable is cut");
 /// assert_eq!(e.to_string(), "the cable is cut");
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NetError {
     what: String,
 }
@@ -45,7 +45,7 @@ impl fmt::Display for NetError {
     }
 }
 
-impl std::error::Error for NetError {}
+phalanx::error_type!(NetError: Self { what });
 
 /// One call of all nodes together, or one message. Nodes are numbered within
 /// the [`Net`]; lengths and counts are bytes, one count for each node, blocks one

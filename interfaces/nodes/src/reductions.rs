@@ -17,7 +17,7 @@ use crate::node_comm::{NodeComm, between};
 use crate::number::built_in;
 use crate::steps::{Move, Steps, filled};
 use phalanx::dist::Block;
-use phalanx::engine::{Accumulating, Accumulation, left_half};
+use phalanx::engine::{Accumulating, Accumulation, FloatControl, is_disturbed, left_half};
 use phalanx::op::{Operator, Sum};
 use phalanx::{Element, Order};
 
@@ -37,7 +37,10 @@ pub(crate) fn fold<T: Element>(all: &mut [T], n: usize, op: &impl Operator<T>) {
 }
 
 /// `left = left op right`, element by element.
-fn join<T: Element>(left: &mut [T], right: &[T], op: &impl Operator<T>) {
+fn join<T: Element, O: Operator<T>>(left: &mut [T], right: &[T], op: &O) {
+    if is_disturbed::<T, O>() {
+        return FloatControl::STANDARD.lend(|| join(left, right, op));
+    }
     left.iter_mut().zip(right).for_each(|(a, &b)| *a = op.combine(*a, b));
 }
 
@@ -104,7 +107,8 @@ impl Steps<'_> {
                 _ => true,
             };
             if has_result {
-                buf.iter_mut().zip(wide).for_each(|(to, x)| *to = S::round(x));
+                let round = || buf.iter_mut().zip(wide).for_each(|(to, x)| *to = S::round(x));
+                FloatControl::STANDARD.during(round);
             }
         }
         by(self, it, (all, buf), op, &<&O as Operator<T>>::accumulation());
@@ -158,7 +162,9 @@ impl Steps<'_> {
     ) {
         let (n, node, nodes) = (buf.len(), self.node(), self.nodes());
         if let Some((number, fold)) = built_in::<T, O>() {
-            return self.go(rail, Move::AllReduce { data: buf, number, fold });
+            let data = buf;
+            let reduce = || self.go(rail, Move::AllReduce { data, number, fold });
+            return FloatControl::STANDARD.during(reduce);
         }
         if size_of_val(buf) <= WHOLE {
             let mut all = filled(buf, nodes * n);
@@ -351,9 +357,9 @@ impl Steps<'_> {
             // Of every node, the elements before it.
             let mut sum = recv[..m].to_vec();
             for next in recv[m..].chunks_mut(m.max(1)) {
-                for (sum, next) in sum.iter_mut().zip(next) {
-                    (*sum, *next) = (op.combine(*sum, *next), *sum);
-                }
+                let before = sum.clone();
+                join(&mut sum, next, op);
+                next.copy_from_slice(&before);
             }
             let recv = &recv[..];
             self.carry(

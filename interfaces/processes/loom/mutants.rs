@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// Source, name of the copy, the passage (once in the source), and its replacement.
-const MUTANTS: [(&str, &str, &str, &str); 14] = [
+const MUTANTS: [(&str, &str, &str, &str); 23] = [
     (
         "pieces",
         "weak_shown",
@@ -69,6 +69,40 @@ const MUTANTS: [(&str, &str, &str, &str); 14] = [
         "no_fence_before_the_sleep",
         "fence(Ordering::SeqCst);\n        if !ready()",
         "if !ready()",
+    ),
+    (
+        "circle",
+        "weak_wait",
+        "self.state.store(state, Ordering::Release)",
+        "self.state.store(state, Ordering::Relaxed)",
+    ),
+    (
+        "circle",
+        "weak_wait_load",
+        "self.state.load(Ordering::Acquire)",
+        "self.state.load(Ordering::Relaxed)",
+    ),
+    (
+        "circle",
+        "weak_link",
+        "self.next_state.store(state, Ordering::Release)",
+        "self.next_state.store(state, Ordering::Relaxed)",
+    ),
+    ("circle", "no_look", "if ready() {", "if false {"),
+    ("circle", "one_wait", "number << 16 |", "1 << 16 |"),
+    ("course", "weak_complete", "store(1, Ordering::Release)", "store(1, Ordering::Relaxed)"),
+    (
+        "course",
+        "weak_complete_load",
+        "self.complete.load(Ordering::Acquire)",
+        "self.complete.load(Ordering::Relaxed)",
+    ),
+    ("course", "weak_over", "mine, Ordering::AcqRel", "mine, Ordering::Relaxed"),
+    (
+        "course",
+        "weak_over_load",
+        "self.over.load(Ordering::Acquire)",
+        "self.over.load(Ordering::Relaxed)",
     ),
 ];
 

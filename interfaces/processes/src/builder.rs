@@ -1,14 +1,19 @@
 //! Attaching to a team: by name, or by the descriptor of its memory.
 
+use crate::entry::Entry;
 use crate::error::{Error, ErrorKind};
 use crate::head::{self, Segment, VERSION};
 use crate::layout::{MAX_RANKS, SEAT};
+use crate::patience::Patience;
+use crate::presence::Presence;
 use crate::rendezvous::{self, Host};
 use crate::seat::Name;
-use crate::shared::{Shared, has_concluded, seat, watch};
+use crate::shared::{Shared, seat, spoilt};
 use crate::team::Team;
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// The longest pause between two looks at who is there.
+const LONG: Duration = Duration::from_millis(5);
 
 /// How a process attaches to a team: [`Team::builder`].
 ///
@@ -26,6 +31,7 @@ pub struct Builder {
     timeout: Option<Duration>,
     attach_timeout: Duration,
     memory: usize,
+    interrupt: Option<fn() -> bool>,
 }
 
 impl Default for Builder {
@@ -34,6 +40,7 @@ impl Default for Builder {
             timeout: Some(Duration::from_secs(30 * 60)),
             attach_timeout: Duration::from_secs(60),
             memory: 256 << 20,
+            interrupt: None,
         }
     }
 }
@@ -46,7 +53,8 @@ impl Builder {
         self
     }
 
-    /// How long all ranks may take to attach: a minute, if nothing is said.
+    /// How long all ranks may take to attach: a minute, if nothing is said. When it is over, the
+    /// ranks that are there hear of it, and all may try again.
     pub fn attach_timeout(mut self, timeout: Duration) -> Self {
         self.attach_timeout = timeout;
         self
@@ -59,26 +67,40 @@ impl Builder {
         self
     }
 
+    /// Every wait asks `check` at least every 100 ms, also while this process attaches, and ends as
+    /// [`Interrupted`](ErrorKind::Interrupted) when it says true: for interpreters, which handle
+    /// signals there.
+    pub fn interrupt(mut self, check: fn() -> bool) -> Self {
+        self.interrupt = Some(check);
+        self
+    }
+
     /// Joins the team of a name as rank `rank` of `ranks`, when all of them have come.
     ///
-    /// Rank 0 makes the memory and holds the name while it lives. The name is one of the machine
-    /// (strictly: of its network namespace), and ends with the process of rank 0.
+    /// Rank 0 makes the memory and holds the name while it has the team. The name is one of the
+    /// machine (strictly: of its network namespace), and ends with the process of rank 0.
     ///
     /// # Errors
     /// - [`Refused`](ErrorKind::Refused): there is a team of this name, or a process that has this
     ///   rank; another number of ranks, version or user.
-    /// - [`Deadline`](ErrorKind::Deadline): not all have come. [`Died`](ErrorKind::Died): one has
-    ///   died meanwhile.
+    /// - [`Deadline`](ErrorKind::Deadline): not all have come in this rank's time, or in another's.
+    ///   [`Died`](ErrorKind::Died), [`Left`](ErrorKind::Left): one has gone meanwhile.
+    /// - [`System`](ErrorKind::System), [`Memory`](ErrorKind::Memory): what the system refuses.
     pub fn join(self, name: &str, rank: usize, ranks: usize) -> Result<Team, Error> {
         check(rank, ranks)?;
-        let deadline = Instant::now() + self.attach_timeout;
-        if rank > 0 {
-            let segment = rendezvous::ask(name, (rank, ranks), VERSION, deadline)?;
-            return self.enter(segment, (rank, ranks), None, deadline);
+        let mut patience = Patience::new(Some(self.attach_timeout)).with(self.interrupt);
+        loop {
+            let (segment, host) = if rank == 0 {
+                let host = Host::new(name, ranks, &mut patience)?;
+                (Segment::create(ranks, self.memory)?, Some(host))
+            } else {
+                (rendezvous::ask(name, (rank, ranks), VERSION, &mut patience)?, None)
+            };
+            let entered = self.enter(segment, (rank, ranks), (true, host), &mut patience)?;
+            if let Some(team) = entered {
+                return Ok(team);
+            }
         }
-        let host = Host::new(name, ranks)?;
-        let segment = Segment::create(ranks, self.memory)?;
-        self.enter(segment, (rank, ranks), Some(host), deadline)
     }
 
     /// Attaches to memory whose descriptor this process was handed: it has inherited it, or got it
@@ -101,80 +123,62 @@ impl Builder {
     /// memory.
     pub fn attach(self, segment: Segment, rank: usize, ranks: usize) -> Result<Team, Error> {
         check(rank, ranks)?;
-        let deadline = Instant::now() + self.attach_timeout;
-        self.enter(segment, (rank, ranks), None, deadline)
+        let mut patience = Patience::new(Some(self.attach_timeout)).with(self.interrupt);
+        let entered = self.enter(segment, (rank, ranks), (false, None), &mut patience)?;
+        entered.ok_or_else(|| Error::new(ErrorKind::System, "the team is not by name"))
     }
 
+    /// None if the team of this name has ended before this rank came.
     fn enter(
-        self,
+        &self,
         segment: Segment,
         (rank, ranks): (usize, usize),
-        host: Option<Host>,
-        deadline: Instant,
-    ) -> Result<Team, Error> {
-        let copy = segment.file().try_clone_to_owned();
-        let file = copy.map_err(|e| Error::system("dup", &e))?;
+        (by_name, mut host): (bool, Option<Host>),
+        patience: &mut Patience,
+    ) -> Result<Option<Team>, Error> {
         let (mapping, layout) = head::map(segment, ranks)?;
         mapping.take(layout.seat(rank), SEAT)?;
-        let own = seat(&mapping, &layout, rank);
-        if !own.take() {
-            let name = own.name().map_or(0, |name| name.pid);
-            let text = format!("rank {rank} of the team is process {name} already");
-            return Err(Error::of(ErrorKind::Refused, rank, text));
+        let presence = Presence::new(mapping.file())?;
+        let mut entry = Entry::new(&mapping, &layout, &presence, rank);
+        if !entry.arrive(by_name, patience)? {
+            return Ok(None);
         }
-        let pid = |rank: usize| {
-            let is_rank = rank < ranks;
-            is_rank.then(|| seat(&mapping, &layout, rank).name()).flatten().map(|name| name.pid)
-        };
-        let look = |rank: usize, name: &Name| match watch(rank, name) {
-            // A short program may be through before this rank looks.
-            Err(error) if error.kind() == ErrorKind::Died => {
-                if has_concluded(&mapping, &layout, rank) { Ok(None) } else { Err(error) }
-            }
-            outcome => outcome,
-        };
-        let mut watches: Vec<Option<OwnedFd>> = (0..ranks).map(|_| None).collect();
-        let mut names: Vec<Option<Name>> = vec![None; ranks];
         let mut pause = Duration::from_micros(50);
-        loop {
-            for rank in 0..ranks {
-                if names[rank].is_none()
-                    && let Some(name) = seat(&mapping, &layout, rank).name()
-                {
-                    watches[rank] = look(rank, &name)?;
-                    names[rank] = Some(name);
-                    pause = Duration::from_micros(50);
-                }
-            }
-            let missing: Vec<usize> = (0..ranks).filter(|rank| names[*rank].is_none()).collect();
-            if missing.is_empty() {
-                break;
-            }
-            if Instant::now() >= deadline {
+        while !entry.is_complete() {
+            let outcome = if let Some(error) = entry.trouble(pause >= LONG) {
+                Err(error)
+            } else if let Err(error) = patience.heed(rank) {
+                Err(error)
+            } else if patience.is_over() {
+                let missing: Vec<usize> =
+                    (0..ranks).filter(|rank| !entry.is_there(*rank)).collect();
                 let text = format!(
-                    "rank {rank} has waited {} s for all ranks to attach: {} missing",
-                    self.attach_timeout.as_secs_f32(),
+                    "rank {rank} has waited {} for all ranks to attach: {} missing",
+                    patience.told(),
                     list(&missing)
                 );
-                return Err(Error::of(ErrorKind::Deadline, missing[0], text));
-            }
-            match &host {
-                Some(host) => host.serve(file.as_fd(), pause, &pid),
-                None => std::thread::sleep(pause),
-            }
-            pause = (pause * 2).min(Duration::from_millis(5));
-            if pause.as_millis() >= 2 {
-                for (rank, name) in names.iter().enumerate() {
-                    name.as_ref().map_or(Ok(None), |name| look(rank, name))?;
-                }
+                Err(Error::of(ErrorKind::Deadline, *missing.first().unwrap_or(&rank), text))
+            } else if let Some(host) = &mut host {
+                host.serve(mapping.file(), pause, &|rank| entry.reply(rank))
+            } else {
+                std::thread::sleep(pause);
+                Ok(())
+            };
+            pause = (pause * 2).min(LONG);
+            if let Err(error) = outcome
+                && let Some(error) = entry.give_up(error)
+            {
+                return Err(error);
             }
         }
-        if let Some(host) = &host {
+        if let Some(host) = &mut host {
             host.shut();
         }
-        let names = names.into_iter().flatten().collect();
-        let shared = Shared::new((mapping, layout), rank, (names, watches), host, self.timeout);
-        Team::of_all(shared)
+        let names = (0..ranks).map(|rank| seat(&mapping, &layout, rank).name());
+        let names = names.collect::<Option<Vec<Name>>>().ok_or_else(spoilt)?;
+        let waits = (self.timeout, self.interrupt);
+        let shared = Shared::new((mapping, layout), rank, (names, presence), host, waits);
+        Team::of_all(shared).map(Some)
     }
 }
 
@@ -200,6 +204,7 @@ impl Team {
 fn list(ranks: &[usize]) -> String {
     let all: Vec<String> = ranks.iter().map(usize::to_string).collect();
     match all.as_slice() {
+        [] => "nobody is".to_string(),
         [one] => format!("rank {one} is"),
         all => format!("ranks {} are", all.join(", ")),
     }
@@ -228,10 +233,10 @@ mod tests {
     #[test]
     fn a_process_of_another_version_is_refused() {
         let name = format!("phalanx/test version {}", std::process::id());
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let mut patience = Patience::new(Some(Duration::from_secs(30)));
         std::thread::scope(|scope| {
             let host = scope.spawn(|| Team::join(&name, 0, 2)?.barrier());
-            let other = rendezvous::ask(&name, (1, 2), "phalanx-processes 9.9", deadline);
+            let other = rendezvous::ask(&name, (1, 2), "phalanx-processes 9.9", &mut patience);
             let error = other.map(drop).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Refused);
             let text = error.to_string();

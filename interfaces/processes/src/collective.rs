@@ -6,14 +6,18 @@ use crate::plain::Plain;
 use crate::site::{Names, Place};
 use crate::team::{Begun, Team};
 use crate::transfer::{Job, carry_out};
-use phalanx::engine::{Accumulation, FoldKernel, Operation};
+use phalanx::engine::{Accumulation, FloatControl, FoldKernel, Operation, is_disturbed};
 use phalanx::op::Operator;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The most bytes of an element that is combined.
 const LARGEST: usize = 1024;
 
 /// Elements up to which an all-reduce combines in registers.
 const FEW: usize = 4;
+
+/// Bytes from which an all-reduce asks whether all vectors are in symmetric memory.
+const LONG: usize = 8 << 10;
 
 /// As many as bytes: of elements that are only moved.
 const BYTE: usize = 1;
@@ -113,8 +117,10 @@ impl Team {
     ) -> Result<(), Error> {
         let names = const { &Names::of::<T>("all_reduce", O::NAME) };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
-        if data.len() <= FEW && size_of_val(data) <= 32 && size_of::<T>() > 0 {
-            return self.reduce_few(&call, data, &op, O::accumulation());
+        if Team::is_few(data.len(), size_of::<T>()) {
+            let mut reduce = || self.reduce_few(&call, data, &op, O::accumulation());
+            let disturbed = is_disturbed::<T, O>();
+            return if disturbed { FloatControl::STANDARD.lend(reduce) } else { reduce() };
         }
         let (at, n) = (data.as_mut_ptr(), data.len());
         // SAFETY: the vector, on all ranks.
@@ -386,13 +392,55 @@ impl Team {
         let fold = Some((&kernel, O::ORIGIN.is_library()));
         let job = Job { operation, length, size, root, input, output, fold };
         // SAFETY: passed on.
+        unsafe { self.combine(call, job) }
+    }
+
+    /// Carries a reduction out. An all-reduce of vectors that all lie at one place of symmetric
+    /// memory needs no copy; whether they do, all ranks read from the words of all.
+    ///
+    /// # Safety
+    /// As [`carry_out`].
+    pub(crate) unsafe fn combine(&mut self, call: &Begun, job: Job<'_>) -> Result<(), Error> {
+        let is_long = job.operation == Operation::AllReduce && job.length * job.size >= LONG;
+        if is_long
+            && !self.taken.is_empty()
+            && let Some((kernel, is_library)) = job.fold
+            && let Some(at) = self.common_place(call, &job, is_library)?
+        {
+            return self.fold_in_place(call, kernel, at, (job.length, job.size));
+        }
+        // SAFETY: passed on.
         unsafe { carry_out(self, call, job) }
     }
 
-    /// An all-reduce whose operands are in the heads' lines: they are read once, and combined in
-    /// registers.
+    /// Whether so many elements of a size are combined in registers.
+    #[inline(always)]
+    pub(crate) fn is_few(length: usize, size: usize) -> bool {
+        length <= FEW && length * size <= 32 && size > 0
+    }
+
+    /// An all-reduce whose operands are in the heads' lines.
     #[inline]
-    fn reduce_few<T: Plain, O: Operator<T>, S: Accumulation<T, O>>(
+    pub(crate) fn reduce_few<T: Plain, O: Operator<T>, S: Accumulation<T, O>>(
+        &mut self,
+        call: &Begun,
+        data: &mut [T],
+        op: &O,
+        as_what: S,
+    ) -> Result<(), Error> {
+        if O::ORIGIN.is_library() {
+            return self.combine_few(call, data, op, as_what);
+        }
+        let combine = AssertUnwindSafe(|| self.combine_few(call, data, op, as_what));
+        match catch_unwind(combine) {
+            Ok(outcome) => outcome,
+            Err(panic) => self.end_by(call, panic),
+        }
+    }
+
+    /// The operands are read once, and combined in registers.
+    #[inline]
+    fn combine_few<T: Plain, O: Operator<T>, S: Accumulation<T, O>>(
         &mut self,
         call: &Begun,
         data: &mut [T],

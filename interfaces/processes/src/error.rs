@@ -1,5 +1,6 @@
 //! Errors: the kind of fault, the rank, and a text.
 
+use crate::limits::{Limited, limit};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ pub enum ErrorKind {
     Disagreement,
     /// A rank's process has died.
     Died,
-    /// A rank has left the team, or has ended in the ordinary way.
+    /// A rank has left the team, or its process runs another program.
     Left,
     /// A rank has not come within the time of [`Builder::timeout`](crate::Builder::timeout), or not
     /// all ranks were there within that of [`Builder::attach_timeout`](crate::Builder).
@@ -25,14 +26,19 @@ pub enum ErrorKind {
     Memory,
     /// The system said no.
     System,
-    /// A rank panicked in an operator.
+    /// A rank panicked in an operator, or while it had the team (in Python: left `with` by an
+    /// exception).
     Panicked,
     /// The team belongs to the parent of this process.
     Forked,
+    /// The program has ended a wait: a signal, for example.
+    Interrupted,
+    /// Each of some ranks waits for another one of them.
+    Deadlock,
 }
 
 impl ErrorKind {
-    const ALL: [ErrorKind; 10] = [
+    const ALL: [ErrorKind; 12] = [
         ErrorKind::Disagreement,
         ErrorKind::Died,
         ErrorKind::Left,
@@ -43,6 +49,8 @@ impl ErrorKind {
         ErrorKind::System,
         ErrorKind::Panicked,
         ErrorKind::Forked,
+        ErrorKind::Interrupted,
+        ErrorKind::Deadlock,
     ];
 
     /// A number for the shared memory, and for C: from 1.
@@ -89,7 +97,17 @@ impl Error {
     }
 
     pub(crate) fn system(doing: &str, error: &io::Error) -> Self {
-        Error::new(ErrorKind::System, format!("{doing}: {error}"))
+        let hint = match error.raw_os_error() {
+            Some(libc::EMFILE) => {
+                let most = limit(Limited::Descriptors).unwrap_or_default();
+                format!(": no descriptor is left (limit {most}, `ulimit -n`)")
+            }
+            Some(libc::ENOSYS | libc::EPERM) => {
+                ": a sandbox forbids it, or the kernel is older than Linux 3.17".to_string()
+            }
+            _ => String::new(),
+        };
+        Error::new(ErrorKind::System, format!("{doing}: {error}{hint}"))
     }
 
     /// `doing`, and the error of the system call that has just failed.
@@ -119,13 +137,7 @@ impl fmt::Display for Error {
     }
 }
 
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.kind, self.text)
-    }
-}
-
-impl std::error::Error for Error {}
+phalanx::error_type!(Error: Self { kind, rank, text });
 
 #[cfg(test)]
 mod tests {

@@ -6,13 +6,13 @@ use crate::sync::Ordering;
 use crate::team::Team;
 use std::sync::Arc;
 
-/// The colour of a rank that wants no group.
+/// The colour of a rank that wants no group, and the area of none.
 const NONE: u64 = u64::MAX;
 
 impl Team {
     /// Makes groups: of the ranks that call it with one `color`. In a group ranks are in the order
-    /// of their `key`, and of their ranks where keys are equal. A rank without a colour gets no
-    /// group.
+    /// of their `key` (`-rank` turns them round), and of their ranks where keys are equal. A rank
+    /// without a colour gets no group.
     ///
     /// At most 8 to 64 communicators exist at once (1024 by the number of ranks of the team). A
     /// group's memory is given back when all its members have dropped it.
@@ -30,16 +30,17 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn split(&mut self, color: Option<u32>, key: u64) -> Result<Option<Team>, Error> {
+    pub fn split(&mut self, color: Option<u32>, key: i64) -> Result<Option<Team>, Error> {
         let names = const { &Names::without_data("split") };
         let call = self.begin(names, Place::caller(), 0, Team::ROOTLESS)?;
-        let mine = [color.map_or(NONE, u64::from), key];
+        let mine = [color.map_or(NONE, u64::from), key.cast_unsigned()];
         // SAFETY: so many bytes.
         let episode = unsafe { self.meet(&call, mine.as_ptr().cast(), size_of_val(&mine))? };
         let p = self.members.len();
         let said = |member: usize| [0, 1].map(|i| self.gate(member).word(episode, i));
-        let mut order: Vec<(u64, usize)> =
-            (0..p).filter(|it| said(*it)[0] == mine[0]).map(|it| (said(it)[1], it)).collect();
+        let alike = (0..p).filter(|it| said(*it)[0] == mine[0]);
+        let mut order: Vec<(i64, usize)> =
+            alike.map(|it| (said(it)[1].cast_signed(), it)).collect();
         // This rank's own place comes from its own numbers.
         order.retain(|it| it.1 != self.me);
         order.push((key, self.me));

@@ -1,10 +1,12 @@
 //! The head of a segment: its version and size, and whether the team is over.
 
+use crate::course::Course;
 use crate::error::{Error, ErrorKind};
+use crate::kept::above;
 use crate::layout::{Layout, PAGE};
 use crate::mapping::{self, Mapping};
 use crate::seat::printable;
-use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 /// "PHALANX" in a word.
@@ -15,9 +17,9 @@ pub(crate) const VERSION_BYTES: usize = 64;
 
 /// Processes of one team have the same: a build of another release may put the words elsewhere.
 pub(crate) const VERSION: &str = match (cfg!(target_endian = "little"), usize::BITS) {
-    (true, 64) => concat!("phalanx-processes ", env!("CARGO_PKG_VERSION"), ", layout 1, 64 bits"),
-    (true, _) => concat!("phalanx-processes ", env!("CARGO_PKG_VERSION"), ", layout 1, 32 bits"),
-    (false, _) => concat!("phalanx-processes ", env!("CARGO_PKG_VERSION"), ", layout 1, big end"),
+    (true, 64) => concat!("phalanx-processes ", env!("CARGO_PKG_VERSION"), ", layout 2, 64 bits"),
+    (true, _) => concat!("phalanx-processes ", env!("CARGO_PKG_VERSION"), ", layout 2, 32 bits"),
+    (false, _) => concat!("phalanx-processes ", env!("CARGO_PKG_VERSION"), ", layout 2, big end"),
 };
 
 /// The version as it stands in a segment, and in a greeting.
@@ -40,24 +42,7 @@ pub(crate) struct TeamHead {
     version: [AtomicU64; VERSION_BYTES / 8],
     ranks: AtomicU64,
     part: AtomicU64,
-    /// 0, or 1 + the rank whose seat has the cause.
-    over: AtomicU32,
-}
-
-impl TeamHead {
-    /// The rank that has written down why the team is over, if it is.
-    #[inline(always)]
-    pub(crate) fn over(&self) -> Option<usize> {
-        // Ordering: pairs with `set_over`: the cause is written down.
-        (self.over.load(Ordering::Acquire) as usize).checked_sub(1)
-    }
-
-    /// Rank `rank` has written down why the team is over. Whether it is the first.
-    pub(crate) fn set_over(&self, rank: usize) -> bool {
-        let mine = rank as u32 + 1;
-        // Ordering: publishes the cause; pairs with the load in `over`.
-        self.over.compare_exchange(0, mine, Ordering::AcqRel, Ordering::Acquire).is_ok()
-    }
+    pub(crate) course: Course,
 }
 
 /// The memory of a team that is still to be attached to: for processes that hand over its file
@@ -128,7 +113,7 @@ impl Segment {
     /// See [`Builder::attach`](crate::Builder::attach).
     pub fn inheritable(&self) -> Result<OwnedFd, Error> {
         // SAFETY: a descriptor; the result is looked at.
-        let copy = unsafe { libc::dup(self.fd()) };
+        let copy = unsafe { libc::fcntl(self.fd(), libc::F_DUPFD, 3) };
         if copy < 0 {
             return Err(Error::last("dup"));
         }
@@ -153,7 +138,8 @@ pub(crate) fn map(segment: Segment, ranks: usize) -> Result<(Mapping, Layout), E
     if bytes < Layout::new(1, 0).map_or(usize::MAX, |least| least.total()) {
         return Err(refused("the file is no team's memory: it is too short".to_string()));
     }
-    let mapping = Mapping::new(segment.into_file(), bytes)?;
+    let file = above(segment.into_file()).map_err(|e| Error::system("dup", &e))?;
+    let mapping = Mapping::new(file, bytes)?;
     let head = head(&mapping);
     if head.magic.load(Ordering::Acquire) != MAGIC {
         return Err(refused("the file is no team's memory: it does not begin as one".to_string()));

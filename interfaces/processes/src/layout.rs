@@ -4,11 +4,12 @@
 //! ```text
 //! segment:  head | a seat a rank | lines a rank | areas | memory for users, a part a rank
 //! area:     head | a desk a member | a ring for each pair of members
-//! desk:     gate | progress | bell | eager slots | pieces in (2) | pieces out (2)
+//! desk:     gate | progress | bell | wait | eager slots | pieces in (2) | pieces out (2)
 //! ```
 //!
 //! Memory is taken where it is written only: most of a segment never is.
 
+use crate::circle::Waiting;
 use crate::gate::{Gate, SLOTS};
 use crate::pieces::Progress;
 use crate::ring::RING;
@@ -30,8 +31,11 @@ pub(crate) const PIECE: usize = 128 << 10;
 pub(crate) const SEAT: usize = PAGE;
 
 /// Lines of the program that a rank has written down, and the bytes of each.
-pub(crate) const SITES: usize = 1024;
+pub(crate) const SITES: usize = 1 << 16;
 pub(crate) const SITE: usize = 256;
+
+/// In the page at the start of an area: whether a stall has been told.
+pub(crate) const STALL: usize = 256;
 
 /// In a desk.
 pub(crate) const GATE: usize = 0;
@@ -39,12 +43,15 @@ pub(crate) const PROGRESS: usize = GATE + size_of::<Gate>();
 pub(crate) const BELL: usize = PROGRESS + size_of::<Progress>();
 /// The word that is 1 when the member has left: behind the bell's word, in its line.
 pub(crate) const LEFT: usize = BELL + 64;
+/// Where the member waits, if it does.
+pub(crate) const WAITING: usize = LEFT + 64;
 pub(crate) const EAGERS: usize = PAGE;
 pub(crate) const PIECES_IN: usize = EAGERS + SLOTS * EAGER;
 pub(crate) const PIECES_OUT: usize = PIECES_IN + 2 * PIECE;
 pub(crate) const DESK: usize = PIECES_OUT + 2 * PIECE;
 
-const _: () = assert!(LEFT + 64 <= EAGERS && DESK.is_multiple_of(PAGE));
+const _: () = assert!(WAITING + size_of::<Waiting>() <= EAGERS && WAITING.is_multiple_of(128));
+const _: () = assert!(DESK.is_multiple_of(PAGE));
 const _: () = assert!(EAGER.is_multiple_of(PAGE) && RING.is_multiple_of(PAGE));
 
 /// See the module documentation.
@@ -120,6 +127,16 @@ impl Layout {
         let inside = from.checked_add(bytes)? <= self.part && rank < self.ranks;
         inside.then(|| self.area(0) + self.areas * self.area + rank * self.part + from)
     }
+}
+
+/// A buffer of symmetric memory that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct TakenBuffer {
+    /// Of the part of each rank.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) bytes: usize,
+    pub(crate) number: u64,
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! A segment of memory that processes share: a `memfd`, sealed to its size, and its mapping.
 
 use crate::error::{Error, ErrorKind};
+use crate::kept::above;
+use crate::limits::{Limited, limit};
 use std::ffi::c_void;
-use std::fs;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::{fs, io};
 
 /// Nobody can make the file shorter, which would end processes that touch what is gone, or longer;
 /// nor add seals.
@@ -11,6 +13,16 @@ const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A file of `bytes` bytes, all 0, that has no name and ends with the last process that has it.
 pub(crate) fn create(bytes: usize) -> Result<OwnedFd, Error> {
+    // To pass it would end the process by a signal.
+    if let Some(most) = limit(Limited::FileSize)
+        && bytes as u64 > most
+    {
+        let text = format!(
+            "the team's memory is a file of {bytes} bytes, most of which are never written: the \
+             limit of files (`ulimit -f`) is {most} bytes"
+        );
+        return Err(Error::new(ErrorKind::Memory, text));
+    }
     // SAFETY: the name is a string of C's; the result is looked at.
     let file = unsafe {
         libc::memfd_create(c"phalanx".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
@@ -20,15 +32,22 @@ pub(crate) fn create(bytes: usize) -> Result<OwnedFd, Error> {
     }
     // SAFETY: the system has just made it.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
+    let file = above(file).map_err(|e| Error::system("dup", &e))?;
     // SAFETY: a descriptor and a number.
-    if unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) } != 0 {
-        return Err(Error::last("ftruncate of the team's memory"));
+    while unsafe { libc::ftruncate(file.as_raw_fd(), bytes as libc::off_t) } != 0 {
+        if !is_interrupted() {
+            return Err(Error::last("ftruncate of the team's memory"));
+        }
     }
     // SAFETY: as above.
     if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) } != 0 {
         return Err(Error::last("sealing the team's memory"));
     }
     Ok(file)
+}
+
+fn is_interrupted() -> bool {
+    io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
 }
 
 /// The bytes of a file that another process made, if it is sealed and this user's.
@@ -84,7 +103,12 @@ impl Mapping {
             )
         };
         if start == libc::MAP_FAILED {
-            return Err(Error::last(&format!("mapping {bytes} bytes of the team's memory")));
+            let why = io::Error::last_os_error();
+            let hint = limit(Limited::Addresses).map_or(String::new(), |most| {
+                format!(" (the limit of addresses, `ulimit -v`, is {most} bytes)")
+            });
+            let text = format!("mapping {bytes} bytes of the team's memory{hint}");
+            return Err(Error::system(&text, &why));
         }
         Ok(Mapping { start: start.cast(), bytes, file })
     }
@@ -96,22 +120,39 @@ impl Mapping {
         self.start.wrapping_add(offset)
     }
 
-    pub(crate) fn file(&self) -> RawFd {
-        self.file.as_raw_fd()
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// Takes memory for these bytes now, so that none is missing when they are written (which would
     /// end the process).
     pub(crate) fn take(&self, offset: usize, bytes: usize) -> Result<(), Error> {
-        if bytes == 0 {
-            return Ok(());
-        }
-        let (from, length) = (offset as libc::off_t, bytes as libc::off_t);
-        // SAFETY: a descriptor and numbers.
-        if unsafe { libc::fallocate(self.file(), 0, from, length) } != 0 {
-            let why = std::io::Error::last_os_error();
-            let text = format!("there is no memory for {bytes} bytes of the team's: {why}");
-            return Err(Error::new(ErrorKind::Memory, text));
+        let (mut from, mut left, mut step) = (offset, bytes, bytes);
+        while left > 0 {
+            let length = step.min(left);
+            // SAFETY: a descriptor and numbers.
+            let failed = unsafe {
+                libc::fallocate(
+                    self.file.as_raw_fd(),
+                    0,
+                    from as libc::off_t,
+                    length as libc::off_t,
+                )
+            };
+            if failed == 0 {
+                (from, left) = (from + length, left - length);
+                continue;
+            }
+            let why = io::Error::last_os_error();
+            match why.raw_os_error() {
+                // Some systems do nothing then: less at once ends between two signals of a timer.
+                Some(libc::EINTR) => step = (length / 2).max(4096),
+                Some(libc::ENOSPC | libc::ENOMEM) => {
+                    let text = format!("there is no memory for {bytes} bytes of the team's: {why}");
+                    return Err(Error::new(ErrorKind::Memory, text));
+                }
+                _ => return Err(Error::system("fallocate of the team's memory", &why)),
+            }
         }
         Ok(())
     }
@@ -119,10 +160,11 @@ impl Mapping {
     /// Gives the memory of these bytes back; they are 0 from then on.
     pub(crate) fn give_back(&self, offset: usize, bytes: usize) {
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let (from, length) = (offset as libc::off_t, bytes as libc::off_t);
         // SAFETY: a descriptor and numbers; those that use the bytes have left.
-        unsafe {
-            libc::fallocate(self.file(), mode, offset as libc::off_t, bytes as libc::off_t);
-        }
+        while unsafe { libc::fallocate(self.file.as_raw_fd(), mode, from, length) } != 0
+            && is_interrupted()
+        {}
     }
 }
 

@@ -35,12 +35,30 @@ impl Team {
         let names = const { &Names::of::<T>("send", "") };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         self.check_rank(&call, to)?;
-        let bytes = size_of_val(data);
-        let label =
-            Label { tag, bytes: bytes as u64, kind: T::DIGEST, site: call.head.site() as u64 };
-        let from = data.as_ptr().cast::<u8>();
+        // Of elements without bytes it is told how many they are.
+        let length = data.len() as u64;
+        let some = (data.as_ptr().cast::<u8>(), size_of_val(data));
+        let some = if size_of::<T>() == 0 { ((&raw const length).cast(), 8) } else { some };
+        // SAFETY: so many bytes.
+        unsafe { self.send_bytes(&call, some, T::DIGEST, to, tag) }
+    }
+
+    /// Sends bytes to a rank that there is.
+    ///
+    /// # Safety
+    /// There are so many, which nobody writes.
+    pub(crate) unsafe fn send_bytes(
+        &mut self,
+        call: &Begun,
+        (from, bytes): (*const u8, usize),
+        kind: u64,
+        to: usize,
+        tag: u64,
+    ) -> Result<(), Error> {
+        let label = Label { tag, bytes: bytes as u64, kind, site: call.head.site() as u64 };
         if to == self.me {
-            // SAFETY: plain data, which is bytes.
+            let from = if bytes == 0 { std::ptr::dangling() } else { from };
+            // SAFETY: by the contract.
             let data = unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec();
             self.mail.of(to).waiting.push_back(Letter { label, data });
             return Ok(());
@@ -56,7 +74,7 @@ impl Team {
         loop {
             let n = self.mail.of(to).sent + 1;
             if !ring.taken().has_room(n) {
-                self.wait_for_room(&call, to, &ring, n)?;
+                self.wait_for_room(call, to, &ring, n)?;
             }
             let some = (bytes - done).min(CHUNK);
             // SAFETY: so many bytes are left, and in a chunk; the receiver has read the one before.
@@ -107,10 +125,38 @@ impl Team {
         let names = const { &Names::of::<T>("receive", "") };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         self.check_rank(&call, from)?;
-        let (to, bytes) = (data.as_mut_ptr().cast::<u8>(), size_of_val(data));
-        match self.next_letter(&call, from, tag)? {
+        let to = (data.as_mut_ptr().cast::<u8>(), size_of_val(data));
+        if size_of::<T>() > 0 {
+            // SAFETY: so many bytes.
+            return unsafe { self.receive_bytes(&call, to, T::DIGEST, from, tag) };
+        }
+        let mut length = 0_u64;
+        let to = ((&raw mut length).cast(), 8);
+        // SAFETY: so many bytes.
+        unsafe { self.receive_bytes(&call, to, T::DIGEST, from, tag)? };
+        if length == data.len() as u64 {
+            return Ok(());
+        }
+        let text = format!("{length} elements have come from rank {from}, not {}", data.len());
+        Err(self.wrong(&call, &text))
+    }
+
+    /// Receives a message of bytes from a rank that there is.
+    ///
+    /// # Safety
+    /// There is room for so many, which nobody else uses.
+    pub(crate) unsafe fn receive_bytes(
+        &mut self,
+        call: &Begun,
+        (to, bytes): (*mut u8, usize),
+        kind: u64,
+        from: usize,
+        tag: u64,
+    ) -> Result<(), Error> {
+        match self.next_letter(call, from, tag)? {
             Some(letter) => {
-                self.check_label::<T>(&call, from, letter.label, Some(bytes))?;
+                let fits = letter.label.bytes == bytes as u64;
+                self.check_label(call, from, letter.label, (kind, fits, Some(bytes)))?;
                 // SAFETY: so many bytes, and so many.
                 unsafe { copy(to, letter.data.as_ptr(), bytes.min(letter.data.len())) };
                 Ok(())
@@ -118,9 +164,10 @@ impl Team {
             None => {
                 let n = self.mail.of(from).received + 1;
                 let label = self.ring(from, self.me).slot(n).label();
-                self.check_label::<T>(&call, from, label, Some(bytes))?;
+                let fits = label.bytes == bytes as u64;
+                self.check_label(call, from, label, (kind, fits, Some(bytes)))?;
                 // SAFETY: there are so many bytes.
-                unsafe { self.take_message(&call, from, to, bytes) }
+                unsafe { self.take_message(call, from, to, bytes) }
             }
         }
     }
@@ -149,8 +196,13 @@ impl Team {
             // One of unknown length: it comes into memory of its own, chunk by chunk.
             self.keep_message(&call, from)?;
         };
-        self.check_label::<T>(&call, from, letter.label, None)?;
-        let length = letter.data.len().checked_div(size_of::<T>()).unwrap_or(0);
+        let each = if size_of::<T>() == 0 { letter.data.len().max(8) } else { size_of::<T>() };
+        let fits = letter.data.len().is_multiple_of(each);
+        self.check_label(&call, from, letter.label, (T::DIGEST, fits, None))?;
+        let length = match letter.data.first_chunk() {
+            Some(length) if size_of::<T>() == 0 => usize::from_ne_bytes(*length),
+            _ => letter.data.len() / each,
+        };
         let mut data = Vec::<T>::with_capacity(length);
         // SAFETY: so many elements are reserved, and there; every bit pattern is one.
         unsafe {
@@ -240,26 +292,29 @@ impl Team {
     }
 
     pub(crate) fn check_rank(&mut self, call: &Begun, rank: usize) -> Result<(), Error> {
-        if rank < self.members.len() {
-            return Ok(());
+        self.check_number(call, rank as i64).map(drop)
+    }
+
+    /// The rank of a number.
+    pub(crate) fn check_number(&mut self, call: &Begun, rank: i64) -> Result<usize, Error> {
+        match usize::try_from(rank) {
+            Ok(rank) if rank < self.members.len() => Ok(rank),
+            _ => {
+                let text = format!("rank {rank} is none of {} ranks", self.members.len());
+                Err(self.wrong(call, &text))
+            }
         }
-        let text = format!("rank {rank} is none of {} ranks", self.members.len());
-        Err(self.wrong(call, &text))
     }
 
     /// Whether the message is the one that the receiver expects.
-    fn check_label<T: Plain>(
+    fn check_label(
         &mut self,
         call: &Begun,
         from: usize,
         label: Label,
-        bytes: Option<usize>,
+        (kind, fits, bytes): (u64, bool, Option<usize>),
     ) -> Result<(), Error> {
-        let fits = match bytes {
-            Some(bytes) => label.bytes == bytes as u64,
-            None => label.bytes.checked_rem(size_of::<T>() as u64).unwrap_or(label.bytes) == 0,
-        };
-        if label.kind == T::DIGEST && fits {
+        if label.kind == kind && fits {
             return Ok(());
         }
         let rank = self.members[from];

@@ -1,11 +1,12 @@
 //! Plain data: the elements that processes exchange.
 
 use half::{bf16, f16};
+use num_complex::Complex;
 use phalanx::Element;
 
 /// A type of which every bit pattern is a value, without padding and without addresses: whatever a
 /// process writes into the shared memory, another one reads a value of the type. Integers, floats
-/// (also `half`'s), and arrays of these. Sealed: no program can add a type.
+/// (also `half`'s), `Complex`, and arrays of these. Sealed: no program can add a type.
 ///
 /// # Examples
 /// A `bool` is none, since a byte that is neither 0 nor 1 is no `bool`:
@@ -20,7 +21,7 @@ use phalanx::Element;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot travel between processes: not every bit pattern is a value of it",
-    note = "integers, floats, `f16`, `bf16` and arrays of these can"
+    note = "integers, floats, `f16`, `bf16`, `Complex` and arrays of these can"
 )]
 pub trait Plain: Element + sealed::Sealed {
     /// A number for the type, the same in every build: that of its name.
@@ -42,7 +43,7 @@ pub trait Plain: Element + sealed::Sealed {
     fn name() -> String;
 }
 
-mod sealed {
+pub(crate) mod sealed {
     /// Only this crate can name it.
     pub trait Sealed {}
 }
@@ -74,6 +75,21 @@ macro_rules! plain {
 }
 
 plain! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 f16 bf16 }
+
+macro_rules! complex {
+    ($($t:ty: $name:literal)*) => {$(
+        impl sealed::Sealed for Complex<$t> {}
+        impl Plain for Complex<$t> {
+            const DIGEST: u64 = digest_of(START, $name.as_bytes());
+
+            fn name() -> String {
+                $name.to_string()
+            }
+        }
+    )*};
+}
+
+complex! { f32: "complex64" f64: "complex128" }
 
 impl<T: Plain, const N: usize> sealed::Sealed for [T; N] {}
 impl<T: Plain, const N: usize> Plain for [T; N] {

@@ -2,19 +2,22 @@
 //! the process of rank 0, whatever ends it.
 //!
 //! Rank 0 listens; each other rank greets it with its version, rank and number of ranks, and gets
-//! the descriptor, or the reason why not. Both ask the system for the user of the other side. When
-//! all are there, the socket is shut: nobody can connect, but the name stays taken as long as rank
-//! 0 lives.
+//! the descriptor, or the reason why not, or nothing if it is to ask again. Both ask the system for
+//! the user of the other side. When all are there, the socket is shut: nobody can connect, but the
+//! name stays taken as long as rank 0 has its team.
 
 use crate::error::{Error, ErrorKind};
 use crate::head::{Segment, VERSION, VERSION_BYTES, version_bytes, version_of};
+use crate::kept::{Kept, above};
 use crate::mapping::read_proc;
+use crate::patience::Patience;
+use crate::presence::no_proc;
 use crate::seat::printable;
 use std::io::{self, ErrorKind as Io, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The longest name of a team.
@@ -28,9 +31,22 @@ const GREETING: usize = 8 + VERSION_BYTES + 8;
 /// Bytes of an answer: whether it is a descriptor, and else a text.
 const ANSWER: usize = 512;
 
-/// How long a rank waits for a name that is taken: the team before may be ending, or a child of a
-/// process of it may be about to start another program, which closes what it has inherited.
+/// How long a rank waits for a name that is taken: the team before may be ending.
 const SHUT: Duration = Duration::from_secs(1);
+
+/// How long a rank waits while a team of the name is complete: its rank 0 may be about to leave it,
+/// and to make the next one.
+const COMPLETE: Duration = Duration::from_secs(3);
+
+/// A system call on a socket that waits ends after this time.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// How long a process that has connected may take to greet.
+const SILENT: Duration = Duration::from_millis(500);
+
+/// Connections that are looked at before rank 0 looks at its team again; and those that may be
+/// silent at once: the oldest goes.
+const AT_ONCE: usize = 128;
 
 fn refused(text: String) -> Error {
     Error::new(ErrorKind::Refused, text)
@@ -40,15 +56,42 @@ fn socket_name(name: &str) -> String {
     format!("phalanx/{name}")
 }
 
-fn address(name: &str) -> Result<SocketAddr, Error> {
+/// A new socket, and the address of a name.
+fn socket(name: &str) -> Result<(OwnedFd, libc::sockaddr_un, libc::socklen_t), Error> {
     let is_good = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
     if name.is_empty() || name.len() > LONGEST || !name.bytes().all(is_good) {
         let text =
             format!("a team's name has 1 to {LONGEST} visible characters of ASCII: {name:?}");
         return Err(Error::new(ErrorKind::Argument, text));
     }
-    SocketAddr::from_abstract_name(socket_name(name))
-        .map_err(|e| Error::system("the team's name", &e))
+    // SAFETY: all bits 0 are a value of the type.
+    let mut address: libc::sockaddr_un = unsafe { MaybeUninit::zeroed().assume_init() };
+    address.sun_family = libc::AF_UNIX as _;
+    let name = socket_name(name);
+    // Behind a 0, which makes it a name of the abstract namespace.
+    for (to, from) in address.sun_path[1..].iter_mut().zip(name.bytes()) {
+        *to = from as _;
+    }
+    let bytes = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    // SAFETY: numbers; the result is looked at.
+    let file = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if file < 0 {
+        return Err(Error::last("the team's socket"));
+    }
+    // SAFETY: the system has just made it.
+    let file = above(unsafe { OwnedFd::from_raw_fd(file) });
+    Ok((file.map_err(|e| Error::system("dup", &e))?, address, bytes as libc::socklen_t))
+}
+
+/// Connects to rank 0; not for longer than a [`SLICE`].
+fn connect(name: &str) -> Result<io::Result<UnixStream>, Error> {
+    let (file, address, bytes) = socket(name)?;
+    let socket = UnixStream::from(file);
+    let outcome = [socket.set_write_timeout(Some(SLICE)), socket.set_read_timeout(Some(SLICE))];
+    outcome.into_iter().collect::<io::Result<()>>().map_err(|e| Error::system("setsockopt", &e))?;
+    // SAFETY: a descriptor, and an address of so many bytes.
+    let done = unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), bytes) };
+    Ok(if done == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) })
 }
 
 /// The user and the process on the other side of a socket.
@@ -68,9 +111,22 @@ fn other_side(socket: &UnixStream) -> Result<libc::ucred, Error> {
     if done == 0 { Ok(found) } else { Err(Error::last("SO_PEERCRED")) }
 }
 
-fn own_user() -> u32 {
+/// This process's user; refused where others have the same number: in a user namespace all users
+/// that it does not know have one.
+fn own_user() -> Result<u32, Error> {
     // SAFETY: has no arguments.
-    unsafe { libc::geteuid() }
+    let user = unsafe { libc::geteuid() };
+    let unknown = read_proc("/proc/sys/kernel/overflowuid");
+    if unknown.and_then(|it| it.trim().parse().ok()).unwrap_or(65534) == user {
+        let map = read_proc("/proc/self/uid_map").unwrap_or_default();
+        if !map.split_whitespace().eq(["0", "0", "4294967295"]) {
+            return Err(refused(format!(
+                "this process is user {user} of its user namespace, and so are all users that are \
+                 not known there: it cannot tell who joins a team (map the user: /proc/PID/uid_map)"
+            )));
+        }
+    }
+    Ok(user)
 }
 
 /// Room for one descriptor beside a message, aligned for its head.
@@ -96,12 +152,16 @@ fn send_with(socket: &UnixStream, bytes: &[u8], file: RawFd) -> io::Result<()> {
         (*head).cmsg_len = libc::CMSG_LEN(size) as _;
         libc::CMSG_DATA(head).cast::<RawFd>().write_unaligned(file);
     }
-    // SAFETY: all that it names lives.
-    let sent = unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
-    match sent {
-        sent if sent as usize == bytes.len() => Ok(()),
-        sent if sent >= 0 => Err(Io::WriteZero.into()),
-        _ => Err(io::Error::last_os_error()),
+    loop {
+        // SAFETY: all that it names lives.
+        let sent =
+            unsafe { libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
+        match (sent, io::Error::last_os_error()) {
+            (sent, _) if sent as usize == bytes.len() => return Ok(()),
+            (0.., _) => return Err(Io::WriteZero.into()),
+            (_, e) if e.kind() == Io::Interrupted => {}
+            (_, e) => return Err(e),
+        }
     }
 }
 
@@ -133,149 +193,228 @@ fn receive_with(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<(usize, Opt
         is_file
             .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<RawFd>().read_unaligned()))
     };
-    Ok((got as usize, file))
+    Ok((got as usize, file.map(above).transpose()?))
 }
 
 /// Rank 0's side.
 #[derive(Debug)]
 pub(crate) struct Host {
-    listener: UnixListener,
+    listener: Kept,
     name: String,
     ranks: usize,
+    user: u32,
+    /// Those that have connected, and not greeted yet.
+    silent: Vec<(UnixStream, Instant)>,
+}
+
+/// What rank 0 does with a process that asks.
+pub(crate) enum Reply {
+    Welcome,
+    /// Another process has its rank.
+    Taken(u32),
+    /// It is to ask again: the team is complete, or over.
+    Again,
 }
 
 impl Host {
     /// Takes the name; waits a moment if another team has it.
-    pub(crate) fn new(name: &str, ranks: usize) -> Result<Host, Error> {
-        let (address, since) = (address(name)?, Instant::now());
-        let bound = loop {
-            match UnixListener::bind_addr(&address) {
-                Err(e) if e.kind() == Io::AddrInUse && since.elapsed() < SHUT => {
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                bound => break bound,
+    pub(crate) fn new(name: &str, ranks: usize, attach: &mut Patience) -> Result<Host, Error> {
+        let (file, address, bytes) = socket(name)?;
+        let user = if ranks > 1 { own_user()? } else { u32::MAX };
+        let failed = |e: io::Error| Error::system("the team's socket", &e);
+        let listener = Kept::new(file).map_err(failed)?;
+        let mut patience = Patience::new(Some(SHUT));
+        // SAFETY: a descriptor, and an address of so many bytes.
+        while unsafe { libc::bind(listener.fd(), (&raw const address).cast(), bytes) } != 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != Io::AddrInUse {
+                return Err(failed(error));
             }
+            if patience.is_over() {
+                let owner = connect(name)?.map(|socket| other_side(&socket).ok());
+                let owner = owner.ok().flatten().map_or(String::new(), |it| {
+                    format!(", of process {}, user {}", it.pid, it.uid)
+                });
+                return Err(refused(format!(
+                    "a team named `{name}` is there already{owner}: a name is free again when its \
+                     rank 0 has left the team"
+                )));
+            }
+            attach.heed(0)?;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // SAFETY: a descriptor and numbers.
+        let done = unsafe {
+            libc::listen(listener.fd(), AT_ONCE as i32) == 0
+                && libc::fcntl(listener.fd(), libc::F_SETFL, libc::O_NONBLOCK) == 0
         };
-        let listener = bound.map_err(|e| match e.kind() {
-            Io::AddrInUse => refused(format!(
-                "a team named `{name}` is there already: a name is free again when the process of \
-                 its rank 0 has ended"
-            )),
-            _ => Error::system("the team's socket", &e),
-        })?;
-        listener.set_nonblocking(true).map_err(|e| Error::system("the team's socket", &e))?;
-        Ok(Host { listener, name: name.to_string(), ranks })
+        if !done {
+            return Err(Error::last("the team's socket"));
+        }
+        Ok(Host { listener, name: name.to_string(), ranks, user, silent: Vec::new() })
     }
 
-    /// Answers those that have come, or come within `patience`. `taken` says which process has a
-    /// rank already.
+    /// Answers those that have come, or come within `patience`: some at a time. `reply` says what
+    /// it thinks of a process that would be rank so and so.
     pub(crate) fn serve(
-        &self,
+        &mut self,
         file: BorrowedFd<'_>,
         patience: Duration,
-        taken: &dyn Fn(usize) -> Option<u32>,
-    ) {
-        let mut poll =
-            libc::pollfd { fd: self.listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one element.
-        unsafe { libc::poll(&raw mut poll, 1, patience.as_millis().max(1) as i32) };
-        while let Ok((socket, _)) = self.listener.accept() {
+        reply: &dyn Fn(usize) -> Reply,
+    ) -> Result<(), Error> {
+        let listener = self.listener.fd();
+        let all = self.silent.iter().map(|it| it.0.as_raw_fd()).chain([listener]);
+        let mut polls: Vec<libc::pollfd> =
+            all.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
+        let (count, ms) = (polls.len() as libc::nfds_t, patience.as_millis().clamp(1, 50) as i32);
+        // SAFETY: so many elements.
+        unsafe { libc::poll(polls.as_mut_ptr(), count, ms) };
+        for _ in 0..AT_ONCE {
+            // SAFETY: a descriptor; no address is asked for.
+            let file = unsafe {
+                let nobody = std::ptr::null_mut();
+                libc::accept4(listener, nobody, nobody.cast(), libc::SOCK_CLOEXEC)
+            };
+            let error = io::Error::last_os_error();
+            match error.raw_os_error() {
+                _ if file >= 0 => {}
+                // Those that have come have the descriptors: they are answered, or go, first.
+                Some(libc::EMFILE) if !self.silent.is_empty() => break,
+                Some(libc::EMFILE | libc::ENFILE) => {
+                    return Err(Error::system("accepting a rank", &error));
+                }
+                _ => break,
+            }
+            // SAFETY: the system has just made it.
+            let socket = above(unsafe { OwnedFd::from_raw_fd(file) });
+            let socket = UnixStream::from(socket.map_err(|e| Error::system("dup", &e))?);
+            let other = other_side(&socket).map_or(u32::MAX, |it| it.uid);
+            if other == self.user {
+                self.silent.push((socket, Instant::now()));
+            } else {
+                let (name, own) = (&self.name, self.user);
+                let text =
+                    format!("team `{name}` belongs to user {own}, this process to user {other}");
+                tell(&socket, text);
+            }
+        }
+        let excess = self.silent.len().saturating_sub(AT_ONCE);
+        self.silent.drain(..excess);
+        let (name, ranks) = (&self.name, self.ranks);
+        self.silent.retain(|(socket, since)| {
+            let mut greeting = [0; GREETING];
+            match peek(socket, &mut greeting) {
+                Ok(GREETING) => {}
+                Ok(1..) => return since.elapsed() < SILENT,
+                Err(e) if matches!(e.kind(), Io::WouldBlock | Io::Interrupted) => {
+                    return since.elapsed() < SILENT;
+                }
+                _ => return false,
+            }
+            // What is not read would break the connection.
+            let _ = (&*socket).read(&mut greeting);
             // One that goes away meanwhile has no answer.
-            let _ = self.answer(&socket, file, taken);
-        }
-    }
-
-    fn answer(
-        &self,
-        mut socket: &UnixStream,
-        file: BorrowedFd<'_>,
-        taken: &dyn Fn(usize) -> Option<u32>,
-    ) -> io::Result<()> {
-        let (user, own) = (other_side(socket).map_or(u32::MAX, |it| it.uid), own_user());
-        let mut greeting = [0; GREETING];
-        // Nobody may keep the others waiting.
-        socket.set_nonblocking(false)?;
-        socket.set_read_timeout(Some(Duration::from_millis(500)))?;
-        socket.set_write_timeout(Some(Duration::from_millis(500)))?;
-        let reason = if user != own {
-            Some(format!("team `{}` belongs to user {own}, this process to user {user}", self.name))
-        } else {
-            socket.read_exact(&mut greeting)?;
-            self.objection(&greeting, taken)
-        };
-        let mut answer = [0; ANSWER];
-        let Some(reason) = reason else {
-            answer[0] = 1;
-            return send_with(socket, &answer, file.as_raw_fd());
-        };
-        for (to, from) in answer[1..ANSWER - 1].iter_mut().zip(reason.bytes()) {
-            *to = from;
-        }
-        socket.write_all(&answer)
-    }
-
-    /// Why the process that greets so may not join.
-    fn objection(
-        &self,
-        greeting: &[u8; GREETING],
-        taken: &dyn Fn(usize) -> Option<u32>,
-    ) -> Option<String> {
-        let name = &self.name;
-        let (magic, rest) = greeting.split_at(8);
-        let (version, numbers) = rest.split_at(VERSION_BYTES);
-        let number = |at: usize| {
-            u32::from_le_bytes(numbers[at..at + 4].try_into().unwrap_or_default()) as usize
-        };
-        if magic != MAGIC || version != version_bytes(VERSION) {
-            let other = version_of(version);
-            return Some(format!("team `{name}` is of `{VERSION}`, this process of `{other}`"));
-        }
-        let (rank, ranks) = (number(0), number(4));
-        if ranks != self.ranks {
-            let own = self.ranks;
-            return Some(format!("team `{name}` has {own} ranks, this process expects {ranks}"));
-        }
-        let pid = taken(rank)?;
-        Some(format!("rank {rank} of team `{name}` is process {pid} already"))
+            let rank = rank_of(name, ranks, &greeting);
+            match rank.map(|rank| (rank, reply(rank))) {
+                Err(reason) => tell(socket, reason),
+                Ok((_, Reply::Again)) => {}
+                Ok((rank, Reply::Taken(pid))) => {
+                    tell(socket, format!("rank {rank} of team `{name}` is process {pid} already"));
+                }
+                Ok((_, Reply::Welcome)) => {
+                    let mut answer = [0; ANSWER];
+                    answer[0] = 1;
+                    let _ = send_with(socket, &answer, file.as_raw_fd());
+                }
+            }
+            false
+        });
+        Ok(())
     }
 
     /// All are there: nobody can connect any more.
-    pub(crate) fn shut(&self) {
+    pub(crate) fn shut(&mut self) {
+        self.silent.clear();
         // SAFETY: a descriptor.
-        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+        unsafe { libc::shutdown(self.listener.fd(), libc::SHUT_RDWR) };
     }
 }
 
-/// Asks rank 0 of the team for its memory, until `deadline`.
+/// Says why not; a new socket takes so much at once.
+fn tell(mut socket: &UnixStream, reason: String) {
+    let mut answer = [0; ANSWER];
+    for (to, from) in answer[1..ANSWER - 1].iter_mut().zip(reason.bytes()) {
+        *to = from;
+    }
+    let _ = socket.set_nonblocking(true);
+    let _ = socket.write_all(&answer);
+}
+
+/// The bytes that have come, which stay there.
+fn peek(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<usize> {
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: a descriptor, and so many bytes.
+    let got =
+        unsafe { libc::recv(socket.as_raw_fd(), bytes.as_mut_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+}
+
+/// The rank of a process that greets so, or why it may not join.
+fn rank_of(name: &str, own: usize, greeting: &[u8; GREETING]) -> Result<usize, String> {
+    let (magic, rest) = greeting.split_at(8);
+    let (version, numbers) = rest.split_at(VERSION_BYTES);
+    let number =
+        |at: usize| u32::from_le_bytes(numbers[at..at + 4].try_into().unwrap_or_default()) as usize;
+    if magic != MAGIC || version != version_bytes(VERSION) {
+        let other = version_of(version);
+        return Err(format!("team `{name}` is of `{VERSION}`, this process of `{other}`"));
+    }
+    let (rank, ranks) = (number(0), number(4));
+    if ranks != own {
+        return Err(format!("team `{name}` has {own} ranks, this process expects {ranks}"));
+    }
+    Ok(rank)
+}
+
+/// Asks rank 0 of the team for its memory.
 pub(crate) fn ask(
     name: &str,
     (rank, ranks): (usize, usize),
     version: &str,
-    deadline: Instant,
+    patience: &mut Patience,
 ) -> Result<Segment, Error> {
-    let address = address(name)?;
-    let mut shut_since = None;
+    let mut complete: Option<Patience> = None;
+    if !Path::new("/proc/self/stat").exists() {
+        return Err(no_proc());
+    }
     loop {
-        match UnixStream::connect_addr(&address) {
+        match connect(name)? {
             Ok(socket) => {
-                if let Some(segment) = greet(socket, name, (rank, ranks), version, deadline)? {
+                if let Some(segment) = greet(socket, name, (rank, ranks), version, patience)? {
                     return Ok(segment);
                 }
             }
-            Err(e) if matches!(e.kind(), Io::ConnectionRefused | Io::WouldBlock) => {
-                if !is_bound(name) {
-                    shut_since = None;
-                } else if shut_since.get_or_insert_with(Instant::now).elapsed() >= SHUT {
-                    let text = format!("team `{name}` is complete: it takes no more ranks");
-                    return Err(refused(text));
+            Err(e) => match e.kind() {
+                // Too many ask at once.
+                Io::WouldBlock | Io::Interrupted => {}
+                Io::ConnectionRefused if !is_bound(name) => complete = None,
+                Io::ConnectionRefused => {
+                    if complete.get_or_insert_with(|| Patience::new(Some(COMPLETE))).is_over() {
+                        let text = format!("team `{name}` is complete: it takes no more ranks");
+                        return Err(refused(text));
+                    }
                 }
-            }
-            Err(e) => return Err(Error::system("the team's socket", &e)),
+                _ => return Err(Error::system("the team's socket", &e)),
+            },
         }
-        if Instant::now() >= deadline {
-            let text = format!("rank {rank} has found no rank 0 of a team named `{name}`");
+        if patience.is_over() {
+            let text = format!(
+                "rank {rank} has found no rank 0 of a team named `{name}` within {}",
+                patience.told()
+            );
             return Err(Error::of(ErrorKind::Deadline, 0, text));
         }
+        patience.heed(rank)?;
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -284,7 +423,10 @@ pub(crate) fn ask(
 fn is_bound(name: &str) -> bool {
     let socket = format!("@{}", socket_name(name));
     let all = read_proc("/proc/net/unix").unwrap_or_default();
-    all.lines().any(|line| line.ends_with(&socket))
+    // Six words, the inode, and the name, which may have spaces.
+    let name_of =
+        |line: &'_ str| Some(line.splitn(7, ' ').nth(6)?.trim_start().split_once(' ')?.1 == socket);
+    all.lines().any(|line| name_of(line) == Some(true))
 }
 
 /// The segment; none if rank 0 went away before it answered.
@@ -293,9 +435,9 @@ fn greet(
     name: &str,
     (rank, ranks): (usize, usize),
     version: &str,
-    deadline: Instant,
+    patience: &mut Patience,
 ) -> Result<Option<Segment>, Error> {
-    let (other, own) = (other_side(&socket)?, own_user());
+    let (other, own) = (other_side(&socket)?, own_user()?);
     if other.uid != own {
         return Err(refused(format!(
             "the name `{name}` belongs to process {} of user {}, this process to user {own}",
@@ -307,24 +449,26 @@ fn greet(
     greeting[8..8 + VERSION_BYTES].copy_from_slice(&version_bytes(version));
     let numbers = [(rank as u32).to_le_bytes(), (ranks as u32).to_le_bytes()].concat();
     greeting[8 + VERSION_BYTES..].copy_from_slice(&numbers);
-    let patience = deadline.saturating_duration_since(Instant::now());
-    let patience = patience.max(Duration::from_millis(10));
-    let failed = |e: io::Error| Error::system("the team's socket", &e);
-    socket.set_read_timeout(Some(patience)).map_err(failed)?;
-    if socket.write_all(&greeting).is_err() {
-        return Ok(None);
-    }
+    // Who is refused has an answer without it.
+    let _ = socket.write_all(&greeting);
     let mut answer = [0; ANSWER];
-    let (mut got, file) = match receive_with(&socket, &mut answer) {
-        Ok((got, file)) if got > 0 => (got, file),
-        Err(e) if matches!(e.kind(), Io::WouldBlock | Io::TimedOut) => {
-            let text = format!(
-                "rank 0 of team `{name}`, process {}, has not answered rank {rank}",
-                other.pid
-            );
-            return Err(Error::of(ErrorKind::Deadline, 0, text));
+    let (mut got, file) = loop {
+        match receive_with(&socket, &mut answer) {
+            Ok((got, file)) if got > 0 => break (got, file),
+            Err(e) if matches!(e.kind(), Io::WouldBlock | Io::TimedOut | Io::Interrupted) => {
+                patience.heed(rank)?;
+                if patience.is_over() {
+                    let text = format!(
+                        "rank 0 of team `{name}`, process {}, has not answered rank {rank} within \
+                         {}",
+                        other.pid,
+                        patience.told()
+                    );
+                    return Err(Error::of(ErrorKind::Deadline, 0, text));
+                }
+            }
+            _ => return Ok(None),
         }
-        _ => return Ok(None),
     };
     while got < ANSWER {
         match socket.read(&mut answer[got..]) {
@@ -334,6 +478,11 @@ fn greet(
     }
     match (answer[0], file) {
         (1, Some(file)) => Ok(Some(Segment::from_fd(file))),
+        // The system drops a descriptor for which there is no number.
+        (1, None) => {
+            let error = io::Error::from_raw_os_error(libc::EMFILE);
+            Err(Error::system("receiving the team's memory", &error))
+        }
         _ => {
             let text = answer[1..].split(|byte| *byte == 0).next().unwrap_or_default();
             Err(refused(printable(text)))

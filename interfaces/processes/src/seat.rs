@@ -1,33 +1,36 @@
-//! The seat: what the process of a rank says of itself. A seat is taken once.
+//! The seat: what the process of a rank says of itself.
 //!
 //! All of it is written by its own process, and read for errors, and to watch the process; nothing
 //! else depends on it.
 
 use crate::mapping::read_proc;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+use phalanx::machine::affinity;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
-/// Processing units of which a seat can say that its process may use them.
-const UNITS: usize = 1024;
+/// Processing units of which a seat can say that its process may use them: as many as Linux has.
+const UNITS: usize = 8192;
 
 /// Bytes of the text of a cause.
 const TEXT: usize = 1024;
 
-const FREE: u32 = 0;
-const TAKEN: u32 = 1;
-const READY: u32 = 2;
-
 /// See the module documentation.
 #[repr(C)]
 pub(crate) struct Seat {
-    state: AtomicU32,
+    is_filled: AtomicU32,
     pid: AtomicU32,
     /// When the process started, in the system's ticks: another one of this number has another.
     start: AtomicU64,
+    /// The namespace of its number; 0 if `/proc` does not show it.
+    space: AtomicU64,
     /// The name of its program.
     program: [AtomicU64; 2],
     units: [AtomicU64; UNITS / 64],
     /// The call in which it waits, when it waits long: its line, and the rank that it waits for.
     waits: AtomicU64,
+    /// 0, or 1 + the place where the only thread of the process waits.
+    alone: AtomicU64,
     cause: Cause,
 }
 
@@ -48,36 +51,62 @@ struct Cause {
 pub(crate) struct Name {
     pub(crate) pid: u32,
     pub(crate) start: u64,
+    pub(crate) space: u64,
     pub(crate) program: String,
 }
 
-/// The state of a process, and when it started: `/proc/PID/stat`.
-pub(crate) fn stat(pid: u32) -> Option<(char, u64)> {
-    let text = read_proc(&format!("/proc/{pid}/stat"))?;
-    // The program's name, in brackets, may have spaces and brackets.
-    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(18)?.parse().ok()?))
+impl Name {
+    /// What the system says of the process, if it is there and this one sees its number.
+    pub(crate) fn stat(&self) -> Option<Stat> {
+        let is_seen = self.space != 0 && self.space == number_space();
+        Stat::of(&self.pid.to_string()).filter(|it| is_seen && it.start == self.start)
+    }
 }
 
-/// The processing units that this thread may use.
+/// What the system says of a process: `/proc/PID/stat`.
+pub(crate) struct Stat {
+    /// R, S, T (stopped), Z (ended) and others.
+    pub(crate) state: char,
+    start: u64,
+    /// Bytes of its addresses: none of a process that is ending.
+    pub(crate) bytes: u64,
+}
+
+impl Stat {
+    fn of(process: &str) -> Option<Stat> {
+        let text = read_proc(&format!("/proc/{process}/stat"))?;
+        // The program's name, in brackets, may have spaces and brackets.
+        let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let start = fields.nth(18)?.parse().ok()?;
+        Some(Stat { state, start, bytes: fields.next()?.parse().ok()? })
+    }
+}
+
+/// The namespace of this process's number, if `/proc` shows that one.
+fn number_space() -> u64 {
+    let is_shown = fs::read_link("/proc/self")
+        .is_ok_and(|it| it.to_str() == Some(std::process::id().to_string().as_str()));
+    if is_shown { fs::metadata("/proc/self/ns/pid").map_or(0, |it| it.ino()) } else { 0 }
+}
+
+/// The processing units that this thread may use; if a sandbox does not say, all.
 fn allowed_units() -> [u64; UNITS / 64] {
+    let all = |_| (0..std::thread::available_parallelism().map_or(1, usize::from)).collect();
     let mut units = [0; UNITS / 64];
-    // SAFETY: the system writes no more than the size says; 0 is this thread.
-    unsafe { libc::sched_getaffinity(0, size_of_val(&units), units.as_mut_ptr().cast()) };
+    for unit in affinity::current_mask().unwrap_or_else(all) {
+        units[unit % UNITS / 64] |= 1 << (unit % 64);
+    }
     units
 }
 
 impl Seat {
-    /// Takes the seat for this process. Whether it was free.
-    pub(crate) fn take(&self) -> bool {
-        let free = self.state.compare_exchange(FREE, TAKEN, Ordering::Relaxed, Ordering::Relaxed);
-        if free.is_err() {
-            return false;
-        }
+    /// Fills the seat for this process.
+    pub(crate) fn fill(&self) {
         let pid = std::process::id();
         self.pid.store(pid, Ordering::Relaxed);
-        self.start.store(stat(pid).map_or(0, |it| it.1), Ordering::Relaxed);
+        self.start.store(Stat::of("self").map_or(0, |it| it.start), Ordering::Relaxed);
+        self.space.store(number_space(), Ordering::Relaxed);
         let program = read_proc("/proc/self/comm").unwrap_or_default();
         for (word, at) in self.program.iter().zip([0, 8]) {
             let mut bytes = [0; 8];
@@ -90,14 +119,13 @@ impl Seat {
             word.store(units, Ordering::Relaxed);
         }
         // Ordering: publishes the seat; pairs with the load in `name`.
-        self.state.store(READY, Ordering::Release);
-        true
+        self.is_filled.store(1, Ordering::Release);
     }
 
-    /// The process on the seat, if there is one.
+    /// The process on the seat, or the last one.
     pub(crate) fn name(&self) -> Option<Name> {
-        // Ordering: pairs with the store in `take`.
-        if self.state.load(Ordering::Acquire) != READY {
+        // Ordering: pairs with the store in `fill`.
+        if self.is_filled.load(Ordering::Acquire) == 0 {
             return None;
         }
         let bytes: Vec<u8> =
@@ -106,6 +134,7 @@ impl Seat {
         Some(Name {
             pid: self.pid.load(Ordering::Relaxed),
             start: self.start.load(Ordering::Relaxed),
+            space: self.space.load(Ordering::Relaxed),
             program: printable(bytes),
         })
     }
@@ -126,6 +155,16 @@ impl Seat {
     /// The owner waits no more.
     pub(crate) fn end_wait(&self) {
         self.waits.store(0, Ordering::Relaxed);
+    }
+
+    /// The only thread of the owner waits at a place; or at none.
+    pub(crate) fn set_alone(&self, place: Option<u64>) {
+        self.alone.store(place.map_or(0, |place| place + 1), Ordering::Relaxed);
+    }
+
+    /// That place.
+    pub(crate) fn alone(&self) -> Option<u64> {
+        self.alone.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// The line where the owner waits, and the rank for which it does.

@@ -1,78 +1,69 @@
 //! The state that all communicators of a rank share: the mapping, the seats, and a watch on the
 //! other processes.
 
+use crate::circle::Waiting;
 use crate::error::{Error, ErrorKind};
 use crate::head::{self, TeamHead};
-use crate::layout::{LEFT, Layout, SITE, SITES};
-use crate::mapping::Mapping;
+use crate::interrupt::Question;
+use crate::kept::generation;
+use crate::layout::{Layout, MAX_RANKS, SITE, SITES, WAITING};
+use crate::mapping::{Mapping, read_proc};
+use crate::presence::Presence;
 use crate::rendezvous::Host;
-use crate::seat::{Name, Seat, stat};
+use crate::seat::{Name, Seat, printable};
 use crate::site::{Names, Place, Told};
 use crate::sync::{AtomicU64, Ordering};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Mutex, Once};
+use std::collections::HashMap;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+
+/// At so many ranks a wait looks at a time: each is a system call.
+const LOOKS: usize = 16;
 
 /// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) mapping: Mapping,
+    pub(crate) mapping: Arc<Mapping>,
     pub(crate) layout: Layout,
     pub(crate) rank: usize,
     pub(crate) timeout: Option<Duration>,
+    /// Says whether the program ends a wait.
+    pub(crate) interrupt: Question,
     /// Whether ranks outnumber cores.
     pub(crate) crowded: bool,
     names: Vec<Name>,
-    /// A descriptor for the process of each rank, but for ranks of this process and those that had
-    /// [concluded](has_concluded) when this rank came to look.
-    watches: Vec<Option<OwnedFd>>,
-    /// Holds the team's name.
-    #[expect(dead_code, reason = "the name is free again when it is dropped")]
-    host: Option<Host>,
+    presence: Presence,
+    /// The rank from which on is looked who is there.
+    next: AtomicUsize,
+    /// Holds the team's name, until this rank leaves.
+    host: Mutex<Option<Host>>,
     generation: u32,
-    /// Lines that have been written down.
-    sites: AtomicUsize,
-    /// Which they are, for the communicators of several threads.
-    writing: Mutex<()>,
+    /// Lines that have been written down, by the names of the call: their numbers.
+    sites: Mutex<HashMap<(Place, u64), u32>>,
+    /// Why the rank has ended the team, if it has: one of its threads writes that down.
+    ending: Mutex<()>,
+    /// Long waits of the rank until now.
+    pub(crate) waits: AtomicU64,
+    /// After how long a wait is told.
+    pub(crate) stall: Option<Duration>,
 }
 
-/// Forks, counted in each child.
-static GENERATION: AtomicU32 = AtomicU32::new(0);
-
-extern "C" fn in_child() {
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-}
-
-/// A descriptor that says when a process has ended; none for this one.
-pub(crate) fn watch(rank: usize, name: &Name) -> Result<Option<OwnedFd>, Error> {
-    if name.pid == std::process::id() {
-        return Ok(None);
-    }
-    // SAFETY: numbers; the result is looked at.
-    let file = unsafe { libc::syscall(libc::SYS_pidfd_open, name.pid as libc::pid_t, 0) };
-    let is_gone = || {
-        let text = format!(
-            "{} has died, or is in a process namespace that this process does not see",
-            told(rank, name)
-        );
-        Error::of(ErrorKind::Died, rank, text)
-    };
-    if file < 0 {
-        let error = std::io::Error::last_os_error();
-        let is_missing = error.raw_os_error() == Some(libc::ESRCH);
-        return Err(if is_missing { is_gone() } else { Error::system("pidfd_open", &error) });
-    }
-    // SAFETY: the system has just made it.
-    let file = unsafe { OwnedFd::from_raw_fd(file as i32) };
-    // Not another process, which has got the number meanwhile.
-    match stat(name.pid) {
-        Some((_, start)) if start == name.start => Ok(Some(file)),
-        _ => Err(is_gone()),
+/// How the process of a rank that is not there any more has gone.
+pub(crate) fn end_of(name: &Name) -> (ErrorKind, String) {
+    // The system takes a process's memory before its files.
+    match name.stat() {
+        Some(stat) if stat.bytes > 0 => {
+            let program = read_proc(&format!("/proc/{}/comm", name.pid)).unwrap_or_default();
+            let program = printable(program.trim_end().as_bytes());
+            let text = format!("runs another program now (`{program}`), or has closed its files");
+            (ErrorKind::Left, text)
+        }
+        _ => (ErrorKind::Died, "has died".to_string()),
     }
 }
 
-fn told(rank: usize, name: &Name) -> String {
+pub(crate) fn told(rank: usize, name: &Name) -> String {
     format!("rank {rank} (process {}, `{}`)", name.pid, name.program)
 }
 
@@ -82,43 +73,55 @@ pub(crate) fn seat<'a>(mapping: &'a Mapping, layout: &Layout, rank: usize) -> &'
     unsafe { &*mapping.at(layout.seat(rank), size_of::<Seat>()).cast() }
 }
 
-/// Whether a rank whose process has ended is missed by nobody: it has left the team in order, or
-/// the team is over and every call says why.
-pub(crate) fn has_concluded(mapping: &Mapping, layout: &Layout, rank: usize) -> bool {
-    let left = layout.area(0) + layout.desk(rank) + LEFT;
-    // SAFETY: inside of the mapping, aligned; atomics.
-    let left: &AtomicU64 = unsafe { &*mapping.at(left, 8).cast() };
-    // Ordering: pairs with the store in the drop of `Team`: all that it published is visible.
-    left.load(Ordering::Acquire) != 0 || head::head(mapping).over().is_some()
+pub(crate) fn spoilt() -> Error {
+    Error::new(ErrorKind::System, "the team's memory is spoilt")
+}
+
+pub(crate) fn forked() -> Error {
+    let text = "the team belongs to the process that made this one by fork";
+    Error::new(ErrorKind::Forked, text)
+}
+
+/// Why the team is over, if it is.
+pub(crate) fn over(mapping: &Mapping, layout: &Layout) -> Option<Error> {
+    let rank = head::head(mapping).course.over()?;
+    if rank >= layout.ranks {
+        return Some(spoilt());
+    }
+    let (kind, culprit, text) = seat(mapping, layout, rank).cause();
+    let kind = ErrorKind::of_number(kind);
+    Some(match culprit.filter(|it| *it < layout.ranks) {
+        Some(culprit) => Error::of(kind, culprit, text),
+        None => Error::new(kind, text),
+    })
 }
 
 impl Shared {
     pub(crate) fn new(
         (mapping, layout): (Mapping, Layout),
         rank: usize,
-        (names, watches): (Vec<Name>, Vec<Option<OwnedFd>>),
+        (names, presence): (Vec<Name>, Presence),
         host: Option<Host>,
-        timeout: Option<Duration>,
+        (timeout, interrupt): (Option<Duration>, Question),
     ) -> Shared {
-        static ASKED: Once = Once::new();
-        // SAFETY: the handler only adds to a static.
-        ASKED.call_once(|| unsafe {
-            libc::pthread_atfork(None, None, Some(in_child));
-        });
         let seats = (0..layout.ranks).map(|rank| seat(&mapping, &layout, rank));
         let crowded = layout.ranks > crate::seat::count_units(seats);
         Shared {
-            mapping,
+            mapping: Arc::new(mapping),
             layout,
             rank,
             timeout,
+            interrupt,
             crowded,
             names,
-            watches,
-            host,
-            generation: GENERATION.load(Ordering::Relaxed),
-            sites: AtomicUsize::new(0),
-            writing: Mutex::new(()),
+            presence,
+            next: AtomicUsize::new(0),
+            host: Mutex::new(host),
+            generation: generation(),
+            sites: Mutex::default(),
+            ending: Mutex::new(()),
+            waits: AtomicU64::new(0),
+            stall: crate::stall::after(),
         }
     }
 
@@ -146,24 +149,32 @@ impl Shared {
     /// Whether this process is the child of the one that attached.
     #[inline(always)]
     pub(crate) fn is_forked(&self) -> bool {
-        self.generation != GENERATION.load(Ordering::Relaxed)
+        self.generation != generation()
+    }
+
+    /// The name is free again, although symmetric memory may keep the mapping.
+    pub(crate) fn release_name(&self) {
+        drop(self.host.lock().unwrap_or_else(|e| e.into_inner()).take());
     }
 
     /// Writes down a line of this rank, and says its number.
     pub(crate) fn write_site(&self, names: &Names, at: Place) -> Result<u32, Error> {
-        let _writing = self.writing.lock().unwrap_or_else(|e| e.into_inner());
-        let site = self.sites.fetch_add(1, Ordering::Relaxed) % SITES;
+        let mut sites = self.sites.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(site) = sites.get(&(at, names.kind)) {
+            return Ok(*site);
+        }
+        // The last place is that of all lines for which there is none.
+        let site = sites.len().min(SITES - 1);
+        let at_last =
+            if site == SITES - 1 { Place::of("a line beyond the first 65535", 0) } else { at };
         self.mapping.take(self.layout.site(self.rank, site), SITE)?;
-        let text = names.text(at);
-        // Its beginning may be the path of a registry: of a long one the end counts.
-        let bytes = text.as_bytes();
-        let bytes = &bytes[..bytes.len().min(SITE - 1)];
+        let text = names.text(at_last, SITE - 1);
         let to = self.mapping.at(self.layout.site(self.rank, site), SITE);
         // SAFETY: so many bytes are there, which only this rank writes; a peer that reads them at
-        // this moment gets some bytes. The rest of the place is 0, or of a line before.
-        unsafe {
-            to.write_bytes(0, SITE);
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
+        // this moment gets some bytes. The rest of the place is 0.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), to, text.len()) };
+        if site < SITES - 1 {
+            sites.insert((at, names.kind), site as u32);
         }
         Ok(site as u32)
     }
@@ -177,49 +188,54 @@ impl Shared {
         Told::of(&bytes)
     }
 
+    /// Whether the team is over.
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        self.head().course.over().is_some()
+    }
+
+    /// The words of a place where a member may wait, if there is such a place.
+    pub(crate) fn waiting(&self, place: u64) -> Option<&Waiting> {
+        let (area, member) = (place as usize / MAX_RANKS, place as usize % MAX_RANKS);
+        if area >= self.layout.areas || member >= self.layout.ranks {
+            return None;
+        }
+        let at = self.layout.area(area) + self.layout.desk(member) + WAITING;
+        // SAFETY: inside of the mapping, aligned; atomics.
+        Some(unsafe { &*self.mapping.at(at, size_of::<Waiting>()).cast() })
+    }
+
     /// Why the team is over, if it is.
     pub(crate) fn over(&self) -> Option<Error> {
-        let rank = self.head().over()?;
-        if rank >= self.layout.ranks {
-            return Some(Error::new(ErrorKind::System, "the team's memory is spoilt"));
-        }
-        let (kind, culprit, text) = self.seat(rank).cause();
-        let (kind, culprit) =
-            (ErrorKind::of_number(kind), culprit.filter(|it| *it < self.layout.ranks));
-        Some(match culprit {
-            Some(culprit) => Error::of(kind, culprit, text),
-            None => Error::new(kind, text),
-        })
+        over(&self.mapping, &self.layout)
     }
 
     /// The team is over: unless it is already.
     pub(crate) fn end(&self, error: &Error) {
-        if self.head().over().is_some() {
+        let _ending = self.ending.lock().unwrap_or_else(|e| e.into_inner());
+        if self.is_over() {
             return;
         }
         let seat = self.seat(self.rank);
         seat.set_cause(error.kind().number(), error.rank(), error.text());
-        self.head().set_over(self.rank);
+        self.head().course.set_over(self.rank);
     }
 
-    /// The ranks whose processes have ended.
+    /// The ranks that are not there any more, of those at which it is the turn to look.
     pub(crate) fn ended(&self) -> Vec<usize> {
-        let watched = self.watches.iter().enumerate();
-        let watched = watched.filter_map(|(rank, file)| Some((rank, file.as_ref()?.as_raw_fd())));
-        let (ranks, mut files): (Vec<usize>, Vec<libc::pollfd>) = watched
-            .map(|(rank, fd)| (rank, libc::pollfd { fd, events: libc::POLLIN, revents: 0 }))
-            .unzip();
-        // SAFETY: so many elements.
-        let found = unsafe { libc::poll(files.as_mut_ptr(), files.len() as libc::nfds_t, 0) };
-        if found <= 0 {
-            return Vec::new();
-        }
-        let ended = ranks.into_iter().zip(files).filter(|(_, file)| file.revents != 0);
-        ended.map(|(rank, _)| rank).collect()
+        let ranks = self.layout.ranks;
+        let from = self.next.fetch_add(LOOKS, Ordering::Relaxed);
+        let some = (0..ranks.min(LOOKS)).map(|i| from.wrapping_add(i) % ranks);
+        some.filter(|rank| *rank != self.rank && !self.presence.is_there(*rank)).collect()
+    }
+
+    /// How the process of a rank that is not there has gone.
+    pub(crate) fn end_of(&self, rank: usize) -> (ErrorKind, String) {
+        end_of(&self.names[rank])
     }
 
     /// Whether the process of a rank is stopped: by a signal, or a debugger.
     pub(crate) fn is_stopped(&self, rank: usize) -> bool {
-        stat(self.names[rank].pid).is_some_and(|it| matches!(it.0, 'T' | 't'))
+        self.names[rank].stat().is_some_and(|it| matches!(it.state, 'T' | 't'))
     }
 }

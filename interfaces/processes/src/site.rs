@@ -19,7 +19,7 @@ pub(crate) struct Names {
 }
 
 /// A line of the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
     file: &'static str,
     line: u32,
@@ -47,7 +47,7 @@ impl Place {
         Place { file, line }
     }
 
-    /// Where it is kept, of so many places.
+    /// A number for it and the names of a call, of which no bits are better than the first.
     #[inline(always)]
     pub(crate) fn mixed(self, kind: u64) -> u64 {
         let key = (self.file.as_ptr().addr() as u64).rotate_left(20) ^ u64::from(self.line) ^ kind;
@@ -62,7 +62,7 @@ impl fmt::Display for Place {
 }
 
 /// Between the parts of a text.
-const SEPARATOR: char = '\u{1f}';
+const SEPARATOR: &str = "\u{1f}";
 
 impl Names {
     /// Of a call on elements `T`, by an operator with a name.
@@ -79,10 +79,16 @@ impl Names {
         Names { operation, element: String::new, operator: "", kind }
     }
 
-    /// The text that is written down of a call in a line.
-    pub(crate) fn text(&self, at: Place) -> String {
-        let parts = [self.operation, &(self.element)(), self.operator, &at.to_string()];
-        parts.join(&SEPARATOR.to_string())
+    /// The text that is written down of a call in a line, of `most` bytes. A long one lacks the
+    /// beginning of the path, which may be that of a registry.
+    pub(crate) fn text(&self, at: Place, most: usize) -> String {
+        let mut text = [self.operation, &(self.element)(), self.operator, ""].join(SEPARATOR);
+        let (line, room) = (at.to_string(), most.saturating_sub(text.len()));
+        let cut = line.len().saturating_sub(room);
+        let cut = (cut..=line.len()).find(|cut| line.is_char_boundary(*cut));
+        text += &line[cut.unwrap_or(0)..];
+        text.truncate(most);
+        text
     }
 
     pub(crate) fn told(&self, at: Place) -> Told {
@@ -108,7 +114,7 @@ impl Told {
     /// Of a text that was copied from the segment.
     pub(crate) fn of(bytes: &[u8]) -> Told {
         let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-        let mut parts = text.split(|byte| *byte == SEPARATOR as u8).map(printable);
+        let mut parts = text.split(|byte| SEPARATOR.as_bytes() == [*byte]).map(printable);
         let mut part = || parts.next().unwrap_or_default();
         Told { operation: part(), element: part(), operator: part(), line: part() }
     }
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn a_text_is_read_as_it_was_written() {
         let (names, at) = (Names::of::<f32>("all_reduce", "sum"), Place::of("a.rs", 3));
-        let told = Told::of(names.text(at).as_bytes());
+        let told = Told::of(names.text(at, 255).as_bytes());
         assert_eq!(told, names.told(at));
         assert_eq!(told.with(4, NO_ROOT), "all_reduce of 4 f32 by sum at a.rs:3");
         assert_eq!(told.with(4, 1), "all_reduce of 4 f32 by sum, root 1, at a.rs:3");
@@ -173,5 +179,8 @@ mod tests {
         assert_eq!(told.difference(&other, (4, 4), (0, 0)), "operator");
         assert_eq!(told.difference(&other, (4, 3), (0, 1)), "operator, length and root");
         assert_eq!(Told::of(b"\x01\xff\x1fx\0y").element, "x");
+        let long = Place::of("/a/path/é/of/a/registry/solver.rs", 1234);
+        let text = names.text(long, 40);
+        assert_eq!(text, "all_reduce\u{1f}f32\u{1f}sum\u{1f}gistry/solver.rs:1234");
     }
 }

@@ -1,11 +1,13 @@
 //! Symmetric memory: a buffer of each rank in the team's own memory, which calls use where it is.
 
 use crate::error::{Error, ErrorKind};
-use crate::layout::PAGE;
+use crate::layout::{Layout, PAGE, TakenBuffer};
+use crate::mapping::Mapping;
 use crate::plain::Plain;
-use crate::shared::Shared;
 use crate::site::{Names, Place};
 use crate::team::{Begun, Team};
+use crate::transfer::Job;
+use crate::words;
 use phalanx::engine::{FoldKernel, Operation, copy};
 use phalanx::op::Operator;
 use std::fmt;
@@ -16,14 +18,22 @@ use std::sync::Arc;
 /// A buffer of so many elements on each rank: [`Team::symmetric`].
 ///
 /// Other ranks can write it at any time, so there is no slice of it: elements are copied, or used
-/// by an address. It ends with the team, if it is not [freed](Team::free).
+/// by an address. The memory is there as long as the team, or such a handle; ranks that use it when
+/// it has been [freed](Team::free) spoil what has its place now.
 pub struct Symmetric<T> {
-    shared: Arc<Shared>,
+    mapping: Arc<Mapping>,
+    layout: Layout,
+    rank: usize,
     /// In the part of each rank.
     at: usize,
     length: usize,
+    /// Which one it is of all that the team has taken.
+    number: u64,
     _elements: PhantomData<T>,
 }
+
+/// Of a vector that is not in symmetric memory.
+const NOWHERE: u64 = u64::MAX;
 
 // SAFETY: a place in shared memory.
 unsafe impl<T: Plain> Send for Symmetric<T> {}
@@ -33,6 +43,15 @@ unsafe impl<T: Plain> Sync for Symmetric<T> {}
 impl<T> fmt::Debug for Symmetric<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Symmetric").field("at", &self.at).field("length", &self.length).finish()
+    }
+}
+
+impl Symmetric<u8> {
+    /// The buffer of a team that begins at this address of the rank.
+    pub(crate) fn at(team: &Team, address: *const u8) -> Option<Self> {
+        let at = team.offset_of(address)?;
+        let taken = team.taken.iter().find(|it| it.start == at)?;
+        Some(team.buffer(*taken, taken.bytes))
     }
 }
 
@@ -49,8 +68,8 @@ impl<T: Plain> Symmetric<T> {
 
     fn address(&self, rank: usize) -> *mut T {
         let bytes = self.length * size_of::<T>();
-        let at = self.shared.layout.memory(rank, self.at, bytes);
-        self.shared.mapping.at(at.expect("checked when it was made"), bytes).cast()
+        let at = self.layout.memory(rank, self.at, bytes);
+        self.mapping.at(at.expect("checked when it was made"), bytes).cast()
     }
 
     /// Where the elements of this rank are: for a library that computes there. Aligned to a page.
@@ -60,11 +79,12 @@ impl<T: Plain> Symmetric<T> {
     /// # Examples
     /// See [`Team::all_reduce_symmetric`].
     pub fn as_mut_ptr(&self) -> *mut T {
-        self.address(self.shared.rank)
+        self.address(self.rank)
     }
 
     /// Copies elements of rank `rank`, from `from` on, into `data`. Whether they have been written
-    /// is the program's affair: a [`barrier`](Team::barrier) between the two says so.
+    /// is the program's affair: a [`barrier`](Team::barrier) between the two says so. Elements of
+    /// 1, 2, 4 or 8 bytes are never torn: each is as some rank has written it.
     ///
     /// # Panics
     /// There is no such rank, or there are fewer elements.
@@ -73,8 +93,9 @@ impl<T: Plain> Symmetric<T> {
     /// See [`Team::symmetric`].
     pub fn read(&self, rank: usize, from: usize, data: &mut [T]) {
         let at = self.checked(rank, from..from.saturating_add(data.len()));
-        // SAFETY: so many are there, of plain data; and no process has a slice of it.
-        unsafe { copy(data.as_mut_ptr().cast(), at.cast_const().cast(), size_of_val(data)) };
+        let to = data.as_mut_ptr();
+        // SAFETY: so many are there, of plain data, in pages of their own that this handle keeps.
+        unsafe { words::read(to.cast(), at.cast_const().cast(), size_of_val(data)) };
     }
 
     /// Copies `data` into the elements of rank `rank`, from `to` on.
@@ -87,7 +108,7 @@ impl<T: Plain> Symmetric<T> {
     pub fn write(&self, rank: usize, to: usize, data: &[T]) {
         let at = self.checked(rank, to..to.saturating_add(data.len()));
         // SAFETY: as in `read`.
-        unsafe { copy(at.cast(), data.as_ptr().cast(), size_of_val(data)) };
+        unsafe { words::write(at.cast(), data.as_ptr().cast(), size_of_val(data)) };
     }
 
     /// The first bytes, as `length` elements of another type; none if there are not as many. (C
@@ -104,13 +125,20 @@ impl<T: Plain> Symmetric<T> {
     /// ```
     pub fn of_elements<U: Plain>(&self, length: usize) -> Option<Symmetric<U>> {
         let bytes = length.checked_mul(size_of::<U>())?;
-        let shared = Arc::clone(&self.shared);
         let fits = bytes <= self.length * size_of::<T>();
-        fits.then_some(Symmetric { shared, at: self.at, length, _elements: PhantomData })
+        fits.then(|| Symmetric {
+            mapping: Arc::clone(&self.mapping),
+            layout: self.layout,
+            rank: self.rank,
+            at: self.at,
+            length,
+            number: self.number,
+            _elements: PhantomData,
+        })
     }
 
     fn checked(&self, rank: usize, range: Range<usize>) -> *mut T {
-        let ranks = self.shared.layout.ranks;
+        let ranks = self.layout.ranks;
         assert!(rank < ranks, "rank {rank} is none of {ranks} ranks");
         let n = self.length;
         assert!(range.end <= n, "elements {range:?} of {n}");
@@ -166,15 +194,31 @@ impl Team {
             return Err(self.fail(Error::of(ErrorKind::Memory, rank, text)));
         }
         let (start, end) = place.unwrap_or_default();
-        self.taken.push((start, end));
+        self.buffers += 1;
+        let number = self.buffers;
+        let taken = TakenBuffer { start, end, bytes: bytes.unwrap_or(0), number };
+        self.taken.push(taken);
         self.taken.sort_unstable();
-        Ok(Symmetric { shared, at: start, length, _elements: PhantomData })
+        Ok(self.buffer(taken, length))
+    }
+
+    fn buffer<T>(&self, taken: TakenBuffer, length: usize) -> Symmetric<T> {
+        let shared = &*self.shared;
+        Symmetric {
+            mapping: Arc::clone(&shared.mapping),
+            layout: shared.layout,
+            rank: shared.rank,
+            at: taken.start,
+            length,
+            number: taken.number,
+            _elements: PhantomData,
+        }
     }
 
     /// Gives a buffer back. All ranks call it for the same one.
     ///
     /// # Errors
-    /// As [`barrier`](Team::barrier).
+    /// As [`barrier`](Team::barrier); it has been freed already, by another handle.
     ///
     /// # Examples
     /// ```
@@ -188,8 +232,9 @@ impl Team {
         let names = const { &Names::of::<T>("free", "") };
         let call = self.begin(names, Place::caller(), buffer.length, Team::ROOTLESS)?;
         self.meet_symmetric(&call, &buffer)?;
-        let place = self.taken.iter().position(|it| it.0 == buffer.at);
-        let (start, end) = place.map_or((0, 0), |place| self.taken.remove(place));
+        let place = self.taken.iter().position(|it| it.number == buffer.number);
+        let gone = place.map(|place| self.taken.remove(place));
+        let (start, end) = gone.map_or((0, 0), |gone| (gone.start, gone.end));
         let shared = &self.shared;
         if let Some(at) = shared.layout.memory(shared.rank, start, end - start)
             && end > start
@@ -233,19 +278,61 @@ impl Team {
             return Err(self.wrong(&call, text));
         }
         self.meet_symmetric(&call, data)?;
-        let (me, p, n) = (self.me, self.members.len(), data.length);
-        let line = (64 / size_of::<T>().max(1)).max(1);
+        let kernel = FoldKernel::of::<T, O>(&op);
+        self.fold_in_place(&call, &kernel, data.at, (data.length, size_of::<T>()))
+    }
+
+    /// Combines so many elements of a size that all ranks have at a place, and which all have shown
+    /// to be there.
+    pub(crate) fn fold_in_place(
+        &mut self,
+        call: &Begun,
+        kernel: &FoldKernel<'_>,
+        at: usize,
+        (n, size): (usize, usize),
+    ) -> Result<(), Error> {
+        let (me, p) = (self.me, self.members.len());
+        let line = (64 / size.max(1)).max(1);
         let each = n.div_ceil(p).next_multiple_of(line);
         let part = (me * each).min(n)..((me + 1) * each).min(n);
-        if p > 1 && size_of::<T>() > 0 && !part.is_empty() {
-            let all: Vec<*mut u8> = (0..p).map(|rank| data.address(rank).cast()).collect();
-            let kernel = FoldKernel::of::<T, O>(&op);
+        if p > 1 && size > 0 && !part.is_empty() {
+            let shared = &self.shared;
+            let place = |rank| shared.layout.memory(rank, at, n * size).expect("checked");
+            let all = (0..p).map(|rank| shared.mapping.at(place(rank), n * size));
+            let all: Vec<*mut u8> = all.collect();
             // SAFETY: the vectors of all ranks, which all have at this place; their ranks use this
             // part only by this call, and other parts by theirs. The operator is the library's.
             unsafe { kernel.fold_part(Operation::AllReduce, part, (&all, &all), me) };
         }
         // SAFETY: no bytes. All have combined their parts.
-        unsafe { self.meet(&call, std::ptr::null(), 0) }.map(drop)
+        unsafe { self.meet(call, std::ptr::null(), 0) }.map(drop)
+    }
+
+    /// Where in the part of each rank the vectors of all ranks are, if it is one place, and the
+    /// operator may use them there. All ranks see the same words, and come to the same end.
+    pub(crate) fn common_place(
+        &mut self,
+        call: &Begun,
+        job: &Job<'_>,
+        is_library: bool,
+    ) -> Result<Option<usize>, Error> {
+        let bytes = job.length * job.size;
+        let is_within = |at: &usize| {
+            self.taken.iter().any(|it| it.start <= *at && *at < it.end && bytes <= it.end - at)
+        };
+        let mine = self.offset_of(job.output).filter(is_within).filter(|_| is_library);
+        let word = mine.map_or(NOWHERE, |at| at as u64);
+        // SAFETY: so many bytes.
+        let met = unsafe { self.meet(call, (&raw const word).cast(), size_of_val(&word))? };
+        let are_alike = (0..self.members.len()).all(|it| self.gate(it).word(met, 0) == word);
+        Ok(mine.filter(|_| are_alike))
+    }
+
+    /// Where an address of the rank is in its part of symmetric memory.
+    fn offset_of(&self, address: *const u8) -> Option<usize> {
+        let (shared, part) = (&self.shared, self.shared.layout.part);
+        let start = shared.mapping.at(shared.layout.memory(shared.rank, 0, part)?, part);
+        address.addr().checked_sub(start.addr()).filter(|at| *at < part)
     }
 
     /// Copies the elements of rank `root` into those of all others: one copy.
@@ -282,8 +369,11 @@ impl Team {
     /// Meets all, which pass the same buffer.
     fn meet_symmetric<T: Plain>(&mut self, call: &Begun, data: &Symmetric<T>) -> Result<(), Error> {
         self.check_whole(call)?;
-        if !Arc::ptr_eq(&self.shared, &data.shared) {
+        if !Arc::ptr_eq(&self.shared.mapping, &data.mapping) {
             return Err(self.wrong(call, "the buffer is of another team"));
+        }
+        if !self.taken.iter().any(|it| it.number == data.number) {
+            return Err(self.wrong(call, "the buffer has been freed"));
         }
         let at = data.at as u64;
         // SAFETY: so many bytes.
@@ -311,11 +401,11 @@ impl Team {
         // Each has a page at least, so that no two begin at one place.
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
         let mut start = 0;
-        for (from, to) in &self.taken {
-            if from - start >= bytes {
+        for taken in &self.taken {
+            if taken.start - start >= bytes {
                 break;
             }
-            start = *to;
+            start = taken.end;
         }
         let end = start.checked_add(bytes)?;
         (end <= self.shared.layout.part).then_some((start, end))

@@ -5,12 +5,15 @@ use crate::error::{Error, ErrorKind};
 use crate::gate::{Gate, Head, INLINE, SLOTS};
 use crate::layout::{
     BELL, DESK, EAGER, EAGERS, GATE, LEFT, PAGE, PIECE, PIECES_IN, PIECES_OUT, PROGRESS,
+    TakenBuffer,
 };
+use crate::lines::Lines;
 use crate::mail::Mail;
 use crate::pieces::Progress;
 use crate::ring::{RING, Ring};
-use crate::shared::Shared;
+use crate::shared::{Shared, forked};
 use crate::site::{NO_ROOT, Names, Place};
+use crate::stall::LongWait;
 use crate::sync::{AtomicU64, Ordering};
 use phalanx::engine::{Pauses, sleep_on, wake_all};
 use std::fmt;
@@ -22,9 +25,6 @@ const EXAMINE: Duration = Duration::from_millis(5);
 
 /// Looks before the first pause, where ranks outnumber cores.
 const CROWDED_LOOKS: u32 = 64;
-
-/// Places in the cache of lines.
-const LINES: usize = 64;
 
 /// A rank of a team of processes; or of a group of it ([`split`](Team::split)).
 ///
@@ -51,7 +51,7 @@ const LINES: usize = 64;
 pub struct Team {
     pub(crate) shared: Arc<Shared>,
     /// The number of its area, and where that is.
-    area: usize,
+    pub(crate) area: usize,
     base: *mut u8,
     pub(crate) me: usize,
     /// Ranks in the team.
@@ -63,10 +63,11 @@ pub struct Team {
     failed: Option<Error>,
     /// The line of the next call, if it is in another language.
     pub(crate) place: Option<Place>,
-    /// Lines that are written down: their mixed places, and their numbers.
-    lines: Box<[(u64, u32); LINES]>,
-    /// User memory that is taken, in the order of its places: start and end.
-    pub(crate) taken: Vec<(usize, usize)>,
+    /// Lines that are written down.
+    lines: Lines,
+    /// User memory that is taken, in the order of its places; and how often some was.
+    pub(crate) taken: Vec<TakenBuffer>,
+    pub(crate) buffers: u64,
 }
 
 // SAFETY: the addresses are of shared memory, which `shared` keeps mapped; a handle is used by one
@@ -92,11 +93,9 @@ pub(crate) struct Begun {
 impl Team {
     pub(crate) fn of_all(shared: Shared) -> Result<Team, Error> {
         let (rank, ranks) = (shared.rank, shared.layout.ranks);
-        if rank == 0 {
-            // Nobody else touches the word of the first area before this rank has left.
-            shared.area_word(0).fetch_max(1, Ordering::Relaxed);
-        }
-        Team::in_area(Arc::new(shared), 0, rank, (0..ranks).collect())
+        let shared = Arc::new(shared);
+        let team = Team::in_area(Arc::clone(&shared), 0, rank, (0..ranks).collect());
+        team.inspect_err(|error| shared.end(error))
     }
 
     /// Of these members in an area that is all 0.
@@ -124,8 +123,9 @@ impl Team {
             mail,
             failed: None,
             place: None,
-            lines: Box::new([(0, 0); LINES]),
+            lines: Lines::new(),
             taken: Vec::new(),
+            buffers: 0,
         })
     }
 
@@ -230,31 +230,34 @@ impl Team {
         root: u64,
     ) -> Result<Begun, Error> {
         let at = self.place.take().unwrap_or(caller);
-        if self.failed.is_some() || self.shared.is_forked() {
+        if self.shared.is_over() || self.shared.is_forked() {
             return Err(self.refusal());
         }
         let key = at.mixed(names.kind);
-        let line = self.lines[(key >> 58) as usize];
-        let site = if line.0 == key { line.1 } else { self.write_line(key, names, at)? };
+        let site = match self.lines.find(key) {
+            Some(site) => site,
+            None => self.write_line(key, names, at)?,
+        };
         let place = root << 32 | u64::from(site);
         Ok(Begun { names, at, head: Head { kind: names.kind, length: length as u64, place } })
     }
 
     #[cold]
     fn write_line(&mut self, key: u64, names: &Names, at: Place) -> Result<u32, Error> {
-        let written = self.shared.write_site(names, at);
-        let site = written.map_err(|error| self.fail(error))?;
-        self.lines[(key >> 58) as usize] = (key, site);
-        Ok(site)
+        let shared = &self.shared;
+        let written = self.lines.find_or(key, || shared.write_site(names, at));
+        written.map_err(|error| self.fail(error))
     }
 
     #[cold]
     fn refusal(&mut self) -> Error {
         if self.shared.is_forked() {
-            let text = "the team belongs to the process that made this one by fork";
-            return Error::new(ErrorKind::Forked, text);
+            return forked();
         }
-        self.failed.clone().unwrap_or_else(|| Error::new(ErrorKind::System, "the team is over"))
+        // The first cause; but a rank that has got an error keeps its own.
+        let cause = self.shared.over();
+        let cause = cause.unwrap_or_else(|| Error::new(ErrorKind::System, "the team is over"));
+        self.failed.get_or_insert(cause).clone()
     }
 
     /// The team is over for this rank, and for the others, which wait perhaps.
@@ -269,8 +272,17 @@ impl Team {
     /// `fail`, of arguments.
     #[cold]
     pub(crate) fn wrong(&mut self, call: &Begun, text: &str) -> Error {
+        self.refuse(call.names, call.at, text)
+    }
+
+    /// The same of a call that has not begun.
+    #[cold]
+    pub(crate) fn refuse(&mut self, names: &Names, at: Place, text: &str) -> Error {
+        if self.shared.is_over() || self.shared.is_forked() {
+            return self.refusal();
+        }
         let me = self.shared.rank;
-        let call = call.names.told(call.at).brief();
+        let call = names.told(at).brief();
         let text = format!("{} calls {call}: {text}", self.shared.told(me));
         self.fail(Error::of(ErrorKind::Argument, me, text))
     }
@@ -361,7 +373,7 @@ impl Team {
 
     /// All that sleep on this communicator look again.
     #[cold]
-    fn ring_all(&self) {
+    pub(crate) fn ring_all(&self) {
         for member in 0..self.members.len() {
             self.bell(member).ring(None, wake_all);
         }
@@ -396,8 +408,7 @@ impl Team {
                 return Ok(());
             }
         }
-        let mut since = None;
-        let mut examined = None;
+        let mut long = None;
         let outcome = loop {
             if ready() {
                 break Ok(());
@@ -405,7 +416,7 @@ impl Team {
             match pauses.pause() {
                 None => {}
                 Some(nap) => {
-                    let mut awake = || ready() || shared.head().over().is_some();
+                    let mut awake = || ready() || shared.is_over();
                     let asleep = |word: &_, value| sleep_on(word, value, nap);
                     let awaited = (!any).then_some(member);
                     self.bell(self.me).sleep(self.sleepers(), awaited, &mut awake, asleep);
@@ -415,28 +426,33 @@ impl Team {
                 continue;
             }
             let now = Instant::now();
-            let begun = *since.get_or_insert(now);
-            if examined.is_some_and(|at| now - at < EXAMINE) && shared.head().over().is_none() {
+            let limits = (shared.timeout, shared.interrupt);
+            let wait = long.get_or_insert_with(|| LongWait::new(member, limits));
+            if now < wait.examined + EXAMINE && !shared.is_over() {
                 continue;
             }
-            if examined.replace(now).is_none() {
-                shared.seat(shared.rank).set_wait(call.head.site() as u32, self.members[member]);
-            }
+            wait.examined = now;
+            self.say_that_it_waits(call, wait, any);
             // In this order: the last words of a rank that left or died count.
-            let trouble = self.trouble(call, member, now - begun);
-            if let Some(error) = trouble {
+            if let Some(error) = self.trouble(call, member, wait) {
                 break if ready() { Ok(()) } else { Err(error) };
             }
+            if let Some(error) = self.find_circle(wait, ready) {
+                shared.end(&error);
+                // All have one cause: several ranks may find the circle.
+                break Err(shared.over().unwrap_or(error));
+            }
+            self.tell_of_stall(wait);
         };
-        if examined.is_some() {
-            shared.seat(shared.rank).end_wait();
+        if let Some(wait) = &long {
+            self.end_long_wait(wait);
         }
         outcome
     }
 
     /// Why a wait for `member` is in vain, if it is.
     #[cold]
-    fn trouble(&self, call: &Begun, member: usize, waited: Duration) -> Option<Error> {
+    fn trouble(&self, call: &Begun, member: usize, wait: &mut LongWait) -> Option<Error> {
         let shared = &*self.shared;
         if let Some(error) = shared.over() {
             return Some(error);
@@ -446,6 +462,10 @@ impl Team {
             let me = shared.told(shared.rank);
             format!("{me} waits for rank {rank} in {}", call.brief())
         };
+        if wait.interrupt.has_come() {
+            let text = format!("rank {} was interrupted: {}", shared.rank, waits());
+            return Some(Error::of(ErrorKind::Interrupted, shared.rank, text));
+        }
         // Ordering: pairs with the store in `drop`: all that it published is visible.
         if self.left(member).load(Ordering::Acquire) != 0 {
             let text = format!("{} has left the team: {}", shared.told(rank), waits());
@@ -457,14 +477,15 @@ impl Team {
             place.is_some_and(|place| self.left(place).load(Ordering::Acquire) == 0)
         };
         if let Some(dead) = shared.ended().into_iter().find(is_missing) {
-            let text = format!("{} has died: {}", shared.told(dead), waits());
-            return Some(Error::of(ErrorKind::Died, dead, text));
+            let (kind, end) = shared.end_of(dead);
+            let text = format!("{} {end}: {}", shared.told(dead), waits());
+            return Some(Error::of(kind, dead, text));
         }
-        if shared.timeout.is_some_and(|timeout| waited >= timeout) {
+        if wait.patience.is_over() {
             let text = format!(
-                "{} has not come within {} s: {}{}",
+                "{} has not come within {}: {}; {}",
                 shared.told(rank),
-                shared.timeout.unwrap_or_default().as_secs_f32(),
+                wait.patience.told(),
                 waits(),
                 self.whereabouts(member)
             );
@@ -474,21 +495,21 @@ impl Team {
     }
 
     /// Where a member is, as far as it has said so.
-    fn whereabouts(&self, member: usize) -> String {
+    pub(crate) fn whereabouts(&self, member: usize) -> String {
         let (shared, rank) = (&*self.shared, self.members[member]);
         let mut text = String::new();
         if shared.is_stopped(rank) {
-            text += "; its process is stopped";
+            text += "its process is stopped; ";
         }
         if let Some((site, peer)) = shared.seat(rank).wait() {
             let call = shared.site(rank, site).brief();
-            text += &format!("; it waits for rank {peer} in {call}");
+            text += &format!("it waits for rank {peer} in {call}");
         } else if let Some((episode, head)) = self.gate(member).latest(self.episode) {
             let call = shared.site(rank, head.site()).brief();
             text +=
-                &format!("; its last call was number {episode}, {call}; this is {}", self.episode);
+                &format!("its last call was number {episode}, {call}; this is {}", self.episode);
         } else {
-            text += "; it has made no call yet";
+            text += "it has made no call yet";
         }
         text
     }
@@ -507,10 +528,17 @@ impl Drop for Team {
         if self.shared.is_forked() {
             return;
         }
+        // The text of the panic is its hook's.
+        if self.is_whole() && std::thread::panicking() {
+            let (shared, rank) = (&self.shared, self.shared.rank);
+            let text = format!("{} has panicked while it had the team", shared.told(rank));
+            shared.end(&Error::of(ErrorKind::Panicked, rank, text));
+        }
         // Ordering: whatever this rank published comes before; pairs with the loads in `trouble`.
         self.left(self.me).store(1, Ordering::Release);
         self.ring_all();
         if self.area == 0 {
+            self.shared.release_name();
             return;
         }
         // Ordering: the last one sees that all have left the area.

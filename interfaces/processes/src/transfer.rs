@@ -13,7 +13,9 @@ use crate::layout::{EAGER, PIECE};
 use crate::pieces::{self, Members, Parts, Position, Progress, Work};
 use crate::team::{Begun, Team};
 use phalanx::engine::{FoldKernel, Operation, copy};
+use std::any::Any;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Up to so many bytes of all ranks together each rank reads all inputs of a reduction.
 const READ_BY_ALL: usize = 32 << 10;
@@ -230,24 +232,32 @@ impl<'a> Transfer<'a> {
                 *from = to.wrapping_sub(start);
             }
         }
-        let alarm = Alarm(self.team);
         // SAFETY: the vectors are given ones, in slots that their owners do not write now, or the
         // caller's own; `to` are the caller's own memory and its slot for results, or vectors of
         // `from` with their numbers. A peer that breaks the protocol changes numbers, which the
         // library's operators compute with, and no more.
-        unsafe { kernel.fold_part(operation, part, (&from, to), 0) };
-        std::mem::forget(alarm);
+        let combine = || unsafe { kernel.fold_part(operation, part, (&from, to), 0) };
+        if is_library {
+            return combine();
+        }
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(combine)) {
+            self.team.end_by(self.call, panic);
+        }
     }
 }
 
-/// Tells the others if an operator panics.
-struct Alarm<'a>(&'a Team);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        let shared = &self.0.shared;
-        let text = format!("{} has panicked in an operator", shared.told(shared.rank));
+impl Team {
+    /// An operator has panicked in a call: the others hear of it, and the panic goes on.
+    #[cold]
+    pub(crate) fn end_by(&self, call: &Begun, panic: Box<dyn Any + Send>) -> ! {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        let (shared, call) = (&self.shared, call.names.told(call.at).brief());
+        let (me, text) = (shared.told(shared.rank), text.unwrap_or("(the payload is no text)"));
+        let text = format!("{me} has panicked in an operator, in {call}: {text}");
         shared.end(&Error::of(ErrorKind::Panicked, shared.rank, text));
+        self.ring_all();
+        resume_unwind(panic)
     }
 }
 

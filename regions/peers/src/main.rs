@@ -1,8 +1,8 @@
 //! `phalanx-region-peers table [TASKS..]`: the programs of `phalanx-regions` on all pools, each
 //! pool a process of its own, in turns. `ROWS` (names, or their beginnings), `ROUNDS` (of turns, 5)
 //! and `BUSY` (beside so many busy processes) are variables. `run POOL ROW TASKS` is one of these
-//! processes: it prints the median nanoseconds of a region, a step or a pass, and the ping-pong
-//! between two threads just before and after.
+//! processes: it prints the median nanoseconds of a region, a step or a pass, the ping-pong between
+//! two threads just before and after, and the cores that it kept busy: processor time over time.
 
 mod pools;
 mod rayon_pool;
@@ -233,11 +233,18 @@ fn ping_pong() -> f64 {
     team.run(|comm| turns(comm.rank())).map_or(f64::NAN, |times| times[0])
 }
 
-/// Nanoseconds by pool, of the rounds in which the two cores were as near after as before. (Threads
-/// of OpenMP are not bound: the first would stay so, and the ping-pong after it with it.)
-fn turns(row: &str, tasks: usize, rounds: usize) -> BTreeMap<usize, Vec<f64>> {
+/// Processor seconds of this process so far, by the system's ticks; 0 where nobody says.
+fn used() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// Nanoseconds and cores by pool, of rounds in which the two cores were as near after as before.
+/// (Threads of OpenMP are not bound: the first would stay so, and the ping-pong after it with it.)
+fn turns(row: &str, tasks: usize, rounds: usize) -> BTreeMap<usize, [Vec<f64>; 2]> {
     let own = std::env::current_exe().expect("a path");
-    let mut times: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    let mut times: BTreeMap<usize, [Vec<f64>; 2]> = BTreeMap::new();
     for _ in 0..rounds {
         for (at, pool) in POOLS.iter().enumerate() {
             let out = Command::new(&own)
@@ -248,11 +255,13 @@ fn turns(row: &str, tasks: usize, rounds: usize) -> BTreeMap<usize, Vec<f64>> {
             let text = String::from_utf8_lossy(&out.stdout).into_owned();
             let numbers: Vec<f64> =
                 text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-            if let [ns, before, after] = numbers[..]
+            if let [ns, before, after, cores] = numbers[..]
                 && ns.is_finite()
                 && (tasks > 2 || (before - after).abs() < 0.2 * after)
             {
-                times.entry(at).or_default().push(ns);
+                let [all_ns, all_cores] = times.entry(at).or_default();
+                all_ns.push(ns);
+                all_cores.push(cores);
             }
         }
     }
@@ -273,13 +282,17 @@ fn table(tasks: usize) {
     let busy = std::env::var("BUSY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let beside = |_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
     let mut beside: Vec<_> = (0..busy).filter_map(|n: usize| beside(n).ok()).collect();
+    println!("\nTime, and cores kept busy.\n");
     println!("| {tasks} tasks, {busy} busy | {} |", POOLS.join(" | "));
     println!("|---|{}", "---|".repeat(POOLS.len()));
     let is_wanted =
         |row: &&&str| wanted.is_empty() || wanted.split(',').any(|it| row.starts_with(it));
     for row in ROWS.iter().filter(is_wanted) {
         let mut times = turns(row, tasks, rounds);
-        let cell = |at| times.get_mut(&at).map_or(String::new(), |all| told(median(all)));
+        let cell = |at| {
+            let Some([ns, cores]) = times.get_mut(&at) else { return String::new() };
+            format!("{}, {:.1}", told(median(ns)), median(cores))
+        };
         println!("| {row} | {} |", (0..POOLS.len()).map(cell).collect::<Vec<_>>().join(" | "));
     }
     for process in &mut beside {
@@ -292,8 +305,11 @@ fn main() {
     match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["run", pool, row, tasks] => {
             let before = ping_pong();
-            match run(pool, row, tasks.parse().unwrap_or(2)) {
-                Ok(ns) => println!("{ns} {before} {}", ping_pong()),
+            let (since, already) = (Instant::now(), used());
+            let found = run(pool, row, tasks.parse().unwrap_or(2));
+            let cores = (used() - already) / since.elapsed().as_secs_f64();
+            match found {
+                Ok(ns) => println!("{ns} {before} {} {cores:.2}", ping_pong()),
                 Err(why) => eprintln!("{pool}: {why}"),
             }
         }

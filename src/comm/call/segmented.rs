@@ -12,7 +12,8 @@ use crate::comm::requests::{Kept, OwnWork};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
 use crate::exec::{self, Buffers, Partition, RawBuffers};
-use crate::op::{Accumulating, Accumulation, Operator, OperatorOrigin};
+use crate::op::float_control::FloatControl;
+use crate::op::{Accumulating, Accumulation, Operator, OperatorOrigin, is_disturbed};
 use crate::schedule::Operation::ExclusiveScan;
 use crate::shared::Signature;
 use std::borrow::Cow;
@@ -107,7 +108,7 @@ struct Segmented<O>(O);
 impl<T: Element, O: Operator<T>> Operator<Carried<T>> for Segmented<O> {
     const NAME: &'static str = O::NAME;
     const COMMUTATIVE: bool = false;
-    const ORIGIN: OperatorOrigin<Self> = OperatorOrigin::of_inner(O::ORIGIN);
+    const ORIGIN: OperatorOrigin<Self, Carried<T>> = OperatorOrigin::of_inner(O::ORIGIN);
 
     #[inline(always)]
     fn combine(&self, left: Carried<T>, right: Carried<T>) -> Carried<T> {
@@ -135,6 +136,9 @@ struct SegmentWork<'a, T: Element, O: Operator<T>, S: Accumulation<T, O>> {
 
 impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWork<'_, T, O, S> {
     fn before(&self, values: &[T]) {
+        if is_disturbed::<T, O>() {
+            return FloatControl::STANDARD.lend(|| self.before(values));
+        }
         let last = self.flags.iter().rposition(|flag| *flag);
         let carried = values[last.unwrap_or(0)..].split_first().map(|(first, rest)| {
             let add = |sum, &value: &T| self.op.0.combine(sum, S::widen(value));
@@ -145,6 +149,9 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWo
     }
 
     fn after(&self, values: &mut [T]) {
+        if is_disturbed::<T, O>() {
+            return FloatControl::STANDARD.lend(|| self.after(values));
+        }
         let identity = self.op.0.identity();
         let [carried] = self.carried.get();
         let mut before = carried.map(|(sum, _)| sum);

@@ -13,7 +13,8 @@ use super::Comm;
 use super::halo_exchange::copy_row;
 use crate::element::Element;
 use crate::mailbox::EAGER;
-use crate::op::{Operator, Sum};
+use crate::op::float_control::FloatControl;
+use crate::op::{Accumulation, AsElements, Operator, Sum, is_disturbed};
 use crate::shared::{
     CallParams, Digest, Guard, PayloadKind, Signature, StartedCall, Stop, WordBytes,
 };
@@ -47,7 +48,8 @@ const MESSAGE: usize = EAGER;
 /// has read; `t_w` for each ghost. Up to 1024 bytes from one rank to another go in a message, which
 /// costs a copy more, and no rank waits for its reader. Runs of consecutive elements, of which the
 /// ghosts are consecutive, too, are one `memcpy` each. No call allocates memory, but for the first
-/// messages of 97 to 1024 bytes to a rank (4 KiB).
+/// messages of 97 to 1024 bytes to a rank (4 KiB), and a sum of halves for the `f32` of its owned
+/// elements.
 ///
 /// # Examples
 /// The two ends of each rank's part, on its neighbours in a line:
@@ -106,12 +108,21 @@ trait Direction {
 
 /// The use of elements that have come.
 trait Receive<T>: Direction {
+    /// What elements become part of.
+    type Into;
+
     /// Takes a run of `len` elements at `from`.
     ///
     /// # Safety
-    /// `to` is valid for reads and writes of `len` elements, `from` for reads, though perhaps not
+    /// `to` is valid for reads and writes of `len` of them, `from` for reads, though perhaps not
     /// aligned; they do not overlap.
-    unsafe fn take(&self, to: *mut T, from: *const T, len: usize);
+    unsafe fn take(&self, to: *mut Self::Into, from: *const T, len: usize);
+
+    /// See [`is_disturbed`].
+    #[inline(always)]
+    fn is_disturbed() -> bool {
+        false
+    }
 }
 
 /// Owners' elements are copied to ghosts.
@@ -122,6 +133,8 @@ impl Direction for Copied {
 }
 
 impl<T: Element> Receive<T> for Copied {
+    type Into = T;
+
     #[inline(always)]
     unsafe fn take(&self, to: *mut T, from: *const T, len: usize) {
         // SAFETY: by the contract.
@@ -129,23 +142,30 @@ impl<T: Element> Receive<T> for Copied {
     }
 }
 
-/// Ghosts are combined into owners' elements.
-struct Combined<'a, O>(&'a O);
+/// Ghosts are combined into owners' elements, as the accumulator `S` has them.
+struct Combined<'a, O, S>(&'a O, PhantomData<S>);
 
-impl<O> Direction for Combined<'_, O> {
+impl<O, S> Direction for Combined<'_, O, S> {
     const GATHERS: bool = false;
 }
 
-impl<T: Element, O: Operator<T>> Receive<T> for Combined<'_, O> {
+impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Receive<T> for Combined<'_, O, S> {
+    type Into = S::Wide;
+
     #[inline(always)]
-    unsafe fn take(&self, to: *mut T, from: *const T, len: usize) {
+    unsafe fn take(&self, to: *mut S::Wide, from: *const T, len: usize) {
         for i in 0..len {
             // SAFETY: by the contract.
             unsafe {
                 let (left, right) = (to.add(i).read(), from.add(i).read_unaligned());
-                to.add(i).write(self.0.combine(left, right));
+                to.add(i).write(S::combine(self.0, left, S::widen(right)));
             }
         }
+    }
+
+    #[inline(always)]
+    fn is_disturbed() -> bool {
+        is_disturbed::<T, O>()
     }
 }
 
@@ -309,8 +329,8 @@ impl Neighborhood {
                 BY_PLAN,
             )
         };
-        let ends = (ghosts, owned);
-        self.carry_out::<_, _, _, true>(comm, sig, ends, &Combined(&Sum), || ());
+        let accumulation = <Sum as Operator<T>>::accumulation();
+        self.scatter(comm, sig, (ghosts, owned), &Sum, accumulation);
     }
 
     /// Combines the ghosts of all ranks into the elements that they are copies of.
@@ -346,8 +366,37 @@ impl Neighborhood {
     ) {
         let sig =
             const { &Signature::combining::<T, O>("Neighborhood::scatter_with", O::NAME, BY_PLAN) };
-        let ends = (ghosts, owned);
-        self.carry_out::<_, _, _, true>(comm, sig, ends, &Combined(&op), || ());
+        self.scatter(comm, sig, (ghosts, owned), &op, O::accumulation());
+    }
+
+    /// Each element is rounded once, when its last ghost is in it; one without ghosts stays.
+    #[track_caller]
+    #[inline(always)]
+    fn scatter<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+        &self,
+        comm: &mut Comm,
+        sig: &'static Signature,
+        (ghosts, owned): (&[T], &mut [T]),
+        op: &O,
+        _: S,
+    ) {
+        if !S::IS_WIDE {
+            let receive = Combined::<O, AsElements>(op, PhantomData);
+            self.carry_out::<_, _, _, true>(comm, sig, (ghosts, owned), &receive, || ());
+            return;
+        }
+        let control = FloatControl::STANDARD;
+        let mut wide: Vec<S::Wide> =
+            control.during(|| owned.iter().map(|&x| S::widen(x)).collect());
+        let (ends, receive) = ((ghosts, &mut wide[..]), Combined::<O, S>(op, PhantomData));
+        if self.carry_out::<_, _, _, true>(comm, sig, ends, &receive, || ()).is_some() {
+            for edge in &self.readers {
+                edge.moves.each(|at, _, len| {
+                    let elements = at..at + len;
+                    control.during(|| elements.for_each(|i| owned[i] = S::round(wide[i])));
+                });
+            }
+        }
     }
 
     /// None if the call was refused while a panic unwinds.
@@ -357,7 +406,7 @@ impl Neighborhood {
         &self,
         comm: &mut Comm,
         sig: &'static Signature,
-        (shown, target): (&[T], &mut [T]),
+        (shown, target): (&[T], &mut [V::Into]),
         receive: &V,
         work: impl FnOnce() -> R,
     ) -> Option<R> {
@@ -371,8 +420,11 @@ impl Neighborhood {
         let begun = comm.begin(sig, at, params)?;
         let ends = (shown.as_ptr(), target.as_mut_ptr());
         // SAFETY: the arguments are checked; the call has begun, and the fingerprint holds T.
+        let exchange =
+            || unsafe { self.exchange::<T, V, R, USER_CODE>(comm, begun, ends, receive, work) };
+        // (No work of the caller's stands beside an exchange that combines.)
         let result =
-            unsafe { self.exchange::<T, V, R, USER_CODE>(comm, begun, ends, receive, work) };
+            if V::is_disturbed() { FloatControl::STANDARD.lend(exchange) } else { exchange() };
         result.map_err(|stop| comm.stop(stop)).ok()
     }
 
@@ -430,7 +482,7 @@ impl Neighborhood {
         &self,
         comm: &mut Comm,
         begun: StartedCall,
-        (shown, target): (*const T, *mut T),
+        (shown, target): (*const T, *mut V::Into),
         receive: &V,
         work: impl FnOnce() -> R,
     ) -> Result<R, Stop> {

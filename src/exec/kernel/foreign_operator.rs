@@ -2,6 +2,7 @@
 //! only the size is known.
 
 use super::{Kernel, Loops, line};
+use crate::op::float_control::FloatControl;
 use std::marker::PhantomData;
 
 /// An operator of another language, on elements of `size` bytes.
@@ -39,7 +40,7 @@ impl<'a> Kernel<'a> {
 unsafe fn combine_slices(op: *const (), dst: *mut u8, left: *const u8, right: *const u8, n: usize) {
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<ForeignOperator<'_>>() };
-    (op.combine)(dst, left, right, n);
+    FloatControl::STANDARD.during(|| (op.combine)(dst, left, right, n));
 }
 
 /// # Safety

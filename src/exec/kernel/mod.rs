@@ -26,7 +26,8 @@ pub(crate) use scratch::Scratch;
 pub(super) use wide::OperandTree;
 
 use crate::element::Element;
-use crate::op::{Accumulation, Avx2, Baseline, Operator, Vectors};
+use crate::op::float_control::FloatControl;
+use crate::op::{Accumulation, Avx2, Baseline, Operator, Vectors, is_disturbed};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use wide::Wide;
@@ -446,7 +447,7 @@ unsafe fn combine<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     right: *const u8,
     n: usize,
 ) {
-    if n == 1 {
+    if n == 1 && !is_disturbed::<T, O>() {
         // No loop, and none to be chosen.
         //
         // SAFETY: by the contract.
@@ -474,6 +475,11 @@ unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     inputs: &[*mut u8],
     n: usize,
 ) {
+    if is_disturbed::<T, O>() {
+        // SAFETY: passed on.
+        let again = || unsafe { fold::<T, O, S>(op, dst, also, inputs, n) };
+        return FloatControl::STANDARD.lend(again);
+    }
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
     if const { size_of::<T>() > 16 && !S::IS_WIDE } {

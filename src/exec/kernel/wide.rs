@@ -8,7 +8,8 @@
 
 use super::{Kernel, Loops, Stride, in_turns, with_vectors};
 use crate::element::Element;
-use crate::op::{Accumulating, Accumulation, AsElements, Operator, Vectors};
+use crate::op::float_control::FloatControl;
+use crate::op::{Accumulating, Accumulation, AsElements, Operator, Vectors, is_disturbed};
 use crate::order::by_levels;
 use crate::schedule::Doubling;
 use std::cell::Cell;
@@ -188,14 +189,16 @@ unsafe fn widen<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     let to = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<S::Wide>>(), n) };
     // SAFETY: by the contract.
     let from = unsafe { from_raw_parts(src.cast::<T>(), n) };
-    with_vectors(
-        #[inline(always)]
-        move || {
-            for (to, from) in to.iter_mut().zip(from) {
-                to.write(S::widen(*from));
-            }
-        },
-    );
+    FloatControl::STANDARD.during(|| {
+        with_vectors(
+            #[inline(always)]
+            move || {
+                for (to, from) in to.iter_mut().zip(from) {
+                    to.write(S::widen(*from));
+                }
+            },
+        );
+    });
 }
 
 /// # Safety
@@ -209,14 +212,16 @@ unsafe fn round<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     let to = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
     // SAFETY: by the contract.
     let from = unsafe { from_raw_parts(src.cast::<S::Wide>(), n) };
-    with_vectors(
-        #[inline(always)]
-        move || {
-            for (to, from) in to.iter_mut().zip(from) {
-                to.write(S::round(*from));
-            }
-        },
-    );
+    FloatControl::STANDARD.during(|| {
+        with_vectors(
+            #[inline(always)]
+            move || {
+                for (to, from) in to.iter_mut().zip(from) {
+                    to.write(S::round(*from));
+                }
+            },
+        );
+    });
 }
 
 struct FoldByTree<'a, T, O, S> {
@@ -273,6 +278,11 @@ unsafe fn by_tree<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     n: usize,
     tree: OperandTree,
 ) {
+    if is_disturbed::<T, O>() {
+        // SAFETY: passed on.
+        let again = || unsafe { by_tree::<T, O, S>(op, dst, inputs, at, n, tree) };
+        return FloatControl::STANDARD.lend(again);
+    }
     // SAFETY: by the contract.
     let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
     let fold = FoldByTree::<T, O, S> { op, dst, inputs, at, tree, accumulation: PhantomData };
@@ -332,6 +342,11 @@ unsafe fn prefixes<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     at: usize,
     n: usize,
 ) {
+    if is_disturbed::<T, O>() {
+        // SAFETY: passed on.
+        let again = || unsafe { prefixes::<T, O, S>(op, (from, to), at, n) };
+        return FloatControl::STANDARD.lend(again);
+    }
     // SAFETY: by the contract.
     let op = unsafe { &*op.cast::<O>() };
     let prefix = Prefix::<T, O, S> { op, from, to, at, accumulation: PhantomData };

@@ -7,7 +7,7 @@ use crate::schedule::Schedule;
 use std::fmt;
 
 /// A write that a peer may be reading under.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Hazard {
     /// The rank that writes.
     pub rank: usize,
@@ -24,7 +24,7 @@ impl fmt::Display for Hazard {
     }
 }
 
-impl std::error::Error for Hazard {}
+crate::error_type!(Hazard: Self { rank, peer, action });
 
 /// Binds `rank`'s part of `schedule` to blocks (or a vector) of `elements`
 /// elements, all messages travelling by address, and looks for a place that is

@@ -140,6 +140,8 @@ pub(crate) struct Port {
     check: Fingerprint,
     state: PortState,
     touched: bool,
+    /// Whether nothing is to be done before the rank's next run: all is touched, nothing recorded.
+    ready: bool,
 }
 
 /// A call that has begun, and is not on record yet.
@@ -217,6 +219,7 @@ impl Port {
             check: Fingerprint(0),
             state: PortState::Plain,
             touched: false,
+            ready: false,
         };
         port.refresh_for_run();
         if port.shared.world().recorder().is_some() {
@@ -230,13 +233,17 @@ impl Port {
         let crowded = self.shared.world().is_crowded();
         if crowded != self.crowded {
             self.crowded = crowded;
+            self.looks = 1;
             for peer in &mut self.peers {
                 // SAFETY: a word of the state, which is kept.
                 let seat = unsafe { peer.seat.as_ref() };
                 peer.mark = NonNull::from(if crowded { &PERHAPS } else { seat.mark() });
             }
         }
-        self.looks = self.usual_looks();
+        // A port that counts its waits (`fades`) goes on.
+        if self.looks > 0 {
+            self.looks = self.usual_looks();
+        }
         self.gated = crowded || self.size() <= FEW;
     }
 
@@ -343,16 +350,27 @@ impl Port {
     /// Puts the data of this rank into the memory of the core that it runs on, before the
     /// communicator is used for the first time. Returns whether there was anything to do.
     pub(crate) fn first_touch(&mut self) -> bool {
-        let is_first = !std::mem::replace(&mut self.touched, true) && self.shared.is_apart();
+        self.ready = !self.is_recorded();
+        let is_first = !std::mem::replace(&mut self.touched, true)
+            && (self.shared.is_apart() || self.is_recorded());
         if is_first {
             self.touch_first();
         }
         is_first
     }
 
+    /// See the field.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.ready
+    }
+
     #[cold]
     #[inline(never)]
     fn touch_first(&mut self) {
+        self.touch_ring();
+        if !self.shared.is_apart() {
+            return;
+        }
         #[cfg(not(loom))]
         let _near = self.keep_near();
         self.shared.first_touch(self.rank);

@@ -16,7 +16,7 @@ use super::super::recorder::Recorder;
 use super::waiting::PeerLook;
 use super::{Port, PortState, RECORDED};
 use crate::error::ForeignCall;
-use crate::wait::{Wait, is_disturbed};
+use crate::wait::{Wait, looks_little};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -64,6 +64,13 @@ impl Port {
         // Without a ring each call asks whether it is an event at all.
         let recorder = self.recorder().filter(|(recorder, _)| !recorder.is_interfaces());
         self.ring = recorder.map(|(recorder, me)| NonNull::from(recorder.ring(me)));
+    }
+
+    /// Puts the memory of the rank's events in its place.
+    pub(super) fn touch_ring(&self) {
+        if let Some((recorder, me)) = self.recorder() {
+            recorder.touch(me);
+        }
     }
 
     /// The rank begins a run of a team that is recorded, or with a port that is dead.
@@ -255,7 +262,7 @@ impl Port {
     pub(super) fn usual_looks(&self) -> u32 {
         let may_spin = match self.wait {
             Wait::Spin => true,
-            Wait::Auto => !self.crowded && !is_disturbed(),
+            Wait::Auto => !self.crowded && !looks_little(),
             Wait::Yield | Wait::Park => false,
         };
         if may_spin { super::MANY_LOOKS } else { super::FEW_LOOKS }

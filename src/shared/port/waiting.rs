@@ -7,11 +7,10 @@ use super::super::unfit_receive::UnfitReceive;
 use super::recording::Looked;
 use super::{CLOSED, Peer, Phase, Port, PortState};
 use crate::mailbox::{Header, RefusedMemory};
-use crate::sync::Instant;
 #[cfg(not(loom))]
 use crate::wait::give_way;
 use crate::wait::{
-    Awaited, Backoff, Occasion, Pause, Question, SleepLevel, Wait, asleep, give_back,
+    Awaited, Backoff, Occasion, Pause, Question, SleepLevel, Spent, Wait, asleep, give_back,
 };
 use std::time::Duration;
 
@@ -240,6 +239,9 @@ impl Port {
             Looked::Since(since) => Some(since),
             Looked::Unrecorded => None,
         };
+        if since.is_none() && self.looks == 0 && self.fades(peer, ready) {
+            return Ok(());
+        }
         // Of two ranks everything is between the two.
         let what = if self.size() == 2 { For::Peer } else { what };
         let event = if what == For::All(Phase::Gates) { self.episode } else { self.calls };
@@ -249,9 +251,29 @@ impl Port {
         let own = (what != For::Anybody).then_some(0);
         let result = waiter.wait_long(peer, (what, event), own, since, &mut || ready.look(at));
         if since.is_none() {
-            self.looks = self.usual_looks();
+            self.set_looks();
         }
         result
+    }
+
+    /// The looks of a port that counts its waits, as its rank has slept. Whether the word came.
+    fn fades(&mut self, peer: usize, ready: &mut dyn PeerLook) -> bool {
+        let looks = self.usual_looks();
+        let has_come = (0..looks).any(|_| ready.look(&mut self.peers[peer]));
+        if has_come && !self.crowded {
+            self.shared.seat(self.rank).mark().fade();
+        }
+        if has_come {
+            self.set_looks();
+        }
+        has_come
+    }
+
+    /// Sets the budget of looks; 0 while the rank's mark is set, which costs its peers a fence for
+    /// each message: so waits are counted until it is cleared.
+    fn set_looks(&mut self) {
+        let counts = !self.crowded && self.shared.seat(self.rank).mark().is_set();
+        self.looks = if counts { 0 } else { self.usual_looks() };
     }
 }
 
@@ -306,7 +328,10 @@ impl Waiter<'_> {
         let mut is_proof = own.is_some_and(|own| carried <= own);
         let mut number = world.begin_wait(me, awaited, is_proof);
         #[cfg(not(loom))]
-        world.perhaps_return();
+        {
+            world.perhaps_return();
+            world.perhaps_bind(me, false);
+        }
         let mut patience = sleeper.patience(*wait);
         let result = loop {
             // The facts that would make waiting pointless are looked at first and the
@@ -374,8 +399,11 @@ impl Waiter<'_> {
                 };
                 let mut over = || ready.ask() || is_over();
                 #[cfg(not(loom))]
-                if !crowded {
-                    world.perhaps_roam();
+                {
+                    world.perhaps_bind(me, true);
+                    if !crowded {
+                        world.perhaps_roam();
+                    }
                 }
                 sleeper.sleep(&mut patience, (nap, longest), &mut over);
             }
@@ -437,7 +465,7 @@ impl Port {
         work: impl FnOnce(&mut dyn Question) -> Option<R>,
     ) -> Result<R, Stop> {
         let (world, me) = (self.shared.world(), self.shared.member(self.rank));
-        let since = world.deadline().map(|limit| (Instant::now(), limit));
+        let mut spent = world.deadline().map(|limit| (Spent::new(), limit));
         world.set_preparing(me, true);
         let result = work(&mut || {
             #[cfg(not(loom))]
@@ -447,7 +475,7 @@ impl Port {
             if world.is_poisoned(self.run) {
                 return false;
             }
-            let over = since.is_some_and(|(since, limit)| since.elapsed() >= limit);
+            let over = spent.as_mut().is_some_and(|(spent, limit)| spent.time() >= *limit);
             if over {
                 world.give_up(me, me, self.run);
             }

@@ -409,7 +409,7 @@ impl Profile {
 /// assert!(error.to_string().starts_with("the profile: "), "{error}");
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ProfileError {
     path: Option<PathBuf>,
     what: String,
@@ -447,4 +447,4 @@ impl fmt::Display for ProfileError {
     }
 }
 
-impl std::error::Error for ProfileError {}
+crate::error_type!(ProfileError: Self { path, what });

@@ -1,4 +1,4 @@
-//! The programs of this package: the NAS and PRK kernels, and the sparse solver.
+//! The programs of this package: the NAS kernels, and the sparse solver.
 
 // Each example is compiled as it stands, with the file that several of them have.
 #![allow(clippy::duplicate_mod, clippy::module_inception)]
@@ -8,7 +8,6 @@ mod damage;
 #[path = "../../../tests/common/dice.rs"]
 mod dice;
 mod nas;
-mod prk;
 mod solver;
 
 use dice::Dice;

@@ -31,18 +31,7 @@ const REPORT: Program = Program {
         ),
         ("calibrate", "Fit t_s and t_w, find the sizes for the automatic choice, write a profile"),
         ("peers", "Compare with Open MPI, MPICH, OpenMP and the bare hardware"),
-        (
-            "model",
-            "What collectives would take on a machine, and how well the model does on published \
-             ones",
-        ),
     ],
-};
-
-const WAITS: Program = Program {
-    name: Cow::Borrowed("phalanx-waits"),
-    package: Some("tools/waits"),
-    commands: &[("waits", "Where the ranks of a recorded run waited, and for whom")],
 };
 
 /// Also has `check --machine`.
@@ -53,7 +42,7 @@ pub(crate) const SOAK: Program = Program {
 };
 
 /// Those with commands that have names of their own.
-pub(crate) const ALL: [Program; 3] = [REPORT, WAITS, SOAK];
+pub(crate) const ALL: [Program; 2] = [REPORT, SOAK];
 
 /// That of `bench` on elements of this type.
 pub(crate) fn of_type(ty: Type) -> Program {
@@ -184,7 +173,6 @@ mod tests {
         let found = |program: &str, args: &str| Some((program.to_string(), args.to_string()));
         assert_eq!(asked("soak -p 2"), found("phalanx-soak", "soak -p 2"));
         assert_eq!(asked("help peers"), found("phalanx-report", "peers --help"));
-        assert_eq!(asked("waits --help"), found("phalanx-waits", "waits --help"));
         let check = "check --format json --machine";
         assert_eq!(asked(check), found("phalanx-soak", check));
         let none =

@@ -31,13 +31,6 @@ impl Progress {
         Self::of(seconds, Some(all))
     }
 
-    /// Of a process that has nothing to say.
-    pub(crate) fn silent() -> Self {
-        let mut silent = Self::new(0);
-        silent.shown = false;
-        silent
-    }
-
     fn of(weights: Vec<f64>, expected: Option<f64>) -> Self {
         let clock = StepClock { weights, expected, step: 0, part: 0.0 };
         let (shown, begun) = (std::io::stderr().is_terminal(), Instant::now());

@@ -29,8 +29,7 @@ fn commands() -> Vec<String> {
 /// Whether the command's program is there: `cargo test --workspace` builds all.
 fn is_built(command: &str) -> bool {
     let program = match command {
-        "report" | "calibrate" | "peers" | "model" => "phalanx-report",
-        "waits" => "phalanx-waits",
+        "report" | "calibrate" | "peers" => "phalanx-report",
         "soak" => "phalanx-soak",
         _ => return true,
     };
@@ -44,7 +43,7 @@ fn is_built(command: &str) -> bool {
 #[test]
 fn all_commands_are_listed_and_a_missing_program_is_told() {
     let all = commands();
-    for name in ["bench", "report", "calibrate", "peers", "model", "waits", "soak"] {
+    for name in ["bench", "report", "calibrate", "peers", "waits", "soak"] {
         assert!(all.iter().any(|it| it == name), "{name} is not in {all:?}");
     }
     // A copy that has nothing beside it.
@@ -132,7 +131,7 @@ fn broken(help: &str, columns: usize) -> Vec<String> {
 #[test]
 fn helps_fit_and_are_wrapped_once() {
     let mut commands = commands();
-    assert!(commands.len() >= 14, "{commands:?}");
+    assert!(commands.len() >= 13, "{commands:?}");
     commands.retain(|command| is_built(command));
     let mut wrapped = 0;
     for columns in [60, 80, MOST, 140] {

@@ -162,43 +162,6 @@ fn bandwidth_by_size() {
     assert!(eyes.contains("GB/s, by bytes of a buffer") && eyes.contains("16K"), "{eyes}");
 }
 
-#[test]
-fn saved_runs_are_compared() {
-    let (old, new) = (scratch("old.json"), scratch("new.json"));
-    let (old_path, new_path) = (old.to_str().unwrap(), new.to_str().unwrap());
-    let args = ["bandwidth", "copy", "-b", "16K", "-e", "16K", "--pus", "0", "--samples", "5"];
-    for path in [old_path, new_path] {
-        let out = text(&[&args[..], &["--format", "json", "-o", path]].concat());
-        assert!(out.is_empty());
-    }
-    let diff = json(&["diff", old_path, new_path]);
-    let wanted = ["command", "version", "of", "old", "new", "caveats", "rows", "summary"];
-    assert_eq!(keys(&diff), wanted);
-    assert_eq!(diff["rows"].as_array().unwrap().len(), 1);
-    assert!(diff["rows"][0]["ratio"].as_f64().unwrap() > 0.0);
-    assert!(text(&["diff", old_path, new_path]).contains("change"));
-    let table = text(&["diff", old_path, old_path, "--format", "tsv"]);
-    assert!(table.lines().nth(1).unwrap().ends_with("\t1.000\tany\tsame"), "{table}");
-
-    // Another command's run, another version, damage, nothing at all.
-    assert!(complaint(&["latency", "--diff", old_path, new_path]).contains("a run of bandwidth"));
-    let good = std::fs::read_to_string(&old).unwrap();
-    for (content, wanted) in [
-        (good.replace("\"format\": 1", "\"format\": 9"), "format 9"),
-        (good[..good.len() / 2].to_string(), "no json of a saved run"),
-        (good.replace("ns_median", "ns_medium"), "row 0: \"ns_median\""),
-        (String::new(), "no json"),
-        ("{}".to_string(), "no saved run"),
-    ] {
-        std::fs::write(&new, content).unwrap();
-        let line = complaint(&["diff", old_path, new_path]);
-        assert!(line.contains(wanted) && line.contains("new.json"), "{line}");
-    }
-    std::fs::remove_file(&old).unwrap();
-    std::fs::remove_file(&new).unwrap();
-    assert!(complaint(&["diff", old_path, new_path]).contains("cannot be read"));
-}
-
 #[cfg(target_os = "linux")]
 #[test]
 fn one_core_is_said_so() {
@@ -224,13 +187,11 @@ fn wrong_arguments() {
         (&["latency", "--pus", "0-"], "0-3,8"),
         (&["latency", "--pus", "9999"], "PU 9999 does not exist"),
         (&["latency", "--places", "1"], "limits of places"),
-        (&["latency", "--diff", "one.json"], "--diff"),
         (&["latency", "--pus", "0", "--svg", "/no/such/dir/x.svg"], "/no/such/dir/x.svg"),
         (&["bandwidth", "cpoy"], "did you mean copy?"),
         (&["bandwidth", "-b", "4M", "-e", "1M"], "above the largest"),
         (&["bandwidth", "-e", "1024T"], "memory"),
         (&["bandwidth", "-f", "1"], "at least 2"),
-        (&["diff", "one.json"], "NEW"),
         (&["latency", "--svg", env!("CARGO_TARGET_TMPDIR")], "cannot be written: Is a directory"),
         (&["bandwidth", "--svg", env!("CARGO_TARGET_TMPDIR")], "cannot be written: Is a directory"),
     ] {
@@ -241,7 +202,7 @@ fn wrong_arguments() {
 
 #[test]
 fn help_has_an_example() {
-    for command in ["latency", "bandwidth", "diff"] {
+    for command in ["latency", "bandwidth"] {
         for help in ["-h", "--help"] {
             let out = text(&[command, help]);
             assert!(out.contains(&format!("Example:\n  phalanx {command}")), "{out}");

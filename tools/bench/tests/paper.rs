@@ -211,38 +211,3 @@ fn nothing_far_is_suggested() {
         assert!(line.contains("unknown ") && !line.contains("did you mean"), "{args}: {line}");
     }
 }
-
-#[test]
-fn several_nodes_are_modelled_and_say_so() {
-    let header = "operation nodes ranks words node_time network_time time source";
-    let call = "cost --all all-reduce -p 4 --words 10 --ts 1 --tw 0.01";
-    let all = rows(&format!("{call} --nodes 2..4096 --network 20,0.05"), header);
-    let nodes: Vec<usize> = all.iter().map(|row| row["nodes"].parse().unwrap()).collect();
-    assert_eq!(nodes, (1..=12).map(|k| 1 << k).collect::<Vec<_>>());
-    assert!(all.iter().all(|row| row["source"] == "modelled"));
-    // k steps of 20.5 each.
-    assert_eq!(all[1]["network_time"], "41.0");
-    assert_eq!(all[11]["network_time"], "246.0");
-    let some = rows(&format!("{call} --nodes 3..11 --network 20,0.05"), header);
-    assert_eq!(some.iter().map(|row| &row["nodes"][..]).collect::<Vec<_>>(), ["3", "4", "8", "11"]);
-    // Every operation; more nodes never cost less.
-    for operation in phalanx::schedule::Operation::ALL {
-        let call = format!("cost --all {operation} -p 8 --words 100 --ts 1 --tw 0.01");
-        let all = rows(&format!("{call} --nodes 2..4096 --network 20,0.05"), header);
-        let time = |row: &BTreeMap<String, String>| row["time"].parse::<f64>().unwrap();
-        assert!(all.windows(2).all(|w| time(&w[0]) < 1.01 * time(&w[1])), "{operation}");
-    }
-    for (bad, told) in [
-        ("--nodes 4 --network -1,1", "from 0 on"),
-        ("--nodes 0 --network 1,1", "1 to"),
-        ("--nodes 8..2 --network 1,1", "empty range"),
-        ("--nodes 4 --network 1", "two numbers"),
-        ("--nodes 4", "--network"),
-        ("--network 1,1", "--nodes"),
-    ] {
-        let out = phalanx(&format!("{call} {bad}"));
-        assert_eq!(out.status.code(), Some(2), "{bad}");
-        let said = String::from_utf8_lossy(&out.stderr).into_owned();
-        assert!(said.contains(told), "{bad}: {said}");
-    }
-}

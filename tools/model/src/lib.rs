@@ -1,4 +1,4 @@
-//! Models of cost: the cost of a schedule on paper, on a network and on published machines.
+//! Models of cost: the cost of a schedule on paper and on a network.
 //!
 //! | file | contents |
 //! |---|---|
@@ -11,12 +11,6 @@
 //! | `rates.rs` | t_s and t_w of a message ([`Rates`]), the segments of a chain |
 //! | `ranking.rs` | the algorithms by cost, for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the cost with a t_s and a t_w for each level of a machine ([`Levels`]) |
-//! | `several_nodes.rs` | the cost of a call on several nodes with a network between ([`Across`]) |
-//! | `simulation/` | the time of a schedule on a published machine ([`Simulation`]) |
-//! | `scaling.rs` | the library's own choice beside the best of the catalogue ([`scaling()`]) |
-//! | `scaling_page.rs` | the same as a page ([`scaling_page()`]) |
-//! | `published/` | published collectives of four libraries on one node ([`published`]) |
-//! | `shapes.rs` | the groups that are tried for the best hierarchical algorithm ([`shapes()`]) |
 //! | `rational.rs` | the exact fractions of all counts ([`Ratio`]) |
 //!
 //! The library's own choice at run time is [`phalanx::tuning`].
@@ -49,15 +43,9 @@ mod median;
 pub mod mix;
 mod network;
 mod network_error;
-pub mod published;
 mod ranking;
 mod rates;
 mod rational;
-mod scaling;
-mod scaling_page;
-mod several_nodes;
-mod shapes;
-mod simulation;
 #[cfg(test)]
 mod tests;
 
@@ -72,8 +60,3 @@ pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};
 pub use rates::{Rates, best_segments};
 pub use rational::Ratio;
-pub use scaling::{GATES, SCALING_SIZES, ScalingRow, scaling};
-pub use scaling_page::scaling_page;
-pub use several_nodes::Across;
-pub use shapes::shapes;
-pub use simulation::{Effect, Effects, Outcome, Simulation, SimulationError};

@@ -15,7 +15,7 @@ use phalanx::topology::Extents;
 ///     "unknown network 'star'; known are ring, linear, mesh, torus, hypercube, tree"
 /// );
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadNetwork {
     /// No such name.
@@ -77,4 +77,8 @@ impl fmt::Display for BadNetwork {
     }
 }
 
-impl std::error::Error for BadNetwork {}
+phalanx::error_type!(BadNetwork:
+    Self::Name(it), Self::Empty, Self::TooLarge(it), Self::PowerOfTwo(it),
+    Self::Extents { extents, nodes }, Self::TooFew { nodes, ranks },
+    Self::Node { rank, node, nodes },
+);

@@ -3,8 +3,9 @@
 use super::{
     BadNetwork, Congestion, Cost, MOST_NODES, Network, Rates, Ratio, Ties, bound, closed_form, rank,
 };
-use phalanx::schedule::{Algorithm, Operation, Request};
+use phalanx::schedule::{Algorithm, Message, Operation, Request, trace};
 use phalanx::topology::{Extents, gray, gray_inverse};
+use std::collections::BTreeMap;
 
 fn on(network: &Network, algorithm: Algorithm, p: usize) -> Congestion {
     on_call(network, algorithm, &Request::new(algorithm.operations()[0], p))
@@ -367,4 +368,44 @@ fn networks_stay_within_reason() {
     // All on one node: no channel is used, and only the ports are left.
     let one = Congestion::placed(&Network::ring(4), &schedule, |_| 2).unwrap();
     assert_eq!((one.dilation, one.congestion, one.cost), (0, 0, Cost::of(&schedule)));
+}
+
+/// The messages of a rank in one direction in a step, by the peer.
+type EndTraffic = BTreeMap<usize, Vec<usize>>;
+
+/// Counted once more, message by message, from the trace: of every step the busiest rank's.
+#[test]
+fn costs_are_those_of_the_messages() {
+    let mut compared = 0;
+    for &algorithm in Algorithm::ALL {
+        for p in [1, 2, 3, 4, 6, 8, 9, 16] {
+            for &operation in algorithm.operations() {
+                let request = Request::new(operation, p);
+                let Ok(schedule) = algorithm.schedule(&request) else { continue };
+                let (ports, split) = (schedule.ports(), schedule.contract().split.max(1));
+                // Of each step, rank and direction the peers, and the blocks of their messages.
+                let mut steps = vec![BTreeMap::<_, EndTraffic>::new(); schedule.steps()];
+                for Message { step, src, dst, blocks, .. } in trace(&schedule) {
+                    let blocks = blocks.iter().map(|run| run.count).sum();
+                    for (end, peer) in [((src, true), dst), ((dst, false), src)] {
+                        let end = steps[step - 1].entry(end).or_default();
+                        end.entry(peer).or_default().push(blocks);
+                    }
+                }
+                let busiest = |of: &dyn Fn(&EndTraffic) -> usize| -> usize {
+                    steps.iter().map(|step| step.values().map(of).max().unwrap_or(0)).sum()
+                };
+                let ts = busiest(&|end| end.values().flatten().count().div_ceil(ports));
+                let tw = busiest(&|end| {
+                    let pair = end.values().map(|own| own.iter().sum::<usize>()).max();
+                    (pair.unwrap_or(0) * ports).max(end.values().flatten().sum())
+                });
+                let tw = Ratio::new(tw as i128, (split * ports) as i128).unwrap();
+                let cost = Cost::of(&schedule);
+                assert_eq!((cost.ts, cost.tw), (ts, tw), "{algorithm} {operation} {p}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
 }

@@ -1,10 +1,8 @@
 //! Commands of the program `phalanx` that build on its measurements: a page about one machine, a
-//! profile for the library's choices, comparisons with other libraries, and the models beside
-//! published measurements.
+//! profile for the library's choices, and comparisons with other libraries.
 
 mod calibrate;
 mod command;
-mod model;
 mod peers;
 mod report;
 

@@ -20,6 +20,7 @@
 mod command;
 mod heap;
 mod load;
+mod longest_waits;
 mod memory;
 mod pace;
 mod perform_call;

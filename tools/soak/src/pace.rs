@@ -13,6 +13,7 @@
 //! The twin of a team that yields yields: beside a busy thread of the own scheduler group a yield
 //! lasts as long as that thread's slice, and the team was told to yield all the same.
 
+use crate::longest_waits::LongestWaits;
 use crate::random::{Dice, mix};
 use crate::script::{Scale, Script};
 use crate::{perform_call, run_script};
@@ -128,14 +129,15 @@ impl<'a> Twin<'a> {
     }
 
     /// The part of rank `me`.
-    pub(crate) fn play(&self, me: usize) {
+    pub(crate) fn play(&self, me: usize, longest: &LongestWaits) {
+        let mut waits = longest.of_rank(self.seed);
         let mut dice = Dice::new(self.seed ^ mix(me as u64));
         for act in &self.script.acts {
             if self.script.jitter {
                 run_script::be_late(&mut dice);
             }
             perform_call::work(act, me, self.ranks);
-            self.meet();
+            waits.meet(|| self.meet());
         }
     }
 

@@ -1,5 +1,6 @@
 //! Runs a script on a team, and checks its end.
 
+use crate::longest_waits::LongestWaits;
 use crate::perform_call::carry_out;
 use crate::random::{Dice, mix};
 use crate::script::{Act, CallKind, Fault, Script};
@@ -12,7 +13,8 @@ use std::time::Duration;
 const BOMB: &str = "bomb";
 
 /// One rank's part: the acts, one after the other.
-pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
+pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64, longest: &LongestWaits) {
+    let mut waits = longest.of_rank(seed);
     let me = comm.rank();
     let mut dice = Dice::new(seed ^ mix(me as u64));
     let mut children: Vec<Comm> = Vec::new();
@@ -51,7 +53,9 @@ pub(crate) fn play(comm: &mut Comm, script: &Script, seed: u64) {
                 children.push(child);
             }
             CallKind::Drop => drop(children.pop()),
-            _ => carry_out(of(comm, &mut children, &act), &act, longer, &tick),
+            _ => waits.call(act.kind, || {
+                carry_out(of(comm, &mut children, &act), &act, longer, &tick);
+            }),
         }
     }
 }
@@ -130,7 +134,8 @@ mod tests {
             let (mut failed, mut faults) = (0, 0);
             for seed in 0..120 {
                 let script = Script::draw(seed, p);
-                let result = team.run(|comm| play(comm, &script, seed)).map(drop);
+                let result =
+                    team.run(|comm| play(comm, &script, seed, &LongestWaits::default())).map(drop);
                 faults += usize::from(script.fault.is_some());
                 failed += usize::from(result.is_err());
                 judge(&script, &result).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{script}"));
@@ -159,7 +164,8 @@ mod tests {
             let act = Act { kind, comm: 0, element: 1, bytes: 100, number: 1, ..drawn.acts[0] };
             let fault = Some((1, 0, Fault::OtherLength));
             let script = Script { acts: vec![act], fault, jitter: false, ..drawn.clone() };
-            let result = phalanx::run(3, |comm| play(comm, &script, 1)).map(drop);
+            let result =
+                phalanx::run(3, |comm| play(comm, &script, 1, &LongestWaits::default())).map(drop);
             judge(&script, &result).unwrap_or_else(|e| panic!("{kind:?}: {e}"));
             assert_eq!(result.is_ok(), may_differ(kind), "{kind:?}: {result:?}");
         }

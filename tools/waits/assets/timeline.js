@@ -257,7 +257,7 @@ const under = (x, y) => {
     const of = text(detail) ? ` of ${text(detail)}` : "";
     lines.push(`${text(name)}${of}: ${bytes} B, ${time(end - begin)}`, text(line));
     lines.push([text(algorithm), data.transports[transport]].filter(Boolean).join(", "));
-  } else lines.push("work");
+  } else lines.push(names[track.parts.at(Math.max(0, after(track.parts, at) - 1), 2)] ?? "work");
   if (wait >= 0) {
     const [begin, end, peer, from, cause] = Array.from({ length: 5 }, (_, i) => track.waits.at(wait, i));
     lines.push(cause >= 0 ? `${data.states[cause]}: for rank ${peer}, ${time(from - begin)}` : `for rank ${peer}, ${time(end - begin)}: transfer`);

@@ -41,7 +41,7 @@ pub fn find(lines: &[RankLine], late: &[Vec<Late>]) -> Vec<PathPiece> {
                 (rank, time) = (culprit, end);
             }
             None => {
-                let begin = lines[rank].began.min(time);
+                let begin = lines[rank].dispatched.min(time);
                 path.push(PathPiece { rank, begin, end: time });
                 break;
             }

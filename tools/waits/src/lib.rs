@@ -3,7 +3,7 @@
 //!
 //! - [`record`]: the file, which is not trusted; [`timeline`]: its events, as calls with their
 //!   waits.
-//! - [`wait_state`]: what a rank waited for, by the names that Scalasca gives; [`critical_path`].
+//! - [`wait_state`]: the reason of each wait, by the names that Scalasca gives; [`critical_path`].
 //! - [`summary`]: the tables; [`page`] and [`perfetto`]: the timeline, for a browser; [`svg`]: as a
 //!   picture.
 
@@ -17,4 +17,4 @@ pub mod svg;
 pub mod timeline;
 pub mod wait_state;
 
-pub use command::Command;
+pub use command::{Command, Waits};

@@ -1,5 +1,5 @@
 //! `phalanx waits`.
 
 fn main() -> std::process::ExitCode {
-    phalanx_bench::main::<phalanx_waits::Command>()
+    phalanx_cli::main::<phalanx_waits::Command>()
 }

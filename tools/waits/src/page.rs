@@ -1,9 +1,9 @@
 //! The timeline as one HTML file, which needs no network: `-o timeline.html`.
 
-use crate::perfetto::colour;
+use crate::perfetto::{colour, colour_names};
 use crate::record::Run;
 use crate::summary::Summary;
-use crate::wait_state::{self, WaitState};
+use crate::wait_state;
 use serde_json::{Value, json};
 
 const STYLE: &str = include_str!("../assets/timeline.css");
@@ -87,7 +87,7 @@ pub fn html(run: &Run, summary: &Summary, tables: &str) -> String {
     let data = json!({
         "length": summary.lines.iter().map(|line| line.ended).max().unwrap_or(1).max(1),
         "texts": run.texts,
-        "states": WaitState::ALL.map(WaitState::name),
+        "states": colour_names().skip(2).collect::<Vec<_>>(),
         "transports": ["messages", "all at once", "direct access"],
         "tracks": tracks,
         "path": packed(path),

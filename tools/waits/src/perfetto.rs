@@ -3,10 +3,10 @@
 
 use crate::record::Run;
 use crate::summary::Summary;
-use crate::wait_state::Doing;
+use crate::wait_state::{Doing, WaitState};
 use serde_json::{Value, json};
 
-/// Microseconds, in which the format counts. Perfetto cuts off what is less than a nanosecond: a
+/// Microseconds, in which the format counts. Perfetto cuts off parts of a nanosecond: a
 /// quarter more, so that rounding never takes one away, and slices stay within others.
 fn us(ns: u64) -> f64 {
     (ns as f64 + 0.25) / 1000.0
@@ -50,6 +50,15 @@ pub fn trace(run: &Run, summary: &Summary) -> Value {
             });
             events.push(slice(rank, run.text(call.name), "call", (call.begin, call.end), args));
         }
+        if line.dispatched < line.began {
+            events.push(slice(
+                rank,
+                "late start",
+                "wait",
+                (line.dispatched, line.began),
+                json!({}),
+            ));
+        }
         for late in &summary.late[rank] {
             let args = json!({ "for rank": late.culprit });
             events.push(slice(rank, late.state.name(), "wait", (late.begin, late.end), args));
@@ -68,9 +77,21 @@ pub fn trace(run: &Run, summary: &Summary) -> Value {
     json!({ "displayTimeUnit": "ns", "traceEvents": events })
 }
 
+/// The colour of a rank that has not begun, behind those of the states of waiting.
+const LATE_START: u8 = 2 + WaitState::ALL.len() as u8;
+
+/// The names of the page's colours.
+pub(crate) fn colour_names() -> impl Iterator<Item = &'static str> {
+    ["work", "transfer"]
+        .into_iter()
+        .chain(WaitState::ALL.map(WaitState::name))
+        .chain(["late start"])
+}
+
 /// By state of waiting, or otherwise: the number of a colour on the page.
 pub(crate) fn colour(doing: Doing, summary: &Summary, rank: usize) -> u8 {
     match doing {
+        Doing::Starts => LATE_START,
         Doing::Works(_) => 0,
         Doing::Transfers(_) => 1,
         Doing::Waits(at) => 2 + summary.late[rank][at].state as u8,

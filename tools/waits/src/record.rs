@@ -1,10 +1,13 @@
 //! The file of a record, which is not trusted: all numbers are checked, and nothing is allocated
 //! for a number that the file cannot hold. `docs/timeline.md` describes the format.
 
+use phalanx_cli::disturbance::{CoreMoment, CoreSpan};
 use std::ops::Range;
 
 const MAGIC: &[u8; 8] = b"PHLXWAIT";
-const VERSION: u32 = 1;
+/// The oldest that is read, which knows no process, no caller and no cores; and the latest.
+const OLDEST: u32 = 1;
+const VERSION: u32 = 2;
 const PREFIX: usize = 24;
 const EVENT: usize = 64;
 /// As many ranks as a team can have.
@@ -82,6 +85,8 @@ pub struct RankEvents {
     pub ended: u64,
     /// Events that were forgotten, the oldest ones.
     pub lost: u64,
+    /// Its core, when it began and when it ended.
+    pub cores: CoreSpan,
     /// In the order in which they were recorded: calls and phases when they began, waits when they
     /// ended.
     pub events: Vec<Event>,
@@ -96,6 +101,12 @@ pub struct Run {
     pub run: u64,
     /// Nanoseconds from 1970 to the run's beginning.
     pub unix: u64,
+    /// The process: when it wrote its first run, as above, and its number.
+    pub process: (u64, u32),
+    /// When the caller of the run started the ranks, if it was one.
+    pub dispatched: Option<u64>,
+    /// The line of that call: a place in the texts.
+    pub at: u32,
     /// How it ended; empty if well.
     pub outcome: String,
     /// The program.
@@ -107,16 +118,25 @@ pub struct Run {
 }
 
 impl Run {
+    /// The place of the text [`END`].
+    pub fn end(&self) -> u32 {
+        (self.texts.len() as u32).saturating_sub(1)
+    }
+
     /// A text by its place.
     pub fn text(&self, place: u32) -> &str {
         self.texts.get(place as usize).map_or("", String::as_str)
     }
 
-    /// The time from the first rank's beginning to the last one's end.
+    /// The time from the start, or the first rank's beginning, to the last one's end.
     pub fn length(&self) -> u64 {
         let began = self.ranks.iter().map(|rank| rank.began).min().unwrap_or(0);
-        let ended = self.ranks.iter().map(|rank| rank.ended).max().unwrap_or(0);
-        ended.saturating_sub(began)
+        self.ended().saturating_sub(self.dispatched.unwrap_or(began))
+    }
+
+    /// When the last rank ended its part.
+    pub fn ended(&self) -> u64 {
+        self.ranks.iter().map(|rank| rank.ended).max().unwrap_or(0)
     }
 }
 
@@ -173,7 +193,7 @@ pub fn sections(file: &[u8]) -> Result<Sections, String> {
         let mut bytes = Bytes { all: file, at };
         let flaw = match length(&mut bytes) {
             Ok(length) => {
-                whole.push(at + PREFIX..at + PREFIX + length);
+                whole.push(at..at + PREFIX + length);
                 at += PREFIX + length;
                 continue;
             }
@@ -222,8 +242,8 @@ fn length(bytes: &mut Bytes<'_>) -> Result<usize, Flaw> {
         return Err(Flaw::Strange(what.to_string()));
     }
     let version = bytes.u32("the version").map_err(Flaw::Cut)?;
-    if version != VERSION {
-        let what = format!("it has version {version}; this program reads {VERSION}");
+    if !(OLDEST..=VERSION).contains(&version) {
+        let what = format!("it has version {version}; this program reads {OLDEST} to {VERSION}");
         return Err(Flaw::Strange(what));
     }
     bytes.u32("the reserved number").map_err(Flaw::Cut)?;
@@ -248,9 +268,19 @@ fn length(bytes: &mut Bytes<'_>) -> Result<usize, Flaw> {
 /// In words, its fault.
 pub fn run(section: &[u8]) -> Result<Run, String> {
     let mut bytes = Bytes { all: section, at: 0 };
+    bytes.take(8, "the first bytes")?;
+    let is_old = bytes.u32("the version")? == OLDEST;
+    bytes.take(12, "the length")?;
     let team = bytes.u64("the team")?;
     let number = bytes.u64("the run")?;
     let unix = bytes.u64("the time")?;
+    let (mut process, mut dispatched, mut at) = ((0, 0), None, 0);
+    if !is_old {
+        process.0 = bytes.u64("the process")?;
+        dispatched = Some(bytes.u64("the start")?).filter(|start| *start != u64::MAX);
+        process.1 = bytes.u32("the process")?;
+        at = bytes.u32("the line of the run")?;
+    }
     let ranks = bytes.u32("the number of ranks")? as usize;
     if !(1..=MOST_RANKS).contains(&ranks) {
         return Err(format!("{ranks} ranks; a team has 1 to {MOST_RANKS}"));
@@ -272,6 +302,7 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
         None => Err(format!("text {place} is named; there are {count}")),
     };
     let (outcome, program) = (known(outcome)?, known(program)?);
+    known(at)?;
     let mut all = Vec::with_capacity(ranks);
     let mut lasted = 0_u64;
     for rank in 0..ranks {
@@ -279,6 +310,12 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
         let ended = bytes.u64("the end of a rank")?;
         let lost = bytes.u64("the lost events")?;
         let events = bytes.u64("the number of events")?;
+        let mut cores = [None; 2];
+        for core in cores.iter_mut().filter(|_| !is_old) {
+            let (pu, lost) = (bytes.u64("a core")?, bytes.u64("the lost cores")?);
+            bytes.u64("the cores given away")?;
+            *core = (pu != u64::MAX).then_some(CoreMoment { pu, lost });
+        }
         if events > (bytes.left() / EVENT) as u64 {
             let left = bytes.left();
             return Err(format!("rank {rank}: {events} events do not fit into {left} bytes"));
@@ -300,13 +337,31 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
         if lasted > LONGEST {
             return Err(format!("rank {rank}: all events last {lasted} ns in sum"));
         }
-        all.push(RankEvents { began, ended, lost, events });
+        all.push(RankEvents { began, ended, lost, cores, events });
     }
     if bytes.left() > 0 {
         return Err(format!("{} bytes more than it says", bytes.left()));
     }
-    Ok(Run { team, run: number, unix, outcome, program, texts, ranks: all })
+    let first = all.iter().map(|rank| rank.began).min();
+    let dispatched = dispatched.map(|start| start.min(first.unwrap_or(0)));
+    // One more text, for the end that all ranks of a run come to.
+    texts.push(END.to_string());
+    Ok(Run {
+        team,
+        run: number,
+        unix,
+        process,
+        dispatched,
+        at,
+        outcome,
+        program,
+        texts,
+        ranks: all,
+    })
 }
+
+/// The last call of each rank of a run, by name: to return.
+pub const END: &str = "the end of the run";
 
 /// Times beyond this (104 days) are no times: a number of JavaScript holds no later one exactly.
 const LATEST: u64 = 1 << 53;

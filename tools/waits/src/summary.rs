@@ -1,10 +1,11 @@
 //! A run's timeline in tables: by rank, by call and line, by the lines that made others wait, by
-//! phase, and the critical path.
+//! phase, and the critical path; and many runs, by the line that starts them.
 
 use crate::critical_path::{self, PathPiece};
-use crate::record::Run;
+use crate::record::{END, Run};
 use crate::timeline::{self, RankLine};
 use crate::wait_state::{self, Doing, Late, Part, WaitState};
+use phalanx_cli::disturbance::{CoreSpan, Disturbance};
 use std::collections::BTreeMap;
 
 /// Culprits of culprits that are followed, at most.
@@ -19,14 +20,43 @@ pub struct Spent {
     pub transfer: u64,
     /// For ranks that were late.
     pub waiting: u64,
+    /// From the caller's start of the run until the rank began it.
+    pub late_start: u64,
 }
 
 impl Spent {
+    fn add_all(&mut self, parts: &[Part]) {
+        parts.iter().for_each(|part| self.add(part.doing, part.end - part.begin));
+    }
+
     fn add(&mut self, doing: Doing, time: u64) {
         match doing {
-            Doing::Works(_) => self.work += time,
-            Doing::Transfers(_) => self.transfer += time,
-            Doing::Waits(_) => self.waiting += time,
+            Doing::Works(_) => self.work = self.work.saturating_add(time),
+            Doing::Transfers(_) => self.transfer = self.transfer.saturating_add(time),
+            Doing::Waits(_) => self.waiting = self.waiting.saturating_add(time),
+            Doing::Starts => self.late_start = self.late_start.saturating_add(time),
+        }
+    }
+}
+
+/// How a rank was late, or spent the time of the critical path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// By work before a call.
+    Work,
+    /// In a call.
+    Transfer,
+    /// Before it had begun the run.
+    LateStart,
+}
+
+impl By {
+    /// In a word or two.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Work => "work",
+            By::Transfer => "transfer",
+            By::LateStart => "late start",
         }
     }
 }
@@ -42,6 +72,55 @@ pub struct RankRow {
     pub lost: u64,
     /// Time that others waited because of this rank, in the end.
     pub caused: u64,
+}
+
+/// The row of a line that starts runs of so many ranks.
+#[derive(Clone, Debug)]
+pub struct RegionRow {
+    /// The line; empty for threads of the user's own.
+    pub at: String,
+    /// By rank, over all runs.
+    pub spent: Vec<Spent>,
+    /// How many runs.
+    pub runs: u64,
+    /// Their length, and that of the longest.
+    pub total: u64,
+    /// See `total`.
+    pub longest: u64,
+}
+
+/// Many runs.
+#[derive(Debug, Default)]
+pub struct Regions(BTreeMap<(String, usize), RegionRow>);
+
+impl Regions {
+    /// One more.
+    pub fn add(&mut self, run: &Run) {
+        let lines = timeline::lines(run);
+        let late = wait_state::find(run, &lines);
+        let (at, ranks) = (run.text(run.at).to_string(), lines.len());
+        let row = self.0.entry((at.clone(), ranks)).or_insert_with(|| {
+            let spent = vec![Spent::default(); ranks];
+            RegionRow { at, spent, runs: 0, total: 0, longest: 0 }
+        });
+        for ((line, late), spent) in lines.iter().zip(&late).zip(&mut row.spent) {
+            spent.add_all(&wait_state::parts(line, late));
+        }
+        row.runs += 1;
+        row.total = row.total.saturating_add(run.length());
+        row.longest = row.longest.max(run.length());
+    }
+
+    /// The longest in sum first.
+    pub fn rows(self) -> Vec<RegionRow> {
+        sorted(self.0.into_values().collect(), |row| row.total)
+    }
+}
+
+/// What the ranks' cores were used for beside them.
+pub fn disturbance(run: &Run) -> Disturbance {
+    let cores: Vec<CoreSpan> = run.ranks.iter().map(|rank| rank.cores).collect();
+    Disturbance::of(run.length(), &cores)
 }
 
 /// The row of a call, a line and a state of waiting.
@@ -81,8 +160,8 @@ pub struct CulpritRow {
     pub at: String,
     /// The phase in which it was late; empty for none.
     pub phase: String,
-    /// Whether it was late by its own work (else by a transfer).
-    pub by_work: bool,
+    /// How it was late.
+    pub by: By,
     /// How long others waited for this, over all ranks.
     pub caused: u64,
     /// Which ranks waited, and how long.
@@ -135,8 +214,8 @@ pub struct PathRow {
     pub at: String,
     /// The phase; empty for none.
     pub phase: String,
-    /// Whether it is work before the call (else the call itself).
-    pub by_work: bool,
+    /// Work before the call, the call itself, or a late start.
+    pub by: By,
     /// How long.
     pub time: u64,
 }
@@ -207,8 +286,8 @@ fn pieces(
     }
 }
 
-/// The late rank, and where: rank, call, phase, whether by work.
-type Blame = (usize, Option<usize>, Option<u32>, bool);
+/// The late rank, and where: rank, call, phase, and how.
+type Blame = (usize, Option<usize>, Option<u32>, By);
 
 struct Blamer<'a> {
     parts: &'a [Vec<Part>],
@@ -227,17 +306,18 @@ impl Blamer<'_> {
         depth: usize,
         f: &mut dyn FnMut(Blame, u64),
     ) {
-        let began = self.lines[rank].began;
+        let began = self.lines[rank].dispatched;
+        let first = (!self.lines[rank].calls.is_empty()).then_some(0);
         if begin < began {
             // Its thread came late.
-            let first = (!self.lines[rank].calls.is_empty()).then_some(0);
-            f((rank, first, None, true), began.min(end) - begin);
+            f((rank, first, None, By::Work), began.min(end) - begin);
         }
         let mut further = Vec::new();
         pieces(&self.parts[rank], &self.phases[rank], (begin, end), |doing, phase, from, to| {
             match doing {
-                Doing::Works(call) => f((rank, call, phase, true), to - from),
-                Doing::Transfers(call) => f((rank, Some(call), phase, false), to - from),
+                Doing::Starts => f((rank, first, None, By::LateStart), to - from),
+                Doing::Works(call) => f((rank, call, phase, By::Work), to - from),
+                Doing::Transfers(call) => f((rank, Some(call), phase, By::Transfer), to - from),
                 Doing::Waits(at) => further.push((at, from, to)),
             }
         });
@@ -246,7 +326,7 @@ impl Blamer<'_> {
             if depth < DEEPEST {
                 self.blame(late.culprit, (from, to), depth + 1, f);
             } else {
-                f((late.culprit, Some(late.culprit_call), None, true), to - from);
+                f((late.culprit, Some(late.culprit_call), None, By::Work), to - from);
             }
         }
     }
@@ -273,13 +353,13 @@ pub fn read(run: &Run) -> Summary {
     };
     let site = |rank: usize, call: Option<usize>| match call {
         Some(call) => what(rank, call),
-        None => ("the end of the run".to_string(), String::new()),
+        None => (END.to_string(), String::new()),
     };
 
     let mut ranks: Vec<RankRow> = (0..lines.len())
         .map(|rank| {
             let mut spent = Spent::default();
-            parts[rank].iter().for_each(|part| spent.add(part.doing, part.end - part.begin));
+            spent.add_all(&parts[rank]);
             RankRow { rank, spent, lost: run.ranks[rank].lost, caused: 0 }
         })
         .collect();
@@ -288,27 +368,27 @@ pub fn read(run: &Run) -> Summary {
 
     // The rank at fault.
     let blamer = Blamer { parts: &parts, phases: &phases, late: &late, lines: &lines };
-    /// Rank, call and its line, phase, and whether it worked.
-    type Blamed = (usize, String, String, Option<u32>, bool);
+    /// Rank, call and its line, phase, and how it was late.
+    type Blamed = (usize, String, String, Option<u32>, By);
     let mut blames: BTreeMap<Blamed, Vec<u64>> = BTreeMap::new();
     for (waiter, late) in late.iter().enumerate() {
         for it in late {
             blamer.blame(it.culprit, (it.begin, it.end), 0, &mut |blame, time| {
-                let (rank, call, phase, by_work) = blame;
+                let (rank, call, phase, by) = blame;
                 ranks[rank].caused += time;
                 let (call, at) = site(rank, call);
-                let key = (rank, call, at, phase, by_work);
+                let key = (rank, call, at, phase, by);
                 let row = blames.entry(key).or_insert_with(|| vec![0; lines.len()]);
                 row[waiter] += time;
             });
         }
     }
-    let culprits = blames.into_iter().map(|((rank, call, at, phase, by_work), times)| CulpritRow {
+    let culprits = blames.into_iter().map(|((rank, call, at, phase, by), times)| CulpritRow {
         rank,
         call,
         at,
         phase: phase.map_or(String::new(), |it| run.text(it).to_string()),
-        by_work,
+        by,
         caused: times.iter().sum(),
         waiting: times.into_iter().enumerate().filter(|it| it.1 > 0).collect(),
     });
@@ -329,26 +409,28 @@ pub fn read(run: &Run) -> Summary {
         });
     }
     let found = critical_path::find(&lines, &late);
-    let mut path: BTreeMap<(usize, String, String, Option<u32>, bool), u64> = BTreeMap::new();
+    let mut path: BTreeMap<(usize, String, String, Option<u32>, By), u64> = BTreeMap::new();
     for piece in &found {
         let (rank, span) = (piece.rank, (piece.begin, piece.end));
         pieces(&parts[rank], &phases[rank], span, |doing, phase, from, to| {
             by_phase.entry(phase).or_insert_with(|| row(phase)).on_path += to - from;
-            let (call, by_work) = match doing {
-                Doing::Works(call) => (call, true),
-                Doing::Transfers(call) => (Some(call), false),
-                Doing::Waits(at) => (lines[rank].waits[late[rank][at].wait].call, false),
+            let first = (!lines[rank].calls.is_empty()).then_some(0);
+            let (call, by) = match doing {
+                Doing::Starts => (first, By::LateStart),
+                Doing::Works(call) => (call, By::Work),
+                Doing::Transfers(call) => (Some(call), By::Transfer),
+                Doing::Waits(at) => (lines[rank].waits[late[rank][at].wait].call, By::Transfer),
             };
             let (call, at) = site(rank, call);
-            *path.entry((rank, call, at, phase, by_work)).or_default() += to - from;
+            *path.entry((rank, call, at, phase, by)).or_default() += to - from;
         });
     }
-    let path = path.into_iter().map(|((rank, call, at, phase, by_work), time)| PathRow {
+    let path = path.into_iter().map(|((rank, call, at, phase, by), time)| PathRow {
         rank,
         call,
         at,
         phase: phase.map_or(String::new(), |it| run.text(it).to_string()),
-        by_work,
+        by,
         time,
     });
     let path = sorted(path.collect(), |row: &PathRow| row.time);

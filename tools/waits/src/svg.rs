@@ -2,7 +2,7 @@
 //! columns as high as the track, each with the shares of the rank's activities in that time.
 
 use crate::page;
-use crate::perfetto::colour;
+use crate::perfetto::{colour, colour_names};
 use crate::record::Run;
 use crate::summary::Summary;
 use crate::timeline;
@@ -24,8 +24,8 @@ const CELLS: u64 = 1000;
 const COLUMNS: u64 = 400;
 /// Arrows from late ranks are drawn if there are no more in view.
 const ARROWS: usize = 40;
-/// Work, transfer, and the states of waiting.
-const COLOURS: usize = 2 + WaitState::ALL.len();
+/// Work, transfer, the states of waiting, and a late start.
+const COLOURS: usize = 3 + WaitState::ALL.len();
 
 /// A rank's activities in each column.
 type Column = [u64; COLOURS];
@@ -68,8 +68,7 @@ pub fn svg(run: &Run, summary: &Summary, (begin, end): (u64, u64)) -> String {
         text(body, (x + 16, below + 30), "start", name);
         x += 30 + 7 * name.len() as u64;
     };
-    let names = ["work", "transfer"].into_iter().chain(WaitState::ALL.map(WaitState::name));
-    for (number, name) in names.enumerate().filter(|(number, _)| used[*number]) {
+    for (number, name) in colour_names().enumerate().filter(|(number, _)| used[*number]) {
         mark(&mut body, name, page::light_colour(number), 10);
     }
     mark(&mut body, "critical path", "#1b2733", 3);

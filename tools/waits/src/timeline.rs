@@ -1,6 +1,6 @@
 //! The events of a run as calls with their waits, and phases.
 
-use crate::record::{EventKind, Run, Transport};
+use crate::record::{EventKind, RankEvents, Run, Transport};
 
 /// A call of a rank.
 #[derive(Clone, Debug)]
@@ -58,10 +58,14 @@ pub struct Phase {
 /// A rank's line in the timeline.
 #[derive(Clone, Debug)]
 pub struct RankLine {
+    /// When the caller started the ranks; where that is not known, when the rank began.
+    pub dispatched: u64,
     /// When the rank began the run.
     pub began: u64,
     /// When it ended its part.
     pub ended: u64,
+    /// When all had, if the caller waits for that.
+    pub over: u64,
     /// In the order of their beginnings.
     pub calls: Vec<Call>,
     /// In the order of their beginnings.
@@ -75,10 +79,13 @@ const NESTED: usize = 64;
 
 /// The lines of all ranks.
 pub fn lines(run: &Run) -> Vec<RankLine> {
-    run.ranks.iter().map(line).collect()
+    run.ranks.iter().map(|rank| line(run, rank)).collect()
 }
 
-fn line(rank: &crate::record::RankEvents) -> RankLine {
+/// The communicator of the call that all ranks come to at the end of a run.
+const OF_END: u64 = u64::MAX;
+
+fn line(run: &Run, rank: &RankEvents) -> RankLine {
     let (mut calls, mut waits, mut phases) = (Vec::new(), Vec::new(), Vec::new());
     for event in &rank.events {
         let (begin, end) = (event.begin, event.end);
@@ -120,7 +127,30 @@ fn line(rank: &crate::record::RankEvents) -> RankLine {
     calls.sort_by_key(|call| call.begin);
     waits.sort_by_key(|wait| wait.begin);
     phases.sort_by_key(|phase| (phase.begin, std::cmp::Reverse(phase.end)));
-    RankLine { began: rank.began, ended: rank.ended, calls, waits, phases }
+    let RankEvents { began, ended, .. } = *rank;
+    let (mut dispatched, mut over) = (began, ended);
+    if let Some(start) = run.dispatched {
+        (dispatched, over) = (start, run.ended());
+        let (name, at, call) = (run.end(), run.at, Some(calls.len()));
+        calls.push(Call {
+            begin: ended,
+            end: over,
+            bytes: 0,
+            comm: OF_END,
+            number: 1,
+            name,
+            at,
+            algorithm: 0,
+            detail: 0,
+            peer: None,
+            transport: Transport::Gates,
+        });
+        let last = run.ranks.iter().position(|rank| rank.ended == over);
+        if ended < over {
+            waits.push(Wait { begin: ended, end: over, peer: last.unwrap_or(0), call });
+        }
+    }
+    RankLine { dispatched, began, ended, over, calls, waits, phases }
 }
 
 /// A time for eyes.

@@ -2,7 +2,7 @@
 //! which the other rank had not even begun the call is *waiting*, and has a state by Scalasca's
 //! names; the rest is *transfer*, as is all else of a call.
 
-use crate::record::Run;
+use crate::record::{END, Run};
 use crate::timeline::{Call, RankLine, Wait};
 use std::collections::HashMap;
 
@@ -23,11 +23,13 @@ pub enum WaitState {
     LateBroadcast,
     /// In a scan: until the ranks before have come.
     EarlyScan,
+    /// At the end of the run: until the last rank has come.
+    End,
 }
 
 impl WaitState {
     /// All.
-    pub const ALL: [WaitState; 7] = [
+    pub const ALL: [WaitState; 8] = [
         WaitState::LateSender,
         WaitState::LateReceiver,
         WaitState::Barrier,
@@ -35,6 +37,7 @@ impl WaitState {
         WaitState::EarlyReduce,
         WaitState::LateBroadcast,
         WaitState::EarlyScan,
+        WaitState::End,
     ];
 
     /// The name.
@@ -47,6 +50,7 @@ impl WaitState {
             WaitState::EarlyReduce => "early reduce",
             WaitState::LateBroadcast => "late broadcast",
             WaitState::EarlyScan => "early scan",
+            WaitState::End => "wait at end",
         }
     }
 
@@ -68,6 +72,7 @@ impl WaitState {
             false => LateBroadcast,
         };
         Some(match name {
+            END => End,
             _ if begins(&["Neighborhood::", "exchange", "shift", "recv", "probe"]) => LateSender,
             _ if begins(&["send"]) => LateReceiver,
             _ if begins(&["barrier"]) => Barrier,
@@ -192,6 +197,8 @@ fn late(
 /// A rank's activity in a part of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
+    /// Not yet: the caller has started the run, and the rank has not begun it.
+    Starts,
     /// Its own code. The call is the next one, if there is one.
     Works(Option<usize>),
     /// A call moved data.
@@ -215,6 +222,9 @@ pub struct Part {
 pub fn parts(line: &RankLine, late: &[Late]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut now = line.began;
+    if line.dispatched < now {
+        parts.push(Part { begin: line.dispatched, end: now, doing: Doing::Starts });
+    }
     let mut next_late = late.iter().enumerate().peekable();
     let mut push = |begin: u64, end: u64, doing: Doing| {
         if begin < end {
@@ -236,6 +246,6 @@ pub fn parts(line: &RankLine, late: &[Late]) -> Vec<Part> {
         push(now, *end, Doing::Transfers(at));
         now = now.max(*end);
     }
-    push(now, line.ended, Doing::Works(None));
+    push(now, line.over, Doing::Works(None));
     parts
 }

@@ -8,6 +8,7 @@ use common::{in_one_of_eight, is_near, recorded, sleep, waited};
 use phalanx::dist::Block;
 use phalanx::{Comm, Source, Tag, call, op};
 use phalanx_waits::record::EventKind;
+use phalanx_waits::summary::By;
 use phalanx_waits::wait_state::WaitState;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ fn check(name: &str, waiters: &[usize], state: WaitState, f: impl Fn(&mut Comm) 
         // On a busy machine a thread comes late to the run, and the others wait for it there.
         let mut culprits = summary.culprits.iter().filter(|row| !is_at(&row.at, start));
         let first = culprits.next().unwrap();
-        assert_eq!((first.rank, first.by_work), (2, true), "{:#?}", summary.culprits);
+        assert_eq!((first.rank, first.by), (2, By::Work), "{:#?}", summary.culprits);
         assert!(is_at(&first.at, came[2].1), "{first:?}, wanted line {}", came[2].1);
         for &rank in waiters {
             let (waited, wanted) = (waited(&summary, rank, 2, &first.at), came[2].0 - came[rank].0);
@@ -229,7 +230,7 @@ fn a_call_of_another_language_has_its_line_there() {
         comm.all_reduce(&mut [1], op::Sum);
     });
     for line in &summary.lines {
-        let [first, second] = &line.calls[..] else { panic!("{:?}", line.calls) };
+        let [first, second, _] = &line.calls[..] else { panic!("{:?}", line.calls) };
         assert_eq!((run.text(first.name), run.text(first.at)), ("barrier", "heat.c:45"));
         assert!(run.text(second.at).contains("known_calls.rs:"), "{second:?}");
     }
@@ -254,7 +255,7 @@ fn events_have_bytes_algorithm_number_and_partner() {
         let message = if rank == 0 { "send" } else { "recv" };
         let varied = ("all_gather_varied_into", 12);
         let wanted = [("broadcast", 400), ("all_reduce", 12), (message, 28), ("shift", 4), varied];
-        assert_eq!(calls, wanted);
+        assert_eq!(calls[..5], wanted);
     }
     for (rank, events) in run.ranks.iter().enumerate() {
         let calls: Vec<_> = events.events.iter().filter(|it| it.kind == EventKind::Call).collect();

@@ -63,10 +63,10 @@ fn a_trace_has_the_form_of_trace_events() {
             _ => panic!("{event}"),
         }
     }
-    assert_eq!((tracks, slices["call"], slices["phase"]), (3, 6, 3));
+    assert_eq!((tracks, slices["call"], slices["phase"]), (3, 9, 3));
     assert!(slices["wait"] >= 2 && arrows.len() >= 2, "{slices:?} {arrows:?}");
     for mut events in on_track.into_values() {
-        // Those of one track are nested, or apart: Perfetto drops what overlaps in part.
+        // Those of one track are nested, or apart: Perfetto drops events that overlap in part.
         events.sort_by_key(|&(begin, end)| (begin, Reverse(end)));
         let mut outer: Vec<u64> = Vec::new();
         for (begin, end) in events {

@@ -1,4 +1,4 @@
-//! The picture of a run whose waits are known.
+//! The picture of a run with known waits.
 
 mod common;
 

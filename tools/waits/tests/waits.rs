@@ -35,14 +35,14 @@ fn a_record_is_read_in_all_forms() {
     let of_run = |run: u64| text(&["waits", &file, "--run", &run.to_string()]);
     assert!((1..=runs).any(|run| of_run(run).contains("all_reduce of ")), "{said}");
     let found = json(&["waits", &file]);
-    let wanted = ["ranks", "calls", "late", "phases", "path"];
+    let wanted = ["regions", "ranks", "calls", "late", "phases", "path", "disturbed"];
     assert!(wanted.iter().all(|key| keys(&found).contains(key)), "{found}");
     assert_eq!(found["ranks"].as_array().unwrap().len(), 2);
     let spent = |rank: usize, key: &str| found["ranks"][rank][key].as_u64().unwrap();
     assert!(spent(0, "work_ns") + spent(0, "transfer_ns") + spent(0, "waiting_ns") > 0);
     let tsv = text(&["waits", &file, "--format", "tsv"]);
     assert!(tsv.starts_with("table\trank\tstate\t"));
-    assert!(tsv.lines().all(|line| line.split('\t').count() == 13), "{tsv}");
+    assert!(tsv.lines().all(|line| line.split('\t').count() == 14), "{tsv}");
 
     let (page, trace) = (scratch("waits.html"), scratch("waits.json"));
     let (page, trace) = (page.to_str().unwrap(), trace.to_str().unwrap());
@@ -58,7 +58,10 @@ fn a_record_is_read_in_all_forms() {
     assert_eq!(listed.lines().count() as u64, runs + 1, "{listed}");
     assert!(listed.lines().skip(1).all(|line| line.ends_with("well")), "{listed}");
     let tsv = text(&["waits", &file, "--list", "--format", "tsv"]);
-    assert!(tsv.starts_with("run\tranks\tlength_ns\tcalls\tended\n1\t2\t"), "{tsv}");
+    assert!(
+        tsv.starts_with("run\tranks\tlength_ns\tcalls\tended\tbegan\tprocess\tat\n1\t2\t"),
+        "{tsv}"
+    );
     let found = json(&["waits", &file, "--list"]);
     assert_eq!(found["runs"].as_array().unwrap().len() as u64, runs);
 

@@ -33,14 +33,19 @@ compiler with libmpi_abi.so; it is looked for in PATH. Of other launchers'
 options, those that change nothing here are ignored; the rest is refused.";
 
 fn fail(text: &str) -> ! {
-    eprintln!("phalanx-mpirun: {text}\n{USAGE}");
+    eprintln!("phalanx-mpirun: {text}");
     std::process::exit(2)
+}
+
+fn fail_by_option(text: &str) -> ! {
+    fail(&format!("{text} (phalanx-mpirun --help lists the options)"))
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn __wrap_main(_: c_int, _: *const *const c_char) -> c_int {
     take_preloads();
-    let options = Options::read(env::args_os().skip(1)).unwrap_or_else(|text| fail(&text));
+    let options =
+        Options::read(env::args_os().skip(1)).unwrap_or_else(|text| fail_by_option(&text));
     match options.asks {
         Some(Asks::Help) => println!("{USAGE}"),
         Some(Asks::Version) => println!("phalanx-mpirun {}", env!("CARGO_PKG_VERSION")),
@@ -50,7 +55,7 @@ extern "C" fn __wrap_main(_: c_int, _: *const *const c_char) -> c_int {
 }
 
 fn launch(options: Options) -> c_int {
-    let Some(name) = options.program.first() else { fail("no program is named") };
+    let Some(name) = options.program.first() else { fail_by_option("no program is named") };
     if !options.ignored.is_empty() {
         let all = options.ignored.join(", ");
         eprintln!("phalanx-mpirun: ignored, as ranks are threads of one process: {all}");

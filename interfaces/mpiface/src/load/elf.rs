@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Range;
 
 /// Why a file cannot be used: the fault, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ElfError(pub &'static str);
 
 impl fmt::Display for ElfError {
@@ -18,7 +18,7 @@ impl fmt::Display for ElfError {
     }
 }
 
-impl std::error::Error for ElfError {}
+phalanx::error_type!(ElfError: Self(what));
 
 pub(super) const PT_LOAD: u32 = 1;
 pub(super) const PT_DYNAMIC: u32 = 2;

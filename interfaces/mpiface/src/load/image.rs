@@ -23,9 +23,10 @@ use super::elf::{Elf, NO_DYNAMIC};
 use super::file::{File, gather, give_back, prepare, private_name, tag_text, take_tag};
 use super::frame::Main;
 use super::search::{SHIM, find, needed, preloads};
-use super::source::{Parsed, Source, is_traced, parse};
+use super::source::{COPIES, Parsed, Source, beyond_streams, directory, is_traced, parse};
 use crate::rt::calls::MARK;
 use crate::rt::mutex::lock;
+use crate::stack;
 use crate::static_tls;
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
@@ -603,10 +604,20 @@ impl Copy {
 
 /// Loads a copy of the file `of` with these bytes.
 fn open(label: &str, bytes: &[u8], flags: c_int, of: &Path) -> Result<ImagePart, String> {
+    let length = bytes.len() as u64;
+    if let Some(most) = stack::limit(libc::RLIMIT_FSIZE).filter(|it| length > *it) {
+        // Else the system would end the process without a word.
+        let of = of.display();
+        return Err(format!(
+            "{of}: a copy has {length} bytes, a file at most {most} (`ulimit -f`)"
+        ));
+    }
     let (path, descriptor) = match directory() {
         Some(directory) => {
             let path = directory.join(format!("{}-{label}", process::id()));
-            fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+            let say =
+                |error| format!("{}: {error} (for copies, or /proc is missing)", path.display());
+            fs::write(&path, bytes).map_err(say)?;
             (path, None)
         }
         None => {
@@ -648,28 +659,19 @@ fn base(handle: *mut c_void) -> Result<usize, String> {
     Ok(unsafe { *map })
 }
 
-/// Names a directory in which copies are files that stay: for core dumps and profilers.
-const COPIES: &str = "PHALANX_MPI_COPIES";
-
-/// Where copies are files rather than memory: if asked, and under Valgrind, which finds lines in
-/// files only (they are removed once they are loaded).
-fn directory() -> Option<PathBuf> {
-    let is_valgrind = || env::var("LD_PRELOAD").is_ok_and(|it| it.contains("vgpreload"));
-    let asked = env::var_os(COPIES).map(PathBuf::from);
-    asked.or_else(|| is_valgrind().then(env::temp_dir))
-}
-
 /// A file in memory with these bytes; gives its descriptor, which stays open: see the head.
 fn in_memory(label: &str, bytes: &[u8]) -> Result<c_int, String> {
     let label = CString::new(label).map_err(|error| error.to_string())?;
     // SAFETY: a system call with a text that ends in a zero.
     let descriptor = unsafe { libc::memfd_create(label.as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
-        return Err(format!("memfd_create: {}", std::io::Error::last_os_error()));
+        let error = std::io::Error::last_os_error();
+        return Err(format!("a copy in memory: {error} (a descriptor each: `ulimit -n`)"));
     }
     // SAFETY: the descriptor was made above, and nobody else has it.
-    let mut file = unsafe { fs::File::from_raw_fd(descriptor) };
-    file.write_all(bytes).map_err(|error| format!("a copy in memory: {error}"))?;
+    let file = unsafe { fs::File::from_raw_fd(descriptor) };
+    let written = beyond_streams(file).and_then(|mut it| it.write_all(bytes).map(|()| it));
+    let file = written.map_err(|error| format!("a copy in memory: {error}"))?;
     Ok(file.into_raw_fd())
 }
 

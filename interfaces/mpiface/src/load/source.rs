@@ -1,12 +1,12 @@
 //! A file as it was read: its bytes, and its pages, which copies share.
 
 use super::elf::{Elf, Segment};
-use std::ffi::c_void;
-use std::fs;
+use std::ffi::{c_int, c_void};
 use std::io::Read as _;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
 
 /// A file that was read, and its state at that time.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Source {
 impl Source {
     /// Opens a file and reads it.
     pub(super) fn read(path: &Path) -> std::io::Result<(Vec<u8>, Source)> {
-        let mut file = fs::File::open(path)?;
+        let mut file = beyond_streams(fs::File::open(path)?)?;
         // Before it is read: so writes in the meantime are noticed.
         let state = Source::state(&file)?;
         let mut bytes = Vec::new();
@@ -62,10 +62,38 @@ impl Source {
     }
 }
 
+/// The file, with none of the standard streams' descriptors: a program that was started without
+/// them would read and write it.
+pub(super) fn beyond_streams(file: fs::File) -> std::io::Result<fs::File> {
+    const FIRST: c_int = 3;
+    if file.as_raw_fd() >= FIRST {
+        return Ok(file);
+    }
+    // SAFETY: the file is open, and gets a second descriptor.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST) } {
+        -1 => Err(std::io::Error::last_os_error()),
+        // SAFETY: made above, and nobody else has it.
+        again => Ok(unsafe { fs::File::from_raw_fd(again) }),
+    }
+}
+
 /// Whether a debugger follows this process: it may have written breakpoints into a copy's code.
 pub(super) fn is_traced() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|it| it.strip_prefix("TracerPid:").is_some_and(|by| by.trim() != "0"))
+}
+
+/// Names a directory in which copies are files that stay: for core dumps and profilers.
+pub(super) const COPIES: &str = "PHALANX_MPI_COPIES";
+
+/// Where copies are files rather than memory: if asked; under Valgrind, which finds lines in files
+/// only; and where /proc is not mounted, so that memory has no name (they are removed once they are
+/// loaded).
+pub(super) fn directory() -> Option<PathBuf> {
+    let is_valgrind = || env::var("LD_PRELOAD").is_ok_and(|it| it.contains("vgpreload"));
+    let is_needed = || is_valgrind() || !Path::new("/proc/self/fd").exists();
+    let asked = env::var_os(COPIES).map(PathBuf::from);
+    asked.or_else(|| is_needed().then(env::temp_dir))
 }
 
 /// Bytes of a page.

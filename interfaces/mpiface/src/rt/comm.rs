@@ -8,7 +8,7 @@
 
 use super::awaits::Awaits;
 use super::edges::Edges;
-use super::error::{Outcome, Site};
+use super::error::{Class, Outcome, Site, error};
 use super::handle::Handle;
 use super::handlers::{Attached, Handler};
 use super::log::Collective;
@@ -230,6 +230,12 @@ impl fmt::Debug for Meeting {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn between_groups() -> Outcome {
+    error(Class::Comm, "not of a communicator between two groups")
+}
+
 impl Comm {
     /// This rank's part of a communicator.
     pub fn new(
@@ -296,6 +302,7 @@ impl Comm {
         if let Some(edges) = self.edges.get() {
             return Ok(edges);
         }
+        self.within()?;
         let made = Edges::of(self.topology.as_ref(), self.rank)?;
         Ok(self.edges.get_or_init(|| made))
     }
@@ -310,6 +317,15 @@ impl Comm {
     #[inline]
     pub fn is_inter(&self) -> bool {
         self.sides.is_some()
+    }
+
+    /// Refuses a communicator between two groups.
+    ///
+    /// # Errors
+    /// If it is one.
+    #[inline(always)]
+    pub fn within(&self) -> Outcome {
+        if self.is_inter() { between_groups() } else { Ok(()) }
     }
 
     /// The places of this rank's group.

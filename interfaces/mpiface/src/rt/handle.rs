@@ -93,6 +93,11 @@ impl<T> Table<T> {
         (head == expected && entry.1.is_some()).then_some(place)
     }
 
+    /// The number of places, each with an object or free.
+    pub fn places(&self) -> usize {
+        self.places.len()
+    }
+
     /// All objects.
     pub fn all(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(|it| it.1.as_ref())

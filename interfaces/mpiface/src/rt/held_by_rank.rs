@@ -21,7 +21,7 @@ impl Rank {
     /// If a function that deletes a datatype's attribute fails.
     pub fn sweep(&self) -> Outcome {
         let mut outcome = Ok(());
-        if self.types.borrow().has_freed() {
+        if self.types.borrow().is_due(0) {
             let idle = self.types.borrow_mut().idle(|_| false);
             for ty in idle {
                 outcome = outcome.and(self.delete_type_note(ty));
@@ -31,12 +31,13 @@ impl Rank {
                 self.memory.borrow_mut().retain(|key, _| key.1 != ty);
             }
         }
-        if self.ops.borrow().has_freed() {
+        if self.ops.borrow().is_due(0) {
             for op in self.ops.borrow_mut().sweep() {
                 self.memory.borrow_mut().retain(|key, _| key.0 != op);
             }
         }
-        if self.comms.borrow().has_freed() {
+        let under_way = self.requests.borrow().places() + self.messages.borrow().places();
+        if self.comms.borrow().is_due(under_way) {
             let pending = self.pending();
             let is_used =
                 |it: &Rc<Comm>| Rc::strong_count(it) > 1 || pending.contains(&it.shared.context);

@@ -38,6 +38,7 @@
 //! | `exchange.rs` | parts of which only some ranks know the lengths, pair by pair |
 //! | `started/` | collectives that complete later; the cards that ranks show |
 //! | `awaits.rs` | the ranks of the cards that a rank needs there |
+//! | `overlap.rs` | whether a call's buffers are apart |
 //! | `history.rs` | the latest calls of a rank, for texts |
 //! | `topo.rs`, `graph.rs` | Cartesian grids; graphs |
 //! | `edges.rs` | the edges of a grid or graph; the parts that go along them |
@@ -80,6 +81,7 @@ pub mod mutex;
 pub mod note;
 pub mod operator;
 pub mod ops;
+pub mod overlap;
 pub mod p2p;
 pub mod place;
 pub mod polls;

@@ -4,6 +4,7 @@ use super::basic::Element;
 use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
 use super::standard;
+use phalanx::engine::FloatControl;
 use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
 use std::ffi::c_int;
@@ -210,6 +211,10 @@ unsafe fn by_c(function: LongFunction, op: Handle, a: *const u8, b: *mut u8, n: 
 /// be written, and nobody else uses it.
 pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: usize) -> bool {
     use Element::*;
+    if !FloatControl::STANDARD.is_here() {
+        // SAFETY: passed on.
+        return FloatControl::STANDARD.lend(|| unsafe { apply(op, element, a, b, n) });
+    }
     // SAFETY: the caller's promise; reads and writes need no alignment.
     unsafe {
         match element {

@@ -24,13 +24,16 @@ use super::window::Win;
 use super::world::World;
 use crate::load::frame::Barred;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// So many ended requests are kept at most.
 const SPARE: usize = 64;
+
+/// So many freed requests that cannot go on are looked at in a call.
+const FREED_LOOKS: usize = 16;
 
 /// A user's error handler: of the communicator and the code. (Variadic in C: the rest is free.)
 pub type ErrorFunction = unsafe extern "C" fn(*mut Handle, *mut c_int, ...);
@@ -273,7 +276,7 @@ pub struct Rank {
     /// Free places there.
     free: RefCell<Vec<usize>>,
     /// Requests of such that the program has freed.
-    freed: RefCell<Vec<Arc<Req>>>,
+    freed: RefCell<VecDeque<Arc<Req>>>,
 }
 
 impl Rank {
@@ -643,15 +646,22 @@ impl Rank {
     /// collectives that are started.
     pub fn keep_freed(&self, req: Arc<Req>) {
         if req.ask.open.is_some() && !self.advance(&req) {
-            self.freed.borrow_mut().push(req);
+            self.freed.borrow_mut().push_back(req);
         }
     }
 
+    /// Looks at a few in turn that cannot go on: there may be very many.
     #[cold]
     fn carry_on_freed(&self) {
-        let mut freed = std::mem::take(&mut *self.freed.borrow_mut());
-        freed.retain(|it| !self.advance(it));
-        self.freed.borrow_mut().append(&mut freed);
+        let mut left = self.freed.borrow().len().min(FREED_LOOKS);
+        while left > 0
+            && let Some(req) = { self.freed.borrow_mut().pop_front() }
+        {
+            if !self.advance(&req) {
+                self.freed.borrow_mut().push_back(req);
+                left -= 1;
+            }
+        }
     }
 
     /// Takes a request that has ended back.

@@ -8,13 +8,12 @@
 use super::error::before_end;
 use super::handle::Handle;
 use super::mutex::lock;
-use super::site::place_in_file;
+use super::site::{debug_information, line, place_in_file};
 use super::thread_time::thread_time;
 use crate::load::image::origin;
 use phalanx::engine::{CallEvent, InterfaceRecord};
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
@@ -194,9 +193,6 @@ impl Recorded {
 #[derive(Default)]
 struct SourceLines(HashMap<(usize, usize), String>);
 
-/// So many addresses one call of addr2line is asked for.
-const ASKED: usize = 256;
-
 impl SourceLines {
     fn of(&mut self, addresses: &[usize]) -> Vec<String> {
         let origins: Vec<_> = addresses.iter().map(|it| origin(it.wrapping_sub(1))).collect();
@@ -210,11 +206,10 @@ impl SourceLines {
             }
         }
         for (file, (path, offsets)) in unknown {
-            for some in offsets.chunks(ASKED) {
-                for ((offset, address), line) in some.iter().zip(ask(&path, some)) {
-                    let line = line.unwrap_or_else(|| place_in_file(*address));
-                    self.0.insert((file, *offset), line);
-                }
+            let information = debug_information(&path);
+            for (offset, address) in offsets {
+                let line = information.as_ref().and_then(|it| Some(line(it, offset)?.0));
+                self.0.insert((file, offset), line.unwrap_or_else(|| place_in_file(address)));
             }
         }
         let line = |it: &Option<(usize, String, usize)>| {
@@ -222,22 +217,4 @@ impl SourceLines {
         };
         origins.iter().map(|it| line(it).unwrap_or_default()).collect()
     }
-}
-
-/// `ring.c:35`, as far as addr2line of the binutils knows.
-fn ask(path: &str, offsets: &[(usize, usize)]) -> Vec<Option<String>> {
-    let numbers = offsets.iter().map(|it| format!("{:#x}", it.0));
-    let output = Command::new("addr2line").args(["-s", "-e", path]).args(numbers).output();
-    let text = output.map_or_else(
-        |_| String::new(),
-        |output| String::from_utf8_lossy(&output.stdout).into_owned(),
-    );
-    let known = |line: &str| {
-        let line = line.split(" (").next().unwrap_or(line);
-        (!line.starts_with('?') && !line.ends_with('?') && !line.ends_with(":0"))
-            .then(|| line.to_owned())
-    };
-    let mut lines: Vec<_> = text.lines().map(known).collect();
-    lines.resize(offsets.len(), None);
-    lines
 }

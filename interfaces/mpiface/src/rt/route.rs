@@ -89,7 +89,7 @@ impl Move {
 
     /// The blocks on each side, for this rank.
     #[inline(always)]
-    fn blocks(self, n: usize, is_root: bool) -> (usize, usize) {
+    pub fn blocks(self, n: usize, is_root: bool) -> (usize, usize) {
         let of_root = if is_root { n } else { 0 };
         match self {
             Move::Broadcast => (0, 1),

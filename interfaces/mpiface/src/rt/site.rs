@@ -2,9 +2,10 @@
 
 use super::calls::CALLS;
 use crate::load::image::whereabouts;
+use addr2line::Loader;
 use phalanx::engine::ForeignCall;
 use std::ffi::{CStr, c_void};
-use std::process::Command;
+use std::path::Path;
 
 /// The place in [`CALLS`] of no function, and of `exit`.
 pub const NO_CALL: usize = 0;
@@ -65,25 +66,28 @@ impl Site {
     }
 }
 
-/// The source's file and line, and the function, of the instruction before an address: by
-/// `addr2line` of the binutils if it is installed, else the function's name and an offset.
+/// The debug information of a file, if it can be read.
+pub fn debug_information(file: impl AsRef<Path>) -> Option<Loader> {
+    Loader::new(file).ok()
+}
+
+/// The file's name and the line of an offset in a file with this debug information, and the
+/// function, if both are known.
+pub fn line(information: &Loader, offset: usize) -> Option<(String, Option<String>)> {
+    let frame = information.find_frames(offset as u64).ok()?.next().ok()??;
+    let place = frame.location?;
+    let file = place.file?.rsplit('/').next()?;
+    let function = frame.function.and_then(|it| Some(it.demangle().ok()?.into_owned()));
+    Some((format!("{file}:{}", place.line.filter(|&line| line > 0)?), function))
+}
+
+/// The source's file and line, and the function, of the instruction before an address; without
+/// debug information the function's name and an offset.
 pub fn place(address: usize) -> Option<String> {
     let (info, file) = whereabouts(address)?;
     let offset = address.wrapping_sub(info.dli_fbase as usize).wrapping_sub(1);
-    let asked = Command::new("addr2line")
-        .args(["-f", "-C", "-s", "-e"])
-        .arg(&file)
-        .arg(format!("{offset:#x}"))
-        .output();
-    if let Ok(output) = asked {
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut lines = text.lines();
-        if let (Some(function), Some(line)) = (lines.next(), lines.next()) {
-            let line = line.split(" (").next().unwrap_or(line);
-            if !line.starts_with('?') && !line.ends_with('?') {
-                return Some(format!("{line} ({function})"));
-            }
-        }
+    if let Some((line, function)) = debug_information(&file).and_then(|it| line(&it, offset)) {
+        return Some(format!("{line} ({})", function.as_deref().unwrap_or("??")));
     }
     if !info.dli_sname.is_null() {
         // SAFETY: as `dli_fname`.

@@ -208,8 +208,7 @@ pub(super) fn refused<T>(error: phalanx::Error) -> T {
 impl Standings {
     /// Of the ranks that have these communicators of the library.
     pub fn new(comms: Vec<phalanx::Comm>, is_recorded: bool) -> Standings {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let is_crowded = comms.len() > cores;
+        let is_crowded = comms.len() > crate::cores::available();
         let waits = Waits::of(&comms[0]);
         let member = |comm| RankView {
             log: Log::default(),
@@ -249,7 +248,12 @@ impl Standings {
     /// Knows the communicator by its number from now on, as long as it is there.
     pub fn add(&self, comm: Weak<dyn Meetings>, context: u32) {
         let mut comms = lock(&self.comms);
-        comms.retain(|_, it| it.strong_count() > 0);
+        // Seldom: there may be very many.
+        if comms.len() == comms.capacity() {
+            comms.retain(|_, it| it.strong_count() > 0);
+            let more = comms.len() + 1;
+            comms.reserve(more);
+        }
         comms.insert(context, comm);
     }
 

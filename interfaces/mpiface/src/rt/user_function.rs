@@ -2,6 +2,7 @@
 
 use super::handle::Handle;
 use crate::load::frame::Barred;
+use phalanx::engine::FloatControl;
 use std::ffi::{c_int, c_void};
 
 /// A user's operator.
@@ -24,6 +25,10 @@ impl UserFunction {
     /// # Safety
     /// Both are addresses of so many elements of this datatype, and `b` may be written.
     pub unsafe fn call(self, a: usize, b: usize, (n, step): (usize, isize), mut ty: Handle) {
+        if !FloatControl::STANDARD.is_here() {
+            // SAFETY: passed on.
+            return FloatControl::STANDARD.lend(|| unsafe { self.call(a, b, (n, step), ty) });
+        }
         // As many at once as their number can say.
         const MOST: usize = c_int::MAX as usize;
         let _barred = Barred::new();

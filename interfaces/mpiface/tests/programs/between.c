@@ -3,6 +3,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CHECK(x)                                                                                   \
   do {                                                                                             \
@@ -197,6 +198,143 @@ static void parts(int rank, int ranks) {
   MPI_Comm_free(&twin);
 }
 
+/* Each function that takes a communicator of one group only refuses this one, at once: no other rank
+ * is needed. */
+static void refused(MPI_Comm both) {
+  int one = 1, a[4], b[4], at[4] = {0};
+  MPI_Datatype t = MPI_INT, types[4] = {t, t, t, t};
+  MPI_Aint far[4] = {0};
+  MPI_Comm made;
+  MPI_Request r;
+  MPI_Win win;
+  MPI_Group group;
+  void *base;
+  MPI_Comm_group(both, &group);
+#define NO(call) CHECK(MPI_##call == MPI_ERR_COMM)
+#define OPERANDS a, b, 1, t, MPI_SUM, both
+#define EVEN a, 1, t, b, 1, t, both
+#define TO_ONE a, 1, t, b, at, at, t, both
+#define EACH a, at, at, t, b, at, at, t, both
+#define TYPED a, at, far, types, b, at, far, types, both
+#define INFO MPI_INFO_NULL
+  NO(Scan(OPERANDS));
+  NO(Exscan(OPERANDS));
+  NO(Iscan(OPERANDS, &r));
+  NO(Iexscan(OPERANDS, &r));
+  NO(Scan_init(OPERANDS, INFO, &r));
+  NO(Exscan_init(OPERANDS, INFO, &r));
+  NO(Scan_c(OPERANDS));
+  NO(Neighbor_allgather(EVEN));
+  NO(Neighbor_alltoall(EVEN));
+  NO(Neighbor_allgatherv(TO_ONE));
+  NO(Neighbor_alltoallv(EACH));
+  NO(Neighbor_alltoallw(TYPED));
+  NO(Ineighbor_allgather(EVEN, &r));
+  NO(Ineighbor_alltoall(EVEN, &r));
+  NO(Ineighbor_allgatherv(TO_ONE, &r));
+  NO(Ineighbor_alltoallv(EACH, &r));
+  NO(Ineighbor_alltoallw(TYPED, &r));
+  NO(Neighbor_allgather_init(EVEN, INFO, &r));
+  NO(Neighbor_alltoall_init(EVEN, INFO, &r));
+  NO(Neighbor_allgatherv_init(TO_ONE, INFO, &r));
+  NO(Neighbor_alltoallv_init(EACH, INFO, &r));
+  NO(Neighbor_alltoallw_init(TYPED, INFO, &r));
+  NO(Cart_create(both, 1, &one, at, 0, &made));
+  CHECK(made == MPI_COMM_NULL);
+  NO(Cart_map(both, 1, &one, at, a));
+  NO(Cart_get(both, 1, a, a, a));
+  NO(Cart_coords(both, 0, 1, a));
+  NO(Cart_rank(both, at, a));
+  NO(Cart_shift(both, 0, 1, a, b));
+  NO(Cart_sub(both, &one, &made));
+  NO(Cartdim_get(both, a));
+  NO(Graph_create(both, 1, &one, at, 0, &made));
+  NO(Graph_map(both, 1, &one, at, a));
+  NO(Graph_get(both, 1, 1, a, b));
+  NO(Graphdims_get(both, a, b));
+  NO(Graph_neighbors_count(both, 0, a));
+  NO(Graph_neighbors(both, 0, 1, a));
+  NO(Dist_graph_create(both, 1, at, &one, at, &one, INFO, 0, &made));
+  NO(Dist_graph_create_adjacent(both, 1, at, &one, 1, at, &one, INFO, 0, &made));
+  NO(Dist_graph_neighbors_count(both, a, a, b));
+  NO(Dist_graph_neighbors(both, 1, a, a, 1, b, b));
+  NO(Comm_create_group(both, group, 1, &made));
+  NO(Intercomm_create(both, 0, MPI_COMM_WORLD, 0, 1, &made));
+  NO(Win_create(a, sizeof a, 1, INFO, both, &win));
+  NO(Win_allocate(8, 1, INFO, both, &base, &win));
+  NO(Win_allocate_shared(8, 1, INFO, both, &base, &win));
+  NO(Win_create_dynamic(INFO, both, &win));
+  MPI_Topo_test(both, a);
+  CHECK(a[0] == MPI_UNDEFINED);
+  MPI_Group_free(&group);
+}
+
+/* The size of a part of this kind, in which the order of ranks is turned round; 0 for none. */
+static int part(MPI_Comm comm, int kind, MPI_Info info) {
+  int rank, size = 0, all, place, inter;
+  MPI_Comm made = MPI_COMM_WORLD;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &all);
+  MPI_Comm_split_type(comm, kind, -rank, info, &made);
+  if (made == MPI_COMM_NULL) return 0;
+  MPI_Comm_size(made, &size);
+  MPI_Comm_rank(made, &place);
+  CHECK(size == 1 || place == all - 1 - rank);
+  MPI_Comm_test_inter(comm, &inter);
+  MPI_Comm_test_inter(made, &all);
+  CHECK(all == inter);
+  MPI_Comm_free(&made);
+  return size;
+}
+
+/* The value `mpi_shared_memory` is MPI_COMM_TYPE_SHARED; no other kind of hardware is known. */
+static void kinds(MPI_Comm comm) {
+  int rank, all, number, flag;
+  char text[32];
+  MPI_Info info;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &all);
+#define SIZE(kind, info) part(comm, MPI_COMM_TYPE_##kind, info)
+  CHECK(SIZE(SHARED, MPI_INFO_NULL) == all && SIZE(HW_GUIDED, MPI_INFO_NULL) == 0);
+  CHECK(SIZE(HW_UNGUIDED, MPI_INFO_NULL) == 0 && SIZE(RESOURCE_GUIDED, MPI_INFO_NULL) == 0);
+  MPI_Info_create(&info);
+  CHECK(SIZE(SHARED, info) == all && SIZE(HW_GUIDED, info) == 0);
+  CHECK(SIZE(HW_UNGUIDED, info) == 0 && SIZE(RESOURCE_GUIDED, info) == 0);
+  static const struct {
+    const char *key, *value;
+    int hardware, any; /* 1: all, 2: a part each */
+  } rows[] = {{"mpi_hw_resource_type", "mpi_shared_memory", 1, 1},
+              {"mpi_hw_resource_type", "L3", 0, 0},
+              {"mpi_hw_resource_type", "MPI_SHARED_MEMORY", 0, 0},
+              {"mpi_pset_name", "mpi://WORLD", 0, 1},
+              {"mpi_pset_name", "MPI://self", 0, 2},
+              {"mpi_pset_name", "mpi_shared_memory", 0, 0},
+              {"a_key", "mpi_shared_memory", 0, 0}};
+  for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+    int inter;
+    MPI_Comm_test_inter(comm, &inter);
+    MPI_Info_set(info, rows[i].key, rows[i].value);
+    CHECK(SIZE(HW_GUIDED, info) == (rows[i].hardware ? all : 0));
+    /* (Between two groups a part of one rank has nobody on the other side.) */
+    CHECK(SIZE(RESOURCE_GUIDED, info) == (rows[i].any == 2 ? !inter : rows[i].any ? all : 0));
+    CHECK(SIZE(SHARED, info) == all && SIZE(HW_UNGUIDED, info) == 0);
+    MPI_Info_get_nkeys(info, &number);
+    MPI_Info_get(info, rows[i].key, 31, text, &flag);
+    CHECK(number == 1 && flag && !strcmp(text, rows[i].value));
+    MPI_Info_delete(info, rows[i].key);
+  }
+  MPI_Info_set(info, "mpi_hw_resource_type", "mpi_shared_memory");
+  MPI_Comm made;
+  MPI_Comm_split_type(comm, rank ? MPI_COMM_TYPE_HW_GUIDED : MPI_UNDEFINED, 0, info, &made);
+  CHECK((made == MPI_COMM_NULL) == (rank == 0 || made == MPI_COMM_NULL));
+  if (made != MPI_COMM_NULL) {
+    MPI_Comm_size(made, &number);
+    CHECK(rank && number == all - 1);
+    MPI_Comm_free(&made);
+  }
+  MPI_Info_free(&info);
+}
+
 int main(int argc, char **argv) {
   int rank, ranks;
   MPI_Init(&argc, &argv);
@@ -206,6 +344,7 @@ int main(int argc, char **argv) {
   MPI_Comm_get_parent(&parent);
   CHECK(parent == MPI_COMM_NULL);
   parts(rank, ranks);
+  kinds(MPI_COMM_WORLD);
   if (ranks > 1)
     for (int low = 1; low<ranks; low += ranks> 2 ? ranks / 2 : 1) {
       MPI_Comm local, both = make(rank, ranks, low, &local);
@@ -220,7 +359,9 @@ int main(int argc, char **argv) {
       derived(both, rank, ranks, low);
       MPI_Comm_set_errhandler(both, MPI_ERRORS_RETURN);
       int value = 0;
-      CHECK(MPI_Scan(&value, &value, 1, MPI_INT, MPI_SUM, both) == MPI_ERR_COMM);
+      refused(both);
+      kinds(both);
+      kinds(local);
       CHECK(MPI_Send(&value, 1, MPI_INT, others, 1, both) == MPI_ERR_RANK);
       CHECK(MPI_Bcast(&value, 1, MPI_INT, others, both) == MPI_ERR_ROOT);
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

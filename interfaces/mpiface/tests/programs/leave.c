@@ -24,12 +24,12 @@ int main(int argc, char **argv) {
   }
   if (!strcmp(how, "given")) exit(rank == 2 ? 7 : 0);
   if (!strncmp(how, "uneven", 6)) { /* rank 1 makes another call, or names another root */
-    int one[3] = {1, 1, 1}, at[3] = {0, 1, 2}, all[3], odd = rank == 1;
+    int one[3] = {1, 1, 1}, at[3] = {0, 1, 2}, all[3], from[3] = {0}, odd = rank == 1;
     int root = odd && !strcmp(how, "uneven root");
     if (odd && !strcmp(how, "uneven"))
       MPI_Scatterv(all, one, at, MPI_INT, &size, 1, MPI_INT, 0, MPI_COMM_WORLD);
     else if (odd && !strcmp(how, "uneven all"))
-      MPI_Alltoallv(all, one, at, MPI_INT, all, one, at, MPI_INT, MPI_COMM_WORLD);
+      MPI_Alltoallv(from, one, at, MPI_INT, all, one, at, MPI_INT, MPI_COMM_WORLD);
     else
       MPI_Gatherv(&size, 1, MPI_INT, all, one, at, MPI_INT, root, MPI_COMM_WORLD);
   }

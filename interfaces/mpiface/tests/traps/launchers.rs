@@ -41,12 +41,50 @@ fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
         ("-n 4 -ppn 2 PROGRAM", "several hosts"),
         ("-genvnone -n 2 PROGRAM", "the launcher's environment"),
         ("-n 2 PROGRAM : -n 2 PROGRAM", "several programs"),
-        ("--nonsense -n 2 PROGRAM", "--nonsense is not known"),
+        ("--nonsense -n 2 PROGRAM", "--nonsense is not known (phalanx-mpirun --help lists"),
+        ("-n 0 PROGRAM", "-n wants a positive number"),
+        ("-n 2", "no program is named (phalanx-mpirun --help"),
         ("-n 2 is-nowhere", "is-nowhere: it is neither here nor in PATH"),
     ] {
         let output = launch(line, &program);
         let err = text(&output.stderr);
         assert!(output.status.code() == Some(2) && err.contains(words), "{line}: {err}");
+        assert_eq!(err.lines().count(), 1, "{line}: {err}");
+    }
+}
+
+/// Low limits, streams that are closed, no /proc: it works, or the error names the cause.
+#[test]
+fn poor_surroundings_are_named_or_do_no_harm() {
+    let Some(program) = built(CC, "hello.c", &["-DPOOR"]) else { return };
+    let streams = directory("poor").join("streams.c");
+    let body = "#include <fcntl.h>\n#include <mpi.h>\nint main(int c, char **v) { int open = 0; \
+                MPI_Init(&c, &v); for (int i = 0; i < 3; i++) open += fcntl(i, F_GETFD) != -1; \
+                MPI_Finalize(); return 10 + open; }\n";
+    std::fs::write(&streams, body).expect("ours");
+    let own = streams.with_extension("out");
+    let made = Command::new(CC).arg(&streams).arg("-o").arg(&own).status();
+    assert!(made.expect("it runs").success());
+    let (hello, own) = (program.to_str().expect("UTF-8"), own.to_str().expect("UTF-8"));
+    let hidden = "unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$0\" -n 3 \"$1\"' $RUN $IT";
+    let can_hide = "unshare -m mount -t tmpfs none /proc 2> /dev/null";
+    let can_hide = Command::new("sh").args(["-c", can_hide]).status().expect("a shell runs");
+    for (line, it, code, words) in [
+        ("ulimit -f 8 && $RUN -n 3 $IT", hello, 1, "a file at most"),
+        ("ulimit -n 8 && $RUN -n 3 $IT", hello, 1, "`ulimit -n`"),
+        ("$RUN -n 3 $IT <&- >&- 2>&-", own, 10, ""),
+        ("$RUN -n 3 $IT <&-", own, 12, ""),
+        (hidden, hello, 0, "hello from 2 of 3"),
+    ] {
+        if line == hidden && !can_hide.success() {
+            eprintln!("SKIPPED: /proc cannot be hidden here");
+            continue;
+        }
+        let mut shell = Command::new("timeout");
+        shell.args(["60", "sh", "-c", line]).env("RUN", RUN).env("IT", it);
+        let output = shell.output().expect("a shell runs");
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(output.status.code() == Some(code) && said.contains(words), "{line}: {said}");
     }
 }
 

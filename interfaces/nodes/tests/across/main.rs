@@ -2,6 +2,7 @@
 //! ranks over nodes, refused calls, and failures.
 
 mod battery;
+mod float_control;
 mod memory;
 mod misuse;
 mod random;

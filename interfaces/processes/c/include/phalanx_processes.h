@@ -2,7 +2,8 @@
  *
  * Every function returns 0, or the number of what went wrong (phx_proc_error); the text of this
  * thread's last error is phx_proc_message(). A team whose call has failed is over: each later call
- * has the same error. A team is used by one thread at a time.
+ * has the same error. Wrong arguments end it, too, and the other ranks get their text. A team is
+ * used by one thread at a time: two at once end it. A handle that has been left is an error.
  *
  * `file` and `line` are where errors say that the call is: PHX_PROC_HERE in C. */
 #ifndef PHALANX_PROCESSES_H
@@ -30,16 +31,20 @@ enum phx_proc_error {
     PHX_PROC_MEMORY = 7,       /* no memory is left */
     PHX_PROC_SYSTEM = 8,       /* the system said no */
     PHX_PROC_PANICKED = 9,     /* a rank panicked in an operator */
-    PHX_PROC_FORKED = 10       /* the team belongs to the parent of this process */
+    PHX_PROC_FORKED = 10,      /* the team belongs to the parent of this process */
+    PHX_PROC_INTERRUPTED = 11, /* the program has ended a wait (of Python's: a signal) */
+    PHX_PROC_DEADLOCK = 12     /* each of some ranks waits for another one of them */
 };
 
 enum phx_proc_type {
     PHX_PROC_I8 = 0, PHX_PROC_U8, PHX_PROC_I16, PHX_PROC_U16, PHX_PROC_I32, PHX_PROC_U32,
-    PHX_PROC_I64, PHX_PROC_U64, PHX_PROC_F16, PHX_PROC_BF16, PHX_PROC_F32, PHX_PROC_F64
+    PHX_PROC_I64, PHX_PROC_U64, PHX_PROC_F16, PHX_PROC_BF16, PHX_PROC_F32, PHX_PROC_F64,
+    PHX_PROC_BOOL, PHX_PROC_COMPLEX64, PHX_PROC_COMPLEX128
 };
 
 /* Sums and products of f16 and bf16 are made in f32, and rounded once. The bitwise ones are for
- * integers. */
+ * integers. Of truth values min and band are `and`, max and bor `or`, bxor `xor`; complex numbers
+ * have sum and prod. */
 enum phx_proc_op {
     PHX_PROC_SUM = 0, PHX_PROC_PROD, PHX_PROC_MIN, PHX_PROC_MAX, PHX_PROC_BAND, PHX_PROC_BOR,
     PHX_PROC_BXOR
@@ -55,8 +60,9 @@ int phx_proc_attach(int fd, int rank, int ranks, double timeout, double attach_t
                     phx_proc_team **team);
 /* The memory of a team that is attached to by its descriptor: inherited, or /proc/PID/fd/N. */
 int phx_proc_segment(int ranks, size_t memory, int *fd);
-/* Leaves the team. Null is none. */
-void phx_proc_leave(phx_proc_team *team);
+/* Leaves the team. Null is none. While another thread is in a call of it, that call ends, and the
+ * handle is to be left again. */
+int phx_proc_leave(phx_proc_team *team);
 
 int phx_proc_rank(const phx_proc_team *team);
 int phx_proc_size(const phx_proc_team *team);
@@ -90,8 +96,10 @@ int phx_proc_send(phx_proc_team *team, const void *data, size_t n, int type, int
                   const char *file, int line);
 int phx_proc_receive(phx_proc_team *team, void *data, size_t n, int type, int from, uint64_t tag,
                      const char *file, int line);
-/* A team of the ranks with one colour; null for a negative one. */
-int phx_proc_split(phx_proc_team *team, int color, uint64_t key, phx_proc_team **group,
+/* A team of the ranks with one colour, from 0, in the order of their keys, then of their ranks; null
+ * for the colour PHX_PROC_NO_GROUP. */
+#define PHX_PROC_NO_GROUP (-1)
+int phx_proc_split(phx_proc_team *team, int color, int64_t key, phx_proc_team **group,
                    const char *file, int line);
 /* `bytes` bytes on each rank, all 0, until they are freed or the team ends. All ranks call it. */
 int phx_proc_allocate(phx_proc_team *team, size_t bytes, void **memory, const char *file, int line);

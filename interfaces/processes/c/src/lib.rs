@@ -5,23 +5,38 @@
 //! thread.
 #![cfg(target_os = "linux")]
 
+mod handles;
 mod typed;
 
-use phalanx_processes::{Error, ErrorKind, Place, Segment, Symmetric, Team};
+#[allow(dead_code, reason = "made for the other C interface")]
+#[path = "../../../capi/src/handle.rs"]
+mod handle;
+
+/// What the table of handles says when it is full.
+mod error {
+    pub(crate) fn fail(code: i32, _: String) -> i32 {
+        code
+    }
+}
+
+#[expect(non_camel_case_types, reason = "a name of C's")]
+mod names {
+    pub(crate) type phx_err = i32;
+    pub(crate) const PHX_ERR_OTHER: phx_err = 1;
+}
+
+pub use handles::TeamHandle;
+use handles::with;
+
+use phalanx_processes::foreign;
+use phalanx_processes::{Error, ErrorKind, Place, Segment, Team};
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::IntoRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::time::Duration;
-
-/// A team, and the buffers that were allocated in its memory.
-#[derive(Debug)]
-pub struct TeamHandle {
-    team: Team,
-    buffers: Vec<Symmetric<u8>>,
-}
 
 /// An error as a number and a text.
 enum Wrong {
@@ -91,12 +106,6 @@ fn place(file: *const c_char, line: c_int) -> Place {
     Place::of(kept, line)
 }
 
-/// The team behind a handle.
-fn team<'a>(handle: *mut TeamHandle) -> Result<&'a mut TeamHandle, Wrong> {
-    // SAFETY: null, or a handle of this library that one thread uses, as the header asks for.
-    unsafe { handle.as_mut() }.ok_or_else(|| argument("the team is null"))
-}
-
 fn index(number: c_int, name: &str) -> Result<usize, Wrong> {
     usize::try_from(number).map_err(|_| argument(&format!("{name} is {number}")))
 }
@@ -121,7 +130,7 @@ fn hand_out(team: Team, to: *mut *mut TeamHandle) -> Result<(), Wrong> {
     if to.is_null() {
         return Err(argument("there is no place for the team"));
     }
-    let handle = Box::into_raw(Box::new(TeamHandle { team, buffers: Vec::new() }));
+    let handle = handles::hand_out(team)?;
     // SAFETY: a place for a pointer, as the header asks for.
     unsafe { to.write(handle) };
     Ok(())
@@ -166,9 +175,8 @@ pub unsafe extern "C" fn phx_proc_attach(
     to: *mut *mut TeamHandle,
 ) -> c_int {
     guarded(|| {
-        index(fd, "fd")?;
-        // SAFETY: a descriptor that the caller gives away.
-        let segment = Segment::from_fd(unsafe { OwnedFd::from_raw_fd(fd) });
+        // SAFETY: the caller gives it away.
+        let segment = unsafe { foreign::segment(fd) }?;
         let builder = builder(timeout, attach_timeout)?;
         hand_out(builder.attach(segment, index(rank, "rank")?, index(ranks, "ranks")?)?, to)
     })
@@ -196,15 +204,8 @@ pub unsafe extern "C" fn phx_proc_segment(ranks: c_int, memory: usize, fd: *mut 
 /// # Safety
 /// As the header says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_leave(handle: *mut TeamHandle) {
-    if !handle.is_null() {
-        // SAFETY: made by `hand_out`, and not used any more.
-        let handle = unsafe { Box::from_raw(handle) };
-        guarded(|| {
-            drop(handle);
-            Ok(())
-        });
-    }
+pub unsafe extern "C" fn phx_proc_leave(handle: *mut TeamHandle) -> c_int {
+    guarded(|| if handle.is_null() { Ok(()) } else { handles::leave(handle) })
 }
 
 /// See the header.
@@ -213,8 +214,7 @@ pub unsafe extern "C" fn phx_proc_leave(handle: *mut TeamHandle) {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn phx_proc_rank(handle: *const TeamHandle) -> c_int {
-    // SAFETY: null or a handle.
-    unsafe { handle.as_ref() }.map_or(-1, |handle| handle.team.rank() as c_int)
+    handles::numbers(handle).0
 }
 
 /// See the header.
@@ -223,8 +223,7 @@ pub unsafe extern "C" fn phx_proc_rank(handle: *const TeamHandle) -> c_int {
 /// As the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn phx_proc_size(handle: *const TeamHandle) -> c_int {
-    // SAFETY: null or a handle.
-    unsafe { handle.as_ref() }.map_or(-1, |handle| handle.team.size() as c_int)
+    handles::numbers(handle).1
 }
 
 /// See the header.
@@ -243,7 +242,7 @@ pub unsafe extern "C" fn phx_proc_barrier(
     file: *const c_char,
     line: c_int,
 ) -> c_int {
-    guarded(|| Ok(team(handle)?.team.at(place(file, line)).barrier()?))
+    guarded(|| with(handle, |team| Ok(team.at(place(file, line)).barrier()?)))
 }
 
 /// See the header.
@@ -254,17 +253,21 @@ pub unsafe extern "C" fn phx_proc_barrier(
 pub unsafe extern "C" fn phx_proc_split(
     handle: *mut TeamHandle,
     color: c_int,
-    key: u64,
+    key: i64,
     to: *mut *mut TeamHandle,
     file: *const c_char,
     line: c_int,
 ) -> c_int {
     guarded(|| {
-        if to.is_null() {
-            return Err(argument("there is no place for the group"));
-        }
-        let color = u32::try_from(color).ok();
-        match team(handle)?.team.at(place(file, line)).split(color, key)? {
+        let at = place(file, line);
+        let group = with(handle, |team| {
+            if to.is_null() {
+                let text = "there is no place for the group";
+                return Err(foreign::refuse(team, at, "split", text).into());
+            }
+            Ok(foreign::split(team, at, color.into(), key)?)
+        })?;
+        match group {
             Some(group) => hand_out(group, to),
             None => {
                 // SAFETY: a place for a pointer.
@@ -288,15 +291,17 @@ pub unsafe extern "C" fn phx_proc_allocate(
     line: c_int,
 ) -> c_int {
     guarded(|| {
-        if to.is_null() {
-            return Err(argument("there is no place for the address"));
-        }
-        let handle = team(handle)?;
-        let buffer = handle.team.at(place(file, line)).symmetric::<u8>(bytes)?;
-        // SAFETY: a place for a pointer.
-        unsafe { to.write(buffer.as_mut_ptr().cast()) };
-        handle.buffers.push(buffer);
-        Ok(())
+        with(handle, |team| {
+            let at = place(file, line);
+            if to.is_null() {
+                let text = "there is no place for the address";
+                return Err(foreign::refuse(team, at, "allocate", text).into());
+            }
+            let buffer = team.at(at).symmetric::<u8>(bytes)?;
+            // SAFETY: a place for a pointer.
+            unsafe { to.write(buffer.as_mut_ptr().cast()) };
+            Ok(())
+        })
     })
 }
 
@@ -312,12 +317,7 @@ pub unsafe extern "C" fn phx_proc_free(
     line: c_int,
 ) -> c_int {
     guarded(|| {
-        let handle = team(handle)?;
-        let is_this = |buffer: &Symmetric<u8>| buffer.as_mut_ptr().addr() == memory.addr();
-        let Some(place_of) = handle.buffers.iter().position(is_this) else {
-            return Err(argument("the address is none that phx_proc_allocate has given"));
-        };
-        let buffer = handle.buffers.swap_remove(place_of);
-        Ok(handle.team.at(place(file, line)).free(buffer)?)
+        let memory = memory.cast_const().cast();
+        with(handle, |team| Ok(foreign::free(team, place(file, line), memory)?))
     })
 }

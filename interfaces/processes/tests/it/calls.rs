@@ -1,6 +1,9 @@
 //! Results of all calls.
 
-use crate::start::run;
+#[path = "../../../../tests/common/float_register.rs"]
+mod float_register;
+
+use crate::start::{name, run};
 use half::{bf16, f16};
 use phalanx_processes::{Plain, Team, op};
 use std::fmt::Debug;
@@ -35,6 +38,11 @@ fn symmetric_memory_of_three_ranks() {
 }
 
 #[test]
+fn three_ranks_that_round_in_their_way() {
+    run("float control", 3);
+}
+
+#[test]
 fn many_small_calls_of_eight_ranks() {
     run("small", 8);
 }
@@ -66,6 +74,9 @@ impl Number for [f32; 3] {
         [x as f32, 1.0, 2.0 * x as f32]
     }
 }
+
+/// 2^-60.
+const LITTLE: f64 = 1.0 / (1_u64 << 60) as f64;
 
 fn value(rank: usize, i: usize) -> usize {
     (rank * 3 + i * 7 + i / 1000) % 8
@@ -165,6 +176,46 @@ impl op::Operator<[u64; 2]> for Compose {
     }
 }
 
+impl op::Operator<[u64; 0]> for Compose {
+    const NAME: &'static str = "compose";
+    const COMMUTATIVE: bool = false;
+
+    fn combine(&self, _: [u64; 0], g: [u64; 0]) -> [u64; 0] {
+        g
+    }
+}
+
+/// Elements without bytes.
+fn check_nothing(team: &mut Team) {
+    let (me, p) = (team.rank(), team.size());
+    for n in [0, 1, 5, 1000, 1 << 40] {
+        let (mut x, mut y) = (vec![[0_u64; 0]; n], vec![[0_u64; 0]; n]);
+        let (many, mut all) = (vec![[0_u64; 0]; n * p], vec![[0_u64; 0]; n * p]);
+        for root in [0, p - 1] {
+            team.broadcast(&mut x, root).unwrap();
+            team.gather(&x, &mut all, root).unwrap();
+            team.scatter(&many, &mut x, root).unwrap();
+        }
+        team.all_gather(&x, &mut all).unwrap();
+        team.all_to_all(&many, &mut all).unwrap();
+        team.send(&x, (me + 1) % p, 5).unwrap();
+        team.receive(&mut y, (me + p - 1) % p, 5).unwrap();
+        team.send(&x, (me + 1) % p, 6).unwrap();
+        let got = team.receive_vec::<[u64; 0]>((me + p - 1) % p, 6).unwrap();
+        assert_eq!(got.len(), n);
+        // Each is combined.
+        if n <= 1000 {
+            team.reduce(&mut x, Compose, p - 1).unwrap();
+            team.all_reduce(&mut x, Compose).unwrap();
+            team.reduce_scatter(&many, &mut x, Compose).unwrap();
+            team.scan(&mut x, Compose).unwrap();
+            team.exclusive_scan(&mut x, Compose).unwrap();
+        }
+    }
+    let mut group = team.split(Some(me as u32 % 2), 0).unwrap().unwrap();
+    group.all_reduce(&mut [[0_u64; 0]; 7], Compose).unwrap();
+}
+
 fn check_order(team: &mut Team) {
     let (me, p) = (team.rank(), team.size());
     let one = |rank: usize, i: usize| [rank as u64 + 2, (rank * i + 1) as u64];
@@ -221,6 +272,7 @@ pub(crate) fn calls(team: &mut Team) {
     check_type::<u64>(team, &[2, 100]);
     check_type::<f64>(team, &[3, 30_000]);
     check_order(team);
+    check_nothing(team);
     check_rounding(team);
     let mut none = [[0_f32; 0]; 3];
     team.all_reduce(&mut none, op::Sum).unwrap();
@@ -284,12 +336,27 @@ pub(crate) fn messages(team: &mut Team) {
     team.barrier().unwrap();
 }
 
+/// Elements without bytes are counted, too.
+#[test]
+fn messages_of_nothing_have_a_length() {
+    let mut team = Team::join(&name(), 0, 1).unwrap();
+    for n in [0, 5, usize::MAX] {
+        team.send(&vec![[0_u8; 0]; n], 0, 1).unwrap();
+        assert_eq!(team.receive_vec::<[u8; 0]>(0, 1).unwrap().len(), n);
+    }
+    team.send(&[[0_u8; 0]; 5], 0, 1).unwrap();
+    assert_eq!(team.receive(&mut [[0_u8; 0]; 5], 0, 1), Ok(()));
+    team.send(&[[0_u8; 0]; 5], 0, 1).unwrap();
+    let error = team.receive(&mut [[0_u8; 0]; 4], 0, 1).unwrap_err();
+    assert!(error.to_string().contains("5 elements have come from rank 0, not 4"), "{error}");
+}
+
 pub(crate) fn groups(team: &mut Team) {
     let (me, p) = (team.rank(), team.size());
     // More than there are areas, one after the other.
     for round in 0..100_usize {
         let color = (me + round) % 3;
-        let mut group = team.split(Some(color as u32), (p - me) as u64).unwrap().unwrap();
+        let mut group = team.split(Some(color as u32), -(me as i64)).unwrap().unwrap();
         let members: Vec<usize> = (0..p).rev().filter(|it| (it + round) % 3 == color).collect();
         assert_eq!(members[group.rank()], me);
         let mut x = vec![me as u64; if round % 10 == 0 { 50_000 } else { 1 }];
@@ -318,6 +385,26 @@ pub(crate) fn groups(team: &mut Team) {
         }
     });
     assert!(error.unwrap().to_string().contains("communicators at once"));
+}
+
+/// One rank in turn rounds, or flushes, in its own way: results are those of the others.
+pub(crate) fn float_control(team: &mut Team) {
+    let (me, p) = (team.rank(), team.size());
+    for (i, kind) in float_register::KINDS.into_iter().enumerate() {
+        let kind = if me == i % p { kind } else { 0 };
+        for n in [1, 3, 4, 5, 1000, 30_000] {
+            let number = |rank: usize| [f64::from_bits(3), if rank == 0 { 1.0 } else { LITTLE }];
+            float_register::disturbed(kind, || {
+                let [mut x, mut y] = [0; 2].map(|_| number(me).repeat(n));
+                team.all_reduce(&mut x[..n], op::Sum).unwrap();
+                team.scan(&mut y[..n], op::commutative(|a: f64, b| a + b)).unwrap();
+                for (x, ranks) in [(&x, p), (&y, me + 1)] {
+                    let sum = [3 * ranks as u64, 1.0_f64.to_bits()];
+                    assert!((0..n).all(|i| x[i].to_bits() == sum[i % 2]), "{n}, {kind:x}");
+                }
+            });
+        }
+    }
 }
 
 pub(crate) fn symmetric(team: &mut Team) {

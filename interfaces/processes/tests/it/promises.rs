@@ -66,13 +66,30 @@ pub(crate) fn rank(role: &str, mut team: Team) {
         "argument" => team.barrier(),
         "message" if me == 1 => team.send(&[1.0_f32; 3], 0, 5).and_then(|()| team.barrier()),
         "message" => team.receive(&mut [0.0_f64], 1, 5),
-        "panics" => {
+        role if role.starts_with("panics ") => {
+            let n = role["panics ".len()..].parse().unwrap();
             let add = op::ordered(move |a: u32, b: u32| if me == 1 { panic!("no") } else { a + b });
-            let sum = || team.all_reduce(&mut [1_u32; 100], add).and_then(|()| team.barrier());
-            match std::panic::catch_unwind(AssertUnwindSafe(sum)) {
-                Ok(outcome) => outcome,
-                Err(_) => return,
-            }
+            let sum = || team.all_reduce(&mut vec![1_u32; n], add).and_then(|()| team.barrier());
+            let outcome = std::panic::catch_unwind(AssertUnwindSafe(sum));
+            // The rank itself can go on no more than the others.
+            outcome.unwrap_or_else(|_| team.barrier())
+        }
+        "unwinds with it" if me == 1 => {
+            let with_team = move || {
+                let _team = team;
+                panic!("no")
+            };
+            let _: Result<(), _> = std::panic::catch_unwind(AssertUnwindSafe(with_team));
+            return;
+        }
+        "unwinds with it" => team.barrier(),
+        "frees twice" => {
+            let buffer = team.symmetric::<u8>(4096).unwrap();
+            let again = buffer.of_elements::<u8>(4096).unwrap();
+            team.free(buffer).unwrap();
+            // It has the place of the first.
+            let _next = team.symmetric::<u8>(4096).unwrap();
+            team.free(again)
         }
         "forks" => {
             // SAFETY: the child only makes a call that is refused, and ends.
@@ -97,7 +114,7 @@ pub(crate) fn rank(role: &str, mut team: Team) {
     let error = outcome.expect_err("a fault");
     let again = team.barrier().expect_err("the team is over");
     assert_eq!(error, again);
-    eprintln!("{error:?}");
+    eprintln!("{:?}: {error}", error.kind());
     std::process::exit(3);
 }
 
@@ -246,10 +263,25 @@ fn a_wrong_argument_is_told_to_all() {
 
 #[test]
 fn a_panic_in_an_operator_is_told_to_all() {
-    let mut ranks = team("panics", 3);
-    assert!(ranks.remove(1).end().status.success());
-    for text in texts(ranks) {
-        assert!(text.contains("Panicked: rank 1 (process"), "{text}");
+    for n in [1, 4, 5, 20_000] {
+        for text in texts(team(&format!("panics {n}"), 3)) {
+            assert!(text.contains("Panicked: rank 1 (process"), "{text}");
+            assert!(text.contains("in all_reduce at ") && text.contains(": no\n"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_panic_of_a_rank_with_its_team_is_told() {
+    let mut ranks = team("unwinds with it", 2);
+    let text = ranks.remove(0).end().text;
+    assert!(text.contains("Panicked: rank 1 (process") && text.contains("had the team"), "{text}");
+}
+
+#[test]
+fn memory_is_freed_once() {
+    for text in texts(team("frees twice", 2)) {
+        assert!(text.contains("calls free at ") && text.contains("has been freed"), "{text}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The ranks' roles.
 
-use crate::{calls, fuzz, promises};
+use crate::{calls, coming, foreign, fuzz, promises, standstill};
 use phalanx_processes::{Builder, Error, Segment, Team};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -9,7 +9,7 @@ fn number(name: &str) -> usize {
     std::env::var(name).unwrap().parse().unwrap()
 }
 
-pub(crate) fn builder() -> Builder {
+fn builder() -> Builder {
     let seconds = std::env::var("PHALANX_TIMEOUT").map_or(60.0, |text| text.parse().unwrap());
     let builder = Team::builder().timeout(Some(Duration::from_secs_f64(seconds)));
     let attach = std::env::var("PHALANX_ATTACH").map_or(60.0, |text| text.parse().unwrap());
@@ -33,12 +33,13 @@ pub(crate) fn attach() -> Result<Team, Error> {
 /// Does as the environment says, if it says anything.
 pub(crate) fn play() {
     let Ok(role) = std::env::var("PHALANX_ROLE") else { return };
+    coming::prepare(&role);
     if role == "attach" {
         // The reason is printed.
         match attach() {
             Ok(mut team) => team.barrier().unwrap(),
             Err(error) => {
-                eprintln!("{error:?}");
+                eprintln!("{:?}: {error}", error.kind());
                 std::process::exit(3);
             }
         }
@@ -51,7 +52,11 @@ pub(crate) fn play() {
         "messages" => calls::messages(&mut team),
         "groups" => calls::groups(&mut team),
         "symmetric" => calls::symmetric(&mut team),
+        "float control" => calls::float_control(&mut team),
         "fuzz" => fuzz::rank(team),
+        "parts" => foreign::parts(&mut team),
+        role if role.starts_with("wait: ") => standstill::rank(role, team),
+        "execs" | "forks and dies" | "ends" | "late" => coming::rank(&role, team),
         role => promises::rank(role, team),
     }
 }

@@ -10,7 +10,6 @@ use super::element::Sample;
 use super::operator::Redop;
 use super::ring;
 use crate::measure::caches::{CacheState, throw_out, touch};
-use crate::rank_comm::RankComm;
 use phalanx::op::Operator;
 use phalanx::schedule::{Operation, Share};
 use phalanx::{Comm, Neighborhood, call};
@@ -117,7 +116,7 @@ pub struct CallBuffers<T> {
     oracle: Oracle<T>,
     input: BufferSets<T>,
     output: BufferSets<T>,
-    call: fn(RankComm<'_, '_>, TimedCall<'_, T>),
+    call: fn(&mut Comm, TimedCall<'_, T>),
 }
 
 impl<T: Sample> CallBuffers<T> {
@@ -157,9 +156,9 @@ impl<T: Sample> CallBuffers<T> {
 
     /// Agrees with the other ranks on the memory that the calls of this run need. Untimed; all
     /// ranks call it.
-    pub(crate) fn make_ready(&mut self, comm: &mut RankComm<'_, '_>) {
-        self.plan = (self.shape.form == CallForm::Neighbors)
-            .then(|| ring::plan(comm.here(), self.shape.count));
+    pub(crate) fn make_ready(&mut self, comm: &mut Comm) {
+        self.plan =
+            (self.shape.form == CallForm::Neighbors).then(|| ring::plan(comm, self.shape.count));
     }
 
     fn round(&self, sample: u64, set: usize) -> u64 {
@@ -214,12 +213,6 @@ impl<T: Sample> CallBuffers<T> {
     /// Makes the calls. This is timed.
     #[inline(always)]
     pub fn call(&mut self, comm: &mut Comm, root: usize) {
-        self.call_on(RankComm::Here(comm), root);
-    }
-
-    /// The same on one node or on several.
-    #[inline(always)]
-    pub(crate) fn call_on(&mut self, comm: RankComm<'_, '_>, root: usize) {
         let (shape, mut input, mut output) = (&self.shape, &mut self.input, &mut self.output);
         if shape.apart {
             for (input, output) in input.iter().zip(output.iter_mut()) {
@@ -294,85 +287,72 @@ impl<T: Sample> CallBuffers<T> {
 
 /// Calls an operation that combines with `O`.
 pub(crate) fn combine<T: Sample, O: Operator<T> + Copy + Default>(
-    comm: RankComm<'_, '_>,
+    comm: &mut Comm,
     call: TimedCall<'_, T>,
 ) {
     let op = O::default();
-    macro_rules! combine_on {
-        ($comm:ident) => {{
-            let sets = call.input.iter_mut();
-            match call.operation {
-                Operation::Reduce => sets.for_each(|x| $comm.reduce(x, op, call.root)),
-                Operation::AllReduce => sets.for_each(|x| $comm.all_reduce(x, op)),
-                Operation::Scan => sets.for_each(|x| $comm.scan(x, op)),
-                Operation::ExclusiveScan => sets.for_each(|x| $comm.exclusive_scan(x, op)),
-                Operation::ReduceScatter => {
-                    sets.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
-                        None => $comm.reduce_scatter_into(all, mine, op),
-                        Some(counts) => $comm.reduce_scatter_varied_into(all, mine, counts, op),
-                    });
-                }
-                other => unreachable!("{other} does not combine"),
-            }
-        }};
+    if call.started {
+        return start_combining(comm, call, op);
     }
-    match comm {
-        RankComm::Here(comm) if call.started => start_combining(comm, call, op),
-        RankComm::Here(comm) => combine_on!(comm),
-        RankComm::Wide(comm) => combine_on!(comm),
+    let sets = call.input.iter_mut();
+    match call.operation {
+        Operation::Reduce => sets.for_each(|x| comm.reduce(x, op, call.root)),
+        Operation::AllReduce => sets.for_each(|x| comm.all_reduce(x, op)),
+        Operation::Scan => sets.for_each(|x| comm.scan(x, op)),
+        Operation::ExclusiveScan => sets.for_each(|x| comm.exclusive_scan(x, op)),
+        Operation::ReduceScatter => {
+            sets.zip(call.output.iter_mut()).for_each(|(all, mine)| match call.counts {
+                None => comm.reduce_scatter_into(all, mine, op),
+                Some(counts) => comm.reduce_scatter_varied_into(all, mine, counts, op),
+            });
+        }
+        other => unreachable!("{other} does not combine"),
     }
 }
 
 /// Calls an operation that only moves.
-fn transport<T: Sample>(comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
-    let root = call.root;
-    macro_rules! move_on {
-        ($comm:ident) => {{
-            if let Some(counts) = call.counts {
-                for (x, y) in call.input.iter_mut().zip(call.output.iter_mut()) {
-                    match call.operation {
-                        Operation::AllGather => $comm.all_gather_varied_into(x, y, counts),
-                        Operation::Gather => $comm.gather_varied_into(x, y, counts, root),
-                        Operation::Scatter => $comm.scatter_varied_into(x, y, counts, root),
-                        Operation::AllToAll => $comm.all_to_all_varied_into(x, counts, y, counts),
-                        other => unreachable!("{other} has no such form"),
-                    }
-                }
-                return;
-            }
-            let sets = call.input.iter_mut();
-            let outputs = call.output.iter_mut();
-            match call.operation {
-                Operation::Barrier => sets.for_each(|_| $comm.barrier()),
-                Operation::Broadcast => sets.for_each(|x| $comm.broadcast(x, root)),
-                Operation::Shift => sets.for_each(|x| $comm.shift(x, call.shift)),
-                Operation::AllToAllInPlace => sets.for_each(|x| $comm.all_to_all_in_place(x)),
-                Operation::AllGather => {
-                    sets.zip(outputs).for_each(|(x, y)| $comm.all_gather_into(x, y));
-                }
-                Operation::Gather => {
-                    sets.zip(outputs).for_each(|(x, y)| $comm.gather_into(x, y, root));
-                }
-                Operation::Scatter => {
-                    sets.zip(outputs).for_each(|(x, y)| $comm.scatter_into(x, y, root));
-                }
-                Operation::AllToAll => {
-                    sets.zip(outputs).for_each(|(x, y)| $comm.all_to_all_into(x, y));
-                }
-                other => unreachable!("{other} needs an operator"),
-            }
-        }};
+fn transport<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
+    if call.started {
+        return start_transport(comm, call);
     }
-    match comm {
-        RankComm::Here(comm) if call.started => start_transport(comm, call),
-        RankComm::Here(comm) => move_on!(comm),
-        RankComm::Wide(comm) => move_on!(comm),
+    let root = call.root;
+    if let Some(counts) = call.counts {
+        for (x, y) in call.input.iter_mut().zip(call.output.iter_mut()) {
+            match call.operation {
+                Operation::AllGather => comm.all_gather_varied_into(x, y, counts),
+                Operation::Gather => comm.gather_varied_into(x, y, counts, root),
+                Operation::Scatter => comm.scatter_varied_into(x, y, counts, root),
+                Operation::AllToAll => comm.all_to_all_varied_into(x, counts, y, counts),
+                other => unreachable!("{other} has no such form"),
+            }
+        }
+        return;
+    }
+    let sets = call.input.iter_mut();
+    let outputs = call.output.iter_mut();
+    match call.operation {
+        Operation::Barrier => sets.for_each(|_| comm.barrier()),
+        Operation::Broadcast => sets.for_each(|x| comm.broadcast(x, root)),
+        Operation::Shift => sets.for_each(|x| comm.shift(x, call.shift)),
+        Operation::AllToAllInPlace => sets.for_each(|x| comm.all_to_all_in_place(x)),
+        Operation::AllGather => {
+            sets.zip(outputs).for_each(|(x, y)| comm.all_gather_into(x, y));
+        }
+        Operation::Gather => {
+            sets.zip(outputs).for_each(|(x, y)| comm.gather_into(x, y, root));
+        }
+        Operation::Scatter => {
+            sets.zip(outputs).for_each(|(x, y)| comm.scatter_into(x, y, root));
+        }
+        Operation::AllToAll => {
+            sets.zip(outputs).for_each(|(x, y)| comm.all_to_all_into(x, y));
+        }
+        other => unreachable!("{other} needs an operator"),
     }
 }
 
 /// The all-to-all among neighbours: the elements that each has for this rank, by the plan.
-fn gather_from_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
-    let comm = comm.here();
+fn gather_from_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     let Some(plan) = call.plan else { unreachable!("the buffers are made ready before a call") };
     for (x, y) in call.input.iter().zip(call.output.iter_mut()) {
         plan.gather(comm, x, y);
@@ -381,8 +361,7 @@ fn gather_from_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<
 
 /// The same by messages: every receive and send is started, then all are waited for. As in
 /// `tools/report/peers/mpi.c`, the choice of neighbours is not timed.
-fn message_neighbors<T: Sample>(mut comm: RankComm<'_, '_>, call: TimedCall<'_, T>) {
-    let comm = comm.here();
+fn message_neighbors<T: Sample>(comm: &mut Comm, call: TimedCall<'_, T>) {
     const TAG: u32 = 7;
     let (peers, part) = call.neighbors;
     for (mut from, mut to) in call.input.iter().zip(call.output.iter_mut()) {
@@ -504,7 +483,7 @@ mod tests {
             };
             let mut wrong = 0;
             for rank in 0..3 {
-                let mut work = CallBuffers::<i64>::new(shape, rank, 3);
+                let mut work = CallBuffers::<i32>::new(shape, rank, 3);
                 work.prepare(5, 1, true);
                 wrong += work.count_wrong(5, 1);
             }

@@ -49,8 +49,8 @@ impl CallForm {
         matches!(self, CallForm::Neighbors | CallForm::Messages)
     }
 
-    /// Whether ranks of several nodes can call it.
-    pub(crate) fn goes_between_nodes(self) -> bool {
+    /// Whether an algorithm can be chosen for it.
+    pub(crate) fn has_algorithms(self) -> bool {
         matches!(self, CallForm::Even | CallForm::Varied)
     }
 }

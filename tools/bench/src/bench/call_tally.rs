@@ -1,7 +1,7 @@
 //! The counts of the ranks' calls of a row, where they are recorded: `Comm::statistics` of all
 //! ranks together.
 
-use crate::rank_comm::RankComm;
+use phalanx::Comm;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub(crate) struct CallTally(BTreeMap<&'static str, MethodTally>);
 
 impl CallTally {
     /// Of this rank's calls in the current run; none if it is not recorded.
-    pub(crate) fn of(comm: &RankComm<'_, '_>) -> Option<CallTally> {
+    pub(crate) fn of(comm: &Comm) -> Option<CallTally> {
         let tally = |row: &phalanx::CallStatistics| MethodTally {
             calls: row.calls,
             bytes: row.bytes,

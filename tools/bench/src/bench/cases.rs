@@ -73,7 +73,19 @@ pub(crate) fn parse_operation(text: &str) -> Result<Measured, String> {
             return Ok(Measured { operation, form });
         }
     }
-    let unknown = || suggest::unknown("operation", text, &Operation::ALL.map(Operation::name));
+    let unknown = || {
+        let forms = CallForm::NAMED.into_iter().chain([CallForm::Even]);
+        let all =
+            forms.flat_map(|form| Operation::ALL.map(|operation| Measured { operation, form }));
+        let all = all.filter(|it| it.form.is_of(it.operation));
+        let all: Vec<String> = all.map(Measured::name).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        let near = suggest::nearest(&suggest::plain(text), &all);
+        let near = near.map_or(String::new(), |it| format!("; did you mean {it}?"));
+        let accepted = Operation::ALL.map(Operation::name).join(", ");
+        let forms = CallForm::NAMED.map(CallForm::suffix).join(", ");
+        format!("unknown operation '{text}'{near}; accepted are {accepted}, and of some {forms}")
+    };
     found(text).map(Measured::from).ok_or_else(unknown)
 }
 
@@ -123,7 +135,8 @@ impl BenchRequest {
             return Err(Failure::Usage(format!("{op} does not work in place: it has two buffers")));
         }
         let is_forced = self.wanted != Wanted::Auto || self.dims.is_some();
-        if let Some(it) = self.on_one_node().filter(|_| is_forced) {
+        let without = self.operations.iter().find(|it| !it.form.has_algorithms());
+        if let Some(it) = without.filter(|_| is_forced) {
             let why = match it.form {
                 CallForm::Started => "started calls have one way of their own",
                 _ => "each rank has its data from its neighbours",
@@ -133,18 +146,13 @@ impl BenchRequest {
         Ok(())
     }
 
-    /// The measure asked for that is not for ranks of several nodes, if anything is.
-    pub(crate) fn on_one_node(&self) -> Option<Measured> {
-        self.operations.iter().copied().find(|it| !it.form.goes_between_nodes())
-    }
-
     /// The measure asked for that is among neighbours only, if anything is.
     fn neighbors(&self) -> Option<Measured> {
         self.operations.iter().copied().find(|it| it.form.is_among_neighbors())
     }
 
-    /// The cases for `ranks` ranks, so many on each node.
-    pub(crate) fn plan(&self, ranks: usize, of_nodes: &[usize]) -> Result<BenchPlan, Failure> {
+    /// The cases for `ranks` ranks.
+    pub(crate) fn plan(&self, ranks: usize) -> Result<BenchPlan, Failure> {
         if let Root::Rank(root) = self.root
             && root >= ranks
         {
@@ -166,7 +174,7 @@ impl BenchRequest {
                 plan.cases.extend(self.cases(measured, &force, ranks));
             }
         }
-        check_memory(&plan.cases, of_nodes.iter().copied().max().unwrap_or(ranks))?;
+        check_memory(&plan.cases, ranks)?;
         Ok(plan)
     }
 
@@ -350,7 +358,7 @@ mod tests {
 
     #[test]
     fn all_operations_are_planned() {
-        let plan = wish().plan(3, &[3]).unwrap();
+        let plan = wish().plan(3).unwrap();
         // 24 and 48 bytes for the operations with blocks.
         assert_eq!(plan.cases.len(), (Operation::ALL.len() - 1) * 2 + 1);
         let gather = plan.cases.iter().find(|c| c.shape.operation == Operation::AllGather);
@@ -363,12 +371,12 @@ mod tests {
         let mut w = wish();
         w.operations = vec![Operation::AllGather.into(), Operation::AllGather.into()];
         w.wanted = Wanted::All;
-        let plan = w.plan(6, &[6]).unwrap();
+        let plan = w.plan(6).unwrap();
         assert!(plan.skipped.iter().any(|s| s.contains("AG-HCUBE needs a power of two")));
         assert!(plan.cases.iter().any(|c| c.force.name() == "AG-RING"));
         w.wanted = Wanted::One(Algorithm::AG_HCUBE);
-        assert!(w.plan(6, &[6]).is_err());
-        assert_eq!(w.plan(4, &[4]).unwrap().cases.len(), 2);
+        assert!(w.plan(6).is_err());
+        assert_eq!(w.plan(4).unwrap().cases.len(), 2);
     }
 
     #[test]
@@ -378,13 +386,13 @@ mod tests {
             .map(|name| parse_operation(name).unwrap())
             .to_vec();
         let counts = |ranks| {
-            let plan = w.plan(ranks, &[ranks]).unwrap();
+            let plan = w.plan(ranks).unwrap();
             plan.cases.iter().map(|case| case.shape.count).collect::<Vec<_>>()
         };
         // 8 and 64 bytes, in a part for each of 1, 2 or 4 neighbours.
         let twice = |counts: [usize; 2]| [counts, counts].concat();
         assert_eq!([2, 3, 7].map(counts), [[1, 8], [2, 8], [4, 8]].map(twice));
-        assert!(w.check().is_ok() && w.plan(1, &[1]).is_err());
+        assert!(w.check().is_ok() && w.plan(1).is_err());
         w.wanted = Wanted::All;
         assert!(w.check().is_err());
     }
@@ -397,6 +405,9 @@ mod tests {
             assert_eq!(parse_operation(&it.name()), Ok(it));
         }
         assert!(parse_operation("all-reduce-messages").is_err());
+        let text = parse_operation("all-to-al-started").unwrap_err();
+        assert!(text.contains("did you mean all-to-all-started?"), "{text}");
+        assert!(text.ends_with("of some -varied, -started, -neighbors, -messages"), "{text}");
         assert!(parse_operation("all-reduce-started").is_ok());
         assert!(parse_operation("all-gather-neighbors").is_err());
         assert!(parse_operation("all-reduce-varied").is_err());

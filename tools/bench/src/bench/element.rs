@@ -2,10 +2,9 @@
 
 use super::call_buffers::{TimedCall, combine};
 use super::operator::Redop;
-use crate::rank_comm::RankComm;
 use crate::suggest;
-use phalanx::Element;
 use phalanx::op::{self, Operator};
+use phalanx::{Comm, Element};
 use std::fmt;
 use std::str::FromStr;
 
@@ -14,29 +13,13 @@ use std::str::FromStr;
 pub enum Type {
     F32,
     F64,
-    I8,
-    I16,
     I32,
-    I64,
     U8,
-    U16,
-    U32,
-    U64,
 }
 
 impl Type {
-    const ALL: [(Type, &'static str, usize); 10] = [
-        (Type::F32, "f32", 4),
-        (Type::F64, "f64", 8),
-        (Type::I8, "i8", 1),
-        (Type::I16, "i16", 2),
-        (Type::I32, "i32", 4),
-        (Type::I64, "i64", 8),
-        (Type::U8, "u8", 1),
-        (Type::U16, "u16", 2),
-        (Type::U32, "u32", 4),
-        (Type::U64, "u64", 8),
-    ];
+    const ALL: [(Type, &'static str, usize); 4] =
+        [(Type::F32, "f32", 4), (Type::F64, "f64", 8), (Type::I32, "i32", 4), (Type::U8, "u8", 1)];
 
     fn row(self) -> (Type, &'static str, usize) {
         Type::ALL[self as usize]
@@ -120,7 +103,7 @@ impl Pattern {
 /// The calls and the oracle's step for one operator.
 pub struct Combining<T> {
     /// Calls the operation on all sets of a rank's buffers.
-    pub(crate) call: fn(RankComm<'_, '_>, TimedCall<'_, T>),
+    pub(crate) call: fn(&mut Comm, TimedCall<'_, T>),
     /// Combines `right` into `left`, element by element.
     pub(crate) fold: fn(left: &mut [T], right: &[T]),
     /// The operator's identity.
@@ -234,7 +217,7 @@ macro_rules! floats {
     )*};
 }
 
-integers! { i8 I8 i16 I16 i32 I32 i64 I64 u8 U8 u16 U16 u32 U32 u64 U64 }
+integers! { i32 I32 u8 U8 }
 floats! { f32 F32 f64 F64 }
 
 #[cfg(test)]
@@ -247,7 +230,7 @@ mod tests {
             assert_eq!(name.parse(), Ok(ty));
             assert_eq!(ty.name(), name);
         }
-        assert_eq!((Type::I16.size(), Type::U64.size()), (2, 8));
+        assert_eq!((Type::U8.size(), Type::F64.size()), (1, 8));
         assert!(Type::U8.has(Redop::BitAnd) && !Type::F64.has(Redop::BitAnd));
     }
 

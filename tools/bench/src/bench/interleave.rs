@@ -4,7 +4,6 @@
 use super::exchange;
 use super::rounds::{Rounds, schedule};
 use super::sample::{FEWEST, Root, Round, SampleCase, SampleResult, Tools, measure};
-use crate::launch::Ground;
 use crate::measure::proximity::Proximity;
 use crate::progress::Progress;
 use crate::prose::say;
@@ -16,15 +15,15 @@ use std::time::{Duration, Instant};
 /// no place has samples enough.
 const MORE_ROUNDS: usize = 2;
 
-/// The cases of one operation, and what they are measured with.
+/// The cases of one operation, and the tools that measure them.
 pub(crate) struct Turns<'a> {
-    pub(crate) ground: &'a Ground,
+    pub(crate) team: &'a Team,
     pub(crate) cases: &'a [SampleCase],
     pub(crate) tools: &'a Tools,
     /// Rounds of each case.
     pub(crate) rounds: usize,
     pub(crate) progress: &'a mut Progress,
-    /// Takes what failed, and why.
+    /// Takes each failure, and why.
     pub(crate) failed: &'a mut Vec<String>,
 }
 
@@ -63,7 +62,7 @@ impl Turns<'_> {
         let until = Instant::now() + Duration::from_secs_f64(seconds);
         let mut naps = (100..8000).step_by(1931).map(Duration::from_micros).cycle();
         while !interrupt::asked() && Instant::now() < until {
-            let here = match floor(self.ground.team(), self.tools) {
+            let here = match floor(self.team, self.tools) {
                 Ok(Some(ns)) => limits.place(ns),
                 _ => return (block, true),
             };
@@ -90,7 +89,7 @@ impl Turns<'_> {
                 number: block[next].len(),
                 samples: effort.samples,
                 time: effort.time,
-                fewest: fewest(&cases[next], self.ground.ranks()),
+                fewest: fewest(&cases[next], self.team.size()),
             };
             match self.measure(&cases[next], round) {
                 Ok(outcome) => block[next].add(outcome),
@@ -105,7 +104,7 @@ impl Turns<'_> {
     /// more where no place has samples enough.
     fn round(&self, case: &SampleCase, rounds: &Rounds, number: usize) -> Option<Round> {
         let (samples, time, tools) = (case.effort.samples, case.effort.time, self.tools);
-        let planned = schedule(self.rounds, samples, fewest(case, self.ground.ranks()), time);
+        let planned = schedule(self.rounds, samples, fewest(case, self.team.size()), time);
         match planned.get(number) {
             Some(round) => Some(*round),
             None if number >= planned.len() * (1 + MORE_ROUNDS) => None,
@@ -121,7 +120,7 @@ impl Turns<'_> {
         let what =
             format!("{op} {algorithm} {}", byte_size::text(case.shape.count * case.ty.size()));
         self.progress.step(&what);
-        measure(self.ground, case, round, self.tools).map_err(|e| {
+        measure(self.team, case, round, self.tools).map_err(|e| {
             self.progress.clear();
             let what = format!("{what}: {e}");
             say(&what);

@@ -2,17 +2,19 @@
 
 use super::call_tally::{self, CallTally};
 use super::rounds::Drift;
-use super::row::{BenchRow, COLUMNS};
+use super::row::{APART, BenchRow, COLUMNS};
 use super::run_conditions::RunConditions;
+use crate::disturbance::Disturbance;
 use crate::failure::Failure;
+use crate::measure::aftermath::Aftermath;
 use crate::measure::caches::CachesAsked;
 use crate::measure::clock::Clock;
 use crate::measure::emulation;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::CONFIDENCE;
 use crate::output::{Format, Sink};
+use crate::prose::folded;
 use phalanx::schedule::Operation;
-use phalanx_model::published::STATED_ERROR;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -32,6 +34,8 @@ pub(crate) struct Head {
     pub(crate) model: Option<String>,
     /// The file that a report of the rows is to have with it, in words.
     pub(crate) attach: String,
+    /// What the ranks met in a look before the first row.
+    pub(crate) disturbed: Disturbance,
 }
 
 /// The facts that are said once, after the rows.
@@ -44,6 +48,10 @@ pub(crate) struct Foot {
     pub(crate) interrupted: bool,
     /// Rows that could not be measured, and why.
     pub(crate) failed: Vec<String>,
+    /// What the ranks met meanwhile.
+    pub(crate) disturbed: Disturbance,
+    /// Not of a given number of samples, of several nodes, or of ranks that share cores.
+    pub(crate) aftermath: Option<Aftermath>,
 }
 
 /// The columns that the text has.
@@ -127,7 +135,7 @@ impl Report {
         match self.format {
             Format::Text => {
                 let text = text_foot(&self.rows, self.wrong(), self.is_checked(), foot);
-                self.sink.write(&(apart(&self.rows, head) + &text))
+                self.sink.write(&(apart(&self.rows, head, foot) + &text))
             }
             Format::Tsv => Ok(()),
             Format::Json => {
@@ -155,7 +163,7 @@ impl Report {
             }
             Value::Object(object)
         };
-        let mut object = json!({
+        json!({
             "command": "bench",
             "version": env!("CARGO_PKG_VERSION"),
             "machine": {
@@ -177,8 +185,10 @@ impl Report {
             "confidence": CONFIDENCE,
             "caches": head.caches.to_string(),
             "model": head.model,
-            "model_error": STATED_ERROR,
+            "model_error": APART,
             "stolen_ms": foot.stolen_ms,
+            "disturbed": foot.disturbed.json(),
+            "barrier": foot.aftermath.map(|it| it.json()),
             "exchange_ns_before": number(head.exchange_ns),
             "exchange_ns_after": number(foot.exchange_ns),
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
@@ -186,12 +196,7 @@ impl Report {
             "failed": foot.failed,
             "interrupted": foot.interrupted,
             "seconds": round(foot.time.as_secs_f64(), 3),
-        });
-        if s.is_wide() {
-            object["nodes"] = json!(s.nodes);
-            object["start"] = json!("barrier");
-        }
-        object
+        })
     }
 }
 
@@ -227,6 +232,7 @@ fn cells(row: &BenchRow) -> [Value; COLUMNS.len()] {
         json!(row.calls),
         json!(row.model_by),
         json!(row.caches.name()),
+        row.cores.map_or(Value::Null, |cores| json!(round(cores, 2))),
     ]
 }
 
@@ -276,26 +282,16 @@ fn text_head(head: &Head, view: TextView) -> String {
         s.places(),
         s.wait
     ));
-    if s.is_wide() {
-        let counts: Vec<String> = s.nodes.iter().map(usize::to_string).collect();
-        line(format!(
-            "on {} nodes of {} ranks, whose machine, PUs and clock are node 0's; started by a \
-             barrier, not at one moment",
-            s.nodes.len(),
-            counts.join(" ")
-        ));
-    }
     s.problems.iter().for_each(|problem| line(problem.clone()));
     if s.crowded {
-        line(match s.is_wide() {
-            true => "oversubscribed: ranks share PUs, so times are mostly the system's scheduling"
-                .to_string(),
-            false => format!(
-                "oversubscribed: {} ranks share {} PUs, so times are mostly the system's \
-                 scheduling",
-                s.ranks, s.allowed_pus
-            ),
-        });
+        line(format!(
+            "oversubscribed: {} ranks share {} PUs, so times are mostly the system's scheduling",
+            s.ranks, s.allowed_pus
+        ));
+    }
+    if let Some(disturbed) = head.disturbed.line() {
+        let folded = folded(&format!("# {disturbed}"));
+        folded.lines().for_each(|part| line(part.trim_start_matches("# ").to_string()));
     }
     match head.exchange_ns {
         Some(ns) if wide => line(format!(
@@ -307,26 +303,26 @@ fn text_head(head: &Head, view: TextView) -> String {
         Some(ns) => line(format!(
             "floor: the raw exchange of two flags between ranks 0 and 1, now {ns:.1} ns"
         )),
-        None if s.is_wide() => {
-            line("no raw exchange, no places: ranks are on several nodes".to_string())
-        }
         None => line("no raw exchange: ranks 0 and 1 do not have a core each".to_string()),
     }
     if view.tallies {
-        let whose = if s.is_wide() { "node 0's ranks" } else { "all ranks" };
-        line(format!(
-            "recorded, which takes time in each call; below each row the calls of {whose}, with \
+        line(
+            "recorded, which takes time in each call; below each row the calls of all ranks, with \
              those that warm up and check"
-        ));
+                .to_string(),
+        );
     }
     for state in head.caches.states() {
         line(format!("caches {state}: {}", state.meaning()));
     }
     if !wide {
         line("time of one call, the slowest rank's; --wide has all columns".to_string());
-        line("model: the time that the costs of this machine or a similar one give".to_string());
-        line("x floor: that time over the raw exchange; below 1 where no rank waits for an".into());
-        line("  answer, as in a broadcast, and perhaps where a row has moved".into());
+        line("model: the time that the profile's rates give (phalanx calibrate)".to_string());
+        line(
+            "x floor: that time over the raw exchange around the row's samples, floor ns; below"
+                .into(),
+        );
+        line("  1 where no rank waits for an answer, and perhaps where a row has moved".into());
         return out + &short_head(view);
     }
     line(format!(
@@ -336,13 +332,14 @@ fn text_head(head: &Head, view: TextView) -> String {
     ));
     line(match &head.model {
         Some(source) => format!("model: the textbook's, by {source}"),
-        None => "model: none for ranks that share cores, without a profile".to_string(),
+        None => "model: none without a profile (phalanx calibrate --save)".to_string(),
     });
     line(
         "times in ns per call, the slowest rank's; +-%: 95 % interval of the median; bandwidths in \
          GB/s of the median"
             .to_string(),
     );
+    line("cores: processor time of the ranks over the time, with what is not timed".to_string());
     out + &wide_head()
 }
 
@@ -359,6 +356,7 @@ fn short_head(view: TextView) -> String {
             "median ns",
             "model ns",
             "GB/s",
+            "floor ns",
             "x floor",
         ],
     )
@@ -374,17 +372,19 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
         Operation::Barrier => "-".to_string(),
         _ => significant(row.algbw).to_string(),
     };
-    let floor = row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}"));
+    let (floor, ratio) = floor_of(row);
     let (op, place) = (row.name(), row.place.to_string());
     let (median, caches) = (short_ns(row.ns.median), row.caches.name());
     let model = row.model_ns.map_or("-".to_string(), short_ns);
-    let cells = [&op, row.algorithm, &place, caches, &bytes, &median, &model, &rate, &floor];
+    let cells =
+        [&op, row.algorithm, &place, caches, &bytes, &median, &model, &rate, &floor, &ratio];
     let mut line = short_cells(view, cells);
     if let Some(wrong) = row.wrong.filter(|wrong| *wrong > 0) {
         line = format!("{}  {wrong} WRONG\n", line.trim_end());
     }
     if row.drift != Drift::default() {
-        line = format!("{}  moved\n", line.trim_end());
+        let what = if row.drift.disturbed { "disturbed" } else { " moved" };
+        line = format!("{} {what}\n", line.trim_end());
     }
     if row.is_apart() {
         line = format!("{}  apart\n", line.trim_end());
@@ -392,9 +392,9 @@ fn short_row(row: &BenchRow, view: TextView) -> String {
     line
 }
 
-fn short_cells(view: TextView, cells: [&str; 9]) -> String {
-    let [op, algorithm, place, caches, bytes, median, model, rate, floor] = cells;
-    let mut line = format!("{op:<22}");
+fn short_cells(view: TextView, cells: [&str; 10]) -> String {
+    let [op, algorithm, place, caches, bytes, median, model, rate, floor, ratio] = cells;
+    let mut line = format!("{op:<21}");
     if view.algorithms {
         line += &format!(" {algorithm:<15}");
     }
@@ -404,7 +404,19 @@ fn short_cells(view: TextView, cells: [&str; 9]) -> String {
     if view.caches {
         line += &format!(" {caches:<6}");
     }
-    line + &format!(" {bytes:>10} {median:>10} {model:>8} {rate:>8} {floor:>8}\n")
+    line += &format!(" {bytes:>10} {median:>9} {model:>8} {rate:>8}");
+    // Beside other columns there is no room for it.
+    if !(view.algorithms || view.places || view.caches) {
+        line += &format!(" {floor:>8}");
+    }
+    line + &format!(" {ratio:>7}\n")
+}
+
+/// The raw exchange beside a row, and the row's time over it.
+fn floor_of(row: &BenchRow) -> (String, String) {
+    let cell = |it: Option<String>| it.unwrap_or("-".to_string());
+    let ratio = row.floor_ratio().map(|it| format!("{it:.2}"));
+    (cell(row.floor_ns.map(|it| format!("{it:.0}"))), cell(ratio))
 }
 
 /// A time of few letters.
@@ -415,7 +427,7 @@ fn short_ns(ns: f64) -> String {
 fn wide_head() -> String {
     format!(
         "{:<22} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5} {:>10} {:>10} {:>10} {:>10} \
-         {:>5} {:>8} {:<5} {:<6} {:>8} {:>7} drift\n",
+         {:>5} {:>8} {:<5} {:<6} {:>8} {:>7} {:>5} drift\n",
         "op",
         "algorithm",
         "type",
@@ -434,15 +446,17 @@ fn wide_head() -> String {
         "place",
         "caches",
         "floor ns",
-        "x floor"
+        "x floor",
+        "cores"
     )
 }
 
 fn wide_row(row: &BenchRow) -> String {
     let ns = short_ns;
+    let (floor, ratio) = floor_of(row);
     format!(
         "{:<22} {:<15} {:<4} {:<5} {:>10} {:>6} {:>10} {:>10} {:>5.1} {:>10} {:>10} {:>10.3} \
-         {:>10.3} {:>5} {:>8} {:<5} {:<6} {:>8} {:>7} {}\n",
+         {:>10.3} {:>5} {:>8} {:<5} {:<6} {:>8} {:>7} {:>5} {}\n",
         row.name(),
         row.algorithm,
         row.ty,
@@ -460,19 +474,25 @@ fn wide_row(row: &BenchRow) -> String {
         row.model_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
         row.place,
         row.caches,
-        row.floor_ns.map_or("-".to_string(), |ns| format!("{ns:.0}")),
-        row.floor_ratio().map_or("-".to_string(), |x| format!("{x:.2}")),
+        floor,
+        ratio,
+        row.cores.map_or("-".to_string(), |cores| format!("{cores:.2}")),
         row.drift
     )
 }
 
 /// The rows that the model is far from, and the file for a report of them.
-fn apart(rows: &[BenchRow], head: &Head) -> String {
+fn apart(rows: &[BenchRow], head: &Head, foot: &Foot) -> String {
     match rows.iter().filter(|row| row.is_apart()).count() {
         0 => String::new(),
+        apart if foot.disturbed.line().is_some() => format!(
+            "# {apart} of {} rows (apart): beyond a factor of {APART} of the model; on a machine\n\
+             #   without other programs they may not be\n",
+            rows.len()
+        ),
         apart => format!(
-            "# {apart} of {} rows (apart): beyond a factor of {STATED_ERROR} of the model, \
-             its stated error; a report\n\
+            "# {apart} of {} rows (apart): beyond a factor of {APART} of the model; \
+             a report\n\
              #   is welcome, and nothing is sent by itself; attach\n\
              #   {}\n",
             rows.len(),
@@ -491,11 +511,17 @@ fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> Strin
              --wide, says what)\n"
         );
     }
+    if let Some(line) = foot.disturbed.line() {
+        out += &(folded(&format!("# {line}")) + "\n");
+    }
     if let Some(ms) = foot.stolen_ms {
         out += &format!("# stolen by the host meanwhile, from all cores: {ms:.0} ms\n");
     }
     if let Some(ns) = foot.exchange_ns {
         out += &format!("# raw exchange of two flags, again: {ns:.1} ns\n");
+    }
+    if let Some(aftermath) = foot.aftermath {
+        out += &(folded(&format!("# {aftermath}")) + "\n");
     }
     let plural = if rows == 1 { "" } else { "s" };
     let wrong = if checked { format!("{wrong} wrong") } else { "not checked".to_string() };
@@ -548,12 +574,13 @@ pub(super) mod tests {
             rounds: 5,
             spread: 3.12,
             dropped: 12,
-            drift: Drift { floor: false, steal: true, place: false },
+            drift: Drift { steal: true, ..Drift::default() },
             root: None,
             apart: false,
             form: CallForm::Even,
             caches: CacheState::Warm,
             tally: None,
+            cores: Some(1.984),
         }
     }
 
@@ -563,7 +590,7 @@ pub(super) mod tests {
         assert_eq!(
             cells.join("|"),
             "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0||\
-             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32|none|warm"
+             ccx|58.4|1.049|60.0|62.5|1|5|3.1|12|steal|32|none|warm|1.98"
         );
     }
 
@@ -583,7 +610,7 @@ pub(super) mod tests {
         let column = |text: &str, name: &str| text.find(name).map(|at| at + name.len());
         assert_eq!(column(&wide_head(), "median ns"), column(&line, " 61.2"));
         assert!(line.contains(" 61.2 ") && line.contains(" 12346 "), "{line}");
-        assert!(other.trim_end().ends_with(" - steal"));
+        assert!(other.trim_end().ends_with(" -  1.98 steal"), "{other}");
     }
 
     #[test]
@@ -591,15 +618,13 @@ pub(super) mod tests {
         let view = TextView::default();
         let quiet = || BenchRow { drift: Drift::default(), ..row() };
         let words = |text: String| text.split_whitespace().map(String::from).collect::<Vec<_>>();
-        assert_eq!(
-            words(short_head(view)),
-            ["operation", "bytes", "median", "ns", "model", "ns", "GB/s", "x", "floor"]
-        );
+        let head = "operation bytes median ns model ns GB/s floor ns x floor";
+        assert_eq!(words(short_head(view)).join(" "), head);
         let line = short_row(&quiet(), view);
-        assert_eq!(words(line.clone()), ["all-reduce", "8", "61.2", "-", "0.1306", "1.05"]);
+        assert_eq!(words(line.clone()), ["all-reduce", "8", "61.2", "-", "0.1306", "58", "1.05"]);
         assert_eq!(line.len(), short_head(view).len());
         let barrier = BenchRow { op: Operation::Barrier, floor_ns: None, ..quiet() };
-        assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-", "-"]);
+        assert_eq!(words(short_row(&barrier, view)), ["barrier", "-", "61.2", "-", "-", "-", "-"]);
         let all = TextView { algorithms: true, places: true, caches: true, ..view };
         let four = ["all-reduce", "auto", "ccx", "warm"];
         assert_eq!(words(short_row(&quiet(), all))[..4], four);
@@ -608,6 +633,9 @@ pub(super) mod tests {
         assert!(wrong.ends_with("1.05  3 WRONG\n"), "{wrong}");
         let moved = short_row(&row(), view);
         assert!(moved.ends_with("1.05  moved\n"), "{moved}");
+        let drift = Drift { disturbed: true, ..Drift::default() };
+        let disturbed = short_row(&BenchRow { drift, ..row() }, view);
+        assert!(disturbed.ends_with("1.05 disturbed\n"), "{disturbed}");
         let apart = BenchRow { model_ns: Some(30.0), ..quiet() };
         assert!(short_row(&apart, view).ends_with("1.05  apart\n"));
         let near = BenchRow { model_ns: Some(40.0), ..quiet() };

@@ -7,6 +7,7 @@ use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::record::is_adrift;
 use phalanx_model::median;
 use std::fmt;
+use std::time::Duration;
 
 /// All rounds of a row so far.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +34,8 @@ pub(crate) struct Drift {
     pub(crate) floor: bool,
     /// The host gave time of our cores to others.
     pub(crate) steal: bool,
+    /// The library thought that the process is disturbed, and waited as beside load.
+    pub(crate) disturbed: bool,
     /// The place, so often that no place has samples enough: the row has the
     /// samples of all.
     pub(crate) place: bool,
@@ -46,6 +49,7 @@ impl fmt::Display for Drift {
             (self.place, "place"),
             (self.floor, "floor"),
             (self.steal, "steal"),
+            (self.disturbed, "disturbed"),
         ];
         let signs: Vec<&str> = signs.iter().filter(|sign| sign.0).map(|sign| sign.1).collect();
         f.pad(&if signs.is_empty() { "none".to_string() } else { signs.join("+") })
@@ -71,6 +75,16 @@ impl Rounds {
     /// The counts of the calls of all rounds, where they are recorded.
     pub(crate) fn tally(&self) -> Option<CallTally> {
         CallTally::sum(self.0.iter().filter_map(|round| round.tally.as_ref()))
+    }
+
+    /// The cores that the ranks kept busy, with what is not timed: their processor time over the
+    /// time.
+    pub(crate) fn cores(&self) -> Option<f64> {
+        let used = self.0.iter().map(|round| round.used).sum::<Option<Duration>>()?;
+        Some(
+            used.as_secs_f64()
+                / self.0.iter().map(|round| round.took).sum::<Duration>().as_secs_f64(),
+        )
     }
 
     /// Whether a place has `samples` samples.
@@ -146,7 +160,8 @@ impl Rounds {
         medians: Vec<f64>,
     ) -> Sorted {
         let steal = self.0.iter().any(|round| round.stolen_ms > 0.0);
-        let drift = Drift { floor: is_adrift(&floors), steal, place: false };
+        let disturbed = self.0.iter().any(|round| round.disturbed);
+        let drift = Drift { floor: is_adrift(&floors), steal, disturbed, place: false };
         let floor_ns = (!floors.is_empty()).then(|| median(&floors));
         Sorted { place, samples, floor_ns, medians, dropped: 0, drift }
     }
@@ -163,7 +178,7 @@ pub(crate) fn schedule(
     rounds: usize,
     samples: Option<usize>,
     fewest: usize,
-    time: std::time::Duration,
+    time: Duration,
 ) -> Vec<Round> {
     let count = samples.map_or(rounds, |samples| rounds.min(samples)).max(1);
     let share = |total: usize, number: usize| total * (number + 1) / count - total * number / count;
@@ -181,7 +196,6 @@ pub(crate) fn schedule(
 mod tests {
     use super::*;
     use crate::measure::record::Record;
-    use std::time::Duration;
 
     /// A round of samples between probes: `(ns of the probe, samples after it)`.
     fn round(parts: &[(f64, &[f64])]) -> SampleResult {
@@ -232,11 +246,11 @@ mod tests {
     fn what_moves_is_marked() {
         let mut rounds = Rounds::default();
         rounds.add(round(&[(60.0, &[1.0; 8]), (80.0, &[])]));
-        rounds.0[0].stolen_ms = 10.0;
+        (rounds.0[0].stolen_ms, rounds.0[0].disturbed) = (10.0, true);
         let sorted = rounds.sorted(None, &ProximityLimits::default());
         assert_eq!(
             (sorted[0].place, sorted[0].drift.to_string().as_str()),
-            (Proximity::Ccx, "floor+steal")
+            (Proximity::Ccx, "floor+steal+disturbed")
         );
     }
 

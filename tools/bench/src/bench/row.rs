@@ -9,10 +9,12 @@ use crate::measure::caches::CacheState;
 use crate::measure::proximity::Proximity;
 use crate::measure::stats::{Summary, spread_percent};
 use phalanx::schedule::Operation;
-use phalanx_model::published::STATED_ERROR;
+
+/// How far apart a measured and a modelled time are before a row says so.
+pub(crate) const APART: f64 = 1.6;
 
 /// The names of the columns, in order. Stable.
-pub(crate) const COLUMNS: [&str; 29] = [
+pub(crate) const COLUMNS: [&str; 30] = [
     "op",
     "algorithm",
     "type",
@@ -42,6 +44,7 @@ pub(crate) const COLUMNS: [&str; 29] = [
     "calls_per_iteration",
     "model_by",
     "caches",
+    "cores",
 ];
 
 /// One row.
@@ -89,6 +92,8 @@ pub(crate) struct BenchRow {
     pub(crate) caches: CacheState,
     /// The counts of the calls of all places, where they are recorded.
     pub(crate) tally: Option<CallTally>,
+    /// The cores that the ranks kept busy, over all places.
+    pub(crate) cores: Option<f64>,
 }
 
 impl BenchRow {
@@ -135,6 +140,7 @@ impl BenchRow {
             form: shape.form,
             caches: case.caches,
             tally: None,
+            cores: None,
         })
     }
 
@@ -144,15 +150,15 @@ impl BenchRow {
     }
 
     /// With the model's time of it.
-    pub(crate) fn modelled(self, ns: Option<f64>, by: &'static str) -> Self {
-        BenchRow { model_ns: ns, model_by: if ns.is_some() { by } else { "none" }, ..self }
+    pub(crate) fn modelled(self, ns: Option<f64>) -> Self {
+        BenchRow { model_ns: ns, model_by: if ns.is_some() { "profile" } else { "none" }, ..self }
     }
 
-    /// Whether the median and the model's time are apart by more than the model's stated error,
-    /// while nothing moved.
+    /// Whether the median and the model's time are apart by more than [`APART`], while nothing
+    /// moved.
     pub(crate) fn is_apart(&self) -> bool {
         let quiet = self.place != Proximity::Any && self.drift == Drift::default();
-        let within = 1.0 / STATED_ERROR..=STATED_ERROR;
+        let within = 1.0 / APART..=APART;
         quiet && self.model_ns.is_some_and(|ns| !within.contains(&(self.ns.median / ns)))
     }
 

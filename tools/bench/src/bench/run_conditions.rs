@@ -1,7 +1,6 @@
 //! The machine and the settings of a measurement.
 
-use crate::launch::Ground;
-use phalanx::Wait;
+use phalanx::{Team, Wait};
 
 /// Machine, placement and waiting of a team, for the head of a table.
 #[derive(Clone, Debug)]
@@ -14,11 +13,9 @@ pub(crate) struct RunConditions {
     pub(crate) cores: usize,
     pub(crate) allowed_pus: usize,
     pub(crate) ranks: usize,
-    /// Ranks of each node; this is the first.
-    pub(crate) nodes: Vec<usize>,
     /// The placement policy.
     pub(crate) placement: String,
-    /// By rank, of this node's: the processing unit.
+    /// By rank, the processing unit.
     pub(crate) pus: Vec<Option<usize>>,
     /// Ranks that are not where they should be, and why.
     pub(crate) problems: Vec<String>,
@@ -30,8 +27,7 @@ pub(crate) struct RunConditions {
 
 impl RunConditions {
     /// Of a team that has run before (rank 0 is bound by its first run).
-    pub(crate) fn of(ground: &Ground, placement: &str, wait: Wait) -> Self {
-        let team = ground.team();
+    pub(crate) fn of(team: &Team, placement: &str, wait: Wait) -> Self {
         let machine = team.machine();
         let bindings = team.bindings();
         let problem = |b: &phalanx::Binding| {
@@ -43,19 +39,13 @@ impl RunConditions {
             source: machine.source().to_string(),
             cores: machine.cores().len(),
             allowed_pus,
-            ranks: ground.ranks(),
-            nodes: ground.counts().to_vec(),
+            ranks: team.size(),
             placement: placement.to_string(),
             pus: bindings.iter().map(|b| b.pu).collect(),
             problems: bindings.iter().filter_map(problem).collect(),
             wait: wait_name(wait),
-            crowded: ground.is_crowded(),
+            crowded: is_crowded(team),
         }
-    }
-
-    /// Whether ranks are on more nodes than one.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.nodes.len() > 1
     }
 
     /// Where the ranks are: `0 1` for ranks 0 and 1 on units 0 and 1.
@@ -67,6 +57,11 @@ impl RunConditions {
         }
         places.join(" ")
     }
+}
+
+/// Whether ranks share processing units.
+pub(crate) fn is_crowded(team: &Team) -> bool {
+    team.size() > team.machine().allowed_pus().len()
 }
 
 /// The name of a wait mode.

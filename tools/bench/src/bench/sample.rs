@@ -1,17 +1,15 @@
 //! The loop that measures one case.
 //!
 //! A sample: every rank rewrites its inputs and brings its buffers to the stated state of the
-//! caches (untimed); all meet at a gate of our own and leave it at one moment (on several nodes: at
-//! the library's barrier, as with OSU); each times its own call, or calls. The sample is the
-//! maximum over the ranks, less the clock's cost, divided by the number of calls. Then all meet
-//! again and check. Every few milliseconds ranks 0 and 1 exchange flags instead: the probe by which
-//! samples are filed.
+//! caches (untimed); all meet at a gate of our own and leave it at one moment; each times its own
+//! call, or calls. The sample is the maximum over the ranks, less the clock's cost, divided by the
+//! number of calls. Then all meet again and check. Every few milliseconds ranks 0 and 1 exchange
+//! flags instead: the probe by which samples are filed.
 
 use super::call_buffers::{BufferShape, CallBuffers};
 use super::call_tally::CallTally;
 use super::element::{Sample, Type};
 use crate::interrupt;
-use crate::launch::Ground;
 use crate::measure::caches::CacheState;
 use crate::measure::clock::Clock;
 use crate::measure::probe::Probe;
@@ -19,10 +17,10 @@ use crate::measure::proximity::ProximityLimits;
 use crate::measure::record::Record;
 use crate::measure::start_gate::{Seat, StartGate};
 use crate::measure::steal::Steal;
-use crate::rank_comm::RankComm;
+use phalanx::engine::{CoreUse, is_beside_load};
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Error};
+use phalanx::{Algorithm, Comm, Error, Team};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -130,12 +128,17 @@ pub(crate) struct SampleResult {
     pub(crate) wrong: u64,
     /// Milliseconds that the host gave to others meanwhile, if it says so.
     pub(crate) stolen_ms: f64,
+    /// Whether the library thought that the process is disturbed.
+    pub(crate) disturbed: bool,
+    /// The processor time of this process' ranks, if the system says so, and the time.
+    pub(crate) used: Option<Duration>,
+    pub(crate) took: Duration,
     /// The counts of the calls of this process' ranks, where they are recorded.
     pub(crate) tally: Option<CallTally>,
 }
 
 /// Measures one round of a case, in the case's element type.
-type MeasureRound = fn(&Ground, &SampleCase, Round, &Tools) -> Result<SampleResult, Error>;
+type MeasureRound = fn(&Team, &SampleCase, Round, &Tools) -> Result<SampleResult, Error>;
 
 /// The functions that measure calls on elements of one type: compiled where the type is named, as
 /// everything that an operation and an operator need is a copy for each type.
@@ -147,63 +150,45 @@ impl Measure {
     pub fn of<T: Sample>() -> Self {
         Measure(measure_as::<T>)
     }
-
-    /// Measures in the type that is asked for. Whoever calls it compiles all types, which takes
-    /// minutes.
-    #[inline]
-    pub fn of_type(ty: Type) -> Self {
-        match ty {
-            Type::F32 => Measure::of::<f32>(),
-            Type::F64 => Measure::of::<f64>(),
-            Type::I8 => Measure::of::<i8>(),
-            Type::I16 => Measure::of::<i16>(),
-            Type::I32 => Measure::of::<i32>(),
-            Type::I64 => Measure::of::<i64>(),
-            Type::U8 => Measure::of::<u8>(),
-            Type::U16 => Measure::of::<u16>(),
-            Type::U32 => Measure::of::<u32>(),
-            Type::U64 => Measure::of::<u64>(),
-        }
-    }
 }
 
 /// Measures one round of a case.
 pub(crate) fn measure(
-    ground: &Ground,
+    team: &Team,
     case: &SampleCase,
     round: Round,
     tools: &Tools,
 ) -> Result<SampleResult, Error> {
-    (tools.measure.0)(ground, case, round, tools)
+    (tools.measure.0)(team, case, round, tools)
 }
 
 fn measure_as<T: Sample>(
-    ground: &Ground,
+    team: &Team,
     case: &SampleCase,
     round: Round,
     tools: &Tools,
 ) -> Result<SampleResult, Error> {
-    let p = ground.ranks();
+    let p = team.size();
     let arrivals: Vec<Arrival> = (0..p).map(|_| Arrival::default()).collect();
     let gate = StartGate::new(p, case.effort.crowded);
     let steal = Steal::now();
-    let wide = ground.is_wide();
-    let (mut ranks, tallies): (Vec<_>, Vec<_>) = ground
+    let began = Instant::now();
+    let (ranks, rest): (Vec<_>, Vec<_>) = team
         .run(|comm| {
-            let meeting = match wide {
-                true => SampleStart::Barrier,
-                false => SampleStart::Gate(gate.seat(comm.rank())),
-            };
-            let mut part = SamplePart::<T>::new(case, round, tools, &arrivals, meeting, comm);
+            let mut part =
+                SamplePart::<T>::new(case, round, tools, &arrivals, gate.seat(comm.rank()), comm);
+            let used = || CoreUse::now().map(|at| at.used);
+            let before = used();
             part.run(comm);
-            ((part.times, part.probes, part.wrong), CallTally::of(comm))
+            let used = used().zip(before).map(|(after, before)| after - before);
+            ((part.times, part.probes, part.wrong), (used, CallTally::of(comm)))
         })?
         .into_iter()
         .unzip();
+    let took = began.elapsed();
+    let (used, tallies): (Vec<Option<u64>>, Vec<_>) = rest.into_iter().unzip();
+    let used = used.into_iter().sum::<Option<u64>>().map(Duration::from_nanos);
     let tally = CallTally::sum(tallies.iter().flatten());
-    if wide {
-        ranks = gathered(ground, &ranks)?;
-    }
     let samples = ranks.iter().map(|(times, ..)| times.len()).min().unwrap_or(0);
     let calls = case.shape.sets as f64;
     let ns = |time: Duration| tools.clock.net(time.as_nanos() as f64) / calls;
@@ -217,65 +202,8 @@ fn measure_as<T: Sample>(
     }
     record.samples((from..samples).map(sample));
     let wrong = ranks.iter().map(|(.., wrong)| wrong).sum();
-    Ok(SampleResult { record, wrong, stolen_ms: steal.ms_since().unwrap_or(0.0), tally })
-}
-
-/// Times, probes and wrong elements of a rank.
-type MeasuredTimes = (Vec<Duration>, Vec<(usize, f64)>, u64);
-
-/// The times that the ranks of all nodes have measured, on every node.
-fn gathered(ground: &Ground, own: &[MeasuredTimes]) -> Result<Vec<MeasuredTimes>, Error> {
-    let first = ground.run(|comm| comm.rank())?.into_iter().min().unwrap_or(0);
-    let all = ground.run(|comm| {
-        let (times, _, wrong) = &own[comm.rank() - first];
-        let ns = times.iter().map(|time| time.as_nanos() as u64);
-        let mine: Vec<u64> = std::iter::once(*wrong).chain(ns).collect();
-        let mut all = vec![0; mine.len() * comm.size()];
-        comm.all_gather_into(&mine, &mut all);
-        (comm.rank() == first).then_some(all)
-    })?;
-    let all = all.into_iter().flatten().next().unwrap_or_default();
-    let each = (all.len() / ground.ranks()).max(1);
-    let rank = |words: &[u64]| {
-        let times = words[1..].iter().map(|&ns| Duration::from_nanos(ns)).collect();
-        (times, Vec::new(), words[0])
-    };
-    Ok(all.chunks(each).map(rank).collect())
-}
-
-/// Where ranks meet before and after each sample.
-enum SampleStart<'a> {
-    /// On one machine.
-    Gate(Seat<'a>),
-    /// On several nodes: in the library itself.
-    Barrier,
-}
-
-impl SampleStart<'_> {
-    /// Waits for all and starts with them; returns rank 0's word, none if a rank has
-    /// failed.
-    #[inline(always)]
-    fn start(&mut self, comm: &mut RankComm<'_, '_>, word: u64) -> Option<u64> {
-        match self {
-            SampleStart::Gate(seat) => seat.start(word),
-            SampleStart::Barrier => {
-                let mut word = [word];
-                comm.broadcast(&mut word, 0);
-                comm.barrier();
-                Some(word[0])
-            }
-        }
-    }
-
-    fn meet(&mut self, comm: &mut RankComm<'_, '_>) -> Option<()> {
-        match self {
-            SampleStart::Gate(seat) => seat.meet(0).map(|_| ()),
-            SampleStart::Barrier => {
-                comm.barrier();
-                Some(())
-            }
-        }
-    }
+    let (stolen_ms, disturbed) = (steal.ms_since().unwrap_or(0.0), is_beside_load());
+    Ok(SampleResult { record, wrong, stolen_ms, disturbed, used, took, tally })
 }
 
 /// How many barriers a rank has come to; written by that rank only.
@@ -295,7 +223,7 @@ struct SamplePart<'a, T> {
     round: Round,
     tools: &'a Tools,
     arrivals: &'a [Arrival],
-    meeting: SampleStart<'a>,
+    seat: Seat<'a>,
     work: CallBuffers<T>,
     times: Vec<Duration>,
     /// The number of times when ranks 0 and 1 exchanged flags, and the ns.
@@ -312,8 +240,8 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         round: Round,
         tools: &'a Tools,
         arrivals: &'a [Arrival],
-        meeting: SampleStart<'a>,
-        comm: &mut RankComm<'_, '_>,
+        seat: Seat<'a>,
+        comm: &mut Comm,
     ) -> Self {
         let mut work = CallBuffers::new(case.shape, comm.rank(), comm.size());
         work.make_ready(comm);
@@ -323,7 +251,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
             round,
             tools,
             arrivals,
-            meeting,
+            seat,
             work,
             times: Vec::new(),
             probes: Vec::new(),
@@ -333,7 +261,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         }
     }
 
-    fn run(&mut self, comm: &mut RankComm<'_, '_>) {
+    fn run(&mut self, comm: &mut Comm) {
         let p = comm.size();
         // No two rounds have the same data.
         let first = (self.round.number as u64) << 32;
@@ -349,7 +277,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
             self.work.settle(self.case.caches, root);
             let word = loop {
                 let word = if comm.rank() == 0 { self.next(sample, p) } else { STOP };
-                let Some(word) = self.meeting.start(comm, word) else { return };
+                let Some(word) = self.seat.start(word) else { return };
                 match word {
                     STOP => return,
                     PROBE => self.exchange(comm.rank()),
@@ -357,37 +285,32 @@ impl<'a, T: Sample> SamplePart<'a, T> {
                 }
             };
             let time = match &self.case.force {
-                Force::Auto => self.timed(comm.again(), root),
-                Force::Algorithm(algorithm) => {
-                    self.timed(RankComm::Here(&mut comm.here().with(*algorithm)), root)
-                }
+                Force::Auto => self.timed(comm, root),
+                Force::Algorithm(algorithm) => self.timed(&mut comm.with(*algorithm), root),
                 Force::On(algorithm, dims) => {
-                    self.timed(RankComm::Here(&mut comm.here().with_mesh(*algorithm, dims)), root)
+                    self.timed(&mut comm.with_mesh(*algorithm, dims), root)
                 }
             };
             if word == GO {
                 self.times.push(time);
             }
             // The next steps must not disturb a rank that is not done.
-            if self.meeting.meet(comm).is_none() {
+            if self.seat.meet(0).is_none() {
                 return;
             }
             if self.case.effort.check {
                 self.wrong += self.work.count_wrong(first + sample as u64, root);
                 if self.case.shape.operation == Operation::Barrier {
-                    self.wrong += match self.meeting {
-                        SampleStart::Gate(_) => self.check_barrier(comm, sample as u64),
-                        SampleStart::Barrier => check_barrier_between_nodes(comm, sample),
-                    };
+                    self.wrong += self.check_barrier(comm, sample as u64);
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn timed(&mut self, comm: RankComm<'_, '_>, root: usize) -> Duration {
+    fn timed(&mut self, comm: &mut Comm, root: usize) -> Duration {
         let start = Instant::now();
-        self.work.call_on(comm, root);
+        self.work.call(comm, root);
         start.elapsed()
     }
 
@@ -434,7 +357,7 @@ impl<'a, T: Sample> SamplePart<'a, T> {
 
     /// One more barrier, to which the ranks come at different times. Returns
     /// how many ranks had not come when this one left.
-    fn check_barrier(&self, comm: &mut RankComm<'_, '_>, sample: u64) -> u64 {
+    fn check_barrier(&self, comm: &mut Comm, sample: u64) -> u64 {
         let (rank, p) = (comm.rank(), comm.size());
         let number = sample + 1;
         let late = Duration::from_micros(2 * ((sample as usize + rank) % p.min(4)) as u64);
@@ -447,34 +370,11 @@ impl<'a, T: Sample> SamplePart<'a, T> {
         self.arrivals[rank].0.store(number, Ordering::Relaxed);
         match &self.case.force {
             Force::Auto => comm.barrier(),
-            Force::Algorithm(algorithm) => comm.here().with(*algorithm).barrier(),
-            Force::On(algorithm, dims) => comm.here().with_mesh(*algorithm, dims).barrier(),
+            Force::Algorithm(algorithm) => comm.with(*algorithm).barrier(),
+            Force::On(algorithm, dims) => comm.with_mesh(*algorithm, dims).barrier(),
         }
         // Ordering: as above.
         let seen = self.arrivals.iter().map(|arrival| arrival.0.load(Ordering::Relaxed));
         seen.filter(|&seen| seen < number).count() as u64
     }
-}
-
-/// How late a rank comes to the barrier that is checked.
-const LATE: Duration = Duration::from_micros(100);
-
-/// One more barrier, between nodes; their clocks and memories have nothing in common.
-/// One rank comes late: when it has heard of all others it waits a while. All others
-/// began to count before they were heard of, so less than that while says that the
-/// barrier has let this rank go early. Returns 1 then.
-fn check_barrier_between_nodes(comm: &mut RankComm<'_, '_>, sample: usize) -> u64 {
-    let late = sample % comm.size();
-    let is_late = comm.rank() == late;
-    let mut heard = vec![0u8; if is_late { comm.size() } else { 0 }];
-    let since = Instant::now();
-    comm.gather_into(&[1u8], &mut heard, late);
-    if is_late {
-        let since = Instant::now();
-        while since.elapsed() < LATE {
-            std::hint::spin_loop();
-        }
-    }
-    comm.barrier();
-    u64::from(!is_late && since.elapsed() < LATE)
 }

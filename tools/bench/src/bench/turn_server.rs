@@ -6,9 +6,9 @@ use super::interleave::floor;
 use super::sample::{Round, SampleCase, Tools, measure};
 use super::turn_protocol::{BACK_TO_BACK, TurnAnswer, TurnCommand, TurnRow, TurnSlice};
 use crate::failure::Failure;
-use crate::launch::Ground;
 use crate::measure::caches::CachesAsked;
 use crate::measure::proximity::Proximity;
+use phalanx::Team;
 use phalanx_model::median;
 use std::io::{BufRead, Write};
 use std::time::Duration;
@@ -22,7 +22,7 @@ const ASLEEP: Duration = Duration::from_micros(200);
 
 /// A team that is asked for slices.
 pub(crate) struct TurnServer<'a> {
-    ground: &'a Ground,
+    team: &'a Team,
     tools: &'a Tools,
     /// The common part of all rows.
     request: &'a BenchRequest,
@@ -31,8 +31,8 @@ pub(crate) struct TurnServer<'a> {
 }
 
 impl<'a> TurnServer<'a> {
-    pub(crate) fn new(ground: &'a Ground, tools: &'a Tools, request: &'a BenchRequest) -> Self {
-        TurnServer { ground, tools, request, slices: 0 }
+    pub(crate) fn new(team: &'a Team, tools: &'a Tools, request: &'a BenchRequest) -> Self {
+        TurnServer { team, tools, request, slices: 0 }
     }
 
     /// Answers until it is told to end.
@@ -50,7 +50,7 @@ impl<'a> TurnServer<'a> {
     }
 
     fn place(&self) -> Result<Proximity, Failure> {
-        let ns = floor(self.ground.team(), self.tools)?;
+        let ns = floor(self.team, self.tools)?;
         Ok(ns.map_or(Proximity::Any, |ns| self.tools.limits.place(ns)))
     }
 
@@ -60,7 +60,7 @@ impl<'a> TurnServer<'a> {
         // Never the first round of a row: its warm-up may take any time.
         let (number, fewest) = (self.slices, FEWEST_OF_SLICE);
         let round = Round { number, samples: None, time, fewest };
-        let record = measure(self.ground, &case, round, self.tools)?.record;
+        let record = measure(self.team, &case, round, self.tools)?.record;
         std::thread::sleep(ASLEEP);
         let filed = record.by_place(&self.tools.limits);
         let [one] = &filed[..] else { return Ok(TurnAnswer::Moved(row)) };
@@ -90,7 +90,7 @@ impl<'a> TurnServer<'a> {
         request.sizes = vec![row.bytes.max(1)];
         request.caches = CachesAsked::One(row.caches);
         request.effort.calls = single.then_some(1);
-        let plan = request.plan(self.ground.ranks(), self.ground.counts())?;
+        let plan = request.plan(self.team.size())?;
         Ok(plan.cases.into_iter().find(|case| single || case.shape.sets > 1))
     }
 }

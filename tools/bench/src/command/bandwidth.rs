@@ -101,7 +101,7 @@ struct Pairing {
     level: String,
     /// The units, by rank of the team.
     pus: Vec<usize>,
-    /// By rank, whose buffer it reads.
+    /// By rank, the rank of the buffer that it reads.
     reads: Vec<Option<usize>>,
 }
 
@@ -225,7 +225,7 @@ impl Bandwidth {
 
     fn text(&self, run: &MatrixRun, machine: &Machine) -> String {
         let mut out = head(run, machine);
-        out += &heat::text(&self.grid(run, machine), heat::colours(self.output.is_stdout()));
+        out += &heat::text(&self.grid(run, machine));
         out += "\nGB/s, by bytes of a buffer\n";
         let sizes = byte_size::steps(self.min, self.max, self.factor);
         let names: Vec<String> = sizes.iter().map(|&bytes| byte_size::text(bytes)).collect();

@@ -10,17 +10,18 @@ use crate::bench::operator::Redop;
 use crate::bench::output_forms::{Foot, Head, Report, TextView};
 use crate::bench::rounds::Rounds;
 use crate::bench::row::BenchRow;
-use crate::bench::run_conditions::RunConditions;
+use crate::bench::run_conditions::{RunConditions, is_crowded};
 use crate::bench::sample::{Measure, Root, SampleBudget, SampleCase, Tools};
 use crate::bench::turn_server::TurnServer;
 use crate::failure::Failure;
-use crate::launch::{Ground, Launch};
+use crate::measure::aftermath::Aftermath;
 use crate::measure::caches::CachesAsked;
 use crate::measure::clock::Clock;
+use crate::measure::core_watch::{self, CoreWatch};
 use crate::measure::probe::Probe;
 use crate::measure::proximity::{Proximity, ProximityLimits};
 use crate::measure::steal::Steal;
-use crate::output::{Format, OutputArgs, Sink};
+use crate::output::{Format, OutputArgs};
 use crate::programs;
 use crate::progress::Progress;
 use crate::prose::{self, say};
@@ -74,8 +75,8 @@ PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 
   floor_ns. Place is any with one rank, with more ranks than cores, or where no place has
   samples enough. --seek ccx,far measures every row once at each, as the host moves the cores;
   --seek-time bounds it. drift: none, or what moved: floor (by more than a quarter within the
-  place), steal (the host gave time of our cores to others), place (too often: the row has the
-  samples of all places).
+  place), steal (the host gave time of our cores to others), disturbed (the library waited as
+  beside load), place (too often: the row has the samples of all places).
 
 CACHES: --caches warm (the default): just before each sample every rank reads and writes one word of
   each line of what it receives, then of what it sends; so its caches have as much of them as fits.
@@ -84,21 +85,27 @@ CACHES: --caches warm (the default): just before each sample every rank reads an
   row for each, in turns; the column caches says which. Without checks (--no-check) inputs are
   rewritten with one value, as the programs of phalanx peers do it.
 
+CORES: cores = the processor time of the ranks / the time, over the whole row, with what is not
+  timed: the meetings before and after each sample, and the checks; ranks that sleep use none.
+
 BANDWIDTHS: algbw = bytes / ns_median. busbw = algbw times 2(p-1)/p (all-reduce), (p-1)/p
   (operations with blocks), 1 (others), the factors of nccl-tests.
 
 MODEL: model_ns is the textbook's time of the algorithm (for auto: of what the rules choose) by t_s
   and t_w of the profile that is followed (phalanx calibrate), at the row's place; model_by is then
-  profile. Without a profile it is the simulation with the published costs of the most similar
-  machine (published). Empty for one rank, which sends nothing. A row is apart (json: model_apart)
-  where the median is beyond a factor of 1.6 of it, the model's stated error (docs/validation.md),
-  and nothing moved; the last lines then name the file for a report. Nothing is sent by itself.
+  profile. Empty without a profile, and for one rank, which sends nothing (model_by: none). A row is
+  apart (json: model_apart) where the median is beyond a factor of 1.6 of it, and nothing moved; the
+  last lines then name the file for a report, if nothing was disturbed. Nothing is sent by itself.
+
+DISTURBED: the head says whether ranks share a core, or lose theirs to other programs, for 40 ms in
+  which they only run; the foot, and json, whether they did while they were measured. The foot of a
+  run without -n has a barrier before and after two threads were busy for 700 ms (json: barrier).
 
 STATISTICS: --statistics records the calls (as PHALANX_RECORD=FILE does, with which it need not be
   given): below each row of the text stand calls, bytes and waits of each method, all ranks' sums,
   with the calls that warm up and check. A wait is counted from about 100 ns on. tsv has the columns
   calls call_bytes waits waited_ns more (all methods together), json has the list statistics in each
-  row. A recorded call takes some 20 ns more. Of several nodes they are those of node 0.
+  row. A recorded call takes some 20 ns more.
 
 CHECKS: every element of every result, of every sample, against a formula of rank, index and round;
   also that buffers that must not change did not. wrong is the number of wrong elements; any makes
@@ -175,7 +182,7 @@ pub(crate) struct Bench {
     /// auto, an algorithm's id such as AR-RING, or all (every one that fits)
     #[arg(short = 'a', long, value_name = "auto|ID|all", default_value = "auto")]
     algorithm: Wanted,
-    /// Element type: f32 f64 i8 i16 i32 i64 u8 u16 u32 u64
+    /// Element type: f32 f64 i32 u8
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "f64")]
     ty: Type,
     /// Operator: sum prod min max, of integers also band bor bxor land lor lxor
@@ -259,28 +266,14 @@ impl Bench {
         let wish = self.checked()?;
         if let Some(ranks) = self.ranks {
             // Before any thread is started.
-            wish.plan(ranks, &[ranks])?;
+            wish.plan(ranks)?;
         }
         let team = match self.ranks {
             Some(ranks) => self.builder().ranks(ranks),
             None => self.builder(),
         }
         .build()?;
-        self.run_with(wish, &Ground::from(team), measure)
-    }
-
-    /// Runs the command on the ranks of several nodes.
-    pub(crate) fn run_on(
-        &self,
-        launch: &dyn Launch,
-        measure: fn(Type) -> Measure,
-    ) -> Result<(), Failure> {
-        let wish = self.checked()?;
-        let ground = Ground::on(launch.launch(self.builder(), self.ranks)?)?;
-        if ground.is_wide() {
-            self.check_nodes()?;
-        }
-        self.run_with(wish, &ground, measure(self.ty))
+        self.run_with(wish, &team, measure)
     }
 
     fn checked(&self) -> Result<BenchRequest, Failure> {
@@ -300,35 +293,6 @@ impl Bench {
         }
     }
 
-    /// Refuses measures that there are on one machine only.
-    fn check_nodes(&self) -> Result<(), Failure> {
-        let placed = !matches!(self.placement, Placement::Auto | Placement::Unpinned);
-        let one_node = self.wish().on_one_node().map(Measured::name);
-        let wrong = [
-            (self.algorithm != Wanted::Auto, "-a", "algorithms cannot be forced"),
-            (self.dims.is_some(), "--dims", "algorithms cannot be forced"),
-            (
-                one_node.is_some(),
-                one_node.as_deref().unwrap_or_default(),
-                "plans, requests and tagged messages are for ranks of one node",
-            ),
-            (!self.seek.is_empty(), "--seek", "places of cores cannot be told apart"),
-            (self.turns, "--turns", "it is for the programs of one machine"),
-            (self.by_place, "--by-place", "places of cores cannot be told apart"),
-            (
-                placed,
-                "--placement",
-                "the launcher places processes (auto and unpinned are accepted)",
-            ),
-        ];
-        match wrong.iter().find(|wrong| wrong.0) {
-            Some((_, flag, why)) => Err(Failure::Usage(format!(
-                "{flag} does not go with ranks of several nodes: {why}"
-            ))),
-            None => Ok(()),
-        }
-    }
-
     /// The element type.
     pub(crate) fn ty(&self) -> Type {
         self.ty
@@ -337,24 +301,18 @@ impl Bench {
     fn run_with(
         &self,
         mut wish: BenchRequest,
-        ground: &Ground,
+        team: &Team,
         measure: Measure,
     ) -> Result<(), Failure> {
         let started = Instant::now();
-        let (team, wide) = (ground.team(), ground.is_wide());
-        let speaks = ground.is_first();
-        if let Some(why) = team.profile().refused.as_ref().filter(|_| speaks) {
+        if let Some(why) = &team.profile().refused {
             say(&format!("not followed: {why}"));
         }
-        wish.effort.crowded = ground.is_crowded();
-        let plan = agreed(ground, wish.plan(ground.ranks(), ground.counts()))?;
-        let sink = if speaks { self.output.open() } else { Ok(Sink::nowhere()) };
-        let sink = agreed(ground, sink)?;
-        if !wide {
-            // With several nodes the launcher ends the job.
-            interrupt::listen();
-        }
-        for note in plan.skipped.iter().filter(|_| speaks) {
+        wish.effort.crowded = is_crowded(team);
+        let plan = wish.plan(team.size())?;
+        let sink = self.output.open()?;
+        interrupt::listen();
+        for note in &plan.skipped {
             say(note);
         }
         let view = TextView {
@@ -366,28 +324,35 @@ impl Bench {
         };
         let mut report = Report::new(self.output.format, view, sink);
         // The first run binds rank 0.
-        ground.run(|comm| comm.barrier())?;
-        let probes = !wide && !wish.effort.crowded && exchange::is_possible(team);
+        team.run(|comm| comm.barrier())?;
+        let probes = !wish.effort.crowded && exchange::is_possible(team);
         let probe = probes.then(Probe::default);
         let tools = Tools { clock: Clock::measure(), limits: self.places, probe, measure };
         if self.turns {
-            return TurnServer::new(ground, &tools, &wish).serve();
+            return TurnServer::new(team, &tools, &wish).serve();
         }
         let exchange_ns = floor(team, &tools)?;
-        let setting = RunConditions::of(ground, &self.placement.to_string(), self.wait);
+        let setting = RunConditions::of(team, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
-        // The rates are of one machine.
-        let modelled = if wide { None } else { Modelled::new(team) };
+        let modelled = Modelled::new(team);
         let steal = Steal::now();
         let model = modelled.as_ref().map(|model| model.source.clone());
         let (caches, attach) = (self.caches, self.attachment(modelled.as_ref()));
-        let head = Head { setting, exchange_ns, clock, limits, rounds, caches, model, attach };
+        let disturbed = core_watch::look(team)?;
+        let watch = CoreWatch::new(team)?;
+        let head =
+            Head { setting, exchange_ns, clock, limits, rounds, caches, model, attach, disturbed };
         report.head(&head)?;
-        let failed = self.blocks(ground, &plan, &tools, modelled.as_ref(), &mut report)?;
+        let failed = self.blocks(team, &plan, &tools, modelled.as_ref(), &mut report)?;
         let interrupted = interrupt::asked();
         let exchange_ns = if interrupted { None } else { floor(team, &tools)? };
         let (time, stolen_ms) = (started.elapsed(), steal.ms_since());
-        let foot = Foot { exchange_ns, stolen_ms, time, interrupted, failed };
+        // A team that is dead says nothing more.
+        let disturbed = watch.end(team).unwrap_or_default();
+        let is_whole = failed.is_empty() && !interrupted && self.iterations.is_none();
+        let aftermath = is_whole && probes;
+        let aftermath = aftermath.then(|| Aftermath::measure(team)).transpose()?;
+        let foot = Foot { exchange_ns, stolen_ms, time, interrupted, failed, disturbed, aftermath };
         report.foot(&head, &foot)?;
         let wrong = report.wrong();
         if interrupted {
@@ -408,10 +373,7 @@ impl Bench {
             _ => "the file 'bench.json' of the same command with --format json -o bench.json"
                 .to_string(),
         };
-        match model.map(|model| (model.by(), &model.source)) {
-            Some(("profile", source)) => format!("{rows},\n#   and the {source}"),
-            _ => rows,
-        }
+        model.map_or(rows.clone(), |model| format!("{rows},\n#   and the {}", model.source))
     }
 
     fn wish(&self) -> BenchRequest {
@@ -448,15 +410,19 @@ impl Bench {
     /// out.
     fn blocks(
         &self,
-        ground: &Ground,
+        team: &Team,
         plan: &BenchPlan,
         tools: &Tools,
         model: Option<&Modelled<'_>>,
         report: &mut Report,
     ) -> Result<Vec<String>, Failure> {
-        let mut progress = match ground.is_first() {
-            true => Progress::new(plan.cases.len() * self.rounds),
-            false => Progress::silent(),
+        let steps = plan.cases.len() * self.rounds;
+        let mut progress = match self.iterations {
+            Some(_) => Progress::new(steps),
+            None => {
+                let each = OVERHEAD * self.time.as_secs_f64() / self.rounds as f64;
+                Progress::timed(vec![each; steps])
+            }
         };
         let mut failed = Vec::new();
         let of = |case: &SampleCase| (case.shape.operation, case.shape.form);
@@ -465,7 +431,7 @@ impl Bench {
                 break;
             }
             let mut turns = Turns {
-                ground,
+                team,
                 cases,
                 tools,
                 rounds: self.rounds,
@@ -479,8 +445,7 @@ impl Bench {
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
             let rows = cases.iter().zip(&block);
-            let rows =
-                rows.flat_map(|(case, rounds)| self.rows(case, rounds, ground.ranks(), model));
+            let rows = rows.flat_map(|(case, rounds)| self.rows(case, rounds, team.size(), model));
             report.block(rows.collect(), wrong)?;
             if dead {
                 break;
@@ -504,15 +469,18 @@ impl Bench {
         let sorted = rounds.sorted(samples, &self.places);
         let rows = sorted.iter().filter_map(|sorted| {
             let row = BenchRow::new(case, ranks, sorted, rounds.wrong())?;
-            let row = BenchRow { tally: rounds.tally(), ..row };
+            let row = BenchRow { tally: rounds.tally(), cores: rounds.cores(), ..row };
             let Some(model) = model else { return Some(row) };
             let ns = model.ns(case, row.place);
-            Some(row.modelled(ns, model.by()))
+            Some(row.modelled(ns))
         });
         let all = self.by_place || !self.seek.is_empty();
         rows.take(if all { usize::MAX } else { 1 }).collect()
     }
 }
+
+/// Of a row's time, the factor that setting up and checking take besides, found by trial.
+const OVERHEAD: f64 = 2.2;
 
 /// A record that is not kept.
 const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
@@ -523,21 +491,6 @@ const FEW_EVENTS: usize = 256;
 /// Whether the user has every team recorded.
 fn is_recorded() -> bool {
     std::env::var_os("PHALANX_RECORD").is_some_and(|file| !file.is_empty())
-}
-
-/// The result that a node has found, if all nodes have; else no node goes on.
-fn agreed<T>(ground: &Ground, found: Result<T, Failure>) -> Result<T, Failure> {
-    if !ground.is_wide() {
-        return found;
-    }
-    let bad = u64::from(found.is_err());
-    let sums = ground.run(|comm| comm.sum(bad))?;
-    match found {
-        Ok(_) if sums.first() != Some(&0) => {
-            Err(Failure::Run("another node has refused".to_string()))
-        }
-        found => found,
-    }
 }
 
 fn parse_ranks(text: &str) -> Result<usize, String> {

@@ -2,7 +2,6 @@
 //! physical network with its congestion; and the ranking of an operation's
 //! algorithms.
 
-use super::cost_nodes as nodes;
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
@@ -34,16 +33,11 @@ RANKING: --all OP sorts the algorithms of an operation by time, cheapest first. 
   need more than --ports messages at once per rank are left out. Pipelined chains get their best
   number of segments.
 
-NODES: --nodes with --network is the time of an operation on several machines joined by MPI: two
-  levels, --ts and --tw on a node, --network between nodes; -p are the ranks of a node; of a range
-  the powers of two and its ends. One thread of a node talks to the others (no rails). Modelled,
-  never measured. Columns: operation nodes ranks words node_time network_time time source.
-
 COLUMNS (tsv, json): id ranks steps ts_count tw_words time dilation congestion closed_form.
 
 Example:
   phalanx cost AG-HCUBE AG-HCUBE-DESC AG-RING -p 64 --on tree
-  phalanx cost --all all-reduce -p 64 --ts 0.1 --tw 0.001 --nodes 2..4096 --network 2,0.001";
+  phalanx cost --all all-reduce -p 64 --ts 0.1 --tw 0.001";
 
 const COLUMNS: [&str; 9] = [
     "id",
@@ -89,14 +83,6 @@ pub(crate) struct CostArgs {
     /// ring, linear, mesh, torus, hypercube, tree or machine
     #[arg(long, value_name = "NETWORK", value_parser = parse_network)]
     on: Option<String>,
-    /// Nodes of -p ranks each, with --all OP: a number, or A..B by powers of two
-    #[arg(long, value_name = "N|A..B", requires = "all", requires = "network")]
-    #[arg(conflicts_with_all = ["on", "ids"], value_parser = nodes::parse_nodes)]
-    nodes: Option<nodes::Range>,
-    /// t_s and t_w between nodes, in the unit of --ts and --tw
-    #[arg(long, value_name = "TS,TW", requires = "nodes", allow_hyphen_values = true)]
-    #[arg(value_parser = nodes::parse_rates)]
-    network: Option<nodes::Pair>,
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
@@ -118,10 +104,6 @@ struct CostRow {
 impl CostArgs {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        if let (Some(operation), Some(range), Some(pair)) = (self.all, self.nodes, self.network) {
-            let rates = Rates { t_s: self.ts, t_w: self.tw, ports: self.ports.unwrap_or(1) };
-            return nodes::run(operation, range, pair, &self.call, rates, &self.output);
-        }
         let network = self.network()?;
         if self.all.is_none() && network.is_some() && self.ports.is_some() {
             let what = "--ports with --on: on a network an algorithm has the ports it asks for";

@@ -1,6 +1,5 @@
 //! `phalanx latency`: the time of a cache line and of a message between every two units.
 
-use super::diff::compare;
 use crate::bench::rounds::Drift;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -107,9 +106,6 @@ pub(crate) struct Latency {
     /// Also draw the matrix (of the flags, if they are measured)
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// Compare two saved runs (--format json) instead of measuring
-    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
-    diff: Option<Vec<PathBuf>>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -124,9 +120,6 @@ enum Homes {
 impl Latency {
     /// Runs the command.
     pub(crate) fn run(&self) -> Result<(), Failure> {
-        if let Some([old, new]) = self.diff.as_deref() {
-            return compare(old, new, Some("latency"), &self.output);
-        }
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.per_core)?;
         if let Some(file) = &self.svg {
@@ -251,10 +244,7 @@ impl Latency {
     fn text(&self, run: &MatrixRun, machine: &Machine) -> String {
         let mut out = head(run, machine);
         for way in self.ways() {
-            let map = heat::text(
-                &self.grid_of(run, machine, way),
-                heat::colours(self.output.is_stdout()),
-            );
+            let map = heat::text(&self.grid_of(run, machine, way));
             if !map.is_empty() {
                 out += &map;
                 out.push('\n');
@@ -308,7 +298,7 @@ pub(super) fn row(
         elsewhere: elsewhere.collect(),
         ci: summary.ci,
         outliers: summary.outliers,
-        drift: Drift { floor: first.adrift, steal, place: false }.to_string(),
+        drift: Drift { floor: first.adrift, steal, ..Drift::default() }.to_string(),
         labels,
         bytes,
     })

@@ -4,14 +4,12 @@ mod bandwidth;
 mod bench;
 mod check;
 mod cost;
-mod cost_nodes;
-mod diff;
 mod latency;
 mod machine;
 mod place;
 mod trace;
 
-use crate::cli::Run;
+use crate::Run;
 use crate::failure::Failure;
 pub use machine::{object as machine_object, page as machine_page};
 
@@ -26,7 +24,7 @@ pub(crate) enum Command {
     Place(Box<place::Place>),
     Latency(Box<latency::Latency>),
     Bandwidth(bandwidth::Bandwidth),
-    Diff(diff::DiffArgs),
+    Waits(phalanx_waits::Waits),
 }
 
 impl Run for Command {
@@ -40,7 +38,7 @@ impl Run for Command {
             Command::Place(place) => place.run(),
             Command::Latency(latency) => latency.run(),
             Command::Bandwidth(bandwidth) => bandwidth.run(),
-            Command::Diff(diff) => diff.run(),
+            Command::Waits(waits) => waits.run(),
         }
     }
 }

@@ -1,14 +1,13 @@
-//! Colours, and the heat map in a terminal.
+//! Colours, and the numbers in a terminal.
 
 use super::unit_axis::Axis;
-use std::fmt::Write as _;
 
 /// From low to high: dark blue, teal, green, yellow. Lightness grows all the
 /// way, so it also reads without colours.
 const SCALE: [[u8; 3]; 5] =
     [[38, 50, 110], [34, 112, 142], [38, 160, 130], [130, 205, 85], [250, 230, 60]];
 
-/// Units up to which numbers are printed in the cells.
+/// Units up to which numbers are printed.
 const NUMBERS: usize = 24;
 
 /// A quantity for each ordered pair of units.
@@ -75,78 +74,35 @@ pub fn is_light([r, g, b]: [u8; 3]) -> bool {
     0.3 * f64::from(r) + 0.59 * f64::from(g) + 0.11 * f64::from(b) > 120.0
 }
 
-/// The heat map as text: numbers for few units, a digit from 0 (lowest) to 9
-/// (highest) for many; with colours where a terminal shows them.
-pub(crate) fn text(grid: &Grid, colours: bool) -> String {
+/// The numbers, for few units; of more, how to draw them.
+pub(crate) fn text(grid: &Grid) -> String {
     let Some((low, high)) = grid.bounds() else { return String::new() };
-    let n = grid.axis.pus.len();
-    let numbers = n <= NUMBERS;
-    let widest = grid.axis.pus.iter().map(|pu| pu.to_string().len()).max().unwrap_or(1);
-    let value = |v: f64| if high < 100.0 { format!("{v:.1}") } else { format!("{v:.0}") };
-    let longest = value(high).len().max(value(low).len());
-    let width = if numbers { longest.max(widest) + 1 } else { 1 };
-    let mut out = format!("{} ({}), from the row's PU to the column's\n", grid.title, grid.unit);
-    let gap = |at: usize| if grid.axis.border(at).is_some() { " " } else { "" };
-    let label = widest.max(3);
-    let mut header = |name: &str, cell: &dyn Fn(usize) -> String| {
-        let _ = write!(out, "{name:>label$} ");
-        for at in 0..n {
-            let _ = write!(out, "{}{}", gap(at), cell(at));
-        }
-        out.push('\n');
-    };
-    if numbers {
-        header("PU", &|at| format!("{:>width$}", grid.axis.pus[at]));
-    } else {
-        // The numbers stand upright.
-        for digit in 0..widest {
-            let place = |at: usize| {
-                let text = format!("{:>widest$}", grid.axis.pus[at]);
-                text[digit..=digit].to_string()
-            };
-            header(if digit == 0 { "PU" } else { "" }, &place);
-        }
+    let pus = &grid.axis.pus;
+    if pus.len() > NUMBERS {
+        return format!("{}: svg and tsv have all {} units\n", grid.title, pus.len());
     }
-    for (row, cells) in grid.cells.iter().enumerate() {
+    let digits = usize::from(high < 100.0);
+    let value = |v: f64| format!("{v:.digits$}");
+    let widest = pus.iter().map(|pu| pu.to_string().len()).max().unwrap_or(1);
+    let width = value(high).len().max(value(low).len()).max(widest) + 1;
+    let label = widest.max(3);
+    let cells = |texts: Vec<String>| {
+        let cell = |(at, text): (usize, &String)| {
+            let gap = if grid.axis.border(at).is_some() { " " } else { "" };
+            format!("{gap}{text:>width$}")
+        };
+        texts.iter().enumerate().map(cell).collect::<String>()
+    };
+    let mut out = format!("{} ({}), from the row's PU to the column's\n", grid.title, grid.unit);
+    out += &format!("{:>label$} {}\n", "PU", cells(pus.iter().map(usize::to_string).collect()));
+    for (row, (pu, of_row)) in pus.iter().zip(&grid.cells).enumerate() {
         if row > 0 && grid.axis.border(row) == Some(0) {
             out.push('\n');
         }
-        let _ = write!(out, "{:>label$} ", grid.axis.pus[row]);
-        for (column, cell) in cells.iter().enumerate() {
-            out += gap(column);
-            let Some(v) = *cell else {
-                let _ = write!(out, "{:>width$}", if numbers { "-" } else { "." });
-                continue;
-            };
-            let position = grid.position(v);
-            let shown = match numbers {
-                true => format!("{:>width$}", value(v)),
-                false => ((position * 9.0).round() as u8).to_string(),
-            };
-            match colours {
-                true => out += &painted(&shown, colour(position)),
-                false => out += &shown,
-            }
-        }
-        out.push('\n');
-    }
-    if !numbers {
-        let _ = writeln!(out, "0 = {}, 9 = {} {}, logarithmic", value(low), value(high), grid.unit);
+        let texts = of_row.iter().map(|cell| cell.map_or("-".to_string(), value)).collect();
+        out += &format!("{pu:>label$} {}\n", cells(texts));
     }
     out
-}
-
-fn painted(text: &str, [r, g, b]: [u8; 3]) -> String {
-    let ink = if is_light([r, g, b]) { 30 } else { 97 };
-    format!("\x1b[{ink};48;2;{r};{g};{b}m{text}\x1b[0m")
-}
-
-/// Whether colours may be used: a terminal, and nobody asked for none.
-pub(crate) fn colours(to_stdout: bool) -> bool {
-    to_stdout
-        && std::io::IsTerminal::is_terminal(&std::io::stdout())
-        && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-        && std::env::var_os("TERM").is_none_or(|v| v != "dumb")
 }
 
 #[cfg(test)]
@@ -171,7 +127,7 @@ pub(crate) mod tests {
 
     #[test]
     fn few_units_have_numbers() {
-        let out = text(&grid("pack:2 core:2 pu:1"), false);
+        let out = text(&grid("pack:2 core:2 pu:1"));
         let lines: Vec<&str> = out.lines().collect();
         assert_eq!(lines[1], " PU    0   1    2   3");
         assert_eq!(lines[2], "  0    -  50  200 200");
@@ -180,11 +136,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn many_units_have_digits() {
-        let out = text(&grid("pack:2 core:16 pu:1"), false);
-        assert!(out.contains("0 = 50, 9 = 200 ns"), "{out}");
-        let row = out.lines().nth(3).unwrap();
-        assert_eq!(row, "  0 .000000000000000 9999999999999999");
+    fn of_many_units_there_is_a_drawing() {
+        let out = text(&grid("pack:2 core:16 pu:1"));
+        assert_eq!(out, "round trip: svg and tsv have all 32 units\n");
     }
 
     #[test]
@@ -193,9 +147,8 @@ pub(crate) mod tests {
         for i in 0..10 {
             assert!(light(f64::from(i) / 10.0) < light(f64::from(i + 1) / 10.0));
         }
-        assert!(text(&grid("core:2 pu:1"), true).contains("\x1b[0m"));
         let machine = Machine::from_synthetic("core:1 pu:1").unwrap();
         let alone = Grid::new(Axis::new(&machine, &[0]), "ns", String::new());
-        assert_eq!(text(&alone, false), "");
+        assert_eq!(text(&alone), "");
     }
 }

@@ -1,8 +1,6 @@
-//! A measured run, its header and its rows: written to a file and read back.
+//! A measured run, its header and its rows, as they are written to a file.
 
-use crate::failure::Failure;
 use serde_json::{Map, Value, json};
-use std::path::Path;
 
 /// The version of the files. Columns may be added without a new one.
 const FORMAT: u64 = 1;
@@ -126,7 +124,7 @@ impl MatrixRun {
         out
     }
 
-    /// One object, which [`MatrixRun::read`] reads back.
+    /// One object.
     pub(crate) fn object(&self) -> Value {
         let row = |row: &MatrixRow| {
             let mut map = Map::new();
@@ -174,107 +172,6 @@ impl MatrixRun {
             "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
         })
     }
-
-    /// Reads a run that was saved with `--format json`.
-    pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let refuse = |what: String| Failure::Usage(format!("'{}': {what}", path.display()));
-        let text = crate::file::text(path, crate::MOST_BYTES)
-            .map_err(|e| refuse(format!("the saved run cannot be read: {e}")))?;
-        MatrixRun::parse(&text).map_err(refuse)
-    }
-
-    fn parse(text: &str) -> Result<Self, String> {
-        let value: Value =
-            serde_json::from_str(text).map_err(|e| format!("no json of a saved run: {e}"))?;
-        let command = match value["command"].as_str() {
-            Some(command @ ("latency" | "bandwidth")) => command.to_string(),
-            Some(other) => {
-                return Err(format!("a run of '{other}'; accepted are latency and bandwidth"));
-            }
-            None => return Err("no saved run: it has no \"command\"".to_string()),
-        };
-        match &value["format"] {
-            Value::Number(n) if n.as_u64() == Some(FORMAT) => {}
-            Value::Null => return Err("no saved run: it has no \"format\"".to_string()),
-            other => {
-                let by = value["version"].as_str().unwrap_or("an unknown version");
-                return Err(format!(
-                    "format {other} (written by phalanx {by}) is another version; this one reads \
-                     {FORMAT}"
-                ));
-            }
-        }
-        let list = |key: &str| {
-            value[key].as_array().ok_or_else(|| format!("\"{key}\" is missing or is no list"))
-        };
-        let texts = |key: &str| -> Result<Vec<String>, String> {
-            let text = |v: &Value| v.as_str().map(str::to_string);
-            let all: Option<Vec<String>> = list(key)?.iter().map(text).collect();
-            all.ok_or_else(|| format!("\"{key}\" is no list of texts"))
-        };
-        let columns = texts("columns")?;
-        let pus: Option<Vec<usize>> =
-            list("pus")?.iter().map(|v| v.as_u64().and_then(|n| usize::try_from(n).ok())).collect();
-        let rows = list("rows")?.iter().enumerate();
-        let rows = rows.map(|(i, v)| parse_row(v, &columns).map_err(|e| format!("row {i}: {e}")));
-        Ok(MatrixRun {
-            command,
-            date: value["date"].as_str().unwrap_or("").to_string(),
-            machine: value["machine"].clone(),
-            conditions: value["conditions"].clone(),
-            groups: value["groups"].clone(),
-            pus: pus.ok_or("\"pus\" is no list of numbers")?,
-            notes: texts("notes")?,
-            rows: rows.collect::<Result<_, _>>()?,
-            columns,
-        })
-    }
-}
-
-fn parse_row(value: &Value, columns: &[String]) -> Result<MatrixRow, String> {
-    let number = |key: &str| {
-        let number = value[key].as_f64().filter(|n| n.is_finite());
-        number.ok_or_else(|| format!("\"{key}\" is missing or is no number"))
-    };
-    let end = |key: &str| match &value[key] {
-        Value::Number(n) if n.is_u64() => Ok(n.to_string()),
-        Value::String(s) => Ok(s.clone()),
-        _ => Err(format!("\"{key}\" is missing or names nothing")),
-    };
-    let text = |key: &str| {
-        let text = value[key].as_str().map(str::to_string);
-        text.ok_or_else(|| format!("\"{key}\" is missing or is no text"))
-    };
-    let whole = |key: &str| value[key].as_u64().and_then(|n| usize::try_from(n).ok());
-    // Runs of old have none of these; where there is one it has to be one.
-    let late = |key: &str| match &value[key] {
-        Value::Null => Ok(number("ns_median")?),
-        _ => number(key),
-    };
-    Ok(MatrixRow {
-        src: end("src")?,
-        dst: end("dst")?,
-        ns: Spread {
-            min: number("ns_min")?,
-            median: number("ns_median")?,
-            p10: number("ns_p10")?,
-            p90: number("ns_p90")?,
-        },
-        samples: whole("samples").ok_or("\"samples\" is missing or is no whole number")?,
-        place: text("place")?,
-        elsewhere: Vec::new(),
-        ci: [late("ns_ci_low")?, late("ns_ci_high")?],
-        outliers: match &value["outliers"] {
-            Value::Null => 0,
-            _ => whole("outliers").ok_or("\"outliers\" is no whole number")?,
-        },
-        drift: match &value["drift"] {
-            Value::Null => "none".to_string(),
-            _ => text("drift")?,
-        },
-        labels: columns.iter().map(|c| text(c)).collect::<Result<_, _>>()?,
-        bytes: whole("bytes"),
-    })
 }
 
 /// To a tenth, or a thousandth where that is all there is: more digits are noise.
@@ -326,65 +223,9 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
-        let run = sample();
-        assert_eq!(MatrixRun::parse(&run.object().to_string()).unwrap(), run);
-        let table = run.tsv();
+    fn the_table_has_the_columns_of_each_row() {
+        let table = sample().tsv();
         assert!(table.starts_with("src\tdst\tns_min\tns_median\tns_p10\t"), "{table}");
         assert_eq!(table.lines().nth(2).unwrap().split('\t').count(), 16);
-    }
-
-    #[test]
-    fn runs_of_old_are_read() {
-        let mut old = sample().object();
-        old.as_object_mut().unwrap().remove("conditions");
-        for row in old["rows"].as_array_mut().unwrap() {
-            LAST.iter().for_each(|key| drop(row.as_object_mut().unwrap().remove(*key)));
-        }
-        let run = MatrixRun::parse(&old.to_string()).unwrap();
-        assert_eq!((run.rows[0].ci, run.rows[0].drift.as_str()), ([100.0; 2], "none"));
-        old["rows"][0]["outliers"] = json!(-1);
-        assert!(MatrixRun::parse(&old.to_string()).unwrap_err().contains("\"outliers\""));
-    }
-
-    #[test]
-    fn broken_files_say_what_is_wrong() {
-        let good = sample().object();
-        let without = |key: &str| {
-            let mut value = good.clone();
-            value.as_object_mut().unwrap().remove(key);
-            MatrixRun::parse(&value.to_string()).unwrap_err()
-        };
-        for key in ["command", "format", "pus", "columns", "notes", "rows"] {
-            assert!(without(key).contains(&format!("\"{key}\"")), "{}", without(key));
-        }
-        let with = |key: &str, to: Value| {
-            let mut value = good.clone();
-            value[key] = to;
-            MatrixRun::parse(&value.to_string()).unwrap_err()
-        };
-        assert!(with("format", json!(99)).contains("format 99"));
-        assert!(with("command", json!("bench")).contains("a run of 'bench'"));
-        assert!(with("pus", json!([-1])).contains("\"pus\""));
-        assert!(with("rows", json!([{ "src": 0, "dst": 1 }])).contains("row 0: \"ns_min\""));
-        assert!(MatrixRun::parse("").unwrap_err().contains("no json"));
-        assert!(MatrixRun::parse("[1]").unwrap_err().contains("\"command\""));
-    }
-
-    /// Every prefix, and every byte replaced: an error or a run, never a panic.
-    #[test]
-    fn damage_never_panics() {
-        let text = sample().object().to_string();
-        for cut in 0..text.len() {
-            assert!(MatrixRun::parse(&text[..cut]).is_err(), "{cut}");
-        }
-        for at in 0..text.len() {
-            for with in [b'0', b'"', b'}', b'-', b'e', b'[', 0x7f] {
-                let mut bytes = text.clone().into_bytes();
-                bytes[at] = with;
-                let _: Result<MatrixRun, String> =
-                    MatrixRun::parse(&String::from_utf8(bytes).unwrap());
-            }
-        }
     }
 }

@@ -11,9 +11,11 @@
 //!
 //! | file | contents |
 //! |---|---|
+//! | `aftermath.rs` | a barrier before and after a disturbance |
 //! | `caches.rs` | the state of the caches in which a sample starts |
 //! | `clock.rs` | cost and resolution of a clock reading |
 //! | `conditions.rs` | the conditions of a run, as text |
+//! | `core_watch.rs` | whether ranks shared a core, or lost theirs |
 //! | `emulation.rs` | whether software emulates the machine, so that no time means anything |
 //! | `start_gate.rs` | a common start of all ranks, independent of the library |
 //! | `probe.rs` | the raw exchange of two flags between two threads |
@@ -22,9 +24,11 @@
 //! | `stats.rs` | median, order-statistic interval, percentiles, outliers |
 //! | `steal.rs` | time that the host gave to others |
 
+pub mod aftermath;
 pub mod caches;
 pub mod clock;
 pub mod conditions;
+pub(crate) mod core_watch;
 pub mod emulation;
 pub mod probe;
 pub mod proximity;

@@ -85,7 +85,7 @@ impl Way {
     }
 }
 
-/// Measures from rank `src` to rank `dst` of a team whose other ranks sleep.
+/// Measures from rank `src` to rank `dst` of a team; its other ranks sleep.
 /// The samples by place, the most frequent first, in ns.
 pub(crate) fn measure(
     team: &Team,

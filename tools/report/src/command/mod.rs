@@ -1,9 +1,7 @@
 //! The commands: each has one file and one variant of `Command`.
 
 mod calibrate;
-mod model;
 mod peers;
-mod predict;
 mod report;
 
 use phalanx_bench::Run;
@@ -14,7 +12,6 @@ use phalanx_bench::failure::Failure;
 // A comment on a variant would be its help, in place of the struct's.
 #[allow(missing_docs)]
 pub enum Command {
-    Model(Box<model::Model>),
     Peers(Box<peers::Peers>),
     Report(Box<report::ReportArgs>),
     Calibrate(calibrate::Calibrate),
@@ -23,7 +20,6 @@ pub enum Command {
 impl Run for Command {
     fn run(self) -> Result<(), Failure> {
         match self {
-            Command::Model(model) => model.run(),
             Command::Peers(peers) => peers.run(),
             Command::Report(report) => report.run(),
             Command::Calibrate(calibrate) => calibrate.run(),

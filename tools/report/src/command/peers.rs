@@ -14,6 +14,7 @@ use phalanx::{MAX_RANKS, Team};
 use phalanx_bench::bench::exchange;
 use phalanx_bench::bench::run_conditions::cpu;
 use phalanx_bench::failure::{Failure, one_line};
+use phalanx_bench::measure::aftermath::Aftermath;
 use phalanx_bench::measure::caches::CachesAsked;
 use phalanx_bench::measure::probe::Probe;
 use phalanx_bench::measure::proximity::{Proximity, ProximityLimits};
@@ -166,6 +167,8 @@ struct PeersFound {
     short: Vec<String>,
     stolen_ms: Option<f64>,
     places: Vec<Proximity>,
+    /// Our barrier around a disturbance.
+    aftermath: Option<Aftermath>,
     seconds: f64,
 }
 
@@ -216,6 +219,10 @@ impl Peers {
                 append(path, &found.rows[before..])?;
             }
             measured?;
+            if self.ours.is_none() && !interrupt::asked() && machine.ranks() > 1 {
+                let team = Team::builder().ranks(2).build()?;
+                found.aftermath = Some(Aftermath::measure(&team)?);
+            }
         }
         found.seconds = started.elapsed().as_secs_f64();
         let ours = if self.ours.is_some() { raw::OUR_MPI } else { raw::OURS };
@@ -428,6 +435,9 @@ impl Peers {
               bytes of a rank's larger buffer; b2b: calls back to back, each on buffers of its own",
         );
         found.short.iter().for_each(|short| line(short));
+        if let Some(aftermath) = found.aftermath {
+            line(&format!("of two ranks of {who}, {aftermath}"));
+        }
         for missing in &found.missing {
             line(&format!("without {missing}"));
         }
@@ -477,6 +487,7 @@ fn json_of(lines: &[merge::MergedLine], found: &PeersFound) -> Value {
         "failed": found.failed,
         "incomplete": found.short,
         "stolen_ms": found.stolen_ms,
+        "barrier": found.aftermath.map(|it| it.json()),
         "interrupted": interrupt::asked(),
         "seconds": found.seconds,
     })

@@ -3,7 +3,6 @@
 use crate::report::html_page::page;
 use crate::report::run_commands::{ReportRequest, gather};
 use crate::report::saved_report::SavedReport;
-use crate::report::{predict, traces};
 use phalanx::MAX_RANKS;
 use phalanx::machine::Machine;
 use phalanx_bench::failure::Failure;
@@ -17,9 +16,8 @@ const ABOUT: &str = "\
 PAGE: one file that needs no network and runs from a disk: a summary, environment, machine
   and placement, latency and bandwidth between cores, curves of every operation (each algorithm,
   the automatic choice, the model, the raw exchange), the fastest at each size, where the model is
-  wrong by
-  more than 2 x, every algorithm's messages step by step, and a larger machine, modelled. It has the
-  data in it, to be saved.
+  wrong by more than 2 x, and every algorithm's messages step by step. It has the data in it, to be
+  saved.
 
 HOW: runs `phalanx latency`, `bandwidth`, `calibrate --rates` and `bench` one after the other, in
   processes of their own; the page lists the command lines. A part that fails is named in the page,
@@ -31,9 +29,6 @@ FILES: -o FILE is the page. --json also saves the data, beside it (report.html, 
 
 Example:
   phalanx report -o report.html --json";
-
-/// The machine of the modelled section.
-const MODEL: &str = "epyc-9654-2s-nps4";
 
 /// One page: this machine, its collectives beside the model, every algorithm step by step
 ///
@@ -63,9 +58,6 @@ pub struct ReportArgs {
     /// Save the data, too [default name: the page's, with .json]
     #[arg(long, value_name = "FILE.json", num_args = 0..=1)]
     json: Option<Option<PathBuf>>,
-    /// The larger machine, modelled, by its id (phalanx model --list) [default: epyc-9654-2s-nps4]
-    #[arg(long, value_name = "ID")]
-    model: Option<String>,
 }
 
 /// Seconds of --quick.
@@ -81,14 +73,7 @@ impl ReportArgs {
             )));
         }
         let run = match &self.from {
-            Some(file) => {
-                let mut run = SavedReport::read(file)?;
-                if let Some(id) = &self.model {
-                    let ranks = run.part("ranks").as_u64().unwrap_or(1) as usize;
-                    run.set("modelled", predict::modelled(id, &traces::ranks(ranks))?);
-                }
-                run
-            }
+            Some(file) => SavedReport::read(file)?,
             None => self.measure()?,
         };
         let written = match self.data() {
@@ -113,7 +98,7 @@ impl ReportArgs {
             .data()
             .map_or(String::new(), |file| format!("; the data are in '{}'", file.display()));
         say(&format!("the page is '{}'{data}", self.output.display()));
-        run.left_out().iter().for_each(|what| say(what));
+        run.disturbance().line().iter().chain(&run.left_out()).for_each(|what| say(what));
     }
 
     /// Where the data are saved.
@@ -123,9 +108,7 @@ impl ReportArgs {
     }
 
     fn measure(&self) -> Result<SavedReport, Failure> {
-        let model = self.model.clone().unwrap_or_else(|| MODEL.to_string());
         // Before minutes are spent.
-        phalanx::tuning::MachineCosts::named(&model).map_err(Failure::usage)?;
         writable(PAGE, &self.output)?;
         if let Some(file) = self.data() {
             writable(PAGE, &file)?;
@@ -136,7 +119,7 @@ impl ReportArgs {
         };
         interrupt::listen();
         let seconds = if self.quick { QUICK } else { self.seconds };
-        gather(&ReportRequest { seconds, ranks, model })
+        gather(&ReportRequest { seconds, ranks })
     }
 }
 

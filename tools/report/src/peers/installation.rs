@@ -116,7 +116,7 @@ fn tool(dir: &Path, name: &str, question: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("'{}' has no bin/{name}: {question}", dir.display()))
 }
 
-/// Family and version, from what a launcher prints of itself.
+/// Family and version, as a launcher prints them of itself.
 fn identify(text: &str) -> Option<(Family, &str)> {
     let after = |word: &str| {
         let rest = &text[text.find(word)? + word.len()..];

@@ -70,7 +70,7 @@ impl Player {
 
     /// Tells it to end, and does not wait.
     pub(crate) fn dismiss(&mut self) {
-        // If it has ended already, that is what was wanted.
+        // If it has ended already, all is well.
         let _: Result<(), String> = self.tell(&TurnCommand::End);
         self.stdin = None;
     }

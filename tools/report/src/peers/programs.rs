@@ -64,7 +64,7 @@ pub(crate) fn unpack(dir: &Path) -> io::Result<()> {
 }
 
 impl Program {
-    /// Builds it in `dir`, which has the sources. An error says what is missing.
+    /// Builds it in `dir`, which has the sources. An error names the missing tool.
     pub(crate) fn build(&self, dir: &Path) -> Result<PathBuf, String> {
         let compiler = self.compilers.iter().find_map(|name| find(name));
         let Some(compiler) = compiler else {

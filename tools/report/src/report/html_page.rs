@@ -1,8 +1,8 @@
 //! The page: one file that loads nothing else.
 
-use super::collectives::{chart, collectives, crossovers, figure};
-use super::curves::{curves, size, time};
-use super::html::{details, drawing, escape, script, table};
+use super::collectives::{chart, collectives, crossovers};
+use super::curves::curves;
+use super::html::{details, drawing, escape, script};
 use super::matrices::{matrices, rates_chart};
 use super::model_section::{fit_chart, model};
 use super::ranks_section::{self, across};
@@ -37,8 +37,7 @@ pub(crate) fn page(run: &SavedReport) -> String {
          <nav aria-label=\"Sections\"><a href=\"#machine\">Machine</a> <a \
          href=\"#matrices\">Between cores</a> <a href=\"#collectives\">Collectives</a> {}<a \
          href=\"#crossovers\">Fastest algorithms</a> <a href=\"#model\">Model</a> <a \
-         href=\"#traces\">Algorithms, step by step</a> <a href=\"#modelled\">A larger machine</a> \
-         <a href=\"#how\">How</a></nav>\n\
+         href=\"#traces\">Algorithms, step by step</a> <a href=\"#how\">How</a></nav>\n\
          <p class=\"tools\"><button type=\"button\" id=\"save\">Save the data (JSON)</button>\n\
          <button type=\"button\" id=\"print\">Print</button></p></header>\n<main>\n",
         escape(&title),
@@ -63,6 +62,18 @@ pub(crate) fn page(run: &SavedReport) -> String {
             escape(problem)
         );
     }
+    if let Some(line) = run.disturbance().line() {
+        let _ = writeln!(body, "<p class=\"warning\">{}.</p>", escape(&sentence(&line)));
+    }
+    let (out, all_parts) = run.unmeasured();
+    if out > 0 {
+        let _ = writeln!(
+            body,
+            "<p class=\"warning\">{out} of {all_parts} parts were not measured, as those before \
+             took all of the time: their charts are empty. Measure again when no other program \
+             runs, or with more --seconds.</p>"
+        );
+    }
     if ranks == 1 {
         body += "<p class=\"warning\">One core: there is nobody to exchange anything with, so \
                  there are no times between cores. The curves are of one rank alone, which calls \
@@ -76,14 +87,12 @@ pub(crate) fn page(run: &SavedReport) -> String {
     body += &crossovers(&all);
     body += &model(run, &all);
     body += TRACES;
-    body += &modelled(run.part("modelled"));
     body += &how(run);
     body += "</main>\n<div id=\"tip\" role=\"tooltip\" hidden></div>\n";
 
     let charts = json!({
         "across": ranks_section::charts(&ranked),
         "collectives": all.iter().map(chart).collect::<Vec<_>>(),
-        "modelled": modelled_chart(run.part("modelled")),
         "fit": fit_chart(run),
         "rates": rates_chart(run),
         "traces": traces(&drawn(ranks as usize)),
@@ -108,22 +117,22 @@ pub(crate) fn page(run: &SavedReport) -> String {
     )
 }
 
+/// With a capital.
+fn sentence(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
 /// For the console, and for tests.
 const TESTED: &str = "globalThis.phalanxReport = { charts, player, palettes: { LIGHT, DARK } };\n";
 
-/// The machines that algorithms can be drawn on; runs of old have none.
+/// The machine that algorithms can be drawn on; runs of old have none.
 fn plans(run: &SavedReport) -> Vec<Value> {
     let cpu = run.part("environment")["cpu"].as_str().unwrap_or("unknown");
-    let titles = [
-        ("placement", format!("This machine ({cpu})")),
-        ("modelled", run.part("modelled")["name"].as_str().unwrap_or("another").to_string()),
-    ];
-    let plan = |(part, title): (&str, String)| {
-        let mut plan = run.part(part)["plan"].clone();
-        plan.as_object_mut()?.insert("title".to_string(), json!(title));
-        Some(plan)
-    };
-    titles.into_iter().filter_map(plan).collect()
+    let mut plan = run.part("placement")["plan"].clone();
+    let Some(own) = plan.as_object_mut() else { return Vec::new() };
+    own.insert("title".to_string(), json!(format!("This machine ({cpu})")));
+    vec![plan]
 }
 
 fn machine(run: &SavedReport, environment: &Value) -> String {
@@ -247,35 +256,6 @@ id=\"play\" aria-pressed=\"false\">Play</button> <button type=\"button\" id=\"ne
 <label class=\"range\">Step <input type=\"range\" id=\"step\" min=\"0\" value=\"0\"></label></p>\n\
 <p id=\"now\" role=\"status\"></p>\n<div id=\"messages\"></div></div></section>\n";
 
-fn modelled(part: &Value) -> String {
-    let name = part["name"].as_str().unwrap_or("none");
-    let ranks = part["ranks"].as_u64().unwrap_or(0);
-    let mut out = format!(
-        "<section id=\"modelled\"><h2>Modelled: {}, {ranks} ranks</h2>\n<p \
-         class=\"label\"><strong>Modelled, not measured.</strong> Every rank has a clock, every \
-         message is a hand-off at the published time of the level where the two cores meet.</p>\n",
-        escape(name)
-    );
-    if let Some(svg) = part["drawing"].as_str() {
-        let caption = format!("Modelled machine: {name}, with {ranks} ranks placed for a ring");
-        out += &drawing(svg, &caption);
-    }
-    let mut rows = Vec::new();
-    for curve in part["curves"].as_array().into_iter().flatten() {
-        for point in curve["points"].as_array().into_iter().flatten() {
-            let name = curve["algorithm"].as_str().unwrap_or("").to_string();
-            let (bytes, ns) = (point[0].as_u64().unwrap_or(0), point[1].as_f64().unwrap_or(0.0));
-            rows.push(vec![name, size(bytes), time(ns)]);
-        }
-    }
-    let numbers = table("all-reduce, modelled", &["algorithm", "size", "modelled"], 1, &rows);
-    let note = "Modelled time of one all-reduce over the bytes of the vector, both axes \
-        logarithmic; the algorithms that are best somewhere, or come near.";
-    let title = format!("all-reduce on {ranks} ranks, modelled");
-    out += &figure("modelled", &title, note, &details("The numbers", &numbers), " wide");
-    out + "</section>\n"
-}
-
 /// The first rank that stood where it was not meant to.
 fn unbound(run: &SavedReport) -> Option<&str> {
     run.sections().find_map(|s| s.result["binding_problems"][0].as_str())
@@ -342,21 +322,4 @@ fn accuracy(run: &SavedReport) -> String {
         );
     }
     out
-}
-
-fn modelled_chart(part: &Value) -> Value {
-    let curves: Vec<Value> = part["curves"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|c| json!({ "name": c["algorithm"], "points": c["points"], "model": [] }))
-        .collect();
-    let points = curves.iter().flat_map(|c| c["points"].as_array().cloned().unwrap_or_default());
-    let mut sizes: Vec<u64> = points.filter_map(|point| point[0].as_u64()).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    json!({
-        "title": "all-reduce, modelled", "x": "Size of the vector", "y": "Time of one call",
-        "floor": [], "curves": curves, "sizes": sizes,
-    })
 }

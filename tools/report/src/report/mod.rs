@@ -10,7 +10,7 @@
 //! | `environment.rs` | processor, kernel, governor, affinity, version, commit |
 //! | `run_commands.rs` | runs the commands, within a time |
 //! | `saved_report.rs` | a saved run: written, read back, refused |
-//! | `predict.rs` | the cost model's times of the same calls, and of a larger machine |
+//! | `predict.rs` | the cost model's times of the same calls |
 //! | `curves.rs` | measured rows as curves; the best algorithms; the error of the model |
 //! | `ranks_section.rs` | the page's section on the number of ranks |
 //! | `layout.rs` | positions of the drawn ranks: ring, mesh, hypercube, tree |

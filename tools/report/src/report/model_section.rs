@@ -17,38 +17,17 @@ pub(crate) fn model(run: &SavedReport, all: &[Curves]) -> String {
     let mut out = "<section id=\"model\"><h2>The model beside the measurement</h2>\n".to_string();
     out += &fits(run);
     let predictions = run.part("predictions");
-    let name = predictions["costs"]["name"].as_str().unwrap_or("none");
-    let similar = match predictions["costs"]["same_shape"].as_bool() {
-        Some(false) => ", the most similar published machine",
-        _ => "",
-    };
-    let calibrated = predictions["by"] == "calibrated";
     if let Some(why) = predictions["missing"].as_str() {
         let _ = writeln!(out, "<p class=\"warning\">Nothing is predicted: {}.</p>", escape(why));
-    } else if calibrated {
+    } else {
         out += "<p>The dashed curves are the textbook's model with these rates: an algorithm's \
                 steps one after the other, each as long as its slowest message, by the rates of \
                 its length; one copy of a rank's own block where there are blocks, or of its \
                 vector in a scan that is not fused; and a second exchange of notices for fused \
                 paths. No rate is fitted to a collective. The model knows nothing of combining, of \
                 who waits for whom, or of caches that several buffers share.</p>\n";
-    } else {
-        let _ = writeln!(
-            out,
-            "<p>The dashed curves are the machine model with the costs of: {}{similar}. Nothing \
-             was fitted here, so a constant factor is to be expected.</p>",
-            escape(name)
-        );
     }
     out += &ratios(all);
-    if let (true, Some(mean)) = (calibrated, published(run)) {
-        let _ = writeln!(
-            out,
-            "<p>By the published costs of {}{similar}, nothing fitted, the same calls take \
-             {mean:.2} x the modelled time (geometric mean).</p>",
-            escape(name)
-        );
-    }
     out + "</section>\n"
 }
 
@@ -129,26 +108,6 @@ fn ratios(all: &[Curves]) -> String {
 
 fn mean(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp()
-}
-
-/// Measured over the time by the published costs.
-fn published(run: &SavedReport) -> Option<f64> {
-    let ranks = run.part("ranks").as_u64().unwrap_or(0);
-    let mut rows = super::curves::CurveRow::all(run);
-    rows.retain(|row| row.ranks == ranks);
-    let said = run.part("predictions")["rows"].as_array()?;
-    let measured = |p: &Value| {
-        let row = rows.iter().find(|row| {
-            p["op"] == *row.op
-                && p["algorithm"] == *row.algorithm
-                && p["place"] == *row.place
-                && p["bytes"] == row.bytes
-                && p["ranks"].as_u64().is_none_or(|ranks| ranks == row.ranks)
-        });
-        Some(row?.ns / p["published_ns"].as_f64()?)
-    };
-    let ratios: Vec<f64> = said.iter().filter_map(measured).collect();
-    (!ratios.is_empty()).then(|| mean(&ratios))
 }
 
 /// The lines through messages between two cores.

@@ -3,7 +3,7 @@
 use super::environment::environment;
 use super::machine_drawing::plan;
 use super::ranks_section;
-use super::saved_report::SavedReport;
+use super::saved_report::{NOT_RUN, SavedReport};
 use super::{predict, traces};
 use crate::peers::process::{PeerProcess, ProcessLimits};
 use phalanx::machine::Machine;
@@ -54,8 +54,6 @@ const ROUNDS: usize = 3;
 pub(crate) struct ReportRequest {
     pub(crate) seconds: f64,
     pub(crate) ranks: usize,
-    /// The machine of the modelled section.
-    pub(crate) model: String,
 }
 
 /// A run of one command.
@@ -99,9 +97,7 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
         serde_json::from_str(&outcome.show(phalanx_bench::output::Format::Json))
             .map_err(Failure::run)?;
     placement["drawing"] = json!(outcome.svg());
-    let drawn = traces::ranks(wish.ranks);
-    placement["plan"] = plan(&machine, &drawn);
-    let modelled = predict::modelled(&wish.model, &drawn)?;
+    placement["plan"] = plan(&machine, &traces::ranks(wish.ranks));
 
     let steps = steps(&machine, wish);
     let limit = Duration::from_secs_f64(wish.seconds * PATIENCE + RATES);
@@ -131,7 +127,6 @@ pub(crate) fn gather(wish: &ReportRequest) -> Result<SavedReport, Failure> {
         "placement": placement,
         "sections": sections,
         "predictions": {},
-        "modelled": modelled,
     }));
     // The host may have moved the cores since the fit: those of the calls have rates of their own.
     for again in 0..AGAIN {
@@ -166,7 +161,7 @@ fn rates() -> Step {
 }
 
 fn steps(machine: &Machine, wish: &ReportRequest) -> Vec<Step> {
-    let ReportRequest { seconds, ranks, .. } = *wish;
+    let ReportRequest { seconds, ranks } = *wish;
     let units = units(machine);
     let pairs = (units.len() * units.len().saturating_sub(1)).max(1) as f64;
     let list = phalanx_bench::source::list(&units);
@@ -236,7 +231,7 @@ fn units(machine: &Machine) -> Vec<usize> {
 
 /// A step for which there was no time.
 fn skipped(step: &Step, elapsed: Duration) -> Value {
-    let why = format!("not run, as the steps before it took {:.0} s", elapsed.as_secs_f64());
+    let why = format!("{NOT_RUN} the steps before it took {:.0} s", elapsed.as_secs_f64());
     result(step, Value::Null, None, Some(why))
 }
 
@@ -299,7 +294,7 @@ mod tests {
     #[test]
     fn every_operation_is_asked_for_within_the_time() {
         let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
-        let wish = ReportRequest { seconds: 60.0, ranks: 2, model: String::new() };
+        let wish = ReportRequest { seconds: 60.0, ranks: 2 };
         let steps = steps(&machine, &wish);
         assert_eq!(steps.len(), 3 + 2 * Operation::ALL.len() + 2);
         // And all of them alone, and on twice as many ranks as cores.
@@ -316,7 +311,7 @@ mod tests {
     fn what_is_late_shortens_what_follows_and_leaves_nothing_out() {
         let machine = Machine::from_synthetic("core:2 pu:1").unwrap();
         for seconds in [20.0, 75.0] {
-            let wish = ReportRequest { seconds, ranks: 2, model: String::new() };
+            let wish = ReportRequest { seconds, ranks: 2 };
             let steps = steps(&machine, &wish);
             let all: f64 = steps.iter().map(|step| step.share).sum();
             assert!(all <= seconds * 1.01, "{all} of {seconds} s");

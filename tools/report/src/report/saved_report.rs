@@ -1,5 +1,6 @@
 //! A saved report: all measurements and predictions in one JSON object.
 
+use phalanx_bench::disturbance::Disturbance;
 use phalanx_bench::failure::Failure;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -8,6 +9,9 @@ use std::path::Path;
 pub(crate) const FORMAT: u64 = 2;
 /// The oldest that is read: of one number of ranks.
 const OLDEST: u64 = 1;
+
+/// How the error of a step begins for which no time was left.
+pub(crate) const NOT_RUN: &str = "not run, as";
 
 /// A step and its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,14 +36,13 @@ pub(crate) struct Section<'a> {
 type StepKind = fn(&Value) -> bool;
 
 /// The parts that every run has, and the kinds that they must have.
-const PARTS: [(&str, StepKind, &str); 7] = [
+const PARTS: [(&str, StepKind, &str); 6] = [
     ("environment", Value::is_object, "an object"),
     ("ranks", Value::is_u64, "a number"),
     ("machine", Value::is_object, "an object"),
     ("placement", Value::is_object, "an object"),
     ("sections", Value::is_array, "a list"),
     ("predictions", Value::is_object, "an object"),
-    ("modelled", Value::is_object, "an object"),
 ];
 
 impl SavedReport {
@@ -140,6 +143,21 @@ impl SavedReport {
         self.sections().find(|s| s.command.split_whitespace().nth(1) == Some(name))
     }
 
+    /// What the ranks that the page is of met while they were measured.
+    pub(crate) fn disturbance(&self) -> Disturbance {
+        let mut all = Disturbance::default();
+        for section in self.sections().filter(|it| it.result["ranks"] == *self.part("ranks")) {
+            all.add(&Disturbance::from_json(&section.result["disturbed"]));
+        }
+        all
+    }
+
+    /// The steps for which no time was left, and all.
+    pub(crate) fn unmeasured(&self) -> (usize, usize) {
+        let is_out = |it: &Section<'_>| it.error.is_some_and(|why| why.starts_with(NOT_RUN));
+        (self.sections().filter(is_out).count(), self.sections().count())
+    }
+
     /// The steps without a result, in a line for each reason; those that did not go well, but
     /// have one, likewise.
     pub(crate) fn left_out(&self) -> Vec<String> {
@@ -147,7 +165,7 @@ impl SavedReport {
         for section in self.sections() {
             let Some(why) = section.error else { continue };
             // The reason has the time that had passed, which differs from step to step.
-            let why = if why.starts_with("not run, as") { "no time was left" } else { why };
+            let why = if why.starts_with(NOT_RUN) { "no time was left" } else { why };
             let verb = if section.result.is_object() { "not whole" } else { "left out" };
             let why = format!("{verb} ({})", why.trim_end_matches('.'));
             let command = section.command.trim_start_matches("phalanx ");
@@ -193,7 +211,7 @@ mod tests {
         json!({
             "environment": {}, "ranks": 2, "machine": {}, "placement": {},
             "sections": [{ "command": "phalanx bench", "result": null }],
-            "predictions": {}, "modelled": {},
+            "predictions": {},
         })
     }
 

@@ -3,6 +3,7 @@
 
 use crate::heap;
 use crate::load::{self, Group, Load};
+use crate::longest_waits::LongestWaits;
 use crate::memory::Memory;
 use crate::pace::{self, Bound, Pace, Slowest, Twin};
 use crate::resources::Holdings;
@@ -65,12 +66,13 @@ CHECKS: every element of every result against a sequential oracle. No rank waits
   it has made other runs, and is to be started anew.)
 
 COLUMNS (tsv, json): ranks load load_group seconds teams runs operations operations_per_s faults
-  failed_runs slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed heap_first heap_last
-  rss_kib_first rss_kib_last descriptors threads seed. An operation is one call by all ranks of a
-  communicator; slow_runs were made again; the slowest run is the one that took most of its bound,
-  at its best: 1 is all of it; heap_first is in bytes, the most after the first two teams, heap_last
-  after the last one; rss_kib_first is the most in the first third, rss_kib_last the least in the
-  last third.
+  failed_runs slow_runs slowest_share slowest_ms slowest_twin_ms slowest_seed longest_call_ms
+  longest_meeting_ms heap_first heap_last rss_kib_first rss_kib_last descriptors threads seed. An
+  operation is one call by all ranks of a communicator; slow_runs were made again; the slowest run
+  is the one that took most of its bound, at its best: 1 is all of it; longest_call_ms is that of a
+  rank in a call, longest_meeting_ms in a meeting of a twin; heap_first is in bytes, the most
+  after the first two teams, heap_last after the last one; rss_kib_first is the most in the first
+  third, rss_kib_last the least in the last third.
 
 Examples:
   phalanx soak --seconds 60 -p 2,16 --seed 7
@@ -233,6 +235,7 @@ struct SoakRow {
     /// Runs made again as they were too slow.
     again: u64,
     slowest: Option<Slowest>,
+    longest: LongestWaits,
     memory: Memory,
     holdings: Option<Holdings>,
 }
@@ -297,6 +300,7 @@ impl SoakPlan {
             failed: 0,
             again: 0,
             slowest: None,
+            longest: LongestWaits::default(),
             memory: Memory::default(),
             holdings: before,
         };
@@ -365,7 +369,7 @@ impl SoakRow {
         lot: Lot,
         run: impl Fn(&Part<'_>) -> (Duration, Result<(), Error>),
     ) -> Result<bool, Failure> {
-        let plan = self.plan;
+        let (plan, longest) = (self.plan, &self.longest);
         let seed = plan.seed.wrapping_add(self.runs);
         let script = Script { crawl: plan.crawl, ..Script::draw(seed, plan.ranks) };
         self.runs += 1;
@@ -381,10 +385,10 @@ impl SoakRow {
         }
         let trial = |number: usize| {
             pace::pause(number);
-            let (took, result) = run(&|comm| play(comm, &script, seed));
+            let (took, result) = run(&|comm| play(comm, &script, seed, longest));
             judge(&script, &result).map_err(failure)?;
             let twin = Twin::new(&script, seed, plan.ranks, lot.wait());
-            let (twin_took, twin) = run(&|comm| twin.play(comm.rank()));
+            let (twin_took, twin) = run(&|comm| twin.play(comm.rank(), longest));
             twin.map_err(|e| failure(format!("its twin: {e}")))?;
             let bound = Bound::of(&script, plan.margin);
             let pace = Pace { run: took, twin: twin_took, bound };
@@ -509,7 +513,7 @@ struct Table {
     rows: Vec<Value>,
 }
 
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 24] = [
     "ranks",
     "load",
     "load_group",
@@ -525,6 +529,8 @@ const COLUMNS: [&str; 22] = [
     "slowest_ms",
     "slowest_twin_ms",
     "slowest_seed",
+    "longest_call_ms",
+    "longest_meeting_ms",
     "heap_first",
     "heap_last",
     "rss_kib_first",
@@ -547,6 +553,7 @@ impl Table {
         let seconds = row.time.as_secs_f64();
         let per_second = row.operations as f64 / seconds.max(1e-9);
         let ms = |time: Duration| (time.as_secs_f64() * 1e5).round() / 100.0;
+        let (call, meeting) = row.longest.longest();
         let slowest =
             |value: &dyn Fn(&Slowest) -> Value| row.slowest.as_ref().map_or(Value::Null, value);
         let object = json!({
@@ -565,6 +572,8 @@ impl Table {
             "slowest_ms": slowest(&|s| json!(ms(s.pace.run))),
             "slowest_twin_ms": slowest(&|s| json!(ms(s.pace.twin))),
             "slowest_seed": slowest(&|s| json!(s.seed)),
+            "longest_call_ms": call.map(|(_, time)| ms(time)),
+            "longest_meeting_ms": ms(meeting),
             "heap_first": row.memory.heap_first,
             "heap_last": row.memory.heap_last,
             "rss_kib_first": row.memory.rss_first,
@@ -608,7 +617,7 @@ impl Table {
                         row.again
                     );
                 }
-                text + &format!("  seed {}\n", row.plan.seed)
+                text + &format!("  {}  seed {}\n", row.longest, row.plan.seed)
             }
             Format::Tsv => COLUMNS.map(cell).join("\t") + "\n",
             Format::Json => String::new(),

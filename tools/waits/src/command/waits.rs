@@ -1,23 +1,30 @@
 //! `phalanx waits`: where the ranks of a recorded run waited, for whom, and the cost.
 
-use crate::record::{self, EventKind, RankEvents, Run};
-use crate::summary::{self, Spent, Summary};
+use super::choice::{Choice, Record, moment};
+use crate::record::{EventKind, RankEvents, Run};
+use crate::summary::{self, By, RegionRow, Spent, Summary};
 use crate::timeline::time;
 use crate::{page, perfetto, svg};
-use phalanx_bench::failure::Failure;
-use phalanx_bench::output::{Format, OutputArgs, unwritable};
-use phalanx_bench::{MOST_BYTES, file, prose};
+use phalanx_cli::failure::Failure;
+use phalanx_cli::output::{Format, OutputArgs, unwritable};
+use phalanx_cli::prose;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
 RECORD: a program writes one if the variable PHALANX_RECORD names a file, or by
   Team::builder().record(FILE); each run is appended.
+RUN: the longest of the newest process, of those with several ranks; --run names another, as --list
+  counts them.
+RUNS: all of them, if there are several, by the line that starts them; times are sums over runs.
+DISTURBED: ranks that were on one core, or lost theirs to other programs again and again: times are
+  then mostly the system's.
 TIME: work is the program's own code; waiting is the time in a call before the awaited rank had
-  begun it; transfer is the rest of a call. The states of waiting are Scalasca's: late sender, late
-  receiver, wait at barrier, wait at N x N, early reduce, late broadcast, early scan.
+  begun it; transfer is the rest of a call; late start is the time from the caller's start of the
+  run until the rank begins it. The states of waiting are Scalasca's: late sender, late receiver,
+  wait at barrier, wait at N x N, early reduce, late broadcast, early scan; and wait at end, for the
+  last rank of the run.
 LATE: the ranks that made others wait, followed through ranks that waited themselves, and the call
   for which they were late: by work before it, or by a transfer in it.
 PHASES: what the program names by Comm::phase. imbalance is the longest work over the mean; path is
@@ -25,7 +32,8 @@ PHASES: what the program names by Comm::phase. imbalance is the longest work ove
   could save, at most, if the phase's work were spread evenly.
 
 COLUMNS (tsv): table rank state call at phase calls bytes work_ns transfer_ns waiting_ns caused_ns
-  path_ns; an empty field has no meaning in its table. json: ranks[] calls[] late[] phases[] path[].
+  path_ns late_start_ns; an empty field has no meaning in its table. json: disturbed{} regions[]
+  ranks[] calls[] late[] phases[] path[].
 
 Example:
   PHALANX_RECORD=run.phx ./program
@@ -41,10 +49,11 @@ Example:
 pub struct Waits {
     /// The record
     record: PathBuf,
-    /// Which run of the record, counted from 1 (default: the longest)
+    /// Which run of the record, counted from 1 (default: the newest process's longest)
     #[arg(long, value_name = "N")]
     run: Option<usize>,
-    /// Only list the runs of the record: number, ranks, length, calls, and how each ended
+    /// Only list the runs of the record: number, time of day, process, ranks, length, calls, line,
+    /// and how each ended
     #[arg(long, conflicts_with_all = ["run", "perfetto", "between"])]
     list: bool,
     /// Rows of each table of the text (0: all)
@@ -62,15 +71,19 @@ pub struct Waits {
 
 impl Waits {
     /// Runs the command.
-    pub(crate) fn run(&self) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// If the record or an output cannot be used.
+    pub fn run(&self) -> Result<(), Failure> {
         if self.list {
             let text = list(&Record::open(&self.record)?, self.output.format)?;
             return self.output.open()?.write(&text);
         }
-        let (run, which) = read(&self.record, self.run)?;
-        let summary = summary::read(&run);
+        let choice = Choice::read(&self.record, self.run)?;
+        let run = &choice.run;
+        let summary = summary::read(run);
         if let Some(path) = &self.perfetto {
-            let trace = format!("{}\n", perfetto::trace(&run, &summary));
+            let trace = format!("{}\n", perfetto::trace(run, &summary));
             std::fs::write(path, trace).map_err(|e| unwritable("trace", path, &e))?;
         }
         let ends_in = |end: &str| {
@@ -83,12 +96,12 @@ impl Waits {
         }
         let text = match self.output.format {
             Format::Text if ends_in("html") => {
-                page::html(&run, &summary, &text(&run, &summary, which, self.rows))
+                page::html(run, &summary, &text(&choice, &summary, self.rows))
             }
-            Format::Text if ends_in("svg") => svg::svg(&run, &summary, self.shown(summary.length)?),
-            Format::Text => text(&run, &summary, which, self.rows),
-            Format::Tsv => tsv(&summary),
-            Format::Json => format!("{:#}\n", object(&run, &summary, which)),
+            Format::Text if ends_in("svg") => svg::svg(run, &summary, self.shown(summary.length)?),
+            Format::Text => text(&choice, &summary, self.rows),
+            Format::Tsv => tsv(&choice, &summary),
+            Format::Json => format!("{:#}\n", object(&choice, &summary)),
         };
         self.output.open()?.write(&text)
     }
@@ -117,35 +130,6 @@ fn milliseconds(text: &str) -> Result<(u64, u64), String> {
     if begin < end { Ok((begin, end)) } else { Err("the end comes after the beginning".into()) }
 }
 
-/// A file of runs.
-struct Record<'a> {
-    path: &'a Path,
-    bytes: Vec<u8>,
-    /// The runs that are whole.
-    sections: Vec<Range<usize>>,
-}
-
-impl<'a> Record<'a> {
-    /// Says which runs are left out.
-    fn open(path: &'a Path) -> Result<Self, Failure> {
-        let wrong = |e: String| Record::wrong(path, &e);
-        let bytes = file::read(path, MOST_BYTES).map_err(wrong)?;
-        let record::Sections { whole: sections, cut } = record::sections(&bytes).map_err(wrong)?;
-        cut.iter().for_each(|what| prose::say(what));
-        Ok(Record { path, bytes, sections })
-    }
-
-    fn wrong(path: &Path, what: &str) -> Failure {
-        Failure::Usage(format!("the record '{}' cannot be read: {what}", path.display()))
-    }
-
-    /// Run `number`, counted from 1.
-    fn run(&self, number: usize) -> Result<Run, Failure> {
-        let run = record::run(&self.bytes[self.sections[number - 1].clone()]);
-        run.map_err(|e| Record::wrong(self.path, &format!("run {number}: {e}")))
-    }
-}
-
 /// The runs of a record, a line each.
 fn list(record: &Record<'_>, format: Format) -> Result<String, Failure> {
     let runs = (1..=record.sections.len()).map(|number| Ok((number, record.run(number)?)));
@@ -159,16 +143,31 @@ fn list(record: &Record<'_>, format: Format) -> Result<String, Failure> {
         None => "well".to_string(),
         Some(first) => first.replace(char::is_control, " "),
     };
-    const HEAD: [&str; 5] = ["run", "ranks", "length_ns", "calls", "ended"];
+    const HEAD: [&str; 8] =
+        ["run", "ranks", "length_ns", "calls", "ended", "began", "process", "at"];
     let cells = |(number, run): &(usize, Run), length: String| {
-        let (ranks, calls) = (run.ranks.len(), calls(run));
-        vec![number.to_string(), ranks.to_string(), length, calls.to_string(), ended(run)]
+        let at = run.text(run.at).to_string();
+        [
+            number.to_string(),
+            run.ranks.len().to_string(),
+            length,
+            calls(run).to_string(),
+            ended(run),
+            moment(run.unix),
+            run.process.1.to_string(),
+            at,
+        ]
     };
     Ok(match format {
         Format::Text => {
-            let rows: Vec<_> = runs.iter().map(|it| cells(it, time(it.1.length()))).collect();
+            let row = |it: &(usize, Run)| {
+                let [run, ranks, length, calls, ended, began, process, at] =
+                    cells(it, time(it.1.length()));
+                vec![run, began, process, ranks, length, calls, at, ended]
+            };
             let mut out = String::new();
-            table(&mut out, &["run", "ranks", "length", "calls", "ended"], 0, &rows);
+            let head = ["run", "began (UTC)", "process", "ranks", "length", "calls", "at", "ended"];
+            table(&mut out, &head, 0, &runs.iter().map(row).collect::<Vec<_>>());
             out
         }
         Format::Tsv => {
@@ -179,35 +178,13 @@ fn list(record: &Record<'_>, format: Format) -> Result<String, Failure> {
             let row = |(number, run): &(usize, Run)| {
                 json!({
                     "run": number, "ranks": run.ranks.len(), "length_ns": run.length(),
-                    "calls": calls(run), "ended": ended(run),
+                    "calls": calls(run), "ended": ended(run), "began": moment(run.unix),
+                    "process": run.process.1, "at": run.text(run.at),
                 })
             };
             format!("{:#}\n", json!({ "runs": runs.iter().map(row).collect::<Vec<_>>() }))
         }
     })
-}
-
-/// The run that is asked for, its number in the file, and how many there are.
-fn read(path: &Path, wanted: Option<usize>) -> Result<(Run, (usize, usize)), Failure> {
-    let record = Record::open(path)?;
-    let count = record.sections.len();
-    if let Some(number) = wanted {
-        if !(1..=count).contains(&number) {
-            return Err(Failure::Usage(format!(
-                "--run {number}: the record has runs 1 to {count}"
-            )));
-        }
-        return Ok((record.run(number)?, (number, count)));
-    }
-    let mut longest: Option<(Run, usize)> = None;
-    for number in 1..=count {
-        let run = record.run(number)?;
-        if longest.as_ref().is_none_or(|(best, _)| run.length() > best.length()) {
-            longest = Some((run, number));
-        }
-    }
-    let (run, number) = longest.ok_or_else(|| Record::wrong(path, "it has no run"))?;
-    Ok((run, (number, count)))
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -238,19 +215,27 @@ fn table(out: &mut String, head: &[&str], left: usize, rows: &[Vec<String>]) {
 }
 
 /// The tables, for eyes.
-fn text(run: &Run, summary: &Summary, (number, count): (usize, usize), most: usize) -> String {
+fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
     let mut out = String::new();
     let most = if most == 0 { usize::MAX } else { most };
+    let Choice { run, number, count, runs, .. } = choice;
     let ranks = run.ranks.len();
     let _ = writeln!(
         out,
-        "run {number} of {count}{}: {ranks} ranks, {}, {}",
-        if count > 1 { " (--list shows all)" } else { "" },
+        "run {number} of {count}{}: {}, {}, {}",
+        if *count > 1 { " (--list shows all)" } else { "" },
+        if ranks == 1 { "1 rank".to_string() } else { format!("{ranks} ranks") },
         time(summary.length),
         if run.outcome.is_empty() { "ended well" } else { "failed" }
     );
     if let Some(first) = run.outcome.lines().next() {
         let _ = writeln!(out, "{first}");
+    }
+    if ranks == 1 && !choice.regions.is_empty() {
+        let _ = writeln!(out, "the newest process has no run of several ranks");
+    }
+    if let Some(line) = choice.disturbance.line() {
+        let _ = writeln!(out, "{}", prose::folded(&line));
     }
     let lost: u64 = summary.ranks.iter().map(|row| row.lost).sum();
     if lost > 0 {
@@ -260,24 +245,35 @@ fn text(run: &Run, summary: &Summary, (number, count): (usize, usize), most: usi
              (record more by PHALANX_RECORD_EVENTS)"
         );
     }
-    let _ = writeln!(out, "\nRANKS");
+    if !choice.regions.is_empty() {
+        let _ = writeln!(
+            out,
+            "\nRUNS: {runs} of the newest process, by the line that starts them; below, the longest"
+        );
+        regions(&mut out, &choice.regions, most);
+        let _ = writeln!(out, "\nRANKS of run {number}");
+    } else {
+        let _ = writeln!(out, "\nRANKS");
+    }
     let rows: Vec<Vec<String>> = summary
         .ranks
         .iter()
         .map(|row| {
-            let Spent { work, transfer, waiting } = row.spent;
-            let all = work + transfer + waiting;
+            let Spent { work, transfer, waiting, late_start } = row.spent;
+            let all = work + transfer + waiting + late_start;
             vec![
                 row.rank.to_string(),
                 time(work),
                 time(transfer),
                 time(waiting),
                 percent(waiting, all),
+                time(late_start),
                 time(row.caused),
             ]
         })
         .collect();
-    let head = ["rank", "work", "transfer", "waiting", "of its time", "made others wait"];
+    let head =
+        ["rank", "work", "transfer", "waiting", "of its time", "late start", "made others wait"];
     table(&mut out, &head, 1, &rows);
 
     let _ = writeln!(out, "\nCALLS");
@@ -318,7 +314,12 @@ fn text(run: &Run, summary: &Summary, (number, count): (usize, usize), most: usi
                 let etc = if row.waiting.len() > 4 { ", .." } else { "" };
                 vec![
                     row.rank.to_string(),
-                    if row.by_work { "work before" } else { "transfer in" }.to_string(),
+                    match row.by {
+                        By::Work => "work before",
+                        By::Transfer => "transfer in",
+                        By::LateStart => "late start",
+                    }
+                    .to_string(),
                     row.call.clone(),
                     row.at.clone(),
                     if row.phase.is_empty() { "-".into() } else { row.phase.clone() },
@@ -365,7 +366,12 @@ fn text(run: &Run, summary: &Summary, (number, count): (usize, usize), most: usi
         .map(|row| {
             vec![
                 row.rank.to_string(),
-                if row.by_work { "work before" } else { "call" }.to_string(),
+                match row.by {
+                    By::Work => "work before",
+                    By::Transfer => "call",
+                    By::LateStart => "late start",
+                }
+                .to_string(),
                 row.call.clone(),
                 row.at.clone(),
                 if row.phase.is_empty() { "-".into() } else { row.phase.clone() },
@@ -379,6 +385,42 @@ fn text(run: &Run, summary: &Summary, (number, count): (usize, usize), most: usi
     out
 }
 
+/// Ranks of a line that are shown, if not all are wanted: those with most of work and late start.
+const RANKS: usize = 8;
+
+/// The runs by line, a row each rank.
+fn regions(out: &mut String, all: &[RegionRow], most: usize) {
+    let mut rows = Vec::new();
+    for row in all.iter().take(most) {
+        let mut ranks: Vec<usize> = (0..row.spent.len()).collect();
+        if most < usize::MAX && ranks.len() > RANKS {
+            ranks.sort_by_key(|rank| {
+                let spent = &row.spent[*rank];
+                std::cmp::Reverse(spent.work.saturating_add(spent.late_start))
+            });
+            ranks.truncate(RANKS);
+        }
+        for (place, rank) in ranks.into_iter().enumerate() {
+            let Spent { work, transfer, waiting, late_start } = row.spent[rank];
+            let mut cells = match place {
+                0 => vec![
+                    if row.at.is_empty() { "-".into() } else { row.at.clone() },
+                    row.runs.to_string(),
+                    time(row.total),
+                    time(row.total / row.runs.max(1)),
+                ],
+                _ => vec![String::new(); 4],
+            };
+            cells.push(rank.to_string());
+            cells.extend([work, transfer, waiting, late_start].map(time));
+            rows.push(cells);
+        }
+    }
+    let head = ["at", "runs", "total", "mean", "rank", "work", "transfer", "waiting", "late start"];
+    table(out, &head, 1, &rows);
+    more(out, all.len(), most);
+}
+
 /// Says that a table is cut off.
 fn more(out: &mut String, rows: usize, most: usize) {
     if rows > most {
@@ -387,91 +429,137 @@ fn more(out: &mut String, rows: usize, most: usize) {
 }
 
 /// One table for programs.
-fn tsv(summary: &Summary) -> String {
-    let mut out = "table\trank\tstate\tcall\tat\tphase\tcalls\tbytes\twork_ns\ttransfer_ns\t\
-                   waiting_ns\tcaused_ns\tpath_ns\n"
-        .to_string();
-    let mut row = |cells: [String; 13]| {
-        let cells = cells.map(|cell| cell.replace(char::is_control, " "));
-        let _ = writeln!(out, "{}", cells.join("\t"));
+fn tsv(choice: &Choice, summary: &Summary) -> String {
+    const HEAD: [&str; 14] = [
+        "table",
+        "rank",
+        "state",
+        "call",
+        "at",
+        "phase",
+        "calls",
+        "bytes",
+        "work_ns",
+        "transfer_ns",
+        "waiting_ns",
+        "caused_ns",
+        "path_ns",
+        "late_start_ns",
+    ];
+    let mut out = HEAD.join("\t") + "\n";
+    let mut row = |table: &str, named: &[(&str, &dyn std::fmt::Display)]| {
+        let cell = |column: &&str| {
+            let found = named.iter().find(|it| it.0 == *column);
+            let cell = found.map_or_else(String::new, |it| it.1.to_string());
+            cell.replace(char::is_control, " ")
+        };
+        let cells: Vec<String> = HEAD[1..].iter().map(cell).collect();
+        let _ = writeln!(out, "{table}\t{}", cells.join("\t"));
     };
-    let no = String::new;
+    for it in &choice.regions {
+        for (rank, spent) in it.spent.iter().enumerate() {
+            let Spent { work, transfer, waiting, late_start } = spent;
+            row(
+                "region",
+                &[
+                    ("rank", &rank),
+                    ("at", &it.at),
+                    ("calls", &it.runs),
+                    ("work_ns", work),
+                    ("transfer_ns", transfer),
+                    ("waiting_ns", waiting),
+                    ("late_start_ns", late_start),
+                ],
+            );
+        }
+    }
     for it in &summary.ranks {
-        let (rank, caused) = (it.rank.to_string(), it.caused.to_string());
-        let [work, transfer, waiting] =
-            [it.spent.work, it.spent.transfer, it.spent.waiting].map(|time| time.to_string());
-        let cells = [no(), no(), no(), no(), no(), no(), work, transfer, waiting, caused, no()];
-        let [a, b, c, d, e, f, g, h, i, j, k] = cells;
-        row(["rank".into(), rank, a, b, c, d, e, f, g, h, i, j, k]);
+        row(
+            "rank",
+            &[
+                ("rank", &it.rank),
+                ("work_ns", &it.spent.work),
+                ("transfer_ns", &it.spent.transfer),
+                ("waiting_ns", &it.spent.waiting),
+                ("late_start_ns", &it.spent.late_start),
+                ("caused_ns", &it.caused),
+            ],
+        );
     }
     for it in &summary.calls {
-        let (calls, bytes) = (it.calls.to_string(), it.bytes.to_string());
-        let (call, at) = (it.call.clone(), it.at.clone());
-        row([
-            "call".into(),
-            no(),
-            no(),
-            call.clone(),
-            at.clone(),
-            no(),
-            calls,
-            bytes,
-            no(),
-            it.transfer.to_string(),
-            it.waited().to_string(),
-            no(),
-            no(),
-        ]);
+        row(
+            "call",
+            &[
+                ("call", &it.call),
+                ("at", &it.at),
+                ("calls", &it.calls),
+                ("bytes", &it.bytes),
+                ("transfer_ns", &it.transfer),
+                ("waiting_ns", &it.waited()),
+            ],
+        );
         for (state, time) in &it.waiting {
-            let (call, at, state) = (call.clone(), at.clone(), state.name().to_string());
-            let time = time.to_string();
-            let table = "wait".into();
-            row([table, no(), state, call, at, no(), no(), no(), no(), no(), time, no(), no()]);
+            let state = state.name();
+            row(
+                "wait",
+                &[("state", &state), ("call", &it.call), ("at", &it.at), ("waiting_ns", time)],
+            );
         }
     }
     for it in &summary.culprits {
-        let (rank, by) = (it.rank.to_string(), if it.by_work { "work" } else { "transfer" });
-        let (call, at, phase) = (it.call.clone(), it.at.clone(), it.phase.clone());
-        let (by, caused) = (by.to_string(), it.caused.to_string());
-        row(["late".into(), rank, by, call, at, phase, no(), no(), no(), no(), no(), caused, no()]);
+        row(
+            "late",
+            &[
+                ("rank", &it.rank),
+                ("state", &it.by.name()),
+                ("call", &it.call),
+                ("at", &it.at),
+                ("phase", &it.phase),
+                ("caused_ns", &it.caused),
+            ],
+        );
     }
     for it in &summary.phases {
         for (rank, spent) in it.spent.iter().enumerate() {
-            let [work, transfer, waiting] =
-                [spent.work, spent.transfer, spent.waiting].map(|time| time.to_string());
-            row([
-                "phase".into(),
-                rank.to_string(),
-                no(),
-                no(),
-                no(),
-                it.name.clone(),
-                no(),
-                no(),
-                work,
-                transfer,
-                waiting,
-                no(),
-                it.on_path.to_string(),
-            ]);
+            row(
+                "phase",
+                &[
+                    ("rank", &rank),
+                    ("phase", &it.name),
+                    ("work_ns", &spent.work),
+                    ("transfer_ns", &spent.transfer),
+                    ("waiting_ns", &spent.waiting),
+                    ("path_ns", &it.on_path),
+                ],
+            );
         }
     }
     for it in &summary.path {
-        let (rank, by) = (it.rank.to_string(), if it.by_work { "work" } else { "transfer" });
-        let (call, at, phase) = (it.call.clone(), it.at.clone(), it.phase.clone());
-        let (by, time) = (by.to_string(), it.time.to_string());
-        row(["path".into(), rank, by, call, at, phase, no(), no(), no(), no(), no(), no(), time]);
+        row(
+            "path",
+            &[
+                ("rank", &it.rank),
+                ("state", &it.by.name()),
+                ("call", &it.call),
+                ("at", &it.at),
+                ("phase", &it.phase),
+                ("path_ns", &it.time),
+            ],
+        );
     }
     out
 }
 
 /// All tables as one object.
-fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Value {
+fn object(choice: &Choice, summary: &Summary) -> Value {
+    let Choice { run, number, count, disturbance, .. } = choice;
     let spent = |it: &Spent| {
-        let (work, transfer) = (it.work, it.transfer);
-        json!({ "work_ns": work, "transfer_ns": transfer, "waiting_ns": it.waiting })
+        let Spent { work, transfer, waiting, late_start } = it;
+        json!({
+            "work_ns": work, "transfer_ns": transfer, "waiting_ns": waiting,
+            "late_start_ns": late_start,
+        })
     };
-    let by = |by_work: bool| if by_work { "work" } else { "transfer" };
     json!({
         "command": "waits",
         "program": run.program,
@@ -479,11 +567,24 @@ fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Valu
         "runs": count,
         "outcome": run.outcome,
         "length_ns": summary.length,
+        "at": run.text(run.at),
+        "began": moment(run.unix),
+        "process": run.process.1,
+        "disturbed": disturbance.json(),
+        "regions": choice.regions.iter().map(|it| json!({
+            "at": it.at,
+            "runs": it.runs,
+            "total_ns": it.total,
+            "mean_ns": it.total / it.runs.max(1),
+            "longest_ns": it.longest,
+            "ranks": it.spent.iter().map(spent).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
         "ranks": summary.ranks.iter().map(|it| json!({
             "rank": it.rank,
             "work_ns": it.spent.work,
             "transfer_ns": it.spent.transfer,
             "waiting_ns": it.spent.waiting,
+            "late_start_ns": it.spent.late_start,
             "caused_ns": it.caused,
             "lost_events": it.lost,
         })).collect::<Vec<_>>(),
@@ -501,7 +602,7 @@ fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Valu
         })).collect::<Vec<_>>(),
         "late": summary.culprits.iter().map(|it| json!({
             "rank": it.rank,
-            "by": by(it.by_work),
+            "by": it.by.name(),
             "call": it.call,
             "at": it.at,
             "phase": it.phase,
@@ -520,7 +621,7 @@ fn object(run: &Run, summary: &Summary, (number, count): (usize, usize)) -> Valu
         })).collect::<Vec<_>>(),
         "path": summary.path.iter().map(|it| json!({
             "rank": it.rank,
-            "by": by(it.by_work),
+            "by": it.by.name(),
             "call": it.call,
             "at": it.at,
             "phase": it.phase,

@@ -3,7 +3,7 @@
 
 use phalanx::{Comm, Team};
 use phalanx_waits::record::{self, Run};
-use phalanx_waits::summary::{self, Summary};
+use phalanx_waits::summary::{self, By, Summary};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -55,7 +55,7 @@ pub(crate) fn sleep(ms: u64) -> Duration {
 /// way out of the call before that, which on a busy machine takes a while.
 pub(crate) fn waited(summary: &Summary, waiter: usize, rank: usize, at: &str) -> u64 {
     let rows = summary.culprits.iter();
-    let rows = rows.filter(|row| row.rank == rank && (!row.by_work || row.at == at));
+    let rows = rows.filter(|row| row.rank == rank && (row.by != By::Work || row.at == at));
     rows.flat_map(|row| &row.waiting).filter(|it| it.0 == waiter).map(|it| it.1).sum()
 }
 
@@ -74,4 +74,57 @@ pub(crate) fn in_one_of_eight(f: impl Fn()) {
 pub(crate) fn is_near(got: u64, wanted: Duration) -> bool {
     let wanted = wanted.as_nanos() as f64;
     (got as f64 - wanted).abs() <= wanted / 10.0
+}
+
+/// A record that no program has written, by the format of `docs/timeline.md`.
+#[derive(Clone)]
+pub(crate) struct Section {
+    /// 1 has no process, no dispatch, no line and no cores.
+    pub(crate) version: u32,
+    pub(crate) unix: u64,
+    pub(crate) process: (u64, u32),
+    pub(crate) dispatched: u64,
+    pub(crate) at: &'static str,
+    /// Of each rank its beginning and end, and for both the unit and the lost cores.
+    pub(crate) ranks: Vec<([u64; 2], [[u64; 2]; 2])>,
+}
+
+impl Section {
+    /// Of ranks that begin and end at these nanoseconds, each on a core of its own.
+    pub(crate) fn of(process: u64, at: &'static str, ranks: &[[u64; 2]]) -> Section {
+        let own = |(rank, it): (usize, &[u64; 2])| (*it, [[rank as u64, 0]; 2]);
+        let ranks = ranks.iter().enumerate().map(own).collect();
+        Section { version: 2, unix: process, process: (process, 7), dispatched: 0, at, ranks }
+    }
+
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut body = Vec::new();
+        let long = |body: &mut Vec<u8>, numbers: &[u64]| {
+            numbers.iter().for_each(|it| body.extend(it.to_le_bytes()));
+        };
+        let short = |body: &mut Vec<u8>, numbers: &[u32]| {
+            numbers.iter().for_each(|it| body.extend(it.to_le_bytes()));
+        };
+        long(&mut body, &[1, 1, self.unix]);
+        if self.version > 1 {
+            long(&mut body, &[self.process.0, self.dispatched]);
+            short(&mut body, &[self.process.1, 1]);
+        }
+        short(&mut body, &[self.ranks.len() as u32, 2, 0, 0]);
+        for text in ["", self.at] {
+            short(&mut body, &[text.len() as u32]);
+            body.extend(text.as_bytes());
+        }
+        for ([began, ended], cores) in &self.ranks {
+            long(&mut body, &[*began, *ended, 0, 0]);
+            for [pu, lost] in cores.iter().filter(|_| self.version > 1) {
+                long(&mut body, &[*pu, *lost, 0]);
+            }
+        }
+        let mut all = b"PHLXWAIT".to_vec();
+        short(&mut all, &[self.version, 0]);
+        long(&mut all, &[body.len() as u64]);
+        all.extend(body);
+        all
+    }
 }

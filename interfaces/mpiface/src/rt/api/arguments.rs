@@ -10,11 +10,13 @@ use crate::rt::coll::Call;
 use crate::rt::comm::Comm;
 use crate::rt::envelope::{ANY_SOURCE, ANY_TAG, PROC_NULL};
 use crate::rt::error::{Class, Outcome, Site, error};
+use crate::rt::handle::Handle;
 use crate::rt::rank::Rank;
 use crate::rt::request::Arrived;
 use crate::rt::standard::UNDEFINED;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ops::Deref;
+use std::rc::Rc;
 
 /// The address that says that the data lies in the other buffer.
 pub(super) const IN_PLACE: usize = 1;
@@ -31,6 +33,8 @@ pub(super) struct Caller<'a> {
     pub(super) is_large: bool,
     /// Whether it is the one that gives a request, of two that do the same.
     pub(super) is_requested: bool,
+    /// Whether a call that is started looks at its arguments only.
+    pub(super) is_trial: bool,
 }
 
 impl Deref for Caller<'_> {
@@ -46,15 +50,19 @@ impl<'a> Caller<'a> {
     /// `rank` is the calling rank's state.
     pub(super) unsafe fn new(rank: *const Rank, site: Site) -> Caller<'a> {
         // SAFETY: the caller's promise; the state lives for ever.
-        Caller { rank: unsafe { &*rank }, site, is_large: false, is_requested: false }
+        Caller::of(unsafe { &*rank }, site)
+    }
+
+    pub(super) fn of(rank: &'a Rank, site: Site) -> Caller<'a> {
+        Caller { rank, site, is_large: false, is_requested: false, is_trial: false }
     }
 
     /// The same, made anew where a function of its own is called, for one that seldom is: so the
     /// short way before it has none in memory.
     #[inline(always)]
     pub(super) fn again(self) -> Caller<'a> {
-        let Caller { rank, site, is_large, is_requested } = self;
-        Caller { rank, site, is_large, is_requested }
+        let Caller { rank, site, is_large, is_requested, is_trial } = self;
+        Caller { rank, site, is_large, is_requested, is_trial }
     }
 
     /// In a function with large counts.
@@ -65,6 +73,14 @@ impl<'a> Caller<'a> {
     /// In a function that gives a request.
     pub(super) fn requested(self) -> Caller<'a> {
         Caller { is_requested: true, ..self }
+    }
+
+    /// The communicator of a handle, which must be of one group of ranks.
+    #[inline(always)]
+    pub(super) fn within(&self, handle: Handle) -> Outcome<Rc<Comm>> {
+        let comm = self.comm(handle)?;
+        comm.within()?;
+        Ok(comm)
     }
 
     /// A collective call on a communicator.

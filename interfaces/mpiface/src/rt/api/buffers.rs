@@ -18,8 +18,14 @@ const MOST: u64 = 1 << 56;
 
 /// A rank's parts in a collective: the data that it gives to some ranks, or the room for theirs.
 pub(super) trait Parts: Copy {
+    /// The buffer's address, if there is one.
+    fn address(self) -> Option<usize>;
+
     /// Whether they lie in the other buffer.
-    fn is_in_place(self) -> bool;
+    #[inline(always)]
+    fn is_in_place(self) -> bool {
+        self.address() == Some(IN_PLACE)
+    }
 
     /// The same, made anew for a function of its own that seldom is called (`Caller::again`).
     fn again(self) -> Self;
@@ -64,11 +70,6 @@ impl Buffer {
         Buffer { at, count, ty }
     }
 
-    #[inline(always)]
-    pub(super) fn is_in_place(&self) -> bool {
-        self.at as usize == IN_PLACE
-    }
-
     /// The memory.
     #[inline(always)]
     pub(super) fn place(&self, caller: Caller<'_>) -> Outcome<Place> {
@@ -102,8 +103,8 @@ impl Parts for Buffer {
     }
 
     #[inline(always)]
-    fn is_in_place(self) -> bool {
-        Buffer::is_in_place(&self)
+    fn address(self) -> Option<usize> {
+        Some(self.at as usize)
     }
 
     #[inline(always)]
@@ -138,8 +139,8 @@ impl<P: Parts> Parts for Same<P> {
     }
 
     #[inline(always)]
-    fn is_in_place(self) -> bool {
-        self.0.is_in_place()
+    fn address(self) -> Option<usize> {
+        self.0.address()
     }
 
     #[inline(always)]
@@ -165,8 +166,8 @@ impl Parts for Nothing {
     }
 
     #[inline(always)]
-    fn is_in_place(self) -> bool {
-        false
+    fn address(self) -> Option<usize> {
+        None
     }
 
     #[inline(always)]
@@ -209,8 +210,8 @@ impl Parts for Blocks {
     }
 
     #[inline(always)]
-    fn is_in_place(self) -> bool {
-        self.at as usize == IN_PLACE
+    fn address(self) -> Option<usize> {
+        Some(self.at as usize)
     }
 
     #[inline(always)]
@@ -272,8 +273,8 @@ impl Parts for TypedBlocks {
     }
 
     #[inline(always)]
-    fn is_in_place(self) -> bool {
-        self.at as usize == IN_PLACE
+    fn address(self) -> Option<usize> {
+        Some(self.at as usize)
     }
 
     fn solid(self, n: usize) -> Option<impl Fn(usize) -> Solid + Copy> {

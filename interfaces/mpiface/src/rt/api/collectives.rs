@@ -13,15 +13,15 @@
 use super::arguments::{Caller, root_of};
 use super::buffers::{Buffer, Nothing, Parts, Same};
 use super::counts::Lengths;
-use super::intercommunicators::within;
 use super::operands::{Operands, Room};
 use super::started::{self, await_started};
 use crate::rt::comm::Comm;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::exchange::Exchange;
+use crate::rt::overlap::{all_apart, apart};
 use crate::rt::reduction::To;
 use crate::rt::route::{Move, NOWHERE};
-use crate::rt::types::{bytes_at, copy, pack};
+use crate::rt::types::{Place, bytes_at, copy, pack};
 use std::ffi::c_int;
 
 pub(super) fn barrier(caller: Caller<'_>, comm: &Comm) -> Outcome {
@@ -52,9 +52,10 @@ fn move_blocks<const IT: usize>(
             }
             _ => None,
         };
-        // Of a gather, the root's block may lie in its place.
-        let is_apart = |(from, to, block): (usize, usize, usize)| {
-            it != Move::Gather || !(to..to + (block * comm.size()).max(1)).contains(&from)
+        // Found here at the price of an instruction or two; else in places.
+        let is_apart = |(from, to, block): (usize, usize, usize)| match it {
+            Move::Gather => !(to..to + (block * comm.size()).max(1)).contains(&from),
+            _ => from != to,
         };
         if let Some((from, to, block)) = blocks.filter(|it| is_apart(*it)) {
             // SAFETY: see the head of the file.
@@ -63,10 +64,10 @@ fn move_blocks<const IT: usize>(
         }
     }
     let again = |buffer: Option<Buffer>| buffer.map(Buffer::again);
-    move_places(&caller.again(), it, (again(from), again(to)), root, comm)
+    move_places(&caller.again(), it, (again(from), again(to)), root, comm, false)
 }
 
-/// The same of any blocks.
+/// The same of any blocks. `is_in_place`: the data lies where the result goes.
 #[inline(never)]
 fn move_places(
     caller: &Caller<'_>,
@@ -74,9 +75,14 @@ fn move_places(
     (from, to): (Option<Buffer>, Option<Buffer>),
     root: usize,
     comm: &Comm,
+    is_in_place: bool,
 ) -> Outcome {
     let place = |buffer: Option<Buffer>| buffer.map(|it| it.place(*caller)).transpose();
     let (from, to) = (place(from)?, place(to)?);
+    if let (Some(from), Some(to), false) = (&from, &to, is_in_place) {
+        let (given, taken) = it.blocks(comm.size(), comm.rank == root);
+        apart(&from.moved(0, from.count * given), &to.moved(0, to.count * taken))?;
+    }
     // SAFETY: see the head of the file.
     unsafe { caller.on(comm).move_places(it, from, to, root) }
 }
@@ -101,9 +107,12 @@ pub(super) fn gather(
     comm: &Comm,
 ) -> Outcome {
     let root = root_of(comm, root)?;
-    let own = if data.is_in_place() { room.block(caller, comm.rank)? } else { data };
     let all = (comm.rank == root).then_some(room);
-    move_blocks::<{ Move::Gather as usize }>(caller, Some(own), all, root, comm)
+    if data.is_in_place() {
+        let parts = (Some(room.block(caller, comm.rank)?), all);
+        return move_places(&caller.again(), Move::Gather, parts, root, comm, true);
+    }
+    move_blocks::<{ Move::Gather as usize }>(caller, Some(data), all, root, comm)
 }
 
 #[inline(always)]
@@ -162,6 +171,9 @@ fn combine_elements(caller: Caller<'_>, operands: Operands, to: To<'_>, comm: &C
         To::Parts(counts) => Some(operands.with(counts[comm.rank] as i64).target(caller)?),
         _ => Some(operands.target(caller)?),
     };
+    if let Some(target) = target.as_ref().filter(|_| !matches!(to, To::Before) || comm.rank > 0) {
+        operands.apart(&operands.own(caller)?.0, target)?;
+    }
     match (reduction, target) {
         (Some(it), target) if comm.size() > 1 => {
             // SAFETY: see the head of the file.
@@ -197,7 +209,6 @@ pub(super) fn allreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> 
 /// The same in a function of its own.
 #[inline(never)]
 fn combine_apart(caller: Caller<'_>, operands: Operands, to: To<'_>, comm: &Comm) -> Outcome {
-    within(comm)?;
     combine(caller, operands, None, to, comm)
 }
 
@@ -230,7 +241,8 @@ pub(super) fn exchange<G: Parts, T: Parts>(
     (gives, takes): ((G, usize), (T, usize)),
     (give, take): (impl Fn(usize) -> Step + Copy, impl Fn(usize) -> Step + Copy),
 ) -> Outcome {
-    if let Some(given) = gives.0.solid(gives.1)
+    if gives.0.address() != takes.0.address()
+        && let Some(given) = gives.0.solid(gives.1)
         && let Some(taken) = takes.0.solid(takes.1)
     {
         let gives = move |step| {
@@ -270,6 +282,9 @@ fn exchange_places<G: Parts, T: Parts>(
     let take = |step| edges.map_or_else(|| others(step), |edges| edges.taken[step]);
     let gives: &dyn Fn(usize) -> _ = &|step| (give(step).0, given(give(step).1));
     let takes: &dyn Fn(usize) -> _ = &|step| (take(step).0, taken(take(step).1));
+    let (data, room) = ((0..it.gives).map(|it| gives(it).1), (0..it.takes).map(|it| takes(it).1));
+    let (from, to): (Vec<Place>, Vec<Place>) = own.iter().cloned().unzip();
+    all_apart(data.chain(from), room.chain(to))?;
     // SAFETY: see the head of the file.
     unsafe { caller.on(comm).exchange(it, own, gives, takes) }
 }

@@ -2,9 +2,10 @@
 
 use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, UNEQUAL, alike};
-use super::infos::set_hints;
+use super::infos::{find, set_hints};
 use super::intercommunicators::{divide_both, split_both};
 use super::keep::Keep as _;
+use super::sessions::members;
 use super::started::ibarrier;
 use crate::rt::attributes;
 use crate::rt::branch::Key;
@@ -13,8 +14,10 @@ use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handlers::Handler;
 use crate::rt::request::Req;
-use crate::rt::standard::UNDEFINED;
-use crate::rt::standard::{self, COMM_TYPE_SHARED as SHARED};
+use crate::rt::standard::{
+    self, COMM_TYPE_HW_GUIDED as HW_GUIDED, COMM_TYPE_HW_UNGUIDED as HW_UNGUIDED,
+    COMM_TYPE_RESOURCE_GUIDED as RESOURCE_GUIDED, COMM_TYPE_SHARED as SHARED, UNDEFINED,
+};
 use crate::rt::started::close;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
@@ -186,10 +189,15 @@ pub(super) fn comm_split(
     if color < 0 && color != UNDEFINED {
         return error(Class::Arg, format!("the colour {color} is negative"));
     }
-    if old.is_inter() {
-        return Ok(split_both(caller, old, i64::from(color), i64::from(key)));
+    split_any(caller, old, i64::from(color), i64::from(key))
+}
+
+/// Divides a communicator of one group, or both groups of one.
+fn split_any(caller: Caller<'_>, old: &Comm, color: i64, key: i64) -> Outcome<Option<Rc<Comm>>> {
+    match old.is_inter() {
+        true => Ok(split_both(caller, old, color, key)),
+        false => split(caller, old, color, key, None),
     }
-    split(caller, old, i64::from(color), i64::from(key), None)
 }
 
 pub(super) fn comm_split_type(
@@ -197,14 +205,24 @@ pub(super) fn comm_split_type(
     old: &Comm,
     kind: c_int,
     key: c_int,
-    _info: Handle,
+    info: Handle,
 ) -> Outcome<Option<Rc<Comm>>> {
-    if kind != UNDEFINED && !(SHARED..=SHARED + 3).contains(&kind) {
-        return error(Class::Arg, format!("{kind} is no kind of a division"));
-    }
+    let value = |key| match info {
+        standard::INFO_NULL => Ok(None),
+        info => find(caller, info, key),
+    };
     // All ranks share one memory; other kinds of hardware are not told apart.
-    let color = if kind == SHARED { 0 } else { -1 };
-    split(caller, old, color, i64::from(key), None)
+    let of_hardware = || Ok(value("mpi_hw_resource_type")?.filter(|it| it == "mpi_shared_memory"));
+    // Each set of processes has a first one.
+    let of_set = || Ok(value("mpi_pset_name")?.and_then(|it| members(caller, &it).ok()?.pop()));
+    let color = match kind {
+        SHARED => 0,
+        HW_GUIDED | RESOURCE_GUIDED if of_hardware()?.is_some() => 0,
+        RESOURCE_GUIDED => of_set()?.map_or(-1, |it| it as i64),
+        UNDEFINED | HW_GUIDED | HW_UNGUIDED => -1,
+        _ => return error(Class::Arg, format!("{kind} is no kind of a division")),
+    };
+    split_any(caller, old, color, i64::from(key))
 }
 
 pub(super) fn comm_create(

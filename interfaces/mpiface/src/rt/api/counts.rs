@@ -25,10 +25,11 @@ pub(super) fn counts_of<T: Copy + Into<i64>>(counts: &[T]) -> Outcome<Vec<usize>
 
 /// The sum of counts.
 fn total_of(counts: &[i64]) -> Outcome<i64> {
-    match counts.iter().try_fold(0, |sum: i64, it| sum.checked_add(*it)) {
-        Some(total) => Ok(total),
-        None => error(Class::Count, "the counts together are too large"),
-    }
+    sum(counts.iter().try_fold(0, |sum: i64, it| sum.checked_add(*it)))
+}
+
+fn sum(sum: Option<i64>) -> Outcome<i64> {
+    sum.map_or_else(|| error(Class::Count, "the counts together are too large"), Ok)
 }
 
 /// A list of counts, or of displacements.
@@ -148,8 +149,8 @@ impl Lengths for Counts {
 
 impl Lengths for i64 {
     fn lengths(self, n: usize) -> Outcome<(i64, Vec<usize>)> {
-        let all = vec![self; n];
-        Ok((total_of(&all)?, counts_of(&all)?))
+        let each = vec![count_of(self)?; n];
+        Ok((sum(self.checked_mul(n as i64))?, each))
     }
 }
 

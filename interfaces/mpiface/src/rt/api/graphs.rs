@@ -5,7 +5,6 @@
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::count_of;
-use super::intercommunicators::within;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::graph::{Adjacency, Graph};
@@ -36,7 +35,6 @@ pub(super) fn graph_create(
     edges: List<c_int>,
     _reorder: c_int,
 ) -> Outcome<Option<Rc<Comm>>> {
-    within(old)?;
     let graph = read(old, n, index, edges)?;
     let color = if old.rank < graph.index.len() { 0 } else { -1 };
     split(caller, old, color, 0, Some(Topology::Graph(graph)))
@@ -156,7 +154,6 @@ pub(super) fn dist_graph_create_adjacent(
     _info: Handle,
     _reorder: c_int,
 ) -> Outcome<Option<Rc<Comm>>> {
-    within(old)?;
     let own = Adjacency {
         sources: weighted(old, sources, source_list, source_weights)?,
         targets: weighted(old, targets, target_list, target_weights)?,
@@ -176,7 +173,6 @@ pub(super) fn dist_graph_create(
     _info: Handle,
     _reorder: c_int,
 ) -> Outcome<Option<Rc<Comm>>> {
-    within(old)?;
     count_of(n)?;
     let degrees = degrees.take(n);
     let degree_sum = degrees.iter().try_fold(0_usize, |sum, it| Ok(sum + count_of(*it)?))?;

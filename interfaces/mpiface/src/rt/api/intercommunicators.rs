@@ -53,7 +53,6 @@ pub(super) fn intercomm_create(
     remote: c_int,
     tag: c_int,
 ) -> Outcome<Option<Rc<Comm>>> {
-    within(local)?;
     let Some(leader) = usize::try_from(leader).ok().filter(|it| *it < local.size()) else {
         return error(Class::Rank, format!("the leader {leader} is none of {}", local.size()));
     };
@@ -106,14 +105,6 @@ pub(super) fn intercomm_create_from_groups(
         return error(Class::Rank, format!("the leader {remote} is none of {}", other.len()));
     };
     intercomm_create(caller, &local, leader, standard::COMM_WORLD, int(*remote), tag)
-}
-
-/// Refuses a communicator between two groups.
-pub(super) fn within(comm: &Comm) -> Outcome {
-    match comm.is_inter() {
-        true => error(Class::Comm, "not of a communicator between two groups"),
-        false => Ok(()),
-    }
 }
 
 fn sides(comm: &Comm) -> Outcome<&Sides> {

@@ -10,6 +10,7 @@ use crate::rt::handle::Handle;
 use crate::rt::kernel::is_built_in;
 use crate::rt::operator::Operator;
 use crate::rt::ops;
+use crate::rt::overlap::apart;
 use crate::rt::reduction::{Numbers, Reduction};
 use crate::rt::standard;
 use crate::rt::types::Place;
@@ -93,12 +94,18 @@ impl Operands {
         let (element, size) = solid(ty)?;
         // Sizes are powers of two.
         let is_aligned = recv as usize & (size - 1) == 0;
-        let is_there = !send.is_null() && !recv.is_null() && is_aligned;
+        let is_apart = !std::ptr::addr_eq(send, recv);
+        let is_there = !send.is_null() && !recv.is_null() && is_aligned && is_apart;
         let from = if send as usize == IN_PLACE { recv.cast_const() } else { send };
         let count = usize::try_from(count).ok().filter(|it| *it > 0)?;
         let fits = count.checked_mul(size).is_some_and(|bytes| bytes <= most);
         let are_numbers = fits && is_there && is_built_in(op, element);
         are_numbers.then_some(Numbers { from, to: recv, count, size, element, op })
+    }
+
+    /// Refuses values that lie where the result goes, unless the program says so.
+    pub(super) fn apart(&self, own: &Place, target: &Place) -> Outcome {
+        if self.send as usize == IN_PLACE { Ok(()) } else { apart(own, target) }
     }
 
     /// Where the result goes.

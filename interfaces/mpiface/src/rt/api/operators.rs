@@ -41,6 +41,7 @@ pub(super) fn op_commutative(caller: Caller<'_>, op: Handle, commutes: Out<c_int
 pub(super) fn reduce_local(caller: Caller<'_>, operands: Operands) -> Outcome {
     let (from, op) = operands.own(caller)?;
     let to = operands.target(caller)?;
+    operands.apart(&from, &to)?;
     // SAFETY: both are memory of the program, as the standard asks of these arguments.
     unsafe { op.combine(&from, &to) };
     Ok(())

@@ -10,6 +10,7 @@ use crate::rt::envelope::{ANY_SOURCE, ANY_TAG, Envelope};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::mutex::lock;
+use crate::rt::overlap::apart;
 use crate::rt::p2p::{self, Message, Mode, Probed};
 use crate::rt::rank::Persistent;
 use crate::rt::request::{Arrived, Ask, Kind, NOBODY, Req};
@@ -372,15 +373,30 @@ pub(super) fn sendrecv(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    // The receive's arguments are checked before, as far as they can be wrong.
+    // The arguments are checked before, as far as they can be wrong.
     if plain_peer(comm, from).is_some()
-        && room.solid().is_some()
+        && let (Some(given), Some(taken)) = (data.solid(), room.solid())
+        && (given.0 >= taken.0 + taken.1 || taken.0 >= given.0 + given.1)
         && (from.tag >= 0 || from.tag == ANY_TAG)
         && is_sent_at_once(caller, data, to, comm)
     {
         return recv(caller, room, from, comm, status);
     }
-    swap(caller, (data.place(caller)?, to), (room.place(caller)?, from), comm, status)
+    let (data, room) = both(caller, (data, to), (room, from))?;
+    swap(caller, data, room, comm, status)
+}
+
+/// The data and the room of a message each way, which must be apart if both go anywhere.
+fn both(
+    caller: Caller<'_>,
+    (data, to): (Buffer, Peer),
+    (room, from): (Buffer, Peer),
+) -> Outcome<((Place, Peer), (Place, Peer))> {
+    let (data, room) = (data.place(caller)?, room.place(caller)?);
+    if !to.is_nobody() && !from.is_nobody() {
+        apart(&data, &room)?;
+    }
+    Ok(((data, to), (room, from)))
 }
 
 pub(super) fn sendrecv_replace(
@@ -421,7 +437,8 @@ pub(super) fn isendrecv(
     from: Peer,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    start_swap(caller, (data.place(caller)?, to), (room.place(caller)?, from), comm)
+    let (data, room) = both(caller, (data, to), (room, from))?;
+    start_swap(caller, data, room, comm)
 }
 
 pub(super) fn isendrecv_replace(

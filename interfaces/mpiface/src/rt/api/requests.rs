@@ -82,112 +82,29 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     })
 }
 
-/// The requests of a list.
-struct Requests {
-    handles: Out<Handle>,
-    all: Vec<Option<Arc<Req>>>,
+/// The calls under way of a list.
+fn requests(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Outcome<Vec<Arc<Req>>> {
+    let all = handles.copied(count).into_iter().map(|it| request(caller, it));
+    all.filter_map(Outcome::transpose).collect()
 }
 
-impl Requests {
-    fn new(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Outcome<Requests> {
-        let all: Outcome<_> =
-            handles.copied(count).into_iter().map(|it| request(caller, it)).collect();
-        let requests = Requests { handles, all: all? };
-        requests.advance(caller);
-        requests.look(caller);
-        Ok(requests)
-    }
-
-    /// Carries this rank's collectives on.
-    fn advance(&self, caller: Caller<'_>) {
-        self.active().filter(|it| it.ask.open.is_some()).for_each(|it| _ = caller.advance(it));
-    }
-
-    /// Looks at this rank's rings, if one of these can come there.
-    fn look(&self, caller: Caller<'_>) {
-        let mut receives = self.active().filter(|it| it.ask.kind == Kind::Receive && !it.is_done());
-        if let Some(one) = receives.next() {
-            let by = one.ask.by.filter(|_| receives.next().is_none());
+/// Awaits that one of a list is complete, or goes on.
+fn wait_any(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Outcome {
+    let all = requests(caller, count, handles)?;
+    // Of one request it is known which rank completes it.
+    let by = if let [one] = all.as_slice() { one.ask.by } else { None };
+    let is_receive = all.iter().any(|it| it.ask.kind == Kind::Receive);
+    let holds = || {
+        if is_receive {
             p2p::look(&caller.world, caller.me, by);
         }
-    }
-
-    fn active(&self) -> impl Iterator<Item = &Arc<Req>> {
-        self.all.iter().flatten()
-    }
-
-    /// Whether there is nothing to wait for.
-    fn is_empty(&self) -> bool {
-        self.active().next().is_none()
-    }
-
-    /// The complete ones, by their places in the list.
-    fn done(&self) -> impl Iterator<Item = (usize, &Req)> {
-        self.all
-            .iter()
-            .enumerate()
-            .filter_map(|(place, req)| Some((place, req.as_deref().filter(|it| it.is_done())?)))
-    }
-
-    /// Awaits that one of them is complete.
-    fn wait(&self, caller: Caller<'_>) {
-        let (world, all) = (|| Arc::clone(&caller.world), || self.active().cloned().collect());
-        let condition = || Arc::new(OneOf { world: world(), me: caller.me, all: all() }) as _;
-        let holds = || {
-            self.look(caller);
-            self.active().any(|it| it.is_done() || caller.can_advance(it))
-        };
-        // Of one request it is known which rank completes it.
-        let mut all = self.active();
-        let by = all.next().and_then(|it| it.ask.by).filter(|_| all.next().is_none());
-        while self.done().next().is_none() {
-            caller.world.wait(caller.me, caller.site, by, holds, condition);
-            self.advance(caller);
-        }
-    }
-
-    /// Ends a complete one: its status, and the null handle.
-    fn retire(&self, caller: Caller<'_>, place: usize, status: StatusOut) -> Outcome {
-        retire(caller, self.handles.at(place), status)
-    }
-
-    /// Ends all, which are complete. The first has this place in the call's list.
-    fn retire_all(
-        &self,
-        caller: Caller<'_>,
-        statuses: StatusOut,
-        first: usize,
-        failures: &mut Failures,
-    ) {
-        for (place, req) in self.all.iter().enumerate() {
-            let status = statuses.at(first + place);
-            match req {
-                Some(_) => failures.note(first + place, self.retire(caller, place, status)),
-                None => status.set_empty(),
-            }
-        }
-    }
-
-    /// Ends those that are complete: their number, places and statuses.
-    fn retire_done(
-        &self,
-        caller: Caller<'_>,
-        count: Out<c_int>,
-        indices: Out<c_int>,
-        statuses: StatusOut,
-    ) -> Outcome {
-        let mut found = 0;
-        let mut failures = Failures::default();
-        for (place, _) in self.done() {
-            indices.at(found).set(int(place));
-            failures.note(found, self.retire(caller, place, statuses.at(found)));
-            found += 1;
-        }
-        count.set(int(found));
-        failures.outcome(statuses, found)
-    }
+        all.iter().any(|it| caller.can_advance(it))
+    };
+    caller.world.wait(caller.me, caller.site, by, holds, || one_of(caller, all.clone()));
+    Ok(())
 }
 
+/// Ends a complete one: its status, and the null handle.
 fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome {
     if is_of_nobody(caller.rank, handle, status) {
         return Ok(());
@@ -206,7 +123,11 @@ fn retire(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Outcome
         }
     };
     let outcome = match ended {
-        Active::Rest | Active::Early(_) | Active::Nobody(_) => Ok(()),
+        Active::Rest => {
+            status.set_empty();
+            Ok(())
+        }
+        Active::Early(_) | Active::Nobody(_) => Ok(()),
         Active::Sent(_) => {
             status.set(SENT, false);
             Ok(())
@@ -249,87 +170,152 @@ pub(super) fn startall(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -
 
 /// A test's answer, for requests of which some are not complete if nothing is found: a row of such
 /// tests gives up the core.
-fn found<'a>(
+fn found(
     caller: Caller<'_>,
     flag: Out<c_int>,
     is_found: bool,
-    all: impl Iterator<Item = &'a Arc<Req>>,
+    all: impl FnOnce() -> Outcome<Vec<Arc<Req>>>,
 ) -> bool {
     flag.set(c_int::from(is_found));
-    caller.tested(is_found, || awaited(caller, all));
+    caller.tested(is_found, || one_of(caller, all().unwrap_or_default()));
     is_found
 }
 
 /// One of these that are not complete.
-fn awaited<'a>(caller: Caller<'_>, all: impl Iterator<Item = &'a Arc<Req>>) -> Arc<dyn Condition> {
-    let all = all.filter(|it| !it.is_done()).cloned().collect();
+fn one_of(caller: Caller<'_>, mut all: Vec<Arc<Req>>) -> Arc<dyn Condition> {
+    all.retain(|it| !it.is_done());
     Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
-/// Whether one is complete (true); none if not yet. False: it needs more than a look, as it rests,
-/// or has functions of the program, or is no request.
+/// A request, as a look finds it.
+#[derive(Clone, Copy, PartialEq)]
+enum Now {
+    Complete,
+    Open,
+    /// A persistent one that is not started.
+    Rest,
+    /// It needs more than a look, as it has functions of the program, or is no request.
+    Other,
+}
+
+/// Looks at one. `has_looked`: at all of this rank's rings, so that no other one has to.
 #[inline]
-fn is_done_now(caller: Caller<'_>, handle: Handle) -> Option<bool> {
+fn now(caller: Caller<'_>, handle: Handle, has_looked: &mut bool) -> Now {
     let requests = caller.requests.borrow();
-    match requests.get(handle) {
+    let is_complete = match requests.get(handle) {
         Some(Started { general: None, active, .. }) => match active {
-            Active::Rest => Some(false),
-            Active::Sent(_) | Active::Nobody(_) | Active::Arrived(..) => Some(true),
+            Active::Rest => return Now::Rest,
+            Active::Sent(_) | Active::Nobody(_) | Active::Arrived(..) => true,
             // The message that comes may be for an early receive.
             Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
                 let is_done = req.is_done();
                 drop(requests);
                 caller.publish();
-                is_done.then_some(true)
+                is_done
             }
             // An operator of the program may run: no borrow lasts.
             Active::Shared(req) if req.ask.open.is_some() => {
                 let req = Arc::clone(req);
                 drop(requests);
-                caller.advance(&req).then_some(true)
+                caller.advance(&req)
             }
-            Active::Shared(req) => has_come(caller, req).then_some(true),
+            Active::Shared(req) if *has_looked || req.is_done() => req.is_done(),
+            Active::Shared(req) => {
+                *has_looked = req.ask.kind == Kind::Receive && req.ask.by.is_none();
+                has_come(caller, req)
+            }
             Active::Early(_) => {
                 drop(requests);
-                if !caller.look_early() {
-                    return None;
-                }
-                let requests = caller.requests.borrow();
-                let active = requests.get(handle).map(|it| &it.active);
-                matches!(active, Some(Active::Arrived(..))).then_some(true)
+                caller.look_early()
+                    && matches!(
+                        caller.requests.borrow().get(handle),
+                        Some(Started { active: Active::Arrived(..), .. })
+                    )
             }
         },
-        _ => Some(false),
-    }
+        _ => return Now::Other,
+    };
+    if is_complete { Now::Complete } else { Now::Open }
 }
 
-/// The first complete one of a list: its place, or `None` if there is none yet. The outer `None`:
-/// there is nothing to wait for, or one needs more than a look.
+/// So many words are looked at in one go.
+const NULLS: usize = 16;
+
+/// A look at a list.
+#[derive(Default)]
+struct Seen {
+    /// So many are not at rest: as far as the look went.
+    active: usize,
+    /// So many of those are complete.
+    done: usize,
+    /// Whether one is the program's to complete, perhaps by a thread of its own: it is looked at
+    /// once, as other looks borrow the table.
+    is_general: bool,
+}
+
+/// Looks at a list: `is_enough` is told of each complete one its number and its place. One that is
+/// no more costs a word.
 #[inline]
-fn first_done(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> Option<Option<usize>> {
-    let mut is_active = false;
-    for place in 0..usize::try_from(count).unwrap_or(0) {
+fn look_at(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    mut is_enough: impl FnMut(usize, usize) -> bool,
+) -> Outcome<Seen> {
+    let (mut seen, mut has_looked) = (Seen::default(), false);
+    let (mut place, count) = (0, usize::try_from(count).unwrap_or(0));
+    // Of the null handle there are none.
+    let bits = |place| handles.at(place).get() ^ standard::REQUEST_NULL;
+    while place < count {
         let handle = handles.at(place).get();
-        if handle != standard::REQUEST_NULL {
-            match is_done_now(caller, handle) {
-                Some(true) => return Some(Some(place)),
-                Some(false) => return None,
-                None => is_active = true,
+        place += 1;
+        if handle == standard::REQUEST_NULL {
+            // Without a branch for each.
+            let any = |from| (from..from + NULLS).fold(0, |any, it| any | bits(it)) != 0;
+            while place + NULLS <= count && !any(place) {
+                place += NULLS;
+            }
+            continue;
+        }
+        let is_done = match now(caller, handle, &mut has_looked) {
+            Now::Rest => continue,
+            Now::Other => {
+                let Some(req) = request(caller, handle)? else { continue };
+                seen.is_general = true;
+                req.is_done()
+            }
+            it => it == Now::Complete,
+        };
+        seen.active += 1;
+        if is_done {
+            seen.done += 1;
+            if is_enough(seen.done - 1, place - 1) {
+                break;
             }
         }
     }
-    is_active.then_some(None)
+    Ok(seen)
 }
 
-/// A test has found none of a list, which other ranks have to know of if it goes on for long.
-#[inline]
-fn missed(caller: Caller<'_>, count: c_int, handles: Out<Handle>, flag: Out<c_int>) {
-    flag.set(0);
-    caller.tested(false, || {
-        let all = handles.copied(count).into_iter().map(|it| request(caller, it));
-        let all: Vec<Arc<Req>> = all.filter_map(|it| it.ok().flatten()).collect();
-        awaited(caller, all.iter())
-    });
+/// The same until one is complete, if there is anything to wait for.
+fn await_some(
+    caller: Caller<'_>,
+    count: c_int,
+    handles: Out<Handle>,
+    mut is_enough: impl FnMut(usize, usize) -> bool,
+) -> Outcome<Seen> {
+    loop {
+        let look = || match look_at(caller, count, handles, &mut is_enough) {
+            Ok(Seen { active: 1.., done: 0, is_general: false }) => None,
+            seen => Some(seen),
+        };
+        if let Some(seen) = caller.world.soon(caller.me, look).transpose()?
+            && (seen.done > 0 || seen.active == 0)
+        {
+            return Ok(seen);
+        }
+        wait_any(caller, count, handles)?;
+    }
 }
 
 /// Ends a request, if it is that of messages to and from nobody, which stays for the next ones.
@@ -388,10 +374,9 @@ fn retire_soon(caller: Caller<'_>, handle: Out<Handle>, status: StatusOut) -> Op
     if has_retired(caller.rank, handle, status) {
         return Some(Ok(()));
     }
-    if !caller.world.soon(caller.me, || is_done_now(caller, handle.get()))? {
-        return None;
-    }
-    Some(retire(caller, handle, status))
+    let look = || Some(now(caller, handle.get(), &mut false)).filter(|it| *it != Now::Open);
+    let is_other = caller.world.soon(caller.me, look)? == Now::Other;
+    (!is_other).then(|| retire(caller, handle, status))
 }
 
 #[inline(always)]
@@ -466,7 +451,7 @@ fn wait_rest(
     statuses: StatusOut,
     failures: &mut Failures,
 ) -> Outcome {
-    let requests = match Requests::new(caller, int(count - first), handles.at(first)) {
+    let requests = match requests(caller, int(count - first), handles.at(first)) {
         Ok(requests) => requests,
         Err(error) if failures.is_empty() => return Err(error),
         Err(_) => {
@@ -474,9 +459,22 @@ fn wait_rest(
             return Ok(());
         }
     };
-    requests.active().for_each(|it| wait_one(caller, it));
-    requests.retire_all(caller, statuses, first, failures);
+    requests.iter().for_each(|it| wait_one(caller, it));
+    retire_all(caller, (first, count), handles, statuses, failures);
     Ok(())
+}
+
+/// Ends those from the first place on, which are complete.
+fn retire_all(
+    caller: Caller<'_>,
+    (first, count): (usize, usize),
+    handles: Out<Handle>,
+    statuses: StatusOut,
+    failures: &mut Failures,
+) {
+    for place in first..count {
+        failures.note(place, retire(caller, handles.at(place), statuses.at(place)));
+    }
 }
 
 /// The rest of a list with a handle of no request, after others have failed and are gone: the
@@ -508,22 +506,25 @@ pub(super) fn waitany(
     index: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
-    let first = || first_done(caller, count, handles);
-    let soon = caller.world.soon(caller.me, || first().map_or(Some(None), |it| it.map(Some)));
-    if let Some(Some(place)) = soon {
-        index.set(int(place));
-        return retire(caller, handles.at(place), status);
-    }
-    let requests = Requests::new(caller, count, handles)?;
-    index.set(UNDEFINED);
-    if requests.is_empty() {
+    let mut first = None;
+    await_some(caller, count, handles, |_, place| first.replace(place).is_none())?;
+    retire_first(caller, first, handles, index, status)
+}
+
+/// Ends the first complete one of a list, which has this place; or there is nothing to wait for.
+fn retire_first(
+    caller: Caller<'_>,
+    first: Option<usize>,
+    handles: Out<Handle>,
+    index: Out<c_int>,
+    status: StatusOut,
+) -> Outcome {
+    index.set(first.map_or(UNDEFINED, int));
+    let Some(place) = first else {
         status.set_empty();
         return Ok(());
-    }
-    requests.wait(caller);
-    let Some((place, _)) = requests.done().next() else { return Ok(()) };
-    index.set(int(place));
-    requests.retire(caller, place, status)
+    };
+    retire(caller, handles.at(place), status)
 }
 
 pub(super) fn waitsome(
@@ -534,13 +535,37 @@ pub(super) fn waitsome(
     indices: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let requests = Requests::new(caller, count, handles)?;
-    if requests.is_empty() {
+    let seen = await_some(caller, count, handles, note_in(indices))?;
+    retire_seen(caller, seen, handles, (out_count, indices), statuses)
+}
+
+/// Notes the places of all.
+fn note_in(indices: Out<c_int>) -> impl FnMut(usize, usize) -> bool {
+    move |number, place| {
+        indices.at(number).set(int(place));
+        false
+    }
+}
+
+/// Ends those that are complete, whose places are noted: their number and statuses.
+fn retire_seen(
+    caller: Caller<'_>,
+    seen: Seen,
+    handles: Out<Handle>,
+    (out_count, indices): (Out<c_int>, Out<c_int>),
+    statuses: StatusOut,
+) -> Outcome {
+    if seen.active == 0 {
         out_count.set(UNDEFINED);
         return Ok(());
     }
-    requests.wait(caller);
-    requests.retire_done(caller, out_count, indices, statuses)
+    let mut failures = Failures::default();
+    for number in 0..seen.done {
+        let handle = handles.at(indices.at(number).get() as usize);
+        failures.note(number, retire(caller, handle, statuses.at(number)));
+    }
+    out_count.set(int(seen.done));
+    failures.outcome(statuses, seen.done)
 }
 
 pub(super) fn testsome(
@@ -551,14 +576,11 @@ pub(super) fn testsome(
     indices: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let requests = Requests::new(caller, count, handles)?;
-    if requests.is_empty() {
-        out_count.set(UNDEFINED);
-        return Ok(());
+    let seen = look_at(caller, count, handles, note_in(indices))?;
+    if seen.active > 0 {
+        found(caller, out_count, seen.done > 0, || requests(caller, count, handles));
     }
-    let is_found = requests.done().next().is_some();
-    caller.tested(is_found, || awaited(caller, requests.active()));
-    requests.retire_done(caller, out_count, indices, statuses)
+    retire_seen(caller, seen, handles, (out_count, indices), statuses)
 }
 
 pub(super) fn test(
@@ -567,28 +589,16 @@ pub(super) fn test(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
-    match first_done(caller, 1, handle) {
-        Some(Some(_)) => {
-            found(caller, flag, true, [].into_iter());
-            return retire(caller, handle, status);
-        }
-        Some(None) => {
-            missed(caller, 1, handle, flag);
-            return Ok(());
-        }
-        None => {}
+    let seen = look_at(caller, 1, handle, |_, _| true)?;
+    if seen.active == 0 {
+        caller.polls.skip();
+        flag.set(1);
+        status.set_empty();
+        return Ok(());
     }
-    match request(caller, handle.get())? {
-        Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
-            retire(caller, handle, status)
-        }
-        Some(_) => Ok(()),
-        None => {
-            caller.polls.skip();
-            flag.set(1);
-            status.set_empty();
-            Ok(())
-        }
+    match found(caller, flag, seen.done > 0, || requests(caller, 1, handle)) {
+        true => retire(caller, handle, status),
+        false => Ok(()),
     }
 }
 
@@ -599,14 +609,14 @@ pub(super) fn testall(
     flag: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let requests = Requests::new(caller, count, handles)?;
-    let is_found = requests.active().all(|it| it.is_done());
-    if !found(caller, flag, is_found, requests.active()) {
+    let Seen { active, done, .. } = look_at(caller, count, handles, |_, _| false)?;
+    if !found(caller, flag, done == active, || requests(caller, count, handles)) {
         return Ok(());
     }
     let mut failures = Failures::default();
-    requests.retire_all(caller, statuses, 0, &mut failures);
-    failures.outcome(statuses, requests.all.len())
+    let count = usize::try_from(count).unwrap_or(0);
+    retire_all(caller, (0, count), handles, statuses, &mut failures);
+    failures.outcome(statuses, count)
 }
 
 pub(super) fn testany(
@@ -617,31 +627,15 @@ pub(super) fn testany(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
-    match first_done(caller, count, handles) {
-        Some(Some(place)) => {
-            found(caller, flag, true, [].into_iter());
-            index.set(int(place));
-            return retire(caller, handles.at(place), status);
-        }
-        Some(None) => {
-            index.set(UNDEFINED);
-            missed(caller, count, handles, flag);
-            return Ok(());
-        }
-        None => {}
-    }
-    let requests = Requests::new(caller, count, handles)?;
-    index.set(UNDEFINED);
-    if requests.is_empty() {
+    let mut first = None;
+    let seen = look_at(caller, count, handles, |_, place| first.replace(place).is_none())?;
+    if seen.active == 0 {
         flag.set(1);
-        status.set_empty();
+    } else if !found(caller, flag, seen.done > 0, || requests(caller, count, handles)) {
+        index.set(UNDEFINED);
         return Ok(());
     }
-    let first = requests.done().next();
-    found(caller, flag, first.is_some(), requests.active());
-    let Some((place, _)) = first else { return Ok(()) };
-    index.set(int(place));
-    requests.retire(caller, place, status)
+    retire_first(caller, first, handles, index, status)
 }
 
 pub(super) fn request_get_status(
@@ -651,7 +645,7 @@ pub(super) fn request_get_status(
     status: StatusOut,
 ) -> Outcome {
     match request(caller, handle)? {
-        Some(req) if found(caller, flag, has_come(caller, &req), [&req].into_iter()) => {
+        Some(req) if found(caller, flag, has_come(caller, &req), || Ok(vec![Arc::clone(&req)])) => {
             status.set(req.arrived().0, req.is_cancelled());
             if let Some(general) = general(caller, handle) {
                 return general.query(status);

@@ -83,7 +83,7 @@ pub(super) fn session_get_nth_pset(
 }
 
 /// The ranks of a set; its name's letters may be of any case.
-fn members(caller: Caller<'_>, name: &str) -> Outcome<Vec<usize>> {
+pub(super) fn members(caller: Caller<'_>, name: &str) -> Outcome<Vec<usize>> {
     match SETS.iter().position(|it| it.eq_ignore_ascii_case(name)) {
         Some(0) => Ok((0..caller.world.slots.len()).collect()),
         Some(_) => Ok(vec![caller.me]),

@@ -4,7 +4,6 @@
 use super::arguments::{Caller, StatusOut, root_of};
 use super::buffers::{Buffer, Parts};
 use super::counts::Lengths;
-use super::intercommunicators::within;
 use super::operands::Operands;
 use super::requests::{finish, wait_one};
 use crate::rt::awaits::Awaits;
@@ -39,6 +38,10 @@ pub(super) fn begin(
     part: Part,
     reach: (Awaits, Awaits),
 ) -> Outcome<Arc<Req>> {
+    part.check(comm.size())?;
+    if caller.is_trial {
+        return Ok(Arc::clone(&caller.sent));
+    }
     let named = part.named();
     // SAFETY: the program's buffers (`arguments.rs`), which it leaves alone until the request is
     // complete, as the standard asks of it.
@@ -59,7 +62,7 @@ pub(super) fn held(caller: Caller<'_>, handles: &[Handle]) -> Vec<Hold> {
 
 /// A collective that can be started many times: on a communicator of its own, as ranks may start
 /// several in different orders. It is compared, and named, as the call that makes it here: ranks
-/// may start one by different functions.
+/// may start one by different functions. Wrong arguments are found here, as far as they can be.
 pub(super) fn again(
     caller: Caller<'_>,
     comm: &Rc<Comm>,
@@ -67,12 +70,11 @@ pub(super) fn again(
     start: impl Fn(Caller<'_>, &Comm) -> Outcome<Arc<Req>> + 'static,
 ) -> Outcome<Persistent> {
     let key = Key::Persistent(comm.shared.context, comm.next_made());
+    start(Caller { is_trial: true, ..caller }, comm)?;
     let make = || Shared::new(&caller.world, comm.shared.members.clone());
     let comm = comm.apart(caller.rank.run.branches.take(key, comm.size(), make));
     let site = caller.site;
-    let start = move |rank: &_, comm: &_| {
-        start(Caller { rank, site, is_large: false, is_requested: false }, comm)
-    };
+    let start = move |rank: &_, comm: &_| start(Caller::of(rank, site), comm);
     Ok(Persistent::Collective { comm, start: Starter(Box::new(start)), _held: held })
 }
 
@@ -291,6 +293,11 @@ pub(super) fn combine(
             Some((part, comm.peers(), counts[..me].iter().sum()))
         }
     };
+    if let Some((target, ranks, _)) = &gives
+        && !ranks.is_empty()
+    {
+        operands.apart(&own.0, target)?;
+    }
     fold(caller, comm, to.root(), own, gives)
 }
 
@@ -317,12 +324,10 @@ pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) ->
 }
 
 pub(super) fn iscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
-    within(comm)?;
     combine(caller, operands, To::Prefix, comm)
 }
 
 pub(super) fn iexscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
-    within(comm)?;
     combine(caller, operands, To::Before, comm)
 }
 

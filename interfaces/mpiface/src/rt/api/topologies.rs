@@ -3,7 +3,6 @@
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::{count_of, counts_of};
-use super::intercommunicators::within;
 use crate::rt::comm::Comm;
 use crate::rt::envelope::PROC_NULL;
 use crate::rt::error::{Class, Outcome, error};
@@ -48,7 +47,6 @@ pub(super) fn cart_create(
     periods: List<c_int>,
     _reorder: c_int,
 ) -> Outcome<Option<Rc<Comm>>> {
-    within(old)?;
     let dims = counts_of(dims.take(n))?;
     let total: usize = dims.iter().product();
     if n < 0 || total > old.size() || total == 0 {

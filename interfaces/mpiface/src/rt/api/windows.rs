@@ -4,7 +4,6 @@ use super::arguments::{Caller, Out};
 use super::communicators::split;
 use super::counts::CountOut;
 use super::infos::{OF_WINDOWS, find, get_hints, set_hints};
-use super::intercommunicators::within;
 use crate::rt::attributes;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::envelope::PROC_NULL;
@@ -65,7 +64,6 @@ pub(super) fn win_create(
     info: Handle,
     comm: &Comm,
 ) -> Outcome<Rc<Win>> {
-    within(comm)?;
     let (size, unit) = sizes(size, unit)?;
     if base.is_null() && size > 0 {
         return error(Class::Base, "the memory is a null pointer");
@@ -94,7 +92,6 @@ pub(super) fn win_allocate(
     comm: &Comm,
     base: *mut c_void,
 ) -> Outcome<Rc<Win>> {
-    within(comm)?;
     let (size, unit) = sizes(size, unit)?;
     let made = memory(size)?;
     let at = made.address();
@@ -120,7 +117,6 @@ pub(super) fn win_allocate_shared(
     comm: &Comm,
     base: *mut c_void,
 ) -> Outcome<Rc<Win>> {
-    within(comm)?;
     let is_apart = is_apart(caller, info)?;
     let (size, unit) = sizes(size, unit)?;
     let call = caller.on(comm);
@@ -171,7 +167,6 @@ pub(super) fn win_create_dynamic(
     info: Handle,
     comm: &Comm,
 ) -> Outcome<Rc<Win>> {
-    within(comm)?;
     window(caller, comm, info, (0, 0, 1), None, DYNAMIC)
 }
 

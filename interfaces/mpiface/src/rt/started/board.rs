@@ -154,6 +154,8 @@ pub struct BegunCalls {
     /// The number of calls with which each rank is known to be done, and the least of them.
     pub(super) known: Vec<u64>,
     pub(super) least: u64,
+    /// Whether the last wait for a free place was in vain.
+    pub(super) is_vain: bool,
 }
 
 /// Ends the run.

@@ -118,7 +118,7 @@ pub unsafe fn start(
     drop(begun);
     let lends = !is_stored;
     let fill = |sheet: &mut Sheet| {
-        let rest = &mut *sheet.rest;
+        let rest = sheet.rest.made();
         (rest.call, rest.awaits) = (call, awaits);
         if rest.failed.get().is_some() {
             rest.failed = OnceLock::new();
@@ -171,7 +171,8 @@ pub unsafe fn start(
     }
 }
 
-/// Whether the rank's place for a collective is free; if only others hold it, it waits a moment.
+/// Whether the rank's place for a collective is free; if only others hold it, it waits a moment. If
+/// that was in vain, the next calls, of which there may be very many, look once, until it is free.
 fn has_room(
     world: &World,
     board: &Board,
@@ -181,8 +182,14 @@ fn has_room(
     if SheetRow::is_free(number, begun.least) {
         return true;
     }
-    SheetRow::is_free(number, own_done)
-        && world.look_for(|| board.refresh(begun, rank, number)).is_some()
+    if !SheetRow::is_free(number, own_done) {
+        return false;
+    }
+    let is_vain = begun.is_vain;
+    let mut look = || board.refresh(begun, rank, number);
+    let is_free = if is_vain { look() } else { world.look_for(look) }.is_some();
+    begun.is_vain = !is_free;
+    is_free
 }
 
 fn mixed(digest: u64, call: &Collective, is_stored: bool) -> u64 {

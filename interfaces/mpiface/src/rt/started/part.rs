@@ -1,10 +1,17 @@
 //! A rank's part in a started collective: the data it brings and takes, and the cards it needs.
 
 use crate::rt::edges::Edge;
+use crate::rt::error::Outcome;
 use crate::rt::handle::Handle;
 use crate::rt::operator::Operator;
+use crate::rt::overlap::{all_apart, apart};
 use crate::rt::types::Place;
 use std::ops::Range;
+
+/// So many pieces, one behind the other.
+fn whole(first: &Place, size: usize) -> Place {
+    first.moved(0, size * first.count)
+}
 
 /// A rank's offer to the others.
 #[derive(Debug, Default)]
@@ -33,6 +40,17 @@ impl Pieces {
             Pieces::Same(place) => Some(place.clone()),
             Pieces::Even(first) => Some(first.moved((rank * first.count) as isize, first.count)),
             Pieces::Each(places) => places.get(rank).cloned(),
+        }
+    }
+
+    /// All of them, for so many ranks.
+    fn all(&self, size: usize) -> Vec<Place> {
+        match self {
+            Pieces::Nothing => Vec::new(),
+            Pieces::Same(place) => vec![place.clone()],
+            Pieces::Even(first) => vec![whole(first, size)],
+            Pieces::Each(places) => places.clone(),
+            Pieces::Edges(all) => all.iter().map(|it| it.1.clone()).collect(),
         }
     }
 
@@ -116,6 +134,28 @@ pub enum Part {
 }
 
 impl Part {
+    /// Refuses data that lies where others' goes; of a reduction, its call does.
+    ///
+    /// # Errors
+    /// If they overlap.
+    pub fn check(&self, size: usize) -> Outcome {
+        match self {
+            Part::Exchange { offer, takes, is_in_place: false } => match (offer, takes) {
+                (Pieces::Nothing, _) | (_, Takes::Nothing) => Ok(()),
+                (Pieces::Even(from), Takes::Even(to, None)) => {
+                    apart(&whole(from, size), &whole(to, size))
+                }
+                (Pieces::Even(from), Takes::One(_, to)) => apart(&whole(from, size), to),
+                _ => {
+                    let mut room = Vec::new();
+                    takes.each(size, |_, it| room.push(it.clone()));
+                    all_apart(offer.all(size), room)
+                }
+            },
+            _ => Ok(()),
+        }
+    }
+
     /// The datatype that a user's operator is told.
     pub fn named(&self) -> Option<Handle> {
         match self {

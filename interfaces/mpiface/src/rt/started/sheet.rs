@@ -10,6 +10,7 @@ use crate::rt::ops::Mark;
 use crate::rt::p2p::unequal;
 use crate::rt::types::{Place, bytes_at, copy};
 use std::mem::{MaybeUninit, offset_of};
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 /// Up to so many bytes lie in the lines of the card that have its number.
@@ -44,7 +45,26 @@ struct SheetLine(#[expect(dead_code, reason = "used by its address")] [u8; 64]);
 #[repr(C)]
 pub(super) struct Sheet {
     pub(super) front: Front,
-    pub(super) rest: Box<Rest>,
+    pub(super) rest: LateRest,
+}
+
+/// Made for a place's first card: few of the places of a persistent request's own communicator are
+/// used, and programs make very many of them.
+#[derive(Debug, Default)]
+pub(super) struct LateRest(Option<Box<Rest>>);
+
+impl LateRest {
+    pub(super) fn made(&mut self) -> &mut Rest {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Deref for LateRest {
+    type Target = Rest;
+
+    fn deref(&self) -> &Rest {
+        self.0.as_ref().expect("made with the card")
+    }
 }
 
 /// The words that only its rank needs as long as data is short. They lie apart: processors fetch
@@ -287,7 +307,7 @@ impl Sheet {
     /// # Safety
     /// As `take_data`.
     pub(super) unsafe fn keep(&mut self, size: usize) {
-        let Rest { part, kept, .. } = &mut *self.rest;
+        let Rest { part, kept, .. } = self.rest.made();
         let offer = match part {
             Some(Part::Exchange { offer, is_in_place: true, .. }) => offer,
             // A part of the result goes where the values of other parts lie.
