@@ -221,7 +221,7 @@ fn valgrind_names_the_line_in_a_copy() {
     }
     let program = compile(CC, "leak.c", &[]);
     let output = Command::new("timeout")
-        .args(["120", "valgrind", "--error-exitcode=0", RUN, "-n", "2"])
+        .args(["120", "valgrind", "--fair-sched=yes", "--error-exitcode=0", RUN, "-n", "2"])
         .arg(&program)
         .output()
         .expect("valgrind runs");
