@@ -5,6 +5,8 @@
 //! all ranks hear of a wrong one (`call.rs`); elements are used where the program has them
 //! (`buffer.rs`), by `phalanx_processes::foreign`.
 #![cfg(target_os = "linux")]
+// The docs of types and methods are what Python's `help` shows: their examples are Python.
+#![allow(rustdoc::invalid_rust_codeblocks)]
 
 mod arguments;
 mod buffer;
