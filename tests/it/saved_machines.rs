@@ -298,6 +298,8 @@ fn efficiency_cores_are_left_out() {
             "20em64t-hybrid-1p6c2t+2ca4co1t" => (14, 6),
             // Capacities of 718, 731, 997, 1017 and 1024.
             "nvidia-dgx-gb10" => (20, 10),
+            // Made up by hwloc's authors: capacities of 234 and 1025.
+            "fakeheterocpunuma" => (12, 6),
             _ => (machine.cores().len(), machine.cores().len()),
         };
         let slow = machine.cores().iter().filter(|core| core.is_efficiency).count();

@@ -13,7 +13,7 @@
 //!           / | | \ | / | | \        step on the node: broadcast
 //! ```
 //!
-//! The same closure runs on one node and on many ([`run`], [`run_across`]); `phalanx-mpi` is the
+//! The same closure runs on one node and on many ([`run()`], [`run_across`]); `phalanx-mpi` is the
 //! engine for clusters.
 //! ```
 //! use phalanx::op;

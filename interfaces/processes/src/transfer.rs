@@ -1,7 +1,7 @@
 //! The work of a collective call on data: what a rank gives, combines and takes.
 //!
 //! Two ways. In *one step* every rank shows its whole input at the gate (in the slot, or up to
-//! 16 KiB beside it), and takes what it needs. *In pieces* ([`pieces`](crate::pieces)) the inputs
+//! 16 KiB beside it), and takes what it needs. *In pieces* ([`pieces`]) the inputs
 //! go through two slots a rank; in a reduction each rank combines a part of every piece.
 //!
 //! Nothing that a peer writes becomes an address or a length: places are computed from the call's
