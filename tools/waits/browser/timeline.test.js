@@ -25,9 +25,10 @@ const view = (page) => page.evaluate(() => ({ ...phalanxTimeline.view }));
 
 // A wait of rank 0 for a late rank, and what is around it.
 const late = (page) => page.evaluate(() => {
-  const { waits } = phalanxTimeline.tracks[0];
+  const { data, tracks: [{ waits }] } = phalanxTimeline;
+  const end = data.states.indexOf("wait at end");
   for (let row = waits.count - 1; row >= 0; row--) {
-    if (waits.at(row, 4) >= 0 && waits.at(row, 3) - waits.at(row, 0) > 500) return [0, 1, 2, 3, 4].map((column) => waits.at(row, column));
+    if (waits.at(row, 4) >= 0 && waits.at(row, 4) !== end && waits.at(row, 3) - waits.at(row, 0) > 500) return [0, 1, 2, 3, 4].map((column) => waits.at(row, column));
   }
   return null;
 });
