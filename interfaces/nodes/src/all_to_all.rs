@@ -3,7 +3,7 @@
 use crate::call::NodeCall;
 use crate::layout::starts;
 use crate::moves::Collected;
-use crate::node_comm::NodeComm;
+use crate::node_comm::{NodeComm, of_comm};
 use crate::steps::{Move, Steps, all_set, room, room_mut, unset};
 use phalanx::Element;
 use std::mem::MaybeUninit;
@@ -124,12 +124,8 @@ impl NodeComm<'_> {
         self.here().all_to_all_into(send, recv);
     }
 
-    /// [`Comm::all_to_all_in_place`](phalanx::Comm::all_to_all_in_place) of all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.all_to_all_in_place(&mut [1; 4]))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("all_to_all_in_place",
+        "phalanx_nodes::run(2, |comm| comm.all_to_all_in_place(&mut [1; 4]))?;")]
     #[track_caller]
     pub fn all_to_all_in_place<T: Element>(&mut self, data: &mut [T]) {
         let call = NodeCall::of::<T>("all_to_all_in_place", data.len() / self.size());
@@ -142,14 +138,10 @@ impl NodeComm<'_> {
         self.here().all_to_all_in_place(data);
     }
 
-    /// [`Comm::all_to_all_varied_into`](phalanx::Comm::all_to_all_varied_into) of all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(1, |comm| {
-    ///     comm.all_to_all_varied_into(&[1, 2], &[2], &mut [0; 2], &[2]);
-    /// })?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("all_to_all_varied_into",
+        "phalanx_nodes::run(1, |comm| {",
+        "    comm.all_to_all_varied_into(&[1, 2], &[2], &mut [0; 2], &[2]);",
+        "})?;")]
     #[track_caller]
     pub fn all_to_all_varied_into<T: Element>(
         &mut self,
@@ -173,13 +165,9 @@ impl NodeComm<'_> {
         self.here().all_to_all_varied_into(send, send_counts, recv, recv_counts);
     }
 
-    /// [`Comm::all_to_all_vec`](phalanx::Comm::all_to_all_vec) of all nodes' ranks.
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(2, |comm| comm.all_to_all_vec(&[3, 4], &[1, 1]))?;
-    /// assert_eq!(out[1], (vec![4, 4], vec![1, 1]));
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("all_to_all_vec",
+        "let out = phalanx_nodes::run(2, |comm| comm.all_to_all_vec(&[3, 4], &[1, 1]))?;",
+        "assert_eq!(out[1], (vec![4, 4], vec![1, 1]));")]
     #[track_caller]
     pub fn all_to_all_vec<T: Element>(&mut self, send: &[T], counts: &[usize]) -> Collected<T> {
         if self.group.is_none() {

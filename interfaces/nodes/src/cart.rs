@@ -4,7 +4,7 @@
 use crate::call::NodeCall;
 use crate::layout::Lengths;
 use crate::messages::{Label, Underway};
-use crate::node_comm::NodeComm;
+use crate::node_comm::{NodeComm, of_comm};
 use crate::origin::Origin;
 use crate::steps::Steps;
 use phalanx::dist::Halo;
@@ -46,13 +46,9 @@ impl<'a> DerefMut for NodeCart<'_, 'a> {
 }
 
 impl<'a> NodeComm<'a> {
-    /// [`Comm::cart`](phalanx::Comm::cart) of all nodes' ranks.
-    ///
-    /// ```
-    /// let dims = phalanx_nodes::run(4, |comm| comm.cart(&[0, 0], &[true; 2]).dims().to_vec())?;
-    /// assert_eq!(dims[0], [2, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("cart",
+        "let dims = phalanx_nodes::run(4, |comm| comm.cart(&[0, 0], &[true; 2]).dims().to_vec())?;",
+        "assert_eq!(dims[0], [2, 2]);")]
     #[track_caller]
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> NodeCart<'_, 'a> {
         match Cartesian::new(self.size(), dims, periodic) {
@@ -61,14 +57,10 @@ impl<'a> NodeComm<'a> {
         }
     }
 
-    /// [`Comm::cart_of`](phalanx::Comm::cart_of) of all nodes' ranks.
-    ///
-    /// ```
-    /// use phalanx::topology::Cartesian;
-    /// let grid = Cartesian::new(2, &[2], &[true]).unwrap();
-    /// phalanx_nodes::run(2, |comm| assert_eq!(comm.cart_of(&grid).grid(), &grid))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("cart_of",
+        "use phalanx::topology::Cartesian;",
+        "let grid = Cartesian::new(2, &[2], &[true]).unwrap();",
+        "phalanx_nodes::run(2, |comm| assert_eq!(comm.cart_of(&grid).grid(), &grid))?;")]
     #[track_caller]
     pub fn cart_of(&mut self, grid: &Cartesian) -> NodeCart<'_, 'a> {
         self.cart(grid.dims(), grid.periodic())

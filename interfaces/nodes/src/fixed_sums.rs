@@ -4,7 +4,7 @@
 
 use crate::call::NodeCall;
 use crate::layout::starts;
-use crate::node_comm::NodeComm;
+use crate::node_comm::{NodeComm, of_comm};
 use crate::steps::{Move, Steps, room, set, unset};
 use phalanx::Element;
 use phalanx::engine::{self, Accumulating, Accumulation, FloatControl, Partial};
@@ -238,15 +238,11 @@ impl Steps<'_> {
 }
 
 impl NodeComm<'_> {
-    /// [`Comm::fixed_sum`](phalanx::Comm::fixed_sum) of all nodes' ranks.
+    #[doc = of_comm!("fixed_sum",
+        "let sums = phalanx_nodes::run(2, |comm| comm.fixed_sum(&[1.0; 3], 3 * comm.rank()))?;",
+        "assert_eq!(sums, [6.0; 2]);")]
     ///
     /// **Cost** the work on the part, and two all-gathers of a few hundred elements of each node.
-    ///
-    /// ```
-    /// let sums = phalanx_nodes::run(2, |comm| comm.fixed_sum(&[1.0; 3], 3 * comm.rank()))?;
-    /// assert_eq!(sums, [6.0; 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn fixed_sum<T: Element>(&mut self, mine: &[T], offset: usize) -> T
     where
@@ -260,14 +256,10 @@ impl NodeComm<'_> {
         self.here().fixed_sum(mine, offset)
     }
 
-    /// [`Comm::fixed_dot`](phalanx::Comm::fixed_dot) of all nodes' ranks.
-    ///
-    /// ```
-    /// let x = [1.0, 2.0];
-    /// let dots = phalanx_nodes::run(2, |comm| comm.fixed_dot(&x, &x, 2 * comm.rank()))?;
-    /// assert_eq!(dots, [10.0; 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("fixed_dot",
+        "let x = [1.0, 2.0];",
+        "let dots = phalanx_nodes::run(2, |comm| comm.fixed_dot(&x, &x, 2 * comm.rank()))?;",
+        "assert_eq!(dots, [10.0; 2]);")]
     #[track_caller]
     pub fn fixed_dot<T>(&mut self, x: &[T], y: &[T], offset: usize) -> T
     where
@@ -323,14 +315,10 @@ impl NodeComm<'_> {
         self.here().fixed_dots(pairs, offset)
     }
 
-    /// [`Comm::fixed_reduce`](phalanx::Comm::fixed_reduce) of all nodes' ranks.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(2, |comm| comm.fixed_reduce(&[7], op::Max, comm.rank()))?;
-    /// assert_eq!(out, [Some(7); 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("fixed_reduce",
+        "use phalanx::op;",
+        "let out = phalanx_nodes::run(2, |comm| comm.fixed_reduce(&[7], op::Max, comm.rank()))?;",
+        "assert_eq!(out, [Some(7); 2]);")]
     #[track_caller]
     pub fn fixed_reduce<T: Element, O: Operator<T>>(
         &mut self,

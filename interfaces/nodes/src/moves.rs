@@ -2,7 +2,7 @@
 
 use crate::call::NodeCall;
 use crate::layout::{Lengths, NodeLayout};
-use crate::node_comm::{NodeComm, between};
+use crate::node_comm::{NodeComm, between, of_comm};
 use crate::steps::{Move, Steps, all_set, filled, room, room_mut, unset};
 use phalanx::Element;
 
@@ -240,14 +240,10 @@ pub(crate) fn to_nodes<T: Element>(
 pub(crate) type Collected<T> = (Vec<T>, Vec<usize>);
 
 impl NodeComm<'_> {
-    /// [`Comm::barrier`](phalanx::Comm::barrier) of all nodes' ranks.
+    #[doc = of_comm!("barrier",
+        "phalanx_nodes::run(2, |comm| comm.barrier())?;")]
     ///
     /// **Cost** two barriers of the node, and an all-reduce of 32 bytes between leaders.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.barrier())?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn barrier(&mut self) {
         let call = NodeCall::of::<()>("barrier", 0);
@@ -296,12 +292,8 @@ impl NodeComm<'_> {
         self.here().all_gather_into(mine, all);
     }
 
-    /// [`Comm::all_gather_in_place`](phalanx::Comm::all_gather_in_place) of all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.all_gather_in_place(&mut [0; 4]))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("all_gather_in_place",
+        "phalanx_nodes::run(2, |comm| comm.all_gather_in_place(&mut [0; 4]))?;")]
     #[track_caller]
     pub fn all_gather_in_place<T: Element>(&mut self, all: &mut [T]) {
         let (rank, n) = (self.rank(), all.len() / self.size());
@@ -340,13 +332,9 @@ impl NodeComm<'_> {
         self.here().all_gather_varied_into(mine, all, counts);
     }
 
-    /// [`Comm::all_gather_vec`](phalanx::Comm::all_gather_vec) of all nodes' ranks.
-    ///
-    /// ```
-    /// let all = phalanx_nodes::run(2, |comm| comm.all_gather_vec(&vec![7; comm.rank()]))?;
-    /// assert_eq!(all[0], (vec![7], vec![0, 1]));
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("all_gather_vec",
+        "let all = phalanx_nodes::run(2, |comm| comm.all_gather_vec(&vec![7; comm.rank()]))?;",
+        "assert_eq!(all[0], (vec![7], vec![0, 1]));")]
     #[track_caller]
     pub fn all_gather_vec<T: Element>(&mut self, mine: &[T]) -> Collected<T> {
         if self.group.is_none() {
@@ -399,12 +387,8 @@ impl NodeComm<'_> {
         self.here().gather_into(mine, all, root);
     }
 
-    /// [`Comm::gather_in_place`](phalanx::Comm::gather_in_place) of all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(1, |comm| comm.gather_in_place(&mut [0; 4], 0))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("gather_in_place",
+        "phalanx_nodes::run(1, |comm| comm.gather_in_place(&mut [0; 4], 0))?;")]
     #[track_caller]
     pub fn gather_in_place<T: Element>(&mut self, data: &mut [T], root: usize) {
         let (rank, p) = (self.rank(), self.size());
@@ -422,12 +406,8 @@ impl NodeComm<'_> {
         self.here().gather_in_place(data, root);
     }
 
-    /// [`Comm::gather_varied_into`](phalanx::Comm::gather_varied_into) of all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(1, |comm| comm.gather_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("gather_varied_into",
+        "phalanx_nodes::run(1, |comm| comm.gather_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;")]
     #[track_caller]
     pub fn gather_varied_into<T: Element>(
         &mut self,
@@ -450,13 +430,9 @@ impl NodeComm<'_> {
         self.here().gather_varied_into(mine, all, counts, root);
     }
 
-    /// [`Comm::gather_vec`](phalanx::Comm::gather_vec) of all nodes' ranks.
-    ///
-    /// ```
-    /// let all = phalanx_nodes::run(2, |comm| comm.gather_vec(&[comm.rank()], 0))?;
-    /// assert_eq!(all[0], Some((vec![0, 1], vec![1, 1])));
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("gather_vec",
+        "let all = phalanx_nodes::run(2, |comm| comm.gather_vec(&[comm.rank()], 0))?;",
+        "assert_eq!(all[0], Some((vec![0, 1], vec![1, 1])));")]
     #[track_caller]
     pub fn gather_vec<T: Element>(&mut self, mine: &[T], root: usize) -> Option<Collected<T>> {
         if self.group.is_none() {
@@ -502,12 +478,8 @@ impl NodeComm<'_> {
         self.here().scatter_into(all, mine, root);
     }
 
-    /// [`Comm::scatter_varied_into`](phalanx::Comm::scatter_varied_into) to all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(1, |comm| comm.scatter_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("scatter_varied_into",
+        "phalanx_nodes::run(1, |comm| comm.scatter_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;")]
     #[track_caller]
     pub fn scatter_varied_into<T: Element>(
         &mut self,

@@ -64,6 +64,17 @@ macro_rules! between {
 }
 pub(crate) use between;
 
+/// The page of a method that does what `Comm`'s of its name does: that, and an example that runs.
+macro_rules! of_comm {
+    ($name:literal, $($line:literal),+) => {
+        concat!(
+            "[`Comm::", $name, "`](phalanx::Comm::", $name, ") of all nodes' ranks.\n\n```\n",
+            $($line, "\n",)+ "# Ok::<(), phalanx::Error>(())\n```"
+        )
+    };
+}
+pub(crate) use of_comm;
+
 impl<'a> NodeComm<'a> {
     pub(crate) fn new(
         comm: Comm,

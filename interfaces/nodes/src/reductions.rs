@@ -13,7 +13,7 @@ use crate::call::NodeCall;
 use crate::layout::{Lengths, starts};
 use crate::moves::to_nodes;
 use crate::net::Net;
-use crate::node_comm::{NodeComm, between};
+use crate::node_comm::{NodeComm, between, of_comm};
 use crate::number::built_in;
 use crate::steps::{Move, Steps, filled};
 use phalanx::dist::Block;
@@ -468,12 +468,8 @@ impl NodeComm<'_> {
         self.here().all_reduce_values(values, op)
     }
 
-    /// [`Comm::sum`](phalanx::Comm::sum) of all nodes' ranks.
-    ///
-    /// ```
-    /// assert_eq!(phalanx_nodes::run(2, |comm| comm.sum([1, comm.rank()]))?, [[2, 1]; 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("sum",
+        "assert_eq!(phalanx_nodes::run(2, |comm| comm.sum([1, comm.rank()]))?, [[2, 1]; 2]);")]
     #[track_caller]
     pub fn sum<T: Element, const N: usize>(&mut self, mut values: [T; N]) -> [T; N]
     where

@@ -62,71 +62,39 @@ impl NodeComm<'_> {
     }
 }
 
+/// Each call of `Runs` is made by the method behind `=>`.
+macro_rules! by_methods {
+    ($($name:ident[$($of:tt)*]($($argument:ident: $type:ty),*) => $method:ident;)*) => {$(
+        #[track_caller]
+        fn $name<$($of)*>(&mut self, $($argument: $type),*) {
+            self.$method($($argument),*);
+        }
+    )*};
+}
+
 impl Runs for NodeComm<'_> {
-    #[track_caller]
-    fn barrier(&mut self) {
-        self.barrier();
-    }
-
-    #[track_caller]
-    fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
-        self.broadcast(buf, root);
-    }
-
-    #[track_caller]
-    fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize) {
-        self.shift(buf, distance);
-    }
-
-    #[track_caller]
-    fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        self.reduce(buf, op, root);
-    }
-
-    #[track_caller]
-    fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        self.all_reduce(buf, op);
-    }
-
-    #[track_caller]
-    fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        self.scan(buf, op);
-    }
-
-    #[track_caller]
-    fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        self.exclusive_scan(buf, op);
-    }
-
-    #[track_caller]
-    fn reduce_scatter<T: Element, O: Operator<T>>(&mut self, all: &[T], mine: &mut [T], op: O) {
-        self.reduce_scatter_into(all, mine, op);
-    }
-
-    #[track_caller]
-    fn reduce_scatter_varied<T: Element, O: Operator<T>>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        counts: &[usize],
-        op: O,
-    ) {
-        self.reduce_scatter_varied_into(all, mine, counts, op);
-    }
-
-    #[track_caller]
-    fn all_gather<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
-        self.all_gather_into(mine, all);
-    }
-
-    #[track_caller]
-    fn all_gather_varied<T: Element>(&mut self, mine: &[T], all: &mut [T], counts: &[usize]) {
-        self.all_gather_varied_into(mine, all, counts);
-    }
-
-    #[track_caller]
-    fn all_to_all<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
-        self.all_to_all_into(send, recv);
+    by_methods! {
+        barrier[]() => barrier;
+        broadcast[T: Element](buf: &mut [T], root: usize) => broadcast;
+        shift[T: Element](buf: &mut [T], distance: isize) => shift;
+        reduce[T: Element, O: Operator<T>](buf: &mut [T], op: O, root: usize) => reduce;
+        all_reduce[T: Element, O: Operator<T>](buf: &mut [T], op: O) => all_reduce;
+        scan[T: Element, O: Operator<T>](buf: &mut [T], op: O) => scan;
+        exclusive_scan[T: Element, O: Operator<T>](buf: &mut [T], op: O) => exclusive_scan;
+        reduce_scatter[T: Element, O: Operator<T>](all: &[T], mine: &mut [T], op: O)
+            => reduce_scatter_into;
+        reduce_scatter_varied[T: Element, O: Operator<T>](
+            all: &[T], mine: &mut [T], counts: &[usize], op: O) => reduce_scatter_varied_into;
+        all_gather[T: Element](mine: &[T], all: &mut [T]) => all_gather_into;
+        all_gather_varied[T: Element](mine: &[T], all: &mut [T], counts: &[usize])
+            => all_gather_varied_into;
+        all_to_all[T: Element](send: &[T], recv: &mut [T]) => all_to_all_into;
+        gather[T: Element](mine: &[T], all: &mut [T], root: usize) => gather_into;
+        gather_varied[T: Element](mine: &[T], all: &mut [T], counts: &[usize], root: usize)
+            => gather_varied_into;
+        scatter[T: Element](all: &[T], mine: &mut [T], root: usize) => scatter_into;
+        scatter_varied[T: Element](all: &[T], mine: &mut [T], counts: &[usize], root: usize)
+            => scatter_varied_into;
     }
 
     #[track_caller]
@@ -136,37 +104,5 @@ impl Runs for NodeComm<'_> {
         (recv, received): (&mut [T], &[usize]),
     ) {
         self.all_to_all_varied_into(send, sent, recv, received);
-    }
-
-    #[track_caller]
-    fn gather<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
-        self.gather_into(mine, all, root);
-    }
-
-    #[track_caller]
-    fn gather_varied<T: Element>(
-        &mut self,
-        mine: &[T],
-        all: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) {
-        self.gather_varied_into(mine, all, counts, root);
-    }
-
-    #[track_caller]
-    fn scatter<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
-        self.scatter_into(all, mine, root);
-    }
-
-    #[track_caller]
-    fn scatter_varied<T: Element>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) {
-        self.scatter_varied_into(all, mine, counts, root);
     }
 }

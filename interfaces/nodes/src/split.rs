@@ -3,7 +3,7 @@
 use crate::call::NodeCall;
 use crate::layout::{Lengths, NodeLayout};
 use crate::net::{Net, NetError};
-use crate::node_comm::NodeComm;
+use crate::node_comm::{NodeComm, of_comm};
 use crate::node_group::NodeGroup;
 use crate::steps::Steps;
 use phalanx::{Comm, Error, engine};
@@ -89,15 +89,11 @@ impl Steps<'_> {
 }
 
 impl NodeComm<'_> {
-    /// [`Comm::split`](phalanx::Comm::split) of all nodes' ranks.
+    #[doc = of_comm!("split",
+        "let sizes = phalanx_nodes::run(3, |comm| comm.split(comm.rank() / 2, 0).size())?;",
+        "assert_eq!(sizes, [2, 2, 1]);")]
     ///
     /// **Cost** an all-gather of two words per rank, and the network's time to make groups.
-    ///
-    /// ```
-    /// let sizes = phalanx_nodes::run(3, |comm| comm.split(comm.rank() / 2, 0).size())?;
-    /// assert_eq!(sizes, [2, 2, 1]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn split(&mut self, color: usize, key: usize) -> NodeComm<'static> {
         let job = self.job.clone();
