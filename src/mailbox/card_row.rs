@@ -18,6 +18,11 @@ struct RowProgress {
     beyond: AtomicU64,
 }
 
+/// A tray of the row: on lines of its own. (Of cards in the list, there may be very many.)
+#[derive(Debug)]
+#[repr(align(128))]
+struct RowTray<C>(Tray<C>);
+
 /// A card in the list.
 #[derive(Debug)]
 struct ListedCard<C> {
@@ -33,7 +38,7 @@ struct ListedCard<C> {
 /// See [`CardTable`](super::CardTable).
 #[derive(Debug)]
 pub struct CardRow<C, E, const N: usize> {
-    trays: [Tray<C>; N],
+    trays: [RowTray<C>; N],
     progress: RowProgress,
     beside: E,
     /// The number of the last card in the list; 0: there is none.
@@ -72,7 +77,7 @@ impl<C: Default, E: Default, const N: usize> Default for CardRow<C, E, N> {
     fn default() -> Self {
         let progress = RowProgress { done: AtomicU64::new(0), beyond: AtomicU64::new(0) };
         CardRow {
-            trays: std::array::from_fn(|_| Tray::default()),
+            trays: std::array::from_fn(|_| RowTray(Tray::default())),
             progress,
             beside: E::default(),
             listed: AtomicU64::new(0),
@@ -93,7 +98,7 @@ impl<C, E, const N: usize> CardRow<C, E, N> {
     /// The tray of a call.
     #[inline(always)]
     pub fn tray(&self, number: u64) -> &Tray<C> {
-        &self.trays[number as usize % N]
+        &self.trays[number as usize % N].0
     }
 
     /// The `E` that the rank shows beside its cards.

@@ -37,13 +37,15 @@ pub(crate) struct NoticeCard {
     pub(crate) notice: Notice,
     /// It begins in the first line: a few bytes come with that.
     brief: [MaybeUninit<u8>; BRIEF_ROOM],
+    /// So the claim lies on lines of its own.
+    _unused: [MaybeUninit<u8>; 16],
 }
 
 const _: () = assert!(
     cfg!(loom)
         || cfg!(shuttle)
         || (Tray::<NoticeCard>::START + offset_of!(NoticeCard, brief) == 48
-            && size_of::<NoticeCard>() <= 120)
+            && Tray::<NoticeCard>::CLAIM == 128)
 );
 
 // SAFETY: the pointers are plain data here, and nothing in a card is tied to a thread.
@@ -53,7 +55,8 @@ unsafe impl Sync for NoticeCard {}
 
 impl Default for NoticeCard {
     fn default() -> Self {
-        NoticeCard { notice: Notice::NONE, brief: [MaybeUninit::uninit(); BRIEF_ROOM] }
+        let (brief, _unused) = ([MaybeUninit::uninit(); BRIEF_ROOM], [MaybeUninit::uninit(); 16]);
+        NoticeCard { notice: Notice::NONE, brief, _unused }
     }
 }
 

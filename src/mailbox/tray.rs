@@ -3,14 +3,6 @@
 
 use crate::sync::{AtomicU64, Ordering, Site, UnsafeCell, consume, publish};
 
-/// The claim on the work that a card asks for: on lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct CardTask {
-    claimed: AtomicU64,
-    over: AtomicU64,
-}
-
 /// A place with a card, or without one yet. A card that others have to do something for says so:
 /// the rank that [claims](Tray::claim) it first does it, and tells when it is
 /// [over](Tray::tell_over).
@@ -29,12 +21,14 @@ struct CardTask {
 /// assert!(tray.is_over(7));
 /// ```
 #[derive(Debug)]
-#[repr(C, align(128))]
+#[repr(C, align(16))]
 pub struct Tray<C> {
     /// The number of the call of the card that lies here.
     shown: AtomicU64,
     card: UnsafeCell<C>,
-    task: CardTask,
+    /// The claim on the work that the card asks for.
+    claimed: AtomicU64,
+    over: AtomicU64,
 }
 
 // SAFETY: cards are written as `show` asks of its caller and read as `read` does: `shown` orders
@@ -43,14 +37,17 @@ unsafe impl<C: Send + Sync> Sync for Tray<C> {}
 
 impl<C: Default> Default for Tray<C> {
     fn default() -> Self {
-        let task = CardTask { claimed: AtomicU64::new(0), over: AtomicU64::new(0) };
-        Tray { shown: AtomicU64::new(0), card: UnsafeCell::new(C::default()), task }
+        let [shown, claimed, over] = [(); 3].map(|()| AtomicU64::new(0));
+        Tray { shown, card: UnsafeCell::new(C::default()), claimed, over }
     }
 }
 
 impl<C> Tray<C> {
     /// Where a card begins, for layouts that are made for lines of memory.
     pub const START: usize = std::mem::offset_of!(Tray<C>, card);
+    /// Where the claim begins: for cards of which others look at one, while it is claimed, on lines
+    /// of its own.
+    pub const CLAIM: usize = std::mem::offset_of!(Tray<C>, claimed);
 
     /// Writes the card of call `number`, and shows it.
     ///
@@ -85,7 +82,7 @@ impl<C> Tray<C> {
 
     /// Claims the work that the card of call `number` asks for: whether the caller does it.
     pub fn claim(&self, number: u64) -> bool {
-        let claimed = &self.task.claimed;
+        let claimed = &self.claimed;
         // Relaxed: it says which rank does it, and publishes nothing. The cards that are read for
         // it have been seen shown; the result is published by `over`.
         let before = claimed.load(Ordering::Relaxed);
@@ -95,7 +92,7 @@ impl<C> Tray<C> {
     /// Whether somebody does it, or has done it.
     pub fn is_claimed(&self, number: u64) -> bool {
         // Relaxed: as `claim`.
-        self.task.claimed.load(Ordering::Relaxed) >= number
+        self.claimed.load(Ordering::Relaxed) >= number
     }
 
     /// The work that the card of call `number` asks for has been done: the rank's part of the call.
@@ -104,7 +101,7 @@ impl<C> Tray<C> {
         // Ordering: everything that was read or written for it comes before; pairs with the load in
         // `is_over`. Streaming stores are not ordered by this one: whoever makes some ends them
         // with a fence (`exec/kernel/stream.rs`).
-        self.task.over.store(number, publish(Site::Finished));
+        self.over.store(number, publish(Site::Finished));
     }
 
     /// Whether that has been done: the bytes that were written for it can be read, and memory that
@@ -112,6 +109,6 @@ impl<C> Tray<C> {
     #[inline(always)]
     pub fn is_over(&self, number: u64) -> bool {
         // Ordering: pairs with the store in `tell_over`.
-        self.task.over.load(consume(Site::Finished)) >= number
+        self.over.load(consume(Site::Finished)) >= number
     }
 }

@@ -1,5 +1,6 @@
 //! The state of a message that a call has begun.
 
+use super::p2p::Received;
 use super::rank::{Active, Blank};
 use super::request::{NOBODY, Req};
 use std::sync::Arc;
@@ -11,6 +12,8 @@ pub enum Begun {
     Shared(Arc<Req>),
     /// A send that is complete.
     Sent,
+    /// A receive that is complete.
+    Received(Received),
     /// A receive that only this rank knows of: the one noted last (`receive_early`).
     Early,
     /// A message to nobody, or from there.
@@ -24,6 +27,7 @@ impl Begun {
         match self {
             Begun::Shared(req) => (Active::Shared(req), false),
             Begun::Sent => (Active::Sent(Blank::default()), false),
+            Begun::Received((arrived, failed)) => (Active::Arrived(arrived, failed), false),
             Begun::Early => (Active::Early(Blank::default()), true),
             Begun::Nobody => (Active::Arrived(NOBODY, None), false),
         }

@@ -194,8 +194,9 @@ pub struct Comm {
     pub note: Note,
     /// The program's hints.
     pub hints: Hints,
-    /// The library's, where there are several ranks; none if it is the world's.
-    library: Option<Own>,
+    /// The library's, where there are several ranks; none if it is the world's. (In a box: very
+    /// many persistent collectives have none.)
+    library: Option<Box<Own>>,
     meetings: Cell<u64>,
     /// Objects made of it alone: requests that are started many times, duplicates.
     made: Cell<u64>,
@@ -207,6 +208,9 @@ pub struct Comm {
     pub begun: RefCell<BegunCalls>,
     own: Weak<Comm>,
 }
+
+// Each persistent collective has one, with few of these words.
+const _: () = assert!(size_of::<Comm>() <= 640);
 
 /// A meeting to which ranks have yet to come.
 struct Meeting {
@@ -284,7 +288,7 @@ impl Comm {
             handle: Cell::new(standard::COMM_NULL),
             note: Note::default(),
             hints: RefCell::default(),
-            library: library.map(Own::new),
+            library: library.map(|it| Box::new(Own::new(it))),
             meetings,
             made: Cell::new(0),
             program,
@@ -497,7 +501,7 @@ impl Comm {
     /// The library's communicator of a rank that the others see so.
     #[inline(always)]
     pub fn library<'a>(&'a self, view: &'a RankView) -> &'a Own {
-        self.library.as_ref().unwrap_or(&view.library)
+        self.library.as_deref().unwrap_or(&view.library)
     }
 
     /// The ranks of the world, by their ranks in here.

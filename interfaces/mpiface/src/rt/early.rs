@@ -120,10 +120,11 @@ impl Rank {
             let (kind, peer, tag) = (Kind::Receive, pattern.source, pattern.tag);
             let context = pattern.context;
             let ask = Ask { owner, site, kind, peer, by, tag, context, open: None };
-            let req = self.request(ask);
+            let make = || self.request(ask);
             // SAFETY: the program's buffer, which it leaves alone until the receive is complete.
-            unsafe { p2p::receive(&self.world, owner, pattern, place, &req) };
-            self.set_active(handle, Active::Shared(req));
+            let it = unsafe { p2p::receive(&self.world, (owner, by), pattern, place, make) };
+            let active = |(arrived, failed)| Active::Arrived(arrived, failed);
+            self.set_active(handle, it.map_or_else(Active::Shared, active));
         }
         all.clear();
         *self.early.all.borrow_mut() = all;

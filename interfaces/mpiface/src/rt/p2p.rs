@@ -177,7 +177,7 @@ impl Queue {
             return;
         };
         let failed = too_long(&posted.place, envelope, bytes, sender, site);
-        failed.into_iter().for_each(|it| posted.req.fail(*it));
+        failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the target is the promise of `receive`'s caller; its request is not complete
         // yet, and only this rank took it from the queue.
         let copied = unsafe { posted.place.write(short.data(memory)) };
@@ -417,7 +417,7 @@ pub unsafe fn send_by_queue(
     if let Some(posted) = queue.take_posted(&envelope) {
         drop(queue);
         let failed = too_long(&posted.place, envelope, bytes, me, site);
-        failed.into_iter().for_each(|it| posted.req.fail(*it));
+        failed.into_iter().for_each(|it| posted.req.fail(it));
         // SAFETY: the source is the caller's promise; the target that of `receive`'s caller: its
         // request is not complete yet, and only this rank took it from the queue.
         let copied = unsafe { copy(&place, &posted.place) };
@@ -439,23 +439,31 @@ pub unsafe fn send_by_queue(
     req
 }
 
-/// Starts a receive; `req` may be complete at once.
+/// Receives a message that is there, of rank `by` if that is known; else the request of a receive
+/// that awaits it, which `make` makes: very many that are complete at once need none.
 ///
 /// # Safety
 /// The place is memory of the program as its type says, which stays valid and is not used until
-/// `req` is complete.
-pub unsafe fn receive(world: &World, me: usize, pattern: Envelope, place: Place, req: &Arc<Req>) {
+/// the request is complete.
+pub unsafe fn receive(
+    world: &World,
+    (me, by): (usize, Option<usize>),
+    pattern: Envelope,
+    place: Place,
+    make: impl FnOnce() -> Arc<Req>,
+) -> Result<Received, Arc<Req>> {
     let mut queue = lock(&world.slots[me].queue);
     // Earlier messages are for the receives before.
-    queue.take_in(world, me, me, req.ask.by);
+    queue.take_in(world, me, me, by);
     let Some(message) = queue.take(pattern) else {
-        let posted = Posted { place, req: Arc::clone(req) };
-        queue.list.post(pattern.context, pattern.pattern(), name_of(req), posted);
-        return;
+        let req = make();
+        let posted = Posted { place, req: Arc::clone(&req) };
+        queue.list.post(pattern.context, pattern.pattern(), name_of(&req), posted);
+        return Err(req);
     };
     drop(queue);
     // SAFETY: the caller's promise.
-    unsafe { take(world, me, message, &place, req) };
+    Ok(unsafe { deliver(world, me, message, &place) })
 }
 
 /// Takes in the messages in this rank's rings, of one rank or of all.
@@ -585,16 +593,7 @@ unsafe fn receive_now(
 ///
 /// # Safety
 /// As `receive`.
-pub unsafe fn take(world: &World, me: usize, message: Message, place: &Place, req: &Req) {
-    // SAFETY: passed on.
-    let (arrived, failed) = unsafe { deliver(world, me, message, place) };
-    failed.into_iter().for_each(|it| req.fail(*it));
-    req.complete(world, me, arrived);
-}
-
-/// # Safety
-/// As `receive`.
-unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> Received {
+pub unsafe fn deliver(world: &World, me: usize, message: Message, place: &Place) -> Received {
     let Message { envelope, bytes, site, sender, body } = message;
     let failed = too_long(place, envelope, bytes, sender, site);
     let copied = match body {

@@ -627,7 +627,7 @@ impl Rank {
         self.free.borrow_mut().push(index);
         failed.into_iter().for_each(|it| req.fail(it));
         if open.hold.take().is_some() {
-            self.sweep().err().into_iter().for_each(|it| req.fail(it));
+            self.sweep().err().into_iter().for_each(|it| req.fail(it.into()));
         }
         req.complete(&self.world, self.me, SENT);
         true

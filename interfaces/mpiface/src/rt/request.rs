@@ -73,8 +73,11 @@ pub struct Req {
     cancelled: AtomicBool,
     /// Source and tag that it asks for.
     pub ask: Ask,
-    failed: OnceLock<Error>,
+    failed: OnceLock<Box<Error>>,
 }
+
+// Two lines: programs have very many at once.
+const _: () = assert!(size_of::<Req>() == 128);
 
 /// The status of a finished request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +119,11 @@ impl Req {
             tag: self.tag.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
         };
-        (arrived, self.failed.get())
+        (arrived, self.failed.get().map(|it| &**it))
     }
 
     /// Notes an error, before it is complete.
-    pub fn fail(&self, error: Error) {
+    pub fn fail(&self, error: Box<Error>) {
         let _ = self.failed.set(error);
     }
 

@@ -82,10 +82,13 @@ impl Keep for Begun {
                 handle
             }
             Begun::Shared(req) => req.keep(caller),
+            Begun::Received((arrived, failed)) => {
+                let started = Started::of(Active::Arrived(arrived, failed));
+                caller.requests.borrow_mut().insert(started)
+            }
             // A record tells requests apart by their handles.
             Begun::Nobody if caller.world.record.is_some() => {
-                let started = Started::of(Active::Arrived(NOBODY, None));
-                caller.requests.borrow_mut().insert(started)
+                Begun::Received((NOBODY, None)).keep(caller)
             }
             Begun::Nobody => caller.nobody,
         }

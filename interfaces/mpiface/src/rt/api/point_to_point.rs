@@ -76,7 +76,7 @@ fn pattern(comm: &Comm, peer: Peer) -> Outcome<Option<Envelope>> {
 fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     let by = source(comm, peer);
     if place.bytes() > caller.world.ring_bytes() || by == Some(caller.me) {
-        return start_receive(caller, place, peer, comm).map(Begun::Shared);
+        return start_receive(caller, place, peer, comm);
     }
     let Some(pattern) = pattern(comm, peer)? else { return Ok(Begun::Nobody) };
     caller.receive_early(pattern, by, (0, 0), Some(place), caller.site);
@@ -84,27 +84,31 @@ fn begin_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> O
 }
 
 /// Starts a receive that other ranks find.
-fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Arc<Req>> {
+fn start_receive(caller: Caller<'_>, place: Place, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     caller.publish();
-    let pattern = pattern(comm, peer)?;
+    let Some(pattern) = pattern(comm, peer)? else { return Ok(Begun::Received((NOBODY, None))) };
     let by = source(comm, peer);
-    let (owner, site, tag) = (caller.me, caller.site, peer.tag);
-    let req = caller.request(Ask {
-        owner,
-        site,
-        kind: Kind::Receive,
-        peer: peer.rank,
-        by,
-        tag,
-        context: comm.shared.context,
-        open: None,
-    });
-    match pattern {
-        // SAFETY: as in `start_send`.
-        Some(pattern) => unsafe { p2p::receive(&caller.world, caller.me, pattern, place, &req) },
-        None => req.complete(&caller.world, caller.me, NOBODY),
-    }
-    Ok(req)
+    let (owner, site, context) = (caller.me, caller.site, pattern.context);
+    let Peer { rank: peer, tag } = peer;
+    let ask = Ask { owner, site, kind: Kind::Receive, peer, by, tag, context, open: None };
+    let make = || caller.request(ask);
+    // SAFETY: as in `start_send`.
+    let it = unsafe { p2p::receive(&caller.world, (owner, by), pattern, place, make) };
+    Ok(it.map_or_else(Begun::Shared, Begun::Received))
+}
+
+/// Awaits a receive that was started so.
+fn end_receive(caller: Caller<'_>, begun: Begun, status: StatusOut) -> Outcome {
+    let (arrived, failed) = match begun {
+        Begun::Shared(req) => {
+            wait_one(caller, &req);
+            return finish(caller, req, status);
+        }
+        Begun::Received(received) => received,
+        _ => (NOBODY, None),
+    };
+    status.set(arrived, false);
+    failed.map_or(Ok(()), |it| Err(*it))
 }
 
 /// The rank of the world that is a message's other end, unless more has to be asked.
@@ -244,9 +248,8 @@ fn receive_from(
     {
         // SAFETY: as in `start_send`.
         let soon = unsafe { p2p::receive_soon(&caller.world, (caller.me, by), pattern, &place) };
-        if let Some((arrived, failed)) = soon {
-            status.set(arrived, false);
-            return failed.map_or(Ok(()), |it| Err(*it));
+        if let Some(received) = soon {
+            return end_receive(caller, Begun::Received(received), status);
         }
     }
     await_receive(caller, place, peer, comm, status)
@@ -261,9 +264,7 @@ fn await_receive(
     comm: &Comm,
     status: StatusOut,
 ) -> Outcome {
-    let req = start_receive(caller, place, peer, comm)?;
-    wait_one(caller, &req);
-    finish(caller, req, status)
+    end_receive(caller, start_receive(caller, place, peer, comm)?, status)
 }
 
 #[inline(always)]
@@ -359,9 +360,9 @@ fn swap(
     }
     let receive = start_receive(caller, target, source, comm)?;
     let send = start_send(caller, from, to, comm, Mode::Standard)?;
-    wait_one(caller, &receive);
+    let received = end_receive(caller, receive, status);
     await_send(caller, send)?;
-    finish(caller, receive, status)
+    received
 }
 
 pub(super) fn sendrecv(
@@ -420,7 +421,7 @@ fn start_swap(
     (from, to): (Place, Peer),
     (target, source): (Place, Peer),
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> Outcome<Begun> {
     // Checked before the receive begins, which cannot be taken back.
     peer_of(comm, to.rank)?;
     let receive = start_receive(caller, target, source, comm)?;
@@ -436,7 +437,7 @@ pub(super) fn isendrecv(
     room: Buffer,
     from: Peer,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> Outcome<Begun> {
     let (data, room) = both(caller, (data, to), (room, from))?;
     start_swap(caller, data, room, comm)
 }
@@ -447,7 +448,7 @@ pub(super) fn isendrecv_replace(
     to: Peer,
     from: Peer,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> Outcome<Begun> {
     let place = data.place(caller)?;
     // SAFETY: the program's buffer.
     let packed = unsafe { types::pack(&place) };
@@ -557,21 +558,18 @@ pub(super) fn improbe(
     Ok(())
 }
 
-pub(super) fn imrecv(caller: Caller<'_>, data: Buffer, message: Out<Handle>) -> Outcome<Arc<Req>> {
-    let (owner, site) = (caller.me, caller.site);
+pub(super) fn imrecv(caller: Caller<'_>, data: Buffer, message: Out<Handle>) -> Outcome<Begun> {
     let place = data.place(caller)?;
     let handle = message.get();
     let taken = caller.messages.borrow_mut().remove(handle);
-    let (kind, context) = (Kind::Receive, taken.as_ref().map_or(0, Message::context));
-    let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
-    match taken {
+    let received = match taken {
         // SAFETY: as in `start_send`.
-        Some(taken) => unsafe { p2p::take(&caller.world, owner, taken, &place, &req) },
-        None if handle == standard::MESSAGE_NO_PROC => req.complete(&caller.world, owner, NOBODY),
+        Some(taken) => unsafe { p2p::deliver(&caller.world, caller.me, taken, &place) },
+        None if handle == standard::MESSAGE_NO_PROC => (NOBODY, None),
         None => return error(Class::Request, format!("{handle:#x} is no message")),
-    }
+    };
     message.set(standard::MESSAGE_NULL);
-    Ok(req)
+    Ok(Begun::Received(received))
 }
 
 pub(super) fn mrecv(
@@ -580,7 +578,7 @@ pub(super) fn mrecv(
     message: Out<Handle>,
     status: StatusOut,
 ) -> Outcome {
-    finish(caller, imrecv(caller, data, message)?, status)
+    end_receive(caller, imrecv(caller, data, message)?, status)
 }
 
 pub(super) fn buffer_attach(caller: Caller<'_>, buffer: *mut c_void, size: i64) -> Outcome {

@@ -73,7 +73,7 @@ fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
             let (owner, site, kind) = (caller.me, caller.site, Kind::Receive);
             let context = failed.as_ref().and_then(|it| it.context).unwrap_or(0);
             let req = caller.request(Ask { owner, site, kind, context, ..Ask::default() });
-            failed.take().into_iter().for_each(|it| req.fail(*it));
+            failed.take().into_iter().for_each(|it| req.fail(it));
             req.complete(&caller.world, owner, *arrived);
             started.active = Active::Shared(Arc::clone(&req));
             Some(req)

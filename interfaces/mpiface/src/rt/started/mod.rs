@@ -69,7 +69,7 @@ const MANY: usize = 64;
 #[derive(Debug)]
 pub enum Begin {
     /// It is complete.
-    Complete(Option<Error>),
+    Complete(Option<Box<Error>>),
     /// It is not.
     Open(Open),
 }

@@ -72,7 +72,7 @@ impl Open {
     /// # Safety
     /// As `start`, of all ranks' calls; the calling rank's.
     #[inline]
-    pub unsafe fn advance(&mut self, world: &World) -> Option<Option<Error>> {
+    pub unsafe fn advance(&mut self, world: &World) -> Option<Option<Box<Error>>> {
         let Open { progress, call, .. } = self;
         let rank = call.comm.rank;
         let mut part = call.part(world);
@@ -154,7 +154,7 @@ impl OpenPart<'_> {
     }
 
     /// This rank is done: the error, if there is one.
-    fn end(&self, number: u64) -> Option<Error> {
+    fn end(&self, number: u64) -> Option<Box<Error>> {
         let (rank, board) = (self.call.comm.rank, self.board);
         let own = board.card(rank, number);
         // SAFETY: the rank's own; its part is over.
@@ -259,7 +259,7 @@ impl OpenPart<'_> {
                 // SAFETY: the caller's promise, and that of the peer's call.
                 let failed = unsafe { from.read(|it| it.give(edge, (rank, size), to)) };
                 if let Some(error) = failed {
-                    let _ = sheet.rest.failed.set(error);
+                    let _ = sheet.rest.failed.set(error.into());
                 }
             }),
             Some(Part::Fold { op, gives, .. }) => {

@@ -9,6 +9,7 @@ use crate::rt::operator::Temporary;
 use crate::rt::ops::Mark;
 use crate::rt::p2p::unequal;
 use crate::rt::types::{Place, bytes_at, copy};
+use phalanx::engine::Tray;
 use std::mem::{MaybeUninit, offset_of};
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -70,14 +71,13 @@ impl Deref for LateRest {
 /// The words that only its rank needs as long as data is short. They lie apart: processors fetch
 /// the lines behind those that others read, too, and each write there would wait for them.
 #[derive(Debug)]
-#[repr(align(128))]
 pub(super) struct Rest {
     pub(super) call: Collective,
     pub(super) awaits: Awaits,
     pub(super) part: Option<Part>,
     /// The offer, if its own memory cannot lend it.
     pub(super) kept: Vec<u128>,
-    pub(super) failed: OnceLock<Error>,
+    pub(super) failed: OnceLock<Box<Error>>,
 }
 
 impl Default for Rest {
@@ -105,7 +105,9 @@ pub(super) struct Front {
 
 // With the number: two lines, and data from the 32nd byte on, so that it is aligned for each
 // element.
-const _: () = assert!(offset_of!(Front, room) == 24 && size_of::<Sheet>() == 120);
+const _: () = assert!(offset_of!(Front, room) == 24 && Tray::<Sheet>::CLAIM == 128);
+// Programs have very many at once.
+const _: () = assert!(size_of::<Rest>() <= 256 && size_of::<Tray<Sheet>>() <= 144);
 
 impl Default for Front {
     fn default() -> Front {
