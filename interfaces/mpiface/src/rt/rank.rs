@@ -269,6 +269,8 @@ pub struct Rank {
     pub nobody: Handle,
     /// The request with its status.
     pub from_nobody: Arc<Req>,
+    /// The list of which one request was awaited or tested last, and the place behind that one.
+    pub ended: Cell<(usize, usize)>,
     /// Requests that have ended, to be used again.
     spare: RefCell<Vec<Arc<Req>>>,
     /// Collectives that it has started, and carries on.
@@ -326,6 +328,7 @@ impl Rank {
             last_error: RefCell::default(),
             sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Window)),
+            ended: Cell::default(),
             spare: RefCell::default(),
             open: RefCell::default(),
             free: RefCell::default(),

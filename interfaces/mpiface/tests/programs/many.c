@@ -116,7 +116,6 @@ static void tests(int n) {
   int flag;
   for (int i = 0; i < n; i += flag) MPI_Test(r + i, &flag, MPI_STATUS_IGNORE);
 }
-/* (Each call looks at all that are no more, a word each: that is in proportion to the square.) */
 static void waitany(int n) {
   int k;
   EACH MPI_Waitany(n, r, &k, MPI_STATUS_IGNORE);

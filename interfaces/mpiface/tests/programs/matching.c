@@ -209,6 +209,35 @@ static void nobody(void) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* Of a long list each call ends another, also one that came back to a place that was passed. */
+static void one_by_one(int is_test) {
+  static int x[MANY];
+  MPI_Status status;
+  int at, flag, back = 0;
+  for (int i = 0; i < MANY; i++) {
+    got[i] = 0;
+    MPI_Irecv(x + i, 1, MPI_INT, rank, i % TAGS, MPI_COMM_WORLD, all + i);
+  }
+  for (int i = 0; i < MANY; i++) MPI_Send(&i, 1, MPI_INT, rank, i % TAGS, MPI_COMM_WORLD);
+  for (int i = 0; i < MANY + 10; i += flag) {
+    flag = 1;
+    if (is_test) MPI_Testany(MANY, all, &at, &flag, &status);
+    else MPI_Waitany(MANY, all, &at, &status);
+    if (!flag) continue;
+    CHECK(at >= 0 && at < MANY && all[at] == MPI_REQUEST_NULL && status.MPI_TAG == at % TAGS);
+    CHECK(x[at] == at);
+    got[at]++;
+    if (i >= MANY / 2 && back < 10 && all[back] == MPI_REQUEST_NULL) {
+      MPI_Irecv(x + back, 1, MPI_INT, rank, back, MPI_COMM_WORLD, all + back);
+      MPI_Send(&back, 1, MPI_INT, rank, back, MPI_COMM_WORLD);
+      back++;
+    }
+  }
+  MPI_Waitany(MANY, all, &at, &status);
+  CHECK(at == MPI_UNDEFINED && back == 10);
+  for (int i = 0; i < MANY; i++) CHECK(got[i] == 1 + (i < 10));
+}
+
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -222,6 +251,8 @@ int main(int argc, char **argv) {
     communicators();
   }
   nobody();
+  one_by_one(0);
+  one_by_one(1);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == 0) printf("matching fine\n");
   MPI_Finalize();

@@ -23,6 +23,7 @@ mod groups;
 mod infos;
 mod intercommunicators;
 mod keep;
+mod look;
 mod neighbours;
 mod one_sided;
 mod operands;

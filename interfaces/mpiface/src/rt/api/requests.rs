@@ -3,6 +3,7 @@
 use super::arguments::{Caller, Out, Status, StatusOut, int};
 use super::failures::Failures;
 use super::general::{free_later, general};
+use super::look::{Now, Seen, look_at, now};
 use super::point_to_point::start_again;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
@@ -37,7 +38,7 @@ pub(super) fn wait_one(caller: Caller<'_>, req: &Arc<Req>) {
 
 /// Whether a request is complete, once this rank's rings are looked at.
 #[inline]
-fn has_come(caller: Caller<'_>, req: &Req) -> bool {
+pub(super) fn has_come(caller: Caller<'_>, req: &Req) -> bool {
     if req.is_done() || req.ask.kind != Kind::Receive {
         return caller.advance(req);
     }
@@ -55,7 +56,7 @@ pub(super) fn finish(caller: Caller<'_>, req: Arc<Req>, status: StatusOut) -> Ou
 }
 
 /// The call under way of a handle; `None` for the null one, and for one that is not started.
-fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
+pub(super) fn request(caller: Caller<'_>, handle: Handle) -> Outcome<Option<Arc<Req>>> {
     if handle == standard::REQUEST_NULL {
         return Ok(None);
     }
@@ -187,125 +188,16 @@ fn one_of(caller: Caller<'_>, mut all: Vec<Arc<Req>>) -> Arc<dyn Condition> {
     Arc::new(OneOf { world: Arc::clone(&caller.world), me: caller.me, all })
 }
 
-/// A request, as a look finds it.
-#[derive(Clone, Copy, PartialEq)]
-enum Now {
-    Complete,
-    Open,
-    /// A persistent one that is not started.
-    Rest,
-    /// It needs more than a look, as it has functions of the program, or is no request.
-    Other,
-}
-
-/// Looks at one. `has_looked`: at all of this rank's rings, so that no other one has to.
-#[inline]
-fn now(caller: Caller<'_>, handle: Handle, has_looked: &mut bool) -> Now {
-    let requests = caller.requests.borrow();
-    let is_complete = match requests.get(handle) {
-        Some(Started { general: None, active, .. }) => match active {
-            Active::Rest => return Now::Rest,
-            Active::Sent(_) | Active::Nobody(_) | Active::Arrived(..) => true,
-            // The message that comes may be for an early receive.
-            Active::Shared(req) if req.ask.kind == Kind::Receive && caller.has_early() => {
-                let is_done = req.is_done();
-                drop(requests);
-                caller.publish();
-                is_done
-            }
-            // An operator of the program may run: no borrow lasts.
-            Active::Shared(req) if req.ask.open.is_some() => {
-                let req = Arc::clone(req);
-                drop(requests);
-                caller.advance(&req)
-            }
-            Active::Shared(req) if *has_looked || req.is_done() => req.is_done(),
-            Active::Shared(req) => {
-                *has_looked = req.ask.kind == Kind::Receive && req.ask.by.is_none();
-                has_come(caller, req)
-            }
-            Active::Early(_) => {
-                drop(requests);
-                caller.look_early()
-                    && matches!(
-                        caller.requests.borrow().get(handle),
-                        Some(Started { active: Active::Arrived(..), .. })
-                    )
-            }
-        },
-        _ => return Now::Other,
-    };
-    if is_complete { Now::Complete } else { Now::Open }
-}
-
-/// So many words are looked at in one go.
-const NULLS: usize = 16;
-
-/// A look at a list.
-#[derive(Default)]
-struct Seen {
-    /// So many are not at rest: as far as the look went.
-    active: usize,
-    /// So many of those are complete.
-    done: usize,
-    /// Whether one is the program's to complete, perhaps by a thread of its own: it is looked at
-    /// once, as other looks borrow the table.
-    is_general: bool,
-}
-
-/// Looks at a list: `is_enough` is told of each complete one its number and its place. One that is
-/// no more costs a word.
-#[inline]
-fn look_at(
-    caller: Caller<'_>,
-    count: c_int,
-    handles: Out<Handle>,
-    mut is_enough: impl FnMut(usize, usize) -> bool,
-) -> Outcome<Seen> {
-    let (mut seen, mut has_looked) = (Seen::default(), false);
-    let (mut place, count) = (0, usize::try_from(count).unwrap_or(0));
-    // Of the null handle there are none.
-    let bits = |place| handles.at(place).get() ^ standard::REQUEST_NULL;
-    while place < count {
-        let handle = handles.at(place).get();
-        place += 1;
-        if handle == standard::REQUEST_NULL {
-            // Without a branch for each.
-            let any = |from| (from..from + NULLS).fold(0, |any, it| any | bits(it)) != 0;
-            while place + NULLS <= count && !any(place) {
-                place += NULLS;
-            }
-            continue;
-        }
-        let is_done = match now(caller, handle, &mut has_looked) {
-            Now::Rest => continue,
-            Now::Other => {
-                let Some(req) = request(caller, handle)? else { continue };
-                seen.is_general = true;
-                req.is_done()
-            }
-            it => it == Now::Complete,
-        };
-        seen.active += 1;
-        if is_done {
-            seen.done += 1;
-            if is_enough(seen.done - 1, place - 1) {
-                break;
-            }
-        }
-    }
-    Ok(seen)
-}
-
 /// The same until one is complete, if there is anything to wait for.
 fn await_some(
     caller: Caller<'_>,
+    from: usize,
     count: c_int,
     handles: Out<Handle>,
     mut is_enough: impl FnMut(usize, usize) -> bool,
 ) -> Outcome<Seen> {
     loop {
-        let look = || match look_at(caller, count, handles, &mut is_enough) {
+        let look = || match look_at(caller, from, (count, handles), &mut is_enough) {
             Ok(Seen { active: 1.., done: 0, is_general: false }) => None,
             seen => Some(seen),
         };
@@ -460,21 +352,10 @@ fn wait_rest(
         }
     };
     requests.iter().for_each(|it| wait_one(caller, it));
-    retire_all(caller, (first, count), handles, statuses, failures);
-    Ok(())
-}
-
-/// Ends those from the first place on, which are complete.
-fn retire_all(
-    caller: Caller<'_>,
-    (first, count): (usize, usize),
-    handles: Out<Handle>,
-    statuses: StatusOut,
-    failures: &mut Failures,
-) {
     for place in first..count {
         failures.note(place, retire(caller, handles.at(place), statuses.at(place)));
     }
+    Ok(())
 }
 
 /// The rest of a list with a handle of no request, after others have failed and are gone: the
@@ -499,6 +380,9 @@ fn note_unawaited(
     }
 }
 
+/// In a list of up to so many the first complete one is found.
+const SHORT: c_int = 64;
+
 pub(super) fn waitany(
     caller: Caller<'_>,
     count: c_int,
@@ -507,7 +391,8 @@ pub(super) fn waitany(
     status: StatusOut,
 ) -> Outcome {
     let mut first = None;
-    await_some(caller, count, handles, |_, place| first.replace(place).is_none())?;
+    let from = next_place(caller, count, handles);
+    await_some(caller, from, count, handles, |_, place| first.replace(place).is_none())?;
     retire_first(caller, first, handles, index, status)
 }
 
@@ -524,7 +409,16 @@ fn retire_first(
         status.set_empty();
         return Ok(());
     };
+    caller.ended.set((handles.address(), place + 1));
     retire(caller, handles.at(place), status)
+}
+
+/// Where to begin to look for one of a list: a long one, of which one ended last, after that. (From
+/// the first one on, the looks at those that are no more grow with the square.)
+fn next_place(caller: Caller<'_>, count: c_int, handles: Out<Handle>) -> usize {
+    let (list, place) = caller.ended.get();
+    let is_within = count > SHORT && place < usize::try_from(count).unwrap_or(0);
+    if is_within && list == handles.address() { place } else { 0 }
 }
 
 pub(super) fn waitsome(
@@ -535,7 +429,7 @@ pub(super) fn waitsome(
     indices: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let seen = await_some(caller, count, handles, note_in(indices))?;
+    let seen = await_some(caller, 0, count, handles, note_in(indices))?;
     retire_seen(caller, seen, handles, (out_count, indices), statuses)
 }
 
@@ -576,7 +470,7 @@ pub(super) fn testsome(
     indices: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let seen = look_at(caller, count, handles, note_in(indices))?;
+    let seen = look_at(caller, 0, (count, handles), note_in(indices))?;
     if seen.active > 0 {
         found(caller, out_count, seen.done > 0, || requests(caller, count, handles));
     }
@@ -589,7 +483,7 @@ pub(super) fn test(
     flag: Out<c_int>,
     status: StatusOut,
 ) -> Outcome {
-    let seen = look_at(caller, 1, handle, |_, _| true)?;
+    let seen = look_at(caller, 0, (1, handle), |_, _| true)?;
     if seen.active == 0 {
         caller.polls.skip();
         flag.set(1);
@@ -609,13 +503,15 @@ pub(super) fn testall(
     flag: Out<c_int>,
     statuses: StatusOut,
 ) -> Outcome {
-    let Seen { active, done, .. } = look_at(caller, count, handles, |_, _| false)?;
+    let Seen { active, done, .. } = look_at(caller, 0, (count, handles), |_, _| false)?;
     if !found(caller, flag, done == active, || requests(caller, count, handles)) {
         return Ok(());
     }
     let mut failures = Failures::default();
     let count = usize::try_from(count).unwrap_or(0);
-    retire_all(caller, (0, count), handles, statuses, &mut failures);
+    for place in 0..count {
+        failures.note(place, retire(caller, handles.at(place), statuses.at(place)));
+    }
     failures.outcome(statuses, count)
 }
 
@@ -628,7 +524,9 @@ pub(super) fn testany(
     status: StatusOut,
 ) -> Outcome {
     let mut first = None;
-    let seen = look_at(caller, count, handles, |_, place| first.replace(place).is_none())?;
+    let from = next_place(caller, count, handles);
+    let is_enough = |_, place| first.replace(place).is_none();
+    let seen = look_at(caller, from, (count, handles), is_enough)?;
     if seen.active == 0 {
         flag.set(1);
     } else if !found(caller, flag, seen.done > 0, || requests(caller, count, handles)) {
