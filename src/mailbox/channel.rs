@@ -400,30 +400,16 @@ impl<'a> Endpoint<'a> {
         true
     }
 
-    /// [`poll`](Endpoint::poll), so many times.
+    /// [`poll`](Endpoint::poll), so many times. `TWO`: for a payload that goes on in the slot's
+    /// second line: that one is fetched as the first is, so that both come at the same time.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn poll_for(&mut self, looks: u32) -> bool {
+    pub(crate) fn poll_for<const TWO: bool>(&mut self, looks: u32) -> bool {
         let n = self.cursor.rx.wrapping_add(1);
         let slot = self.inc.slot(n);
         for _ in 0..looks {
-            // Ordering: as in `poll`.
-            let word = slot.word.load(consume(Site::Word));
-            if word as u32 == n {
-                self.cursor.learn((word >> 32) as u32);
-                return true;
+            if TWO {
+                slot.fetch_second_line();
             }
-        }
-        false
-    }
-
-    /// [`poll_for`](Endpoint::poll_for) for a payload that goes on in the slot's second
-    /// line: that one is fetched as the first is, so that both come at the same time.
-    #[cfg_attr(not(debug_assertions), inline(always))]
-    pub(crate) fn poll_two_lines_for(&mut self, looks: u32) -> bool {
-        let n = self.cursor.rx.wrapping_add(1);
-        let slot = self.inc.slot(n);
-        for _ in 0..looks {
-            slot.fetch_second_line();
             // Ordering: as in `poll`.
             let word = slot.word.load(consume(Site::Word));
             if word as u32 == n {

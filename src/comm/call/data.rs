@@ -135,6 +135,21 @@ fn started<'a, K: CallKind, D: CallData<'a>, R>(
     })
 }
 
+/// How data with a form starts its call.
+macro_rules! start_by_form {
+    () => {
+        #[inline(always)]
+        fn start<'scope, K: CallKind>(
+            self,
+            said: &CallHead<'a>,
+            scope: &mut Requests<'scope, 'a>,
+        ) -> OpenRequest<'scope, &'a mut [T]> {
+            let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
+            scope.start_form(form)
+        }
+    };
+}
+
 impl<'a> sealed::CallData<'a> for () {
     type Gives = ();
 
@@ -237,15 +252,7 @@ impl<'a, T: Element> sealed::CallData<'a> for MovedInPlace<'a, T> {
         self.0
     }
 
-    #[inline(always)]
-    fn start<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'a>,
-        scope: &mut Requests<'scope, 'a>,
-    ) -> OpenRequest<'scope, &'a mut [T]> {
-        let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
-        scope.start_form(form)
-    }
+    start_by_form!();
 }
 
 impl<'a, T: Element, I: Given<'a, T>> MovedInto<'a, T, I> {
@@ -308,15 +315,7 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
         to
     }
 
-    #[inline(always)]
-    fn start<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'a>,
-        scope: &mut Requests<'scope, 'a>,
-    ) -> OpenRequest<'scope, &'a mut [T]> {
-        let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
-        scope.start_form(form)
-    }
+    start_by_form!();
 }
 
 impl Comm {
@@ -395,15 +394,7 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedInPlac
         buf
     }
 
-    #[inline(always)]
-    fn start<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'a>,
-        scope: &mut Requests<'scope, 'a>,
-    ) -> OpenRequest<'scope, &'a mut [T]> {
-        let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
-        scope.start_form(form)
-    }
+    start_by_form!();
 
     #[inline]
     #[track_caller]
@@ -519,15 +510,7 @@ where
         to
     }
 
-    #[inline(always)]
-    fn start<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'a>,
-        scope: &mut Requests<'scope, 'a>,
-    ) -> OpenRequest<'scope, &'a mut [T]> {
-        let form = self.form::<K, { CallWay::STARTED }>(said, scope.comm());
-        scope.start_form(form)
-    }
+    start_by_form!();
 }
 
 impl<'a, T: Element, const N: usize, O: Operator<T> + 'a> sealed::CallData<'a>

@@ -179,8 +179,8 @@ impl Port {
         let looks = self.looks;
         let mut endpoint = self.peers[peer].endpoint();
         match is_in_two_lines(expected) {
-            true => endpoint.poll_two_lines_for(looks),
-            false => endpoint.poll_for(looks),
+            true => endpoint.poll_for::<true>(looks),
+            false => endpoint.poll_for::<false>(looks),
         }
     }
 
@@ -204,7 +204,7 @@ impl Port {
         let at = &mut self.peers[peer];
         let mut endpoint = at.endpoint();
         // (Signatures of one content at two addresses go the long way.)
-        let is_taken = endpoint.poll_for(looks)
+        let is_taken = endpoint.poll_for::<false>(looks)
             && endpoint.read(
                 #[cfg_attr(not(debug_assertions), inline(always))]
                 |got, body| {

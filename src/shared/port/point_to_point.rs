@@ -273,7 +273,7 @@ impl Port {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub(super) fn await_message(&mut self, peer: usize) -> Result<(), Stop> {
-        if self.peers[peer].endpoint().poll_for(self.looks) {
+        if self.peers[peer].endpoint().poll_for::<false>(self.looks) {
             return Ok(());
         }
         self.wait_more(peer, For::Peer, &mut |peer: &mut Peer| peer.endpoint().poll())
@@ -281,7 +281,7 @@ impl Port {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn await_two_lines(&mut self, peer: usize) -> Result<(), Stop> {
-        if self.peers[peer].endpoint().poll_two_lines_for(self.looks) {
+        if self.peers[peer].endpoint().poll_for::<true>(self.looks) {
             return Ok(());
         }
         self.wait_more(peer, For::Peer, &mut |peer: &mut Peer| peer.endpoint().poll())

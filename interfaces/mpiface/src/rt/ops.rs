@@ -85,40 +85,36 @@ macro_rules! each {
     }};
 }
 
-/// The library's operator of that name, which also decides the winner beside NaN, and of 0 and -0.
+/// The library's operator, which also decides the winner beside NaN, and of 0 and -0.
 macro_rules! by {
-    ($type:ty, $operator:ident, $a:expr, $b:expr, $n:expr) => {{
+    ($type:ty, $operator:expr, $a:expr, $b:expr, $n:expr) => {{
         const SIZE: usize = size_of::<$type>();
-        each!($type, $a, $b, $n, SIZE, |x, y| op::$operator.combine(x, y))
+        each!($type, $a, $b, $n, SIZE, |x, y| $operator.combine(x, y))
     }};
-}
-
-macro_rules! whole {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
-        match $op {
-            0x21 => by!($type, Sum, $a, $b, $n),
-            0x22 => by!($type, Min, $a, $b, $n),
-            0x23 => by!($type, Max, $a, $b, $n),
-            0x24 => by!($type, Prod, $a, $b, $n),
-            0x28 => by!($type, BitAnd, $a, $b, $n),
-            0x29 => by!($type, BitOr, $a, $b, $n),
-            0x2a => by!($type, BitXor, $a, $b, $n),
-            0x30 => by!($type, And, $a, $b, $n),
-            0x31 => by!($type, Or, $a, $b, $n),
-            0x32 => by!($type, Xor, $a, $b, $n),
-            _ => false,
-        }
-    };
 }
 
 macro_rules! real {
     ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => by!($type, Sum, $a, $b, $n),
-            0x22 => by!($type, Min, $a, $b, $n),
-            0x23 => by!($type, Max, $a, $b, $n),
-            0x24 => by!($type, Prod, $a, $b, $n),
+            0x21 => by!($type, op::Sum, $a, $b, $n),
+            0x22 => by!($type, op::Min, $a, $b, $n),
+            0x23 => by!($type, op::Max, $a, $b, $n),
+            0x24 => by!($type, op::Prod, $a, $b, $n),
             _ => false,
+        }
+    };
+}
+
+macro_rules! whole {
+    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
+        match $op {
+            0x28 => by!($type, op::BitAnd, $a, $b, $n),
+            0x29 => by!($type, op::BitOr, $a, $b, $n),
+            0x2a => by!($type, op::BitXor, $a, $b, $n),
+            0x30 => by!($type, op::And, $a, $b, $n),
+            0x31 => by!($type, op::Or, $a, $b, $n),
+            0x32 => by!($type, op::Xor, $a, $b, $n),
+            _ => real!($type, $op, $a, $b, $n),
         }
     };
 }
@@ -126,13 +122,8 @@ macro_rules! real {
 macro_rules! complex {
     ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => {
-                each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| ComplexSum
-                    .combine(x, y))
-            }
-            0x24 => each!(Complex<$type>, $a, $b, $n, size_of::<Complex<$type>>(), |x, y| {
-                ComplexProduct.combine(x, y)
-            }),
+            0x21 => by!(Complex<$type>, ComplexSum, $a, $b, $n),
+            0x24 => by!(Complex<$type>, ComplexProduct, $a, $b, $n),
             _ => false,
         }
     };

@@ -89,13 +89,8 @@ fn move_places(
 
 #[inline(always)]
 pub(super) fn bcast(caller: Caller<'_>, data: Buffer, root: c_int, comm: &Comm) -> Outcome {
-    move_blocks::<{ Move::Broadcast as usize }>(
-        caller,
-        None,
-        Some(data),
-        root_of(comm, root)?,
-        comm,
-    )
+    let root = root_of(comm, root)?;
+    move_blocks::<{ Move::Broadcast as usize }>(caller, None, Some(data), root, comm)
 }
 
 #[inline(always)]

@@ -41,7 +41,8 @@ fn in_bytes(displacement: i64, old: &Type) -> isize {
 
 pub(super) fn type_contiguous(caller: Caller<'_>, count: i64, old: &AnyType) -> Outcome<Type> {
     let new = Type::structure([(0, count_of(count)?, &**old)], "a contiguous type")?;
-    Ok(new.by(made(caller, standard::COMBINER_CONTIGUOUS).counts([count]).types([old.clone()])))
+    let call = made(caller, standard::COMBINER_CONTIGUOUS).counts([count]);
+    Ok(new.by(call.types([old.clone()])))
 }
 
 pub(super) fn type_vector(
@@ -53,9 +54,8 @@ pub(super) fn type_vector(
 ) -> Outcome<Type> {
     let step = in_bytes(stride, old);
     let new = Type::rows(count_of(count)?, count_of(length)?, step, old, "a vector type")?;
-    Ok(new.by(made(caller, standard::COMBINER_VECTOR)
-        .counts([count, length, stride])
-        .types([old.clone()])))
+    let call = made(caller, standard::COMBINER_VECTOR).counts([count, length, stride]);
+    Ok(new.by(call.types([old.clone()])))
 }
 
 pub(super) fn type_create_hvector(
@@ -66,10 +66,8 @@ pub(super) fn type_create_hvector(
     old: &AnyType,
 ) -> Outcome<Type> {
     let new = Type::rows(count_of(count)?, count_of(length)?, stride, old, "a vector type")?;
-    Ok(new.by(made(caller, standard::COMBINER_HVECTOR)
-        .counts([count, length])
-        .places([stride])
-        .types([old.clone()])))
+    let call = made(caller, standard::COMBINER_HVECTOR).counts([count, length]).places([stride]);
+    Ok(new.by(call.types([old.clone()])))
 }
 pub(super) use type_create_hvector as type_hvector;
 
@@ -83,11 +81,8 @@ pub(super) fn type_indexed(
     count_of(count)?;
     let (lengths, at) = (lengths.take(count), displacements.take(count));
     let new = indexed(lengths.clone(), at.clone().map(|it| in_bytes(it, old)), old)?;
-    Ok(new.by(made(caller, standard::COMBINER_INDEXED)
-        .counts([count])
-        .counts(lengths)
-        .counts(at)
-        .types([old.clone()])))
+    let call = made(caller, standard::COMBINER_INDEXED).counts([count]).counts(lengths).counts(at);
+    Ok(new.by(call.types([old.clone()])))
 }
 
 pub(super) fn type_create_hindexed(
@@ -100,11 +95,8 @@ pub(super) fn type_create_hindexed(
     count_of(count)?;
     let (lengths, at) = (lengths.take(count), displacements.take(count).iter().copied());
     let new = indexed(lengths.clone(), at.clone(), old)?;
-    Ok(new.by(made(caller, standard::COMBINER_HINDEXED)
-        .counts([count])
-        .counts(lengths)
-        .places(at)
-        .types([old.clone()])))
+    let call = made(caller, standard::COMBINER_HINDEXED).counts([count]).counts(lengths).places(at);
+    Ok(new.by(call.types([old.clone()])))
 }
 pub(super) use type_create_hindexed as type_hindexed;
 
@@ -119,10 +111,8 @@ pub(super) fn type_create_indexed_block(
     let at = displacements.take(count);
     let lengths = std::iter::repeat_n(length, count_of(count)?);
     let new = indexed(lengths, at.clone().map(|it| in_bytes(it, old)), old)?;
-    Ok(new.by(made(caller, standard::COMBINER_INDEXED_BLOCK)
-        .counts([count, length])
-        .counts(at)
-        .types([old.clone()])))
+    let call = made(caller, standard::COMBINER_INDEXED_BLOCK).counts([count, length]).counts(at);
+    Ok(new.by(call.types([old.clone()])))
 }
 
 pub(super) fn type_create_hindexed_block(
@@ -135,10 +125,8 @@ pub(super) fn type_create_hindexed_block(
     count_of(length)?;
     let at = displacements.take(count).iter().copied();
     let new = indexed(std::iter::repeat_n(length, count_of(count)?), at.clone(), old)?;
-    Ok(new.by(made(caller, standard::COMBINER_HINDEXED_BLOCK)
-        .counts([count, length])
-        .places(at)
-        .types([old.clone()])))
+    let call = made(caller, standard::COMBINER_HINDEXED_BLOCK).counts([count, length]).places(at);
+    Ok(new.by(call.types([old.clone()])))
 }
 
 pub(super) fn type_create_struct(

@@ -25,7 +25,12 @@ pub(super) fn sources(comm: &Comm) -> usize {
 }
 
 #[inline(always)]
-fn run(caller: Caller<'_>, gives: impl Parts, takes: impl Parts, comm: &Comm) -> Outcome {
+pub(super) fn neighbor_alltoall(
+    caller: Caller<'_>,
+    gives: impl Parts,
+    takes: impl Parts,
+    comm: &Comm,
+) -> Outcome {
     let edges = comm.edges()?;
     let (given, taken) = (&edges.given, &edges.taken);
     let rounds = if edges.are_plain { &[] } else { &edges.rounds[..] };
@@ -34,6 +39,8 @@ fn run(caller: Caller<'_>, gives: impl Parts, takes: impl Parts, comm: &Comm) ->
     let parts = ((gives, edges.targets.len()), (takes, edges.sources.len()));
     exchange(caller, comm, it, None, parts, (|it| given[it], |it| taken[it]))
 }
+pub(super) use neighbor_alltoall as neighbor_alltoallv;
+pub(super) use neighbor_alltoall as neighbor_alltoallw;
 
 /// The places of these edges.
 fn along(
@@ -46,7 +53,7 @@ fn along(
     Ok(all.filter_map(|(index, edge)| edge.map(|edge| (edge, at(index)))).collect())
 }
 
-fn start(
+pub(super) fn ineighbor_alltoall(
     caller: Caller<'_>,
     gives: impl Parts,
     takes: impl Parts,
@@ -61,6 +68,8 @@ fn start(
     let reach = (Awaits::Givers(rank), Awaits::Takers(rank));
     begin(caller, comm, Terms::default(), part, reach)
 }
+pub(super) use ineighbor_alltoall as ineighbor_alltoallv;
+pub(super) use ineighbor_alltoall as ineighbor_alltoallw;
 
 #[inline]
 pub(super) fn neighbor_allgather(
@@ -69,21 +78,9 @@ pub(super) fn neighbor_allgather(
     room: impl Parts,
     comm: &Comm,
 ) -> Outcome {
-    run(caller, Same(data, 0), room, comm)
+    neighbor_alltoall(caller, Same(data, 0), room, comm)
 }
 pub(super) use neighbor_allgather as neighbor_allgatherv;
-
-#[inline]
-pub(super) fn neighbor_alltoall<P: Parts>(
-    caller: Caller<'_>,
-    data: P,
-    room: P,
-    comm: &Comm,
-) -> Outcome {
-    run(caller, data, room, comm)
-}
-pub(super) use neighbor_alltoall as neighbor_alltoallv;
-pub(super) use neighbor_alltoall as neighbor_alltoallw;
 
 pub(super) fn ineighbor_allgather(
     caller: Caller<'_>,
@@ -91,17 +88,6 @@ pub(super) fn ineighbor_allgather(
     room: impl Parts,
     comm: &Comm,
 ) -> Outcome<Arc<Req>> {
-    start(caller, Same(data, 0), room, comm)
+    ineighbor_alltoall(caller, Same(data, 0), room, comm)
 }
 pub(super) use ineighbor_allgather as ineighbor_allgatherv;
-
-pub(super) fn ineighbor_alltoall<P: Parts>(
-    caller: Caller<'_>,
-    data: P,
-    room: P,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
-    start(caller, data, room, comm)
-}
-pub(super) use ineighbor_alltoall as ineighbor_alltoallv;
-pub(super) use ineighbor_alltoall as ineighbor_alltoallw;
