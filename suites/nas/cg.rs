@@ -13,13 +13,13 @@ use super::spmd::Spmd;
 use std::ops::Range;
 
 /// Steps of conjugate gradients in an outer step.
-pub(crate) const STEPS: usize = 25;
+const STEPS: usize = 25;
 
 pub(crate) struct Cg {
     class: Class,
     n: usize,
     nonzer: usize,
-    pub(crate) iterations: usize,
+    iterations: usize,
     shift: f64,
     matrix: Matrix,
 }
@@ -36,24 +36,18 @@ enum Matrix {
 const WIDTH: usize = 1 << 14;
 
 /// The methods of a matrix that the solver needs.
-pub(crate) trait Product: Send + Sync {
+trait Product: Send + Sync {
     fn len(&self) -> usize;
 
     /// A copy of some rows, in the memory of the thread that asks.
     fn block(&self, rows: Range<usize>) -> Self;
 
-    /// y = A x for the `y.len()` rows from `first` on; returns w.y, where w has a number for each
-    /// of them.
-    fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64;
-
-    /// As `times_rows`, for all rows.
-    fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
-        self.times_rows(0, x, y, w)
-    }
+    /// y = A x; returns w.y, where w has a number for each row.
+    fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64;
 }
 
 /// Compressed rows. All columns are less than `columns` (`Rows::new`, `Rows::block`).
-pub(crate) struct Rows {
+struct Rows {
     columns: usize,
     /// Where each row starts, and where the last ends.
     starts: Vec<usize>,
@@ -75,20 +69,20 @@ impl Rows {
         matrix
     }
 
-    /// Calls `f` with each of the rows from `first` on times x, and its element of y.
+    /// Calls `f` with each row times x, and its element of y.
     #[inline(always)]
-    fn products(&self, first: usize, x: &[f64], y: &mut [f64], mut f: impl FnMut(f64, &mut f64)) {
-        assert!(x.len() == self.columns);
-        for (ends, y) in self.starts[first..=first + y.len()].windows(2).zip(y) {
+    fn products(&self, x: &[f64], y: &mut [f64], mut f: impl FnMut(f64, &mut f64)) {
+        assert!(x.len() == self.columns && y.len() == self.len());
+        for (ends, y) in self.starts.windows(2).zip(y) {
             let row = ends[0]..ends[1];
             // SAFETY: all columns are less than `columns`, the length of x.
             f(unsafe { product(&self.indices[row.clone()], &self.values[row], x) }, y);
         }
     }
 
-    /// y += A x for the `y.len()` rows from `first` on.
-    fn add_product(&self, first: usize, x: &[f64], y: &mut [f64]) {
-        self.products(first, x, y, |product, y| *y += product);
+    /// y += A x.
+    fn add_product(&self, x: &[f64], y: &mut [f64]) {
+        self.products(x, y, |product, y| *y += product);
     }
 }
 
@@ -107,10 +101,10 @@ impl Product for Rows {
         }
     }
 
-    fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+    fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
         assert!(y.len() == w.len());
         let (mut dot, mut w) = (0.0, w.iter());
-        self.products(first, x, y, |product, y| {
+        self.products(x, y, |product, y| {
             *y = product;
             dot += product * w.next().expect("one for each row");
         });
@@ -119,7 +113,7 @@ impl Product for Rows {
 }
 
 /// A matrix in blocks of [`WIDTH`] columns, one after the other.
-pub(crate) struct Blocks {
+struct Blocks {
     columns: usize,
     blocks: Vec<Rows>,
 }
@@ -148,11 +142,11 @@ impl Product for Blocks {
         Blocks { columns: self.columns, blocks }
     }
 
-    fn times_rows(&self, first: usize, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
+    fn times(&self, x: &[f64], y: &mut [f64], w: &[f64]) -> f64 {
         assert!(x.len() == self.columns);
         y.fill(0.0);
         for (block, x) in self.blocks.iter().zip(x.chunks(WIDTH)) {
-            block.add_product(first, x, y);
+            block.add_product(x, y);
         }
         dot(y, w)
     }
@@ -178,7 +172,7 @@ unsafe fn product(indices: &[u16], values: &[f64], x: &[f64]) -> f64 {
     (sums[0] + sums[2]) + (sums[1] + sums[3]) + rest
 }
 
-pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a8, a_rest) = a.as_chunks::<8>();
     let (b8, b_rest) = b.as_chunks::<8>();
     let mut sums = [0.0; 8];
@@ -191,7 +185,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// z += alpha p, r -= alpha q; returns r.r.
-pub(crate) fn advance(alpha: f64, p: &[f64], q: &[f64], z: &mut [f64], r: &mut [f64]) -> f64 {
+fn advance(alpha: f64, p: &[f64], q: &[f64], z: &mut [f64], r: &mut [f64]) -> f64 {
     for (((z, r), p), q) in z.iter_mut().zip(&mut *r).zip(p).zip(q) {
         *z += alpha * p;
         *r -= alpha * q;
@@ -219,30 +213,11 @@ impl Cg {
         2.0 * (self.iterations * self.n) as f64 * (3.0 + k + steps * (5.0 + k) + 3.0) / 1e6
     }
 
-    /// How a program for the same definition is called.
-    pub(crate) fn call(&self) -> Vec<String> {
-        let numbers = [self.n, self.nonzer, self.iterations].map(|n| n.to_string());
-        ["CG".to_string()].into_iter().chain(numbers).chain([self.shift.to_string()]).collect()
-    }
-
-    /// That program's results: seconds, zeta.
-    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
-        let &[seconds, zeta] = numbers else { return None };
-        Some(self.judge(seconds, zeta))
-    }
-
     pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
         let rows = comm.part(self.n);
         match &self.matrix {
             Matrix::Whole(m) => self.iterate(comm, &m.block(rows.clone()), rows),
             Matrix::Wide(m) => self.iterate(comm, &m.block(rows.clone()), rows),
-        }
-    }
-
-    pub(crate) fn fork_join(&self) -> Outcome {
-        match &self.matrix {
-            Matrix::Whole(m) => super::fork_join::cg::iterate(self, m),
-            Matrix::Wide(m) => super::fork_join::cg::iterate(self, m),
         }
     }
 
@@ -261,11 +236,11 @@ impl Cg {
     }
 
     /// The estimate of the eigenvalue, from x.z.
-    pub(crate) fn zeta(&self, xz: f64) -> f64 {
+    fn zeta(&self, xz: f64) -> f64 {
         self.shift + 1.0 / xz
     }
 
-    pub(crate) fn judge(&self, seconds: f64, zeta: f64) -> Outcome {
+    fn judge(&self, seconds: f64, zeta: f64) -> Outcome {
         let published =
             self.class.of([8.5971775078648, 10.362595087124, 17.130235054029, 22.712745482631]);
         Outcome::new(seconds, agree(zeta, published), 1e-10)

@@ -27,7 +27,7 @@ const NEAR: usize = 4;
 
 /// Sums of X and Y, pairs by ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Tally {
+struct Tally {
     sum: [f64; 2],
     rings: [u64; RINGS],
 }
@@ -86,27 +86,6 @@ impl Ep {
         });
         let seconds = clock.stop(comm);
         self.judge(seconds, &total)
-    }
-
-    pub(crate) fn fork_join(&self) -> Outcome {
-        use rayon::prelude::*;
-        let clock = std::time::Instant::now();
-        let total =
-            (0..self.batches()).into_par_iter().map(tally).reduce(Tally::default, Tally::add);
-        self.judge(clock.elapsed().as_secs_f64(), &total)
-    }
-
-    /// How a program for the same definition is called.
-    pub(crate) fn call(&self) -> Vec<String> {
-        vec!["EP".into(), (self.batches() * BATCH).ilog2().to_string()]
-    }
-
-    /// That program's results: seconds, sums, accepted pairs.
-    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
-        let &[seconds, x, y, accepted] = numbers else { return None };
-        let mut total = Tally { sum: [x, y], ..Tally::default() };
-        total.rings[0] = accepted as u64;
-        Some(self.judge(seconds, &total))
     }
 
     fn judge(&self, seconds: f64, total: &Tally) -> Outcome {

@@ -26,8 +26,8 @@ const ALPHA: f64 = 1e-6;
 
 pub(crate) struct Ft {
     class: Class,
-    pub(crate) n: [usize; 3],
-    pub(crate) iterations: usize,
+    n: [usize; 3],
+    iterations: usize,
     forward: [Arc<dyn Fft<f64>>; 3],
     inverse: [Arc<dyn Fft<f64>>; 3],
 }
@@ -57,7 +57,7 @@ impl Ft {
         self.n[1].min(self.n[2])
     }
 
-    pub(crate) fn points(&self) -> usize {
+    fn points(&self) -> usize {
         self.n.iter().product()
     }
 
@@ -67,7 +67,7 @@ impl Ft {
     }
 
     /// Memory for the gathered lines of one rank.
-    pub(crate) fn bench(&self) -> Bench {
+    fn bench(&self) -> Bench {
         let longest = self.n.into_iter().max().expect("three of them");
         let ffts = self.forward.iter().chain(&self.inverse);
         let scratch = ffts.map(|fft| fft.get_inplace_scratch_len()).max().expect("six of them");
@@ -85,12 +85,12 @@ impl Ft {
     }
 
     /// The decays along x, y and z until step `t`; a mode's is their product.
-    pub(crate) fn decays(&self, t: usize) -> [Vec<f64>; 3] {
+    fn decays(&self, t: usize) -> [Vec<f64>; 3] {
         [0, 1, 2].map(|axis| self.decay(axis, t))
     }
 
     /// Plane z of the start, transformed along x and y.
-    pub(crate) fn first_plane(&self, z: usize, plane: &mut [Complex64], bench: &mut Bench) {
+    fn first_plane(&self, z: usize, plane: &mut [Complex64], bench: &mut Bench) {
         let [nx, ny, _] = self.n;
         let mut stream = Random::new(SEED).jumped((2 * nx * ny * z) as u64);
         let mut numbers = vec![0.0; 2 * nx];
@@ -131,7 +131,7 @@ impl Ft {
     }
 
     /// Plane y of the spectrum from the rows (z, y) of the planes z.
-    pub(crate) fn spectrum_plane<'a>(
+    fn spectrum_plane<'a>(
         &self,
         row: impl Fn(usize) -> &'a [Complex64],
         plane: &mut [Complex64],
@@ -141,7 +141,7 @@ impl Ft {
     }
 
     /// Plane y of the spectrum after some decay, transformed back along z.
-    pub(crate) fn decayed_plane(
+    fn decayed_plane(
         &self,
         y: usize,
         decays: &[Vec<f64>; 3],
@@ -161,7 +161,7 @@ impl Ft {
     }
 
     /// Plane z of the result from the rows (y, z) of the planes y.
-    pub(crate) fn last_plane<'a>(
+    fn last_plane<'a>(
         &self,
         row: impl Fn(usize) -> &'a [Complex64],
         plane: &mut [Complex64],
@@ -172,7 +172,7 @@ impl Ft {
     }
 
     /// The contribution of plane z to the checksum.
-    pub(crate) fn checksum(&self, z: usize, plane: &[Complex64]) -> Complex64 {
+    fn checksum(&self, z: usize, plane: &[Complex64]) -> Complex64 {
         let [nx, ny, nz] = self.n;
         let points =
             (1..=1024).filter(|j| 5 * j % nz == z).map(|j| plane[3 * j % ny * nx + j % nx]);
@@ -194,31 +194,8 @@ impl Ft {
         Outcome::new(clock.stop(comm), error, 1e-12)
     }
 
-    pub(crate) fn fork_join(&self) -> Outcome {
-        super::fork_join::ft::iterate(self)
-    }
-
-    /// How a program for the same definition is called.
-    pub(crate) fn call(&self) -> Vec<String> {
-        let numbers = self.n.into_iter().chain([self.iterations]);
-        ["FT".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
-    }
-
-    /// That program's results: seconds, a checksum of each step.
-    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
-        let (&seconds, sums) = numbers.split_first()?;
-        let (sums, rest) = sums.as_chunks::<2>();
-        if sums.len() != self.iterations || !rest.is_empty() {
-            return None;
-        }
-        let error = (1..)
-            .zip(sums)
-            .fold(0.0, |worst, (t, &[re, im])| self.judge(t, Complex64::new(re, im), worst));
-        Some(Outcome::new(seconds, error, 1e-12))
-    }
-
     /// The worse of an error so far and that of the checksum of step `t`.
-    pub(crate) fn judge(&self, t: usize, sum: Complex64, worst: f64) -> f64 {
+    fn judge(&self, t: usize, sum: Complex64, worst: f64) -> f64 {
         let checksums = self.class.of([&S[..], &W, &A, &B]);
         let [re, im] = checksums[t - 1].map(|x| 100.0 * x);
         let published = Complex64::new(re, im);
@@ -228,7 +205,7 @@ impl Ft {
 }
 
 /// Where lines are gathered.
-pub(crate) struct Bench {
+struct Bench {
     lines: Vec<Complex64>,
     scratch: Vec<Complex64>,
 }

@@ -10,12 +10,12 @@ use super::random::{Random, SEED};
 use super::spmd::Spmd;
 use std::ops::Range;
 
-pub(crate) const ITERATIONS: usize = 10;
+const ITERATIONS: usize = 10;
 
 pub(crate) struct Is {
     class: Class,
-    pub(crate) max_key: usize,
-    pub(crate) keys: Vec<u32>,
+    max_key: usize,
+    keys: Vec<u32>,
 }
 
 impl Is {
@@ -40,12 +40,12 @@ impl Is {
     }
 
     /// The two keys that iteration `t` changes: place and key.
-    pub(crate) fn changes(&self, t: usize) -> [(usize, u32); 2] {
+    fn changes(&self, t: usize) -> [(usize, u32); 2] {
         [(t, t as u32), (t + ITERATIONS, (self.max_key - t) as u32)]
     }
 
     /// The places of the keys with published ranks.
-    pub(crate) fn watched(&self) -> [usize; 5] {
+    fn watched(&self) -> [usize; 5] {
         self.class.of([
             [48427, 17148, 23627, 62548, 4431],
             [357773, 934767, 875723, 898999, 404505],
@@ -55,30 +55,13 @@ impl Is {
     }
 
     /// Their ranks in iteration `t`.
-    pub(crate) fn published(&self, t: usize) -> [usize; 5] {
+    fn published(&self, t: usize) -> [usize; 5] {
         self.class.of([
             [t, 18 + t, 346 + t, 64917 - t, 65463 - t],
             [1247 + t, 11696 + t, 1039987 - t, 1043896 - t, 1048018 - t],
             [103 + t, 17522 + t, 123927 + t, 8288933 - t, 8388265 - t],
             [33422937 - t, 10244 + t, 59149 + t, 33135281 - t, 99 + t],
         ])
-    }
-
-    /// How a program for the same definition is called.
-    pub(crate) fn call(&self) -> Vec<String> {
-        let numbers = [self.keys.len(), self.max_key].into_iter().chain(self.watched());
-        ["IS".to_string()].into_iter().chain(numbers.map(|n| n.to_string())).collect()
-    }
-
-    /// That program's results: seconds, five ranks for each iteration.
-    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
-        let (&seconds, found) = numbers.split_first()?;
-        let published = (1..=ITERATIONS).flat_map(|t| self.published(t));
-        if found.len() != 5 * ITERATIONS {
-            return None;
-        }
-        let wrong = found.iter().zip(published).filter(|&(&rank, right)| rank != right as f64);
-        Some(Outcome::new(seconds, wrong.count() as f64, 0.0))
     }
 
     pub(crate) fn spmd<C: Spmd>(&self, comm: &mut C) -> Outcome {
@@ -94,15 +77,11 @@ impl Is {
         let [wrong] = comm.sum([wrong as f64]);
         Outcome::new(seconds, wrong, 0.0)
     }
-
-    pub(crate) fn fork_join(&self) -> Outcome {
-        super::fork_join::is::iterate(self)
-    }
 }
 
 /// Counts `keys` by value. Eight a turn: where the compiler puts a loop of one decided between 0.38
 /// and 0.64 ns a key.
-pub(crate) fn count(keys: &[u32], counts: &mut [u32]) {
+fn count(keys: &[u32], counts: &mut [u32]) {
     counts.fill(0);
     let (eights, rest) = keys.as_chunks::<8>();
     for keys in eights {
@@ -213,7 +192,7 @@ fn sum_counts<'a>(mut parts: impl Iterator<Item = &'a [u32]>, sums: &mut [u32]) 
 }
 
 /// Turns counts into the numbers of smaller keys, from `smaller` on.
-pub(crate) fn accumulate(mut smaller: u32, counts: &mut [u32]) {
+fn accumulate(mut smaller: u32, counts: &mut [u32]) {
     let (last, counts) = counts.split_last_mut().expect("there is an end");
     for count in counts {
         let here = *count;

@@ -94,37 +94,4 @@ impl Problem {
             Data::Mg(mg) => mg.spmd(comm),
         }
     }
-
-    /// How the OpenMP program is called for it.
-    pub(crate) fn call(&self) -> Vec<String> {
-        match &self.data {
-            Data::Ep(ep) => ep.call(),
-            Data::Cg(cg) => cg.call(),
-            Data::Is(is) => is.call(),
-            Data::Ft(ft) => ft.call(),
-            Data::Mg(mg) => mg.call(),
-        }
-    }
-
-    /// The numbers that that program printed, if they are right.
-    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
-        match &self.data {
-            Data::Ep(ep) => ep.judge_numbers(numbers),
-            Data::Cg(cg) => cg.judge_numbers(numbers),
-            Data::Is(is) => is.judge_numbers(numbers),
-            Data::Ft(ft) => ft.judge_numbers(numbers),
-            Data::Mg(mg) => mg.judge_numbers(numbers),
-        }
-    }
-
-    /// All of it, on the current Rayon pool.
-    pub(crate) fn fork_join(&self) -> Outcome {
-        match &self.data {
-            Data::Ep(ep) => ep.fork_join(),
-            Data::Cg(cg) => cg.fork_join(),
-            Data::Is(is) => is.fork_join(),
-            Data::Ft(ft) => ft.fork_join(),
-            Data::Mg(mg) => mg.fork_join(),
-        }
-    }
 }

@@ -29,9 +29,9 @@ const DEEP: (usize, usize) = (3, 4);
 
 pub(crate) struct Mg {
     class: Class,
-    pub(crate) n: usize,
-    pub(crate) iterations: usize,
-    pub(crate) smoother: [f64; 3],
+    n: usize,
+    iterations: usize,
+    smoother: [f64; 3],
     /// Places and signs of the right-hand side's points.
     charges: Vec<(usize, f64)>,
 }
@@ -61,7 +61,7 @@ impl Mg {
 
     /// Puts the charges of plane z into a plane of zeros, the rows of which have a ghost on either
     /// end.
-    pub(crate) fn put_charges(&self, z: usize, plane: &mut [f64]) {
+    fn put_charges(&self, z: usize, plane: &mut [f64]) {
         let n = self.n;
         for &(at, value) in self.charges.iter().filter(|(at, _)| at / (n * n) == z) {
             let row = &mut plane[at / n % n * (n + 2)..][..n + 2];
@@ -70,20 +70,7 @@ impl Mg {
         }
     }
 
-    /// How a program for the same definition is called.
-    pub(crate) fn call(&self) -> Vec<String> {
-        let sizes = [self.n, self.iterations].map(|n| n.to_string());
-        let weights = self.smoother.map(|c| format!("{c:e}"));
-        ["MG".to_string()].into_iter().chain(sizes).chain(weights).collect()
-    }
-
-    /// That program's results: seconds, the sum of squares of the last residual.
-    pub(crate) fn judge_numbers(&self, numbers: &[f64]) -> Option<Outcome> {
-        let &[seconds, squares] = numbers else { return None };
-        Some(self.judge(seconds, squares))
-    }
-
-    pub(crate) fn judge(&self, seconds: f64, squares: f64) -> Outcome {
+    fn judge(&self, seconds: f64, squares: f64) -> Outcome {
         let norm = (squares / self.n.pow(3) as f64).sqrt();
         let published =
             [5.307707005734e-5, 6.467329375339e-6, 2.433365309069e-6, 1.800564401355e-6];
@@ -104,10 +91,6 @@ impl Mg {
         }
         let [squares] = comm.sum([squares]);
         self.judge(clock.stop(comm), squares)
-    }
-
-    pub(crate) fn fork_join(&self) -> Outcome {
-        super::fork_join::mg::iterate(self)
     }
 }
 

@@ -1,5 +1,5 @@
 //! The methods of [`Comm`] that the kernels need, under their own names, so that the same kernel
-//! also runs on plain threads (`threads.rs`) and the two can be compared.
+//! also runs on the ranks of several nodes (`interfaces/mpi/examples/nas.rs`).
 
 use phalanx::{Comm, Element, Peers};
 use std::ops::Range;
