@@ -105,7 +105,7 @@ fn a_place_needs_a_core_for_each_rank() {
 
 #[test]
 fn rounds_calls_and_buffers_are_as_asked_for() {
-    let row = &rows("bench scan -p 2 -b 64 -e 64 -n 12 --rounds 3 --calls 7 --dirty")[0];
+    let row = &rows("bench scan -p 2 -b 64 -e 64 -n 12 --rounds 3 --calls 7")[0];
     assert_eq!((row[7].as_str(), row[26].as_str()), ("12", "7"));
     assert!(row[22].parse::<usize>().unwrap() >= 3, "{row:?}");
     let cores: f64 = row[29].parse().unwrap_or(1.0);

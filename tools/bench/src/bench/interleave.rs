@@ -4,12 +4,10 @@
 use super::exchange;
 use super::rounds::{Rounds, schedule};
 use super::sample::{FEWEST, Root, Round, SampleCase, SampleResult, Tools, measure};
-use crate::measure::proximity::Proximity;
 use crate::progress::Progress;
 use crate::prose::say;
 use crate::{byte_size, interrupt};
 use phalanx::{Error, Team};
-use std::time::{Duration, Instant};
 
 /// How often the planned rounds are added where the cores moved so often that
 /// no place has samples enough.
@@ -48,53 +46,6 @@ impl Turns<'_> {
                     Err(dead) if dead => return (block, true),
                     Err(_) => broken.push(case.force.name()),
                 }
-            }
-        }
-        (block, false)
-    }
-
-    /// Measures the cases of one operation once at each place asked for, as the
-    /// places come; a short sleep lets the host move the cores.
-    pub(crate) fn seek(&mut self, places: &[Proximity], seconds: f64) -> (Vec<Rounds>, bool) {
-        let (cases, limits) = (self.cases, self.tools.limits);
-        let mut block = vec![Rounds::default(); cases.len()];
-        let mut broken = Vec::new();
-        let until = Instant::now() + Duration::from_secs_f64(seconds);
-        let mut naps = (100..8000).step_by(1931).map(Duration::from_micros).cycle();
-        while !interrupt::asked() && Instant::now() < until {
-            let here = match floor(self.team, self.tools) {
-                Ok(Some(ns)) => limits.place(ns),
-                _ => return (block, true),
-            };
-            let lacks =
-                |place: &Proximity, rounds: &Rounds| !rounds.have_at(*place, FEWEST, &limits);
-            let is_open = |case: &SampleCase, rounds: &Rounds, place: &Proximity| {
-                lacks(place, rounds) && !broken.contains(&case.force.name())
-            };
-            let pairs = || cases.iter().zip(&block);
-            let wanted = |case: &SampleCase, rounds: &Rounds| {
-                places.contains(&here) && is_open(case, rounds, &here)
-            };
-            let next = pairs().position(|(case, rounds)| wanted(case, rounds));
-            let Some(next) = next else {
-                let left = |(case, rounds)| places.iter().any(|p| is_open(case, rounds, p));
-                if !pairs().any(left) {
-                    break;
-                }
-                naps.by_ref().take(1).for_each(std::thread::sleep);
-                continue;
-            };
-            let effort = &cases[next].effort;
-            let round = Round {
-                number: block[next].len(),
-                samples: effort.samples,
-                time: effort.time,
-                fewest: fewest(&cases[next], self.team.size()),
-            };
-            match self.measure(&cases[next], round) {
-                Ok(outcome) => block[next].add(outcome),
-                Err(dead) if dead => return (block, true),
-                Err(_) => broken.push(cases[next].force.name()),
             }
         }
         (block, false)

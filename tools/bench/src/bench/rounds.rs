@@ -92,20 +92,6 @@ impl Rounds {
         self.places(limits).iter().any(|sorted| sorted.samples.len() >= samples)
     }
 
-    /// Whether this place has `samples` samples.
-    pub(crate) fn have_at(
-        &self,
-        place: Proximity,
-        samples: usize,
-        limits: &ProximityLimits,
-    ) -> bool {
-        let count = |round: &SampleResult| -> usize {
-            let filed = round.record.by_place(limits);
-            filed.iter().filter(|f| f.place == place).map(|f| f.samples.len()).sum()
-        };
-        self.0.iter().map(count).sum::<usize>() >= samples
-    }
-
     /// The places that have samples enough (exactly `samples` of them, if that
     /// is given), the one with the most first. If none has, one that has the
     /// samples of all, at [`Proximity::Any`].

@@ -19,7 +19,7 @@ use crate::measure::caches::CachesAsked;
 use crate::measure::clock::Clock;
 use crate::measure::core_watch::{self, CoreWatch};
 use crate::measure::probe::Probe;
-use crate::measure::proximity::{Proximity, ProximityLimits};
+use crate::measure::proximity::ProximityLimits;
 use crate::measure::steal::Steal;
 use crate::output::{Format, OutputArgs};
 use crate::programs;
@@ -52,17 +52,16 @@ SIZES: bytes of a rank's larger buffer, in whole elements, as in nccl-tests: of 
   (at least one element). 64, 16K, 4M, 1G are accepted; the largest size is always measured.
 
 TIMES: before each sample every rank rewrites what it sends and poisons what it receives, untimed
-  (--dirty, which is always on: inputs that the peers have in their caches already flatter); all
-  start at one moment, at a gate that uses nothing of the library; a sample is the time of the
-  slowest rank, less what reading the clock costs (measured, in the head). Up to 8K a sample is the
-  mean of several calls back to back, each on buffers of its own (as many buffers as fit 16 KiB, at
-  most 32; column calls_per_iteration; --calls 1 for single calls): one-way operations (broadcast,
-  scatter, reduce, gather) may then overlap, as in a program that calls them in a row. With more
-  ranks than cores a sample is one call, and starts when the last rank has come.
-  ns_min, ns_median, ns_p99 and ns_max are of the samples of a row, ns per call; iterations is
-  their number. ns_ci_low and ns_ci_high have the true median between them with 95 % confidence
-  (order statistics; no distribution is assumed). outliers lie more than 3 interquartile ranges
-  above the upper quartile; they are counted, and stay in.
+  (inputs that the peers have in their caches already flatter); all start at one moment, at a gate
+  that uses nothing of the library; a sample is the time of the slowest rank, less what reading the
+  clock costs (measured, in the head). Up to 8K a sample is the mean of several calls back to back,
+  each on buffers of its own (as many buffers as fit 16 KiB, at most 32; column calls_per_iteration;
+  --calls 1 for single calls): one-way operations (broadcast, scatter, reduce, gather) may then
+  overlap, as in a program that calls them in a row. With more ranks than cores a sample is one
+  call, and starts when the last rank has come. ns_min, ns_median, ns_p99 and ns_max are of the
+  samples of a row, ns per call; iterations is their number. ns_ci_low and ns_ci_high have the true
+  median between them with 95 % confidence (order statistics; no distribution is assumed). outliers
+  lie more than 3 interquartile ranges above the upper quartile; they are counted, and stay in.
 
 ROUNDS: the rows of an operation are measured in turns, --rounds times, so that what changes on the
   machine meets all of them. spread_percent is (largest - smallest) / median of the rounds' medians.
@@ -72,11 +71,10 @@ PLACES: the host may move virtual cores between its own. Every 4 ms ranks 0 and 
   one core, below 40 ns), ccx (a common cache, below 130 ns) or far; other limits with --places.
   Only samples between two exchanges at the same place count. A row is the place with the most
   samples (--by-place: a row for each); dropped counts the others. floor_ratio = ns_median /
-  floor_ns. Place is any with one rank, with more ranks than cores, or where no place has
-  samples enough. --seek ccx,far measures every row once at each, as the host moves the cores;
-  --seek-time bounds it. drift: none, or what moved: floor (by more than a quarter within the
-  place), steal (the host gave time of our cores to others), disturbed (the library waited as
-  beside load), place (too often: the row has the samples of all places).
+  floor_ns. Place is any with one rank, with more ranks than cores, or where no place has samples
+  enough. drift: none, or what moved: floor (by more than a quarter within the place), steal (the
+  host gave time of our cores to others), disturbed (the library waited as beside load), place (too
+  often: the row has the samples of all places).
 
 CACHES: --caches warm (the default): just before each sample every rank reads and writes one word of
   each line of what it receives, then of what it sends; so its caches have as much of them as fits.
@@ -112,7 +110,7 @@ CHECKS: every element of every result, of every sample, against a formula of ran
   the exit code 1.
 
 TEXT: operation, bytes, median and model's time in ns, GB/s (algbw) and the time as a multiple of
-  the floor; the algorithm too, if one was asked for, and the place with --by-place or --seek.
+  the floor; the algorithm too, if one was asked for, and the place with --by-place.
   --wide has the rest.
 
 COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min ns_median ns_p99
@@ -205,20 +203,9 @@ pub(crate) struct Bench {
     /// Give operations in place a second buffer, to which the input is copied first (timed)
     #[arg(long, conflicts_with = "in_place")]
     out_of_place: bool,
-    /// Rewrite inputs before each sample, untimed: always done, here to be said
-    #[arg(long)]
-    dirty: bool,
     /// A row for each place of the cores that has samples enough
     #[arg(long)]
     by_place: bool,
-    /// Measure each row once at each of these places (smt, ccx, far), as the host moves the
-    /// cores; brings --by-place
-    #[arg(long, value_name = "PLACE,..", value_delimiter = ',')]
-    seek: Vec<Proximity>,
-    /// Seconds for each operation with --seek
-    #[arg(long, value_name = "S", default_value_t = 10.0, requires = "seek")]
-    #[arg(value_parser = parse_seconds)]
-    seek_time: f64,
     /// Exchanges in ns below which a place is smt, and ccx; from the second on it is far
     #[arg(long, allow_hyphen_values = true, value_name = "SMT,CCX", default_value_t)]
     places: ProximityLimits,
@@ -232,7 +219,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "warm|cold|both", default_value = "warm")]
     caches: CachesAsked,
     /// Measure slices of rows as lines of the standard input ask for them, for `phalanx peers`
-    #[arg(long, hide = true, conflicts_with_all = ["seek", "wide"])]
+    #[arg(long, hide = true, conflicts_with = "wide")]
     turns: bool,
     /// Do not check results
     #[arg(long)]
@@ -318,7 +305,7 @@ impl Bench {
         let view = TextView {
             wide: self.wide,
             algorithms: self.algorithm != Wanted::Auto || self.dims.is_some(),
-            places: self.by_place || !self.seek.is_empty(),
+            places: self.by_place,
             tallies: self.statistics || is_recorded(),
             caches: self.caches == CachesAsked::Both,
         };
@@ -438,10 +425,7 @@ impl Bench {
                 progress: &mut progress,
                 failed: &mut failed,
             };
-            let (block, dead) = match tools.probe {
-                Some(_) if !self.seek.is_empty() => turns.seek(&self.seek, self.seek_time),
-                _ => turns.rounds(),
-            };
+            let (block, dead) = turns.rounds();
             progress.clear();
             let wrong = block.iter().map(Rounds::wrong).sum();
             let rows = cases.iter().zip(&block);
@@ -474,8 +458,7 @@ impl Bench {
             let ns = model.ns(case, row.place);
             Some(row.modelled(ns))
         });
-        let all = self.by_place || !self.seek.is_empty();
-        rows.take(if all { usize::MAX } else { 1 }).collect()
+        rows.take(if self.by_place { usize::MAX } else { 1 }).collect()
     }
 }
 
@@ -519,11 +502,6 @@ fn parse_time(text: &str) -> Result<Duration, String> {
     let ms = text.parse::<f64>().ok().filter(|ms| *ms > 0.0 && *ms <= 3.6e6);
     let wrong = || format!("'{text}' is no time in ms; accepted are more than 0, up to 3600000");
     ms.map(|ms| Duration::from_secs_f64(ms / 1000.0)).ok_or_else(wrong)
-}
-
-fn parse_seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|s| *s > 0.0 && *s <= 3600.0);
-    seconds.ok_or_else(|| format!("'{text}' are no seconds; accepted are more than 0, up to 3600"))
 }
 
 fn parse_rounds(text: &str) -> Result<usize, String> {
