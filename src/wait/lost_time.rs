@@ -16,6 +16,10 @@
 //! up where a rank makes a system call anyway, to sleep, to wake or to yield. Whether the load is
 //! still there shows only when ranks spin again, which costs some milliseconds each time.
 //!
+//! In a process that is not disturbed a rank of which [`IDLE`] waits in a row have lasted for
+//! [`LASTING`] or longer spins [`BRIEFLY`], and does not yield: it would have slept anyway, and the
+//! time until then is of no use to anybody. One shorter wait ends that.
+//!
 //! The state costs nobody anything whose waits are short: a rank looks as often as without it, and
 //! reads no clock, until two waits in a row have taken longer than [`SPIN`]. A rank that sleeps at
 //! once spins in one wait of [`PROBE`], so that it hears when waits have become short.
@@ -55,6 +59,12 @@ const RARELY: u64 = 1_000_000;
 const WINDOW: u64 = 200_000_000;
 /// Waits in a row that took longer than [`SPIN`], before a rank sleeps at once.
 const LONG: u32 = 2;
+/// Longer than a wait spins, yields and spins alone before it sleeps.
+const LASTING: Duration = Duration::from_micros(150);
+/// Lasting waits in a row: of so many one that is not then sleeps in vain, for 3 % of their time.
+const IDLE: u32 = 16;
+/// How long a rank spins after that.
+const BRIEFLY: Duration = Duration::from_micros(5);
 /// Of so many waits of a rank that sleeps at once, one spins.
 const PROBE: u32 = 16;
 /// Sleeps in a run before a rank has slept often.
@@ -142,24 +152,33 @@ struct RecentWaits {
     long: u32,
     /// Waits since the last that spun.
     unspun: u32,
+    /// Lasting ones in a row.
+    lasting: u32,
 }
 
 impl RecentWaits {
-    const NEW: RecentWaits = RecentWaits { long: 0, unspun: 0 };
+    const NEW: RecentWaits = RecentWaits { long: 0, unspun: 0, lasting: 0 };
 
     fn are_long(self) -> bool {
         self.long >= LONG
     }
 
-    /// A wait has taken so long; unknown if nothing is disturbed: then nothing is learnt for the
-    /// next time.
-    fn note(&mut self, took: Option<Duration>) {
-        let Some(took) = took else { return *self = RecentWaits::NEW };
-        self.long = if took > SPIN { (LONG + 1).min(self.long + 1) } else { self.long / 2 };
+    /// A wait has taken so long. Without a disturbance, nothing is learnt for the next one.
+    fn note(&mut self, took: Duration, is_disturbed: bool) {
+        self.lasting = if took >= LASTING { IDLE.min(self.lasting + 1) } else { 0 };
+        self.long = match is_disturbed {
+            true if took > SPIN => (LONG + 1).min(self.long + 1),
+            true => self.long / 2,
+            false => 0,
+        };
+        self.unspun = if is_disturbed { self.unspun } else { 0 };
     }
 
     /// How long to spin in the next wait.
-    fn spin(&mut self) -> Duration {
+    fn spin(&mut self, is_disturbed: bool) -> Duration {
+        if !is_disturbed {
+            return if self.lasting == IDLE { BRIEFLY } else { super::SPIN };
+        }
         let sleeps = self.are_long() && self.unspun + 1 < PROBE;
         self.unspun = if sleeps { self.unspun + 1 } else { 0 };
         if sleeps { Duration::ZERO } else { SPIN }
@@ -195,15 +214,21 @@ pub(crate) fn looks_little() -> bool {
     RECENT.get().are_long() && is_disturbed()
 }
 
-/// How long to spin in a process that is disturbed; `learns`: in a wait like those before.
+/// How long to spin; `learns`: in a wait like those before.
 pub(super) fn spin(learns: bool) -> Duration {
-    if learns { change!(RECENT, RecentWaits::spin) } else { SPIN }
+    match (is_disturbed(), learns) {
+        (is_disturbed, true) => change!(RECENT, |waits: &mut RecentWaits| waits.spin(is_disturbed)),
+        (true, false) => SPIN,
+        (false, false) => super::SPIN,
+    }
 }
 
-/// A wait that began then, and was no short one, is over.
-pub(super) fn note_wait(since: Instant) {
-    let took = is_disturbed().then(|| since.elapsed());
-    change!(RECENT, |waits: &mut RecentWaits| waits.note(took));
+/// A wait that began then, and was no short one, is over. `has_spun`: it went on after that.
+pub(super) fn note_wait(since: Instant, has_spun: bool) {
+    let is_disturbed = is_disturbed();
+    // Else it was no lasting one, and no clock is read.
+    let took = if is_disturbed || has_spun { since.elapsed() } else { Duration::ZERO };
+    change!(RECENT, |waits: &mut RecentWaits| waits.note(took, is_disturbed));
 }
 
 /// Whether the ranks of a team that do not roam are to, as the calling one is about to sleep.
@@ -383,19 +408,36 @@ mod tests {
 
     #[test]
     fn two_long_waits_end_the_spinning_and_one_short_one_brings_it_back() {
-        let (short, long) = (Some(SPIN / 2), Some(SPIN * 2));
+        let (short, long) = (SPIN / 2, SPIN * 2);
         let mut waits = RecentWaits::NEW;
-        waits.note(long);
-        assert!(!waits.are_long() && waits.spin() == SPIN, "one long wait is a stall");
-        waits.note(long);
-        let spun: Vec<bool> = (0..2 * PROBE).map(|_| waits.spin() == SPIN).collect();
+        waits.note(long, true);
+        assert!(!waits.are_long() && waits.spin(true) == SPIN, "one long wait is a stall");
+        waits.note(long, true);
+        let spun: Vec<bool> = (0..2 * PROBE).map(|_| waits.spin(true) == SPIN).collect();
         assert_eq!(spun.iter().filter(|&&it| it).count(), 2, "{spun:?}");
-        (0..9).for_each(|_| waits.note(long));
-        waits.note(short);
-        assert!(!waits.are_long() && waits.spin() == SPIN);
-        (0..9).for_each(|_| waits.note(long));
-        waits.note(None);
+        (0..9).for_each(|_| waits.note(long, true));
+        waits.note(short, true);
+        assert!(!waits.are_long() && waits.spin(true) == SPIN);
+        (0..9).for_each(|_| waits.note(long, true));
+        waits.note(short, false);
         assert!(!waits.are_long(), "the next disturbance begins anew");
+    }
+
+    #[test]
+    fn lasting_waits_shorten_the_spinning_and_one_shorter_one_ends_that() {
+        let mut waits = RecentWaits::NEW;
+        for _ in 0..3 {
+            for _ in 0..IDLE {
+                assert_eq!(waits.spin(false), super::super::SPIN);
+                waits.note(LASTING, false);
+            }
+            (0..IDLE).for_each(|_| waits.note(LASTING * 9, false));
+            assert_eq!(waits.spin(false), BRIEFLY);
+            // As long as a wake-up takes: nobody sleeps for ever because others do.
+            waits.note(SPIN * 3, false);
+        }
+        (0..IDLE).for_each(|_| waits.note(LASTING, true));
+        assert_eq!(waits.spin(false), BRIEFLY, "waits of a disturbance count, too");
     }
 
     #[test]

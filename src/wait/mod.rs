@@ -14,7 +14,8 @@
 //! that leaves or waits in a circle, a deadline. Where the system refuses heavy fences, a wake may
 //! be missed, and naps last from 100 us to 10 ms. While the process is *disturbed*, as its ranks
 //! lose time to others (`lost_time.rs`), they spin for 15 us, or not at all after long waits, and
-//! do not yield.
+//! do not yield. A rank whose waits have all lasted lately spins for 5 us, and
+//! does not yield.
 //!
 //! Budgets are times, not counts: a pause costs 4 ns on one CPU and 50 on another. The spin budget
 //! is twice the cost of a wake-up, so that a rank which naps lost at most as much again by
@@ -122,10 +123,10 @@ mod lost_time {
         }
 
         pub(in super::super) fn spin(_learns: bool) -> std::time::Duration {
-            std::time::Duration::ZERO
+            super::super::SPIN
         }
 
-        pub(in super::super) fn note_wait(_since: crate::sync::Instant) {}
+        pub(in super::super) fn note_wait(_since: crate::sync::Instant, _has_spun: bool) {}
     }
     #[cfg(not(loom))]
     pub(crate) use unless_loom::*;
@@ -368,7 +369,7 @@ impl Backoff {
         if let Some(since) = self.since
             && self.learns
         {
-            lost_time::note_wait(since);
+            lost_time::note_wait(since, self.yields > 0);
         }
         self.has_napped
     }
@@ -428,7 +429,10 @@ impl Backoff {
         match (self.wait, self.crowded) {
             (Wait::Auto, Some(occasion)) => return self.pause_crowded(occasion),
             (Wait::Auto, None)
-                if self.yields < YIELDS && !mode::is_on(Occasion::Pair) && !is_disturbed() =>
+                if self.yields < YIELDS
+                    && !mode::is_on(Occasion::Pair)
+                    && !is_disturbed()
+                    && self.budget == SPIN =>
             {
                 if self.yields == 0 {
                     lost_time::add_up();
@@ -497,7 +501,7 @@ impl Backoff {
         if !self.looks.is_multiple_of(LOOKS) {
             return true;
         }
-        if self.looks == 0 && is_disturbed() {
+        if self.looks == 0 {
             self.budget = lost_time::spin(self.learns);
         }
         !is_oversubscribed_by(0)
