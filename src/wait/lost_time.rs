@@ -16,9 +16,8 @@
 //! up where a rank makes a system call anyway, to sleep, to wake or to yield. Whether the load is
 //! still there shows only when ranks spin again, which costs some milliseconds each time.
 //!
-//! In a process that is not disturbed a rank of which [`IDLE`] waits in a row have lasted for
-//! [`LASTING`] or longer spins [`BRIEFLY`], and does not yield: it would have slept anyway, and the
-//! time until then is of no use to anybody. One shorter wait ends that.
+//! Elsewhere a rank of which [`IDLE`] waits in a row were [`LASTING`] or longer spins [`BRIEFLY`],
+//! and does not yield: it would have slept anyway, after time of no use. A shorter wait ends that.
 //!
 //! The state costs nobody anything whose waits are short: a rank looks as often as without it, and
 //! reads no clock, until two waits in a row have taken longer than [`SPIN`]. A rank that sleeps at
@@ -171,7 +170,6 @@ impl RecentWaits {
             true => self.long / 2,
             false => 0,
         };
-        self.unspun = if is_disturbed { self.unspun } else { 0 };
     }
 
     /// How long to spin in the next wait.

@@ -429,10 +429,7 @@ impl Backoff {
         match (self.wait, self.crowded) {
             (Wait::Auto, Some(occasion)) => return self.pause_crowded(occasion),
             (Wait::Auto, None)
-                if self.yields < YIELDS
-                    && !mode::is_on(Occasion::Pair)
-                    && !is_disturbed()
-                    && self.budget == SPIN =>
+                if self.yields < YIELDS && !mode::is_on(Occasion::Pair) && self.budget == SPIN =>
             {
                 if self.yields == 0 {
                     lost_time::add_up();

@@ -176,29 +176,22 @@ impl<T> Made for ReceiveMessage<'_, T> {
     }
 }
 
-impl<'scope, 'env, T: Element> Start<'scope, 'env> for SendMessage<&'env [T]> {
-    type Gives = ();
+macro_rules! start_sends {
+    ($($slice:ty)*) => {$(
+        impl<'scope, 'env, T: Element> Start<'scope, 'env> for SendMessage<$slice> {
+            type Gives = ();
 
-    fn start(
-        self,
-        scope: &mut Requests<'scope, 'env>,
-        _: &'static Location<'static>,
-    ) -> OpenRequest<'scope, ()> {
-        scope.start_send(self.data, (self.to, self.tag), self.at)
-    }
+            fn start(
+                self,
+                scope: &mut Requests<'scope, 'env>,
+                _: &'static Location<'static>,
+            ) -> OpenRequest<'scope, ()> {
+                scope.start_send(self.data, (self.to, self.tag), self.at)
+            }
+        }
+    )*};
 }
-
-impl<'scope, 'env, T: Element> Start<'scope, 'env> for SendMessage<&'env mut [T]> {
-    type Gives = ();
-
-    fn start(
-        self,
-        scope: &mut Requests<'scope, 'env>,
-        _: &'static Location<'static>,
-    ) -> OpenRequest<'scope, ()> {
-        scope.start_send(self.data, (self.to, self.tag), self.at)
-    }
-}
+start_sends! { &'env [T] &'env mut [T] }
 
 impl<'scope, 'env, T: Element> SetUp<'scope, 'env> for SendMessage<&'env mut [T]> {
     type Element = T;

@@ -115,45 +115,37 @@ impl<'env> SetUpData<'env> for () {
     }
 }
 
-impl<'env, T: Element> SetUpData<'env> for MovedInPlace<'env, T> {
-    type Element = T;
+/// How data with a form sets up its call; the second of the pair is an input that is kept with it.
+macro_rules! set_up_by_form {
+    (|$data:ident| $pair:expr) => {
+        type Element = T;
 
-    fn set_up<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'env>,
-        scope: &mut Requests<'scope, 'env>,
-    ) -> Persistent<'scope, 'env, T> {
-        let form = self.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
-        scope.set_up_form(form, None)
-    }
+        fn set_up<'scope, K: CallKind>(
+            self,
+            said: &CallHead<'env>,
+            scope: &mut Requests<'scope, 'env>,
+        ) -> Persistent<'scope, 'env, T> {
+            let $data = self;
+            let (data, input) = $pair;
+            let form = data.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
+            scope.set_up_form(form, input)
+        }
+    };
+}
+
+impl<'env, T: Element> SetUpData<'env> for MovedInPlace<'env, T> {
+    set_up_by_form!(|data| (data, None));
 }
 
 impl<'env, T: Element, O: Operator<T> + 'env> SetUpData<'env> for ReducedInPlace<'env, T, O> {
-    type Element = T;
-
-    fn set_up<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'env>,
-        scope: &mut Requests<'scope, 'env>,
-    ) -> Persistent<'scope, 'env, T> {
-        let form = self.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
-        scope.set_up_form(form, None)
-    }
+    set_up_by_form!(|data| (data, None));
 }
 
 impl<'env, T: Element> SetUpData<'env> for MovedInto<'env, T, &'env mut [T]> {
-    type Element = T;
-
-    fn set_up<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'env>,
-        scope: &mut Requests<'scope, 'env>,
-    ) -> Persistent<'scope, 'env, T> {
-        let (input, from) = Lent::new(self.from);
-        let data = MovedInto { from, ..self };
-        let form = data.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
-        scope.set_up_form(form, Some(input))
-    }
+    set_up_by_form!(|data| {
+        let (input, from) = Lent::new(data.from);
+        (MovedInto { from, ..data }, Some(input))
+    });
 }
 
 impl<'env, T, O> SetUpData<'env> for ReducedInto<'env, T, &'env mut [T], O>
@@ -161,18 +153,10 @@ where
     T: Element,
     O: Operator<T> + 'env,
 {
-    type Element = T;
-
-    fn set_up<'scope, K: CallKind>(
-        self,
-        said: &CallHead<'env>,
-        scope: &mut Requests<'scope, 'env>,
-    ) -> Persistent<'scope, 'env, T> {
-        let (input, from) = Lent::new(self.from);
-        let data = ReducedInto { from, ..self };
-        let form = data.form::<K, { CallWay::PERSISTENT }>(said, scope.comm());
-        scope.set_up_form(form, Some(input))
-    }
+    set_up_by_form!(|data| {
+        let (input, from) = Lent::new(data.from);
+        (ReducedInto { from, ..data }, Some(input))
+    });
 }
 
 impl<'scope, 'env, K: CallKind, D: SetUpData<'env>> sealed::SetUp<'scope, 'env>
