@@ -10,7 +10,7 @@ mod watch;
 
 pub(crate) use damage::{mutate, tries};
 pub(crate) use dice::Dice;
-pub(crate) use one::{OneCall, again_and_again, all_at_once, compose};
+pub(crate) use one::{Buffers, OneCall, again_and_again, all_at_once, compose};
 pub(crate) use one::{every_operation, map, one_call, value};
 pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_of_floats, single};
 #[cfg(feature = "half")]

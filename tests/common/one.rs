@@ -21,6 +21,7 @@ pub(crate) struct OneCall {
 }
 
 /// A call's arguments on this rank, and its result. In place there is no input.
+#[derive(Clone)]
 pub(crate) struct Buffers<T> {
     pub(crate) input: Vec<T>,
     pub(crate) output: Vec<T>,
@@ -62,7 +63,8 @@ impl OneCall {
         OneCall { is_varied: false, ..Self::varied(comm, operation, v, &vec![n; comm.size()]) }
     }
 
-    fn varied(comm: &Comm, operation: Operation, v: isize, counts: &[usize]) -> Self {
+    /// On blocks of different lengths.
+    pub(crate) fn varied(comm: &Comm, operation: Operation, v: isize, counts: &[usize]) -> Self {
         let (rank, p) = (comm.rank(), comm.size());
         let to = (0..p).map(|to| counts[(rank + 2 * to) % p]).collect();
         let from = (0..p).map(|from| counts[(from + 2 * rank) % p]).collect();
@@ -100,16 +102,27 @@ impl OneCall {
         op: O,
         make: &dyn Fn(usize, usize) -> T,
     ) -> Buffers<T> {
+        let fold = |all: &[T]| all[1..].iter().fold(all[0], |x, &y| op.combine(x, y));
+        self.buffers_to(op.identity(), make, &fold)
+    }
+
+    /// The same, where `result` is that of some ranks' operands.
+    pub(crate) fn buffers_to<T: Element>(
+        &self,
+        identity: Option<T>,
+        make: &dyn Fn(usize, usize) -> T,
+        result: &dyn Fn(&[T]) -> T,
+    ) -> Buffers<T> {
         let (r, p, counts, root) = (self.rank, self.counts.len(), &self.counts, self.v as usize);
         let (n, total) = (counts[r], counts.iter().sum::<usize>());
         let begin = counts[..r].iter().sum::<usize>();
         let block = begin..begin + n;
         let vector = |q: usize, range: Range<usize>| range.map(|i| make(q, i)).collect::<Vec<T>>();
-        let fold = |upto: usize, i: usize| {
-            let all = (0..upto).map(|q| make(q, i)).reduce(|x, y| op.combine(x, y));
-            all.or_else(|| op.identity()).unwrap_or_else(|| make(r, i))
+        let sum = |upto: usize, range: Range<usize>| -> Vec<T> {
+            let operands = |i: usize| (0..upto).map(move |q| make(q, i)).collect::<Vec<T>>();
+            let none = |i: usize| identity.unwrap_or_else(|| make(r, i));
+            range.map(|i| if upto > 0 { result(&operands(i)) } else { none(i) }).collect()
         };
-        let sum = |upto: usize, range: Range<usize>| range.map(|i| fold(upto, i)).collect();
         let own = vector(r, 0..n);
         let all = || (0..p).flat_map(|q| vector(q, 0..counts[q])).collect();
         let old = |n: usize| vec![make(99, 99); n];
@@ -148,23 +161,33 @@ impl OneCall {
         Buffers { input, output, wanted }
     }
 
-    /// Makes the call, also in its other blocking forms.
+    /// Makes the call.
+    pub(crate) fn make<T: Element, O: Operator<T>>(
+        &self,
+        comm: &mut Comm,
+        op: O,
+        (x, y): (&[T], &mut [T]),
+    ) {
+        macro_rules! at_once {
+            ($name:ident, $($argument:expr),*) => { comm.$name($($argument),*) };
+        }
+        match self.operation {
+            Operation::Barrier => comm.barrier(),
+            Operation::AllToAllInPlace => comm.all_to_all_in_place(y),
+            _ => call_of!(at_once, self, op, x, y),
+        }
+    }
+
+    /// Makes the call, also in its other blocking forms, and compares its results.
     pub(crate) fn check<T: Element + PartialEq + Debug, O: Operator<T> + Copy>(
         &self,
         comm: &mut Comm,
         op: O,
         make: &dyn Fn(usize, usize) -> T,
     ) {
-        macro_rules! at_once {
-            ($name:ident, $($argument:expr),*) => { comm.$name($($argument),*) };
-        }
         let (operation, root) = (self.operation, self.v as usize);
         let Buffers { input: x, output: mut y, wanted } = self.buffers(op, make);
-        match operation {
-            Operation::Barrier => comm.barrier(),
-            Operation::AllToAllInPlace => comm.all_to_all_in_place(&mut y),
-            _ => call_of!(at_once, self, op, &x[..], &mut y[..]),
-        }
+        self.make(comm, op, (&x, &mut y));
         assert_eq!(y, wanted, "{self:?}");
         let is_root = self.rank == root;
         match operation {
