@@ -5,17 +5,16 @@ mod damage;
 mod dice;
 mod one;
 mod one_result;
-mod truth;
 mod uneven;
 mod watch;
 
 pub(crate) use damage::{mutate, tries};
 pub(crate) use dice::Dice;
-pub(crate) use one::one_call;
+pub(crate) use one::{Buffers, OneCall, again_and_again, all_at_once, compose};
+pub(crate) use one::{every_operation, map, one_call, value};
 pub(crate) use one_result::{Bits, double, every_way_to, one_result, one_result_of_floats, single};
 #[cfg(feature = "half")]
 pub(crate) use one_result::{brain, short};
-pub(crate) use truth::{compose, every_operation};
 pub(crate) use uneven::{UNEVEN, common_counts, every_uneven, lists, pairs};
 pub(crate) use watch::{Watch, watched, watched_cases};
 

@@ -1,8 +1,9 @@
 //! Operators that have one result, bit by bit, on every way that a reduction can take.
 
+use super::OneCall;
 use phalanx::op::{self, Operator};
-use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Element, Order, call};
+use phalanx::schedule::Request;
+use phalanx::{Algorithm, Comm, Element, Order};
 
 /// The bits of a value that two values share only if nothing tells them apart.
 pub(crate) trait Bits: Element {
@@ -147,94 +148,53 @@ pub(crate) fn every_way_to<T: Bits, O: Operator<T> + Copy + 'static>(
     make: fn(usize, usize) -> T,
     result: &dyn Fn(&[T]) -> T,
 ) {
-    let (r, p) = (comm.rank(), comm.size());
+    let (p, root) = (comm.size(), n % comm.size());
     let value = |q: usize, i: usize| make(noise(q, i), i);
-    let fold = |i: usize, upto: usize| result(&(0..upto).map(|q| value(q, i)).collect::<Vec<T>>());
-    let vector = |range: std::ops::Range<usize>, at: &dyn Fn(usize) -> T| -> Vec<T> {
-        range.map(at).collect()
-    };
-    let identity = op.identity();
-    let before = |i: usize| if r > 0 { fold(i, r) } else { identity.unwrap_or(value(0, i)) };
-    let root = n % p;
-    // Of each operation the input in place or apart, and the output.
-    let (mine, all) = (vector(0..n, &|i| value(r, i)), vector(0..n * p, &|i| value(r, i)));
-    let sum = vector(0..n, &|i| fold(i, p));
-    let wanted = |operation| match operation {
-        Operation::AllReduce => sum.clone(),
-        Operation::Reduce => {
-            if r == root {
-                sum.clone()
-            } else {
-                mine.clone()
-            }
-        }
-        Operation::Scan => vector(0..n, &|i| fold(i, r + 1)),
-        Operation::ExclusiveScan => vector(0..n, &before),
-        _ => vector(r * n..(r + 1) * n, &|i| fold(i, p)),
-    };
-    let operations = [
-        Operation::AllReduce,
-        Operation::Reduce,
-        Operation::Scan,
-        Operation::ExclusiveScan,
-        Operation::ReduceScatter,
-    ];
-    let same = |operation: Operation, got: &[T], way: &str| {
-        for (i, (&x, y)) in got.iter().zip(wanted(operation)).enumerate() {
+    let same = |it: &OneCall, got: &[T], wanted: &[T], way: &str| {
+        for (i, (x, y)) in got.iter().zip(wanted).enumerate() {
             let types = std::any::type_name::<(O, T)>();
-            assert_eq!(x.bits(), y.bits(), "{operation} {way}, {types}: {i} of {n}, p = {p}");
+            assert_eq!(x.bits(), y.bits(), "{way}, {types}: {i} of {n}, {it:?}");
         }
     };
-    let blocking = |comm: &mut Comm, operation: Operation, way: &str| {
-        let mut x = mine.clone();
-        match operation {
-            Operation::AllReduce => comm.all_reduce(&mut x, op),
-            Operation::Reduce => comm.reduce(&mut x, op, root),
-            Operation::Scan => comm.scan(&mut x, op),
-            Operation::ExclusiveScan => comm.exclusive_scan(&mut x, op),
-            _ => comm.reduce_scatter_into(&all, &mut x, op),
-        }
-        same(operation, &x, way);
-    };
-    for operation in operations {
-        blocking(comm, operation, "blocking");
-        blocking(&mut comm.with_order(Order::Fixed), operation, "in fixed order");
-        let request = Request::new(operation, p).root(root);
+    let mut calls = OneCall::all(comm, n, &[root], &[]);
+    calls.retain(|it| it.operation.combines());
+    let all = calls.iter().map(|it| (it, it.buffers_to(op.identity(), &value, result)));
+    let mut all: Vec<_> = all.collect();
+    for (it, b) in &all {
+        let blocking = |comm: &mut Comm, way: &str| {
+            let mut y = b.output.clone();
+            it.make(comm, op, (&b.input, &mut y));
+            same(it, &y, &b.wanted, way);
+        };
+        blocking(comm, "blocking");
+        blocking(&mut comm.with_order(Order::Fixed), "in fixed order");
+        let request = Request::new(it.operation, p).root(root);
         // The result of a catalogue's tree does not depend on the length.
-        let forced = Algorithm::for_operation(operation);
+        let forced = Algorithm::for_operation(it.operation);
         for algorithm in forced.filter(|_| (2..40).contains(&n)) {
             if algorithm.schedule(&request).is_ok() {
-                blocking(&mut comm.with(algorithm), operation, algorithm.id());
+                blocking(&mut comm.with(algorithm), algorithm.id());
             }
         }
     }
-    let [mut a, mut b, mut c, mut d, mut e] = [0; 5].map(|_| mine.clone());
+    let mut copies = all.clone();
     comm.requests(|scope| {
-        let started = [
-            scope.start(call::all_reduce(&mut a, op)),
-            scope.start(call::reduce(&mut b, op, root)),
-            scope.start(call::scan(&mut c, op)),
-            scope.start(call::exclusive_scan(&mut d, op)),
-            scope.start(call::reduce_scatter_into(&all, &mut e, op)),
-        ];
-        for (operation, request) in operations.into_iter().zip(started) {
-            let got = scope.wait(request);
-            same(operation, got, "started");
+        let open: Vec<_> = copies
+            .iter_mut()
+            .map(|(it, b)| (*it, &b.wanted, it.start(scope, op, (&b.input, &mut b.output))))
+            .collect();
+        for (it, wanted, request) in open {
+            same(it, &*scope.wait(request), wanted, "started");
         }
     });
-    let [mut a, mut b, mut c, mut d, mut e] = [0; 5].map(|_| mine.clone());
-    let mut all = all.clone();
     comm.requests(|scope| {
-        let set_up = [
-            scope.set_up(call::all_reduce(&mut a, op)),
-            scope.set_up(call::reduce(&mut b, op, root)),
-            scope.set_up(call::scan(&mut c, op)),
-            scope.set_up(call::exclusive_scan(&mut d, op)),
-            scope.set_up(call::reduce_scatter_into(&mut all, &mut e, op)),
-        ];
-        for (operation, call) in operations.into_iter().zip(set_up) {
+        let set_up: Vec<_> = all
+            .iter_mut()
+            .map(|(it, b)| (*it, &b.wanted, it.set_up(scope, op, (&mut b.input, &mut b.output))))
+            .collect();
+        for (it, wanted, call) in set_up {
             let request = scope.start(call);
-            same(operation, scope.wait(request).buf(), "set up");
+            same(it, scope.wait(request).buf(), wanted, "set up");
         }
     });
 }

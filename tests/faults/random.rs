@@ -6,8 +6,8 @@
 //! evening).
 
 use super::common::{
-    Canary, Dice, POISON, Watch, add_alive, bomb, check_usable, right, rounds, seed, team,
-    watched_cases,
+    Buffers, Canary, Dice, OneCall, POISON, Watch, add_alive, bomb, check_usable, right, rounds,
+    seed, team, watched_cases,
 };
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Team, op};
@@ -17,21 +17,9 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Call {
-    Barrier,
-    Broadcast,
-    Reduce,
-    AllReduce,
-    Scan,
-    ExclusiveScan,
-    AllGather,
-    AllGatherVaried,
-    Gather,
-    Scatter,
-    ReduceScatter,
-    AllToAll,
-    AllToAllVaried,
-    AllToAllInPlace,
-    Shift,
+    Of(Operation),
+    /// The operation on blocks of different lengths.
+    Varied(Operation),
     Exchange,
     WithPeers,
     WithRoot,
@@ -40,46 +28,18 @@ enum Call {
 
 use Call::*;
 
-const CALLS: [Call; 19] = [
-    Barrier,
-    Broadcast,
-    Reduce,
-    AllReduce,
-    Scan,
-    ExclusiveScan,
-    AllGather,
-    AllGatherVaried,
-    Gather,
-    Scatter,
-    ReduceScatter,
-    AllToAll,
-    AllToAllVaried,
-    AllToAllInPlace,
-    Shift,
-    Exchange,
-    WithPeers,
-    WithRoot,
-    Split,
-];
+fn all_calls() -> Vec<Call> {
+    let varied = [Operation::AllGather, Operation::AllToAll].map(Varied);
+    let others = [Exchange, WithPeers, WithRoot, Split];
+    Operation::ALL.into_iter().map(Of).chain(varied).chain(others).collect()
+}
 
 impl Call {
     fn operation(self) -> Option<Operation> {
-        Some(match self {
-            Barrier => Operation::Barrier,
-            Broadcast => Operation::Broadcast,
-            Reduce => Operation::Reduce,
-            AllReduce => Operation::AllReduce,
-            Scan => Operation::Scan,
-            ExclusiveScan => Operation::ExclusiveScan,
-            AllGather | AllGatherVaried => Operation::AllGather,
-            Gather => Operation::Gather,
-            Scatter => Operation::Scatter,
-            ReduceScatter => Operation::ReduceScatter,
-            AllToAll => Operation::AllToAll,
-            AllToAllInPlace => Operation::AllToAllInPlace,
-            Shift => Operation::Shift,
-            AllToAllVaried | Exchange | WithPeers | WithRoot | Split => return None,
-        })
+        match self {
+            Of(operation) | Varied(operation @ Operation::AllGather) => Some(operation),
+            _ => None,
+        }
     }
 }
 
@@ -116,7 +76,7 @@ enum Fault {
 }
 
 fn roll_step(dice: &mut Dice, p: usize) -> Step {
-    let call = dice.of(&CALLS);
+    let call = dice.of(&all_calls());
     let mut step = Step {
         call,
         comm: dice.of(&[0, 0, 0, 1, 2, 3]),
@@ -169,96 +129,33 @@ fn make(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
 fn call(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
     let (r, p, n) = (comm.rank(), comm.size(), it.n);
     let root = it.parameter % p;
-    let add = |a, b| {
-        tick();
-        add_alive(a, b)
-    };
-    let sum =
-        |ranks: std::ops::Range<usize>, i| ranks.map(|q| value(q, i)).fold(0, u64::wrapping_add);
-    let block = r * n..(r + 1) * n;
-    let all = || (0..p).flat_map(|q| (0..n).map(move |i| value(q, i)));
     let mut one = vector(r, n);
-    let mine = vector(r, n);
-    let wide = vector(r, n * p);
-    let mut out = Canary(vec![9; n * p]);
+    let check = |comm: &mut Comm, call: OneCall| {
+        let adds = op::with_identity(op::ordered(u64::wrapping_add), 0);
+        let Buffers { input, output, wanted } = call.buffers(adds, &value);
+        let (input, mut output) = (Canary(input), Canary(output));
+        let add = |a, b| {
+            tick();
+            add_alive(a, b)
+        };
+        let add = op::with_identity(op::ordered(add), 0);
+        call.make(comm, add, (&input.0, &mut output.0));
+        expect(it, &output.0, wanted);
+    };
     match it.call {
-        Barrier => comm.barrier(),
-        Broadcast => {
-            comm.broadcast(&mut one.0, root);
-            expect(it, &one.0, (0..n).map(|i| value(root, i)));
+        Of(operation) => {
+            let call = OneCall::new(comm, operation, root as isize, n);
+            check(comm, call);
         }
-        Reduce => {
-            comm.reduce(&mut one.0, op::ordered(add), root);
-            expect(it, &one.0, (0..n).map(|i| if r == root { sum(0..p, i) } else { value(r, i) }));
-        }
-        AllReduce => {
-            comm.all_reduce(&mut one.0, op::ordered(add));
-            expect(it, &one.0, (0..n).map(|i| sum(0..p, i)));
-        }
-        Scan => {
-            comm.scan(&mut one.0, op::ordered(add));
-            expect(it, &one.0, (0..n).map(|i| sum(0..r + 1, i)));
-        }
-        ExclusiveScan => {
-            comm.exclusive_scan(&mut one.0, op::with_identity(op::ordered(add), 0));
-            expect(it, &one.0, (0..n).map(|i| sum(0..r, i)));
-        }
-        AllGather => {
-            comm.all_gather_into(&mine.0, &mut out.0);
-            expect(it, &out.0, all());
-        }
-        AllGatherVaried => {
+        Varied(operation) => {
             // Rank q's block has q + n elements, but for rank 0's.
-            let len = |q: usize| if q == 0 { 0 } else { q + n };
-            let counts: Vec<usize> = (0..p).map(len).collect();
-            let mine = vector(r, len(r));
-            let mut out = Canary(vec![9; counts.iter().sum()]);
-            comm.all_gather_varied_into(&mine.0, &mut out.0, &counts);
-            expect(it, &out.0, (0..p).flat_map(|q| (0..len(q)).map(move |i| value(q, i))));
-        }
-        Gather => {
-            let mut out = Canary(vec![9; if r == root { n * p } else { 0 }]);
-            comm.gather_into(&mine.0, &mut out.0, root);
-            expect(it, &out.0, all().filter(|_| r == root));
-        }
-        Scatter => {
-            comm.scatter_into(&wide.0, &mut one.0, root);
-            expect(it, &one.0, block.map(|i| value(root, i)));
-        }
-        ReduceScatter => {
-            comm.reduce_scatter_into(&wide.0, &mut one.0, op::ordered(add));
-            expect(it, &one.0, block.map(|i| sum(0..p, i)));
-        }
-        AllToAll => {
-            comm.all_to_all_into(&wide.0, &mut out.0);
-            let wanted = (0..p).flat_map(|q| block.clone().map(move |i| value(q, i)));
-            expect(it, &out.0, wanted);
-        }
-        AllToAllVaried => {
-            // Rank i sends i + j + n elements to rank j.
-            let len = |i: usize, j: usize| i + j + n;
-            let to: Vec<usize> = (0..p).map(|j| len(r, j)).collect();
-            let from: Vec<usize> = (0..p).map(|i| len(i, r)).collect();
-            let send: Vec<u64> =
-                (0..p).flat_map(|j| (0..len(r, j)).map(move |i| value(r * 10 + j, i))).collect();
-            let (send, mut out) = (Canary(send), Canary(vec![9; from.iter().sum()]));
-            comm.all_to_all_varied_into(&send.0, &to, &mut out.0, &from);
-            let got = |q: usize| (0..len(q, r)).map(move |i| value(q * 10 + r, i));
-            expect(it, &out.0, (0..p).flat_map(got));
-        }
-        AllToAllInPlace => {
-            let mut x = wide;
-            comm.all_to_all_in_place(&mut x.0);
-            let wanted = (0..p).flat_map(|q| block.clone().map(move |i| value(q, i)));
-            expect(it, &x.0, wanted);
-        }
-        Shift => {
-            comm.shift(&mut one.0, root as isize);
-            expect(it, &one.0, (0..n).map(|i| value((r + p - root) % p, i)));
+            let counts: Vec<usize> = (0..p).map(|q| if q == 0 { 0 } else { q + n }).collect();
+            let call = OneCall::varied(comm, operation, 0, &counts);
+            check(comm, call);
         }
         Exchange => {
             let (to, from) = ((r + root) % p, (r + p - root) % p);
-            comm.exchange(&mine.0, to, &mut one.0, from);
+            comm.exchange(&vector(r, n).0, to, &mut one.0, from);
             expect(it, &one.0, (0..n).map(|i| value(from, i)));
         }
         WithPeers => comm.with_peers(&one.0, |all| {
@@ -312,8 +209,9 @@ fn perform(comm: &mut Comm, steps: &[Step], fault: Option<(usize, Fault)>, jitte
             Some(Fault::Return) => return,
             Some(Fault::OtherLength | Fault::CatchOtherLength) => it.n += 1,
             Some(Fault::OtherCall) => {
-                let at = CALLS.iter().position(|&c| c == it.call).unwrap();
-                it.call = CALLS[(at + 1 + it.n) % CALLS.len()];
+                let all = all_calls();
+                let at = all.iter().position(|&c| c == it.call).unwrap();
+                it.call = all[(at + 1 + it.n) % all.len()];
                 it.algorithm = None;
             }
             Some(Fault::OtherParameter) => it.parameter += 1,

@@ -2,143 +2,31 @@
 //! results that bypass the caches, and any tuning; and operators that fail or counts that disagree
 //! in the middle of a call.
 
-use crate::common::{Canary, add_alive, bomb, check_usable, failure, sizes, team, watched};
+use crate::common::{
+    Canary, OneCall, add_alive, bomb, check_usable, compose, failure, map, sizes, team, value,
+    watched,
+};
+use phalanx::schedule::Operation;
 use phalanx::tuning::Tuning;
 use phalanx::{Algorithm, Comm, Error, Team, op};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-fn value(rank: usize, i: usize) -> u64 {
-    ((rank as u64) << 40 | i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn data(rank: usize, n: usize) -> Vec<u64> {
-    (0..n).map(|i| value(rank, i)).collect()
-}
-
-type Map = (u64, u64);
-
-fn compose(f: Map, g: Map) -> Map {
-    (f.0.wrapping_mul(g.0), f.1.wrapping_mul(g.0).wrapping_add(g.1))
-}
-
-fn maps(rank: usize, n: usize) -> Vec<Map> {
-    (0..n).map(|i| (value(rank, i) | 1, value(rank, i + n))).collect()
-}
-
-/// The composition by ranks `ranks` of element `i`.
-fn composed(ranks: std::ops::Range<usize>, n: usize, i: usize) -> Map {
-    let map = |r: usize| (value(r, i) | 1, value(r, i + n));
-    let first = map(ranks.start);
-    ranks.skip(1).fold(first, |f, r| compose(f, map(r)))
-}
-
-/// Every operation with a fused path on vectors (or blocks) of `n` elements.
+/// Every operation on vectors (or blocks) of `n` elements, and on blocks of 0 to `2 n`.
 fn everything(comm: &mut Comm, n: usize) {
-    let (r, p) = (comm.rank(), comm.size());
-    let ordered = || op::ordered(compose);
-    let root = n % p;
-
-    let mut x = if r == root { data(root, n) } else { vec![7; n] };
-    comm.broadcast(&mut x, root);
-    assert_eq!(x, data(root, n));
-
-    let mut x = maps(r, n);
-    comm.reduce(&mut x, ordered(), root);
-    let wanted = |i| if r == root { composed(0..p, n, i) } else { maps(r, n)[i] };
-    assert!((0..n).step_by(97).chain(n.checked_sub(1)).all(|i| x[i] == wanted(i)));
-
-    let mut x = maps(r, n);
-    comm.all_reduce(&mut x, ordered());
-    assert!((0..n).all(|i| x[i] == composed(0..p, n, i)));
-
-    let mut x = maps(r, n);
-    comm.scan(&mut x, ordered());
-    assert!((0..n).all(|i| x[i] == composed(0..r + 1, n, i)));
-
-    let mut x = maps(r, n);
-    comm.exclusive_scan(&mut x, op::with_identity(ordered(), (1, 0)));
-    assert!((0..n).all(|i| x[i] == if r == 0 { (1, 0) } else { composed(0..r, n, i) }));
-
-    let mut x = data(r, n);
-    comm.exclusive_scan(&mut x, op::commutative(u64::wrapping_add));
-    assert!(r > 0 || x == data(0, n), "without an identity rank 0's buffer stays");
-
-    let mut x = data(r, n);
-    comm.shift(&mut x, n as isize % 5 - 2);
-    assert_eq!(x, data((r as isize - (n as isize % 5 - 2)).rem_euclid(p as isize) as usize, n));
-
-    let mut out = vec![7; n * p];
-    comm.all_gather_into(&data(r, n), &mut out);
-    assert!((0..p).all(|q| out[q * n..(q + 1) * n] == data(q, n)));
-
-    let wide = data(r, n * p);
-    let mut mine = vec![7; n];
-    comm.reduce_scatter_into(&wide, &mut mine, op::Sum);
-    let sum = |i: usize| (0..p).fold(0u64, |s, q| s.wrapping_add(value(q, i)));
-    assert!((0..n).all(|i| mine[i] == sum(r * n + i)));
-
-    comm.all_to_all_into(&wide, &mut out);
-    assert!((0..n * p).all(|i| out[i] == value(i / n, r * n + i % n)));
-    let mut x = wide.clone();
-    comm.all_to_all_in_place(&mut x);
-    assert_eq!(x, out);
-
-    let mut mine = vec![7; n];
-    comm.scatter_into(if r == root { &wide } else { &[] }, &mut mine, root);
-    assert!((0..n).all(|i| mine[i] == value(root, r * n + i)));
-
-    let mut out = vec![7; if r == root { n * p } else { 0 }];
-    comm.gather_into(&data(r, n), &mut out, root);
-    assert!(r != root || (0..p).all(|q| out[q * n..(q + 1) * n] == data(q, n)));
-    let mut mine = data(r, n);
-    if r == root {
-        out.fill(7);
-        out[r * n..][..n].copy_from_slice(&mine);
-        comm.gather_in_place(&mut out, root);
-    } else {
-        comm.gather_in_place(&mut mine, root);
-    }
-    assert!(r != root || (0..p).all(|q| out[q * n..(q + 1) * n] == data(q, n)));
-    let mut all = vec![7; n * p];
-    all[r * n..][..n].copy_from_slice(&mine);
-    comm.all_gather_in_place(&mut all);
-    assert!((0..p).all(|q| all[q * n..(q + 1) * n] == data(q, n)));
-    varied(comm, n, root);
-}
-
-/// The forms with blocks of different lengths: none, and up to `2 n`.
-fn varied(comm: &mut Comm, n: usize, root: usize) {
-    let (r, p) = (comm.rank(), comm.size());
+    let (p, root) = (comm.size(), n % comm.size());
     let counts: Vec<usize> = (0..p).map(|q| n * (q % 3)).collect();
-    let start = |q: usize| counts[..q].iter().sum::<usize>();
-    let total = start(p - 1) + counts[p - 1];
-    let mine = data(r, counts[r]);
-    let all: Vec<u64> = (0..p).flat_map(|q| data(q, counts[q])).collect();
-
-    let mut out = vec![7; total];
-    comm.all_gather_varied_into(&mine, &mut out, &counts);
-    assert_eq!(out, all);
-
-    let mut out = vec![7; if r == root { total } else { 0 }];
-    comm.gather_varied_into(&mine, &mut out, &counts, root);
-    assert!(r != root || out == all);
-
-    let mut out = vec![7; counts[r]];
-    comm.scatter_varied_into(if r == root { &all } else { &[] }, &mut out, &counts, root);
-    assert_eq!(out, mine);
-
-    let mut out = vec![7; counts[r]];
-    comm.reduce_scatter_varied_into(&all, &mut out, &counts, op::Sum);
-    assert!(out.iter().zip(&mine).all(|(x, m)| *x == m.wrapping_mul(p as u64)));
-
-    // Rank r sends n (r + q) % 3 elements to q.
-    let between = |a: usize, b: usize| n * ((a + b) % 3);
-    let send: Vec<usize> = (0..p).map(|q| between(r, q)).collect();
-    let blocks: Vec<u64> = (0..p).flat_map(|q| data(r * p + q, between(r, q))).collect();
-    let mut out = vec![7; send.iter().sum()];
-    comm.all_to_all_varied_into(&blocks, &send, &mut out, &send);
-    let wanted: Vec<u64> = (0..p).flat_map(|q| data(q * p + r, between(q, r))).collect();
-    assert_eq!(out, wanted);
+    let mut all = OneCall::all(comm, n, &[root], &[n as isize % 5 - 2]);
+    all.extend(OneCall::all_varied(comm, &counts, &[root]));
+    for it in all {
+        it.check(comm, op::Sum, &value(n));
+        if it.operation.combines() {
+            it.check(comm, op::with_identity(op::ordered(compose), (1, 0)), &map(n));
+        }
+        // Without an identity rank 0's buffer stays.
+        if it.operation == Operation::ExclusiveScan {
+            it.check(comm, op::commutative(u64::wrapping_add), &value(n));
+        }
+    }
 }
 
 #[test]
@@ -217,7 +105,7 @@ fn operators_that_fail() {
                         add_alive(a, b)
                     });
                     let n = 10_000;
-                    let mut x = Canary(data(comm.rank(), n));
+                    let mut x = Canary(vec![1; n]);
                     let mut mine = Canary(vec![0; n / p]);
                     match round % 4 {
                         0 => comm.all_reduce(&mut x.0, add),
@@ -253,7 +141,7 @@ fn ranks_that_leave() {
                     if comm.rank() == round % p {
                         return;
                     }
-                    let mut x = Canary(data(comm.rank(), 5000));
+                    let mut x = Canary(vec![1; 5000]);
                     let mut y = Canary(vec![0; 5000 * p]);
                     let root = (round + 1) % p;
                     match round {

@@ -2,7 +2,7 @@
 //! invalid bit patterns) at every length around the inline limit, in communicators and their
 //! children.
 
-use crate::common::{team, watched};
+use crate::common::{OneCall, again_and_again, all_at_once, team, watched};
 use phalanx::dist::Halo;
 use phalanx::{Algorithm, Comm, Element, Order, Team, call, op};
 use std::fmt::Debug;
@@ -132,87 +132,24 @@ make! {
     fn(usize) -> usize: |k| if k.is_multiple_of(2) { |x| x } else { |x| x + 1 };
 }
 
+fn make<T: Make>(rank: usize, i: usize) -> T {
+    T::make(rank * 7919 + i)
+}
+
 fn data<T: Make>(rank: usize, n: usize) -> Vec<T> {
-    (0..n).map(|i| T::make(rank * 7919 + i)).collect()
+    (0..n).map(|i| make(rank, i)).collect()
 }
 
-fn all_data<T: Make>(p: usize, n: usize) -> Vec<T> {
-    (0..p).flat_map(|q| data(q, n)).collect()
-}
-
-/// Every operation that moves elements, and ordered reductions, on `n` elements.
+/// Every operation, with ordered reductions, and calls of a rank's own shape, on `n` elements.
 fn every_operation<T: Make>(comm: &mut Comm, n: usize) {
     let (r, p) = (comm.rank(), comm.size());
-    let mine: Vec<T> = data(r, n);
-    let all = all_data::<T>(p, n);
-    let other = || vec![T::make(77); n];
-    let others = || vec![T::make(77); n * p];
     let root = n % p;
-
-    let mut x = if r == root { mine.clone() } else { other() };
-    comm.broadcast(&mut x, root);
-    assert_eq!(x, data(root, n));
-
-    let mut got = others();
-    comm.all_gather_into(&mine, &mut got);
-    assert_eq!(got, all);
-
-    let mut got = others();
-    got[r * n..][..n].copy_from_slice(&mine);
-    comm.all_gather_in_place(&mut got);
-    assert_eq!(got, all);
-
-    let mut got = others();
-    comm.gather_into(&mine, &mut got, root);
-    assert_eq!(got, if r == root { all.clone() } else { others() });
-
-    let mut got = mine.clone();
-    if r == root {
-        got = others();
-        got[r * n..][..n].copy_from_slice(&mine);
+    for it in OneCall::all(comm, n, &[root], &[-1]) {
+        it.check(comm, op::ordered(later::<T>), &make::<T>);
     }
-    comm.gather_in_place(&mut got, root);
-    assert_eq!(got, if r == root { all.clone() } else { mine.clone() });
 
-    let mut got = other();
-    comm.scatter_into(&all, &mut got, root);
-    assert_eq!(got, mine);
-
-    let mut got = others();
-    comm.all_to_all_into(&data(r, n * p), &mut got);
-    let wanted: Vec<T> =
-        (0..p).flat_map(|q| data::<T>(q, n * p)[r * n..(r + 1) * n].to_vec()).collect();
-    assert_eq!(got, wanted);
-
-    let mut x = data::<T>(r, n * p);
-    comm.all_to_all_in_place(&mut x);
-    assert_eq!(x, wanted);
-
-    let mut x = mine.clone();
-    comm.shift(&mut x, -1);
-    assert_eq!(x, data((r + 1) % p, n));
-
-    let mut x = mine.clone();
-    comm.all_reduce(&mut x, op::ordered(later));
-    assert_eq!(x, data(p - 1, n));
-
-    let mut x = mine.clone();
-    comm.reduce(&mut x, op::ordered(later), root);
-    assert_eq!(x, if r == root { data(p - 1, n) } else { mine.clone() });
-
-    let mut x = mine.clone();
-    comm.scan(&mut x, op::ordered(later));
-    assert_eq!(x, mine);
-
-    let mut x = mine.clone();
-    comm.exclusive_scan(&mut x, op::ordered(later));
-    assert_eq!(x, data(r.saturating_sub(1), n));
-
-    let mut x = other();
-    comm.reduce_scatter_into(&data(r, n * p), &mut x, op::ordered(later));
-    assert_eq!(x, data::<T>(p - 1, n * p)[r * n..(r + 1) * n]);
-
-    let mut x = other();
+    let mine: Vec<T> = data(r, n);
+    let mut x = vec![T::make(77); n];
     comm.exchange(&mine, (r + 1) % p, &mut x, (r + p - 1) % p);
     assert_eq!(x, data((r + p - 1) % p, n));
 
@@ -306,82 +243,22 @@ fn views_of_different_lengths() {
 
 /// Every operation on blocks of `counts[q]` elements.
 fn varied<T: Make>(comm: &mut Comm, counts: &[usize]) {
-    let (r, p) = (comm.rank(), comm.size());
-    let total: usize = counts.iter().sum();
-    let at: usize = counts[..r].iter().sum();
-    let mine: Vec<T> = data(r, counts[r]);
-    let all: Vec<T> = (0..p).flat_map(|q| data(q, counts[q])).collect();
-    let root = total % p;
-
-    let mut got = vec![T::make(77); total];
-    comm.all_gather_varied_into(&mine, &mut got, counts);
-    assert_eq!(got, all);
-
-    let mut got = vec![T::make(77); if r == root { total } else { 0 }];
-    comm.gather_varied_into(&mine, &mut got, counts, root);
-    assert_eq!(got, if r == root { all.clone() } else { vec![] });
-
-    let mut got = vec![T::make(77); counts[r]];
-    let from: &[T] = if r == root { &all } else { &[] };
-    comm.scatter_varied_into(from, &mut got, counts, root);
-    assert_eq!(got, mine);
-
-    let mut got = vec![T::make(77); counts[r]];
-    comm.reduce_scatter_varied_into(&data(r, total), &mut got, counts, op::ordered(later));
-    assert_eq!(got, data::<T>(p - 1, total)[at..at + counts[r]]);
-
-    // Rank i sends counts[(i + j) % p] elements to rank j.
-    let to = |i: usize| -> Vec<usize> { (0..p).map(|j| counts[(i + j) % p]).collect() };
-    let block = |i: usize, j: usize| -> Vec<T> { data(i * 31 + j, counts[(i + j) % p]) };
-    let send: Vec<T> = (0..p).flat_map(|j| block(r, j)).collect();
-    let wanted: Vec<T> = (0..p).flat_map(|i| block(i, r)).collect();
-    let mut got = vec![T::make(77); total];
-    comm.all_to_all_varied_into(&send, &to(r), &mut got, &to(r));
-    assert_eq!(got, wanted);
+    let root = counts.iter().sum::<usize>() % comm.size();
+    for it in OneCall::all_varied(comm, counts, &[root]) {
+        it.check(comm, op::ordered(later), &make::<T>);
+    }
 }
 
 /// Calls that are started, once and again and again, and those of which only the sender knows the
 /// length.
 fn started<T: Make>(comm: &mut Comm, n: usize) {
     let (r, p) = (comm.rank(), comm.size());
-    let (mine, many, all) = (data::<T>(r, n), data::<T>(r, n * p), all_data::<T>(p, n));
     let (root, to, from) = (n % p, (r + 1) % p, (r + p - 1) % p);
-    let last = || op::ordered(later::<T>);
-    let other = |blocks: usize| vec![T::make(77); n * blocks];
-    let (mut a, mut b, mut c, mut d) = (mine.clone(), other(p), other(p), other(1));
-    let (mut e, mut f, mut g, mut h) = (other(p), other(1), mine.clone(), other(p));
-    let mut given = mine.clone();
-    comm.requests(|scope| {
-        let reduced = scope.start(call::all_reduce(&mut a, last()));
-        let gathered = scope.start(call::all_gather_into(&mine, &mut b));
-        let taken = scope.start(call::all_to_all_into(&many, &mut c));
-        let scattered = scope.start(call::scatter_into(&all, &mut d, root));
-        let at_root = scope.start(call::gather_into(&mine, &mut e, root));
-        let part = scope.start(call::reduce_scatter_into(&many, &mut f, last()));
-        let scanned = scope.start(call::scan(&mut g, last()));
-        let mut again = scope.set_up(call::all_gather_into(&mut given, &mut h));
-        for _ in 0..3 {
-            let request = scope.start(again);
-            again = scope.wait(request);
-            assert_eq!(again.buf(), all);
-            again.buf_mut().fill(T::make(77));
-        }
-        assert_eq!(scope.wait(scanned), mine);
-        assert_eq!(*scope.wait(part), data::<T>(p - 1, n * p)[r * n..][..n]);
-        assert!(r != root || *scope.wait(at_root) == *all);
-        assert_eq!(scope.wait(scattered), mine);
-        let of = |q: usize| data::<T>(q, n * p)[r * n..][..n].to_vec();
-        assert_eq!(scope.wait(taken), (0..p).flat_map(of).collect::<Vec<_>>());
-        assert_eq!(scope.wait(gathered), all);
-        assert_eq!(scope.wait(reduced), data(p - 1, n));
-    });
-    let lengths: Vec<usize> = (0..p).map(|q| n + q).collect();
-    let (mine, all) = (data::<T>(r, n + r), (0..p).flat_map(|q| data::<T>(q, n + q)));
-    let all: Vec<T> = all.collect();
-    assert_eq!(comm.all_gather_vec(&mine), (all.clone(), lengths.clone()));
-    assert_eq!(comm.gather_vec(&mine, root), (r == root).then_some((all, lengths)));
-    let (got, counts) = comm.all_to_all_vec(&many, &vec![n; p]);
-    assert_eq!((got, counts), (c, vec![n; p]));
+    let last = op::ordered(later::<T>);
+    let calls = OneCall::all(comm, n, &[root], &[1]);
+    all_at_once(comm, &calls, n as u64, last, &make);
+    again_and_again(comm, &calls, last, &|k, rank, i| make::<T>(rank + 100 * k, i));
+    let mine: Vec<T> = data(r, n + r);
     let (got, status) = comm.requests(|scope| {
         let sent = scope.start(call::send_tagged(&mine, to, 3));
         let got = scope.comm().recv_vec::<T>(from, 3);
@@ -390,7 +267,7 @@ fn started<T: Make>(comm: &mut Comm, n: usize) {
     });
     assert_eq!((&got, status.len), (&data(from, n + from), n + from));
     let mut x = data::<T>(r, n);
-    comm.segmented_scan(&mut x, &vec![true; n], last());
+    comm.segmented_scan(&mut x, &vec![true; n], last);
     assert_eq!(x, data(r, n));
     let halo = Halo::new(&[n.max(1)], 1);
     let whole = comm.cart(&[0], &[true]).gather_grid(&data::<T>(r, halo.len()), &halo, root);

@@ -1,12 +1,12 @@
 //! Sums and products of halves: in `f32`, rounded once, on every way that a call can take.
 
-use crate::common::{Bits, every_way_to, sizes, team, watched_cases};
+use crate::common::{Bits, OneCall, every_way_to, sizes, team, watched_cases};
 use half::{bf16, f16};
 use phalanx::dist::{Block, GeneralBlock, dynamic};
 use phalanx::engine::FoldKernel;
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Element, Order, call};
+use phalanx::{Algorithm, Comm, Order, call};
 
 /// A float of 16 bits.
 trait Half: Bits + std::ops::Mul<Output = Self> {
@@ -160,43 +160,18 @@ fn the_order_is_that_of_f32() {
     where
         op::Sum: Operator<T> + Operator<f32>,
     {
-        fn call<E: Element, F: Fn(usize) -> E>(
-            comm: &mut Comm,
-            operation: Operation,
-            n: usize,
-            value: F,
-        ) -> Vec<E>
-        where
-            op::Sum: Operator<E>,
-        {
-            let mut x: Vec<E> = (0..n).map(&value).collect();
-            let all: Vec<E> = (0..n * comm.size()).map(&value).collect();
-            match operation {
-                Operation::AllReduce => comm.all_reduce(&mut x, op::Sum),
-                Operation::Reduce => comm.reduce(&mut x, op::Sum, 0),
-                Operation::Scan => comm.scan(&mut x, op::Sum),
-                Operation::ExclusiveScan => comm.exclusive_scan(&mut x, op::Sum),
-                _ => comm.reduce_scatter_into(&all, &mut x, op::Sum),
-            }
-            x
-        }
-        let r = comm.rank();
-        let got = call(comm, operation, n, |i| odd::<T>(r, i));
-        let wanted = call(comm, operation, n, |i| odd::<T>(r, i).wide());
-        for (got, wanted) in got.iter().zip(wanted) {
+        let it = OneCall::new(comm, operation, 0, n);
+        let mut got = it.buffers(op::Sum, &odd::<T>);
+        let mut wanted = it.buffers(op::Sum, &|r, i| odd::<T>(r, i).wide());
+        it.make(comm, op::Sum, (&got.input, &mut got.output));
+        it.make(comm, op::Sum, (&wanted.input, &mut wanted.output));
+        for (got, wanted) in got.output.iter().zip(wanted.output) {
             assert_eq!(got.bits(), T::rounded(wanted).bits(), "{operation}, {n} elements");
         }
     }
-    let operations = [
-        Operation::AllReduce,
-        Operation::Reduce,
-        Operation::Scan,
-        Operation::ExclusiveScan,
-        Operation::ReduceScatter,
-    ];
     for p in sizes(2..=9) {
         let run = team(p).run(|comm| {
-            for operation in operations {
+            for operation in Operation::ALL.into_iter().filter(|it| it.combines()) {
                 for n in [3, 40, 700] {
                     same::<bf16>(&mut comm.with_order(Order::Fixed), operation, n);
                     let request = Request::new(operation, p).root(0);

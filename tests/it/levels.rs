@@ -1,10 +1,10 @@
 //! Hierarchical collectives on real threads: with given groups, and with the automatic choice on a
 //! simulated machine with levels. Their results do not depend on the cores of the ranks.
 
-use crate::common::sizes;
+use crate::common::{OneCall, sizes};
 use phalanx::op;
 use phalanx::placement::{Placement, assign};
-use phalanx::schedule::Hierarchy;
+use phalanx::schedule::{Hierarchy, Operation};
 use phalanx::tuning::{LevelModel, MachineCosts};
 use phalanx::{Algorithm, Comm, Error, Team};
 
@@ -29,50 +29,18 @@ fn value(rank: usize, i: usize) -> f64 {
     (rank * 31 + i * 7 % 11) as f64
 }
 
-/// Every operation once, of `n` elements, against a serial computation.
+/// Every operation of `n` elements, against a serial computation.
 fn all_operations(comm: &mut Comm, n: usize, root: usize) {
-    let (rank, p) = (comm.rank(), comm.size());
-    comm.barrier();
-    let mut x: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
-    comm.all_reduce(&mut x, op::Sum);
-    let total: Vec<f64> = (0..n).map(|i| (0..p).map(|r| value(r, i)).sum()).collect();
-    assert_eq!(x, total);
-    let mut x: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
-    comm.reduce(&mut x, op::Max, root);
-    let own: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
-    let most: Vec<f64> =
-        (0..n).map(|i| (0..p).map(|r| value(r, i)).fold(f64::MIN, f64::max)).collect();
-    assert_eq!(x, if rank == root { most } else { own });
-    let mut x: Vec<f64> = (0..n).map(|i| if rank == root { value(9, i) } else { -1.0 }).collect();
-    comm.broadcast(&mut x, root);
-    assert_eq!(x, (0..n).map(|i| value(9, i)).collect::<Vec<_>>());
-    let mine: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
-    let mut all = vec![-1.0; n * p];
-    comm.all_gather_into(&mine, &mut all);
-    let every: Vec<f64> = (0..p).flat_map(|r| (0..n).map(move |i| value(r, i))).collect();
-    assert_eq!(all, every);
-    let whole: Vec<f64> = (0..n * p).map(|i| value(rank, i)).collect();
-    let mut part = vec![-1.0; n];
-    comm.reduce_scatter_into(&whole, &mut part, op::Sum);
-    let sums: Vec<f64> =
-        (rank * n..(rank + 1) * n).map(|i| (0..p).map(|r| value(r, i)).sum()).collect();
-    assert_eq!(part, sums);
-    // In rank order.
-    let ordered = op::ordered(|a: Matrix, b: Matrix| product(a, b));
-    let fold =
-        |ranks: std::ops::Range<usize>, i: usize| ranks.map(|r| matrix(r, i)).reduce(product);
-    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.all_reduce(&mut x, ordered);
-    assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
-    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.reduce(&mut x, ordered, root);
-    assert!(rank != root || x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..p, i)));
-    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.scan(&mut x, ordered);
-    assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank + 1, i)));
-    let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-    comm.exclusive_scan(&mut x, ordered);
-    assert!(rank == 0 || x.iter().enumerate().all(|(i, x)| Some(*x) == fold(0..rank, i)));
+    for it in OneCall::all(comm, n, &[root], &[1]) {
+        it.check(comm, op::Sum, &value);
+        if it.operation.combines() {
+            it.check(comm, op::Max, &value);
+        }
+        // A reduce-scatter over groups has no rank order.
+        if it.operation.combines() && it.operation != Operation::ReduceScatter {
+            it.check(comm, op::ordered(product), &matrix);
+        }
+    }
 }
 
 #[test]
@@ -201,14 +169,9 @@ fn any_number_of_ranks_multiplies() {
                 let mut x: Vec<f64> = (0..n).map(|i| 0.1 * value(rank, i) + 1e15).collect();
                 multiply.all_reduce(&mut x, op::Sum);
                 all.extend(x.iter().map(|x| x.to_bits()));
-                let mut x: Vec<f64> = (0..n).map(|i| value(rank, i)).collect();
-                multiply.all_reduce(&mut x, op::Max);
-                let most = |i: usize| (0..p).map(|r| value(r, i)).fold(f64::MIN, f64::max);
-                assert!(x.iter().enumerate().all(|(i, x)| *x == most(i)));
-                let mut x: Vec<Matrix> = (0..n).map(|i| matrix(rank, i)).collect();
-                multiply.all_reduce(&mut x, op::ordered(product));
-                let fold = |i: usize| (0..p).map(|r| matrix(r, i)).reduce(product);
-                assert!(x.iter().enumerate().all(|(i, x)| Some(*x) == fold(i)), "{n}");
+                let it = OneCall::new(&multiply, Operation::AllReduce, 0, n);
+                it.check(&mut multiply, op::Max, &value);
+                it.check(&mut multiply, op::ordered(product), &matrix);
             }
             drop(multiply);
             for round in 1..=3 {

@@ -52,6 +52,16 @@ fn has_one_result<T: Bits + Debug, O: Operator<T>>(
     }
 }
 
+/// The results of calls are compared with folds by these.
+#[test]
+fn sums_and_products_are_those_of_integers() {
+    for (a, b) in [(0, 0), (1, 2), (u64::MAX, 5), (3, 1 << 63)] {
+        let (sum, product) = (a.wrapping_add(b), a.wrapping_mul(b));
+        assert_eq!((op::Sum.combine(a, b), op::Prod.combine(a, b)), (sum, product));
+    }
+    assert_eq!((op::Sum.identity(), op::Prod.identity()), (Some(0u64), Some(1u64)));
+}
+
 #[test]
 fn minima_and_maxima_have_one_result() {
     // Each sort of float: the sixteen bit patterns.

@@ -2,7 +2,10 @@
 //! run to run. With `Order::Fixed`: for every topology, length and chunk. `fixed_sum` and its
 //! relatives: for every number of ranks and cut.
 
-use crate::common::{Canary, POISON, add_alive, bomb, check_usable, failure, sizes, team, watched};
+use crate::common::{
+    Canary, OneCall, POISON, add_alive, bomb, check_usable, compose, failure, map, sizes, team,
+    watched,
+};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Order, Team, call, op};
 
@@ -20,12 +23,6 @@ fn data(rank: usize, n: usize) -> Vec<f64> {
 
 fn bits(x: &[f64]) -> Vec<u64> {
     x.iter().map(|x| x.to_bits()).collect()
-}
-
-/// Associative, not commutative.
-type Map = (u64, u64);
-fn compose(f: Map, g: Map) -> Map {
-    (f.0.wrapping_mul(g.0), f.1.wrapping_mul(g.0).wrapping_add(g.1))
 }
 
 /// The order that `Order::Fixed` is defined by: level by level.
@@ -63,17 +60,10 @@ fn every_algorithm_gives_the_same_bits_everywhere_and_again() {
                 for n in [1, 6, 700] {
                     let run = |team: &Team| {
                         team.run(|comm| {
-                            let mut x = data(comm.rank(), n);
-                            let mut with = comm.with(algorithm);
-                            match operation {
-                                Operation::AllReduce => with.all_reduce(&mut x, op::Sum),
-                                Operation::Reduce => with.reduce(&mut x, op::Sum, 0),
-                                _ => {
-                                    let all = data(with.rank(), n * p);
-                                    with.reduce_scatter_into(&all, &mut x, op::Sum);
-                                }
-                            }
-                            bits(&x)
+                            let it = OneCall::new(comm, operation, 0, n);
+                            let mut b = it.buffers(op::Sum, &x);
+                            it.make(&mut comm.with(algorithm), op::Sum, (&b.input, &mut b.output));
+                            bits(&b.output)
                         })
                         .unwrap()
                     };
@@ -90,34 +80,20 @@ fn every_algorithm_gives_the_same_bits_everywhere_and_again() {
 
 /// All reductions on one view in fixed order, against the definition.
 fn reductions_in_fixed_order(comm: &mut Comm, n: usize) {
-    let (r, p) = (comm.rank(), comm.size());
-    let want = |i: usize| by_levels((0..p).map(|q| x(q, i)).collect(), |a, b| a + b);
-    let all: Vec<f64> = (0..n).map(want).collect();
-    let mut own = data(r, n);
-    comm.with_order(Order::Fixed).all_reduce(&mut own, op::Sum);
-    assert_eq!(bits(&own), bits(&all), "all-reduce, {p} ranks, {n} elements");
-    let root = n % p;
-    let mut own = data(r, n);
-    comm.with_order(Order::Fixed).reduce(&mut own, op::Sum, root);
-    let wanted = if r == root { all } else { data(r, n) };
-    assert_eq!(bits(&own), bits(&wanted), "reduce, {p} ranks, {n} elements");
-    let mut own = vec![0.0; n];
-    comm.with_order(Order::Fixed).reduce_scatter_into(&data(r, n * p), &mut own, op::Sum);
-    let wanted: Vec<f64> = (r * n..(r + 1) * n).map(want).collect();
-    assert_eq!(bits(&own), bits(&wanted), "reduce-scatter, {p} ranks, {n} elements");
+    let p = comm.size();
     let counts: Vec<usize> = (0..p).map(|q| (q * 7 + n) % 5).collect();
-    let start: usize = counts[..r].iter().sum();
-    let mut own = vec![0.0; counts[r]];
-    let sum = counts.iter().sum();
+    let mut all = OneCall::all(comm, n, &[n % p], &[]);
+    all.extend(OneCall::all_varied(comm, &counts, &[]));
+    // Scans have an order of their own.
+    let scans = [Operation::Scan, Operation::ExclusiveScan];
+    all.retain(|it| it.operation.combines() && !scans.contains(&it.operation));
     let mut fixed = comm.with_order(Order::Fixed);
-    fixed.reduce_scatter_varied_into(&data(r, sum), &mut own, &counts, op::Sum);
-    let wanted: Vec<f64> = (start..start + counts[r]).map(want).collect();
-    assert_eq!(bits(&own), bits(&wanted), "varied reduce-scatter, {p} ranks");
-    let map = |q: usize, i: usize| (x(q, i).to_bits() | 1, x(q, i + n).to_bits());
-    let mut own: Vec<Map> = (0..n).map(|i| map(r, i)).collect();
-    fixed.all_reduce(&mut own, op::ordered(compose));
-    for (i, &got) in own.iter().enumerate() {
-        assert_eq!(got, (1..p).fold(map(0, i), |a, q| compose(a, map(q, i))), "ordered");
+    for it in all {
+        let sum = |row: &[f64]| by_levels(row.to_vec(), |a, b| a + b);
+        let mut b = it.buffers_to(None, &x, &sum);
+        it.make(&mut fixed, op::Sum, (&b.input, &mut b.output));
+        assert_eq!(bits(&b.output), bits(&b.wanted), "{it:?}");
+        it.check(&mut fixed, op::ordered(compose), &map(n));
     }
 }
 
@@ -213,7 +189,7 @@ fn sums_and_dots_do_not_depend_on_the_ranks() {
     for n in [0, 1, 100, 256, 257, 1000, 10_000] {
         let (a, b) = (data(1, n), data(2, n));
         let single: Vec<f32> = a.iter().map(|&x| (x / 1e10) as f32).collect();
-        let maps: Vec<Map> = a.iter().map(|x| (x.to_bits() | 1, x.to_bits())).collect();
+        let maps: Vec<(u64, u64)> = a.iter().map(|x| (x.to_bits() | 1, x.to_bits())).collect();
         let composed = maps.iter().copied().reduce(compose);
         let mut first = None;
         for p in sizes([1, 2, 3, 4, 5, 7, 8, 64]) {

@@ -1,19 +1,12 @@
 //! Batched values, and work during an all-reduce or a barrier: right results, real overlap (no rank
 //! waits for another's work), and panics in the work.
 
-use crate::common::{Canary, bomb, check_usable, failure, sizes, team, watched};
+use crate::common::{
+    Canary, OneCall, bomb, check_usable, compose, failure, map, sizes, team, value, watched,
+};
+use phalanx::schedule::Operation;
 use phalanx::{Error, call, op};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-
-/// Associative, not commutative: composition of affine maps.
-type Map = (u64, u64);
-fn compose(f: Map, g: Map) -> Map {
-    (f.0.wrapping_mul(g.0), f.1.wrapping_mul(g.0).wrapping_add(g.1))
-}
-
-fn map(r: usize, i: usize) -> Map {
-    ((r * 31 + i * 7 + 3) as u64, (r * 17 + i) as u64 ^ 0x55)
-}
 
 #[test]
 fn the_right_result_with_any_work() {
@@ -24,18 +17,14 @@ fn the_right_result_with_any_work() {
             let run = || {
                 team.run(|comm| {
                     let r = comm.rank();
-                    let mut x: Vec<u64> = (0..n as u64).map(|i| i * 10 + r as u64).collect();
-                    let back = comm.overlap(call::all_reduce(&mut x, op::Sum), || vec![r; 3]).1;
-                    assert_eq!(back, [r; 3]);
-                    let p = p as u64;
-                    let want = |i: u64| p * i * 10 + p * (p - 1) / 2;
-                    assert!(x.iter().zip(0..).all(|(&x, i)| x == want(i)), "{p} ranks: {x:?}");
-                    let mut x: Vec<Map> = (0..n).map(|i| map(r, i)).collect();
-                    comm.overlap(call::all_reduce(&mut x, op::ordered(compose)), || ());
-                    for (i, &x) in x.iter().enumerate() {
-                        let want = (1..p as usize).fold(map(0, i), |a, q| compose(a, map(q, i)));
-                        assert_eq!(x, want, "{p} ranks, element {i}");
-                    }
+                    let it = OneCall::new(comm, Operation::AllReduce, 0, n);
+                    let mut b = it.buffers(op::Sum, &value(n));
+                    let call = call::all_reduce(&mut b.output, op::Sum);
+                    assert_eq!(comm.overlap(call, || vec![r; 3]).1, [r; 3]);
+                    assert_eq!(b.output, b.wanted, "{it:?}");
+                    let mut b = it.buffers(op::ordered(compose), &map(n));
+                    comm.overlap(call::all_reduce(&mut b.output, op::ordered(compose)), || ());
+                    assert_eq!(b.output, b.wanted, "{it:?}");
                 })
             };
             watched(run).unwrap();

@@ -7,135 +7,28 @@ mod attacks;
 mod endings;
 mod progress;
 
-use crate::common::{Dice, compose, team, watched, watched_cases};
-use phalanx::{Comm, OpenRequest, Requests, Team, Wait, call, op};
+use crate::common::{OneCall, all_at_once, compose, map, team, value, watched, watched_cases};
+use phalanx::{Team, Wait, call, op};
 
-const CALLS: usize = 11;
-
-fn data(rank: usize, len: usize, salt: usize) -> Vec<u64> {
-    (0..len).map(|i| (rank * 1009 + i * 31 + salt * 7) as u64 % 997).collect()
-}
-
-/// Inputs and outputs of every call, with blocks of `n`.
-fn buffers(rank: usize, p: usize, n: usize) -> (Vec<Vec<u64>>, Vec<Vec<u64>>) {
-    let input = |k| match k {
-        5 | 7 | 9 => data(rank, n * p, k),
-        _ => data(rank, n, k),
-    };
-    let output = |k| match k {
-        6..=8 => vec![0; n * p],
-        5 | 9 => vec![0; n],
-        _ => data(rank, n, k),
-    };
-    ((0..CALLS).map(input).collect(), (0..CALLS).map(output).collect())
-}
-
-/// Call `k`, at once.
-fn blocking(comm: &mut Comm, k: usize, x: &[u64], y: &mut [u64], root: usize) {
-    match k {
-        0 => comm.broadcast(y, root),
-        1 => comm.reduce(y, op::Sum, root),
-        2 => comm.all_reduce(y, op::Sum),
-        3 => comm.scan(y, op::Sum),
-        4 => comm.exclusive_scan(y, op::Sum),
-        5 => comm.reduce_scatter_into(x, y, op::Sum),
-        6 => comm.all_gather_into(x, y),
-        7 => comm.all_to_all_into(x, y),
-        8 => comm.gather_into(x, y, root),
-        9 => comm.scatter_into(x, y, root),
-        _ => comm.shift(y, 1),
-    }
-}
-
-/// Call `k`, started.
-fn started<'s, 'e>(
-    scope: &mut Requests<'s, 'e>,
-    k: usize,
-    x: &'e [u64],
-    y: &'e mut [u64],
-    root: usize,
-) -> OpenRequest<'s, &'e mut [u64]> {
-    match k {
-        0 => scope.start(call::broadcast(y, root)),
-        1 => scope.start(call::reduce(y, op::Sum, root)),
-        2 => scope.start(call::all_reduce(y, op::Sum)),
-        3 => scope.start(call::scan(y, op::Sum)),
-        4 => scope.start(call::exclusive_scan(y, op::Sum)),
-        5 => scope.start(call::reduce_scatter_into(x, y, op::Sum)),
-        6 => scope.start(call::all_gather_into(x, y)),
-        7 => scope.start(call::all_to_all_into(x, y)),
-        8 => scope.start(call::gather_into(x, y, root)),
-        9 => scope.start(call::scatter_into(x, y, root)),
-        _ => scope.start(call::shift(y, 1)),
-    }
-}
-
-/// All calls at once, with blocks of `n`, waited for in an order of each rank's own.
-fn all_at_once(comm: &mut Comm, n: usize, seed: u64) {
-    let (rank, p) = (comm.rank(), comm.size());
-    let root = n % p;
-    let (x, mut y) = buffers(rank, p, n);
-    let (_, mut wanted) = buffers(rank, p, n);
-    for k in 0..CALLS {
-        blocking(comm, k, &x[k], &mut wanted[k], root);
-    }
-    let mut dice = Dice(seed + rank as u64);
-    comm.requests(|scope| {
-        let calls = x.iter().zip(&mut y).enumerate();
-        let mut open: Vec<_> =
-            calls.map(|(k, (x, y))| (k, started(scope, k, x, y, root))).collect();
-        let barrier = scope.start(call::barrier());
-        if seed % 2 == 1 {
-            scope.comm().barrier();
-        }
-        while !open.is_empty() {
-            let (k, request) = open.swap_remove(dice.below(open.len()));
-            assert_eq!(scope.wait(request), &wanted[k][..], "call {k}, p = {p}, n = {n}");
-        }
-        scope.wait(barrier);
-    });
-    assert_eq!(y, wanted);
-}
-
+/// With blocking calls in between.
 #[test]
-fn every_started_call_gives_what_the_blocking_one_gives() {
+fn every_started_call_gives_its_result() {
     watched_cases(|watch| {
         for p in 1..=9 {
             watch.case(format!("p = {p}"));
             let team = team(p);
             team.run(|comm| {
-                for (seed, n) in (0..).zip([0, 1, 2, 8, 9, 32, 33, 64, 65, 3001]) {
-                    all_at_once(comm, n, seed);
-                    all_at_once(comm, n, seed + 100);
+                for (seed, n) in (0..).zip([0, 1, 2, 4, 8, 9, 16, 17, 32, 33, 64, 65, 300, 3001]) {
+                    let mut calls = OneCall::all(comm, n, &[n % p], &[1]);
+                    all_at_once(comm, &calls, seed, op::Sum, &value(0));
+                    for it in &calls {
+                        it.check(comm, op::Sum, &value(1));
+                    }
+                    calls.retain(|it| it.operation.combines());
+                    all_at_once(comm, &calls, seed + 101, op::ordered(compose), &map(2));
                 }
             })
             .unwrap();
-        }
-    });
-}
-
-#[test]
-fn operators_that_do_not_commute_keep_the_order_of_ranks() {
-    watched(|| {
-        for p in 1..=5 {
-            team(p)
-                .run(|comm| {
-                    for n in [1, 4, 5, 16, 17, 32, 33, 300] {
-                        let own: Vec<(u64, u64)> =
-                            (0..n).map(|i| (comm.rank() as u64 + 2, i)).collect();
-                        let (mut sum, mut prefix) = (own.clone(), own.clone());
-                        comm.all_reduce(&mut sum, op::ordered(compose));
-                        comm.scan(&mut prefix, op::ordered(compose));
-                        let (mut a, mut b) = (own.clone(), own);
-                        comm.requests(|scope| {
-                            let a = scope.start(call::all_reduce(&mut a, op::ordered(compose)));
-                            let b = scope.start(call::scan(&mut b, op::ordered(compose)));
-                            assert_eq!(scope.wait(b), prefix);
-                            assert_eq!(scope.wait(a), sum);
-                        });
-                    }
-                })
-                .unwrap();
         }
     });
 }

@@ -1,6 +1,6 @@
 //! Calls that only move data: roots, poison, uneven lengths, odd addresses.
 
-use crate::common::{sizes, team, watched, watched_cases};
+use crate::common::{common_counts, pairs, sizes, team, watched, watched_cases};
 use phalanx::op;
 
 fn value(r: usize, i: usize) -> u32 {
@@ -41,30 +41,12 @@ fn no_elements() {
     watched(|| {
         for p in sizes(1..=8) {
             let run = team(p).run(|comm| {
-                let r = comm.rank();
-                let none: [f64; 0] = [];
-                comm.broadcast(&mut [0.0; 0], p - 1);
-                comm.all_reduce(&mut [0.0; 0], op::Sum);
-                comm.all_gather_into(&none, &mut []);
-                comm.all_to_all_into(&none, &mut []);
-                comm.reduce_scatter_into(&none, &mut [], op::Sum);
-                comm.scan(&mut [0.0; 0], op::Sum);
-                comm.shift(&mut [0.0; 0], 1);
                 // On some ranks only: each sends to its successor elements that nobody
                 // else gets, or nothing at all.
                 for n in [0, 1, 300] {
-                    let to: Vec<usize> =
-                        (0..p).map(|j| if j == (r + 1) % p { n } else { 0 }).collect();
-                    let from: Vec<usize> =
-                        (0..p).map(|i| if i == (r + p - 1) % p { n } else { 0 }).collect();
-                    let mut got = vec![9; n];
-                    comm.all_to_all_varied_into(&vec![r; n], &to, &mut got, &from);
-                    assert_eq!(got, vec![(r + p - 1) % p; n]);
-                    let counts: Vec<usize> =
-                        (0..p).map(|q| if q % 2 == 1 { n } else { 0 }).collect();
-                    let mut all = vec![9; counts.iter().sum()];
-                    comm.all_gather_varied_into(&vec![r; counts[r]], &mut all, &counts);
-                    assert_eq!(all, (0..p).flat_map(|q| vec![q; counts[q]]).collect::<Vec<_>>());
+                    pairs::<u64>(comm, &|i, j| if j == (i + 1) % p { n } else { 0 }, |x| x);
+                    let counts: Vec<usize> = (0..p).map(|q| q % 2 * n).collect();
+                    common_counts::<u64>(comm, &counts, |x| x);
                 }
                 // The surroundings of nothing stay as they are.
                 let mut units = [1u8, 2, 3];
@@ -128,7 +110,6 @@ fn uneven_exchanges() {
     watched(|| {
         for p in sizes(1..=9) {
             let run = team(p).run(|comm| {
-                let r = comm.rank();
                 type Length = fn(usize, usize, usize) -> usize;
                 let lengths: [Length; 4] = [
                     |i, j, _| i * j,
@@ -137,24 +118,12 @@ fn uneven_exchanges() {
                     |i, j, p| if (i + 1) % p == j || (j + 1) % p == i { 20 } else { 0 },
                     |i, j, _| if i == j { 500 } else { usize::from(i > j) },
                 ];
+                let make = |x: u64| (x ^ x >> 20) as u32;
                 for length in lengths {
-                    let to: Vec<usize> = (0..p).map(|j| length(r, j, p)).collect();
-                    let from: Vec<usize> = (0..p).map(|i| length(i, r, p)).collect();
-                    let send: Vec<u32> = (0..p).flat_map(|j| vec![value(r, j); to[j]]).collect();
-                    let wanted: Vec<u32> =
-                        (0..p).flat_map(|i| vec![value(i, r); from[i]]).collect();
-                    let mut got = vec![9; wanted.len()];
-                    comm.all_to_all_varied_into(&send, &to, &mut got, &from);
-                    assert_eq!(got, wanted);
+                    pairs(comm, &|i, j| length(i, j, p), make);
                 }
-                // i * rank elements from rank i.
-                let counts: Vec<usize> = (0..p).map(|i| i * 13).collect();
-                let mut all = vec![0; counts.iter().sum()];
-                comm.all_gather_varied_into(&vec![value(r, 0); counts[r]], &mut all, &counts);
-                assert_eq!(
-                    all,
-                    (0..p).flat_map(|q| vec![value(q, 0); counts[q]]).collect::<Vec<_>>()
-                );
+                // i * 13 elements of rank i.
+                common_counts(comm, &(0..p).map(|i| i * 13).collect::<Vec<_>>(), make);
             });
             run.unwrap_or_else(|e| panic!("p={p}: {e}"));
         }

@@ -1,6 +1,6 @@
 //! Calls that combine data: operators, types, order, bits.
 
-use crate::common::{sizes, team, watched, watched_cases};
+use crate::common::{OneCall, sizes, team, watched, watched_cases};
 use phalanx::op::{self, Operator};
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Element};
@@ -13,31 +13,10 @@ fn all_reductions<T: Element + PartialEq + Debug, O: Operator<T> + Copy>(
     op: O,
     make: &dyn Fn(usize, usize) -> T,
 ) {
-    let (r, p) = (comm.rank(), comm.size());
-    let fold = |i: usize, upto: usize| (1..upto).fold(make(0, i), |x, q| op.combine(x, make(q, i)));
-    let mine: Vec<T> = (0..n).map(|i| make(r, i)).collect();
-    let sum: Vec<T> = (0..n).map(|i| fold(i, p)).collect();
-    let mut x = mine.clone();
-    comm.all_reduce(&mut x, op);
-    assert_eq!(x, sum);
-    for root in 0..p {
-        let mut x = mine.clone();
-        comm.reduce(&mut x, op, root);
-        assert_eq!(x, if r == root { sum.clone() } else { mine.clone() });
+    let roots: Vec<usize> = (0..comm.size()).collect();
+    for it in OneCall::all(comm, n, &roots, &[]).iter().filter(|it| it.operation.combines()) {
+        it.check(comm, op, make);
     }
-    let mut x = mine.clone();
-    comm.scan(&mut x, op);
-    assert_eq!(x, (0..n).map(|i| fold(i, r + 1)).collect::<Vec<_>>());
-    let mut x = mine.clone();
-    comm.exclusive_scan(&mut x, op);
-    let identity = op.identity();
-    let before = |i: usize| if r > 0 { fold(i, r) } else { identity.unwrap_or(mine[i]) };
-    assert_eq!(x, (0..n).map(before).collect::<Vec<_>>());
-    // Not in place.
-    let wide: Vec<T> = (0..n * p).map(|i| make(r, i)).collect();
-    let mut x = vec![make(99, 99); n];
-    comm.reduce_scatter_into(&wide, &mut x, op);
-    assert_eq!(x, (r * n..(r + 1) * n).map(|i| fold(i, p)).collect::<Vec<_>>());
 }
 
 /// A number of no pattern.
@@ -186,31 +165,12 @@ fn projections() {
                 for algorithm in Algorithm::for_operation(operation).filter(serves) {
                     watch.case(format!("{algorithm}, p={p}"));
                     let run = team.run(|comm| {
-                        let p = comm.size();
-                        let r = comm.rank();
-                        for n in [1, 7, 64] {
-                            for (is_left, from) in [(true, 0), (false, p - 1)] {
-                                let op = op::ordered(move |a, b| if is_left { a } else { b });
-                                let mine: Vec<u64> = (0..n).map(|i| noise(r, i)).collect();
-                                let theirs: Vec<u64> = (0..n).map(|i| noise(from, i)).collect();
-                                let mut x = mine.clone();
-                                let mut comm = comm.with(algorithm);
-                                match operation {
-                                    Operation::AllReduce => comm.all_reduce(&mut x, op),
-                                    Operation::Reduce => comm.reduce(&mut x, op, 0),
-                                    _ => {
-                                        let wide: Vec<u64> =
-                                            (0..n * p).map(|i| noise(r, i)).collect();
-                                        comm.reduce_scatter_into(&wide, &mut x, op);
-                                        let block = r * n..(r + 1) * n;
-                                        let theirs = block.map(|i| noise(from, i));
-                                        assert_eq!(x, theirs.collect::<Vec<_>>());
-                                        continue;
-                                    }
-                                }
-                                let is_it = operation == Operation::AllReduce || r == 0;
-                                assert_eq!(x, if is_it { theirs } else { mine });
-                            }
+                        let mut comm = comm.with(algorithm);
+                        for (n, is_left) in
+                            [1, 7, 64].into_iter().flat_map(|n| [(n, true), (n, false)])
+                        {
+                            let op = op::ordered(move |a, b| if is_left { a } else { b });
+                            OneCall::new(&comm, operation, 0, n).check(&mut comm, op, &noise);
                         }
                     });
                     run.unwrap_or_else(|e| panic!("{algorithm}, p={p}: {e}"));
