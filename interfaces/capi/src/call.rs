@@ -473,8 +473,12 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
     Ok(unsafe { enter(comm)?.state() }.rank.clone())
 }
 
-/// Keeps a communicator that was split off.
-pub(crate) fn keep(parent: *mut phx_comm, part: Comm) -> Result<*mut phx_comm, phx_err> {
+/// Keeps a communicator that was split off; null, if there is none.
+pub(crate) fn keep(
+    parent: *mut phx_comm,
+    part: impl Into<Option<Comm>>,
+) -> Result<*mut phx_comm, phx_err> {
+    let Some(part) = part.into() else { return Ok(std::ptr::null_mut()) };
     let rank = rank_of(parent)?;
     let handle = seat_of(held(part), rank.clone(), this_thread())?;
     rank.children().push((handle as usize as u64, 0, |it| free(it as usize as *mut phx_comm)));

@@ -538,6 +538,10 @@ static void rest(phx_comm *c) {
     for (int s = r % 2; s < p; s += 2)
         wanted += s;
     WANT(ranks == wanted);
+    /* The last rank is in no group. */
+    phx_comm *some = half;
+    OK(phx_split(c, r == p - 1 ? -1 : 3, r, &some));
+    WANT(r == p - 1 ? !some : phx_size(some) == p - 1);
     phx_comm *near;
     OK(phx_split_level(c, PHX_LEVEL_PACKAGE, &near));
     WANT(phx_size(near) >= 1);

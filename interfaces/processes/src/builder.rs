@@ -3,7 +3,8 @@
 use crate::entry::Entry;
 use crate::error::{Error, ErrorKind};
 use crate::head::{self, Segment, VERSION};
-use crate::layout::{MAX_RANKS, SEAT};
+use crate::layout::{Layout, MAX_RANKS, SEAT};
+use crate::mapping::Mapping;
 use crate::patience::Patience;
 use crate::presence::Presence;
 use crate::rendezvous::{self, Host};
@@ -90,14 +91,19 @@ impl Builder {
         check(rank, ranks)?;
         let mut patience = Patience::new(Some(self.attach_timeout)).with(self.interrupt);
         loop {
-            let (segment, host) = if rank == 0 {
-                let host = Host::new(name, ranks, &mut patience)?;
-                (Segment::create(ranks, self.memory)?, Some(host))
+            let mut host = None;
+            let segment = if rank > 0 {
+                rendezvous::ask(name, (rank, ranks), VERSION, &mut patience)
             } else {
-                (rendezvous::ask(name, (rank, ranks), VERSION, &mut patience)?, None)
+                host = Some(Host::new(name, ranks, &mut patience)?);
+                Segment::create(ranks, self.memory)
             };
-            let entered = self.enter(segment, (rank, ranks), (true, host), &mut patience)?;
-            if let Some(team) = entered {
+            let place = segment.and_then(|segment| place(segment, rank, ranks));
+            let entered = place.and_then(|place| {
+                self.enter(place, (rank, ranks), (true, &mut host), &mut patience)
+            });
+            let give_up = |e: &_| rendezvous::give_up(name, (rank, ranks), host.as_mut(), e);
+            if let Some(team) = entered.inspect_err(give_up)? {
                 return Ok(team);
             }
         }
@@ -124,21 +130,19 @@ impl Builder {
     pub fn attach(self, segment: Segment, rank: usize, ranks: usize) -> Result<Team, Error> {
         check(rank, ranks)?;
         let mut patience = Patience::new(Some(self.attach_timeout)).with(self.interrupt);
-        let entered = self.enter(segment, (rank, ranks), (false, None), &mut patience)?;
+        let place = place(segment, rank, ranks)?;
+        let entered = self.enter(place, (rank, ranks), (false, &mut None), &mut patience)?;
         entered.ok_or_else(|| Error::new(ErrorKind::System, "the team is not by name"))
     }
 
     /// None if the team of this name has ended before this rank came.
     fn enter(
         &self,
-        segment: Segment,
+        (mapping, layout, presence): (Mapping, Layout, Presence),
         (rank, ranks): (usize, usize),
-        (by_name, mut host): (bool, Option<Host>),
+        (by_name, host): (bool, &mut Option<Host>),
         patience: &mut Patience,
     ) -> Result<Option<Team>, Error> {
-        let (mapping, layout) = head::map(segment, ranks)?;
-        mapping.take(layout.seat(rank), SEAT)?;
-        let presence = Presence::new(mapping.file())?;
         let mut entry = Entry::new(&mapping, &layout, &presence, rank);
         if !entry.arrive(by_name, patience)? {
             return Ok(None);
@@ -158,8 +162,8 @@ impl Builder {
                     list(&missing)
                 );
                 Err(Error::of(ErrorKind::Deadline, *missing.first().unwrap_or(&rank), text))
-            } else if let Some(host) = &mut host {
-                host.serve(mapping.file(), pause, &|rank| entry.reply(rank))
+            } else if let Some(host) = host {
+                host.serve(Some(mapping.file()), pause, &|rank| entry.reply(rank))
             } else {
                 std::thread::sleep(pause);
                 Ok(())
@@ -171,15 +175,27 @@ impl Builder {
                 return Err(error);
             }
         }
-        if let Some(host) = &mut host {
+        if let Some(host) = host {
             host.shut();
         }
         let names = (0..ranks).map(|rank| seat(&mapping, &layout, rank).name());
         let names = names.collect::<Option<Vec<Name>>>().ok_or_else(spoilt)?;
         let waits = (self.timeout, self.interrupt);
-        let shared = Shared::new((mapping, layout), rank, (names, presence), host, waits);
+        let shared = Shared::new((mapping, layout), rank, (names, presence), host.take(), waits);
         Team::of_all(shared).map(Some)
     }
+}
+
+/// The memory of a team as a rank uses it, and the rank's presence there.
+fn place(
+    segment: Segment,
+    rank: usize,
+    ranks: usize,
+) -> Result<(Mapping, Layout, Presence), Error> {
+    let (mapping, layout) = head::map(segment, ranks)?;
+    mapping.take(layout.seat(rank), SEAT)?;
+    let presence = Presence::new(mapping.file())?;
+    Ok((mapping, layout, presence))
 }
 
 impl Team {

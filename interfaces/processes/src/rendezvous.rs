@@ -13,6 +13,7 @@ use crate::mapping::read_proc;
 use crate::patience::Patience;
 use crate::presence::no_proc;
 use crate::seat::printable;
+use std::cell::Cell;
 use std::io::{self, ErrorKind as Io, Read, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -24,6 +25,9 @@ use std::time::{Duration, Instant};
 const LONGEST: usize = 80;
 
 const MAGIC: [u8; 8] = *b"PHALANX?";
+
+/// Of a rank that cannot join; the reason follows, as in an answer.
+const GONE: [u8; 8] = *b"PHALANX!";
 
 /// Bytes of a greeting: magic, version, rank and number of ranks.
 const GREETING: usize = 8 + VERSION_BYTES + 8;
@@ -214,6 +218,8 @@ pub(crate) enum Reply {
     Taken(u32),
     /// It is to ask again: the team is complete, or over.
     Again,
+    /// Rank 0 has given up, for this reason.
+    Over(String),
 }
 
 impl Host {
@@ -258,7 +264,7 @@ impl Host {
     /// it thinks of a process that would be rank so and so.
     pub(crate) fn serve(
         &mut self,
-        file: BorrowedFd<'_>,
+        file: Option<BorrowedFd<'_>>,
         patience: Duration,
         reply: &dyn Fn(usize) -> Reply,
     ) -> Result<(), Error> {
@@ -295,16 +301,19 @@ impl Host {
                 let (name, own) = (&self.name, self.user);
                 let text =
                     format!("team `{name}` belongs to user {own}, this process to user {other}");
-                tell(&socket, text);
+                tell(&socket, &text);
             }
         }
         let excess = self.silent.len().saturating_sub(AT_ONCE);
         self.silent.drain(..excess);
-        let (name, ranks) = (&self.name, self.ranks);
+        let (name, ranks, mut gone) = (&self.name, self.ranks, None);
         self.silent.retain(|(socket, since)| {
-            let mut greeting = [0; GREETING];
-            match peek(socket, &mut greeting) {
-                Ok(GREETING) => {}
+            let mut bytes = [0; GREETING + ANSWER];
+            let got = peek(socket, &mut bytes);
+            let (greeting, reason) = bytes.split_at(GREETING);
+            let is_gone = greeting.starts_with(&GONE);
+            match got {
+                Ok(got) if got >= GREETING && (!is_gone || got == GREETING + ANSWER) => {}
                 Ok(1..) => return since.elapsed() < SILENT,
                 Err(e) if matches!(e.kind(), Io::WouldBlock | Io::Interrupted) => {
                     return since.elapsed() < SILENT;
@@ -312,24 +321,42 @@ impl Host {
                 _ => return false,
             }
             // What is not read would break the connection.
-            let _ = (&*socket).read(&mut greeting);
+            let _ = (&*socket).read(&mut [0; GREETING + ANSWER]);
             // One that goes away meanwhile has no answer.
-            let rank = rank_of(name, ranks, &greeting);
+            let rank = rank_of(name, ranks, greeting);
             match rank.map(|rank| (rank, reply(rank))) {
-                Err(reason) => tell(socket, reason),
+                Ok((rank, Reply::Welcome)) if is_gone => {
+                    gone = Some(Error::of(ErrorKind::Left, rank, reason_in(reason)));
+                }
+                Err(reason) => tell(socket, &reason),
+                Ok((_, Reply::Over(reason))) => tell(socket, &reason),
                 Ok((_, Reply::Again)) => {}
                 Ok((rank, Reply::Taken(pid))) => {
-                    tell(socket, format!("rank {rank} of team `{name}` is process {pid} already"));
+                    tell(socket, &format!("rank {rank} of team `{name}` is process {pid} already"));
                 }
                 Ok((_, Reply::Welcome)) => {
                     let mut answer = [0; ANSWER];
                     answer[0] = 1;
-                    let _ = send_with(socket, &answer, file.as_raw_fd());
+                    let _ = file.map(|file| send_with(socket, &answer, file.as_raw_fd()));
                 }
             }
             false
         });
-        Ok(())
+        gone.map_or(Ok(()), Err)
+    }
+
+    /// Rank 0 gives up before there is a team: those that ask within a moment hear why.
+    fn refuse(&mut self, reason: &str) {
+        let (told, mut patience) = (Cell::new(1), Patience::new(Some(SHUT)));
+        let reply = |_| {
+            told.set(told.get() + 1);
+            Reply::Over(reason.to_string())
+        };
+        while told.get() < self.ranks && !patience.is_over() {
+            if self.serve(None, SLICE, &reply).is_err() {
+                return;
+            }
+        }
     }
 
     /// All are there: nobody can connect any more.
@@ -340,14 +367,55 @@ impl Host {
     }
 }
 
-/// Says why not; a new socket takes so much at once.
-fn tell(mut socket: &UnixStream, reason: String) {
+/// The answer with a reason.
+fn answer(reason: &str) -> [u8; ANSWER] {
     let mut answer = [0; ANSWER];
     for (to, from) in answer[1..ANSWER - 1].iter_mut().zip(reason.bytes()) {
         *to = from;
     }
+    answer
+}
+
+/// The reason in one.
+fn reason_in(answer: &[u8]) -> String {
+    printable(answer[1..].split(|byte| *byte == 0).next().unwrap_or_default())
+}
+
+/// Says why not; a new socket takes so much at once.
+fn tell(mut socket: &UnixStream, reason: &str) {
     let _ = socket.set_nonblocking(true);
-    let _ = socket.write_all(&answer);
+    let _ = socket.write_all(&answer(reason));
+}
+
+/// A rank gives up before it is attached, as the system refuses something: the others hear why.
+pub(crate) fn give_up(
+    name: &str,
+    (rank, ranks): (usize, usize),
+    host: Option<&mut Host>,
+    error: &Error,
+) {
+    if !matches!(error.kind(), ErrorKind::System | ErrorKind::Memory) {
+        return;
+    }
+    let process = std::process::id();
+    let reason = format!("rank {rank} (process {process}) has given up: {}", error.text());
+    if let Some(host) = host {
+        host.refuse(&reason);
+    } else if rank > 0
+        && let Ok(Ok(mut socket)) = connect(name)
+    {
+        let greeting = greeting(GONE, (rank, ranks), VERSION);
+        let _ = socket.write_all(&[&greeting[..], &answer(&reason)].concat());
+    }
+}
+
+fn greeting(magic: [u8; 8], (rank, ranks): (usize, usize), version: &str) -> [u8; GREETING] {
+    let mut greeting = [0; GREETING];
+    greeting[..8].copy_from_slice(&magic);
+    greeting[8..8 + VERSION_BYTES].copy_from_slice(&version_bytes(version));
+    let numbers = [(rank as u32).to_le_bytes(), (ranks as u32).to_le_bytes()].concat();
+    greeting[8 + VERSION_BYTES..].copy_from_slice(&numbers);
+    greeting
 }
 
 /// The bytes that have come, which stay there.
@@ -360,12 +428,12 @@ fn peek(socket: &UnixStream, bytes: &mut [u8]) -> io::Result<usize> {
 }
 
 /// The rank of a process that greets so, or why it may not join.
-fn rank_of(name: &str, own: usize, greeting: &[u8; GREETING]) -> Result<usize, String> {
+fn rank_of(name: &str, own: usize, greeting: &[u8]) -> Result<usize, String> {
     let (magic, rest) = greeting.split_at(8);
     let (version, numbers) = rest.split_at(VERSION_BYTES);
     let number =
         |at: usize| u32::from_le_bytes(numbers[at..at + 4].try_into().unwrap_or_default()) as usize;
-    if magic != MAGIC || version != version_bytes(VERSION) {
+    if ![MAGIC, GONE].iter().any(|it| it == magic) || version != version_bytes(VERSION) {
         let other = version_of(version);
         return Err(format!("team `{name}` is of `{VERSION}`, this process of `{other}`"));
     }
@@ -444,13 +512,8 @@ fn greet(
             other.pid, other.uid
         )));
     }
-    let mut greeting = [0; GREETING];
-    greeting[..8].copy_from_slice(&MAGIC);
-    greeting[8..8 + VERSION_BYTES].copy_from_slice(&version_bytes(version));
-    let numbers = [(rank as u32).to_le_bytes(), (ranks as u32).to_le_bytes()].concat();
-    greeting[8 + VERSION_BYTES..].copy_from_slice(&numbers);
     // Who is refused has an answer without it.
-    let _ = socket.write_all(&greeting);
+    let _ = socket.write_all(&greeting(MAGIC, (rank, ranks), version));
     let mut answer = [0; ANSWER];
     let (mut got, file) = loop {
         match receive_with(&socket, &mut answer) {
@@ -483,9 +546,6 @@ fn greet(
             let error = io::Error::from_raw_os_error(libc::EMFILE);
             Err(Error::system("receiving the team's memory", &error))
         }
-        _ => {
-            let text = answer[1..].split(|byte| *byte == 0).next().unwrap_or_default();
-            Err(refused(printable(text)))
-        }
+        _ => Err(refused(reason_in(&answer))),
     }
 }

@@ -245,7 +245,7 @@ methods! {
         match self.views.load(Ordering::Relaxed) {
             0 => self.cell.leave(&mut held),
             views => {
-                let text = format!("close: there are {views} views of memory of the team");
+                let text = format!("close: views of the team's memory that are in use: {views}");
                 return Err(of_class(py, "Viewed", &text));
             }
         }
@@ -457,7 +457,7 @@ methods! {
             }
             Err(None) => Err(Wrong::argument("the memory was given back already").into()),
             Err(Some(views)) => {
-                let text = format!("free: there are {views} views of the memory");
+                let text = format!("free: views of the memory that are in use: {views}");
                 Err(Failed::Raised(of_class(call.py, "Viewed", &text)))
             }
         }

@@ -228,14 +228,28 @@ fn descriptors_of_the_standard_streams_stay_free() {
     assert_eq!(code, 0, "so many of the three are taken");
 }
 
+/// Long before the time to attach is over.
+#[test]
+fn a_rank_that_cannot_attach_is_heard_of() {
+    let name = name();
+    let mut second = program("attach", &name, 1, 2);
+    second.env("PHALANX_FILES", "4");
+    let [first, second] = [program("attach", &name, 0, 2), second].map(start).map(Rank::end);
+    assert!(second.text.contains("no descriptor is left (limit 4,"), "{}", second.text);
+    assert!(first.text.contains("Left: rank 1 (process "), "{}", first.text);
+    assert!(first.text.contains(") has given up: receiving the team's memory"), "{}", first.text);
+}
+
 #[test]
 fn limits_are_named() {
     let ranks = ranks_of("attach", 2, |program| {
         program.env("PHALANX_FILE_SIZE", "1").env("PHALANX_ATTACH", "1");
     });
-    let text = ended(ranks).remove(0).text;
-    assert!(text.contains("Memory: the team's memory is a file of"), "{text}");
-    assert!(text.contains("(`ulimit -f`) is 1048576 bytes"), "{text}");
+    for (text, says) in ended(ranks).iter().zip(["Memory: the team's", "has given up: the team's"])
+    {
+        assert!(text.text.contains(says), "{}", text.text);
+        assert!(text.text.contains("(`ulimit -f`) is 1048576 bytes"), "{}", text.text);
+    }
     let mut good = 0;
     for files in 3..16 {
         let ranks = ranks_of("attach", 2, |program| {
