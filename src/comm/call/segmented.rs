@@ -170,19 +170,21 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWo
     }
 }
 
-/// The signature of the call between the ranks: for people on `T` and `O`, of the size that their
+/// With the signature of the call between the ranks: for people on `T` and `O`, of the size that their
 /// partial results have. (These follow from the two types, which ranks compare.)
 #[inline(always)]
-fn signature<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const WAY: u8>()
--> &'static Signature {
-    const {
+fn signed<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const WAY: u8>(
+    accumulation: S,
+) -> (S, &'static Signature) {
+    let sig = const {
         &Signature {
             element_name: std::any::type_name::<T>,
             element_size: size_of::<Carried<S::Wide>>(),
             element_align: align_of::<Carried<S::Wide>>(),
             ..kinds::combination::<K, Carried<T>, Segmented<O>, WAY>()
         }
-    }
+    };
+    (accumulation, sig)
 }
 
 type CallOnBytes<'a> = exec::Call<'a, RawBuffers<'a>>;
@@ -206,13 +208,12 @@ impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
         comm.check_len("the list of flags", flags, Some(n), sig, said.at, n)
     }
 
-    fn run_as<K: CallKind, S: Accumulation<T, O>>(
+    fn run_as<S: Accumulation<T, O>>(
         self,
         said: &CallHead<'a>,
         comm: &mut Comm,
-        accumulation: S,
+        (accumulation, sig): (S, &'static Signature),
     ) -> &'a mut [T] {
-        let sig = signature::<K, T, O, S, { CallWay::WAITS }>();
         let is_right = self.check(said, sig, comm);
         let (values, work) = self.parts(accumulation);
         if is_right {
@@ -228,16 +229,15 @@ impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
     }
 
     /// The call that is started, the work around it, and the values.
-    fn form<K: CallKind, S: Accumulation<T, O> + 'a, const WAY: u8>(
+    fn form<S: Accumulation<T, O> + 'a>(
         self,
         said: &CallHead<'a>,
         comm: &mut Comm,
-        accumulation: S,
+        (accumulation, sig): (S, &'static Signature),
     ) -> (CallOnBytes<'a>, Kept<'a>, &'a SegmentWork<'a, T, O, S>, &'a mut [T])
     where
         O: 'a,
     {
-        let sig = signature::<K, T, O, S, WAY>();
         if !self.check(said, sig, comm) {
             comm.nothing_to_return();
         }
@@ -262,7 +262,7 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
 
     #[inline(always)]
     fn run<K: CallKind>(self, said: &CallHead<'a>, comm: &mut Comm) -> &'a mut [T] {
-        self.run_as::<K, _>(said, comm, O::accumulation())
+        self.run_as(said, comm, signed::<K, T, O, _, { CallWay::WAITS }>(O::accumulation()))
     }
 
     #[track_caller]
@@ -283,8 +283,8 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
         said: &CallHead<'a>,
         scope: &mut Requests<'scope, 'a>,
     ) -> OpenRequest<'scope, &'a mut [T]> {
-        let (comm, accumulation) = (scope.comm(), O::accumulation());
-        let form = self.form::<K, _, { CallWay::STARTED }>(said, comm, accumulation);
+        let signed = signed::<K, T, O, _, { CallWay::STARTED }>(O::accumulation());
+        let form = self.form(said, scope.comm(), signed);
         scope.start_with_work(form, said.at)
     }
 }
@@ -297,8 +297,8 @@ impl<'env, T: Element, O: Operator<T> + 'env> SetUpData<'env> for ReducedSegment
         said: &CallHead<'env>,
         scope: &mut Requests<'scope, 'env>,
     ) -> Persistent<'scope, 'env, T> {
-        let (comm, accumulation) = (scope.comm(), O::accumulation());
-        let form = self.form::<K, _, { CallWay::PERSISTENT }>(said, comm, accumulation);
+        let signed = signed::<K, T, O, _, { CallWay::PERSISTENT }>(O::accumulation());
+        let form = self.form(said, scope.comm(), signed);
         scope.set_up_with_work(form)
     }
 }
