@@ -2,56 +2,40 @@
 //! views, while peers read, while peers are parked.
 
 use super::common::{
-    Canary, add_alive, bomb, check_usable, failure, look_alive, team, watched, watched_cases,
+    Buffers, Canary, OneCall, add_alive, bomb, check_usable, failure, look_alive, team, watched,
+    watched_cases,
 };
 use super::is_bomb_of;
+use super::random::{Call, Step, all_calls, make};
+use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A programme of one call of each sort, on canaries of `n` elements; before call
-/// `k` (or after the last) `at(k)` is asked whether to go on.
-fn programme(comm: &mut Comm, n: usize, mut at: impl FnMut(usize) -> bool) {
-    let (r, p) = (comm.rank(), comm.size());
-    let mut child = comm.split(r % 2, r);
-    let mut one = Canary(vec![1; n]);
-    let mut all = Canary(vec![1; n * p]);
-    let mine = Canary(vec![1; n]);
-    let wide = Canary(vec![1; n * p]);
-    let counts = vec![n; p];
-    let add = || op::ordered(add_alive);
-    for k in 0..=CALLS {
+/// One call of each sort, on the communicator and on a half of it, and two by a ring.
+fn programme(n: usize) -> Vec<Step> {
+    let step = |call| Step { call, comm: 0, n, parameter: usize::MAX, algorithm: None };
+    let mut steps: Vec<Step> = all_calls().into_iter().map(step).collect();
+    steps.push(Step { comm: 1, ..step(Call::Of(Operation::AllReduce)) });
+    for algorithm in [Algorithm::AG_RING, Algorithm::AR_RING] {
+        let call = Call::Of(algorithm.operations()[0]);
+        steps.push(Step { algorithm: Some(algorithm), ..step(call) });
+    }
+    steps
+}
+
+/// Makes the calls; before call `k` (or after the last) `at(k)` is asked whether to go on.
+fn perform(comm: &mut Comm, steps: &[Step], at: impl Fn(usize) -> bool) {
+    let mut child = comm.split(comm.rank() % 2, comm.rank());
+    for (k, &step) in steps.iter().enumerate() {
         if !at(k) {
             return;
         }
-        match k {
-            0 => comm.barrier(),
-            1 => comm.broadcast(&mut one.0, p - 1),
-            2 => comm.reduce(&mut one.0, add(), 0),
-            3 => comm.all_reduce(&mut one.0, add()),
-            4 => comm.scan(&mut one.0, add()),
-            5 => comm.exclusive_scan(&mut one.0, add()),
-            6 => comm.all_gather_into(&mine.0, &mut all.0),
-            7 => comm.gather_varied_into(&mine.0, &mut all.0, &counts, p - 1),
-            8 => comm.scatter_into(&wide.0, &mut one.0, 0),
-            9 => comm.reduce_scatter_into(&wide.0, &mut one.0, add()),
-            10 => comm.all_to_all_into(&wide.0, &mut all.0),
-            11 => comm.shift(&mut one.0, -1),
-            12 => comm.with_peers(&mine.0, |all| assert!(all.iter().all(|x| *x == mine.0))),
-            13 => comm.with_root(&mine.0, 0, |x| assert!(x.iter().all(|&x| x == 1))),
-            14 => child.all_reduce(&mut one.0, add()),
-            15 => drop(comm.split(0, 0)),
-            16 => comm.exchange(&mine.0, (r + 1) % p, &mut one.0, (r + p - 1) % p),
-            17 => comm.ring().all_gather_into(&mine.0, &mut all.0),
-            18 => comm.with(Algorithm::AR_RING).all_reduce(&mut one.0, add()),
-            _ => (),
-        }
+        make(if step.comm == 0 { comm } else { &mut child }, step, &|| ());
     }
+    at(steps.len());
 }
-
-/// Calls of the programme; point `CALLS` is after the last.
-const CALLS: usize = 19;
 
 #[test]
 fn a_panic_at_every_point() {
@@ -59,12 +43,13 @@ fn a_panic_at_every_point() {
         for p in [1, 2, 3, 4, 8] {
             let team = team(p);
             for n in [1, 1000] {
+                let steps = programme(n);
                 for who in 0..p {
-                    for point in 0..=CALLS {
+                    for point in 0..=steps.len() {
                         watch.case(format!("p={p}, n={n}: rank {who} panics at {point}"));
                         let error = failure(team.run(|comm| {
                             let rank = comm.rank();
-                            programme(comm, n, |k| {
+                            perform(comm, &steps, |k| {
                                 if rank == who && k == point {
                                     bomb();
                                 }
@@ -88,12 +73,13 @@ fn an_early_return_at_every_point() {
         for p in [2, 3, 4, 8] {
             let team = team(p);
             for n in [1, 1000] {
+                let steps = programme(n);
                 for who in 0..p {
-                    for point in 0..CALLS {
+                    for point in 0..steps.len() {
                         watch.case(format!("p={p}, n={n}: rank {who} returns at {point}"));
                         let result = team.run(|comm| {
                             let rank = comm.rank();
-                            programme(comm, n, |k| rank != who || k < point);
+                            perform(comm, &steps, |k| rank != who || k < point);
                         });
                         let error = failure(result);
                         let text = error.to_string();
@@ -105,7 +91,7 @@ fn an_early_return_at_every_point() {
                             _ => false,
                         };
                         assert!(names_it, "p={p} n={n} rank {who} at {point}: {text}");
-                        assert!(text.contains(file!()), "{text}");
+                        assert!(text.contains("faults/random.rs"), "{text}");
                         if point % 4 == who % 4 {
                             check_usable(&team, point as u64);
                         }
@@ -135,52 +121,52 @@ fn bomb_in_operator(team: &Team, go: impl Fn(&mut Comm, &dyn Fn(u64, u64) -> u64
                 Err(error) => is_bomb_of(&error, who),
                 Ok(_) => break,
             }
-            check_usable(team, k as u64);
+            if k % 4 == who % 4 {
+                check_usable(team, k as u64);
+            }
         }
     }
 }
 
-/// A call that combines, on so many elements.
-type Reduction = fn(&mut Comm, usize, &dyn Fn(u64, u64) -> u64);
-
+/// In every algorithm of every call that combines.
 #[test]
 fn a_panic_in_every_call_of_an_operator() {
-    const REDUCTIONS: [Reduction; 12] = [
-        |c, n, add| c.all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| c.ring().all_reduce(&mut Canary(vec![1; n]).0, op::commutative(add)),
-        |c, n, add| c.hypercube().all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| {
-            c.with(Algorithm::AR_FUSED).all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add))
-        },
-        |c, n, add| c.reduce(&mut Canary(vec![1; n]).0, op::commutative(add), 1),
-        |c, n, add| c.tree().reduce(&mut Canary(vec![1; n]).0, op::ordered(add), 0),
-        |c, n, add| {
-            c.with(Algorithm::RED_FUSED).reduce(&mut Canary(vec![1; n]).0, op::ordered(add), 1)
-        },
-        |c, n, add| c.scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| c.ring().exclusive_scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| {
-            let wide = Canary(vec![1; n * c.size()]);
-            c.reduce_scatter_into(&wide.0, &mut Canary(vec![0; n]).0, op::commutative(add));
-        },
-        |c, n, add| {
-            let wide = Canary(vec![1; n * c.size()]);
-            c.ring().reduce_scatter_into(&wide.0, &mut Canary(vec![0; n]).0, op::commutative(add));
-        },
-        |c, n, add| {
-            let (wide, counts) = (Canary(vec![1; n * c.size()]), vec![n; c.size()]);
-            let mut mine = Canary(vec![0; n]);
-            c.reduce_scatter_varied_into(&wide.0, &mut mine.0, &counts, op::ordered(add));
-        },
-    ];
+    let ways = |operation| {
+        let all = Algorithm::for_operation(operation).map(Some);
+        all.chain([None]).map(move |algorithm| (operation, algorithm))
+    };
+    let combining = Operation::ALL.into_iter().filter(|it| it.combines());
+    let calls: Vec<_> = combining.flat_map(ways).collect();
     watched_cases(|watch| {
         for p in 2..=5 {
             let team = team(p);
-            for (i, reduction) in REDUCTIONS.iter().enumerate() {
-                for n in [1, 8] {
-                    watch.case(format!("p={p}, n={n}, reduction {i}"));
-                    bomb_in_operator(&team, |comm, add| reduction(comm, n, add));
-                }
+            let request = |operation| Request::new(operation, p).root(1);
+            for (n, &(operation, algorithm)) in
+                [1, 8].into_iter().flat_map(|n| calls.iter().map(move |it| (n, it)))
+            {
+                let schedule = algorithm.map(|it| it.schedule(&request(operation)));
+                let is_ordered = match schedule {
+                    Some(Err(_)) => continue,
+                    Some(Ok(schedule)) => schedule.is_ordered(),
+                    None => true,
+                };
+                watch.case(format!("p={p}, n={n}, {operation} by {algorithm:?}"));
+                bomb_in_operator(&team, |comm, add| {
+                    let it = match algorithm {
+                        Some(_) => OneCall::new(comm, operation, 1, n),
+                        None => OneCall::varied(comm, operation, 1, &vec![n; p]),
+                    };
+                    let Buffers { input, output, .. } = it.buffers(op::Sum, &|_, _| 1_u64);
+                    let (input, mut output) = (Canary(input), Canary(output));
+                    let both = (&input.0[..], &mut output.0[..]);
+                    match algorithm {
+                        Some(by) if is_ordered => {
+                            it.make(&mut comm.with(by), op::ordered(add), both)
+                        }
+                        Some(by) => it.make(&mut comm.with(by), op::commutative(add), both),
+                        None => it.make(comm, op::ordered(add), both),
+                    }
+                });
             }
         }
     });

@@ -3,8 +3,9 @@
 mod counts;
 
 use crate::common::{bomb, check_usable, failure, team, watched};
+use crate::saying::{CALLS, Fact, Saying, Way, usual};
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, call, op};
+use phalanx::{Algorithm, Comm, Element, Error, Source, Tag, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
 /// `got`, with a text that has all of `words`; then sees whether the team still works.
@@ -391,53 +392,41 @@ impl<const N: usize> op::Operator<u64> for Kind<N> {
     }
 }
 
-fn combined(c: &mut Comm, call: usize, n: usize, op: impl op::Operator<u64>) {
-    let p = c.size();
-    let (mut x, all) = (vec![1; n], vec![1; n * p]);
-    match call {
-        0 => c.all_reduce(&mut x, op),
-        1 => c.reduce(&mut x, op, 1),
-        2 => c.scan(&mut x, op),
-        3 => c.exclusive_scan(&mut x, op),
-        4 => c.reduce_scatter_into(&all, &mut x, op),
-        5 => c.reduce_scatter_varied_into(&all, &mut x, &vec![n; p], op),
-        6 => c.overlap(call::all_reduce(&mut x, op), || ()).1,
-        7 => drop(c.fixed_reduce(&x, op, c.rank() * n)),
-        8 => c.with_order(Order::Fixed).all_reduce(&mut x, op),
-        9 => c.with_order(Order::Fixed).reduce(&mut x, op, 0),
-        10 => c.with_order(Order::Fixed).reduce_scatter_into(&all, &mut x, op),
-        _ => c.hypercube().all_reduce(&mut x, op),
-    }
-}
-
 #[test]
 fn operators_of_two_types() {
     watched(|| {
         for p in [2, 3, 5] {
             let team = team(p);
-            for (call, n) in (0..12).flat_map(|call| [1, 10, 5000].map(|n| (call, n))) {
+            let ways = [Way::Auto, Way::Fixed, Way::Hypercube];
+            let calls = CALLS.into_iter().filter(|call| call.has(Fact::Operator));
+            let calls: Vec<_> = calls
+                .flat_map(|call| ways.map(|way| Saying { way, ..Saying::new(call, 3) }))
+                .filter(|it| it.way == Way::Auto || it.call.operation().is_some())
+                .collect();
+            for (it, len) in calls.iter().flat_map(|it| [1, 10, 5000].map(|n| (it, n))) {
+                let it = Saying { len, ..*it };
                 let error = failure(team.run(|c| match c.rank() {
-                    0 => combined(c, call, n, Kind::<1>),
-                    _ => combined(c, call, n, Kind::<2>),
+                    0 => usual::say_with::<u64, _>(&it, c, Kind::<1>),
+                    _ => usual::say_with::<u64, _>(&it, c, Kind::<2>),
                 }));
                 let text = error.to_string();
-                assert!(matches!(error, Error::Mismatch { .. }), "{call} {n}: {text}");
+                assert!(matches!(error, Error::Mismatch { .. }), "{it:?}: {text}");
                 let words = "operators of two types: expected ";
-                assert!(text.contains(words) && text.contains("Kind<1>"), "{call} {n}: {text}");
+                assert!(text.contains(words) && text.contains("Kind<1>"), "{it:?}: {text}");
                 let error = failure(team.run(|c| match c.rank() {
-                    0 => combined(c, call, n, op::commutative(|a: u64, b: u64| a + b)),
-                    _ => combined(c, call, n, op::commutative(|a: u64, b: u64| a * b)),
+                    0 => usual::say_with::<u64, _>(&it, c, op::commutative(|a: u64, b: u64| a + b)),
+                    _ => usual::say_with::<u64, _>(&it, c, op::commutative(|a: u64, b: u64| a * b)),
                 }));
                 let text = error.to_string();
-                assert!(matches!(error, Error::Mismatch { .. }), "{call} {n}: {text}");
-                assert!(text.contains("operators of two types, both named"), "{call} {n}: {text}");
+                assert!(matches!(error, Error::Mismatch { .. }), "{it:?}: {text}");
+                assert!(text.contains("operators of two types, both named"), "{it:?}: {text}");
                 check_usable(&team, 1);
             }
             // One closure, whatever it has captured and for however long.
             let run = team.run(|c| {
                 let own = (c.rank() as u64, 1);
                 let op = op::commutative(|a: u64, b: u64| a + b * own.1);
-                (0..12).for_each(|call| combined(c, call, 3, op));
+                calls.iter().for_each(|it| usual::say_with::<u64, _>(it, c, op));
             });
             run.unwrap();
         }
