@@ -1,7 +1,7 @@
 //! Communicators that go from thread to thread, or are lent to one: the end of a thread that is in
 //! no call ends nothing; a panic in `protect`, and the end of the communicator, end the rank.
 
-use super::common::{bomb, watched};
+use super::common::{bomb, bomb_if, watched};
 use phalanx::{Activity, Comm, Error, Team, Window, call, op};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -339,9 +339,7 @@ fn a_lent_communicator_ends_by_a_panic_in_protect_or_with_itself() {
                 let ended = on_new_thread(|| {
                     a.protect(|a| {
                         a.barrier();
-                        if panics {
-                            bomb();
-                        }
+                        bomb_if(panics);
                     })
                 });
                 assert_eq!(ended.is_err(), panics);
@@ -406,9 +404,7 @@ fn threads_that_are_not_protected_die_of_the_cause() {
         };
         let said = texts(|comm| {
             comm.barrier();
-            if comm.rank() == 0 {
-                bomb();
-            }
+            bomb_if(comm.rank() == 0);
             comm.barrier();
             comm.barrier();
         });

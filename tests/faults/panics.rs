@@ -2,8 +2,8 @@
 //! views, while peers read, while peers are parked.
 
 use super::common::{
-    Buffers, Canary, OneCall, add_alive, bomb, check_usable, failure, look_alive, team, watched,
-    watched_cases,
+    Buffers, Canary, OneCall, add_alive, bomb, bomb_if, check_usable, fails, failure, look_alive,
+    team, watched, watched_cases,
 };
 use super::is_bomb_of;
 use super::random::{Call, Step, all_calls, make};
@@ -50,9 +50,7 @@ fn a_panic_at_every_point() {
                         let error = failure(team.run(|comm| {
                             let rank = comm.rank();
                             perform(comm, &steps, |k| {
-                                if rank == who && k == point {
-                                    bomb();
-                                }
+                                bomb_if(rank == who && k == point);
                                 true
                             });
                         }));
@@ -111,9 +109,7 @@ fn bomb_in_operator(team: &Team, go: impl Fn(&mut Comm, &dyn Fn(u64, u64) -> u64
                 let calls = Cell::new(0);
                 let rank = comm.rank();
                 go(comm, &|a, b| {
-                    if rank == who && calls.replace(calls.get() + 1) == k {
-                        bomb();
-                    }
+                    bomb_if(rank == who && calls.replace(calls.get() + 1) == k);
                     add_alive(a, b)
                 });
             });
@@ -188,17 +184,13 @@ fn an_operator_that_panics_elsewhere() {
             add_alive(a, b)
         }
         fn identity(&self) -> Option<u64> {
-            if self.0 == Some(Where::Identity) {
-                bomb();
-            }
+            bomb_if(self.0 == Some(Where::Identity));
             Some(0)
         }
     }
     impl Drop for Bad {
         fn drop(&mut self) {
-            if self.0 == Some(Where::Drop) && !std::thread::panicking() {
-                bomb();
-            }
+            bomb_if(self.0 == Some(Where::Drop) && !std::thread::panicking());
         }
     }
     watched(|| {
@@ -207,13 +199,12 @@ fn an_operator_that_panics_elsewhere() {
             for who in 0..p {
                 for place in [Where::Identity, Where::Drop] {
                     for n in [1, 1000] {
-                        let error = failure(team.run(|comm| {
+                        let error = fails(&team, |comm| {
                             let bad = Bad((comm.rank() == who).then_some(place));
                             comm.exclusive_scan(&mut Canary(vec![1; n]).0, bad);
                             comm.barrier();
-                        }));
+                        });
                         is_bomb_of(&error, who);
-                        check_usable(&team, 1);
                     }
                 }
             }
@@ -237,20 +228,17 @@ fn the_first_panic_is_the_cause() {
         for _ in 0..20 {
             // Set by the other one, which hears of the end of the run from nobody but the first.
             let is_over = AtomicBool::new(false);
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let _tells = (comm.rank() != 1).then(|| Tells(&is_over));
                 while comm.rank() == 1 && !is_over.load(Relaxed) {
                     std::thread::yield_now();
                 }
-                if comm.rank() == 1 {
-                    bomb();
-                }
+                bomb_if(comm.rank() == 1);
                 let (wide, mut mine) = (Canary(vec![1; 3 * 5000]), Canary(vec![0; 5000]));
                 let add = op::commutative(|_: u64, _: u64| bomb());
                 comm.ring().reduce_scatter_into(&wide.0, &mut mine.0, add);
-            }));
+            });
             assert!(matches!(error, Error::Panicked { rank: 0 | 2, .. }), "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -263,7 +251,7 @@ fn a_panic_while_the_others_are_parked() {
             for p in [2, 4] {
                 let team = Team::builder().ranks(p).wait(wait).build().unwrap();
                 for round in 0..4 {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         if comm.rank() == p - 1 {
                             std::thread::sleep(std::time::Duration::from_millis(25));
                             bomb();
@@ -275,9 +263,8 @@ fn a_panic_while_the_others_are_parked() {
                             2 => comm.recv(&mut one.0, root),
                             _ => comm.with_peers(&one.0, |_| ()),
                         }
-                    }));
+                    });
                     is_bomb_of(&error, p - 1);
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -295,9 +282,7 @@ fn a_panic_in_a_view() {
                         let x = Canary(vec![comm.rank() as u64; n]);
                         let who_am_i = comm.rank();
                         comm.with_peers(&x.0, |all| {
-                            if who_am_i == who {
-                                bomb();
-                            }
+                            bomb_if(who_am_i == who);
                             // The others look for a while.
                             for _ in 0..20 {
                                 for (q, x) in all.iter().enumerate() {
@@ -309,22 +294,19 @@ fn a_panic_in_a_view() {
                         });
                     }));
                     is_bomb_of(&error, who);
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let x = Canary(vec![7; n]);
                         let rank = comm.rank();
                         comm.with_root(&x.0, p - 1, |x| {
-                            if rank == who {
-                                bomb();
-                            }
+                            bomb_if(rank == who);
                             for _ in 0..20 {
                                 look_alive(x);
                                 std::thread::yield_now();
                             }
                             assert!(x.iter().all(|&x| x == 7));
                         });
-                    }));
+                    });
                     is_bomb_of(&error, who);
-                    check_usable(&team, n as u64);
                 }
             }
         }
@@ -340,17 +322,14 @@ fn the_closure_outlives_all_ranks() {
             let team = team(p);
             for who in 0..p {
                 let lent = Canary(vec![5; 1000]);
-                let error = failure(team.run(|comm| {
-                    if comm.rank() == who {
-                        bomb();
-                    }
+                let error = fails(&team, |comm| {
+                    bomb_if(comm.rank() == who);
                     std::thread::sleep(std::time::Duration::from_millis(20));
                     look_alive(&lent.0);
                     assert!(lent.0.iter().all(|&x| x == 5));
-                }));
+                });
                 drop(lent);
                 is_bomb_of(&error, who);
-                check_usable(&team, 1);
             }
         }
     });
@@ -371,17 +350,14 @@ fn a_panic_that_takes_its_time() {
             let team = team(p);
             for who in 0..p {
                 for n in [1, 1000] {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let _slow = Slow; // Dropped after the child.
                         let mut child = comm.split(0, comm.rank());
-                        if comm.rank() == who {
-                            bomb();
-                        }
+                        bomb_if(comm.rank() == who);
                         let mut x = Canary(vec![1; n]);
                         child.all_reduce(&mut x.0, op::commutative(add_alive));
-                    }));
+                    });
                     is_bomb_of(&error, who);
-                    check_usable(&team, 1);
                 }
                 // Caught: the rank goes on, and waits for the rank that waits for it.
                 let error = failure(team.run(|comm| {

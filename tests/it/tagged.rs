@@ -6,7 +6,7 @@ mod owned;
 mod started;
 mod unread;
 
-use crate::common::{Dice, check_usable, failure, rounds, seed, team, watched, watched_cases};
+use crate::common::{Dice, rounds, seed, team, told, watched, watched_cases};
 use phalanx::{Comm, Error, Source, Status, Tag, Team, call};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -16,17 +16,6 @@ const LONG: usize = 4096;
 
 /// The test is not about a call's result.
 fn ignore<T>(_: T) {}
-
-/// The text of a run that must fail, of a team that works afterwards.
-fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) -> Error {
-    let error = failure(team.run(f));
-    let text = error.to_string();
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
-    check_usable(team, 1);
-    error
-}
 
 // ---- Receives ----
 

@@ -142,7 +142,8 @@ pub(crate) enum Fact {
 }
 
 macro_rules! table {
-    ($names:tt $($call:ident $name:literal ($($operation:ident)?) [$($fact:ident)*] $make:expr;)*) => {
+    ($names:tt
+        $($call:ident $name:literal ($($operation:ident)?) [$($fact:ident)*] $make:expr;)*) => {
         listed! {
             /// A call, as a rank makes it.
             Call, CALLS: $($call,)*
