@@ -42,6 +42,12 @@ pub(crate) fn bomb_if(is_mine: bool) {
     }
 }
 
+pub(crate) fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
 pub(crate) fn team(ranks: usize) -> Team {
     Team::builder().ranks(ranks).build().unwrap()
 }

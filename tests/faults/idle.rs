@@ -1,6 +1,8 @@
 //! Ranks that never wait in their calls: they, too, learn that the run is over.
 
-use super::common::{bomb, bomb_if, check_usable, fails, failure, team, watched, watched_cases};
+use super::common::{
+    bomb, bomb_if, check_usable, fails, failure, team, until, watched, watched_cases,
+};
 use super::is_bomb_of;
 use phalanx::dist::Halo;
 use phalanx::{Comm, Error, Order, Team, op};
@@ -48,9 +50,7 @@ fn a_rank_that_waits_for_nobody_hears_of_a_panic() {
                 let error = fails(&team, |comm| {
                     let mut solo = comm.split(comm.rank(), 0);
                     if comm.rank() == 1 {
-                        while made.load(Relaxed) < 3 {
-                            std::thread::yield_now();
-                        }
+                        until(|| made.load(Relaxed) >= 3);
                         bomb();
                     }
                     loop {
@@ -91,9 +91,7 @@ fn two_healthy_ranks_hear_of_the_third() {
         let error = fails(&team, |comm| {
             let (me, mut x) = (comm.rank(), [0u8]);
             if me == 2 {
-                while made.load(Relaxed) < 1000 {
-                    std::thread::yield_now();
-                }
+                until(|| made.load(Relaxed) >= 1000);
                 bomb();
             }
             loop {
@@ -163,9 +161,7 @@ fn a_rank_busy_elsewhere_hears_of_a_panic() {
             let made = AtomicUsize::new(0);
             let error = fails(&team, |comm| {
                 if comm.rank() == 0 {
-                    while made.load(Relaxed) < 3 {
-                        std::thread::yield_now();
-                    }
+                    until(|| made.load(Relaxed) >= 3);
                     bomb();
                 }
                 let idle = |comm: &mut Comm| {

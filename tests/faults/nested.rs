@@ -2,7 +2,7 @@
 //! the middle of a call.
 
 use super::common::{
-    Canary, add_alive, bomb_if, check_usable, fails, failure, right, team, watched,
+    Canary, add_alive, bomb_if, check_usable, fails, failure, right, team, until, watched,
 };
 use super::is_bomb_of;
 use phalanx::{Error, op};
@@ -57,16 +57,12 @@ fn two_threads_run_at_once() {
             s.spawn(|| {
                 team.run(|comm| {
                     inside.fetch_add(1, Relaxed);
-                    while go.load(Relaxed) == 0 {
-                        std::thread::yield_now();
-                    }
+                    until(|| go.load(Relaxed) > 0);
                     comm.barrier();
                 })
                 .unwrap();
             });
-            while inside.load(Relaxed) < 2 {
-                std::thread::yield_now();
-            }
+            until(|| inside.load(Relaxed) >= 2);
             assert!(matches!(team.run(|_| ()), Err(Error::Busy)));
             go.store(1, Relaxed);
         });

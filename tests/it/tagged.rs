@@ -6,7 +6,7 @@ mod owned;
 mod started;
 mod unread;
 
-use crate::common::{Dice, rounds, seed, team, told, watched, watched_cases};
+use crate::common::{Dice, rounds, seed, team, told, until, watched, watched_cases};
 use phalanx::{Comm, Error, Source, Status, Tag, Team, call};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -354,9 +354,7 @@ fn what_is_unreceived_has_a_bound() {
                     return;
                 }
                 std::thread::sleep(Duration::from_millis(100));
-                while sent.load(Relaxed) < 3000 {
-                    std::thread::yield_now();
-                }
+                until(|| sent.load(Relaxed) >= 3000);
                 std::thread::sleep(Duration::from_millis(300));
                 assert!(sent.load(Relaxed) < 4200, "{} are kept", sent.load(Relaxed));
                 for i in 0..N {

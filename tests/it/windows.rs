@@ -1,7 +1,9 @@
 //! Windows: every element against its owner's value, on 1 to 8 ranks, with uneven and empty
 //! parts; atomics; and calls that must be refused, or must end for all ranks.
 
-use crate::common::{again, bomb, bomb_if, check_usable, fails, failure, right, team, watched};
+use crate::common::{
+    again, bomb, bomb_if, check_usable, fails, failure, right, team, until, watched,
+};
 use phalanx::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Comm, Element, Error, Order};
 use phalanx::{Team, Window, op};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -195,9 +197,7 @@ fn atomics_order_as_they_say() {
                     let (flag, theirs) = (&flags.part(rank)[0], &flags.part(1 - rank)[0]);
                     data.part(rank).iter().for_each(|x| x.store(k as f64, Relaxed));
                     flag.store(k, Release);
-                    while theirs.load(Acquire) < k {
-                        std::thread::yield_now();
-                    }
+                    until(|| theirs.load(Acquire) >= k);
                     let read = |x: &AtomicF64| x.load(Relaxed) as u32;
                     assert!(data.part(1 - rank).iter().all(|x| (k..=k + 1).contains(&read(x))));
                 }
