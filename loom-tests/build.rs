@@ -15,458 +15,233 @@ const MARK: &str =
 const MODELLED_MARK: &str = "use crate::mutants::mark_modelled::Mark;\n\
     use crate::wait::{Backoff, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};";
 
-/// Name, source, and what is replaced by what. Each passage must occur once; it is found by its
+/// By source: names, and what is replaced by what. Each passage must occur once; it is found by its
 /// tokens, so its layout does not matter.
-const MUTANTS: &[(&str, &str, &[(&str, &str)])] = &[
-    (
-        "block_counter_counting_apart",
-        "../src/team/block_counter.rs",
-        &[(
-            "let taken = self.next.fetch_add(1, Ordering::Relaxed);",
-            "let taken = self.next.load(Ordering::Relaxed);\n\
-             self.next.store(taken + 1, Ordering::Relaxed);",
-        )],
-    ),
-    (
-        "dispatch_returning_late",
-        "../src/team/dispatch.rs",
-        &[
-            ("ticket.result.with_mut(|place| unsafe { *place = *result });", ""),
-            (
-                "ticket.done.store(epoch, publish(Site::Done));",
-                "ticket.done.store(epoch, publish(Site::Done));\n\
-                 ticket.result.with_mut(|place| unsafe { *place = *result });",
-            ),
-        ],
-    ),
-    (
-        "dispatch_without_second_look",
-        "../src/team/dispatch.rs",
-        &[
-            ("if come().is_some() {\n                        break;\n                    }\n", ""),
-            ("sleeper.sleep();", "sleeper.sleep();\nif come().is_some() { break; }"),
-        ],
-    ),
-    (
-        "dispatch_marking_once",
-        "../src/team/dispatch.rs",
-        &[(
-            "loop { seat.sleep_word.swap(ASLEEP, Ordering::AcqRel); if come()",
-            "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);\nloop { if come()",
-        )],
-    ),
-    // Not a mistake: the mark is loom's.
-    ("dispatch_with_modelled_mark", "../src/team/dispatch.rs", &[(MARK, MODELLED_MARK)]),
-    (
-        "dispatch_looking_at_the_mark_early",
-        "../src/team/dispatch.rs",
-        &[
-            (MARK, MODELLED_MARK),
+macro_rules! mutants {
+    ($($source:literal { $($name:ident: $($from:expr => $to:expr),+;)+ })+) => {
+        const MUTANTS: &[(&str, &str, &[(&str, &str)])] =
+            &[$($((stringify!($name), $source, &[$(($from, $to)),+]),)+)+];
+    };
+}
+
+mutants! {
+    "../src/team/block_counter.rs" {
+        block_counter_counting_apart:
+            "let taken = self.next.fetch_add(1, Ordering::Relaxed);"
+            => "let taken = self.next.load(Ordering::Relaxed);\n\
+                self.next.store(taken + 1, Ordering::Relaxed);";
+    }
+    "../src/team/dispatch.rs" {
+        dispatch_returning_late:
+            "ticket.result.with_mut(|place| unsafe { *place = *result });" => "",
+            "ticket.done.store(epoch, publish(Site::Done));"
+            => "ticket.done.store(epoch, publish(Site::Done));\n\
+                ticket.result.with_mut(|place| unsafe { *place = *result });";
+        dispatch_without_second_look:
+            "if come().is_some() {\n                        break;\n                    }\n" => "",
+            "sleeper.sleep();" => "sleeper.sleep();\nif come().is_some() { break; }";
+        dispatch_marking_once:
+            "loop { seat.sleep_word.swap(ASLEEP, Ordering::AcqRel); if come()"
+            => "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);\nloop { if come()";
+        // Not a mistake: the mark is loom's.
+        dispatch_with_modelled_mark: MARK => MODELLED_MARK;
+        dispatch_looking_at_the_mark_early:
+            MARK => MODELLED_MARK,
             // (Looked at twice: a heavy fence may act in between, and the caller go on after it.)
-            (
-                "ticket.done.store(epoch, publish(Site::Done));",
-                "let is_set = seat.mark.is_set();\n\
-                 seat.mark.is_set();\n\
-                 crate::sync::yield_now();\n\
-                 ticket.done.store(epoch, publish(Site::Done));",
-            ),
-            ("if seat.mark.is_set() {", "if is_set {"),
-        ],
-    ),
-    (
-        "dispatch_marking_after_the_look",
-        "../src/team/dispatch.rs",
-        &[
-            (MARK, MODELLED_MARK),
-            ("let is_surely_woken = seat.mark.set();", ""),
-            (
-                "if !done() { sleep.sleeper.nap(nap.min(longest)); }",
-                "let is_done = done();\nlet is_surely_woken = seat.mark.set();\n\
-                 if !is_done { sleep.sleeper.nap(nap.min(longest)); }",
-            ),
-        ],
-    ),
-    (
-        "dispatch_with_relaxed_swaps",
-        "../src/team/dispatch.rs",
-        &[
-            ("swap(ASLEEP, Ordering::AcqRel)", "swap(ASLEEP, Ordering::Relaxed)"),
-            ("swap(AWAKE, Ordering::AcqRel) ==", "swap(AWAKE, Ordering::Relaxed) =="),
-        ],
-    ),
-    (
-        "dispatch_without_swaps",
-        "../src/team/dispatch.rs",
-        &[
-            (
-                "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);",
-                "seat.sleep_word.store(ASLEEP, Ordering::Release);",
-            ),
-            (
-                "if seat.sleep_word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {",
-                "let sleep_word = seat.sleep_word.load(Ordering::Acquire);\n\
-                 seat.sleep_word.store(AWAKE, Ordering::Release);\n\
-                 if sleep_word == ASLEEP {",
-            ),
-        ],
-    ),
-    (
-        "gate_of_one_slot",
-        "../src/mailbox/gate.rs",
-        &[
-            (
-                "&self.slots[(episode % u64::from(SLOTS)) as usize]",
-                "&self.slots[(episode % u64::from(SLOTS) / u64::from(SLOTS)) as usize]",
-            ),
-            (
-                "self.slot(episode).word.load(consume(Site::Gate)) == episode",
-                "self.slot(episode).word.load(consume(Site::Gate)) >= episode",
-            ),
-        ],
-    ),
-    (
-        "port_without_last_look",
-        "../src/shared/port",
-        &[
-            ("let left = shared.has_left(peer, *run);\n            let peer_wait", "let peer_wait"),
-            ("if left {", "if shared.has_left(peer, *run) {"),
-        ],
-    ),
-    (
-        "port_with_early_poison",
-        "../src/shared/port",
-        &[("if poisoned || world.is_poisoned(*run) {", "if poisoned {")],
-    ),
-    (
-        "port_confirming_early",
-        "../src/shared/port",
-        &[
-            ("let peer_wait = world.wait_of(it);\n            if ready", "if ready"),
-            (
-                "if let Some((peer_number, thread)) = peer_wait \
-                 {\n                world.confirm(me",
-                "if let Some((peer_number, thread)) = world.wait_of(it) \
-                 {\n                world.confirm(me",
-            ),
-        ],
-    ),
-    (
-        "port_leaving_unpoisoned",
-        "../src/shared/port",
-        &[(
+            "ticket.done.store(epoch, publish(Site::Done));"
+            => "let is_set = seat.mark.is_set();\n\
+                seat.mark.is_set();\n\
+                crate::sync::yield_now();\n\
+                ticket.done.store(epoch, publish(Site::Done));",
+            "if seat.mark.is_set() {" => "if is_set {";
+        dispatch_marking_after_the_look:
+            MARK => MODELLED_MARK,
+            "let is_surely_woken = seat.mark.set();" => "",
+            "if !done() { sleep.sleeper.nap(nap.min(longest)); }"
+            => "let is_done = done();\nlet is_surely_woken = seat.mark.set();\n\
+                if !is_done { sleep.sleeper.nap(nap.min(longest)); }";
+        dispatch_with_relaxed_swaps:
+            "swap(ASLEEP, Ordering::AcqRel)" => "swap(ASLEEP, Ordering::Relaxed)",
+            "swap(AWAKE, Ordering::AcqRel) ==" => "swap(AWAKE, Ordering::Relaxed) ==";
+        dispatch_without_swaps:
+            "seat.sleep_word.swap(ASLEEP, Ordering::AcqRel);"
+            => "seat.sleep_word.store(ASLEEP, Ordering::Release);",
+            "if seat.sleep_word.swap(AWAKE, Ordering::AcqRel) == ASLEEP {"
+            => "let sleep_word = seat.sleep_word.load(Ordering::Acquire);\n\
+                seat.sleep_word.store(AWAKE, Ordering::Release);\n\
+                if sleep_word == ASLEEP {";
+    }
+    "../src/mailbox/gate.rs" {
+        gate_of_one_slot:
+            "&self.slots[(episode % u64::from(SLOTS)) as usize]"
+            => "&self.slots[(episode % u64::from(SLOTS) / u64::from(SLOTS)) as usize]",
+            "self.slot(episode).word.load(consume(Site::Gate)) == episode"
+            => "self.slot(episode).word.load(consume(Site::Gate)) >= episode";
+    }
+    "../src/shared/port" {
+        port_without_last_look:
+            "let left = shared.has_left(peer, *run);\n            let peer_wait" => "let peer_wait",
+            "if left {" => "if shared.has_left(peer, *run) {";
+        port_with_early_poison: "if poisoned || world.is_poisoned(*run) {" => "if poisoned {";
+        port_confirming_early:
+            "let peer_wait = world.wait_of(it);\n            if ready" => "if ready",
+            "if let Some((peer_number, thread)) = peer_wait \
+             {\n                world.confirm(me"
+            => "if let Some((peer_number, thread)) = world.wait_of(it) \
+                {\n                world.confirm(me";
+        port_leaving_unpoisoned:
             "drop(shared.world().poison(self.run, member, None));\n        \
-             shared.leave(self.rank);",
-            "shared.leave(self.rank);\n        drop(shared.world().poison(self.run, member, \
-             None));",
-        )],
-    ),
-    (
-        "port_quiescing_by_poison",
-        "../src/shared/port",
-        &[(
-            "left || (acked && finished)\n",
-            "left || acked || finished || shared.world().is_poisoned(self.run)\n",
-        )],
-    ),
-    (
-        "port_judging_by_the_gate",
-        "../src/shared/port",
-        &[(
-            "if !peer.gate().has_shown(episode) || !peer.board().has_finished(call) {",
-            "if !peer.gate().has_shown(episode) || call == 0 {",
-        )],
-    ),
-    (
-        "port_settling_unseen",
-        "../src/shared/port",
-        &[(
-            "if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {",
-            "if looks.any(|_| false) {",
-        )],
-    ),
-    (
-        "port_giving_up_in_silence",
-        "../src/shared/port",
-        &[("                world.give_up(me, it, *run);\n", "")],
-    ),
-    (
-        "port_sleeping_without_limit",
-        "../src/shared/port",
-        &[(
-            "seat.berth().sleep(awaited, Some(nap.min(longest)), over)",
-            "seat.berth().sleep(awaited, None, over)",
-        )],
-    ),
-    (
-        "events_without_fence_after_show",
-        "../src/wait/events.rs",
-        &[(
-            "pub(crate) fn shown(&self) { fence(Ordering::SeqCst); }",
-            "pub(crate) fn shown(&self) {}",
-        )],
-    ),
-    (
-        "events_without_fence_after_mark",
-        "../src/wait/events.rs",
-        &[(
-            "return false; } fence(Ordering::SeqCst); if over.ask()",
-            "return false; } if over.ask()",
-        )],
-    ),
-    (
-        "events_without_second_look",
-        "../src/wait/events.rs",
-        &[("if over.ask() { if now != down", "if up == 1 { if now != down")],
-    ),
-    (
-        "events_without_leader",
-        "../src/wait/events.rs",
-        &[("{ SleepLevel::Top } else {", "{ SleepLevel::Group(group) } else {")],
-    ),
-    ("events_without_top", "../src/wait/events.rs", &[("        wake(&self.top, event);\n", "")]),
-    (
-        "events_rousing_unfenced",
-        "../src/wait/events.rs",
-        &[("fence(Ordering::SeqCst); for word in std::iter", "for word in std::iter")],
-    ),
-    (
-        "berth_calling_unfenced",
-        "../src/wait/berth.rs",
-        &[(
-            "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); let is_meant",
-            "let word = self.0.load(Ordering::Relaxed);\n        let is_meant",
-        )],
-    ),
-    (
-        "berth_sleeping_unfenced",
-        "../src/wait/berth.rs",
-        &[(
-            "self.0.store(word, Ordering::Relaxed); fence(Ordering::SeqCst);",
-            "self.0.store(word, Ordering::Relaxed);",
-        )],
-    ),
-    (
-        "berth_calling_another",
-        "../src/wait/berth.rs",
-        &[("word == Awaited::Rank(me).word()", "word == Awaited::Rank(me + 1).word()")],
-    ),
-    (
-        "berth_rousing_unfenced",
-        "../src/wait/berth.rs",
-        &[(
-            "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); if word",
-            "let word = self.0.load(Ordering::Relaxed);\n        if word",
-        )],
-    ),
-    // Not a mistake: the mark is loom's.
-    (
-        "mark_modelled",
-        "../src/wait/mark.rs",
-        &[
-            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
-            ("pub(crate) const fn new(", "pub(crate) fn new("),
-        ],
-    ),
-    (
-        "mark_unfenced",
-        "../src/wait/mark.rs",
-        &[
-            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
-            ("pub(crate) const fn new(", "pub(crate) fn new("),
-            ("was_set || heavy_fence()", "was_set || true"),
-        ],
-    ),
-    (
-        "mark_set_late",
-        "../src/wait/mark.rs",
-        &[
-            ("use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};", MODELLED),
-            ("pub(crate) const fn new(", "pub(crate) fn new("),
-            (
-                "self.0.store(KEPT, Relaxed); was_set || heavy_fence()",
-                "let is_seen = was_set || heavy_fence();\nself.0.store(KEPT, Relaxed);\nis_seen",
-            ),
-        ],
-    ),
-    (
-        "shared_joining_blindly",
-        "../src/shared",
-        &[(
-            "let before = present.swap(run_pass(run), Ordering::Relaxed);",
-            "let before = present.load(Ordering::Relaxed);\n\
-             present.store(run_pass(run), Ordering::Relaxed);",
-        )],
-    ),
-    (
-        "shared_cancelling_unordered",
-        "../src/shared",
-        &[(
-            "self.cancel.fetch_max(last, Ordering::AcqRel);",
-            "self.cancel.fetch_max(last, Ordering::Relaxed);",
-        )],
-    ),
-    (
-        "shared_reopening_unordered",
-        "../src/shared",
-        &[(
-            "present.swap(run_pass(run), Ordering::Acquire);",
-            "present.swap(run_pass(run), Ordering::Relaxed);",
-        )],
-    ),
-    (
-        "shared_with_old_edges",
-        "../src/shared",
-        &[(
-            "let same = (edge >> 32) as u32 == number && self.wait()?.0 == number;",
-            "let same = true;",
-        )],
-    ),
-    (
-        "shared_of_separate_worlds",
-        "../src/shared",
-        &[(
-            "Some((thread.wait()?.0, thread))",
-            "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))",
-        )],
-    ),
-    (
-        "tagged_queue_withdrawing_blindly",
-        "../src/shared/tagged_queue.rs",
-        &[("while !ticket.is_done() { patience.pause(); }", "let _ = &mut patience;")],
-    ),
-    (
-        "tagged_queue_completing_early",
-        "../src/shared/tagged_queue.rs",
-        &[(
-            "unsafe { copy(to, from, bytes) };\n                ticket.complete(envelope);",
-            "ticket.complete(envelope);\n                unsafe { copy(to, from, bytes) };",
-        )],
-    ),
-    (
-        "tagged_queue_taking_by_sight",
-        "../src/shared/tagged_queue.rs",
-        &[(
+             shared.leave(self.rank);"
+            => "shared.leave(self.rank);\n        drop(shared.world().poison(self.run, member, \
+                None));";
+        port_quiescing_by_poison:
+            "left || (acked && finished)\n"
+            => "left || acked || finished || shared.world().is_poisoned(self.run)\n";
+        port_judging_by_the_gate:
+            "if !peer.gate().has_shown(episode) || !peer.board().has_finished(call) {"
+            => "if !peer.gate().has_shown(episode) || call == 0 {";
+        port_settling_unseen:
+            "if !looks.any(|_| self.peers[peer].endpoint().is_acked(n)) {"
+            => "if looks.any(|_| false) {";
+        port_giving_up_in_silence: "                world.give_up(me, it, *run);\n" => "";
+        port_sleeping_without_limit:
+            "seat.berth().sleep(awaited, Some(nap.min(longest)), over)"
+            => "seat.berth().sleep(awaited, None, over)";
+        port_claiming_early: "if !has_finished(peer) {" => "if false && !has_finished(peer) {";
+        port_claiming_the_next_unseen:
+            "let done = (0..self.size()).map(|rank| done(&self.shared, rank)).min();"
+            => "let done = (0..self.size()).map(|rank| done(&self.shared, rank)).max();";
+        // Not a mistake: see `lean` in `src/lib.rs`.
+        port_lean:
+            "let world = shared.world();\n        let (me, it)"
+            => "while !ready.ask() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
+                let world = shared.world();\n        let (me, it)",
+            "let peer = &mut self.peers[peer];\n        let n = peer.endpoint().post(header, \
+             fill);"
+            => "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = \
+                peer.endpoint().post(header, fill);\n\
+                crate::lean::posted(self.shared.id(), self.rank, number, n);",
+            "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n"
+            => "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
+                crate::lean::await_post(self.shared.id(), peer, self.rank, \
+                self.peers[peer].cursor.rx);\n";
+    }
+    "../src/wait/events.rs" {
+        events_without_fence_after_show:
+            "pub(crate) fn shown(&self) { fence(Ordering::SeqCst); }"
+            => "pub(crate) fn shown(&self) {}";
+        events_without_fence_after_mark:
+            "return false; } fence(Ordering::SeqCst); if over.ask()"
+            => "return false; } if over.ask()";
+        events_without_second_look:
+            "if over.ask() { if now != down" => "if up == 1 { if now != down";
+        events_without_leader:
+            "{ SleepLevel::Top } else {" => "{ SleepLevel::Group(group) } else {";
+        events_without_top: "        wake(&self.top, event);\n" => "";
+        events_rousing_unfenced:
+            "fence(Ordering::SeqCst); for word in std::iter" => "for word in std::iter";
+    }
+    "../src/wait/berth.rs" {
+        berth_calling_unfenced:
+            "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); let is_meant"
+            => "let word = self.0.load(Ordering::Relaxed);\n        let is_meant";
+        berth_sleeping_unfenced:
+            "self.0.store(word, Ordering::Relaxed); fence(Ordering::SeqCst);"
+            => "self.0.store(word, Ordering::Relaxed);";
+        berth_calling_another:
+            "word == Awaited::Rank(me).word()" => "word == Awaited::Rank(me + 1).word()";
+        berth_rousing_unfenced:
+            "fence(Ordering::SeqCst); let word = self.0.load(Ordering::Relaxed); if word"
+            => "let word = self.0.load(Ordering::Relaxed);\n        if word";
+    }
+    "../src/wait/mark.rs" {
+        // Not a mistake: the mark is loom's.
+        mark_modelled:
+            "use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};" => MODELLED,
+            "pub(crate) const fn new(" => "pub(crate) fn new(";
+        mark_unfenced:
+            "use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};" => MODELLED,
+            "pub(crate) const fn new(" => "pub(crate) fn new(",
+            "was_set || heavy_fence()" => "was_set || true";
+        mark_set_late:
+            "use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};" => MODELLED,
+            "pub(crate) const fn new(" => "pub(crate) fn new(",
+            "self.0.store(KEPT, Relaxed); was_set || heavy_fence()"
+            => "let is_seen = was_set || heavy_fence();\nself.0.store(KEPT, Relaxed);\nis_seen";
+    }
+    "../src/shared" {
+        shared_joining_blindly:
+            "let before = present.swap(run_pass(run), Ordering::Relaxed);"
+            => "let before = present.load(Ordering::Relaxed);\n\
+                present.store(run_pass(run), Ordering::Relaxed);";
+        shared_cancelling_unordered:
+            "self.cancel.fetch_max(last, Ordering::AcqRel);"
+            => "self.cancel.fetch_max(last, Ordering::Relaxed);";
+        shared_reopening_unordered:
+            "present.swap(run_pass(run), Ordering::Acquire);"
+            => "present.swap(run_pass(run), Ordering::Relaxed);";
+        shared_with_old_edges:
+            "let same = (edge >> 32) as u32 == number && self.wait()?.0 == number;"
+            => "let same = true;";
+        shared_of_separate_worlds:
+            "Some((thread.wait()?.0, thread))"
+            => "(thread.waits_in() == self.id).then_some((thread.wait()?.0, thread))";
+    }
+    "../src/shared/tagged_queue.rs" {
+        tagged_queue_withdrawing_blindly:
+            "while !ticket.is_done() { patience.pause(); }" => "let _ = &mut patience;";
+        tagged_queue_completing_early:
+            "unsafe { copy(to, from, bytes) };\n                ticket.complete(envelope);"
+            => "ticket.complete(envelope);\n                unsafe { copy(to, from, bytes) };";
+        tagged_queue_taking_by_sight:
             "if let Some(receive) = self.take_posted(lists, at) { \
-             return Ok(Next::Deliver(receive)); }",
-            "let receive = PostedReceive {\n\
-             room: ReceiveRoom { label: receive.room.label, at: receive.room.at },\n\
-             ticket: receive.ticket.clone(),\n\
-             };\n\
-             return Ok(Next::Deliver(receive));",
-        )],
-    ),
-    (
-        "tagged_queue_taking_early_blindly",
-        "../src/shared/tagged_queue.rs",
-        &[("if lists.list.count() > 0 { return Ok(true); }", "")],
-    ),
-    (
-        "tagged_queue_not_draining",
-        "../src/shared/tagged_queue.rs",
-        &[("Some(ring) => self.drain(lists, source, ring),", "Some(_) => {}")],
-    ),
-    (
-        "message_ring_overrunning",
-        "../src/shared/message_ring.rs",
-        &[("let slots = self.slots.len();", "let slots = self.slots.len() + 1;")],
-    ),
-    (
-        "message_ring_with_a_room_for_two",
-        "../src/shared/message_ring.rs",
-        &[("let is_free = sender.has_room(ROOMS)", "let is_free = sender.has_room(2 * ROOMS)")],
-    ),
-    (
-        "message_ring_passing_early",
-        "../src/shared/message_ring.rs",
-        &[("fetch(std::ptr::from_ref(self.slot(before + 1)).cast());", "self.pass(before);")],
-    ),
-    (
-        "message_ring_passing_what_stays",
-        "../src/shared/message_ring.rs",
-        &[("if result.is_some() {", "if result.is_some() || before < 9 {")],
-    ),
-    (
-        "port_claiming_early",
-        "../src/shared/port",
-        &[("if !has_finished(peer) {", "if false && !has_finished(peer) {")],
-    ),
-    (
-        "port_claiming_the_next_unseen",
-        "../src/shared/port",
-        &[(
-            "let done = (0..self.size()).map(|rank| done(&self.shared, rank)).min();",
-            "let done = (0..self.size()).map(|rank| done(&self.shared, rank)).max();",
-        )],
-    ),
-    (
-        "card_row_never_full",
-        "../src/mailbox/card_row.rs",
-        &[("number <= done + N as u64", "number > done")],
-    ),
-    (
-        "card_row_forgetting_early",
-        "../src/mailbox/card_row.rs",
-        &[("it.number <= done", "it.number <= done + 1")],
-    ),
-    (
-        "card_row_ending_early",
-        "../src/mailbox/card_row.rs",
-        &[("false => self.end_beyond(number)", "false => number")],
-    ),
-    (
-        "started_unclaimed",
-        "../src/shared/started_progress.rs",
-        &[(
-            "if !part.card(number, rank).claim(number) {",
-            "if part.card(number, rank).is_over(number) {",
-        )],
-    ),
-    (
-        "started_not_awaited",
-        "../src/shared/started_progress.rs",
-        &[("if !is_over && !help(part, number, rank)? {", "if false {")],
-    ),
-    (
-        "started_not_awaiting_help",
-        "../src/shared/started_progress.rs",
-        &[(
-            "!do_claimed(part, number, own)? && !part.card(number, own).is_over(number)",
-            "!do_claimed(part, number, own)? && false",
-        )],
-    ),
-    // Not a mistake: see `lean` in `src/lib.rs`.
-    (
-        "port_lean",
-        "../src/shared/port",
-        &[
-            (
-                "let world = shared.world();\n        let (me, it)",
-                "while !ready.ask() {\n crate::sync::yield_now();\n}\nreturn Ok(());\n\
-                 let world = shared.world();\n        let (me, it)",
-            ),
-            (
-                "let peer = &mut self.peers[peer];\n        let n = peer.endpoint().post(header, \
-                 fill);",
-                "let number = peer;\nlet peer = &mut self.peers[peer];\nlet n = \
-                 peer.endpoint().post(header, fill);\n\
-                 crate::lean::posted(self.shared.id(), self.rank, number, n);",
-            ),
-            (
-                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n",
-                "fn await_message(&mut self, peer: usize) -> Result<(), Stop> {\n\
-                 crate::lean::await_post(self.shared.id(), peer, self.rank, \
-                 self.peers[peer].cursor.rx);\n",
-            ),
-        ],
-    ),
-];
+             return Ok(Next::Deliver(receive)); }"
+            => "let receive = PostedReceive {\n\
+                room: ReceiveRoom { label: receive.room.label, at: receive.room.at },\n\
+                ticket: receive.ticket.clone(),\n\
+                };\n\
+                return Ok(Next::Deliver(receive));";
+        tagged_queue_taking_early_blindly: "if lists.list.count() > 0 { return Ok(true); }" => "";
+        tagged_queue_not_draining:
+            "Some(ring) => self.drain(lists, source, ring)," => "Some(_) => {}";
+    }
+    "../src/shared/message_ring.rs" {
+        message_ring_overrunning:
+            "let slots = self.slots.len();" => "let slots = self.slots.len() + 1;";
+        message_ring_with_a_room_for_two:
+            "let is_free = sender.has_room(ROOMS)" => "let is_free = sender.has_room(2 * ROOMS)";
+        message_ring_passing_early:
+            "fetch(std::ptr::from_ref(self.slot(before + 1)).cast());" => "self.pass(before);";
+        message_ring_passing_what_stays:
+            "if result.is_some() {" => "if result.is_some() || before < 9 {";
+    }
+    "../src/mailbox/card_row.rs" {
+        card_row_never_full: "number <= done + N as u64" => "number > done";
+        card_row_forgetting_early: "it.number <= done" => "it.number <= done + 1";
+        card_row_ending_early: "false => self.end_beyond(number)" => "false => number";
+    }
+    "../src/shared/started_progress.rs" {
+        started_unclaimed:
+            "if !part.card(number, rank).claim(number) {"
+            => "if part.card(number, rank).is_over(number) {";
+        started_not_awaited: "if !is_over && !help(part, number, rank)? {" => "if false {";
+        started_not_awaiting_help:
+            "!do_claimed(part, number, own)? && !part.card(number, own).is_over(number)"
+            => "!do_claimed(part, number, own)? && false";
+    }
+}
 
 fn main() {
     println!("cargo:rustc-cfg=loom");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=passages.rs");
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
+    let mut modules = String::new();
     for (name, source, changes) in MUTANTS {
+        modules += &format!(
+            "#[allow(unused_variables, unreachable_code)]\npub(crate) mod {name} {{ \
+             include!(concat!(env!(\"OUT_DIR\"), \"/{name}/mod.rs\")); }}\n"
+        );
         println!("cargo:rerun-if-changed={source}");
         let mut files = read(Path::new(source));
         for (from, to) in *changes {
@@ -483,6 +258,7 @@ fn main() {
             std::fs::write(file, text).expect("writable");
         }
     }
+    std::fs::write(Path::new(&out).join("mutants.rs"), modules).expect("writable");
 }
 
 /// Names and texts of a module's files; one that is a file is `mod.rs`.

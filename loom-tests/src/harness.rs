@@ -115,7 +115,33 @@ struct Outcome {
     reached: BTreeSet<&'static str>,
 }
 
+/// A test of a model by its facts; those that are empty lists may be left out. Then what else it
+/// checks.
+macro_rules! model {
+    ($(#[$about:meta])* $test:ident; $($fact:ident: $value:expr),+ $(; $($more:tt)*)?) => {
+        $(#[$about])*
+        #[test]
+        #[allow(clippy::needless_update)]
+        fn $test() {
+            crate::harness::Model { $($fact: $value,)+ ..crate::harness::Model::EMPTY }.check();
+            $($($more)*)?
+        }
+    };
+}
+pub(crate) use model;
+
 impl Model {
+    pub(crate) const EMPTY: Self = Model {
+        name: "",
+        ranks: 0,
+        bound: None,
+        floor: 0,
+        reaches: &[],
+        catches: &[],
+        silent: &[],
+        body: || unreachable!(),
+    };
+
     pub(crate) fn check(&self) {
         let mut rows = Rows(Vec::new());
         let is_short = std::env::var("PHALANX_MODELS").is_ok_and(|form| form == "short");

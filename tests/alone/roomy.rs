@@ -2,8 +2,8 @@
 //! gates. The process pretends to run on a large machine, so this is a program of its own.
 
 use crate::common::{
-    Canary, UNEVEN, add_alive, bomb, check_usable, every_operation, every_uneven, failure,
-    one_result_of_floats, watched, watched_cases,
+    Canary, UNEVEN, add_alive, bomb_if, check_usable, every_operation, every_uneven, fails,
+    failure, one_result_of_floats, watched, watched_cases,
 };
 use phalanx::engine::TestSettings as _;
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
@@ -98,9 +98,7 @@ fn an_operator_that_panics() {
                             let result = team.run(|comm| {
                                 let (rank, calls) = (comm.rank(), Cell::new(0));
                                 reduction(comm, n, &|a, b| {
-                                    if rank == who && calls.replace(calls.get() + 1) == k {
-                                        bomb();
-                                    }
+                                    bomb_if(rank == who && calls.replace(calls.get() + 1) == k);
                                     add_alive(a, b)
                                 });
                             });
@@ -134,16 +132,15 @@ fn ranks_that_disagree() {
                         }
                     }));
                     assert!(matches!(error, Error::Left { peer, .. } if peer == odd), "{error}");
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let n = n + usize::from(comm.rank() == odd);
                         comm.all_reduce(&mut Canary(vec![1; n]).0, op::Sum);
                         comm.barrier();
-                    }));
+                    });
                     assert!(
                         matches!(error, Error::Mismatch { peer, .. } if peer == odd),
                         "{error}"
                     );
-                    check_usable(&team, 1);
                 }
             }
         }

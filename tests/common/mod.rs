@@ -36,6 +36,18 @@ pub(crate) fn bomb() -> ! {
     std::panic::resume_unwind(Box::new("bomb"))
 }
 
+pub(crate) fn bomb_if(is_mine: bool) {
+    if is_mine {
+        bomb();
+    }
+}
+
+pub(crate) fn until(is_so: impl Fn() -> bool) {
+    while !is_so() {
+        std::thread::yield_now();
+    }
+}
+
 pub(crate) fn team(ranks: usize) -> Team {
     Team::builder().ranks(ranks).build().unwrap()
 }
@@ -99,6 +111,23 @@ pub(crate) fn failure<R>(result: Result<Vec<R>, Error>) -> Error {
         Err(e) => e,
         Ok(all) => panic!("the run succeeded, with {} results", all.len()),
     }
+}
+
+/// The error of a run that must not succeed, and after which the team still works.
+pub(crate) fn fails<R: Send>(team: &Team, f: impl Fn(&mut Comm) -> R + Sync) -> Error {
+    let error = failure(team.run(f));
+    check_usable(team, 1);
+    error
+}
+
+/// The error of a run that fails with all of `words`; the team works afterwards.
+pub(crate) fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) -> Error {
+    let error = fails(team, f);
+    let text = error.to_string();
+    for word in words {
+        assert!(text.contains(word), "`{word}` is not in: {text}");
+    }
+    error
 }
 
 fn number(name: &str) -> Option<u64> {

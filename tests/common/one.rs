@@ -161,7 +161,8 @@ impl OneCall {
         Buffers { input, output, wanted }
     }
 
-    /// Makes the call.
+    /// Makes the call; errors have the caller's line.
+    #[track_caller]
     pub(crate) fn make<T: Element, O: Operator<T>>(
         &self,
         comm: &mut Comm,

@@ -1,6 +1,6 @@
 //! Ranks that wait for each other in a circle through several teams.
 
-use super::common::{bomb, check_usable, failure, team, watched};
+use super::common::{bomb, check_usable, fails, failure, team, watched};
 use super::is_bomb_of;
 use phalanx::{Comm, Error, Team, Wait};
 use std::sync::Mutex;
@@ -91,7 +91,7 @@ fn a_circle_of_three_threads_and_three_pairs() {
 /// team, rank 1 for rank 0 in the pair. `third` is rank 2's work.
 fn crossed(team: &Team, third: impl Fn(&mut Comm) + Sync) -> Error {
     let pair = pair();
-    let error = failure(team.run(|comm| {
+    fails(team, |comm| {
         if comm.rank() == 2 {
             comm.barrier();
             third(comm);
@@ -106,9 +106,7 @@ fn crossed(team: &Team, third: impl Fn(&mut Comm) + Sync) -> Error {
             own.barrier();
             comm.with_peers(&[1], |_| ());
         }
-    }));
-    check_usable(team, 1);
-    error
+    })
 }
 
 #[test]
@@ -193,7 +191,7 @@ fn a_failed_run_ends_a_wait_in_another_team() {
 fn a_failed_run_ends_those_inside() {
     watched(|| {
         let (outer, inner) = (team(2), team(2));
-        let error = failure(outer.run(|comm| {
+        let error = fails(&outer, |comm| {
             if comm.rank() == 1 {
                 std::thread::sleep(Duration::from_millis(20));
                 bomb();
@@ -207,9 +205,8 @@ fn a_failed_run_ends_those_inside() {
             }));
             assert!(error.to_string().contains("has ended with an error"), "{error}");
             comm.barrier();
-        }));
+        });
         is_bomb_of(&error, 1);
-        check_usable(&outer, 1);
         check_usable(&inner, 1);
     });
 }

@@ -1,6 +1,8 @@
 //! Communicators used in the wrong run, team or rank.
 
-use super::common::{self, Canary, add_alive, bomb, check_usable, failure, team, watched};
+use super::common::{
+    self, Canary, add_alive, bomb, bomb_if, check_usable, fails, failure, team, watched,
+};
 use super::is_bomb_of;
 use phalanx::{Comm, Error, Team, op};
 use std::cell::RefCell;
@@ -44,7 +46,7 @@ fn ranks_that_trade_communicators() {
         let team = team(2);
         let table: Mutex<Vec<Comm>> = Mutex::new(Vec::new());
         for _ in 0..2 {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut spare = Team::external(1).unwrap().remove(0);
                 std::mem::swap(comm, &mut spare);
                 table.lock().unwrap().push(spare);
@@ -60,10 +62,9 @@ fn ranks_that_trade_communicators() {
                 };
                 *comm = other;
                 comm.barrier();
-            }));
+            });
             is_stale(&error);
             table.lock().unwrap().clear();
-            check_usable(&team, 2);
         }
     });
 }
@@ -82,16 +83,15 @@ fn a_child_that_is_forgotten() {
             team.run(|comm| std::mem::forget(comm.split(0, 0))).unwrap();
             check_usable(&team, 2);
             // ..or the others wait in it.
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut child = comm.split(0, comm.rank());
                 if comm.rank() == who {
                     std::mem::forget(child);
                 } else {
                     child.barrier();
                 }
-            }));
+            });
             assert!(matches!(error, Error::Left { peer, .. } if peer == who), "{error}");
-            check_usable(&team, 2);
         }
     });
 }
@@ -118,12 +118,11 @@ fn a_child_stashed_in_the_thread() {
         for call in calls {
             team.run(stash).unwrap();
             check_usable(&team, 1);
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 STASH.with_borrow_mut(|s| call(s.as_mut().expect("stashed")));
                 comm.barrier();
-            }));
+            });
             is_stale(&error);
-            check_usable(&team, 1);
         }
     });
 }
@@ -133,19 +132,18 @@ fn a_child_used_by_another_thread() {
     watched(|| {
         let team = team(2);
         // By a thread that is no rank, in the same run.
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let mut child = comm.split(0, comm.rank());
             let thrown = std::thread::scope(|s| s.spawn(move || child.barrier()).join());
             let message = thrown.expect_err("refused");
             let message = message.downcast_ref::<String>().expect("a message for people");
             assert!(message.contains("refused"), "{message}");
             comm.barrier();
-        }));
+        });
         is_stale(&error);
-        check_usable(&team, 1);
         // By another rank's thread.
         let table = Mutex::new(None);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let mut child = comm.split(0, comm.rank());
             if comm.rank() == 0 {
                 *table.lock().unwrap() = Some(child);
@@ -156,41 +154,29 @@ fn a_child_used_by_another_thread() {
                 child.barrier();
             }
             comm.barrier();
-        }));
+        });
         is_stale(&error);
-        check_usable(&team, 1);
         // By a thread that is no rank, when the run is over: an error of its
         // own, and none of the next run.
-        let table = Mutex::new(Vec::new());
-        team.run(|comm| {
-            let child = comm.split(0, comm.rank());
-            table.lock().unwrap().push(child);
-        })
-        .unwrap();
-        let mut old = table.into_inner().unwrap();
+        let mut old = team.run(|comm| comm.split(0, comm.rank())).unwrap();
         assert!(std::thread::scope(|s| s.spawn(|| old[0].barrier()).join()).is_err());
         check_usable(&team, 1);
         let error = failure(team.run(|comm| {
-            if comm.rank() == 1 {
-                bomb();
-            }
+            bomb_if(comm.rank() == 1);
         }));
         is_bomb_of(&error, 1);
         // And by a rank of another team: its run must say why it failed.
         let other = common::team(2);
         let old = Mutex::new(old);
-        let error = failure(other.run(|comm| {
+        let error = fails(&other, |comm| {
             if comm.rank() == 0 {
                 old.lock().unwrap_or_else(|e| e.into_inner())[1].barrier();
             }
-        }));
+        });
         is_stale(&error);
-        check_usable(&other, 1);
         check_usable(&team, 1);
         let error = failure(team.run(|comm| {
-            if comm.rank() == 1 {
-                bomb();
-            }
+            bomb_if(comm.rank() == 1);
         }));
         is_bomb_of(&error, 1);
     });
@@ -200,26 +186,17 @@ fn a_child_used_by_another_thread() {
 fn protect_inside_a_team() {
     watched(|| {
         let team = team(2);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let rank = comm.rank();
             let result = comm.protect(|comm| {
-                if rank == 1 {
-                    bomb();
-                }
+                bomb_if(rank == 1);
                 comm.barrier();
             });
             assert!(result.is_err());
-        }));
+        });
         is_bomb_of(&error, 1);
-        check_usable(&team, 1);
         // A stale communicator's failure is not the present run's.
-        let stash = Mutex::new(Vec::new());
-        team.run(|comm| {
-            let child = comm.split(0, comm.rank());
-            stash.lock().unwrap().push(child);
-        })
-        .unwrap();
-        let mut old = stash.into_inner().unwrap();
+        let mut old = team.run(|comm| comm.split(0, comm.rank())).unwrap();
         assert!(old[0].protect(|_| bomb()).is_err());
         check_usable(&team, 1);
         let error = failure(team.run(|comm| {
@@ -236,7 +213,7 @@ fn protect_inside_a_team() {
 fn a_call_after_a_caught_failure() {
     watched(|| {
         let team = team(3);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let rank = comm.rank();
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 let mut x = Canary(vec![1; 1000]);
@@ -253,10 +230,9 @@ fn a_call_after_a_caught_failure() {
                 }));
                 assert!(again.is_err(), "a dead communicator went on");
             }
-        }));
+        });
         // The bomb was caught: its text is not known, but where it was.
         let Error::Panicked { rank: 1, message, .. } = error else { panic!("{error}") };
         assert!(message.contains("caught"), "{message}");
-        check_usable(&team, 1);
     });
 }

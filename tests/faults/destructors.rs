@@ -1,10 +1,11 @@
 //! Destructors that call collectives, or panic, while a rank unwinds.
 
-use super::common::{Canary, POISON, add_alive, bomb, check_usable, failure, team, watched};
+use super::common::{
+    Canary, POISON, add_alive, bomb, bomb_if, check_usable, fails, failure, team, watched,
+};
 use super::is_bomb_of;
 use phalanx::{Algorithm, Comm, Error, op};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// A payload that panics when it is dropped.
@@ -21,11 +22,10 @@ fn payloads_that_panic_when_dropped() {
     watched(|| {
         for p in 1..=3 {
             let team = team(p);
-            let error = failure(team.run(|_| std::panic::resume_unwind(Box::new(Spiteful))));
+            let error = fails(&team, |_| std::panic::resume_unwind(Box::new(Spiteful)));
             let payload = error.into_panic().expect("it was a panic");
             assert!(payload.is::<Spiteful>());
             std::mem::forget(payload);
-            check_usable(&team, 1);
             // A failed run with an error that nobody looks at: the spite is ours.
             let result = team.run(|_| std::panic::resume_unwind(Box::new(Spiteful)));
             assert!(catch_unwind(AssertUnwindSafe(|| drop(result))).is_err());
@@ -35,9 +35,7 @@ fn payloads_that_panic_when_dropped() {
         let team = team(2);
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             team.run(|comm| {
-                if comm.rank() == 1 {
-                    bomb();
-                }
+                bomb_if(comm.rank() == 1);
                 Spiteful
             })
         }));
@@ -90,9 +88,7 @@ fn collectives_in_destructors() {
                     let error = failure(team.run(|comm| {
                         let rank = comm.rank();
                         let late = Late { comm, kind };
-                        if rank == who {
-                            bomb();
-                        }
+                        bomb_if(rank == who);
                         late.comm.barrier();
                     }));
                     // The bomb's own destructor takes part in a call that the
@@ -135,9 +131,7 @@ fn results_are_dropped_once() {
         assert_eq!(alive.swap(0, Relaxed), 3);
         // Two ranks have returned when the third panics.
         let error = failure(team.run(|comm| {
-            if comm.rank() == 1 {
-                bomb();
-            }
+            bomb_if(comm.rank() == 1);
             Counted(&alive, Box::new(42))
         }));
         is_bomb_of(&error, 1);
@@ -153,19 +147,12 @@ fn an_old_cause_that_panics_when_dropped() {
     watched(|| {
         for round in 0..20 {
             let team = team(2);
-            let stash = Mutex::new(Vec::new());
-            team.run(|comm| {
-                let child = comm.split(0, comm.rank());
-                stash.lock().unwrap().push(child);
-            })
-            .unwrap();
-            let mut old = stash.into_inner().unwrap();
-            let mine = old.iter().position(|child| child.rank() == 0).unwrap();
+            let mut old = team.run(|comm| comm.split(0, comm.rank())).unwrap();
             // This thread is rank 0's; the run is over, and no other has begun.
-            let late = old[mine].protect(|_| std::panic::resume_unwind(Box::new(Spiteful)));
+            let late = old[0].protect(|_| std::panic::resume_unwind(Box::new(Spiteful)));
             // It has no say in any run, and comes back.
             std::mem::forget(late.unwrap_err().into_panic().unwrap());
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut x = Canary(vec![1; 1000]);
                 let slow = |a, b| {
                     std::thread::sleep(std::time::Duration::from_micros(20));
@@ -176,9 +163,8 @@ fn an_old_cause_that_panics_when_dropped() {
                 } else {
                     comm.with(Algorithm::AR_HCUBE).all_reduce(&mut x.0, op::commutative(slow));
                 }
-            }));
+            });
             assert!(matches!(error, Error::Mismatch { .. }), "{error}");
-            check_usable(&team, 1);
         }
     });
 }

@@ -1,6 +1,8 @@
 //! Ranks that never wait in their calls: they, too, learn that the run is over.
 
-use super::common::{bomb, check_usable, failure, team, watched, watched_cases};
+use super::common::{
+    bomb, bomb_if, check_usable, fails, failure, team, until, watched, watched_cases,
+};
 use super::is_bomb_of;
 use phalanx::dist::Halo;
 use phalanx::{Comm, Error, Order, Team, op};
@@ -45,21 +47,18 @@ fn a_rank_that_waits_for_nobody_hears_of_a_panic() {
             for (name, idle) in IDLE {
                 watch.case(*name);
                 let made = AtomicUsize::new(0);
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let mut solo = comm.split(comm.rank(), 0);
                     if comm.rank() == 1 {
-                        while made.load(Relaxed) < 3 {
-                            std::thread::yield_now();
-                        }
+                        until(|| made.load(Relaxed) >= 3);
                         bomb();
                     }
                     loop {
                         idle(comm, &mut solo);
                         made.fetch_add(1, Relaxed);
                     }
-                }));
+                });
                 is_bomb_of(&error, 1);
-                check_usable(&team, 1);
             }
         }
     });
@@ -72,9 +71,7 @@ fn a_rank_that_comes_late_hears_of_a_panic() {
         let team = team(2);
         for round in 0..300 {
             let error = failure(team.run(|comm| {
-                if comm.rank() == round % 2 {
-                    bomb();
-                }
+                bomb_if(comm.rank() == round % 2);
                 loop {
                     comm.shift(&mut [1u8], 0);
                 }
@@ -91,21 +88,18 @@ fn two_healthy_ranks_hear_of_the_third() {
     watched(|| {
         let team = team(3);
         let made = AtomicUsize::new(0);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let (me, mut x) = (comm.rank(), [0u8]);
             if me == 2 {
-                while made.load(Relaxed) < 1000 {
-                    std::thread::yield_now();
-                }
+                until(|| made.load(Relaxed) >= 1000);
                 bomb();
             }
             loop {
                 comm.exchange(&[me as u8], 1 - me, &mut x, 1 - me);
                 made.fetch_add(1, Relaxed);
             }
-        }));
+        });
         is_bomb_of(&error, 2);
-        check_usable(&team, 1);
     });
 }
 
@@ -137,9 +131,7 @@ fn own_threads_that_wait_for_nobody_hear_of_a_panic() {
                     s.spawn(move || {
                         comm.protect(|comm| {
                             comm.barrier();
-                            if comm.rank() == 1 {
-                                bomb();
-                            }
+                            bomb_if(comm.rank() == 1);
                             loop {
                                 comm.shift(&mut [1u8], 0);
                             }
@@ -167,11 +159,9 @@ fn a_rank_busy_elsewhere_hears_of_a_panic() {
         {
             watch.case(*name);
             let made = AtomicUsize::new(0);
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 if comm.rank() == 0 {
-                    while made.load(Relaxed) < 3 {
-                        std::thread::yield_now();
-                    }
+                    until(|| made.load(Relaxed) >= 3);
                     bomb();
                 }
                 let idle = |comm: &mut Comm| {
@@ -203,9 +193,8 @@ fn a_rank_busy_elsewhere_hears_of_a_panic() {
                     })),
                 }
                 comm.barrier();
-            }));
+            });
             is_bomb_of(&error, 0);
-            check_usable(&team, 1);
             check_usable(&inner, 1);
         }
     });

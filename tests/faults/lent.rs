@@ -1,7 +1,7 @@
 //! Communicators that go from thread to thread, or are lent to one: the end of a thread that is in
 //! no call ends nothing; a panic in `protect`, and the end of the communicator, end the rank.
 
-use super::common::{bomb, watched};
+use super::common::{bomb, bomb_if, until, watched};
 use phalanx::{Activity, Comm, Error, Team, Window, call, op};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -224,9 +224,7 @@ fn a_rank_that_has_lent_its_communicator_is_its_own_again() {
         let error = team.run(|comm| {
             if comm.rank() == 0 {
                 on_new_thread(|| comm.barrier());
-                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
-                    std::thread::yield_now();
-                }
+                until(|| is_over.load(std::sync::atomic::Ordering::Relaxed));
             } else {
                 comm.barrier();
                 assert!(comm.protect(|comm| comm.barrier()).is_err());
@@ -339,9 +337,7 @@ fn a_lent_communicator_ends_by_a_panic_in_protect_or_with_itself() {
                 let ended = on_new_thread(|| {
                     a.protect(|a| {
                         a.barrier();
-                        if panics {
-                            bomb();
-                        }
+                        bomb_if(panics);
                     })
                 });
                 assert_eq!(ended.is_err(), panics);
@@ -406,9 +402,7 @@ fn threads_that_are_not_protected_die_of_the_cause() {
         };
         let said = texts(|comm| {
             comm.barrier();
-            if comm.rank() == 0 {
-                bomb();
-            }
+            bomb_if(comm.rank() == 0);
             comm.barrier();
             comm.barrier();
         });

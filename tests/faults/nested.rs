@@ -1,7 +1,9 @@
 //! Runs within runs and calls within calls: one communicator or team is used while another is in
 //! the middle of a call.
 
-use super::common::{Canary, add_alive, bomb, check_usable, failure, right, team, watched};
+use super::common::{
+    Canary, add_alive, bomb_if, check_usable, fails, failure, right, team, until, watched,
+};
 use super::is_bomb_of;
 use phalanx::{Error, op};
 use std::cell::{Cell, RefCell};
@@ -34,9 +36,7 @@ fn another_team_inside_a_rank() {
             comm.barrier();
             // An inner failure is the inner team's alone.
             let failed = phalanx::run(2, |inner| {
-                if inner.rank() == 1 {
-                    bomb();
-                }
+                bomb_if(inner.rank() == 1);
                 inner.barrier();
             });
             is_bomb_of(&failure(failed), 1);
@@ -57,16 +57,12 @@ fn two_threads_run_at_once() {
             s.spawn(|| {
                 team.run(|comm| {
                     inside.fetch_add(1, Relaxed);
-                    while go.load(Relaxed) == 0 {
-                        std::thread::yield_now();
-                    }
+                    until(|| go.load(Relaxed) > 0);
                     comm.barrier();
                 })
                 .unwrap();
             });
-            while inside.load(Relaxed) < 2 {
-                std::thread::yield_now();
-            }
+            until(|| inside.load(Relaxed) >= 2);
             assert!(matches!(team.run(|_| ()), Err(Error::Busy)));
             go.store(1, Relaxed);
         });
@@ -103,21 +99,18 @@ fn a_view_ends_while_its_viewer_is_in_another_communicator() {
         let team = team(2);
         for who in 0..2 {
             for n in [1, 1000] {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let mut child = comm.split(0, comm.rank());
                     let (rank, x) = (comm.rank(), Canary(vec![3; n]));
                     comm.with_peers(&x.0, |all| {
-                        if rank == who {
-                            bomb();
-                        }
+                        bomb_if(rank == who);
                         let y = Canary(vec![4; n]);
                         child.send(&y.0, who);
                         child.recv(&mut [0; 1000], who);
                         assert_eq!(all[who][0], 3);
                     });
-                }));
+                });
                 is_bomb_of(&error, who);
-                check_usable(&team, 1);
             }
         }
     });
@@ -128,16 +121,14 @@ fn an_operator_waits_in_another_communicator() {
     watched(|| {
         let team = team(3);
         for (who, caught) in (0..3).flat_map(|who| [(who, false), (who, true)]) {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let child = RefCell::new(comm.split(0, comm.rank()));
                 let (rank, waited) = (comm.rank(), Cell::new(false));
                 let mut x = Canary(vec![1; 1000]);
                 comm.all_reduce(
                     &mut x.0,
                     op::commutative(|a, b| {
-                        if rank == who {
-                            bomb();
-                        }
+                        bomb_if(rank == who);
                         if waited.replace(true) {
                             return add_alive(a, b);
                         }
@@ -156,9 +147,8 @@ fn an_operator_waits_in_another_communicator() {
                         add_alive(a, b)
                     }),
                 );
-            }));
+            });
             is_bomb_of(&error, who);
-            check_usable(&team, 1);
         }
     });
 }

@@ -2,56 +2,40 @@
 //! views, while peers read, while peers are parked.
 
 use super::common::{
-    Canary, add_alive, bomb, check_usable, failure, look_alive, team, watched, watched_cases,
+    Buffers, Canary, OneCall, add_alive, bomb, bomb_if, check_usable, fails, failure, look_alive,
+    team, watched, watched_cases,
 };
 use super::is_bomb_of;
+use super::random::{Call, Step, all_calls, make};
+use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Team, Wait, op};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A programme of one call of each sort, on canaries of `n` elements; before call
-/// `k` (or after the last) `at(k)` is asked whether to go on.
-fn programme(comm: &mut Comm, n: usize, mut at: impl FnMut(usize) -> bool) {
-    let (r, p) = (comm.rank(), comm.size());
-    let mut child = comm.split(r % 2, r);
-    let mut one = Canary(vec![1; n]);
-    let mut all = Canary(vec![1; n * p]);
-    let mine = Canary(vec![1; n]);
-    let wide = Canary(vec![1; n * p]);
-    let counts = vec![n; p];
-    let add = || op::ordered(add_alive);
-    for k in 0..=CALLS {
+/// One call of each sort, on the communicator and on a half of it, and two by a ring.
+fn programme(n: usize) -> Vec<Step> {
+    let step = |call| Step { call, comm: 0, n, parameter: usize::MAX, algorithm: None };
+    let mut steps: Vec<Step> = all_calls().into_iter().map(step).collect();
+    steps.push(Step { comm: 1, ..step(Call::Of(Operation::AllReduce)) });
+    for algorithm in [Algorithm::AG_RING, Algorithm::AR_RING] {
+        let call = Call::Of(algorithm.operations()[0]);
+        steps.push(Step { algorithm: Some(algorithm), ..step(call) });
+    }
+    steps
+}
+
+/// Makes the calls; before call `k` (or after the last) `at(k)` is asked whether to go on.
+fn perform(comm: &mut Comm, steps: &[Step], at: impl Fn(usize) -> bool) {
+    let mut child = comm.split(comm.rank() % 2, comm.rank());
+    for (k, &step) in steps.iter().enumerate() {
         if !at(k) {
             return;
         }
-        match k {
-            0 => comm.barrier(),
-            1 => comm.broadcast(&mut one.0, p - 1),
-            2 => comm.reduce(&mut one.0, add(), 0),
-            3 => comm.all_reduce(&mut one.0, add()),
-            4 => comm.scan(&mut one.0, add()),
-            5 => comm.exclusive_scan(&mut one.0, add()),
-            6 => comm.all_gather_into(&mine.0, &mut all.0),
-            7 => comm.gather_varied_into(&mine.0, &mut all.0, &counts, p - 1),
-            8 => comm.scatter_into(&wide.0, &mut one.0, 0),
-            9 => comm.reduce_scatter_into(&wide.0, &mut one.0, add()),
-            10 => comm.all_to_all_into(&wide.0, &mut all.0),
-            11 => comm.shift(&mut one.0, -1),
-            12 => comm.with_peers(&mine.0, |all| assert!(all.iter().all(|x| *x == mine.0))),
-            13 => comm.with_root(&mine.0, 0, |x| assert!(x.iter().all(|&x| x == 1))),
-            14 => child.all_reduce(&mut one.0, add()),
-            15 => drop(comm.split(0, 0)),
-            16 => comm.exchange(&mine.0, (r + 1) % p, &mut one.0, (r + p - 1) % p),
-            17 => comm.ring().all_gather_into(&mine.0, &mut all.0),
-            18 => comm.with(Algorithm::AR_RING).all_reduce(&mut one.0, add()),
-            _ => (),
-        }
+        make(if step.comm == 0 { comm } else { &mut child }, step, &|| ());
     }
+    at(steps.len());
 }
-
-/// Calls of the programme; point `CALLS` is after the last.
-const CALLS: usize = 19;
 
 #[test]
 fn a_panic_at_every_point() {
@@ -59,15 +43,14 @@ fn a_panic_at_every_point() {
         for p in [1, 2, 3, 4, 8] {
             let team = team(p);
             for n in [1, 1000] {
+                let steps = programme(n);
                 for who in 0..p {
-                    for point in 0..=CALLS {
+                    for point in 0..=steps.len() {
                         watch.case(format!("p={p}, n={n}: rank {who} panics at {point}"));
                         let error = failure(team.run(|comm| {
                             let rank = comm.rank();
-                            programme(comm, n, |k| {
-                                if rank == who && k == point {
-                                    bomb();
-                                }
+                            perform(comm, &steps, |k| {
+                                bomb_if(rank == who && k == point);
                                 true
                             });
                         }));
@@ -88,12 +71,13 @@ fn an_early_return_at_every_point() {
         for p in [2, 3, 4, 8] {
             let team = team(p);
             for n in [1, 1000] {
+                let steps = programme(n);
                 for who in 0..p {
-                    for point in 0..CALLS {
+                    for point in 0..steps.len() {
                         watch.case(format!("p={p}, n={n}: rank {who} returns at {point}"));
                         let result = team.run(|comm| {
                             let rank = comm.rank();
-                            programme(comm, n, |k| rank != who || k < point);
+                            perform(comm, &steps, |k| rank != who || k < point);
                         });
                         let error = failure(result);
                         let text = error.to_string();
@@ -105,7 +89,7 @@ fn an_early_return_at_every_point() {
                             _ => false,
                         };
                         assert!(names_it, "p={p} n={n} rank {who} at {point}: {text}");
-                        assert!(text.contains(file!()), "{text}");
+                        assert!(text.contains("faults/random.rs"), "{text}");
                         if point % 4 == who % 4 {
                             check_usable(&team, point as u64);
                         }
@@ -125,9 +109,7 @@ fn bomb_in_operator(team: &Team, go: impl Fn(&mut Comm, &dyn Fn(u64, u64) -> u64
                 let calls = Cell::new(0);
                 let rank = comm.rank();
                 go(comm, &|a, b| {
-                    if rank == who && calls.replace(calls.get() + 1) == k {
-                        bomb();
-                    }
+                    bomb_if(rank == who && calls.replace(calls.get() + 1) == k);
                     add_alive(a, b)
                 });
             });
@@ -135,52 +117,52 @@ fn bomb_in_operator(team: &Team, go: impl Fn(&mut Comm, &dyn Fn(u64, u64) -> u64
                 Err(error) => is_bomb_of(&error, who),
                 Ok(_) => break,
             }
-            check_usable(team, k as u64);
+            if k % 4 == who % 4 {
+                check_usable(team, k as u64);
+            }
         }
     }
 }
 
-/// A call that combines, on so many elements.
-type Reduction = fn(&mut Comm, usize, &dyn Fn(u64, u64) -> u64);
-
+/// In every algorithm of every call that combines.
 #[test]
 fn a_panic_in_every_call_of_an_operator() {
-    const REDUCTIONS: [Reduction; 12] = [
-        |c, n, add| c.all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| c.ring().all_reduce(&mut Canary(vec![1; n]).0, op::commutative(add)),
-        |c, n, add| c.hypercube().all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| {
-            c.with(Algorithm::AR_FUSED).all_reduce(&mut Canary(vec![1; n]).0, op::ordered(add))
-        },
-        |c, n, add| c.reduce(&mut Canary(vec![1; n]).0, op::commutative(add), 1),
-        |c, n, add| c.tree().reduce(&mut Canary(vec![1; n]).0, op::ordered(add), 0),
-        |c, n, add| {
-            c.with(Algorithm::RED_FUSED).reduce(&mut Canary(vec![1; n]).0, op::ordered(add), 1)
-        },
-        |c, n, add| c.scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| c.ring().exclusive_scan(&mut Canary(vec![1; n]).0, op::ordered(add)),
-        |c, n, add| {
-            let wide = Canary(vec![1; n * c.size()]);
-            c.reduce_scatter_into(&wide.0, &mut Canary(vec![0; n]).0, op::commutative(add));
-        },
-        |c, n, add| {
-            let wide = Canary(vec![1; n * c.size()]);
-            c.ring().reduce_scatter_into(&wide.0, &mut Canary(vec![0; n]).0, op::commutative(add));
-        },
-        |c, n, add| {
-            let (wide, counts) = (Canary(vec![1; n * c.size()]), vec![n; c.size()]);
-            let mut mine = Canary(vec![0; n]);
-            c.reduce_scatter_varied_into(&wide.0, &mut mine.0, &counts, op::ordered(add));
-        },
-    ];
+    let ways = |operation| {
+        let all = Algorithm::for_operation(operation).map(Some);
+        all.chain([None]).map(move |algorithm| (operation, algorithm))
+    };
+    let combining = Operation::ALL.into_iter().filter(|it| it.combines());
+    let calls: Vec<_> = combining.flat_map(ways).collect();
     watched_cases(|watch| {
         for p in 2..=5 {
             let team = team(p);
-            for (i, reduction) in REDUCTIONS.iter().enumerate() {
-                for n in [1, 8] {
-                    watch.case(format!("p={p}, n={n}, reduction {i}"));
-                    bomb_in_operator(&team, |comm, add| reduction(comm, n, add));
-                }
+            let request = |operation| Request::new(operation, p).root(1);
+            for (n, &(operation, algorithm)) in
+                [1, 8].into_iter().flat_map(|n| calls.iter().map(move |it| (n, it)))
+            {
+                let schedule = algorithm.map(|it| it.schedule(&request(operation)));
+                let is_ordered = match schedule {
+                    Some(Err(_)) => continue,
+                    Some(Ok(schedule)) => schedule.is_ordered(),
+                    None => true,
+                };
+                watch.case(format!("p={p}, n={n}, {operation} by {algorithm:?}"));
+                bomb_in_operator(&team, |comm, add| {
+                    let it = match algorithm {
+                        Some(_) => OneCall::new(comm, operation, 1, n),
+                        None => OneCall::varied(comm, operation, 1, &vec![n; p]),
+                    };
+                    let Buffers { input, output, .. } = it.buffers(op::Sum, &|_, _| 1_u64);
+                    let (input, mut output) = (Canary(input), Canary(output));
+                    let both = (&input.0[..], &mut output.0[..]);
+                    match algorithm {
+                        Some(by) if is_ordered => {
+                            it.make(&mut comm.with(by), op::ordered(add), both)
+                        }
+                        Some(by) => it.make(&mut comm.with(by), op::commutative(add), both),
+                        None => it.make(comm, op::ordered(add), both),
+                    }
+                });
             }
         }
     });
@@ -202,17 +184,13 @@ fn an_operator_that_panics_elsewhere() {
             add_alive(a, b)
         }
         fn identity(&self) -> Option<u64> {
-            if self.0 == Some(Where::Identity) {
-                bomb();
-            }
+            bomb_if(self.0 == Some(Where::Identity));
             Some(0)
         }
     }
     impl Drop for Bad {
         fn drop(&mut self) {
-            if self.0 == Some(Where::Drop) && !std::thread::panicking() {
-                bomb();
-            }
+            bomb_if(self.0 == Some(Where::Drop) && !std::thread::panicking());
         }
     }
     watched(|| {
@@ -221,13 +199,12 @@ fn an_operator_that_panics_elsewhere() {
             for who in 0..p {
                 for place in [Where::Identity, Where::Drop] {
                     for n in [1, 1000] {
-                        let error = failure(team.run(|comm| {
+                        let error = fails(&team, |comm| {
                             let bad = Bad((comm.rank() == who).then_some(place));
                             comm.exclusive_scan(&mut Canary(vec![1; n]).0, bad);
                             comm.barrier();
-                        }));
+                        });
                         is_bomb_of(&error, who);
-                        check_usable(&team, 1);
                     }
                 }
             }
@@ -251,20 +228,17 @@ fn the_first_panic_is_the_cause() {
         for _ in 0..20 {
             // Set by the other one, which hears of the end of the run from nobody but the first.
             let is_over = AtomicBool::new(false);
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let _tells = (comm.rank() != 1).then(|| Tells(&is_over));
                 while comm.rank() == 1 && !is_over.load(Relaxed) {
                     std::thread::yield_now();
                 }
-                if comm.rank() == 1 {
-                    bomb();
-                }
+                bomb_if(comm.rank() == 1);
                 let (wide, mut mine) = (Canary(vec![1; 3 * 5000]), Canary(vec![0; 5000]));
                 let add = op::commutative(|_: u64, _: u64| bomb());
                 comm.ring().reduce_scatter_into(&wide.0, &mut mine.0, add);
-            }));
+            });
             assert!(matches!(error, Error::Panicked { rank: 0 | 2, .. }), "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -277,7 +251,7 @@ fn a_panic_while_the_others_are_parked() {
             for p in [2, 4] {
                 let team = Team::builder().ranks(p).wait(wait).build().unwrap();
                 for round in 0..4 {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         if comm.rank() == p - 1 {
                             std::thread::sleep(std::time::Duration::from_millis(25));
                             bomb();
@@ -289,9 +263,8 @@ fn a_panic_while_the_others_are_parked() {
                             2 => comm.recv(&mut one.0, root),
                             _ => comm.with_peers(&one.0, |_| ()),
                         }
-                    }));
+                    });
                     is_bomb_of(&error, p - 1);
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -309,9 +282,7 @@ fn a_panic_in_a_view() {
                         let x = Canary(vec![comm.rank() as u64; n]);
                         let who_am_i = comm.rank();
                         comm.with_peers(&x.0, |all| {
-                            if who_am_i == who {
-                                bomb();
-                            }
+                            bomb_if(who_am_i == who);
                             // The others look for a while.
                             for _ in 0..20 {
                                 for (q, x) in all.iter().enumerate() {
@@ -323,22 +294,19 @@ fn a_panic_in_a_view() {
                         });
                     }));
                     is_bomb_of(&error, who);
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let x = Canary(vec![7; n]);
                         let rank = comm.rank();
                         comm.with_root(&x.0, p - 1, |x| {
-                            if rank == who {
-                                bomb();
-                            }
+                            bomb_if(rank == who);
                             for _ in 0..20 {
                                 look_alive(x);
                                 std::thread::yield_now();
                             }
                             assert!(x.iter().all(|&x| x == 7));
                         });
-                    }));
+                    });
                     is_bomb_of(&error, who);
-                    check_usable(&team, n as u64);
                 }
             }
         }
@@ -354,17 +322,14 @@ fn the_closure_outlives_all_ranks() {
             let team = team(p);
             for who in 0..p {
                 let lent = Canary(vec![5; 1000]);
-                let error = failure(team.run(|comm| {
-                    if comm.rank() == who {
-                        bomb();
-                    }
+                let error = fails(&team, |comm| {
+                    bomb_if(comm.rank() == who);
                     std::thread::sleep(std::time::Duration::from_millis(20));
                     look_alive(&lent.0);
                     assert!(lent.0.iter().all(|&x| x == 5));
-                }));
+                });
                 drop(lent);
                 is_bomb_of(&error, who);
-                check_usable(&team, 1);
             }
         }
     });
@@ -385,17 +350,14 @@ fn a_panic_that_takes_its_time() {
             let team = team(p);
             for who in 0..p {
                 for n in [1, 1000] {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let _slow = Slow; // Dropped after the child.
                         let mut child = comm.split(0, comm.rank());
-                        if comm.rank() == who {
-                            bomb();
-                        }
+                        bomb_if(comm.rank() == who);
                         let mut x = Canary(vec![1; n]);
                         child.all_reduce(&mut x.0, op::commutative(add_alive));
-                    }));
+                    });
                     is_bomb_of(&error, who);
-                    check_usable(&team, 1);
                 }
                 // Caught: the rank goes on, and waits for the rank that waits for it.
                 let error = failure(team.run(|comm| {

@@ -1,6 +1,6 @@
 //! Communicators used after their run, and communicators swapped with others.
 
-use super::common::{bomb, check_usable, failure, team, watched};
+use super::common::{bomb, check_usable, fails, failure, team, watched};
 use phalanx::dist::Halo;
 use phalanx::{Comm, Error, Team, op};
 use std::any::Any;
@@ -59,19 +59,18 @@ fn what_one_run_threw_is_thrown_in_the_next() {
                 *stash.lock().unwrap() = thrown.err();
             }
         }));
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             if comm.rank() == 1 {
                 resume_unwind(stash.lock().unwrap().take().unwrap());
             }
             comm.barrier();
-        }));
+        });
         match &error {
             Error::Panicked { rank: 1, message, .. } => {
                 assert!(message.contains("rank 1 returned while rank 0"), "{message}");
             }
             other => panic!("{other}"),
         }
-        check_usable(&team, 1);
     });
 }
 
@@ -80,7 +79,7 @@ fn a_grid_whose_communicator_is_swapped() {
     watched(|| {
         let team = team(4);
         for what in 0..5 {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut child = comm.split(comm.rank() % 2, 0);
                 let mut grid = comm.cart(&[4], &[true]);
                 std::mem::swap(&mut *grid, &mut child);
@@ -94,9 +93,8 @@ fn a_grid_whose_communicator_is_swapped() {
                         grid.exchange_halo(&mut vec![1u64; halo.len()], &halo);
                     }
                 }
-            }));
+            });
             is_stale(&error);
-            check_usable(&team, 1);
         }
     });
 }
@@ -105,13 +103,12 @@ fn a_grid_whose_communicator_is_swapped() {
 fn a_view_whose_communicator_is_swapped() {
     watched(|| {
         let team = team(4);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let mut child = comm.split(comm.rank() % 2, 0);
             let mut view = comm.ring();
             std::mem::swap(&mut *view, &mut child);
-        }));
+        });
         is_stale(&error);
-        check_usable(&team, 1);
         // Put back in time, it is nobody's business.
         let sums = team.run(|comm| {
             let mut child = comm.split(comm.rank() % 2, 0);

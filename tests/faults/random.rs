@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Call {
+pub(super) enum Call {
     Of(Operation),
     /// The operation on blocks of different lengths.
     Varied(Operation),
@@ -28,8 +28,8 @@ enum Call {
 
 use Call::*;
 
-fn all_calls() -> Vec<Call> {
-    let varied = [Operation::AllGather, Operation::AllToAll].map(Varied);
+pub(super) fn all_calls() -> Vec<Call> {
+    let varied = [Operation::AllGather, Operation::Gather, Operation::AllToAll].map(Varied);
     let others = [Exchange, WithPeers, WithRoot, Split];
     Operation::ALL.into_iter().map(Of).chain(varied).chain(others).collect()
 }
@@ -45,14 +45,14 @@ impl Call {
 
 /// One call of a programme: the same on all ranks, but for a fault.
 #[derive(Clone, Copy, Debug)]
-struct Step {
-    call: Call,
+pub(super) struct Step {
+    pub(super) call: Call,
     /// 0: the team's communicator, 1: all in reverse, 2: halves, 3: neighbours.
-    comm: usize,
-    n: usize,
+    pub(super) comm: usize,
+    pub(super) n: usize,
     /// Root, distance, neighbour: taken modulo p.
-    parameter: usize,
-    algorithm: Option<Algorithm>,
+    pub(super) parameter: usize,
+    pub(super) algorithm: Option<Algorithm>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ fn expect(what: Step, got: &[u64], wanted: impl IntoIterator<Item = u64>) {
     }
 }
 
-fn make(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
+pub(super) fn make(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
     match it.algorithm {
         Some(algorithm) => call(&mut comm.with(algorithm), it, tick),
         None => call(comm, it, tick),
@@ -150,7 +150,7 @@ fn call(comm: &mut Comm, it: Step, tick: &dyn Fn()) {
         Varied(operation) => {
             // Rank q's block has q + n elements, but for rank 0's.
             let counts: Vec<usize> = (0..p).map(|q| if q == 0 { 0 } else { q + n }).collect();
-            let call = OneCall::varied(comm, operation, 0, &counts);
+            let call = OneCall::varied(comm, operation, root as isize, &counts);
             check(comm, call);
         }
         Exchange => {

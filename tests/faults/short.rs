@@ -1,7 +1,9 @@
 //! The transports of small calls: through the gates, in a slot's first line, its second, both,
 //! through the eager buffer. Panics in operators, ranks that leave, other communicators.
 
-use super::common::{Canary, add_alive, bomb, check_usable, failure, team, watched, watched_cases};
+use super::common::{
+    Canary, add_alive, bomb, bomb_if, check_usable, fails, failure, team, watched, watched_cases,
+};
 use super::is_bomb_of;
 use phalanx::{Comm, Error, call, op};
 use std::cell::{Cell, RefCell};
@@ -128,13 +130,11 @@ fn an_operator_in_another_communicator() {
         for (reduction, first) in REDUCTIONS[..3].iter().zip([1, 1, 2]) {
             for who in first..4 {
                 for caught in [false, true] {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let child = RefCell::new(comm.split(0, comm.rank()));
                         let rank = comm.rank();
                         reduction(comm, 8, &|a, b| {
-                            if rank == who {
-                                bomb();
-                            }
+                            bomb_if(rank == who);
                             let wait = || {
                                 let mut y = Canary(vec![1; 1000]);
                                 let add = op::commutative(add_alive);
@@ -149,9 +149,8 @@ fn an_operator_in_another_communicator() {
                             add_alive(a, b)
                         });
                         comm.barrier();
-                    }));
+                    });
                     is_bomb_of(&error, who);
-                    check_usable(&team, 1);
                 }
             }
         }

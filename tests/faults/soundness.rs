@@ -1,7 +1,9 @@
 //! Attempts to read freed memory or to hang that the other files do not make; `TRUST.md` has the
 //! list of all.
 
-use crate::common::{Canary, add_alive, bomb, check_usable, failure, right, team, watched};
+use crate::common::{
+    Canary, add_alive, bomb, bomb_if, check_usable, fails, failure, right, team, watched,
+};
 use phalanx::{Comm, Error, Team, op};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,9 +16,7 @@ fn a_panic_drops_a_child_that_peers_wait_in() {
         for round in 0..300 {
             let error = failure(team.run(|comm| {
                 let mut child = comm.split(0, comm.rank());
-                if comm.rank() == 1 {
-                    bomb();
-                }
+                bomb_if(comm.rank() == 1);
                 child.recv(&mut [round], 1);
             }));
             assert!(matches!(error, Error::Panicked { rank: 1, .. }), "round {round}: {error}");
@@ -28,9 +28,7 @@ fn a_panic_drops_a_child_that_peers_wait_in() {
                     move || {
                         let result = comm.protect(|comm| {
                             let mut child = comm.split(0, comm.rank());
-                            if comm.rank() == 1 {
-                                bomb();
-                            }
+                            bomb_if(comm.rank() == 1);
                             child.recv(&mut [1], 1);
                         });
                         result.unwrap_err()
@@ -67,7 +65,7 @@ fn a_caught_panic_drops_a_child() {
         .unwrap();
         // A peer waits in it, and this rank returns, or waits for that peer.
         for waits in [false, true] {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 if comm.rank() == 1 {
                     lose(comm);
                     if waits {
@@ -76,14 +74,13 @@ fn a_caught_panic_drops_a_child() {
                 } else {
                     comm.split(0, 0).barrier();
                 }
-            }));
+            });
             let fits = match error {
                 Error::Left { peer: 1, .. } => !waits,
                 Error::Mismatch { .. } | Error::Deadlock { .. } => waits,
                 _ => false,
             };
             assert!(fits, "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -127,15 +124,14 @@ fn lengths_at_the_edges() {
         .unwrap();
         // Lengths that agree in their low 12 bits only.
         for (n, m) in [(1, 4097), (5, 4096 + 5), (100, 4196), (0, 1 << 32)] {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let n = if comm.rank() == 2 { m } else { n };
                 comm.broadcast(&mut vec![(); n], 0);
                 let mut x = vec![0u8; n.min(1 << 20)];
                 comm.shift(&mut x, 1);
                 comm.all_reduce(&mut x, op::Sum);
-            }));
+            });
             assert!(matches!(error, Error::Mismatch { .. }), "{n} and {m}: {error}");
-            check_usable(&team, 1);
         }
     });
 }

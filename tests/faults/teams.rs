@@ -1,6 +1,6 @@
 //! Idle teams, large teams, impossible teams, and processes that end in the middle of a run.
 
-use super::common::{bomb, check_usable, failure, right, team, watched};
+use super::common::{bomb, bomb_if, check_usable, failure, right, team, watched};
 use super::is_bomb_of;
 use phalanx::{Error, Team, op};
 use std::time::Duration;
@@ -34,9 +34,7 @@ fn sixteen_ranks_on_few_cores() {
         for who in [0, 7, 15] {
             let error = failure(team.run(|comm| {
                 right(comm, 1);
-                if comm.rank() == who {
-                    bomb();
-                }
+                bomb_if(comm.rank() == who);
                 right(comm, 2);
             }));
             is_bomb_of(&error, who);
@@ -174,9 +172,7 @@ fn a_process_that_ends_otherwise() {
                         "leaked in a run" => std::thread::sleep(Duration::from_secs(40)),
                         _ => {
                             let view = View(comm);
-                            if view.0.rank() == 1 {
-                                bomb();
-                            }
+                            bomb_if(view.0.rank() == 1);
                             view.0.barrier();
                         }
                     });

@@ -152,14 +152,14 @@ fn every_model_is_in_the_table() {
     let mut models: BTreeMap<String, (usize, BTreeSet<String>, usize)> = BTreeMap::new();
     for file in sources("loom-tests/src/models") {
         let text = read(&file);
-        for model in text.split("Model {").skip(1) {
+        for model in text.split("name: \"").skip(1) {
             let field = |name: &str| {
                 let rest = model.split(&format!("{name}: ")).nth(1)?;
                 rest.split([',', '\n']).next().map(str::trim).map(str::to_string)
             };
             let (Some(ranks), Some(bound)) = (field("ranks"), field("bound")) else { continue };
-            let name = marked(model, '"')[0];
-            let protocol = name.split_once(':').expect("a model's name begins with its protocol").0;
+            let protocol =
+                model.split_once(':').expect("a model's name begins with its protocol").0;
             let (all, of, bounded) = models.entry(protocol.to_string()).or_default();
             *all += 1;
             of.insert(ranks);
@@ -231,8 +231,8 @@ fn every_path_has_its_checker() {
     }
     wrong.extend(shuttle.iter().filter(|m| !named.contains(m)).map(|m| format!("no row: {m}")));
     // A twin's name is the first string of its entry.
-    for entry in twins.split("\n    (").skip(1) {
-        let name = &quoted(entry)[0];
+    for entry in twins.split("\n    \"").skip(1) {
+        let name = entry.split('"').next().expect("a name");
         if !bodies.contains(&format!("Twin(\"{name}\")")) {
             wrong.push(format!("no model looks for: {name}"));
         }

@@ -1,7 +1,7 @@
 //! Arrays that a team's ranks have made: cut among them, and mirrored. Elements, parts, drops,
 //! errors; where the pages lie is for `.ci/machines` to see.
 
-use crate::common::{bomb, check_usable, sizes, team, watched};
+use crate::common::{bomb_if, check_usable, sizes, team, watched};
 use phalanx::dist::{Block, BlockCyclic, Distribution, GeneralBlock};
 use phalanx::{DistributedArray, Error, HugePages, Team};
 use std::ops::Range;
@@ -180,9 +180,7 @@ fn a_panic_while_elements_are_made_loses_nothing() {
             let blocks = Block::new(60, p);
             for at in [0, 1, 29, 59] {
                 let make = |i| {
-                    if i == at {
-                        bomb();
-                    }
+                    bomb_if(i == at);
                     Counted::new(&there, i)
                 };
                 let is_the_bomb = |error: Error| {
@@ -201,9 +199,7 @@ fn a_panic_while_elements_are_made_loses_nothing() {
             // One that fails in a run that has its parts is still whole.
             let mut x = team.distributed(&blocks, |i| Counted::new(&there, i)).unwrap();
             let error = team.run_with(&mut x.parts_mut(), |comm, mine| {
-                if comm.rank() == p - 1 {
-                    bomb();
-                }
+                bomb_if(comm.rank() == p - 1);
                 comm.barrier();
                 mine.len()
             });

@@ -36,6 +36,12 @@ fn damaged_profiles() {
     assert!(0 < read && read < n, "{read} of {n}");
 }
 
+fn is_malformed(result: Result<Machine, MachineError>, wanted: &str) {
+    let error = result.unwrap_err();
+    assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
+    assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+}
+
 /// A machine that was read must be usable.
 fn check(result: Result<Machine, MachineError>) {
     let machine = match result {
@@ -128,21 +134,20 @@ fn damaged_xml() {
     let dir = std::env::var_os("PHALANX_TOPOLOGIES").map(std::path::PathBuf::from);
     let dir = dir.unwrap_or_default();
     let (tries, mut random) = tries(600, 2);
+    let small = [SMALL, VERSION_3];
+    assert!(small.iter().all(|text| Machine::from_xml_text(text).is_ok()));
+    let mut originals = small.map(|text| text.as_bytes().to_vec()).to_vec();
     for name in ["8em64t-2s4c-asymcaches", "16amd64-8n2c-cpusets"] {
         let Ok(original) = fs::read(dir.join(format!("{name}.xml"))) else {
             // Not through `eprintln`, which the test harness swallows.
             let _: Result<_, _> = writeln!(std::io::stderr(), "skipped: {name} is not there");
             continue;
         };
+        originals.push(original);
+    }
+    for original in originals {
         for _ in 0..tries {
             let bytes = mutate(&original, &mut random);
-            check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
-        }
-    }
-    for original in [SMALL, VERSION_3] {
-        assert!(Machine::from_xml_text(original).is_ok());
-        for _ in 0..tries {
-            let bytes = mutate(original.as_bytes(), &mut random);
             check(Machine::from_xml_text(&String::from_utf8_lossy(&bytes)));
         }
     }
@@ -237,9 +242,7 @@ fn xml_beyond_the_limits() {
         ),
         (open.to_owned() + "<info value=\"&c;\"/></topology>", "unknown entity"),
     ] {
-        let error = Machine::from_xml_text(&text).unwrap_err();
-        assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
-        assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+        is_malformed(Machine::from_xml_text(&text), wanted);
     }
 }
 
@@ -255,9 +258,7 @@ fn huge_counts_in_short_texts() {
         ("pack:2 ".to_owned() + &"[numa] ".repeat(20_000) + "pu:32768", "more than 128 levels"),
         ("pu:65536(indexes=4000000000*4000000000)".to_owned(), "do not multiply to 65536"),
     ] {
-        let error = Machine::from_synthetic(&text).unwrap_err();
-        assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
-        assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+        is_malformed(Machine::from_synthetic(&text), wanted);
     }
     let all = vec!["0xffffffff"; 2048].join(",");
     let node = |i: usize| format!("<object type=\"NUMANode\" os_index=\"{i}\" cpuset=\"{all}\"/>");
@@ -273,9 +274,7 @@ fn huge_counts_in_short_texts() {
         (SMALL.replace("nbobjs=\"2\"", "nbobjs=\"4096\""), "with 2 indexes and 4 values"),
         (SMALL.replace("os_index=\"3\"", "os_index=\"4000000000\""), "an os_index below 65536"),
     ] {
-        let error = Machine::from_xml_text(&text).unwrap_err();
-        assert!(matches!(error, MachineError::Malformed { .. }), "{error}");
-        assert!(error.to_string().contains(wanted), "{wanted}: {error}");
+        is_malformed(Machine::from_xml_text(&text), wanted);
     }
     #[cfg(feature = "profile")]
     {

@@ -1,7 +1,7 @@
 //! Checks the ends of runs that are meant: a rank's own error (`try_run`), a cancel from inside and
 //! from outside; and runs that wait for their team (`run_queued`).
 
-use crate::common::{Canary, bomb, check_usable, failure, look_alive, right, team, watched};
+use crate::common::{Canary, bomb, check_usable, failure, look_alive, right, team, until, watched};
 use phalanx::{Canceller, Comm, Error, Team, TryError, Wait, op};
 use std::fmt::Debug;
 use std::sync::Mutex;
@@ -117,9 +117,7 @@ fn causes_of_the_library_stay() {
                 let _told = Told(&panicked);
                 bomb();
             }
-            while !panicked.load(Relaxed) {
-                std::thread::yield_now();
-            }
+            until(|| panicked.load(Relaxed));
             std::thread::sleep(Duration::from_millis(50));
             Err::<(), _>(Own(1))
         });
@@ -271,9 +269,7 @@ fn cancelled_from_outside() {
                     let stop = team.canceller();
                     std::thread::scope(|s| {
                         s.spawn(|| {
-                            while inside.load(Relaxed) < ranks {
-                                std::thread::yield_now();
-                            }
+                            until(|| inside.load(Relaxed) >= ranks);
                             std::thread::sleep(Duration::from_millis(pause));
                             stop.cancel();
                         });
@@ -309,9 +305,7 @@ fn who_waits_hears_of_a_cancel() {
                     std::thread::sleep(Duration::from_millis(30));
                     comm.canceller().cancel();
                     // Rank 0 has left its wait before this one makes a call.
-                    while !left.load(Relaxed) {
-                        std::thread::yield_now();
-                    }
+                    until(|| left.load(Relaxed));
                 } else {
                     let _told = Told(&left);
                     comm.recv(&mut [0], 1);

@@ -3,8 +3,8 @@
 //! relatives: for every number of ranks and cut.
 
 use crate::common::{
-    Canary, OneCall, POISON, add_alive, bomb, check_usable, compose, failure, map, sizes, team,
-    watched,
+    Canary, OneCall, POISON, add_alive, bomb_if, check_usable, compose, fails, failure, map, sizes,
+    team, watched,
 };
 use phalanx::schedule::{Operation, Request};
 use phalanx::{Algorithm, Comm, Error, Order, Team, call, op};
@@ -151,13 +151,12 @@ fn what_cannot_be_in_fixed_order_is_refused() {
     }));
     let said = error.to_string();
     assert!(matches!(error, Error::Argument { .. }) && said.contains("AR-RING"), "{said}");
-    let error = failure(team.run(|comm| {
+    let error = fails(&team, |comm| {
         let order = if comm.rank() == 1 { Order::Fixed } else { Order::Ranked };
         comm.with_order(order).all_reduce(&mut [1.0], op::Sum);
-    }));
+    });
     assert!(matches!(error, Error::Mismatch { .. }), "{error}");
     assert!(error.to_string().contains("all_reduce in fixed order"), "{error}");
-    check_usable(&team, 1);
 }
 
 /// Where rank `r` of `p` begins: evenly, at multiples of 256, or anyhow, with
@@ -249,19 +248,18 @@ fn many_cuts() {
 fn parts_that_do_not_follow_one_another_are_named() {
     for p in [2, 3, 5, 8] {
         let team = team(p);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let r = comm.rank();
             comm.fixed_sum(&[1.0; 10], 10 * r + usize::from(r == p - 1))
-        }));
+        });
         let said = error.to_string();
         assert!(matches!(error, Error::Mismatch { .. }) && said.contains("global index"), "{said}");
-        check_usable(&team, 2);
     }
     // Two ranks, cut inside of a block or not, as each of them believes.
     let team_of_two = team(2);
     for (len, begin) in [(10, 11), (10, 256), (256, 250), (256, 512), (300, 0), (0, 1), (9, 0)] {
         for dots in [false, true] {
-            let error = failure(team_of_two.run(|comm| {
+            let error = fails(&team_of_two, |comm| {
                 let x = [1.0; 300];
                 let (part, offset) =
                     if comm.rank() == 0 { (&x[..len], 0) } else { (&x[..], begin) };
@@ -270,11 +268,10 @@ fn parts_that_do_not_follow_one_another_are_named() {
                 } else {
                     comm.fixed_sum(part, offset);
                 }
-            }));
+            });
             let said = error.to_string();
             let named = format!("expected {len}, where that of rank 0 ends, got {begin}");
             assert!(said.contains(&named), "{len}, {begin}: {said}");
-            check_usable(&team_of_two, 2);
         }
     }
     let error = failure(team(2).run(|comm| comm.fixed_sum(&[1.0], 1 + comm.rank())));
@@ -322,9 +319,7 @@ fn a_panic_in_an_operator_ends_the_run() {
                     let op = op::ordered(|a, b| {
                         calls.set(calls.get() + 1);
                         // Beyond the own elements.
-                        if r == bad && calls.get() > 690 {
-                            bomb();
-                        }
+                        bomb_if(r == bad && calls.get() > 690);
                         add_alive(a, b)
                     });
                     let sum = comm.fixed_reduce(&mine.0, op, 700 * r);

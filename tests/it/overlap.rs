@@ -2,7 +2,8 @@
 //! waits for another's work), and panics in the work.
 
 use crate::common::{
-    Canary, OneCall, bomb, check_usable, compose, failure, map, sizes, team, value, watched,
+    Canary, OneCall, bomb, bomb_if, check_usable, compose, fails, failure, map, sizes, team, value,
+    watched,
 };
 use phalanx::schedule::Operation;
 use phalanx::{Error, call, op};
@@ -129,9 +130,7 @@ fn a_panic_in_the_work_ends_the_run() {
                         let mut x = Canary(vec![1; n]);
                         let op = op::commutative(crate::common::add_alive);
                         comm.overlap(call::all_reduce(&mut x.0, op), || {
-                            if r == bad {
-                                bomb();
-                            }
+                            bomb_if(r == bad);
                         });
                     }))
                 });
@@ -139,16 +138,15 @@ fn a_panic_in_the_work_ends_the_run() {
                 check_usable(&team, n as u64);
             }
         }
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let r = comm.rank();
             comm.overlap(call::barrier(), || {
                 if r == 1 {
                     bomb()
                 }
             });
-        }));
+        });
         assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
-        check_usable(&team, 1);
     }
 }
 

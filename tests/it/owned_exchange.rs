@@ -1,7 +1,9 @@
 //! The sparse exchange of owned values, against one thread's result for the same outboxes; and the
 //! place of each value when a call fails.
 
-use crate::common::{Dice, bomb, check_usable, failure, sizes, team, watched, watched_cases};
+use crate::common::{
+    Dice, bomb, bomb_if, check_usable, fails, failure, sizes, team, watched, watched_cases,
+};
 use phalanx::{Comm, Error, Team};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -230,7 +232,7 @@ fn a_rank_that_fails_before_or_after_loses_nothing() {
                 for kind in 0..6 {
                     watch.case(format!("p={p}, rank {who}, kind {kind}"));
                     let (boxes, drops) = values(p, 3);
-                    let error = failure(team.run(|comm| match (kind, comm.rank() == who) {
+                    let error = fails(&team, |comm| match (kind, comm.rank() == who) {
                         (0, true) => bomb(),
                         // Returns early.
                         (1, true) => {}
@@ -254,7 +256,7 @@ fn a_rank_that_fails_before_or_after_loses_nothing() {
                             let caught = catch_unwind(AssertUnwindSafe(call)).unwrap_err();
                             std::panic::resume_unwind(caught);
                         }
-                    }));
+                    });
                     let text = error.to_string();
                     match kind {
                         0 | 5 => assert!(matches!(error, Error::Panicked { .. }), "{text}"),
@@ -279,7 +281,6 @@ fn a_rank_that_fails_before_or_after_loses_nothing() {
                     let (sent, arrived) = are_all_there(p, 3, boxes, drops);
                     // All or nothing, as no rank has failed within the call.
                     assert_eq!(arrived, if kind == 5 { sent } else { 0 });
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -338,19 +339,16 @@ fn what_a_failed_run_has_is_dropped_once() {
             let team = team(p);
             for who in 0..p {
                 let (boxes, drops) = values(p, 2);
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let rank = comm.rank();
                     let (mut out, mut inbox) = std::mem::take(&mut *boxes[rank].lock().unwrap());
                     comm.all_to_all_owned(&mut out, &mut inbox);
                     out.extend(inbox.drain(..).map(|(from, value)| ((from + 1) % p, value)));
-                    if rank == who {
-                        bomb();
-                    }
+                    bomb_if(rank == who);
                     comm.all_to_all_owned(&mut out, &mut inbox);
-                }));
+                });
                 assert!(matches!(error, Error::Panicked { .. }), "{error}");
                 assert!(drops.iter().all(|it| it.load(Relaxed) == 1));
-                check_usable(&team, 1);
             }
         }
     });

@@ -6,7 +6,7 @@ mod owned;
 mod started;
 mod unread;
 
-use crate::common::{Dice, check_usable, failure, rounds, seed, team, watched, watched_cases};
+use crate::common::{Dice, rounds, seed, team, told, until, watched, watched_cases};
 use phalanx::{Comm, Error, Source, Status, Tag, Team, call};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -16,17 +16,6 @@ const LONG: usize = 4096;
 
 /// The test is not about a call's result.
 fn ignore<T>(_: T) {}
-
-/// The text of a run that must fail, of a team that works afterwards.
-fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) -> Error {
-    let error = failure(team.run(f));
-    let text = error.to_string();
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
-    check_usable(team, 1);
-    error
-}
 
 // ---- Receives ----
 
@@ -365,9 +354,7 @@ fn what_is_unreceived_has_a_bound() {
                     return;
                 }
                 std::thread::sleep(Duration::from_millis(100));
-                while sent.load(Relaxed) < 3000 {
-                    std::thread::yield_now();
-                }
+                until(|| sent.load(Relaxed) >= 3000);
                 std::thread::sleep(Duration::from_millis(300));
                 assert!(sent.load(Relaxed) < 4200, "{} are kept", sent.load(Relaxed));
                 for i in 0..N {

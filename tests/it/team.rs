@@ -1,7 +1,7 @@
 //! Checks that teams start, share out, split, wait and pin as promised, with every odd number of
 //! items, ranks and colors.
 
-use crate::common::{again, bomb, check_usable, failure, right, team, watched};
+use crate::common::{again, bomb, bomb_if, check_usable, fails, failure, right, team, watched};
 use phalanx::machine::{Level, affinity};
 use phalanx::placement::Placement;
 use phalanx::{Comm, Error, MAX_RANKS, Team, Wait, op};
@@ -184,9 +184,7 @@ fn external_threads_that_fail() {
             // Protected: one gets the cause, the others hear that it is over.
             let results = on_threads(3, |mut comm| {
                 let first = comm.protect(|comm| {
-                    if comm.rank() == who {
-                        bomb();
-                    }
+                    bomb_if(comm.rank() == who);
                     right(comm, 1);
                 });
                 let again = comm.protect(|comm| comm.barrier());
@@ -201,9 +199,7 @@ fn external_threads_that_fail() {
             );
             // Not protected: everybody panics, and nobody hangs.
             let results = on_threads(3, |mut comm| {
-                if comm.rank() == who {
-                    bomb();
-                }
+                bomb_if(comm.rank() == who);
                 comm.barrier();
             });
             assert!(results.iter().all(Result::is_err));
@@ -362,21 +358,19 @@ fn messages_that_cannot_be() {
             ("must have 1", |c| c.exchange(&[1], 0, &mut [1, 2], 0)),
         ];
         for (words, call) in calls {
-            let error = failure(team.run(|comm| match comm.rank() {
+            let error = fails(&team, |comm| match comm.rank() {
                 0 => call(comm),
                 _ => comm.barrier(),
-            }));
+            });
             assert!(matches!(error, Error::Argument { rank: 0, .. }), "{error}");
             let text = error.to_string();
             assert!(text.contains(words) && text.contains(file!()), "{text}");
-            check_usable(&team, 1);
         }
         // Both send, both wait.
         let error = failure(team.run(|comm| comm.send(&[1; 1000], 1 - comm.rank())));
         assert!(matches!(error, Error::Deadlock { .. }), "{error}");
-        let error = failure(team.run(|comm| comm.recv(&mut [1; 1000], 1 - comm.rank())));
+        let error = fails(&team, |comm| comm.recv(&mut [1; 1000], 1 - comm.rank()));
         assert!(matches!(error, Error::Deadlock { .. }), "{error}");
-        check_usable(&team, 1);
     });
 }
 
@@ -385,18 +379,17 @@ fn messages_that_nobody_receives() {
     watched(|| {
         let team = team(3);
         for n in 1..=2 {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 comm.barrier();
                 if comm.rank() == 2 {
                     (0..n).for_each(|_| comm.send(&[1], 0));
                 }
-            }));
+            });
             assert!(
                 matches!(error, Error::Unreceived { rank: 2, peer: 0, messages, .. }
                     if messages == n),
                 "{error}"
             );
-            check_usable(&team, 1);
         }
     });
 }
@@ -427,12 +420,11 @@ fn arguments_that_cannot_be() {
             ("not for", |c| c.with(phalanx::Algorithm::BC_RING).all_reduce(&mut [1; 9], op::Sum)),
         ];
         for (words, call) in calls {
-            let error = failure(team.run(call));
+            let error = fails(&team, call);
             assert!(matches!(error, Error::Argument { .. }), "{words}: {error}");
             let text = error.to_string();
             assert!(text.contains(file!()), "{text}");
             assert!(text.contains(words), "`{words}` is not in: {text}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -566,9 +558,7 @@ fn every_way_of_waiting() {
                 }
                 if p > 1 {
                     let error = failure(team.run(|comm| {
-                        if comm.rank() == 1 {
-                            bomb();
-                        }
+                        bomb_if(comm.rank() == 1);
                         comm.barrier();
                     }));
                     assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{wait:?}: {error}");

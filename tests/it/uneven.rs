@@ -3,8 +3,8 @@
 //! change from call to call; and calls that collect into a `Vec`.
 
 use crate::common::{
-    Dice, UNEVEN, Watch, check_usable, common_counts, every_uneven, failure, lists, pairs, team,
-    watched, watched_cases,
+    Dice, UNEVEN, Watch, check_usable, common_counts, every_uneven, fails, failure, lists, pairs,
+    team, watched, watched_cases,
 };
 use phalanx::{Comm, Error, Order, op};
 
@@ -86,7 +86,7 @@ fn a_block_of_another_length() {
         for p in 2..=5 {
             let team = team(p);
             for (sent, wanted) in [(3, 8), (1, 0), (0, 5), (129, 128), (128, 129), (4000, 4001)] {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let (r, last) = (comm.rank(), p - 1);
                     let (mut to, mut from) = (vec![2; p], vec![2; p]);
                     if r == 0 {
@@ -98,14 +98,13 @@ fn a_block_of_another_length() {
                     let send = vec![r as u64; to.iter().sum()];
                     let mut recv = vec![0; from.iter().sum()];
                     comm.all_to_all_varied_into(&send, &to, &mut recv, &from);
-                }));
+                });
                 let text = error.to_string();
                 let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
                 assert_eq!((rank, peer), (p - 1, 0), "{text}");
                 let words = format!("expected {wanted}, got {sent}");
                 assert!(text.contains(&words), "{text}");
                 assert_eq!(text.matches("uneven.rs:").count(), 2, "{text}");
-                check_usable(&team, 1);
             }
         }
     });

@@ -1,7 +1,9 @@
 //! Windows: every element against its owner's value, on 1 to 8 ranks, with uneven and empty
 //! parts; atomics; and calls that must be refused, or must end for all ranks.
 
-use crate::common::{again, bomb, check_usable, failure, right, team, watched};
+use crate::common::{
+    again, bomb, bomb_if, check_usable, fails, failure, right, team, until, watched,
+};
 use phalanx::{AtomicElement, AtomicF32, AtomicF64, AtomicWindow, Comm, Element, Error, Order};
 use phalanx::{Team, Window, op};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -195,9 +197,7 @@ fn atomics_order_as_they_say() {
                     let (flag, theirs) = (&flags.part(rank)[0], &flags.part(1 - rank)[0]);
                     data.part(rank).iter().for_each(|x| x.store(k as f64, Relaxed));
                     flag.store(k, Release);
-                    while theirs.load(Acquire) < k {
-                        std::thread::yield_now();
-                    }
+                    until(|| theirs.load(Acquire) >= k);
                     let read = |x: &AtomicF64| x.load(Relaxed) as u32;
                     assert!(data.part(1 - rank).iter().all(|x| (k..=k + 1).contains(&read(x))));
                 }
@@ -300,16 +300,14 @@ fn a_panic_in_an_update() {
             let team = team(p);
             for odd in 0..p {
                 let unreadable = AtomicUsize::new(0);
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let mut window = comm.shared::<u64>(1000);
                     write_once(&mut window, comm);
                     let rank = comm.rank();
                     let result = catch_unwind(AssertUnwindSafe(|| {
                         window.update(comm, |mine| {
                             mine[0] = 7;
-                            if rank == odd {
-                                bomb();
-                            }
+                            bomb_if(rank == odd);
                             std::thread::sleep(Duration::from_millis(1));
                             mine.fill(8);
                         });
@@ -318,10 +316,9 @@ fn a_panic_in_an_update() {
                     let read = catch_unwind(AssertUnwindSafe(|| window.part(0)[0]));
                     unreadable.fetch_add(usize::from(read.is_err()), Relaxed);
                     std::panic::resume_unwind(result.unwrap_err());
-                }));
+                });
                 assert!(matches!(error, Error::Panicked { rank, .. } if rank == odd), "{error}");
                 assert_eq!(unreadable.into_inner(), p);
-                check_usable(&team, 3);
             }
         });
     }
@@ -333,8 +330,7 @@ fn write_once(window: &mut Window<u64>, comm: &mut Comm) {
 
 fn refused(p: usize, f: impl Fn(&mut Comm) + Sync) -> String {
     let team = team(p);
-    let error = failure(team.run(|comm| f(comm)));
-    check_usable(&team, 1);
+    let error = fails(&team, |comm| f(comm));
     error.to_string()
 }
 
@@ -457,9 +453,7 @@ fn an_update_while_a_panic_unwinds_ends_the_process() {
         let window = comm.shared::<u64>(1);
         let mut other = comm.split(0, comm.rank());
         let _updates = Updates(comm, window);
-        if other.rank() == 0 {
-            bomb();
-        }
+        bomb_if(other.rank() == 0);
         other.barrier();
     }));
 }
@@ -470,7 +464,7 @@ fn a_deadline_in_an_update() {
     watched(|| {
         let limit = Duration::from_millis(100);
         let team = Team::builder().ranks(3).deadline(limit).build().unwrap();
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let mut window = comm.shared::<u64>(100);
             let rank = comm.rank();
             window.update(comm, |mine| {
@@ -479,10 +473,9 @@ fn a_deadline_in_an_update() {
                 }
                 mine.fill(1);
             });
-        }));
+        });
         let text = error.to_string();
         assert!(matches!(error, Error::Deadline { peer: 1, .. }), "{text}");
-        check_usable(&team, 2);
     });
 }
 
@@ -542,11 +535,11 @@ fn a_handle_is_shared_with_threads() {
 fn a_loop_on_an_atomic_hears_of_the_end() {
     watched(|| {
         let team = Team::builder().ranks(3).deadline(Duration::from_millis(100)).build().unwrap();
-        for fails in [true, false] {
-            let error = failure(team.run(|comm| {
+        for panics in [true, false] {
+            let error = fails(&team, |comm| {
                 let flags = comm.shared_atomic::<bool>(1);
                 match comm.rank() {
-                    0 if fails => bomb(),
+                    0 if panics => bomb(),
                     0 => comm.barrier(),
                     _ => {
                         while !flags.mine()[0].load(Acquire) {
@@ -554,14 +547,13 @@ fn a_loop_on_an_atomic_hears_of_the_end() {
                         }
                     }
                 }
-            }));
+            });
             let is_it = match error {
-                Error::Panicked { rank: 0, .. } => fails,
-                Error::Deadline { rank: 0, .. } => !fails,
+                Error::Panicked { rank: 0, .. } => panics,
+                Error::Deadline { rank: 0, .. } => !panics,
                 _ => false,
             };
             assert!(is_it, "{error}");
-            check_usable(&team, 3);
         }
     });
 }

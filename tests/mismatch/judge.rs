@@ -34,22 +34,24 @@ impl Outcome {
 pub(crate) fn expected(call: Call, kind: Kind) -> Option<Outcome> {
     let told = |applies: bool| applies.then_some(Told);
     match kind {
-        Length if call.is_message() => Some(Message),
-        Length => told(call.has_length()),
-        ElementType if call.is_message() => Some(Message),
-        ElementType => told(call.has_data()),
-        Operator | Closure => told(call.has_operator()),
-        Root => told(call.has_root()),
+        Length if call.has(Fact::Message) => Some(Message),
+        Length => told(call.has(Fact::Length)),
+        ElementType if call.has(Fact::Message) => Some(Message),
+        ElementType => told(call.has(Fact::Data)),
+        Operator | Closure => told(call.has(Fact::Operator)),
+        Root => told(call.has(Fact::Root)),
         Distance if call == Exchange => Some(Message),
         Distance => told(call == Shift),
         Algorithm | Extents => told(call.operation().is_some()),
         View => call.operation().map(|_| Perhaps),
-        Counts => told(call.has_counts() || call == AllToAllVaried),
+        Counts => told(call.has(Fact::Counts) || call == AllToAllVaried),
         Order | FewerThenOthers | MoreThenOthers if call == Barrier && kind != Order => {
             Some(Missed)
         }
-        Operation | Order | FewerThenOthers | MoreThenOthers if !call.is_message() => Some(Told),
-        FewerAtLast | MoreAtLast | Nothing if !call.is_message() => Some(Missed),
+        Operation | Order | FewerThenOthers | MoreThenOthers if !call.has(Fact::Message) => {
+            Some(Told)
+        }
+        FewerAtLast | MoreAtLast | Nothing if !call.has(Fact::Message) => Some(Missed),
         _ => Some(Message),
     }
 }
@@ -83,58 +85,13 @@ pub(crate) fn allowed(case: &Case, place: usize, p: usize) -> Vec<Outcome> {
 /// call in question, their first one, before the run is over, and its record says the difference.
 fn is_outvoted(case: &Case, p: usize) -> bool {
     let of_own_len = case.call == AllToAllVaried && matches!(case.kind, Length | Counts);
-    p > 2 && !case.odd[0].call.is_message() && !of_own_len && case.kind != MoreThenOthers
-}
-
-/// The name of the method, as errors have it.
-fn method(call: Call) -> &'static str {
-    match call {
-        Barrier => "barrier",
-        BarrierOverlapped => "overlapped barrier",
-        Broadcast => "broadcast",
-        Reduce => "reduce",
-        AllReduce => "all_reduce",
-        AllReduceOverlapped => "overlapped all_reduce",
-        AllReduceFixed => "all_reduce in fixed order",
-        Scan => "scan",
-        ExclusiveScan => "exclusive_scan",
-        AllGather => "all_gather_into",
-        AllGatherVaried => "all_gather_varied_into",
-        AllGatherInPlace => "all_gather_in_place",
-        Gather => "gather_into",
-        GatherVaried => "gather_varied_into",
-        GatherInPlace => "gather_in_place",
-        Scatter => "scatter_into",
-        ScatterVaried => "scatter_varied_into",
-        ReduceScatter => "reduce_scatter_into",
-        ReduceScatterVaried => "reduce_scatter_varied_into",
-        AllToAll => "all_to_all_into",
-        AllToAllVaried => "all_to_all_varied_into",
-        AllToAllInPlace => "all_to_all_in_place",
-        Shift => "shift",
-        WithPeers => "with_peers",
-        WithGlobal => "with_global",
-        WithRoot => "with_root",
-        Shared => "shared_from",
-        FixedReduce => "fixed_reduce",
-        Split => "split",
-        StartedBarrier => "started barrier",
-        StartedBroadcast => "started broadcast",
-        StartedAllReduce => "started all_reduce",
-        StartedGatherVaried => "started gather_varied_into",
-        StartedReduceScatterVaried => "started reduce_scatter_varied_into",
-        PersistentScan => "persistent scan",
-        GatherGhosts | ScatterGhosts => "ghosts",
-        Exchange => "exchange",
-        ExchangeHalo => "exchange_halo",
-        SendRecv => "send",
-    }
+    p > 2 && !case.odd[0].call.has(Fact::Message) && !of_own_len && case.kind != MoreThenOthers
 }
 
 /// The words of the mismatch about the calls `expected` and `got`.
 fn words(case: &Case, expected: &Saying, got: &Saying, p: usize) -> Vec<String> {
     let pair = |what: &str, a: String, b: String| vec![format!("{what}: expected {a}, got {b}")];
-    let whole = |it: &Saying| if it.call.has_counts() { it.len * p } else { it.len };
+    let whole = |it: &Saying| if it.call.has(Fact::Counts) { it.len * p } else { it.len };
     match case.kind {
         Length | Counts if case.call == AllToAllVaried => vec!["message".into(), "expected".into()],
         Length => pair("length", whole(expected).to_string(), whole(got).to_string()),
@@ -164,8 +121,8 @@ fn words(case: &Case, expected: &Saying, got: &Saying, p: usize) -> Vec<String> 
             vec![mesh(expected), mesh(got), "mesh".into()]
         }
         Counts => vec!["counts: expected [".into(), "], got [".into()],
-        Operation if !expected.call.is_message() && !got.call.is_message() => {
-            pair("operation", method(expected.call).into(), method(got.call).into())
+        Operation if !expected.call.has(Fact::Message) && !got.call.has(Fact::Message) => {
+            pair("operation", expected.call.name().into(), got.call.name().into())
         }
         _ => vec!["operation: expected ".into()],
     }
@@ -206,7 +163,7 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
                 return Ok(Missed);
             }
             named(*peer, there.as_ref())?;
-            if case.call.is_message() {
+            if case.call.has(Fact::Message) {
                 return Ok(Message);
             }
             if is_outvoted(case, p) && *peer != odd {
@@ -224,9 +181,9 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
             if case.kind != Nothing || last.is_some() {
                 named(*peer, last.as_ref())?;
             }
-            Ok(if case.call.is_message() { Message } else { Missed })
+            Ok(if case.call.has(Fact::Message) { Message } else { Missed })
         }
-        Error::Unreceived { rank, site, peer, last, .. } if case.call.is_message() => {
+        Error::Unreceived { rank, site, peer, last, .. } if case.call.has(Fact::Message) => {
             about_odd(&[*rank, *peer])?;
             named(*rank, site.as_ref())?;
             if last.is_some() {
@@ -234,7 +191,7 @@ pub(crate) fn judge(error: &Error, case: &Case, odd: usize, p: usize) -> Result<
             }
             Ok(Message)
         }
-        Error::Deadlock { circle } if case.call.is_message() => {
+        Error::Deadlock { circle } if case.call.has(Fact::Message) => {
             about_odd(&circle.iter().map(|w| w.rank).collect::<Vec<_>>())?;
             circle.iter().try_for_each(|w| named(w.rank, w.site.as_ref()))?;
             Ok(Message)

@@ -53,23 +53,23 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
             cases.push(Case { call, kind, usual: usual.to_vec(), odd: odd.to_vec() });
         };
         let mut differ = |kind, odd: Saying| add(kind, &[it, end], &[odd, end]);
-        if call.has_length() {
+        if call.has(Fact::Length) {
             let others = [0, 2, 5, 6, 101, 100 + 4096];
             for i in 0..2 {
                 differ(Length, Saying { len: others[(turn + i * 3) % 6], ..it });
             }
         }
-        if call.has_data() {
+        if call.has(Fact::Data) {
             differ(ElementType, Saying { element: Type::I64, ..it });
             // As many bytes.
             differ(ElementType, Saying { element: Type::U32, len: 2 * len, ..it });
         }
-        if call.has_operator() {
+        if call.has(Fact::Operator) {
             differ(Operator, Saying { combine: Combine::Max, ..it });
             differ(Closure, Saying { combine: Combine::Closure, ..it });
             differ(Closure, Saying { combine: Combine::Ordered, ..it });
         }
-        if call.has_root() {
+        if call.has(Fact::Root) {
             differ(Root, Saying { parameter: p - 1, ..it });
         }
         if call == Shift {
@@ -100,7 +100,7 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
                 }
             }
         }
-        if (call.has_counts() || call == AllToAllVaried) && p > 2 {
+        if (call.has(Fact::Counts) || call == AllToAllVaried) && p > 2 {
             for skew in [1, len] {
                 add(Counts, &[it, end], &[Saying { skew, ..it }, end]);
             }
@@ -116,7 +116,7 @@ pub(crate) fn cases(call: Call, p: usize, turn: usize) -> Vec<Case> {
         // them by, which is no mistake (each message is still the next between its two ranks).
         let next = match call {
             Scan => AllReduce,
-            call if call.is_message() => Shift,
+            call if call.has(Fact::Message) => Shift,
             _ => Scan,
         };
         let next = Saying::new(next, 7);

@@ -2,7 +2,7 @@
 
 use phalanx::dist::{Block, Halo};
 use phalanx::schedule::{Operation, Request};
-use phalanx::{Algorithm, Comm, Element, call, op};
+use phalanx::{Algorithm, Comm, Element, Neighborhood, Order, call, op};
 
 /// An enumeration and the list of all that is in it.
 macro_rules! listed {
@@ -20,146 +20,157 @@ macro_rules! listed {
 }
 pub(crate) use listed;
 
-listed! {
-    /// A call, as a rank makes it.
-    Call, CALLS:
-    Barrier,
-    BarrierOverlapped,
-    Broadcast,
-    Reduce,
-    AllReduce,
-    AllReduceOverlapped,
-    /// In the order of `Order::Fixed`.
-    AllReduceFixed,
-    Scan,
-    ExclusiveScan,
-    AllGather,
-    AllGatherVaried,
-    AllGatherInPlace,
-    Gather,
-    GatherVaried,
-    GatherInPlace,
-    Scatter,
-    ScatterVaried,
-    ReduceScatter,
-    ReduceScatterVaried,
-    AllToAll,
-    AllToAllVaried,
-    AllToAllInPlace,
-    Shift,
-    WithPeers,
-    WithGlobal,
-    WithRoot,
-    /// A window, made and not used.
-    Shared,
-    /// Of parts that follow one another, with any operator.
-    FixedReduce,
-    Split,
-    /// All elements of the next rank, by a plan, in place or by message.
-    GatherGhosts,
-    /// And back.
-    ScatterGhosts,
-    /// With the neighbours on a ring.
-    Exchange,
-    /// Of a field of two dimensions, with the neighbours on a line.
-    ExchangeHalo,
-    /// From each even rank to the next.
-    SendRecv,
-    /// Started, and waited for at once.
-    StartedBarrier,
-    StartedBroadcast,
-    StartedAllReduce,
-    StartedGatherVaried,
-    StartedReduceScatterVaried,
-    /// Set up, started and waited for.
-    PersistentScan,
+/// The one table of calls: the name in errors, the operation of the catalogue (of calls with a
+/// choice of algorithms), what of it ranks may disagree about, and how a rank makes it.
+macro_rules! every_call {
+    ($made:ident $($module:ident)?) => {
+        $made! {
+            $($module)? (it comm op one all counts root)
+            Barrier "barrier" (Barrier) [] comm.barrier();
+            BarrierOverlapped "overlapped barrier" () [] comm.overlap(call::barrier(), || ());
+            Broadcast "broadcast" (Broadcast) [Length Root] comm.broadcast(one, root);
+            Reduce "reduce" (Reduce) [Length Operator Root] comm.reduce(one, op, root);
+            AllReduce "all_reduce" (AllReduce) [Length Operator] comm.all_reduce(one, op);
+            AllReduceOverlapped "overlapped all_reduce" () [Length Operator]
+                comm.overlap(call::all_reduce(one, op), || ());
+            AllReduceFixed "all_reduce in fixed order" () [Length Operator]
+                comm.with_order(Order::Fixed).all_reduce(one, op);
+            Scan "scan" (Scan) [Length Operator] comm.scan(one, op);
+            ExclusiveScan "exclusive_scan" (ExclusiveScan) [Length Operator]
+                comm.exclusive_scan(one, op);
+            AllGather "all_gather_into" (AllGather) [Length] comm.all_gather_into(one, all);
+            AllGatherVaried "all_gather_varied_into" (AllGather) [Length Counts]
+                comm.all_gather_varied_into(one, all, counts);
+            AllGatherInPlace "all_gather_in_place" (AllGather) [Length]
+                comm.all_gather_in_place(all);
+            Gather "gather_into" (Gather) [Length Root] comm.gather_into(one, all, root);
+            GatherVaried "gather_varied_into" (Gather) [Length Root Counts]
+                comm.gather_varied_into(one, all, counts, root);
+            GatherInPlace "gather_in_place" (Gather) [Length Root]
+                comm.gather_in_place(if comm.rank() == root { all } else { one }, root);
+            Scatter "scatter_into" (Scatter) [Length Root] comm.scatter_into(all, one, root);
+            ScatterVaried "scatter_varied_into" (Scatter) [Length Root Counts]
+                comm.scatter_varied_into(all, one, counts, root);
+            ReduceScatter "reduce_scatter_into" (ReduceScatter) [Length Operator]
+                comm.reduce_scatter_into(all, one, op);
+            ReduceScatterVaried "reduce_scatter_varied_into" (ReduceScatter)
+                [Length Operator Counts] comm.reduce_scatter_varied_into(all, one, counts, op);
+            AllToAll "all_to_all_into" (AllToAll) [Length]
+                comm.all_to_all_into(&all.to_vec(), all);
+            AllToAllVaried "all_to_all_varied_into" (AllToAll) [Length]
+                comm.all_to_all_varied_into(&all.to_vec(), counts, all, counts);
+            AllToAllInPlace "all_to_all_in_place" (AllToAllInPlace) [Length]
+                comm.all_to_all_in_place(all);
+            Shift "shift" (Shift) [Length] comm.shift(one, root as isize);
+            WithPeers "with_peers" () [Data]
+                comm.with_peers(one, |all| assert!(all.iter().all(|x| x.len() < 9999)));
+            WithGlobal "with_global" () [Data]
+                comm.with_global(one, |all| assert!(all.iter().count() < 99_999));
+            WithRoot "with_root" () [Data Root]
+                comm.with_root(one, root, |x| assert!(x.len() < 9999));
+            // A window, made and not used.
+            Shared "shared_from" () [Data] comm.shared_from(one);
+            // Of parts that follow one another, with any operator.
+            FixedReduce "fixed_reduce" () [Data Operator]
+                comm.fixed_reduce(one, op, comm.rank() * it.len);
+            Split "split" () [] comm.split(0, it.len);
+            // All elements of the next rank, by a plan, in place or by message; and back.
+            GatherGhosts "ghosts" () [Length Message]
+                plan(comm, it.len).gather(comm, &one.to_vec(), one);
+            ScatterGhosts "ghosts" () [Length Message]
+                plan(comm, it.len).scatter_with(comm, &one.to_vec(), one, op);
+            // With the neighbours on a ring.
+            Exchange "exchange" () [Length Message] {
+                let (r, p) = (comm.rank(), comm.size());
+                comm.exchange(&one.to_vec(), (r + root) % p, one, (r + p - root % p) % p)
+            };
+            // Of a field of two dimensions, with the neighbours on a line: faces of n + 1 cells.
+            ExchangeHalo "exchange_halo" () [Length Message] {
+                let halo = Halo::new(&[1, it.len + 1], 1);
+                let mut field = vec![T::default(); halo.len()];
+                let p = comm.size();
+                comm.cart(&[p, 1], &[false, false]).exchange_halo(&mut field, &halo)
+            };
+            // From each even rank to the next.
+            SendRecv "send" () [Length Message] match comm.rank() {
+                r if r % 2 == 1 => comm.recv(one, r - root),
+                r if r + 1 < comm.size() => comm.send(one, r + root),
+                _ => (),
+            };
+            // Started, and waited for at once.
+            StartedBarrier "started barrier" () [] started!(comm, call::barrier());
+            StartedBroadcast "started broadcast" () [Length Root]
+                started!(comm, call::broadcast(one, root));
+            StartedAllReduce "started all_reduce" () [Length Operator]
+                started!(comm, call::all_reduce(one, op));
+            StartedGatherVaried "started gather_varied_into" () [Length Root Counts]
+                started!(comm, call::gather_varied_into(one, all, counts, root));
+            StartedReduceScatterVaried "started reduce_scatter_varied_into" ()
+                [Length Operator Counts]
+                started!(comm, call::reduce_scatter_varied_into(all, one, counts, op));
+            // Set up, started and waited for.
+            PersistentScan "persistent scan" () [Length Operator] comm.requests(|scope| {
+                let scan = scope.set_up(call::scan(one, op));
+                let request = scope.start(scan);
+                drop(scope.wait(request));
+            });
+        }
+    };
 }
 
-impl Call {
-    pub(crate) fn is_message(self) -> bool {
-        matches!(self, Exchange | ExchangeHalo | SendRecv | GatherGhosts | ScatterGhosts)
-    }
-
-    pub(crate) fn has_data(self) -> bool {
-        !matches!(self, Barrier | BarrierOverlapped | Split | StartedBarrier)
-    }
-
-    /// Lengths that must agree; views, and parts of a vector, may be of different ones.
-    pub(crate) fn has_length(self) -> bool {
-        self.has_data() && !matches!(self, WithPeers | WithGlobal | WithRoot | Shared | FixedReduce)
-    }
-
-    pub(crate) fn has_operator(self) -> bool {
-        matches!(
-            self,
-            Reduce
-                | AllReduce
-                | AllReduceOverlapped
-                | AllReduceFixed
-                | Scan
-                | ExclusiveScan
-                | ReduceScatter
-                | ReduceScatterVaried
-                | FixedReduce
-                | StartedAllReduce
-                | StartedReduceScatterVaried
-                | PersistentScan
-        )
-    }
-
-    pub(crate) fn has_root(self) -> bool {
-        let gathers = [Gather, GatherVaried, GatherInPlace];
-        let others = [Broadcast, Reduce, Scatter, ScatterVaried, WithRoot];
-        let started = [StartedBroadcast, StartedGatherVaried];
-        [&gathers[..], &others, &started].iter().any(|of| of.contains(&self))
-    }
-
-    /// One count per rank, the same on all.
-    pub(crate) fn has_counts(self) -> bool {
-        let started = [StartedGatherVaried, StartedReduceScatterVaried];
-        [AllGatherVaried, GatherVaried, ScatterVaried, ReduceScatterVaried].contains(&self)
-            || started.contains(&self)
-    }
-
-    /// The operation of the catalogue, for calls with a choice of algorithms.
-    pub(crate) fn operation(self) -> Option<Operation> {
-        Some(match self {
-            Barrier => Operation::Barrier,
-            Broadcast => Operation::Broadcast,
-            Reduce => Operation::Reduce,
-            AllReduce => Operation::AllReduce,
-            Scan => Operation::Scan,
-            ExclusiveScan => Operation::ExclusiveScan,
-            AllGather | AllGatherVaried | AllGatherInPlace => Operation::AllGather,
-            Gather | GatherVaried | GatherInPlace => Operation::Gather,
-            Scatter | ScatterVaried => Operation::Scatter,
-            ReduceScatter | ReduceScatterVaried => Operation::ReduceScatter,
-            AllToAll | AllToAllVaried => Operation::AllToAll,
-            AllToAllInPlace => Operation::AllToAllInPlace,
-            Shift => Operation::Shift,
-            BarrierOverlapped
-            | AllReduceOverlapped
-            | AllReduceFixed
-            | WithPeers
-            | WithGlobal
-            | WithRoot
-            | Shared
-            | FixedReduce
-            | Split
-            | StartedBarrier
-            | StartedBroadcast
-            | StartedAllReduce
-            | StartedGatherVaried
-            | StartedReduceScatterVaried
-            | PersistentScan
-            | GatherGhosts
-            | ScatterGhosts
-            | Exchange
-            | ExchangeHalo
-            | SendRecv => return None,
+macro_rules! started {
+    ($comm:ident, $call:expr) => {
+        $comm.requests(|scope| {
+            let request = scope.start($call);
+            scope.wait(request);
         })
-    }
+    };
+}
 
+/// What ranks may disagree about, beside the call. Lengths of views, and of parts of a vector, may
+/// be different ones: these have data only.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Fact {
+    Data,
+    Length,
+    Operator,
+    Root,
+    /// One count per rank, the same on all.
+    Counts,
+    /// No collective call.
+    Message,
+}
+
+macro_rules! table {
+    ($names:tt
+        $($call:ident $name:literal ($($operation:ident)?) [$($fact:ident)*] $make:expr;)*) => {
+        listed! {
+            /// A call, as a rank makes it.
+            Call, CALLS: $($call,)*
+        }
+
+        impl Call {
+            /// The name of the method, as errors have it.
+            pub(crate) fn name(self) -> &'static str {
+                match self { $($call => $name,)* }
+            }
+
+            pub(crate) fn has(self, fact: Fact) -> bool {
+                let facts: &[Fact] = match self { $($call => &[$(Fact::$fact),*],)* };
+                facts.contains(&fact) || fact == Fact::Data && facts.contains(&Fact::Length)
+            }
+
+            /// The operation of the catalogue, for calls with a choice of algorithms.
+            pub(crate) fn operation(self) -> Option<Operation> {
+                match self { $($call => None$(.or(Some(Operation::$operation)))?,)* }
+            }
+        }
+    };
+}
+
+every_call!(table);
+
+impl Call {
     /// Algorithms that can serve the call on `p` ranks.
     pub(crate) fn algorithms(self, p: usize) -> Vec<Algorithm> {
         let Some(operation) = self.operation() else { return vec![] };
@@ -223,6 +234,7 @@ pub(crate) enum Way {
     Ring,
     Hypercube,
     Tree,
+    Fixed,
     Mesh(usize, usize),
     With(Algorithm),
 }
@@ -262,27 +274,25 @@ impl Saying {
     }
 }
 
+/// A plan to gather all `n` elements of the next rank.
+#[track_caller]
+fn plan(comm: &mut Comm, n: usize) -> Neighborhood {
+    let p = comm.size();
+    let next = (comm.rank() + 1) % p * n;
+    comm.ghosts(&Block::new(n * p, p), &(next..next + n).collect::<Vec<usize>>())
+}
+
 /// One rank's mouth. All calls in it have the line of the macro's call as
 /// their source line, so that the two sides of a disagreement differ.
 macro_rules! mouth {
-    ($module:ident) => {
+    ($module:ident ($it:ident $comm:ident $op:ident $one:ident $all:ident $counts:ident $root:ident)
+        $($call:ident $name:literal $operation:tt $facts:tt $make:expr;)*) => {
         pub(crate) mod $module {
             use super::*;
 
             pub(crate) const LINE: u32 = line!();
 
             pub(crate) fn say(it: &Saying, comm: &mut Comm) {
-                match it.way {
-                    Way::Auto => in_type(it, comm),
-                    Way::Ring => in_type(it, &mut comm.ring()),
-                    Way::Hypercube => in_type(it, &mut comm.hypercube()),
-                    Way::Tree => in_type(it, &mut comm.tree()),
-                    Way::Mesh(rows, cols) => in_type(it, &mut comm.mesh(rows, cols)),
-                    Way::With(algorithm) => in_type(it, &mut comm.with(algorithm)),
-                }
-            }
-
-            fn in_type(it: &Saying, comm: &mut Comm) {
                 match it.element {
                     Type::U64 => with_operator::<u64>(it, comm),
                     Type::I64 => with_operator::<i64>(it, comm),
@@ -296,114 +306,43 @@ macro_rules! mouth {
                 op::Max: op::Operator<T>,
             {
                 match it.combine {
-                    Combine::Sum => make::<T, _>(it, comm, op::Sum),
-                    Combine::Max => make::<T, _>(it, comm, op::Max),
-                    Combine::Closure => make::<T, _>(it, comm, op::commutative(|a, _| a)),
-                    Combine::Ordered => make::<T, _>(it, comm, op::ordered(|a, _| a)),
+                    Combine::Sum => say_with::<T, _>(it, comm, op::Sum),
+                    Combine::Max => say_with::<T, _>(it, comm, op::Max),
+                    Combine::Closure => say_with::<T, _>(it, comm, op::commutative(|a, _| a)),
+                    Combine::Ordered => say_with::<T, _>(it, comm, op::ordered(|a, _| a)),
                 }
             }
 
-            fn make<T: Element + Default, O: op::Operator<T>>(it: &Saying, comm: &mut Comm, op: O) {
-                let (r, p, n, root) = (comm.rank(), comm.size(), it.len, it.parameter);
-                let (mut one, mut all) = (vec![T::default(); n], vec![T::default(); n * p]);
-                let counts = it.counts(r, p);
-                match it.call {
-                    Barrier => comm.barrier(),
-                    BarrierOverlapped => comm.overlap(call::barrier(), || ()).1,
-                    Broadcast => comm.broadcast(&mut one, root),
-                    Reduce => comm.reduce(&mut one, op, root),
-                    AllReduce => comm.all_reduce(&mut one, op),
-                    AllReduceOverlapped => comm.overlap(call::all_reduce(&mut one, op), || ()).1,
-                    AllReduceFixed => {
-                        comm.with_order(phalanx::Order::Fixed).all_reduce(&mut one, op)
-                    }
-                    Scan => comm.scan(&mut one, op),
-                    ExclusiveScan => comm.exclusive_scan(&mut one, op),
-                    AllGather => comm.all_gather_into(&one, &mut all),
-                    AllGatherVaried => comm.all_gather_varied_into(&one, &mut all, &counts),
-                    AllGatherInPlace => comm.all_gather_in_place(&mut all),
-                    Gather => comm.gather_into(&one, &mut all, root),
-                    GatherVaried => comm.gather_varied_into(&one, &mut all, &counts, root),
-                    GatherInPlace if r == root => comm.gather_in_place(&mut all, root),
-                    GatherInPlace => comm.gather_in_place(&mut one, root),
-                    Scatter => comm.scatter_into(&all, &mut one, root),
-                    ScatterVaried => comm.scatter_varied_into(&all, &mut one, &counts, root),
-                    ReduceScatter => comm.reduce_scatter_into(&all, &mut one, op),
-                    ReduceScatterVaried => {
-                        comm.reduce_scatter_varied_into(&all, &mut one, &counts, op)
-                    }
-                    AllToAll => comm.all_to_all_into(&all.clone(), &mut all),
-                    AllToAllVaried => {
-                        comm.all_to_all_varied_into(&all.clone(), &counts, &mut all, &counts)
-                    }
-                    AllToAllInPlace => comm.all_to_all_in_place(&mut all),
-                    Shift => comm.shift(&mut one, root as isize),
-                    WithPeers => {
-                        comm.with_peers(&one, |all| assert!(all.iter().all(|x| x.len() < 9999)))
-                    }
-                    WithRoot => comm.with_root(&one, root, |x| assert!(x.len() < 9999)),
-                    WithGlobal => {
-                        comm.with_global(&one, |all| assert!(all.iter().count() < 99_999))
-                    }
-                    Shared => drop(comm.shared_from(&one)),
-                    FixedReduce => drop(comm.fixed_reduce(&one, op, r * n)),
-                    Split => drop(comm.split(0, n)),
-                    StartedBarrier => comm.requests(|scope| {
-                        let request = scope.start(call::barrier());
-                        scope.wait(request);
-                    }),
-                    StartedBroadcast => comm.requests(|scope| {
-                        let request = scope.start(call::broadcast(&mut one, root));
-                        scope.wait(request);
-                    }),
-                    StartedAllReduce => comm.requests(|scope| {
-                        let request = scope.start(call::all_reduce(&mut one, op));
-                        scope.wait(request);
-                    }),
-                    StartedGatherVaried => comm.requests(|scope| {
-                        let request =
-                            scope.start(call::gather_varied_into(&one, &mut all, &counts, root));
-                        scope.wait(request);
-                    }),
-                    StartedReduceScatterVaried => comm.requests(|scope| {
-                        let out = &mut one;
-                        let request =
-                            scope.start(call::reduce_scatter_varied_into(&all, out, &counts, op));
-                        scope.wait(request);
-                    }),
-                    PersistentScan => comm.requests(|scope| {
-                        let scan = scope.set_up(call::scan(&mut one, op));
-                        let request = scope.start(scan);
-                        drop(scope.wait(request));
-                    }),
-                    GatherGhosts | ScatterGhosts => {
-                        let next = (r + 1) % p * n;
-                        let wanted: Vec<usize> = (next..next + n).collect();
-                        let plan = comm.ghosts(&Block::new(n * p, p), &wanted);
-                        let shown = one.clone();
-                        match it.call {
-                            GatherGhosts => plan.gather(comm, &shown, &mut one),
-                            _ => plan.scatter_with(comm, &shown, &mut one, op),
-                        }
-                    }
-                    Exchange => {
-                        let (to, from) = ((r + root) % p, (r + p - root % p) % p);
-                        comm.exchange(&one.clone(), to, &mut one, from)
-                    }
-                    ExchangeHalo => {
-                        // Faces of n + 1 cells.
-                        let halo = Halo::new(&[1, n + 1], 1);
-                        let mut field = vec![T::default(); halo.len()];
-                        comm.cart(&[p, 1], &[false, false]).exchange_halo(&mut field, &halo)
-                    }
-                    SendRecv if r % 2 == 0 && r + 1 < p => comm.send(&one, r + root),
-                    SendRecv if r % 2 == 1 => comm.recv(&mut one, r - root),
-                    SendRecv => (),
+            pub(crate) fn say_with<T, O>(it: &Saying, comm: &mut Comm, op: O)
+            where
+                T: Element + Default,
+                O: op::Operator<T>,
+            {
+                match it.way {
+                    Way::Auto => make(it, comm, op),
+                    Way::Ring => make(it, &mut comm.ring(), op),
+                    Way::Hypercube => make(it, &mut comm.hypercube(), op),
+                    Way::Tree => make(it, &mut comm.tree(), op),
+                    Way::Fixed => make(it, &mut comm.with_order(Order::Fixed), op),
+                    Way::Mesh(rows, cols) => make(it, &mut comm.mesh(rows, cols), op),
+                    Way::With(algorithm) => make(it, &mut comm.with(algorithm), op),
                 }
+            }
+
+            fn make<T: Element + Default, O: op::Operator<T>>(
+                $it: &Saying,
+                $comm: &mut Comm,
+                $op: O,
+            ) {
+                let ($root, p) = ($it.parameter, $comm.size());
+                let $one = &mut vec![T::default(); $it.len][..];
+                let $all = &mut vec![T::default(); $it.len * p][..];
+                let $counts = &$it.counts($comm.rank(), p)[..];
+                match $it.call { $($call => _ = $make,)* }
             }
         }
     };
 }
 
-mouth!(usual);
-mouth!(odd);
+every_call!(mouth usual);
+every_call!(mouth odd);

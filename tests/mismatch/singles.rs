@@ -2,25 +2,18 @@
 
 mod counts;
 
-use crate::common::{bomb, check_usable, failure, team, watched};
+use crate::common::{self, bomb, check_usable, fails, failure, team, watched};
+use crate::saying::{CALLS, Fact, Saying, Way, usual};
 use phalanx::topology::Extents;
-use phalanx::{Algorithm, Comm, Element, Error, Order, Source, Tag, Team, call, op};
+use phalanx::{Algorithm, Comm, Element, Error, Source, Tag, Team, op};
 
 /// Runs `f`, which must fail with a mismatch in which `expected` expected something else of rank
-/// `got`, with a text that has all of `words`; then sees whether the team still works.
-fn told(team: &Team, [expected, got]: [usize; 2], words: &[&str], f: impl Fn(&mut Comm) + Sync) {
-    let error = failure(team.run(f));
-    let text = error.to_string();
-    match error {
-        Error::Mismatch { rank, peer, there: Some(_), .. } => {
-            assert_eq!([rank, peer], [expected, got], "{text}");
-        }
-        _ => panic!("{text}"),
+/// `got` (the pair), with a text that has all of `words`.
+fn told(team: &Team, pair: [usize; 2], words: &[&str], f: impl Fn(&mut Comm) + Sync) {
+    match common::told(team, words, f) {
+        Error::Mismatch { rank, peer, there: Some(_), .. } => assert_eq!([rank, peer], pair),
+        error => panic!("{error}"),
     }
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
-    check_usable(team, 1);
 }
 
 // ---- Calls that send nothing ----
@@ -30,13 +23,12 @@ fn calls_that_send_nothing_are_counted() {
     watched(|| {
         let team = team(3);
         for odd in 0..3 {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 if comm.rank() == odd {
                     comm.shift(&mut [1, 2], 3);
                 }
-            }));
+            });
             assert!(error.to_string().contains("1 collective call(s) more"), "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -74,17 +66,16 @@ fn a_scan_of_two_ranks_by_another_algorithm_is_told() {
         let team = team(2);
         for odd in 0..2 {
             for n in [1, 100] {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let mut x = vec![1_u64; n];
                     match comm.rank() == odd {
                         true => comm.tree().scan(&mut x, op::Sum),
                         false => comm.scan(&mut x, op::Sum),
                     }
                     comm.barrier();
-                }));
+                });
                 let text = error.to_string();
                 assert!(matches!(error, Error::Mismatch { .. }), "{text}");
-                check_usable(&team, 1);
             }
         }
     });
@@ -152,21 +143,20 @@ fn the_cause_is_named_and_not_its_victims() {
             let team = team(p);
             for odd in 0..p {
                 let usual = (odd + 1) % p;
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     if comm.rank() != odd {
                         comm.shift(&mut [1; 50], 1);
                     }
                     comm.all_reduce(&mut [1; 50], op::Sum);
                     comm.broadcast(&mut [1; 50], usual);
                     comm.all_gather_into(&[1; 50], &mut vec![1; 50 * p]);
-                }));
+                });
                 let text = error.to_string();
                 let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
                 // Whoever noticed it: all have made their first call when the cause is named.
                 assert_eq!([rank, peer], [usize::from(odd == 0), odd], "{text}");
                 let words = "operation: expected shift, got all_reduce";
                 assert!(text.contains(words), "{text}");
-                check_usable(&team, 1);
             }
         }
     });
@@ -179,15 +169,14 @@ fn three_opinions() {
         let team = team(6);
         for round in 0..6 {
             let lens = |rank: usize| [3, 4, 3, 5, 3, 3][(rank + round) % 6];
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 comm.broadcast(&mut vec![1; lens(comm.rank())], 0);
-            }));
+            });
             let text = error.to_string();
             let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
             let first = |is: fn(usize) -> bool| (0..6).find(|&r| is(lens(r))).unwrap();
             assert_eq!([rank, peer], [first(|n| n == 3), first(|n| n != 3)], "{text}");
             assert!(text.contains(&format!("length: expected 3, got {}", lens(peer))), "{text}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -198,17 +187,16 @@ fn three_opinions() {
 fn calls_within_calls() {
     watched(|| {
         let team = team(2);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let mut child = comm.split(comm.rank(), 0);
             if comm.rank() == 0 {
                 comm.with_peers(&[1, 2], |_| child.barrier());
             }
-        }));
+        });
         let Error::Left { rank: 0, site: Some(site), peer: 1, .. } = &error else {
             panic!("{error}")
         };
         assert!(site.call.starts_with("with_peers of 2"), "{error}");
-        check_usable(&team, 1);
     });
 }
 
@@ -220,12 +208,12 @@ fn a_child_is_compared_when_it_ends() {
         for p in [2, 3, 5] {
             let team = team(p);
             // A message that nobody receives.
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut child = comm.split(0, p - comm.rank());
                 if child.rank() == 1 {
                     child.send(&[1], 0);
                 }
-            }));
+            });
             let text = error.to_string();
             let from = p - 2; // In the world.
             assert!(
@@ -234,10 +222,9 @@ fn a_child_is_compared_when_it_ends() {
                 "{text}"
             );
             assert!(text.contains("the last in send of 1 i32") && text.contains(file!()), "{text}");
-            check_usable(&team, 1);
             // One call more, of a kind that waits for nobody.
             for last in 0..3 {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let mut child = comm.split(0, comm.rank());
                     child.barrier();
                     if child.rank() == 0 {
@@ -250,23 +237,21 @@ fn a_child_is_compared_when_it_ends() {
                     } else {
                         comm.barrier();
                     }
-                }));
+                });
                 let text = error.to_string();
                 let words =
                     ["broadcast of 1 i32, from root 0", "barrier at", "1 collective call(s) more"];
                 let left = matches!(error, Error::Left { .. });
                 assert!(left || words.iter().all(|w| text.contains(w)), "{text}");
-                check_usable(&team, 1);
             }
             // A child's child.
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut child = comm.split(0, comm.rank()).split(0, comm.rank());
                 if child.rank() == 0 {
                     child.send(&[1], 1);
                 }
-            }));
+            });
             assert!(matches!(error, Error::Unreceived { rank: 0, peer: 1, .. }), "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -313,7 +298,7 @@ fn a_difference_of_long_ago_is_told() {
             let team = team(p);
             for more in [false, true] {
                 for in_child in [false, true] {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let odd = comm.rank() == 1;
                         let mut child = comm.split(0, comm.rank());
                         let one = if in_child { &mut child } else { &mut *comm };
@@ -323,12 +308,11 @@ fn a_difference_of_long_ago_is_told() {
                         }
                         let many = if in_child { comm } else { &mut child };
                         (0..40).for_each(|_| many.barrier());
-                    }));
+                    });
                     let text = error.to_string();
                     let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
                     assert!([rank, peer].contains(&1), "{text}");
                     assert!(text.contains("longer ago than is on record"), "{text}");
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -391,53 +375,40 @@ impl<const N: usize> op::Operator<u64> for Kind<N> {
     }
 }
 
-fn combined(c: &mut Comm, call: usize, n: usize, op: impl op::Operator<u64>) {
-    let p = c.size();
-    let (mut x, all) = (vec![1; n], vec![1; n * p]);
-    match call {
-        0 => c.all_reduce(&mut x, op),
-        1 => c.reduce(&mut x, op, 1),
-        2 => c.scan(&mut x, op),
-        3 => c.exclusive_scan(&mut x, op),
-        4 => c.reduce_scatter_into(&all, &mut x, op),
-        5 => c.reduce_scatter_varied_into(&all, &mut x, &vec![n; p], op),
-        6 => c.overlap(call::all_reduce(&mut x, op), || ()).1,
-        7 => drop(c.fixed_reduce(&x, op, c.rank() * n)),
-        8 => c.with_order(Order::Fixed).all_reduce(&mut x, op),
-        9 => c.with_order(Order::Fixed).reduce(&mut x, op, 0),
-        10 => c.with_order(Order::Fixed).reduce_scatter_into(&all, &mut x, op),
-        _ => c.hypercube().all_reduce(&mut x, op),
-    }
-}
-
 #[test]
 fn operators_of_two_types() {
     watched(|| {
         for p in [2, 3, 5] {
             let team = team(p);
-            for (call, n) in (0..12).flat_map(|call| [1, 10, 5000].map(|n| (call, n))) {
+            let ways = [Way::Auto, Way::Fixed, Way::Hypercube];
+            let calls = CALLS.into_iter().filter(|call| call.has(Fact::Operator));
+            let calls: Vec<_> = calls
+                .flat_map(|call| ways.map(|way| Saying { way, ..Saying::new(call, 3) }))
+                .filter(|it| it.way == Way::Auto || it.call.operation().is_some())
+                .collect();
+            for (it, len) in calls.iter().flat_map(|it| [1, 10, 5000].map(|n| (it, n))) {
+                let it = Saying { len, ..*it };
                 let error = failure(team.run(|c| match c.rank() {
-                    0 => combined(c, call, n, Kind::<1>),
-                    _ => combined(c, call, n, Kind::<2>),
+                    0 => usual::say_with::<u64, _>(&it, c, Kind::<1>),
+                    _ => usual::say_with::<u64, _>(&it, c, Kind::<2>),
                 }));
                 let text = error.to_string();
-                assert!(matches!(error, Error::Mismatch { .. }), "{call} {n}: {text}");
+                assert!(matches!(error, Error::Mismatch { .. }), "{it:?}: {text}");
                 let words = "operators of two types: expected ";
-                assert!(text.contains(words) && text.contains("Kind<1>"), "{call} {n}: {text}");
-                let error = failure(team.run(|c| match c.rank() {
-                    0 => combined(c, call, n, op::commutative(|a: u64, b: u64| a + b)),
-                    _ => combined(c, call, n, op::commutative(|a: u64, b: u64| a * b)),
-                }));
+                assert!(text.contains(words) && text.contains("Kind<1>"), "{it:?}: {text}");
+                let error = fails(&team, |c| match c.rank() {
+                    0 => usual::say_with::<u64, _>(&it, c, op::commutative(|a: u64, b: u64| a + b)),
+                    _ => usual::say_with::<u64, _>(&it, c, op::commutative(|a: u64, b: u64| a * b)),
+                });
                 let text = error.to_string();
-                assert!(matches!(error, Error::Mismatch { .. }), "{call} {n}: {text}");
-                assert!(text.contains("operators of two types, both named"), "{call} {n}: {text}");
-                check_usable(&team, 1);
+                assert!(matches!(error, Error::Mismatch { .. }), "{it:?}: {text}");
+                assert!(text.contains("operators of two types, both named"), "{it:?}: {text}");
             }
             // One closure, whatever it has captured and for however long.
             let run = team.run(|c| {
                 let own = (c.rank() as u64, 1);
                 let op = op::commutative(|a: u64, b: u64| a + b * own.1);
-                (0..12).for_each(|call| combined(c, call, 3, op));
+                calls.iter().for_each(|it| usual::say_with::<u64, _>(it, c, op));
             });
             run.unwrap();
         }
@@ -475,7 +446,7 @@ fn tagged_messages_that_do_not_fit() {
             sends.iter().flat_map(|s| receives.iter().map(move |r| (s, r)))
         {
             for late in [0, 1] {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     if comm.rank() == late {
                         std::thread::sleep(std::time::Duration::from_millis(2));
                     }
@@ -484,7 +455,7 @@ fn tagged_messages_that_do_not_fit() {
                         1 => receive(comm),
                         _ => {}
                     }
-                }));
+                });
                 let text = error.to_string();
                 let Error::Mismatch { rank, peer, there: Some(_), .. } = error else {
                     panic!("{text}");
@@ -494,7 +465,6 @@ fn tagged_messages_that_do_not_fit() {
                     let is_said = text.contains(words) || text.contains("truncation");
                     assert!(is_said, "`{words}` is not in: {text}");
                 }
-                check_usable(&team, 1);
             }
         }
     });

@@ -1,7 +1,7 @@
 //! Blocks that ranks take from a shared counter: each is taken once.
 
 use super::{Cell, read, write};
-use crate::harness::{Model, must_fail};
+use crate::harness::{model, must_fail};
 
 /// The bodies, for the real counter and for its mutant.
 macro_rules! bodies {
@@ -46,39 +46,19 @@ macro_rules! bodies {
 bodies!(real, crate::block_counter);
 bodies!(counting_apart, crate::mutants::block_counter_counting_apart);
 
-#[test]
-fn each_block_is_taken_once() {
-    Model {
-        name: "blocks: 2 ranks, 3 blocks",
-        ranks: 2,
-        bound: None,
-        floor: 310,
-        reaches: &[],
-        catches: &[],
-        silent: &[],
-        body: || real::taken(3, false),
-    }
-    .check();
+model! {
+    each_block_is_taken_once; name: "blocks: 2 ranks, 3 blocks", ranks: 2, bound: None, floor: 310,
+    body: || real::taken(3, false)
 }
 
-#[test]
-fn no_block_is_taken_once_all_are_closed() {
-    Model {
-        name: "blocks: 2 ranks, one closes",
-        ranks: 2,
-        bound: None,
-        floor: 350,
-        reaches: &[],
-        catches: &[],
-        silent: &[],
-        body: || real::taken(3, true),
-    }
-    .check();
+model! {
+    no_block_is_taken_once_all_are_closed; name: "blocks: 2 ranks, one closes", ranks: 2,
+    bound: None, floor: 350, body: || real::taken(3, true)
 }
 
 #[test]
 fn a_counter_that_is_read_and_written_apart_is_found() {
     must_fail("blocks: load and store for the addition", None, "Causality violation", || {
-        counting_apart::taken(1, false);
+        counting_apart::taken(1, false)
     });
 }

@@ -1,7 +1,7 @@
 //! Boards, without ports.
 
 use super::{Cell, read, write};
-use crate::harness::{Model, reached};
+use crate::harness::{model, reached};
 use crate::mailbox::{Board, Header, Notice};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
@@ -87,34 +87,16 @@ fn root_shows(me: usize, boards: &[Board], calls: u64) {
     }
 }
 
-#[test]
-fn two_ranks_two_calls() {
-    Model {
-        name: "board: both show, read, finish, close; 2 calls",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Entered, Finished],
-        silent: &[],
-        body: || ranks(2, |me, boards| all_show(me, boards, 2)),
-    }
-    .check();
+model! {
+    two_ranks_two_calls; name: "board: both show, read, finish, close; 2 calls", ranks: 2,
+    bound: Some(3), floor: 1_000, catches: &[Entered, Finished],
+    body: || ranks(2, |me, boards| all_show(me, boards, 2))
 }
 
-#[test]
-fn two_ranks_root_twice() {
-    Model {
-        name: "board: the peer writes what the root shows; 2 calls",
-        ranks: 2,
-        bound: None,
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Entered, Finished],
-        silent: &[],
-        body: || ranks(2, |me, boards| root_shows(me, boards, 2)),
-    }
-    .check();
+model! {
+    two_ranks_root_twice; name: "board: the peer writes what the root shows; 2 calls", ranks: 2,
+    bound: None, floor: 1_000, catches: &[Entered, Finished],
+    body: || ranks(2, |me, boards| root_shows(me, boards, 2))
 }
 
 /// Three ranks that wait for each other do not end in reasonable time. Here
@@ -135,17 +117,8 @@ fn root_shows_to_two(me: usize, boards: &[Board]) {
     }
 }
 
-#[test]
-fn three_ranks_root() {
-    Model {
-        name: "board: 2 peers read what the root shows",
-        ranks: 3,
-        bound: None,
-        floor: 14_000,
-        reaches: &["rank 1 reads", "rank 2 reads"],
-        catches: &[Entered, Finished],
-        silent: &[],
-        body: || ranks(3, root_shows_to_two),
-    }
-    .check();
+model! {
+    three_ranks_root; name: "board: 2 peers read what the root shows", ranks: 3, bound: None,
+    floor: 14_000, reaches: &["rank 1 reads", "rank 2 reads"], catches: &[Entered, Finished],
+    body: || ranks(3, root_shows_to_two)
 }

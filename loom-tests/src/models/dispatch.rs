@@ -2,7 +2,7 @@
 //! A wake-up that is lost makes the sleeper panic (`Sleeper::sleep` under loom).
 
 use super::{Cell, read, write};
-use crate::harness::{Model, must_fail};
+use crate::harness::{model, must_fail};
 use crate::sync::Site::*;
 use crate::wait::Wait;
 
@@ -97,108 +97,60 @@ bodies!(with_modelled_mark, crate::mutants::dispatch_with_modelled_mark);
 bodies!(looking_early, crate::mutants::dispatch_looking_at_the_mark_early);
 bodies!(marking_late, crate::mutants::dispatch_marking_after_the_look);
 
-#[test]
-fn two_jobs_and_stop() {
-    Model {
-        name: "dispatch: 2 jobs and stop, worker spins",
-        ranks: 2,
-        bound: None,
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Epoch, Done],
-        silent: &[],
-        body: || real::jobs(1, 2, crate::wait::Wait::Yield),
-    }
-    .check();
+model! {
+    two_jobs_and_stop; name: "dispatch: 2 jobs and stop, worker spins", ranks: 2, bound: None,
+    floor: 1_000, catches: &[Epoch, Done], body: || real::jobs(1, 2, crate::wait::Wait::Yield)
 }
 
-#[test]
-fn two_jobs_and_stop_asleep() {
-    Model {
-        name: "dispatch: 2 jobs and stop, worker sleeps",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Epoch, Done],
-        silent: &[],
-        body: || real::jobs(1, 2, crate::wait::Wait::Park),
-    }
-    .check();
+model! {
+    two_jobs_and_stop_asleep; name: "dispatch: 2 jobs and stop, worker sleeps", ranks: 2,
+    bound: Some(3), floor: 1_000, catches: &[Epoch, Done],
+    body: || real::jobs(1, 2, crate::wait::Wait::Park)
 }
 
-#[test]
-fn a_caller_asleep() {
-    Model {
-        name: "dispatch: 1 job and stop, the caller sleeps",
-        ranks: 2,
-        bound: None,
-        floor: 230,
-        reaches: &[],
-        catches: &[Epoch, Done],
-        silent: &[],
-        body: || with_modelled_mark::jobs_for(1, 1, Wait::Yield, Wait::Park),
-    }
-    .check();
+model! {
+    a_caller_asleep; name: "dispatch: 1 job and stop, the caller sleeps", ranks: 2, bound: None,
+    floor: 230, catches: &[Epoch, Done],
+    body: || with_modelled_mark::jobs_for(1, 1, Wait::Yield, Wait::Park)
 }
 
-#[test]
-fn stop_only() {
-    Model {
-        name: "dispatch: stop, worker sleeps",
-        ranks: 2,
-        bound: None,
-        floor: 45,
-        reaches: &[],
-        catches: &[Epoch],
-        silent: &[],
-        body: || real::jobs(1, 0, crate::wait::Wait::Park),
-    }
-    .check();
+model! {
+    stop_only; name: "dispatch: stop, worker sleeps", ranks: 2, bound: None, floor: 45,
+    catches: &[Epoch], body: || real::jobs(1, 0, crate::wait::Wait::Park)
 }
 
-#[test]
-fn two_workers() {
-    Model {
-        name: "dispatch: stop, 2 workers sleep",
-        ranks: 3,
-        bound: None,
-        floor: 159_000,
-        reaches: &[],
-        catches: &[Epoch],
-        silent: &[],
-        body: || real::jobs(2, 0, crate::wait::Wait::Park),
-    }
-    .check();
+model! {
+    two_workers; name: "dispatch: stop, 2 workers sleep", ranks: 3, bound: None, floor: 159_000,
+    catches: &[Epoch], body: || real::jobs(2, 0, crate::wait::Wait::Park)
 }
 
 #[test]
 fn a_result_after_its_flag_is_found() {
     must_fail("dispatch: result after the flag", None, "Causality violation", || {
-        returning_late::jobs(1, 1, crate::wait::Wait::Yield);
+        returning_late::jobs(1, 1, crate::wait::Wait::Yield)
     });
 }
 
 #[test]
 fn lost_wake_ups_are_found() {
     must_fail("dispatch: no second look after the swap", None, "a wake-up was lost", || {
-        without_second_look::jobs(1, 0, crate::wait::Wait::Park);
+        without_second_look::jobs(1, 0, crate::wait::Wait::Park)
     });
     // A bug that this model found: the ring for job 1 comes late, when the
     // worker already sleeps for job 2, which is then started without a ring.
     must_fail("dispatch: bed marked once a wait", Some(3), "a wake-up was lost", || {
-        marking_once::jobs(1, 1, crate::wait::Wait::Park);
+        marking_once::jobs(1, 1, crate::wait::Wait::Park)
     });
     must_fail("dispatch: swaps that do not synchronise", None, "a wake-up was lost", || {
-        with_relaxed_swaps::jobs(1, 0, crate::wait::Wait::Park);
+        with_relaxed_swaps::jobs(1, 0, crate::wait::Wait::Park)
     });
     must_fail("dispatch: the mark read before done", Some(3), "a wake-up was lost", || {
-        looking_early::jobs_for(1, 1, Wait::Yield, Wait::Park);
+        looking_early::jobs_for(1, 1, Wait::Yield, Wait::Park)
     });
     must_fail("dispatch: the mark set after the look", Some(3), "a wake-up was lost", || {
-        marking_late::jobs_for(1, 1, Wait::Yield, Wait::Park);
+        marking_late::jobs_for(1, 1, Wait::Yield, Wait::Park)
     });
     must_fail("dispatch: stores and loads for swaps", None, "a wake-up was lost", || {
-        without_swaps::jobs(1, 0, crate::wait::Wait::Park);
+        without_swaps::jobs(1, 0, crate::wait::Wait::Park)
     });
 }

@@ -1,7 +1,7 @@
 //! Gates: every rank publishes to all others, episode by episode, without acknowledgements. The
 //! published data are loom cells: a slot, and a place in the owner's eager buffer.
 
-use crate::harness::{Model, must_fail};
+use crate::harness::{model, must_fail};
 use crate::mailbox::Header;
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
@@ -77,34 +77,14 @@ macro_rules! bodies {
 bodies!(real, crate::mailbox);
 bodies!(of_one_slot, crate::mutants::gate_of_one_slot);
 
-#[test]
-fn five_episodes() {
-    Model {
-        name: "gate: 5 episodes over 4 slots and places",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Gate],
-        silent: &[],
-        body: || real::episodes(2, 0, 5),
-    }
-    .check();
+model! {
+    five_episodes; name: "gate: 5 episodes over 4 slots and places", ranks: 2, bound: Some(3),
+    floor: 1_000, catches: &[Gate], body: || real::episodes(2, 0, 5)
 }
 
-#[test]
-fn two_episodes() {
-    Model {
-        name: "gate: 2 episodes, numbers up to 2^64 - 1",
-        ranks: 2,
-        bound: None,
-        floor: 100,
-        reaches: &[],
-        catches: &[Gate],
-        silent: &[],
-        body: || real::episodes(2, u64::MAX - 2, 2),
-    }
-    .check();
+model! {
+    two_episodes; name: "gate: 2 episodes, numbers up to 2^64 - 1", ranks: 2, bound: None,
+    floor: 100, catches: &[Gate], body: || real::episodes(2, u64::MAX - 2, 2)
 }
 
 #[test]
@@ -112,6 +92,6 @@ fn mutants_are_found() {
     // Four slots are more than are needed; one is less: it is written again while the peer may
     // still be reading.
     must_fail("gate: one slot for all episodes", Some(3), "Causality violation", || {
-        of_one_slot::episodes(2, 0, 2);
+        of_one_slot::episodes(2, 0, 2)
     });
 }

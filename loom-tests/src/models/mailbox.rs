@@ -3,7 +3,7 @@
 //! happens-before is a failure even where the value would be right.
 
 use super::{Cell, read, write};
-use crate::harness::{Model, reached};
+use crate::harness::{model, reached};
 use crate::mailbox::{Channel, Cursor, EagerBuffer, EagerSlot, Endpoint, Header, channel_after};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
@@ -128,19 +128,9 @@ fn eager(start: u32, messages: u64) {
     sender.join().unwrap();
 }
 
-#[test]
-fn eager_buffer() {
-    Model {
-        name: "mailbox: 6 messages over 4 places of an eager buffer",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: || eager(u32::MAX - 2, 6),
-    }
-    .check();
+model! {
+    eager_buffer; name: "mailbox: 6 messages over 4 places of an eager buffer", ranks: 2,
+    bound: Some(3), floor: 1_000, catches: &[Word, Ack], body: || eager(u32::MAX - 2, 6)
 }
 
 fn stream(start: u32, messages: u64) {
@@ -164,35 +154,16 @@ fn stream(start: u32, messages: u64) {
     assert_eq!(pair.channels[0].untaken(), 0);
 }
 
-#[test]
-fn wrap_around_of_slots() {
-    Model {
-        name: "mailbox: 5 inline messages over 4 slots",
-        ranks: 2,
-        bound: None,
-        floor: 3_000,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: || stream(0, 5),
-    }
-    .check();
+model! {
+    wrap_around_of_slots; name: "mailbox: 5 inline messages over 4 slots", ranks: 2, bound: None,
+    floor: 3_000, catches: &[Word, Ack], body: || stream(0, 5)
 }
 
-#[test]
-fn wrap_around_of_numbers() {
-    Model {
-        name: "mailbox: 6 inline messages across 2^32",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        // Messages 2^32 - 2, 2^32 - 1, 0, 1, 2 and 3.
-        body: || stream(u32::MAX - 2, 6),
-    }
-    .check();
+model! {
+    wrap_around_of_numbers; name: "mailbox: 6 inline messages across 2^32", ranks: 2,
+    bound: Some(3), floor: 1_000, catches: &[Word, Ack],
+    // Messages 2^32 - 2, 2^32 - 1, 0, 1, 2 and 3.
+    body: || stream(u32::MAX - 2, 6)
 }
 
 fn by_address(start: u32) {
@@ -218,34 +189,14 @@ fn by_address(start: u32) {
     sender.join().unwrap();
 }
 
-#[test]
-fn address_payload() {
-    Model {
-        name: "mailbox: address twice, rewritten, freed",
-        ranks: 2,
-        bound: None,
-        floor: 900,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: || by_address(0),
-    }
-    .check();
+model! {
+    address_payload; name: "mailbox: address twice, rewritten, freed", ranks: 2, bound: None,
+    floor: 900, catches: &[Word, Ack], body: || by_address(0)
 }
 
-#[test]
-fn address_payload_across_wrap() {
-    Model {
-        name: "mailbox: address twice, across 2^32",
-        ranks: 2,
-        bound: None,
-        floor: 900,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: || by_address(u32::MAX - 1),
-    }
-    .check();
+model! {
+    address_payload_across_wrap; name: "mailbox: address twice, across 2^32", ranks: 2, bound: None,
+    floor: 900, catches: &[Word, Ack], body: || by_address(u32::MAX - 1)
 }
 
 /// Both sides post an address, then take the other's; the cells alternate and
@@ -279,19 +230,9 @@ fn exchange(start: u32, rounds: u64) {
     other.join().unwrap();
 }
 
-#[test]
-fn both_directions() {
-    Model {
-        name: "mailbox: addresses both ways x2, settled",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_000,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: || exchange(0, 2),
-    }
-    .check();
+model! {
+    both_directions; name: "mailbox: addresses both ways x2, settled", ranks: 2, bound: Some(3),
+    floor: 1_000, catches: &[Word, Ack], body: || exchange(0, 2)
 }
 
 /// The same with inline payloads: nothing to settle. The acknowledgement of
@@ -315,19 +256,10 @@ fn exchange_inline(start: u32, rounds: u64) {
     other.join().unwrap();
 }
 
-#[test]
-fn both_directions_inline() {
-    Model {
-        name: "mailbox: inline both ways x4, acks piggy-backed",
-        ranks: 2,
-        bound: Some(3),
-        floor: 2_000,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: || exchange_inline(u32::MAX - 1, 4),
-    }
-    .check();
+model! {
+    both_directions_inline; name: "mailbox: inline both ways x4, acks piggy-backed", ranks: 2,
+    bound: Some(3), floor: 2_000, catches: &[Word], silent: &[Ack],
+    body: || exchange_inline(u32::MAX - 1, 4)
 }
 
 /// An answer says that the question is settled.
@@ -360,19 +292,9 @@ fn question_and_answer() {
     asker.join().unwrap();
 }
 
-#[test]
-fn an_answer_settles() {
-    Model {
-        name: "mailbox: question by address, the answer settles it",
-        ranks: 2,
-        bound: None,
-        floor: 27_000,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: question_and_answer,
-    }
-    .check();
+model! {
+    an_answer_settles; name: "mailbox: question by address, the answer settles it", ranks: 2,
+    bound: None, floor: 27_000, catches: &[Word], silent: &[Ack], body: question_and_answer
 }
 
 fn unread() {
@@ -405,19 +327,10 @@ fn unread() {
     write(&cell, 6);
 }
 
-#[test]
-fn drop_with_unread_data() {
-    Model {
-        name: "mailbox: dropped with unread messages",
-        ranks: 2,
-        bound: None,
-        floor: 4,
-        reaches: &["one message taken", "none taken"],
-        catches: &[Word],
-        silent: &[Ack],
-        body: unread,
-    }
-    .check();
+model! {
+    drop_with_unread_data; name: "mailbox: dropped with unread messages", ranks: 2, bound: None,
+    floor: 4, reaches: &["one message taken", "none taken"], catches: &[Word], silent: &[Ack],
+    body: unread
 }
 
 /// Rank 0's memory goes to rank 1 and from there, by the same address, to rank
@@ -458,19 +371,9 @@ fn chain() {
     last.join().unwrap();
 }
 
-#[test]
-fn chain_of_three() {
-    Model {
-        name: "mailbox: address passed on, settled back",
-        ranks: 3,
-        bound: None,
-        floor: 177_000,
-        reaches: &[],
-        catches: &[Word, Ack],
-        silent: &[],
-        body: chain,
-    }
-    .check();
+model! {
+    chain_of_three; name: "mailbox: address passed on, settled back", ranks: 3, bound: None,
+    floor: 177_000, catches: &[Word, Ack], body: chain
 }
 
 /// Three ranks, each sending to the next one. (With addresses to settle, or
@@ -497,18 +400,8 @@ fn ring() {
     others.into_iter().for_each(|t| t.join().unwrap());
 }
 
-#[test]
-#[ignore = "takes more than a minute"]
-fn ring_of_three() {
-    Model {
-        name: "mailbox: ring shift inline",
-        ranks: 3,
-        bound: None,
-        floor: 382_000,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: ring,
-    }
-    .check();
+model! {
+    #[ignore = "takes more than a minute"]
+    ring_of_three; name: "mailbox: ring shift inline", ranks: 3, bound: None, floor: 382_000,
+    catches: &[Word], silent: &[Ack], body: ring
 }

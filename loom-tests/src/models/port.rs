@@ -3,7 +3,7 @@
 
 use super::{Cell, read, write};
 use crate::error::Error;
-use crate::harness::{Model, must_fail, reached};
+use crate::harness::{model, must_fail, reached};
 use crate::mailbox::{FoundCard, NoticeCard};
 use crate::shared::{CallParams, CommState, PayloadKind, Signature, StartedPart, StartedProgress};
 use crate::shared::{TeamState, Thread};
@@ -69,376 +69,153 @@ worlds!(of_separate_worlds, crate::mutants::shared_of_separate_worlds);
 use crate::shared::{Port, Stop};
 use real::*;
 
-#[test]
-fn exchange_twice() {
-    Model {
-        name: "port: exchange inline x2, no false circle",
-        ranks: 2,
-        bound: Some(2),
-        floor: 16_000,
-        reaches: &[],
-        catches: &[Word, Waiting],
-        silent: &[Ack],
-        body: || ranks(2, |port| exchange(port, 2)),
-    }
-    .check();
+model! {
+    exchange_twice; name: "port: exchange inline x2, no false circle", ranks: 2, bound: Some(2),
+    floor: 16_000, catches: &[Word, Waiting], silent: &[Ack],
+    body: || ranks(2, |port| exchange(port, 2))
 }
 
-#[test]
-fn question_and_answer() {
-    Model {
-        name: "port: question and answer, no false circle",
-        ranks: 2,
-        bound: None,
-        floor: 8_700,
-        reaches: &[],
-        catches: &[Word, Waiting],
-        silent: &[Ack],
-        body: || ranks(2, question),
-    }
-    .check();
+model! {
+    question_and_answer; name: "port: question and answer, no false circle", ranks: 2, bound: None,
+    floor: 8_700, catches: &[Word, Waiting], silent: &[Ack], body: || ranks(2, question)
 }
 
-#[test]
-fn parts_are_lent() {
-    Model {
-        name: "port: a part is lent, and settled soon or late; x2",
-        ranks: 2,
-        bound: Some(2),
-        floor: 25_000,
-        reaches: &["settled soon", "settled late", "came soon"],
-        catches: &[Word, Ack, Waiting],
-        silent: &[],
-        body: || ranks(2, lend),
-    }
-    .check();
-    must_fail("port: a part is settled unseen", Some(2), "Causality violation", || {
-        settling_unseen::ranks(2, settling_unseen::lend);
-    });
+model! {
+    parts_are_lent; name: "port: a part is lent, and settled soon or late; x2", ranks: 2,
+    bound: Some(2), floor: 25_000, reaches: &["settled soon", "settled late", "came soon"],
+    catches: &[Word, Ack, Waiting], body: || ranks(2, lend);
+    must_fail("port: a part is settled unseen", Some(2), "Causality violation",
+        || settling_unseen::ranks(2, settling_unseen::lend));
 }
 
-#[test]
-fn settle_twice() {
-    Model {
-        name: "port: address posted, taken, settled; x2",
-        ranks: 2,
-        bound: Some(2),
-        floor: 14_000,
-        reaches: &[],
-        catches: &[Word, Ack, Waiting],
-        silent: &[],
-        body: || ranks(2, settle),
-    }
-    .check();
+model! {
+    settle_twice; name: "port: address posted, taken, settled; x2", ranks: 2, bound: Some(2),
+    floor: 14_000, catches: &[Word, Ack, Waiting], body: || ranks(2, settle)
 }
 
-#[test]
-fn barrier_twice() {
-    Model {
-        name: "port: dissemination barrier x2",
-        ranks: 2,
-        bound: Some(3),
-        floor: 85_000,
-        reaches: &[],
-        catches: &[Word, Waiting],
-        silent: &[Ack],
-        body: || ranks(2, |port| barriers(port, barrier)),
-    }
-    .check();
+model! {
+    barrier_twice; name: "port: dissemination barrier x2", ranks: 2, bound: Some(3), floor: 85_000,
+    catches: &[Word, Waiting], silent: &[Ack], body: || ranks(2, |port| barriers(port, barrier))
 }
 
-#[test]
-fn gate_barrier_twice() {
-    Model {
-        name: "port: barrier through the gates x2",
-        ranks: 2,
-        bound: Some(3),
-        floor: 85_000,
-        reaches: &[],
-        catches: &[Gate, Waiting],
-        silent: &[],
-        body: || ranks(2, |port| barriers(port, meeting)),
-    }
-    .check();
+model! {
+    gate_barrier_twice; name: "port: barrier through the gates x2", ranks: 2, bound: Some(3),
+    floor: 85_000, catches: &[Gate, Waiting], body: || ranks(2, |port| barriers(port, meeting))
 }
 
-#[test]
-fn blocks_by_address() {
-    Model {
-        name: "port: an address at the gates, until all have finished",
-        ranks: 2,
-        bound: Some(2),
-        floor: 13_000,
-        reaches: &["read"],
-        catches: &[Gate, Finished, Waiting],
-        silent: &[],
-        body: || ranks(2, blocks),
-    }
-    .check();
+model! {
+    blocks_by_address; name: "port: an address at the gates, until all have finished", ranks: 2,
+    bound: Some(2), floor: 13_000, reaches: &["read"], catches: &[Gate, Finished, Waiting],
+    body: || ranks(2, blocks)
 }
 
-#[test]
-fn poison_while_blocks_are_read() {
-    Model {
-        name: "port: poison while the peer takes from an address at the gates",
-        ranks: 2,
-        bound: Some(2),
-        floor: 16_400,
-        reaches: &["read", "stopped before reading"],
-        catches: &[Gate, Finished, Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, fail_with_blocks),
-    }
-    .check();
+model! {
+    poison_while_blocks_are_read;
+    name: "port: poison while the peer takes from an address at the gates", ranks: 2,
+    bound: Some(2), floor: 16_400, reaches: &["read", "stopped before reading"],
+    catches: &[Gate, Finished, Left], silent: &[Poison, Waiting],
+    body: || ranks(2, fail_with_blocks)
 }
 
-#[test]
-fn eager_buffers() {
-    Model {
-        name: "port: long payloads, shown and posted",
-        ranks: 2,
-        bound: Some(2),
-        floor: 10_400,
-        reaches: &[],
-        catches: &[Gate, Word, Waiting],
-        silent: &[Ack],
-        body: || ranks(2, eager),
-    }
-    .check();
+model! {
+    eager_buffers; name: "port: long payloads, shown and posted", ranks: 2, bound: Some(2),
+    floor: 10_400, catches: &[Gate, Word, Waiting], silent: &[Ack], body: || ranks(2, eager)
 }
 
-#[test]
-fn last_episode_of_a_run() {
-    Model {
-        name: "port: last episode of the gates, then rank leaves",
-        ranks: 2,
-        bound: Some(3),
-        floor: 4_100,
-        reaches: &[],
-        catches: &[Gate, Left, Waiting],
-        silent: &[Poison],
-        body: || ranks(2, last_episode),
-    }
-    .check();
+model! {
+    last_episode_of_a_run; name: "port: last episode of the gates, then rank leaves", ranks: 2,
+    bound: Some(3), floor: 4_100, catches: &[Gate, Left, Waiting], silent: &[Poison],
+    body: || ranks(2, last_episode)
 }
 
-#[test]
-fn poison_while_reading() {
-    Model {
-        name: "port: poison while the peer reads my memory",
-        ranks: 2,
-        bound: Some(3),
-        floor: 11_600,
-        reaches: &["read", "stopped before reading"],
-        catches: &[Word, Ack, Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, fail_with_message),
-    }
-    .check();
+model! {
+    poison_while_reading; name: "port: poison while the peer reads my memory", ranks: 2,
+    bound: Some(3), floor: 11_600, reaches: &["read", "stopped before reading"],
+    catches: &[Word, Ack, Left], silent: &[Poison, Waiting], body: || ranks(2, fail_with_message)
 }
 
-#[test]
-fn poison_with_memory_both_ways() {
-    Model {
-        name: "port: poison, memory given away both ways",
-        ranks: 2,
-        bound: Some(3),
-        floor: 6_100,
-        reaches: &[],
-        catches: &[Word, Ack, Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, fail_with_messages),
-    }
-    .check();
+model! {
+    poison_with_memory_both_ways; name: "port: poison, memory given away both ways", ranks: 2,
+    bound: Some(3), floor: 6_100, catches: &[Word, Ack, Left], silent: &[Poison, Waiting],
+    body: || ranks(2, fail_with_messages)
 }
 
-#[test]
-fn poison_while_looking() {
-    Model {
-        name: "port: poison while the peer uses my notice",
-        ranks: 2,
-        bound: Some(3),
-        floor: 11_600,
-        reaches: &["read", "stopped before reading"],
-        catches: &[Entered, Finished, Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, fail_with_notice),
-    }
-    .check();
+model! {
+    poison_while_looking; name: "port: poison while the peer uses my notice", ranks: 2,
+    bound: Some(3), floor: 11_600, reaches: &["read", "stopped before reading"],
+    catches: &[Entered, Finished, Left], silent: &[Poison, Waiting],
+    body: || ranks(2, fail_with_notice)
 }
 
-#[test]
-fn poison_by_the_reader() {
-    Model {
-        name: "port: poison by the peer that reads my memory",
-        ranks: 2,
-        bound: Some(3),
-        floor: 9_400,
-        reaches: &[],
-        catches: &[Entered, Waiting],
-        // Both ranks take the cause's lock in `poison` before they leave or
-        // give up, which orders them here even without `Left`.
-        silent: &[Left, Poison],
-        body: || ranks(2, reader_fails),
-    }
-    .check();
+model! {
+    poison_by_the_reader; name: "port: poison by the peer that reads my memory", ranks: 2,
+    bound: Some(3), floor: 9_400, catches: &[Entered, Waiting],
+    // Both ranks take the cause's lock in `poison` before they leave or give up, which orders them
+    // here even without `Left`.
+    silent: &[Left, Poison], body: || ranks(2, reader_fails)
 }
 
-#[test]
-fn cause() {
-    Model {
-        name: "world: who sees the poison finds the cause",
-        ranks: 2,
-        bound: None,
-        floor: 4,
-        reaches: &["poisoned"],
-        catches: &[],
-        silent: &[Poison],
-        body: cause_of_poison,
-    }
-    .check();
+model! {
+    cause; name: "world: who sees the poison finds the cause", ranks: 2, bound: None, floor: 4,
+    reaches: &["poisoned"], silent: &[Poison], body: cause_of_poison
 }
 
-#[test]
-fn last_message_of_a_run() {
-    Model {
-        name: "port: last message, then rank leaves the run",
-        ranks: 2,
-        bound: None,
-        floor: 39,
-        reaches: &[],
-        catches: &[Word, Left],
-        silent: &[Ack, Poison, Waiting],
-        body: || ranks(2, |port| last_message(port, |port| leave(port))),
-    }
-    .check();
+model! {
+    last_message_of_a_run; name: "port: last message, then rank leaves the run", ranks: 2,
+    bound: None, floor: 39, catches: &[Word, Left], silent: &[Ack, Poison, Waiting],
+    body: || ranks(2, |port| last_message(port, |port| leave(port)))
 }
 
-#[test]
-fn last_message_of_a_communicator() {
-    Model {
-        name: "port: last message, then communicator dropped",
-        ranks: 2,
-        bound: None,
-        floor: 39,
-        reaches: &[],
-        catches: &[Word, Left],
-        silent: &[Ack, Poison, Waiting],
-        body: || ranks(2, |port| last_message(port, |port| port.leave(false))),
-    }
-    .check();
+model! {
+    last_message_of_a_communicator; name: "port: last message, then communicator dropped", ranks: 2,
+    bound: None, floor: 39, catches: &[Word, Left], silent: &[Ack, Poison, Waiting],
+    body: || ranks(2, |port| last_message(port, |port| port.leave(false)))
 }
 
-#[test]
-fn a_communicator_dropped_by_a_panic() {
-    Model {
-        name: "port: communicator dropped by a panic, then poison",
-        ranks: 2,
-        bound: None,
-        floor: 165,
-        reaches: &[],
-        catches: &[Left],
-        silent: &[Poison, Waiting],
-        body: || ranks(2, |port| unwind(port, true)),
-    }
-    .check();
+model! {
+    a_communicator_dropped_by_a_panic; name: "port: communicator dropped by a panic, then poison",
+    ranks: 2, bound: None, floor: 165, catches: &[Left], silent: &[Poison, Waiting],
+    body: || ranks(2, |port| unwind(port, true))
 }
 
-#[test]
-fn circle_of_two() {
-    Model {
-        name: "port: a circle is found",
-        ranks: 2,
-        bound: Some(3),
-        floor: 2_900,
-        reaches: &["circle", "told"],
-        catches: &[],
-        silent: &[Left, Poison, Waiting],
-        body: || ranks(2, circle),
-    }
-    .check();
+model! {
+    circle_of_two; name: "port: a circle is found", ranks: 2, bound: Some(3), floor: 2_900,
+    reaches: &["circle", "told"], silent: &[Left, Poison, Waiting], body: || ranks(2, circle)
 }
 
-#[test]
-fn late_join() {
-    Model {
-        name: "world: who joins late hears of the poison",
-        ranks: 2,
-        bound: None,
-        floor: 10,
-        reaches: &["open"],
-        catches: &[],
-        silent: &[Poison],
-        body: worlds::late_join,
-    }
-    .check();
-    must_fail("world: a rank joins by a plain store", None, "never hears", || {
-        joining_blindly::late_join();
-    });
+model! {
+    late_join; name: "world: who joins late hears of the poison", ranks: 2, bound: None, floor: 10,
+    reaches: &["open"], silent: &[Poison], body: worlds::late_join;
+    must_fail("world: a rank joins by a plain store", None, "never hears",
+        joining_blindly::late_join);
 }
 
-#[test]
-fn cancelled_at_the_start() {
-    Model {
-        name: "world: a run begins while it is cancelled",
-        ranks: 2,
-        bound: None,
-        floor: 51,
-        reaches: &["met by the caller", "heard in a call", "the next call"],
-        catches: &[],
-        silent: &[],
-        body: worlds::cancelled_at_the_start,
-    }
-    .check();
-    must_fail("world: a cancel that is not ordered", None, "a cancel is lost", || {
-        cancelling_unordered::cancelled_at_the_start();
-    });
-    must_fail("world: reopened without the reason", None, "a cancel is lost", || {
-        reopening_unordered::cancelled_at_the_start();
-    });
+model! {
+    cancelled_at_the_start; name: "world: a run begins while it is cancelled", ranks: 2,
+    bound: None, floor: 51, reaches: &["met by the caller", "heard in a call", "the next call"],
+    body: worlds::cancelled_at_the_start;
+    must_fail("world: a cancel that is not ordered", None, "a cancel is lost",
+        cancelling_unordered::cancelled_at_the_start);
+    must_fail("world: reopened without the reason", None, "a cancel is lost",
+        reopening_unordered::cancelled_at_the_start);
 }
 
-#[test]
-fn circle_of_worlds() {
-    Model {
-        name: "port: a circle through two worlds",
-        ranks: 2,
-        bound: Some(2),
-        floor: 6_000,
-        reaches: &["circle", "left"],
-        catches: &[],
-        silent: &[Left, Poison, Waiting],
-        body: worlds::circle,
-    }
-    .check();
-    must_fail(
-        "port: only waits in the own world count",
-        Some(2),
-        "maximum number of branches",
-        || {
-            of_separate_worlds::circle();
-        },
-    );
+model! {
+    circle_of_worlds; name: "port: a circle through two worlds", ranks: 2, bound: Some(2),
+    floor: 6_000, reaches: &["circle", "left"], silent: &[Left, Poison, Waiting],
+    body: worlds::circle;
+    must_fail("port: only waits in the own world count", Some(2), "maximum number of branches",
+        of_separate_worlds::circle);
 }
 
-#[test]
-fn question_in_two_worlds() {
-    Model {
-        name: "port: question, answer in another world",
-        ranks: 2,
-        bound: None,
-        floor: 7_200,
-        reaches: &[],
-        catches: &[Word],
-        // Both must find the circle: one look that misses the message is not enough, and
-        // loom does not try a second after a yield.
-        silent: &[Ack, Waiting],
-        body: worlds::question::<1>,
-    }
-    .check();
-    must_fail("port: an edge of an earlier wait is believed", Some(3), "Circle", || {
-        with_old_edges::question::<2>();
-    });
+model! {
+    question_in_two_worlds; name: "port: question, answer in another world", ranks: 2, bound: None,
+    floor: 7_200, catches: &[Word],
+    // Both must find the circle: one look that misses the message is not enough, and
+    // loom does not try a second after a yield.
+    silent: &[Ack, Waiting], body: worlds::question::<1>;
+    must_fail("port: an edge of an earlier wait is believed", Some(3), "Circle",
+        with_old_edges::question::<2>);
 }
 
 /// See `crate::lean`.
@@ -450,19 +227,11 @@ fn lean(p: usize, rank: fn(&mut crate::mutants::port_lean::Port)) {
 /// Any: under loom a wait that may end by a deadline does.
 const DEADLINE: Option<Duration> = Some(Duration::ZERO);
 
-#[test]
-fn deadline() {
-    Model {
-        name: "port: deadline or answer, memory given away",
-        ranks: 2,
-        bound: Some(3),
-        floor: 10_000,
-        reaches: &["in time", "too late", "answered"],
-        catches: &[Word, Ack, Left, Waiting],
-        silent: &[Poison],
-        body: || ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message),
-    }
-    .check();
+model! {
+    deadline; name: "port: deadline or answer, memory given away", ranks: 2, bound: Some(3),
+    floor: 10_000, reaches: &["in time", "too late", "answered"],
+    catches: &[Word, Ack, Left, Waiting], silent: &[Poison],
+    body: || ranks_with(2, Wait::Auto, DEADLINE, deadline_or_message)
 }
 
 /// A communicator of both ranks, in reverse order, made by rank 1; and the message that is
@@ -491,110 +260,44 @@ fn split_poisoned(port: &mut Port) {
     }
 }
 
-#[test]
-fn split_and_use() {
-    Model {
-        name: "port: split, exchange in the child",
-        ranks: 2,
-        bound: Some(2),
-        floor: 21_000,
-        reaches: &[],
-        catches: &[Word, Entered, Waiting],
-        // Memory that the shower frees after it, loom does not look at (a drop).
-        silent: &[Ack, Finished],
-        body: || ranks(2, split),
-    }
-    .check();
+model! {
+    split_and_use; name: "port: split, exchange in the child", ranks: 2, bound: Some(2),
+    floor: 21_000, catches: &[Word, Entered, Waiting],
+    // Memory that the shower frees after it, loom does not look at (a drop).
+    silent: &[Ack, Finished], body: || ranks(2, split)
 }
 
-#[test]
-fn split_that_fails() {
-    Model {
-        name: "port: split, and the other rank fails",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_100,
-        reaches: &["refused"],
-        catches: &[],
-        silent: &[Entered, Finished, Left, Poison, Waiting],
-        body: || ranks(2, split_poisoned),
-    }
-    .check();
+model! {
+    split_that_fails; name: "port: split, and the other rank fails", ranks: 2, bound: Some(3),
+    floor: 1_100, reaches: &["refused"], silent: &[Entered, Finished, Left, Poison, Waiting],
+    body: || ranks(2, split_poisoned)
 }
 
-#[test]
-fn parking() {
-    Model {
-        name: "port: exchange inline, ranks park",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_100,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack, Waiting],
-        body: || ranks_with(2, Wait::Park, None, |port| exchange(port, 1)),
-    }
-    .check();
+model! {
+    parking; name: "port: exchange inline, ranks park", ranks: 2, bound: Some(3), floor: 1_100,
+    catches: &[Word], silent: &[Ack, Waiting],
+    body: || ranks_with(2, Wait::Park, None, |port| exchange(port, 1))
 }
 
-#[test]
-fn barrier_of_three() {
-    Model {
-        name: "port, lean: dissemination barrier x1",
-        ranks: 3,
-        bound: None,
-        floor: 1_300,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: || lean(3, port_lean::barrier_once),
-    }
-    .check();
+model! {
+    barrier_of_three; name: "port, lean: dissemination barrier x1", ranks: 3, bound: None,
+    floor: 1_300, catches: &[Word], silent: &[Ack], body: || lean(3, port_lean::barrier_once)
 }
 
-#[test]
-fn barriers_of_three() {
-    Model {
-        name: "port, lean: dissemination barrier x2",
-        ranks: 3,
-        bound: None,
-        floor: 524_000,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: || lean(3, |port| port_lean::barriers(port, port_lean::barrier)),
-    }
-    .check();
+model! {
+    barriers_of_three; name: "port, lean: dissemination barrier x2", ranks: 3, bound: None,
+    floor: 524_000, catches: &[Word], silent: &[Ack],
+    body: || lean(3, |port| port_lean::barriers(port, port_lean::barrier))
 }
 
-#[test]
-fn ring_of_four() {
-    Model {
-        name: "port, lean: ring shift",
-        ranks: 4,
-        bound: None,
-        floor: 34_000,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: || lean(4, port_lean::ring),
-    }
-    .check();
+model! {
+    ring_of_four; name: "port, lean: ring shift", ranks: 4, bound: None, floor: 34_000,
+    catches: &[Word], silent: &[Ack], body: || lean(4, port_lean::ring)
 }
 
-#[test]
-fn ring_of_three() {
-    Model {
-        name: "port, lean: ring shift",
-        ranks: 3,
-        bound: None,
-        floor: 170,
-        reaches: &[],
-        catches: &[Word],
-        silent: &[Ack],
-        body: || lean(3, port_lean::ring),
-    }
-    .check();
+model! {
+    ring_of_three; name: "port, lean: ring shift", ranks: 3, bound: None, floor: 170,
+    catches: &[Word], silent: &[Ack], body: || lean(3, port_lean::ring)
 }
 
 #[test]
@@ -639,7 +342,7 @@ fn mutants_are_found() {
     });
     // The use of the flag.
     must_fail("port: a panic leaves as if in good order", None, "not poisoned: Left", || {
-        ranks(2, |port| unwind(port, false));
+        ranks(2, |port| unwind(port, false))
     });
     must_fail("port: quiesce does not wait for the peer", Some(3), "Causality violation", || {
         use quiescing_by_poison::*;
@@ -647,53 +350,24 @@ fn mutants_are_found() {
     });
 }
 
-#[test]
-fn columns_used_twice() {
-    Model {
-        name: "cards: 3 started calls by copies, over 2 columns",
-        ranks: 2,
-        bound: Some(2),
-        floor: 17_200,
-        reaches: &[],
-        catches: &[Entered, Finished],
-        silent: &[Waiting],
-        body: || ranks(2, |port| started(port, 3, true)),
-    }
-    .check();
-    must_fail("cards: claimed before all have finished", Some(2), "Causality violation", || {
-        claiming_early::ranks(2, |port| claiming_early::started(port, 3, true));
-    });
+model! {
+    columns_used_twice; name: "cards: 3 started calls by copies, over 2 columns", ranks: 2,
+    bound: Some(2), floor: 17_200, catches: &[Entered, Finished], silent: &[Waiting],
+    body: || ranks(2, |port| started(port, 3, true));
+    must_fail("cards: claimed before all have finished", Some(2), "Causality violation",
+        || claiming_early::ranks(2, |port| claiming_early::started(port, 3, true)));
 }
 
-#[test]
-fn columns_claimed_ahead() {
-    Model {
-        name: "cards: 4 started calls by copies, two at a time, over 2 columns",
-        ranks: 2,
-        bound: Some(1),
-        floor: 195_000,
-        reaches: &[],
-        catches: &[Entered, Finished],
-        silent: &[Waiting],
-        body: || ranks(2, started_in_pairs),
-    }
-    .check();
-    must_fail("cards: the next is claimed unseen", Some(2), "Causality violation", || {
-        claiming_the_next_unseen::ranks(2, claiming_the_next_unseen::started_in_pairs);
-    });
+model! {
+    columns_claimed_ahead; name: "cards: 4 started calls by copies, two at a time, over 2 columns",
+    ranks: 2, bound: Some(1), floor: 195_000, catches: &[Entered, Finished], silent: &[Waiting],
+    body: || ranks(2, started_in_pairs);
+    must_fail("cards: the next is claimed unseen", Some(2), "Causality violation",
+        || claiming_the_next_unseen::ranks(2, claiming_the_next_unseen::started_in_pairs));
 }
 
-#[test]
-fn columns_side_by_side() {
-    Model {
-        name: "cards: 2 started calls at a time, on memory",
-        ranks: 2,
-        bound: Some(2),
-        floor: 4_300,
-        reaches: &[],
-        catches: &[Entered, Finished],
-        silent: &[],
-        body: || ranks(2, |port| started(port, 2, false)),
-    }
-    .check();
+model! {
+    columns_side_by_side; name: "cards: 2 started calls at a time, on memory", ranks: 2,
+    bound: Some(2), floor: 4_300, catches: &[Entered, Finished],
+    body: || ranks(2, |port| started(port, 2, false))
 }

@@ -1,7 +1,7 @@
 //! Cards in trays and lists, without ports: the parts of started calls of all interfaces.
 
 use super::{Cell, read, write};
-use crate::harness::{Model, must_fail, reached};
+use crate::harness::{model, must_fail, reached};
 use crate::mailbox::{CardRow, FoundCard};
 use crate::sync::{Arc, Site::*, yield_now};
 use loom::thread;
@@ -179,56 +179,27 @@ steps!(unclaimed, crate::mutants::started_unclaimed);
 steps!(not_awaited, crate::mutants::started_not_awaited);
 steps!(not_awaiting_help, crate::mutants::started_not_awaiting_help);
 
-#[test]
-fn cards_in_turn() {
-    Model {
-        name: "trays: 3 cards over 2 trays, the second read first",
-        ranks: 2,
-        bound: None,
-        floor: 790,
-        reaches: &[],
-        catches: &[Entered, Finished],
-        silent: &[Lock],
-        body: real::shown_cards,
-    }
-    .check();
+model! {
+    cards_in_turn; name: "trays: 3 cards over 2 trays, the second read first", ranks: 2,
+    bound: None, floor: 790, catches: &[Entered, Finished], silent: &[Lock],
+    body: real::shown_cards;
     must_fail("trays: never full", None, "Causality violation", never_full::shown_cards);
-    must_fail("trays: a later call ends an earlier one", None, "Causality violation", || {
-        ending_early::shown_cards();
-    });
+    must_fail("trays: a later call ends an earlier one", None, "Causality violation",
+        ending_early::shown_cards);
 }
 
-#[test]
-fn cards_in_lists() {
-    Model {
-        name: "trays: 3 cards, without waiting for a tray",
-        ranks: 2,
-        bound: Some(3),
-        floor: 1_670,
-        reaches: &["in the list"],
-        catches: &[Entered, Finished, Lock],
-        silent: &[],
-        body: real::listed_cards,
-    }
-    .check();
-    must_fail("trays: a listed card is dropped unread", Some(3), "dropped unread", || {
-        forgetting_early::listed_cards();
-    });
+model! {
+    cards_in_lists; name: "trays: 3 cards, without waiting for a tray", ranks: 2, bound: Some(3),
+    floor: 1_670, reaches: &["in the list"], catches: &[Entered, Finished, Lock],
+    body: real::listed_cards;
+    must_fail("trays: a listed card is dropped unread", Some(3), "dropped unread",
+        forgetting_early::listed_cards);
 }
 
-#[test]
-fn parts_are_claimed() {
-    Model {
-        name: "trays: memory is lent, either rank does the part",
-        ranks: 2,
-        bound: None,
-        floor: 900,
-        reaches: &["the lender helps", "the taker takes"],
-        catches: &[Entered, Finished],
-        silent: &[],
-        body: as_it_is::lent_memory,
-    }
-    .check();
+model! {
+    parts_are_claimed; name: "trays: memory is lent, either rank does the part", ranks: 2,
+    bound: None, floor: 900, reaches: &["the lender helps", "the taker takes"],
+    catches: &[Entered, Finished], body: as_it_is::lent_memory;
     let race = "Causality violation";
     must_fail("trays: two ranks do one part", None, race, unclaimed::lent_memory);
     must_fail("trays: a lender waits for nobody", None, race, not_awaited::lent_memory);

@@ -3,7 +3,7 @@
 //! library's sleeps have a time limit besides; here none has.
 
 use super::{Cell, read, write};
-use crate::harness::{Model, must_fail};
+use crate::harness::{model, must_fail};
 use crate::sleepers;
 use crate::sync::{Arc, AtomicU64, Site, consume, publish};
 use loom::thread;
@@ -271,131 +271,63 @@ marks!(mark_set_late, crate::mutants::mark_set_late);
 
 const TWO_CORES: &[usize] = &[0, 0, 1];
 
-#[test]
-fn two_events_on_one_core() {
-    Model {
-        name: "waiting: 2 events, 2 ranks on 1 core",
-        ranks: 2,
-        bound: Some(3),
-        floor: 2390,
-        reaches: &[],
-        catches: &[],
-        silent: &[Site::Gate],
-        body: || real::episodes(&[0, 0], 2),
-    }
-    .check();
+model! {
+    two_events_on_one_core; name: "waiting: 2 events, 2 ranks on 1 core", ranks: 2, bound: Some(3),
+    floor: 2390, silent: &[Site::Gate], body: || real::episodes(&[0, 0], 2)
 }
 
-#[test]
-fn one_sender_after_the_other() {
-    Model {
-        name: "waiting: a berth, 2 senders one by one",
-        ranks: 3,
-        bound: Some(3),
-        floor: 7600,
-        reaches: &[],
-        catches: &[Site::Gate],
-        silent: &[],
-        body: berth::one_by_one,
-    }
-    .check();
+model! {
+    one_sender_after_the_other; name: "waiting: a berth, 2 senders one by one", ranks: 3,
+    bound: Some(3), floor: 7600, catches: &[Site::Gate], body: berth::one_by_one
 }
 
-#[test]
-fn both_senders() {
-    Model {
-        name: "waiting: a berth, both of 2 senders",
-        ranks: 3,
-        bound: Some(3),
-        floor: 10900,
-        reaches: &[],
-        catches: &[Site::Gate],
-        silent: &[],
-        body: berth::everybody,
-    }
-    .check();
+model! {
+    both_senders; name: "waiting: a berth, both of 2 senders", ranks: 3, bound: Some(3),
+    floor: 10900, catches: &[Site::Gate], body: berth::everybody
 }
 
-#[test]
-fn a_mark_and_senders_that_do_not_fence() {
-    Model {
-        name: "waiting: a mark, 2 senders one by one",
-        ranks: 3,
-        bound: Some(2),
-        floor: 100,
-        reaches: &[],
-        catches: &[Site::Gate],
-        silent: &[],
-        body: mark::one_by_one,
-    }
-    .check();
-    Model {
-        name: "waiting: a mark that stays set",
-        ranks: 2,
-        bound: Some(3),
-        floor: 100,
-        reaches: &[],
-        catches: &[Site::Gate],
-        silent: &[],
-        body: || mark::twice(false),
-    }
-    .check();
-    Model {
-        name: "waiting: a mark that is cleared",
-        ranks: 2,
-        bound: Some(3),
-        floor: 100,
-        reaches: &[],
-        catches: &[Site::Gate],
-        silent: &[],
-        body: || mark::twice(true),
-    }
-    .check();
+model! {
+    a_mark_and_senders_that_do_not_fence; name: "waiting: a mark, 2 senders one by one", ranks: 3,
+    bound: Some(2), floor: 100, catches: &[Site::Gate], body: mark::one_by_one
 }
 
-#[test]
-fn the_end_wakes_sleepers() {
-    Model {
-        name: "waiting: the run ends, asleep for an event",
-        ranks: 2,
-        bound: None,
-        floor: 130,
-        reaches: &[],
-        catches: &[],
-        silent: &[Site::Gate],
-        body: real::over,
-    }
-    .check();
-    Model {
-        name: "waiting: the run ends, asleep in a berth",
-        ranks: 2,
-        bound: None,
-        floor: 130,
-        reaches: &[],
-        catches: &[],
-        silent: &[Site::Gate],
-        body: berth::over,
-    }
-    .check();
+model! {
+    a_mark_that_stays_set; name: "waiting: a mark that stays set", ranks: 2, bound: Some(3),
+    floor: 100, catches: &[Site::Gate], body: || mark::twice(false)
+}
+
+model! {
+    a_mark_that_is_cleared; name: "waiting: a mark that is cleared", ranks: 2, bound: Some(3),
+    floor: 100, catches: &[Site::Gate], body: || mark::twice(true)
+}
+
+model! {
+    the_end_wakes_who_sleeps_for_an_event; name: "waiting: the run ends, asleep for an event",
+    ranks: 2, bound: None, floor: 130, silent: &[Site::Gate], body: real::over
+}
+
+model! {
+    the_end_wakes_who_sleeps_in_a_berth; name: "waiting: the run ends, asleep in a berth",
+    ranks: 2, bound: None, floor: 130, silent: &[Site::Gate], body: berth::over
 }
 
 #[test]
 fn lost_wake_ups_are_found() {
     const LOST: &str = "a wake-up was lost";
     must_fail("events: no fence after showing", Some(3), LOST, || {
-        without_fence_after_show::episodes(TWO_CORES, 1);
+        without_fence_after_show::episodes(TWO_CORES, 1)
     });
     must_fail("events: no fence between mark and look", Some(3), LOST, || {
-        without_fence_after_mark::episodes(&[0, 0], 1);
+        without_fence_after_mark::episodes(&[0, 0], 1)
     });
     must_fail("events: no look after the mark", Some(3), LOST, || {
-        without_second_look::episodes(&[0, 0], 1);
+        without_second_look::episodes(&[0, 0], 1)
     });
     must_fail("events: the last of a core sleeps with it", Some(3), LOST, || {
-        without_leader::episodes(TWO_CORES, 1);
+        without_leader::episodes(TWO_CORES, 1)
     });
     must_fail("events: leaders are not woken", Some(3), LOST, || {
-        without_top::episodes(TWO_CORES, 1);
+        without_top::episodes(TWO_CORES, 1)
     });
     must_fail("events: the end of a run, no fence", None, LOST, rousing_unfenced::over);
     must_fail("berth: the sender does not fence", Some(3), LOST, calling_unfenced::one_by_one);

@@ -2,7 +2,7 @@
 //! of waits (32 bits). They begin near their end, and the whole of the collectives
 //! goes across it.
 
-use crate::common::{bomb, check_usable, every_operation, failure, right, watched_cases};
+use crate::common::{bomb_if, check_usable, every_operation, fails, failure, right, watched_cases};
 use phalanx::engine::TestSettings as _;
 use phalanx::{Error, Team, op};
 
@@ -81,7 +81,7 @@ fn calls_across_the_end() {
             for skip in [5, 18, 19, 20, 21, 22, 35] {
                 watch.case(format!("from {start}, call {skip} left out"));
                 let team = team_from(3, start);
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     for k in 0..40 {
                         if !(comm.rank() == 2 && k == skip) {
                             comm.all_reduce(&mut [k], op::Max);
@@ -91,12 +91,11 @@ fn calls_across_the_end() {
                             comm.barrier();
                         }
                     }
-                }));
+                });
                 let text = error.to_string();
                 let Error::Mismatch { rank, peer, .. } = error else { panic!("{text}") };
                 assert_eq!((rank, peer), (0, 2), "{text}");
                 assert!(text.contains("operation: expected all_reduce, got barrier"), "{text}");
-                check_usable(&team, 1);
             }
         }
         watch.case("2^15 barriers");
@@ -121,20 +120,17 @@ fn failures_across_the_end() {
                 assert!(matches!(error, Error::Deadlock { .. }), "{error}");
                 let error = failure(team.run(|comm| {
                     right(comm, 1);
-                    if comm.rank() == round % 3 {
-                        bomb();
-                    }
+                    bomb_if(comm.rank() == round % 3);
                     right(comm, 2);
                 }));
                 assert!(matches!(error, Error::Panicked { .. }), "{error}");
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     comm.barrier();
                     if comm.rank() == 1 {
                         comm.send(&[1], 2);
                     }
-                }));
+                });
                 assert!(matches!(error, Error::Unreceived { messages: 1, .. }), "{error}");
-                check_usable(&team, 1);
             }
         }
     });

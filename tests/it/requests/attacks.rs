@@ -1,9 +1,10 @@
 //! Attacks on a scope of requests: destructors that wait, panics beside open requests, scopes of
 //! several teams.
 
-use crate::common::{Dice, bomb, check_usable, failure, team, watched};
+use crate::common::{Canary, Dice, POISON, add_alive, bomb, bomb_if, fails, team, watched};
 use phalanx::{Comm, Error, OpenRequest, Requests, call, op};
 use std::time::Duration;
+
 /// Waits for its request when it is dropped.
 struct WaitsInDrop<'a, 's, 'e>(&'a mut Requests<'s, 'e>, Option<OpenRequest<'s, &'e mut [u64]>>);
 
@@ -11,7 +12,7 @@ impl Drop for WaitsInDrop<'_, '_, '_> {
     fn drop(&mut self) {
         if let Some(request) = self.1.take() {
             let got = self.0.wait(request);
-            assert!(!got.contains(&crate::common::POISON));
+            assert!(!got.contains(&POISON));
         }
     }
 }
@@ -42,20 +43,16 @@ fn a_destructor_may_wait_during_a_panic_while_the_run_goes_on() {
     watched(|| {
         for p in [2, 4] {
             let team = team(p);
-            let error = failure(team.run(|comm| {
-                let (mut x, rank) = (crate::common::Canary(vec![1; 5000]), comm.rank());
+            let error = fails(&team, |comm| {
+                let (mut x, rank) = (Canary(vec![1; 5000]), comm.rank());
                 comm.requests(|scope| {
-                    let request = scope
-                        .start(call::all_reduce(&mut x.0, op::ordered(crate::common::add_alive)));
+                    let request = scope.start(call::all_reduce(&mut x.0, op::ordered(add_alive)));
                     let waits = WaitsInDrop(scope, Some(request));
-                    if rank == 1 {
-                        bomb();
-                    }
+                    bomb_if(rank == 1);
                     drop(waits);
                 });
-            }));
+            });
             assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -68,16 +65,15 @@ fn an_operator_that_panics_beside_open_requests() {
             let team = team(p);
             for odd in [0, p - 1] {
                 for which in 0..3 {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let rank = comm.rank();
                         let fuse = |armed: bool| {
                             op::ordered(move |a: u64, b: u64| match armed && rank == odd {
                                 true => bomb(),
-                                false => crate::common::add_alive(a, b),
+                                false => add_alive(a, b),
                             })
                         };
-                        let [mut x, mut y, mut z] =
-                            [0; 3].map(|_| crate::common::Canary(vec![1; 4000 * p]));
+                        let [mut x, mut y, mut z] = [0; 3].map(|_| Canary(vec![1; 4000 * p]));
                         comm.requests(|scope| {
                             let a = scope.start(call::all_reduce(&mut x.0, fuse(which == 0)));
                             let b = scope.start(call::scan(&mut y.0, fuse(which == 1)));
@@ -86,11 +82,10 @@ fn an_operator_that_panics_beside_open_requests() {
                             scope.wait(c);
                             scope.wait(a);
                         });
-                    }));
+                    });
                     // The first rank of a prefix combines nothing; its neighbours never get far.
                     let is_right = matches!(error, Error::Panicked { rank, .. } if rank == odd);
                     assert!(is_right, "{error}");
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -127,6 +122,19 @@ fn a_scope_may_be_left_early_with_large_buffers() {
     });
 }
 
+/// A run of another team, in which rank 1 comes late.
+fn inner_sums(n: usize, late: Duration) -> Result<Vec<u64>, Error> {
+    team(2).run(|comm| {
+        let mut y = vec![2u64; n];
+        comm.requests(|scope| {
+            let sum = scope.start(call::all_reduce(&mut y, op::Sum));
+            std::thread::sleep(late * scope.comm().rank() as u32);
+            scope.comm().barrier();
+            scope.wait(sum)[n - 1]
+        })
+    })
+}
+
 /// A run of another team within a scope: the thread goes on with its rank's calls there.
 #[test]
 fn scopes_of_two_teams_on_one_thread() {
@@ -137,47 +145,27 @@ fn scopes_of_two_teams_on_one_thread() {
                 let (mut x, rank) = (vec![1u64; n], comm.rank());
                 comm.requests(|scope| {
                     let sum = scope.start(call::all_reduce(&mut x, op::Sum));
-                    let inner = team(2).run(|comm| {
-                        let mut y = vec![2u64; n];
-                        comm.requests(|scope| {
-                            let sum = scope.start(call::all_reduce(&mut y, op::Sum));
-                            scope.comm().barrier();
-                            scope.wait(sum)[n - 1]
-                        })
-                    });
-                    assert_eq!(inner.unwrap(), [4; 2]);
+                    assert_eq!(inner_sums(n, Duration::ZERO).unwrap(), [4; 2]);
                     scope.wait(sum)[n - 1] + rank as u64
                 })
             });
             assert_eq!(sums.unwrap(), [2, 3]);
             // The outer one's operator fails while the thread waits in the inner run.
-            let error = failure(outer.run(|comm| {
-                let (mut x, rank) = (crate::common::Canary(vec![1; 3000]), comm.rank());
+            let error = fails(&outer, |comm| {
+                let (mut x, rank) = (Canary(vec![1; 3000]), comm.rank());
                 comm.requests(|scope| {
                     let sum = scope.start(call::all_reduce(
                         &mut x.0,
                         op::ordered(move |a, b| match rank {
                             0 => bomb(),
-                            _ => crate::common::add_alive(a, b),
+                            _ => add_alive(a, b),
                         }),
                     ));
-                    let inner = team(2).run(|comm| {
-                        let mut y = vec![2u64; n];
-                        comm.requests(|scope| {
-                            let sum = scope.start(call::all_reduce(&mut y, op::Sum));
-                            if scope.comm().rank() == 1 {
-                                std::thread::sleep(Duration::from_millis(20));
-                            }
-                            scope.comm().barrier();
-                            scope.wait(sum);
-                        });
-                    });
-                    drop(inner);
+                    drop(inner_sums(n, Duration::from_millis(20)));
                     scope.wait(sum);
                 });
-            }));
+            });
             assert!(matches!(error, Error::Panicked { rank: 0, .. }), "{error}");
-            check_usable(&outer, 1);
         }
     });
 }
@@ -189,22 +177,16 @@ fn a_failure_in_a_nested_scope_of_a_part() {
         for p in [2, 4, 5] {
             let team = team(p);
             for by_operator in [false, true] {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let rank = comm.rank();
                     let mut part = comm.split(rank % 2, 0);
-                    let (mut x, mut y) = (
-                        crate::common::Canary(vec![1; 5000]),
-                        crate::common::Canary(vec![1; 5000]),
-                    );
+                    let (mut x, mut y) = (Canary(vec![1; 5000]), Canary(vec![1; 5000]));
                     comm.requests(|scope| {
-                        let outer = scope.start(call::all_reduce(
-                            &mut x.0,
-                            op::ordered(crate::common::add_alive),
-                        ));
+                        let outer = scope.start(call::all_reduce(&mut x.0, op::ordered(add_alive)));
                         part.requests(|inner| {
                             let fuse = op::ordered(move |a, b| match by_operator && rank == 0 {
                                 true => bomb(),
-                                false => crate::common::add_alive(a, b),
+                                false => add_alive(a, b),
                             });
                             let sum = inner.start(call::all_reduce(&mut y.0, fuse));
                             if rank == 0 {
@@ -216,9 +198,8 @@ fn a_failure_in_a_nested_scope_of_a_part() {
                         });
                         scope.wait(outer);
                     });
-                }));
+                });
                 assert!(matches!(error, Error::Panicked { rank: 0, .. }), "{error}");
-                check_usable(&team, 1);
             }
         }
     });

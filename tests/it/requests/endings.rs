@@ -1,20 +1,17 @@
 //! How started calls end badly: calls that differ, ranks that leave or panic, deadlines, wrong
 //! arguments.
 
-use crate::common::{bomb, check_usable, failure, team, watched, watched_cases};
+use crate::common::{
+    self, Canary, add_alive, bomb, bomb_if, fails, failure, team, watched, watched_cases,
+};
 use phalanx::{Comm, Error, OpenRequest, Team, call, op};
 use std::time::Duration;
-/// Runs `f`, which must fail with a mismatch that has all of `words` and both lines; then sees
-/// whether the team still works.
+
+/// Runs `f`, which must fail with a mismatch that has all of `words` and both lines.
 fn told(team: &Team, words: &[&str], f: impl Fn(&mut Comm) + Sync) {
-    let error = failure(team.run(f));
-    let text = error.to_string();
-    assert!(matches!(error, Error::Mismatch { there: Some(_), .. }), "{text}");
-    for word in words {
-        assert!(text.contains(word), "`{word}` is not in: {text}");
-    }
-    assert_eq!(text.matches("endings.rs:").count(), 2, "both lines: {text}");
-    check_usable(team, 1);
+    let error = common::told(team, words, f);
+    assert!(matches!(error, Error::Mismatch { there: Some(_), .. }), "{error}");
+    assert_eq!(error.to_string().matches("endings.rs:").count(), 2, "both lines: {error}");
 }
 
 #[test]
@@ -23,16 +20,13 @@ fn started_calls_that_differ_are_named_with_both_lines() {
         for p in [2, 3] {
             let team = team(p);
             let case = |name: &str| watch.case(name);
-            case("length");
-            told(&team, &["length: expected"], |comm| {
-                let mut x = vec![1; if comm.rank() == 1 { 20 } else { 30 }];
-                comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
-            });
-            case("length, brief and not");
-            told(&team, &["length: expected"], |comm| {
-                let mut x = vec![1u64; if comm.rank() == 1 { 8 } else { 9 }];
-                comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
-            });
+            case("length, also brief and not");
+            for (odd, usual) in [(20, 30), (8, 9)] {
+                told(&team, &["length: expected"], |comm| {
+                    let mut x = vec![1u64; if comm.rank() == 1 { odd } else { usual }];
+                    comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
+                });
+            }
             case("type");
             told(&team, &["element type"], |comm| match comm.rank() {
                 1 => comm.requests(|scope| drop(scope.start(call::sum([1u8])))),
@@ -47,19 +41,6 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                     comm.requests(|scope| drop(scope.start(call::all_reduce_values([1], op::Min))))
                 }
             });
-            case("root");
-            told(&team, &["root"], |comm| {
-                let (mut x, root) = ([1; 5], usize::from(comm.rank() == 1));
-                comm.requests(|scope| drop(scope.start(call::broadcast(&mut x, root))));
-            });
-            case("operation");
-            told(&team, &["operation: expected"], |comm| {
-                let (mut x, odd) = ([1; 100], comm.rank() == 1);
-                comm.requests(|scope| match odd {
-                    true => drop(scope.start(call::scan(&mut x, op::Sum))),
-                    false => drop(scope.start(call::all_reduce(&mut x, op::Sum))),
-                });
-            });
             case("order");
             told(&team, &["started sum", "started barrier"], |comm| {
                 let odd = comm.rank() == 1;
@@ -73,26 +54,15 @@ fn started_calls_that_differ_are_named_with_both_lines() {
                     }
                 });
             });
-            case("started and blocking");
-            for n in [1, 1000] {
-                told(&team, &["started all_reduce", "barrier"], |comm| {
-                    let mut x = vec![1; n];
-                    match comm.rank() {
-                        1 => comm.barrier(),
-                        _ => comm
-                            .requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum)))),
-                    }
-                });
-            }
-            case("started and blocking, in a loop of tests");
-            for n in [1, 1000] {
+            case("started and blocking, also in a loop of tests");
+            for (n, is_tested) in [(1, false), (1000, false), (1, true), (1000, true)] {
                 told(&team, &["started all_reduce", "barrier"], |comm| {
                     let mut x = vec![1; n];
                     match comm.rank() {
                         1 => comm.barrier(),
                         _ => comm.requests(|scope| {
                             let mut sum = scope.start(call::all_reduce(&mut x, op::Sum));
-                            while !scope.test(&mut sum) {
+                            while is_tested && !scope.test(&mut sum) {
                                 std::hint::spin_loop();
                             }
                         }),
@@ -119,16 +89,15 @@ fn the_odd_rank_is_told_by_one_that_comes_late() {
     watched(|| {
         let team = team(3);
         for odd in [0, 1] {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let rank = comm.rank();
                 let mut x = vec![1; if rank == odd { 20 } else { 30 }];
                 if rank == 2 {
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 comm.requests(|scope| drop(scope.start(call::broadcast(&mut x, 0))));
-            }));
+            });
             assert!(matches!(error, Error::Mismatch { peer, .. } if peer == odd), "{error}");
-            check_usable(&team, 1);
         }
     });
 }
@@ -140,7 +109,7 @@ fn a_rank_that_leaves_ends_the_others_waits() {
             let team = team(p);
             for n in [1, 1000] {
                 for by_test in [false, true] {
-                    let error = failure(team.run(|comm| {
+                    let error = fails(&team, |comm| {
                         let mut x = vec![1; n];
                         if comm.rank() > 0 {
                             comm.requests(|scope| {
@@ -149,11 +118,10 @@ fn a_rank_that_leaves_ends_the_others_waits() {
                                 scope.wait(request);
                             });
                         }
-                    }));
+                    });
                     let text = error.to_string();
                     assert!(matches!(error, Error::Left { peer: 0, .. }), "{text}");
                     assert!(text.contains("started all_reduce"), "{text}");
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -167,28 +135,23 @@ fn panics_end_the_run_and_nobody_reaches_the_buffers() {
             let team = team(p);
             for n in [1, 5000] {
                 // In the closure.
-                let error = failure(team.run(|comm| {
-                    let (mut x, rank) = (crate::common::Canary(vec![1; n]), comm.rank());
+                let error = fails(&team, |comm| {
+                    let (mut x, rank) = (Canary(vec![1; n]), comm.rank());
                     comm.requests(|scope| {
-                        let request = scope.start(call::all_reduce(
-                            &mut x.0,
-                            op::ordered(crate::common::add_alive),
-                        ));
-                        if rank == 1 {
-                            bomb();
-                        }
+                        let request =
+                            scope.start(call::all_reduce(&mut x.0, op::ordered(add_alive)));
+                        bomb_if(rank == 1);
                         scope.wait(request);
                     });
-                }));
+                });
                 assert!(matches!(error, Error::Panicked { rank: 1, .. }), "{error}");
-                check_usable(&team, 1);
                 // In an operator: in `wait`, and while the rank waits in another call.
                 for beside in [false, true] {
-                    let error = failure(team.run(|comm| {
-                        let (mut x, rank) = (crate::common::Canary(vec![1; n]), comm.rank());
+                    let error = fails(&team, |comm| {
+                        let (mut x, rank) = (Canary(vec![1; n]), comm.rank());
                         let fuse = op::ordered(move |a: u64, b: u64| match rank {
                             0 => bomb(),
-                            _ => crate::common::add_alive(a, b),
+                            _ => add_alive(a, b),
                         });
                         comm.requests(|scope| {
                             let request = scope.start(call::all_reduce(&mut x.0, fuse));
@@ -201,9 +164,8 @@ fn panics_end_the_run_and_nobody_reaches_the_buffers() {
                             }
                             scope.wait(request);
                         });
-                    }));
+                    });
                     assert!(matches!(error, Error::Panicked { rank: 0, .. }), "{error}");
-                    check_usable(&team, 1);
                 }
             }
         }
@@ -215,11 +177,10 @@ fn panics_end_the_run_and_nobody_reaches_the_buffers() {
 fn a_caught_failure_does_not_go_on() {
     watched(|| {
         let team = team(2);
-        let error = failure(team.run(|comm| {
-            let (mut x, rank) = (crate::common::Canary(vec![1; 1000]), comm.rank());
+        let error = fails(&team, |comm| {
+            let (mut x, rank) = (Canary(vec![1; 1000]), comm.rank());
             comm.requests(|scope| {
-                let mut request =
-                    scope.start(call::all_reduce(&mut x.0, op::ordered(crate::common::add_alive)));
+                let mut request = scope.start(call::all_reduce(&mut x.0, op::ordered(add_alive)));
                 let caught =
                     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match rank {
                         0 => scope.comm().barrier(),
@@ -229,9 +190,8 @@ fn a_caught_failure_does_not_go_on() {
                 scope.test(&mut request);
                 scope.wait(request);
             });
-        }));
+        });
         assert!(matches!(error, Error::Argument { rank: 1, .. }), "{error}");
-        check_usable(&team, 1);
     });
 }
 
@@ -272,33 +232,31 @@ fn deadlines_and_cancels_end_the_waits() {
         for n in [1, 1000] {
             let limit = Duration::from_millis(100);
             let team = Team::builder().ranks(3).deadline(limit).build().unwrap();
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let mut x = vec![1; n];
                 if comm.rank() == 2 {
                     std::thread::sleep(8 * limit);
                 }
                 comm.requests(|scope| drop(scope.start(call::all_reduce(&mut x, op::Sum))));
-            }));
+            });
             let text = error.to_string();
             assert!(matches!(error, Error::Deadline { peer: 2, .. }), "{text}");
             assert!(text.contains("started all_reduce"), "{text}");
-            check_usable(&team, 1);
             // Two that wait for each other, each with a long call under way that the other
             // waits for: no proof, so the deadline says it.
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let (mut x, rank) = (vec![1; n], comm.rank());
                 comm.requests(|scope| {
                     let request = scope.start(call::all_reduce(&mut x, op::Sum));
                     scope.comm().recv(&mut [0], (rank + 1) % 3);
                     scope.wait(request);
                 });
-            }));
+            });
             let text = error.to_string();
             let is_it = matches!(error, Error::Deadline { .. } | Error::Deadlock { .. });
             assert!(is_it, "{text}");
-            check_usable(&team, 1);
 
-            let team = crate::common::team(2);
+            let team = common::team(2);
             let canceller = team.canceller();
             let error = failure(team.run(|comm| {
                 let mut x = vec![1; n];

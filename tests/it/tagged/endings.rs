@@ -1,7 +1,7 @@
 //! Waits that end otherwise than by a message.
 
 use super::{LONG, ignore, told};
-use crate::common::{Canary, bomb, check_usable, failure, look_alive, team, watched};
+use crate::common::{Canary, bomb_if, fails, failure, look_alive, team, watched};
 use phalanx::{Activity, Comm, Error, Source, Tag, Team, op};
 use std::time::Duration;
 
@@ -80,15 +80,13 @@ fn nothing_is_freed_while_it_is_lent_or_posted() {
         let team = team(3);
         for turn in 0..60usize {
             let (odd, n) = (turn % 3, LONG * (1 + turn % 5));
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let me = comm.rank();
                 let mut mine = Canary(vec![me as u64; n]);
                 let pause = Duration::from_micros((turn as u64 * 37 + me as u64 * 53) % 300);
                 std::thread::sleep(pause);
                 if me == odd {
-                    if turn % 2 == 0 {
-                        bomb();
-                    }
+                    bomb_if(turn % 2 == 0);
                     return;
                 }
                 // The two that are left: one lends, the other posts; or each waits for the odd one.
@@ -101,9 +99,8 @@ fn nothing_is_freed_while_it_is_lent_or_posted() {
                 }
                 look_alive(&mine.0);
                 comm.recv_tagged(&mut mine.0, odd, 1);
-            }));
+            });
             assert!(matches!(error, Error::Panicked { .. } | Error::Left { .. }), "{error}");
-            check_usable(&team, turn as u64);
         }
     });
 }
@@ -140,15 +137,14 @@ fn a_cancel_ends_every_wait() {
             |comm| comm.send_tagged(&[0u64; LONG], 0, 0),
         ];
         for wait in waits {
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 if comm.rank() == 0 {
                     std::thread::sleep(Duration::from_millis(5));
                     comm.cancel();
                 }
                 wait(comm);
-            }));
+            });
             assert!(matches!(error, Error::Cancelled { rank: Some(0) }), "{error}");
-            check_usable(&team, 3);
         }
         // A rank that waits for nobody hears of it, too.
         let error = failure(team.run(|comm| match comm.rank() {
@@ -173,17 +169,14 @@ fn calls_in_destructors_do_nothing() {
     }
     watched(|| {
         let team = team(2);
-        let error = failure(team.run(|comm| {
+        let error = fails(&team, |comm| {
             let me = comm.rank();
             let sends = Sends(comm, [7; LONG]);
-            if me == 0 {
-                bomb();
-            }
+            bomb_if(me == 0);
             sends.0.all_reduce(&mut [1], op::Sum);
-        }));
+        });
         // The first of them is a call like any other: the panic is not known yet.
         let is_right = matches!(error, Error::Panicked { rank: 0, .. } | Error::Mismatch { .. });
         assert!(is_right, "{error}");
-        check_usable(&team, 1);
     });
 }

@@ -1,7 +1,7 @@
 //! Owned values are dropped once, on every way.
 
 use super::{ignore, told};
-use crate::common::{bomb, check_usable, failure, team, watched};
+use crate::common::{bomb, bomb_if, fails, failure, team, watched};
 use phalanx::{Comm, Error, Source, Team};
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
@@ -74,16 +74,13 @@ fn owned_values_are_dropped_once_on_every_way() {
         // The run is poisoned: by a panic of the sender, of the receiver, of a third rank.
         for odd in 0..3 {
             let since = now();
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 comm.send_owned(Counted::new(), next(comm), 9);
                 comm.send_owned([Counted::new(), Counted::new()], next(comm), 10);
-                if comm.rank() == odd {
-                    bomb();
-                }
+                bomb_if(comm.rank() == odd);
                 comm.recv_owned::<Counted<'_>>(Source::Any, 9).0
-            }));
+            });
             assert!(matches!(error, Error::Panicked { .. }), "{error}");
-            check_usable(&team, 1);
             all_are_gone(since, 3);
         }
         // Of another type than the receiver asks for.
@@ -97,9 +94,7 @@ fn owned_values_are_dropped_once_on_every_way() {
         // Sent in a run that is over.
         let since = now();
         let error = failure(team.run(|comm| {
-            if comm.rank() == 0 {
-                bomb();
-            }
+            bomb_if(comm.rank() == 0);
             loop {
                 comm.send_owned(Counted::new(), 0, 0);
                 std::thread::sleep(Duration::from_millis(1));

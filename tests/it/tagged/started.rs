@@ -1,7 +1,7 @@
 //! Sends and receives that are started, and waited for later.
 
 use super::{LONG, told};
-use crate::common::{Canary, Dice, bomb, check_usable, failure, look_alive, seed, team, watched};
+use crate::common::{Canary, Dice, bomb_if, fails, look_alive, seed, team, watched};
 use phalanx::{Error, Source, Status, Tag, call};
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ fn nothing_is_freed_while_a_request_has_it() {
         let team = team(3);
         for turn in 0..120u64 {
             let n = LONG * (1 + turn as usize % 7);
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 let me = comm.rank();
                 let (mine, mut theirs) = (Canary(vec![me as u64; n]), Canary(vec![9; n]));
                 let (to, from) = ((me + 1) % 3, (me + 2) % 3);
@@ -148,17 +148,14 @@ fn nothing_is_freed_while_a_request_has_it() {
                     };
                     std::thread::sleep(Duration::from_micros((turn * 31 + me as u64 * 17) % 90));
                     let sent = scope.start(call::send_tagged(&mine.0, to, 0));
-                    if me == turn as usize % 3 {
-                        bomb();
-                    }
+                    bomb_if(me == turn as usize % 3);
                     let (got, _) = scope.wait(got);
                     look_alive(got);
                     scope.wait(sent);
                     scope.comm().barrier();
                 });
-            }));
+            });
             assert!(matches!(error, Error::Panicked { .. }), "{error}");
-            check_usable(&team, turn);
         }
     });
 }

@@ -1,7 +1,7 @@
 //! Lengths and counts that differ, also where their sums or digests are equal.
 
 use super::told;
-use crate::common::{check_usable, failure, team, watched};
+use crate::common::{fails, failure, team, watched};
 use phalanx::{Algorithm, Error, Order, op};
 
 /// Whatever way a block takes, its length is said in elements, exactly.
@@ -56,7 +56,7 @@ fn counts_that_differ_with_the_same_sum() {
             if unit > 1 << 20 && k != 1 {
                 continue; // Too much memory for the others.
             }
-            let error = failure(team.run(|comm| {
+            let error = fails(&team, |comm| {
                 // Rank 1 agrees about its own part and about the sum.
                 let counts = if comm.rank() == 1 { [1, 2, 3] } else { [2, 2, 2] };
                 let counts = counts.map(|n| n * unit);
@@ -71,7 +71,7 @@ fn counts_that_differ_with_the_same_sum() {
                         comm.all_to_all_varied_into(&all.clone(), &counts, &mut all, &own)
                     }
                 }
-            }));
+            });
             let text = error.to_string();
             if k < 4 {
                 assert!(matches!(error, Error::Mismatch { .. }), "{text}");
@@ -79,7 +79,6 @@ fn counts_that_differ_with_the_same_sum() {
             } else {
                 assert!(matches!(error, Error::Mismatch { .. } | Error::Argument { .. }), "{text}");
             }
-            check_usable(&team, 1);
         }
     });
 }
@@ -107,7 +106,7 @@ fn counts_beyond_memory() {
             [[1, 1 << 61, 0, 0], [1, (1 << 61) + 5, (3 << 61) - 4, 0], [1, 0, 0, usize::MAX]]
         {
             for k in 0..4 {
-                let error = failure(team.run(|comm| {
+                let error = fails(&team, |comm| {
                     let mut counts = if comm.rank() == 1 { counts } else { [1, 0, 0, 0] };
                     counts.rotate_right(comm.rank());
                     let (mut one, mut all) = ([0u64], [0u64; 4]);
@@ -117,12 +116,11 @@ fn counts_beyond_memory() {
                         _ if k < 2 => view.gather_varied_into(&one, &mut all, &counts, 0),
                         _ => view.scatter_varied_into(&all, &mut one, &counts, 0),
                     }
-                }));
+                });
                 let text = error.to_string();
                 // Rank 1's argument, or the others' words about theirs.
                 let is_local = matches!(error, Error::Argument { .. });
                 assert!(is_local || matches!(error, Error::Mismatch { .. }), "{text}");
-                check_usable(&team, 1);
             }
         }
         let error = failure(team.run(|comm| {

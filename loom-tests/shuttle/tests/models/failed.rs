@@ -2,10 +2,10 @@
 
 mod own_threads;
 
+use crate::harness::Fault::{Both, Publish, Twin};
 use crate::harness::Model;
 use crate::{many, protected, settled, team, waiting};
 use checker::Memory;
-use checker::Plan::{Consume, Publish, Twin};
 use checker::panic::catch_unwind;
 use checker::threads::{spawn, yield_now};
 use checker::{Mutex, reached};
@@ -80,11 +80,7 @@ fn quiesce() {
         ranks: 3,
         schedules: 1000,
         reaches: &["read"],
-        catches: &[
-            Twin("quiesce: does not wait for who reads"),
-            Publish("Entered"),
-            Consume("Entered"),
-        ],
+        catches: &[Twin("quiesce: does not wait for who reads"), Both("Entered")],
         body: || {
             fails_in_a_view(Wait::Auto);
             panics_in_a_view(Wait::Auto);
@@ -142,8 +138,7 @@ fn renew() {
         catches: &[
             Twin("team: the old words stay after a failure"),
             Twin("team: no second look before a sleep"),
-            Publish("Epoch"),
-            Consume("Epoch"),
+            Both("Epoch"),
         ],
         body: || {
             let memory = Arc::new(many(Memory::new(vec![0])));
@@ -179,13 +174,7 @@ fn parked_workers() {
         ranks: 4,
         schedules: 400,
         reaches: &[],
-        catches: &[
-            Twin("team: no second look before a sleep"),
-            Publish("Epoch"),
-            Consume("Epoch"),
-            Publish("Done"),
-            Consume("Done"),
-        ],
+        catches: &[Twin("team: no second look before a sleep"), Both("Epoch"), Both("Done")],
         body: || {
             let memory = Arc::new(many(Memory::new(vec![0])));
             waiting(Wait::Park, 4, |team| {
@@ -553,7 +542,7 @@ fn a_split_that_fails() {
         ranks: 4,
         schedules: 600,
         reaches: &["a split came to its end", "none did"],
-        catches: &[Publish("Entered"), Consume("Entered")],
+        catches: &[Both("Entered")],
         body: || {
             team(4, |team| {
                 let splits = Arc::new(Mutex::new(0));

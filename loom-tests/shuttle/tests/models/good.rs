@@ -1,9 +1,9 @@
 //! Runs that end well: gates, boards, messages, trees, splits.
 
+use crate::harness::Fault::{Both, Twin};
 use crate::harness::Model;
 use crate::{external, many, settled, team};
 use checker::Memory;
-use checker::Plan::{Consume, Publish, Twin};
 use phalanx::dist::{Block, Halo};
 use phalanx::schedule::Algorithm;
 use phalanx::{Comm, Order, call, op};
@@ -25,7 +25,7 @@ fn gates_of_three() {
         ranks: 3,
         schedules: 1500,
         reaches: &[],
-        catches: &[Publish("Gate"), Consume("Gate"), Twin("gate: one slot")],
+        catches: &[Both("Gate"), Twin("gate: one slot")],
         body: || external(3, sums),
     }
     .check();
@@ -38,7 +38,7 @@ fn gates_of_eight() {
         ranks: 8,
         schedules: 200,
         reaches: &[],
-        catches: &[Publish("Gate"), Consume("Gate"), Twin("gate: one slot")],
+        catches: &[Both("Gate"), Twin("gate: one slot")],
         body: || {
             checker::crowd();
             external(8, |comm| {
@@ -60,7 +60,7 @@ fn a_barrier_orders() {
         ranks: 5,
         schedules: 600,
         reaches: &[],
-        catches: &[Publish("Word"), Consume("Word")],
+        catches: &[Both("Word")],
         body: || {
             let memory: Vec<_> = (0..5).map(|_| many(Memory::new(vec![0u64]))).collect();
             let memory = std::sync::Arc::new(memory);
@@ -85,10 +85,8 @@ fn messages_and_rooms() {
         schedules: 1000,
         reaches: &[],
         catches: &[
-            Publish("Word"),
-            Consume("Word"),
-            Publish("Ack"),
-            Consume("Ack"),
+            Both("Word"),
+            Both("Ack"),
             Twin("message: posted without room"),
             Twin("message: memory is not settled"),
         ],
@@ -122,13 +120,7 @@ fn boards_with_several_writers() {
         ranks: 4,
         schedules: 250,
         reaches: &[],
-        catches: &[
-            Publish("Entered"),
-            Consume("Entered"),
-            Publish("Finished"),
-            Consume("Finished"),
-            Twin("board: is not closed"),
-        ],
+        catches: &[Both("Entered"), Both("Finished"), Twin("board: is not closed")],
         body: || {
             external(4, |comm| {
                 let (p, me) = (comm.size(), comm.rank() as u64);
@@ -157,13 +149,7 @@ fn views_of_three() {
         ranks: 3,
         schedules: 800,
         reaches: &[],
-        catches: &[
-            Publish("Entered"),
-            Consume("Entered"),
-            Publish("Finished"),
-            Consume("Finished"),
-            Twin("board: is not closed"),
-        ],
+        catches: &[Both("Entered"), Both("Finished"), Twin("board: is not closed")],
         body: || {
             external(3, |comm| {
                 let (p, me) = (comm.size(), comm.rank());
@@ -198,10 +184,8 @@ fn blocks_of_different_lengths() {
         schedules: 400,
         reaches: &[],
         catches: &[
-            Publish("Gate"),
-            Consume("Gate"),
-            Publish("Finished"),
-            Consume("Finished"),
+            Both("Gate"),
+            Both("Finished"),
             Twin("blocks: nobody waits until they are read"),
         ],
         body: || {
@@ -228,7 +212,7 @@ fn blocks_in_a_vector() {
         ranks: 3,
         schedules: 400,
         reaches: &[],
-        catches: &[Publish("Gate"), Consume("Gate"), Publish("Finished"), Consume("Finished")],
+        catches: &[Both("Gate"), Both("Finished")],
         body: || {
             external(3, |comm| {
                 let me = comm.rank();
@@ -249,13 +233,7 @@ fn neighborhoods() {
         ranks: 3,
         schedules: 400,
         reaches: &[],
-        catches: &[
-            Publish("Word"),
-            Consume("Word"),
-            Publish("Ack"),
-            Consume("Ack"),
-            Twin("message: memory is not settled"),
-        ],
+        catches: &[Both("Word"), Both("Ack"), Twin("message: memory is not settled")],
         body: || {
             external(3, |comm| {
                 let (me, n) = (comm.rank(), 150);
@@ -289,13 +267,7 @@ fn lists() {
         ranks: 4,
         schedules: 250,
         reaches: &[],
-        catches: &[
-            Publish("Word"),
-            Consume("Word"),
-            Publish("Ack"),
-            Consume("Ack"),
-            Twin("message: memory is not settled"),
-        ],
+        catches: &[Both("Word"), Both("Ack"), Twin("message: memory is not settled")],
         body: || {
             external(4, |comm| {
                 let (p, me) = (comm.size(), comm.rank() as u64);
@@ -327,7 +299,7 @@ fn halos() {
         ranks: 4,
         schedules: 200,
         reaches: &[],
-        catches: &[Publish("Word"), Consume("Word"), Publish("Ack"), Consume("Ack")],
+        catches: &[Both("Word"), Both("Ack")],
         body: || {
             external(4, |comm| {
                 let me = comm.rank() as u64;
@@ -354,15 +326,7 @@ fn fixed_trees() {
         ranks: 3,
         schedules: 400,
         reaches: &[],
-        catches: &[
-            Publish("Entered"),
-            Consume("Entered"),
-            Publish("Finished"),
-            Consume("Finished"),
-            Publish("Word"),
-            Consume("Word"),
-            Twin("board: is not closed"),
-        ],
+        catches: &[Both("Entered"), Both("Finished"), Both("Word"), Twin("board: is not closed")],
         body: || {
             external(3, |comm| {
                 let me = comm.rank();
@@ -392,7 +356,7 @@ fn overlapped() {
         ranks: 3,
         schedules: 600,
         reaches: &[],
-        catches: &[Publish("Word"), Consume("Word")],
+        catches: &[Both("Word")],
         body: || {
             external(3, |comm| {
                 let mut x = [comm.rank() as u64 + 1];
@@ -420,7 +384,7 @@ fn splits() {
         ranks: 3,
         schedules: 600,
         reaches: &[],
-        catches: &[Publish("Entered"), Consume("Entered"), Publish("Gate"), Consume("Gate")],
+        catches: &[Both("Entered"), Both("Gate")],
         body: || {
             team(3, |team| {
                 team.run(|comm| {

@@ -13,9 +13,28 @@ pub struct Model {
     pub schedules: usize,
     /// Labels given to `reached`: each must be reached.
     pub reaches: &'static [&'static str],
-    /// The plans that must be found when they are wrong, in [`WITHIN`] schedules.
-    pub catches: &'static [Plan],
+    /// What must be found, in [`WITHIN`] schedules.
+    pub catches: &'static [Fault],
     pub body: fn(),
+}
+
+/// What must be found: a twin, or a site whose stores publish nothing; `Both`: also the one whose
+/// loads take over nothing.
+#[derive(Clone, Copy)]
+pub enum Fault {
+    Twin(&'static str),
+    Publish(&'static str),
+    Both(&'static str),
+}
+
+impl Fault {
+    fn plans(self) -> Vec<Plan> {
+        match self {
+            Fault::Twin(name) => vec![Plan::Twin(name)],
+            Fault::Publish(site) => vec![Plan::Publish(site)],
+            Fault::Both(site) => vec![Plan::Publish(site), Plan::Consume(site)],
+        }
+    }
 }
 
 /// Schedules within which a twin must be found.
@@ -51,7 +70,7 @@ impl Model {
         for label in self.reaches {
             assert!(sound.reached.contains(label), "{}: never reaches: {label}", self.name);
         }
-        for &plan in self.catches {
+        for plan in self.catches.iter().flat_map(|fault| fault.plans()) {
             let outcome = explore(self.body, plan, seed, WITHIN, Some(Duration::from_secs(120)));
             assert!(outcome.passed, "{}: never comes by: {plan:?}", self.name);
             let Some(failure) = outcome.failure else {

@@ -1,9 +1,9 @@
 //! Communicators on threads of the program's own, of which one fails or is dropped.
 
 use super::{one_panic, panicked};
+use crate::harness::Fault::{Both, Twin};
 use crate::harness::Model;
 use crate::{many, protected, team};
-use checker::Plan::{Consume, Publish, Twin};
 use checker::panic::catch_unwind;
 use checker::threads::spawn;
 use checker::{Memory, reached};
@@ -21,8 +21,7 @@ fn protect() {
         catches: &[
             Twin("protect: passes no panic on"),
             Twin("quiesce: does not wait for who reads"),
-            Publish("Word"),
-            Consume("Word"),
+            Both("Word"),
         ],
         body: || {
             let said = protected(Team::external(3).unwrap(), |comm| {
