@@ -429,8 +429,8 @@ public:
         detail::check(phx_probe_at(it_, source, tag, &status, at.file, at.line));
         return status;
     }
-    /// Splits the ranks into groups of one color each; a rank's number in its group is by key, then
-    /// by its number here.
+    /// Splits the ranks into groups of one color each (-1: none, and a null part); a rank's number
+    /// in its group is by key, then by its number here.
     comm split(int color, int key, here at = here()) {
         phx_comm *part = nullptr;
         detail::check(phx_split_at(it_, color, key, &part, at.file, at.line));

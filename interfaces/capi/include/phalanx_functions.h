@@ -680,9 +680,8 @@ phx_err phx_try_probe_at(phx_comm *comm, int source, int tag, int *found, phx_st
 /* Groups, grids, views */
 
 /*
- * Splits the ranks into groups of one color each; a rank's number in its group is by key, then by
- * its number here. The color -1 is none, and the rank's part is null; others are not negative. The
- * group's communicator is freed by `phx_comm_free`, or with this one.
+ * Splits the ranks into groups of one color each (-1: none, and a null part); a rank's number in
+ * its group is by key, then by its number here. Freed by `phx_comm_free`, or with this one.
  *
  * Safety: `part` is null or valid.
  */

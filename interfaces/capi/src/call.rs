@@ -81,6 +81,8 @@ impl<K: Copy + PartialEq, const N: usize> Lines<K, N> {
     }
 }
 
+type MadeHandle = Result<*mut phx_comm, phx_err>;
+
 /// None for the run's, which is lent to the rank's closure.
 type Hold = Option<Box<Comm>>;
 
@@ -149,11 +151,7 @@ fn held(comm: Comm) -> (*mut Comm, Hold) {
     (&raw mut *comm, Some(comm))
 }
 
-fn seat_of(
-    (comm, hold): (*mut Comm, Hold),
-    rank: Arc<Rank>,
-    thread: usize,
-) -> Result<*mut phx_comm, phx_err> {
+fn seat_of((comm, hold): (*mut Comm, Hold), rank: Arc<Rank>, thread: usize) -> MadeHandle {
     let (handle, seat) = COMMS.reserve()?;
     if rank.first.load(Relaxed) == 0 {
         rank.first.store(handle, Relaxed);
@@ -354,12 +352,7 @@ pub(crate) unsafe fn call(
         })
     };
     match result {
-        // A function of the user's that the body has called may have failed elsewhere.
-        Ok(()) if seat.open_to.load(Relaxed) == BUSY => {
-            seat.open_to.store(this_thread(), Relaxed);
-            PHX_OK
-        }
-        Ok(()) => PHX_OK,
+        Ok(()) => passed(seat),
         Err(payload) => failed(seat, payload),
     }
 }
@@ -424,15 +417,18 @@ pub(crate) unsafe fn quick_call<const QUICK: usize>(
     seat.open_to.store(BUSY, Relaxed);
     // SAFETY: as in `call`.
     match unsafe { engine::attempt(&mut *comm, None, |comm| body(comm, ranks, at)) } {
-        Ok(()) => {
-            // A started call may have gone on meanwhile, and its operator has failed elsewhere.
-            if seat.open_to.load(Relaxed) == BUSY {
-                seat.open_to.store(this_thread(), Relaxed);
-            }
-            PHX_OK
-        }
+        Ok(()) => passed(seat),
         Err(payload) => failed(seat, payload),
     }
+}
+
+/// A call is over. (A function of the user's that it has called may have failed elsewhere.)
+#[inline(always)]
+fn passed(seat: &Seat) -> phx_err {
+    if seat.open_to.load(Relaxed) == BUSY {
+        seat.open_to.store(this_thread(), Relaxed);
+    }
+    PHX_OK
 }
 
 /// A call has thrown `payload`: the run is over for the rank.
@@ -474,10 +470,7 @@ fn rank_of(comm: *mut phx_comm) -> Result<Arc<Rank>, phx_err> {
 }
 
 /// Keeps a communicator that was split off; null, if there is none.
-pub(crate) fn keep(
-    parent: *mut phx_comm,
-    part: impl Into<Option<Comm>>,
-) -> Result<*mut phx_comm, phx_err> {
+pub(crate) fn keep(parent: *mut phx_comm, part: impl Into<Option<Comm>>) -> MadeHandle {
     let Some(part) = part.into() else { return Ok(std::ptr::null_mut()) };
     let rank = rank_of(parent)?;
     let handle = seat_of(held(part), rank.clone(), this_thread())?;

@@ -6,16 +6,13 @@ use phalanx::Comm;
 use phalanx::machine::Level;
 use std::ffi::{c_char, c_int};
 
-/// No color: the rank is in no group.
-const NONE: c_int = -1;
-
 pub(crate) fn split(comm: &mut Comm, color: c_int, key: c_int) -> Result<Option<Comm>, String> {
-    if color < NONE {
+    if color < -1 {
         return Err(format!("color {color}: colors are 0 to {}, and -1 is none", c_int::MAX));
     }
     // Order is kept, also that of negative keys. (Those without a color are a group of theirs.)
     let part = comm.split(color as usize, (i64::from(key) - i64::from(c_int::MIN)) as usize);
-    Ok((color != NONE).then_some(part))
+    Ok((color >= 0).then_some(part))
 }
 
 pub(crate) fn split_level(comm: &mut Comm, level: c_int) -> Result<Comm, String> {

@@ -209,7 +209,7 @@ static int which;
 static const char *const wrong[] = {"null", "is no rank", "is no element type", "overlap",
                                     "aligned", "more than memory", "is none", "no such operator",
                                     "is no rank", "itself", "more than memory", "aligned",
-                                    "null", "is no rank", "is negative"};
+                                    "null", "is no rank", "and -1 is none"};
 enum { WRONG = sizeof wrong / sizeof wrong[0] };
 
 static void wrong_argument(phx_comm *c, void *argument) {

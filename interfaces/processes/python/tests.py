@@ -398,9 +398,9 @@ def lifetime():
     memory = team.allocate(1000, "float64")
     view = memoryview(memory)
     view[:] = array.array("d", [1.0]) * 1000
-    error = raises(BufferError, "1 views", team.close)
+    error = raises(BufferError, "in use: 1", team.close)
     assert isinstance(error, Viewed) and error.kind == "viewed"
-    raises(Viewed, "1 views", team.free, memory)
+    raises(Viewed, "in use: 1", team.free, memory)
     team.barrier()
     view.release()
     team.free(memory)

@@ -170,8 +170,8 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> OwnWork<T> for SegmentWo
     }
 }
 
-/// With the signature of the call between the ranks: for people on `T` and `O`, of the size that their
-/// partial results have. (These follow from the two types, which ranks compare.)
+/// With the signature of the call between the ranks: for people on `T` and `O`, of the size that
+/// their partial results have. (These follow from the two types, which ranks compare.)
 #[inline(always)]
 fn signed<K: CallKind, T: Element, O: Operator<T>, S: Accumulation<T, O>, const WAY: u8>(
     accumulation: S,
