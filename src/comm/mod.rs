@@ -156,7 +156,7 @@ type InOrder = Option<fn(&mut Comm, &Call<'_, RawBuffers<'_>>)>;
 /// Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, chapter 4. *Gates* are lines of
 /// memory by which ranks show a few bytes to all others, *mailboxes* those by which a rank sends to
 /// one. Where ranks are 32 and more, or not equally far apart, the levels of the machine decide
-/// which algorithm is the cheapest ([`LevelModel`](crate::tuning::LevelModel)).
+/// which algorithm is the cheapest ([`LevelModel`]).
 pub struct Comm {
     port: Port,
     /// Of a team's run: the rank's own thread.

@@ -32,7 +32,7 @@
 //!    is a [`PreparedCall`]; operators that are functions of the language
 //!    ([`UserOperator`]). Parts of which only their givers know the lengths: [`begin_exchange`] and
 //!    [`exchange`]. Of several requests: [`place_of`], [`wait_any`].
-//!    Functions of the language that ranks run: [`call_back`].
+//!    Functions of the language that ranks run: [`call_back()`].
 //! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's
 //!    slices is its own again; [`first_cause`] says why the run has ended. Where the program goes
 //!    on although a call in a scope has failed: [`quiesce`].

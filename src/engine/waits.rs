@@ -32,7 +32,7 @@ pub fn wait(comm: &mut Comm, peer: Option<usize>, ready: &mut dyn FnMut() -> boo
     comm.wait_foreign(peer, &mut || ready());
 }
 
-/// Where ranks outnumber cores: lets other threads have the core for a turn, as a [`wait`] for a
+/// Where ranks outnumber cores: lets other threads have the core for a turn, as a [`wait()`] for a
 /// rank begins, before the caller says to anybody that it waits. Whether it did: not where ranks
 /// have cores of their own, nor where yields have been slow lately and a wait sleeps.
 ///
@@ -49,12 +49,12 @@ pub fn give_way(comm: &Comm) -> bool {
     comm.give_way()
 }
 
-/// Wakes rank `peer` if it sleeps in [`wait`], after something has been made true for it.
+/// Wakes rank `peer` if it sleeps in [`wait()`], after something has been made true for it.
 ///
 /// **Cost** a fence and a load if it does not sleep; else a system call.
 ///
 /// # Examples
-/// See [`wait`].
+/// See [`wait()`].
 #[inline]
 pub fn wake(comm: &Comm, peer: usize) {
     comm.wake_foreign(peer);

@@ -108,7 +108,7 @@ fn switched_off() -> Option<String> {
     None
 }
 
-/// The word in brackets: "always [madvise] never".
+/// The word in brackets: `always [madvise] never`.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;

@@ -378,7 +378,7 @@ impl Port {
         self.peers = self.peers.clone();
     }
 
-    /// See [`TeamState::keep_near`].
+    /// See `TeamState::keep_near`.
     #[cfg(not(loom))]
     pub(crate) fn keep_near(&self) -> Option<impl Sized + use<>> {
         self.shared.world().keep_near(self.shared.member(self.rank))
