@@ -60,7 +60,7 @@ const WINDOW: u64 = 200_000_000;
 const LONG: u32 = 2;
 /// Longer than a wait spins, yields and spins alone before it sleeps.
 const LASTING: Duration = Duration::from_micros(150);
-/// Lasting waits in a row: of so many one that is not then sleeps in vain, for 3 % of their time.
+/// Lasting waits in a row: one shorter wait in so many, 2.4 ms at least, sleeps for nothing.
 const IDLE: u32 = 16;
 /// How long a rank spins after that.
 const BRIEFLY: Duration = Duration::from_micros(5);
