@@ -403,6 +403,7 @@ pub(crate) fn give_up(
         host.refuse(&reason);
     } else if rank > 0
         && let Ok(Ok(mut socket)) = connect(name)
+        && other_side(&socket).is_ok_and(|it| own_user().is_ok_and(|own| own == it.uid))
     {
         let greeting = greeting(GONE, (rank, ranks), VERSION);
         let _ = socket.write_all(&[&greeting[..], &answer(&reason)].concat());
