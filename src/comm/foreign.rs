@@ -1,15 +1,16 @@
 //! The part of a communicator that the interfaces of other languages need: calls that are noted
 //! with their line there, and caught before they leave Rust; calls on memory; refused arguments.
 
+use super::call::kinds::{self, CallWay};
+use super::call::memory_call::{ElementUse, MemoryCall};
 use super::fixed_order::in_order;
 use super::holder::Claim;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::error::{Error, ForeignCall};
-use crate::exec::{Call, ForeignOperator, Kernel, Partition};
+use crate::exec::{Call, Partition, RawBuffers};
 use crate::op::Operator;
 use crate::order::Order;
-use crate::schedule::Operation;
 use crate::shared::{CatchScope, CommState, Entered, Signature, Thread};
 use crate::sync::{Arc, Instant, catch_unwind};
 use crate::wait::Question;
@@ -21,47 +22,6 @@ use std::time::Duration;
 /// So long a rank waits for the reason of a failure that another has met: see `RECORD_COMES` in
 /// `diagnose.rs`.
 const REASON_COMES: Duration = Duration::from_millis(100);
-
-/// The memory of a call: the rank's input, and the place of the result.
-///
-/// # Examples
-/// See [`reduce`](crate::engine::reduce) and [`movement`](crate::engine::movement).
-#[derive(Clone, Copy, Debug)]
-pub struct ReductionMemory {
-    /// The elements that this rank gives.
-    pub input: *const u8,
-    /// Where the result goes; the input, for a call in place.
-    pub output: *mut u8,
-}
-
-/// How the elements of a call on memory are cut into the ranks' parts.
-///
-/// # Examples
-/// Sums of blocks of which rank 1's has two elements:
-/// ```
-/// use phalanx::engine::{self, Operation, ReductionCut, ReductionMemory};
-/// let out = phalanx::run(2, |comm| {
-///     let (x, counts) = ([1_u64, 2, 3], [1, 2]);
-///     let mut own = vec![0_u64; counts[comm.rank()]];
-///     let (input, output) = (x.as_ptr().cast(), own.as_mut_ptr().cast());
-///     let memory = ReductionMemory { input, output };
-///     let (operation, cut) = (Operation::ReduceScatter, ReductionCut::Varied(&counts));
-///     // SAFETY: all elements, and room for the rank's own, which nobody else uses.
-///     unsafe { engine::reduce::<u64, _>(comm, operation, cut, 0, memory, &phalanx::op::Sum) };
-///     own
-/// })?;
-/// assert_eq!(out, [vec![2], vec![4, 6]]);
-/// # Ok::<(), phalanx::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub enum ReductionCut<'a> {
-    /// A vector of so many.
-    Vector(usize),
-    /// A block of so many for each rank.
-    Equal(usize),
-    /// As many for each rank as it says.
-    Varied(&'a [usize]),
-}
 
 /// A note on the calls of a rank: they are parts of a call of another language.
 pub(crate) struct ForeignNote {
@@ -276,159 +236,82 @@ impl Comm {
         self.nothing_to_return()
     }
 
-    /// A reduction, as the method `operation` of this communicator, on memory: it needs no slice.
+    /// A reduction by `op`, on memory.
     ///
     /// # Safety
-    /// `memory` is as long as the operation and `cut` say, of type `T`: initialised for reads,
-    /// exclusive for writes until this returns.
+    /// As for [`reduce`](crate::engine::reduce).
     pub(crate) unsafe fn reduction<T: Element, O: Operator<T>>(
         &mut self,
-        operation: Operation,
-        cut: ReductionCut<'_>,
-        root: usize,
-        memory: ReductionMemory,
+        call: &MemoryCall<'_>,
         op: &O,
     ) {
-        let sig = const {
-            &[
-                Signature::combining::<T, O>("reduce", O::NAME, "to root"),
-                Signature::combining::<T, O>("all_reduce", O::NAME, ""),
-                Signature::combining::<T, O>("reduce_scatter_into", O::NAME, ""),
-                Signature::combining::<T, O>("reduce_scatter_varied_into", O::NAME, ""),
-                Signature::combining::<T, O>("scan", O::NAME, ""),
-                Signature::combining::<T, O>("exclusive_scan", O::NAME, ""),
-            ]
-        };
-        let sig = &sig[match operation {
-            Operation::Reduce => 0,
-            Operation::AllReduce => 1,
-            Operation::ReduceScatter if !matches!(cut, ReductionCut::Varied(_)) => 2,
-            Operation::ReduceScatter => 3,
-            Operation::Scan => 4,
-            Operation::ExclusiveScan => 5,
-            other => unreachable!("{other} combines nothing"),
-        }];
+        let sig = kinds::combining_as::<T, O, { CallWay::WAITS }>(call.operation, call.cut);
         let identity = op.identity();
-        let memory = match operation {
-            Operation::ExclusiveScan => {
-                let input = identity.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-                ReductionMemory { input: input.cast(), ..memory }
-            }
-            _ => memory,
-        };
-        let combined = (Kernel::combiner::<T, O>(op), O::COMMUTATIVE, O::ORIGIN.is_library());
+        let call = call.or(identity.as_ref());
+        let by = ElementUse::combines::<T, O>(op);
         // SAFETY: passed on.
-        unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
+        unsafe { self.carry_out_on_memory(&call, sig, by) }
     }
 
-    /// A call that moves elements, as the method `operation` of this communicator, on memory.
-    /// `parameter` is the root, or the distance of a shift, not negative; `within`: the given block
-    /// lies in the output, where it belongs.
+    /// A call that moves elements, on memory.
     ///
     /// # Safety
-    /// As [`reduction`](Comm::reduction).
-    pub(crate) unsafe fn movement<T: Element>(
-        &mut self,
-        operation: Operation,
-        cut: ReductionCut<'_>,
-        parameter: usize,
-        memory: ReductionMemory,
-        within: bool,
-    ) {
-        let sig = const {
-            &[
-                Signature::of::<T>("broadcast", "from root"),
-                Signature::of::<T>("gather_into", "to root"),
-                Signature::of::<T>("gather_in_place", "to root"),
-                Signature::of::<T>("gather_varied_into", "to root"),
-                Signature::of::<T>("scatter_into", "from root"),
-                Signature::of::<T>("scatter_varied_into", "from root"),
-                Signature::of::<T>("all_gather_into", ""),
-                Signature::of::<T>("all_gather_in_place", ""),
-                Signature::of::<T>("all_to_all_into", ""),
-                Signature::of::<T>("all_to_all_in_place", ""),
-                Signature::of::<T>("shift", "by"),
-            ]
+    /// As for [`movement`](crate::engine::movement).
+    pub(crate) unsafe fn movement<T: Element>(&mut self, call: &MemoryCall<'_>, within: bool) {
+        let sig = match within {
+            true => const { &Signature::of::<T>("gather_in_place", "to root") },
+            false => kinds::moving_as::<T, { CallWay::WAITS }>(call.operation, call.cut),
         };
-        let varied = matches!(cut, ReductionCut::Varied(_));
-        let sig = &sig[match operation {
-            Operation::Broadcast => 0,
-            Operation::Gather if varied => 3,
-            Operation::Gather => 1 + usize::from(within),
-            Operation::Scatter => 4 + usize::from(varied),
-            Operation::AllGather if !varied => 6 + usize::from(within),
-            Operation::AllToAll => 8,
-            Operation::AllToAllInPlace => 9,
-            Operation::Shift => 10,
-            other => unreachable!("{other} has a way of its own"),
-        }];
-        let combined = (Kernel::mover::<T>(), true, false);
         // SAFETY: passed on.
-        unsafe { self.reduction_by(operation, sig, cut, parameter, memory, combined) }
+        unsafe { self.carry_out_on_memory(call, sig, ElementUse::moves::<T>()) }
     }
 
-    /// A reduction on memory by an operator of another language.
+    /// Carries out a call on memory, of elements of `sig`.
     ///
     /// # Safety
-    /// As for `reduction_by`; elements have the operator's size and alignment, as `sig` says.
-    pub(crate) unsafe fn reduction_by_foreign(
+    /// As for [`reduce`](crate::engine::reduce).
+    pub(crate) unsafe fn carry_out_on_memory(
         &mut self,
-        operation: Operation,
+        call: &MemoryCall<'_>,
         sig: &'static Signature,
-        cut: ReductionCut<'_>,
-        root: usize,
-        memory: ReductionMemory,
-        op: &ForeignOperator<'_>,
-    ) {
-        let memory = match operation {
-            Operation::ExclusiveScan => ReductionMemory { input: std::ptr::null(), ..memory },
-            _ => memory,
-        };
-        let combined = (Kernel::foreign(op), op.commutative, false);
-        // SAFETY: passed on.
-        unsafe { self.reduction_by(operation, sig, cut, root, memory, combined) }
-    }
-
-    /// A call by a kernel; `root` is the distance of a shift.
-    ///
-    /// # Safety
-    /// As [`reduction`](Comm::reduction); the kernel is for the elements of `sig`.
-    unsafe fn reduction_by(
-        &mut self,
-        operation: Operation,
-        sig: &'static Signature,
-        cut: ReductionCut<'_>,
-        root: usize,
-        ReductionMemory { input, output }: ReductionMemory,
-        (kernel, commutative, built_in): (Kernel<'_>, bool, bool),
+        by: ElementUse<'_>,
     ) {
         let at = Location::caller();
-        let partition = match cut {
-            ReductionCut::Varied(counts) => {
+        let facts = match call.cut {
+            Partition::Varied(counts) => {
                 let own = counts.get(self.rank()).copied().unwrap_or(0);
-                let Some(facts) = self.check_common_counts::<u8>(counts, own, sig, at) else {
-                    return;
-                };
-                let call = Call::of_counts(operation, sig, at, counts, facts.total);
-                let call = match self.with_parameter(call, root as isize) {
-                    Some(call) => call,
-                    None => return,
-                };
-                let call = call.combining_memory(commutative, built_in);
-                // SAFETY: passed on.
-                return self
-                    .carry_on_varied(facts, &unsafe { call.on_memory(kernel, input, output) });
+                let facts = self.check_common_counts::<u8>(counts, own, sig, at);
+                let Some(facts) = facts else { return };
+                Some(facts)
             }
-            ReductionCut::Vector(n) => Partition::Vector(n),
-            ReductionCut::Equal(n) => Partition::Equal(n),
+            _ => None,
         };
-        let call = Call::new(operation, sig, at, partition);
-        let Some(call) = self.with_parameter(call, root as isize) else { return };
-        let call = call.combining_memory(commutative, built_in);
         // SAFETY: passed on.
-        self.carry_on(&unsafe { call.on_memory(kernel, input, output) });
-        if operation == Operation::Shift && root == 0 && self.size() > 1 {
+        let Some(made) = (unsafe { self.on_memory(call, sig, at, by) }) else { return };
+        match facts {
+            Some(facts) => self.carry_on_varied(facts, &made),
+            None => self.carry_on(&made),
+        }
+        if made.is_idle() && self.size() > 1 {
             self.port.count_silent_call();
         }
+    }
+
+    /// The call of `sig` on memory, whose counts are good; none if its root is no rank.
+    ///
+    /// # Safety
+    /// As for [`reduce`](crate::engine::reduce), until the call is over.
+    pub(super) unsafe fn on_memory<'a>(
+        &mut self,
+        call: &MemoryCall<'a>,
+        sig: &'static Signature,
+        at: &'static Location<'static>,
+        ElementUse { kernel, commutative, built_in }: ElementUse<'a>,
+    ) -> Option<Call<'a, RawBuffers<'a>>> {
+        let made = Call::new(call.operation, sig, at, call.cut);
+        let made = self.with_parameter(made, call.parameter as isize)?;
+        let made = made.combining_memory(commutative, built_in);
+        // SAFETY: passed on.
+        Some(unsafe { made.on_memory(kernel, call.memory.input, call.memory.output) })
     }
 }

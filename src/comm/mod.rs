@@ -82,7 +82,6 @@ pub use canceller::Canceller;
 pub use cart::Cart;
 pub use exchange::{COPIED_PART, ExchangeCall, ExchangeStop, PARTS_AHEAD, PartExchange};
 pub use forced::{Choice, Forced};
-pub use foreign::{ReductionCut, ReductionMemory};
 pub use gather_grid::{FieldPart, fitting_fields, whole_field};
 pub use global::Global;
 pub use member_seats::MemberSeats;

@@ -65,7 +65,7 @@ impl<'a> FoldKernel<'a> {
         combine: &'a dyn Fn(*mut u8, *const u8, *const u8, usize),
         (size, align): (usize, usize),
     ) -> Self {
-        FoldKernel(Combines::Foreign(ForeignOperator::new(combine, (size, align), false)))
+        FoldKernel(Combines::Foreign(ForeignOperator::new(combine, (size, align))))
     }
 
     /// Combines the elements `part` of the vectors at the addresses `from`, in their order. Of

@@ -27,10 +27,9 @@
 //!    this rank's error is every rank's then. [`choose`] and [`set_order`] are settings without a
 //!    borrow.
 //! 4. *Its work*: the methods, or calls, on slices. Where the type of the
-//!    elements is known only when the program runs: [`reduce`] and [`movement`] on memory
-//!    ([`ReductionMemory`], cut as [`ReductionCut`] says); to be started, a [`MemoryCall`] that
-//!    is a [`PreparedCall`]; operators that are functions of the language
-//!    ([`UserOperator`]). Parts of which only their givers know the lengths: [`begin_exchange`] and
+//!    elements is known only when the program runs: [`reduce`] and [`movement`] make a [`MemoryCall`]; to be
+//!    started, it is a [`PreparedCall`]; operators that are functions of the language:
+//!    [`UserOperator`]. Parts of which only their givers know the lengths: [`begin_exchange`] and
 //!    [`exchange`]. Of several requests: [`place_of`], [`wait_any`].
 //!    Functions of the language that ranks run: [`call_back()`].
 //! 5. *Its end.* A call that fails throws. [`attempt`] catches that, and the memory of the rank's
@@ -121,13 +120,14 @@ pub use test_settings::{TestSettings, own_memory};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 pub use waits::{Waits, give_way, is_beside_load, wait, wake};
 
+pub use crate::comm::MemberSeats;
 pub use crate::comm::call::made::Made;
-pub use crate::comm::call::memory_call::{MemoryCall, MemoryCut, PreparedCall};
+pub use crate::comm::call::memory_call::{MemoryCall, PreparedCall, ReductionMemory};
 pub use crate::comm::call::runs::{Runs, run_by};
 pub use crate::comm::{FieldPart, fitting_fields, whole_field};
-pub use crate::comm::{MemberSeats, ReductionCut, ReductionMemory};
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
+pub use crate::exec::Partition;
 pub use crate::mailbox::{CardRow, CardTable, FoundCard, Tray};
 pub use crate::op::accumulation::{Accumulating, Accumulation};
 pub use crate::op::float_control::FloatControl;

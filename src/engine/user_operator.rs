@@ -1,8 +1,9 @@
 //! Operators that are functions of another language.
 
-use super::{Lock, MemoryCall, Operation, PreparedCall, ReductionCut, ReductionMemory};
+use super::{Lock, MemoryCall, PreparedCall};
 use crate::Comm;
-use crate::comm::call::memory_call::Keep;
+use crate::comm::call::kinds::{CallWay, names_on_memory};
+use crate::comm::call::memory_call::ElementUse;
 use crate::exec::{ForeignOperator, Kernel};
 use crate::shared::Signature;
 use std::any::TypeId;
@@ -55,8 +56,8 @@ impl fmt::Debug for UserElement {
 ///
 /// # Examples
 /// ```
-/// use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, ReductionCut, ReductionMemory};
-/// use phalanx::engine::{ForeignCall, UserElement, UserOperator};
+/// use phalanx::engine::{self, ForeignCall, MemoryCall, Operation, Partition, ReductionMemory};
+/// use phalanx::engine::{UserElement, UserOperator};
 /// use std::ffi::c_void;
 /// use std::sync::Arc;
 ///
@@ -84,11 +85,11 @@ impl fmt::Debug for UserElement {
 ///     let (op, mut x) = (Arc::new(op), [comm.rank() as u64]);
 ///     let here = x.as_mut_ptr().cast::<u8>();
 ///     let memory = ReductionMemory { input: here, output: here };
-///     let (operation, cut) = (Operation::AllReduce, ReductionCut::Vector(1));
+///     let (operation, cut) = (Operation::AllReduce, Partition::Vector(1));
+///     let call = MemoryCall { operation, cut, parameter: 0, memory };
 ///     // SAFETY: one element, which nobody else uses.
-///     unsafe { op.reduce(comm, operation, cut, 0, memory, element) };
+///     unsafe { op.reduce(comm, &call, element) };
 ///     // The same, started.
-///     let call = MemoryCall { operation, cut: MemoryCut::Vector(1), parameter: 0, memory };
 ///     // SAFETY: as above, until the scope has ended.
 ///     let call = unsafe { op.prepared(call, element) };
 ///     comm.requests(|scope| {
@@ -109,8 +110,8 @@ pub struct UserOperator {
     known: Lock<Vec<(Shape, &'static Signature)>>,
 }
 
-/// Operation, whether it is started, whether blocks differ, type, and bytes of an element.
-type Shape = (Operation, bool, bool, TypeId, usize);
+/// The name of the call and its parameter's, the type, and bytes of an element.
+type Shape = ((&'static str, &'static str), TypeId, usize);
 
 /// All signatures that there are of operators of one's own, by shape and operator: kept for ever,
 /// as records name them, and so made once.
@@ -139,7 +140,12 @@ impl UserOperator {
     }
 
     /// All ranks' signatures of one operation, type and function are equal.
-    fn signature(&self, key: Shape, element: UserElement) -> &'static Signature {
+    fn signature(
+        &self,
+        names: (&'static str, &'static str),
+        element: UserElement,
+    ) -> &'static Signature {
+        let key = (names, (element.id)(), element.size);
         let find = |known: &mut Vec<(Shape, &'static Signature)>| {
             known.iter().find(|(it, _)| *it == key).map(|(_, sig)| *sig)
         };
@@ -153,21 +159,7 @@ impl UserOperator {
 
     #[cold]
     fn find_or_make(&self, key: Shape, element: UserElement) -> &'static Signature {
-        let (call, parameter) = match (key.0, key.1, key.2) {
-            (Operation::Reduce, false, _) => ("reduce", "to root"),
-            (Operation::Reduce, true, _) => ("started reduce", "to root"),
-            (Operation::AllReduce, false, _) => ("all_reduce", ""),
-            (Operation::AllReduce, true, _) => ("started all_reduce", ""),
-            (Operation::ReduceScatter, false, false) => ("reduce_scatter_into", ""),
-            (Operation::ReduceScatter, false, true) => ("reduce_scatter_varied_into", ""),
-            (Operation::ReduceScatter, true, false) => ("started reduce_scatter_into", ""),
-            (Operation::ReduceScatter, true, true) => ("started reduce_scatter_varied_into", ""),
-            (Operation::Scan, false, _) => ("scan", ""),
-            (Operation::Scan, true, _) => ("started scan", ""),
-            (Operation::ExclusiveScan, false, _) => ("exclusive_scan", ""),
-            (Operation::ExclusiveScan, true, _) => ("started exclusive_scan", ""),
-            (other, ..) => unreachable!("{other} combines nothing"),
-        };
+        let (call, parameter) = key.0;
         // What memory safety depends on is compared with the operator: the size.
         let operator = format!(
             "the operator {} at {:#x} on elements of {} bytes{}",
@@ -197,25 +189,17 @@ impl UserOperator {
     ///
     /// # Safety
     /// What [`reduce`](super::reduce) asks, of elements as `element` says.
-    pub unsafe fn reduce(
-        &self,
-        comm: &mut Comm,
-        operation: Operation,
-        cut: ReductionCut<'_>,
-        root: usize,
-        memory: ReductionMemory,
-        element: UserElement,
-    ) {
-        let varied = matches!(cut, ReductionCut::Varied(_));
-        let key = (operation, false, varied, (element.id)(), element.size);
-        let sig = self.signature(key, element);
+    pub unsafe fn reduce(&self, comm: &mut Comm, call: &MemoryCall<'_>, element: UserElement) {
+        let names = names_on_memory::<{ CallWay::WAITS }>(call.operation, call.cut);
+        let sig = self.signature(names, element);
         // SAFETY: passed on.
         let combine = |out: *mut u8, left: *const u8, right: *const u8, n: usize| unsafe {
             self.combine(out, left, right, n);
         };
-        let op = operator(&combine, element, self.commutative);
+        let op = ForeignOperator::new(&combine, (element.size, element.align));
+        let by = self.used(&op);
         // SAFETY: passed on.
-        unsafe { comm.reduction_by_foreign(operation, sig, cut, root, memory, &op) }
+        unsafe { comm.carry_out_on_memory(&call.or::<()>(None), sig, by) }
     }
 
     /// A call to be started, which combines by this operator.
@@ -225,15 +209,12 @@ impl UserOperator {
     #[track_caller]
     pub unsafe fn prepared(
         self: &Arc<Self>,
-        mut call: MemoryCall,
+        call: MemoryCall<'_>,
         element: UserElement,
     ) -> PreparedCall {
-        if call.operation == Operation::ExclusiveScan {
-            call.memory.input = std::ptr::null();
-        }
-        let key = (call.operation, true, call.is_varied(), (element.id)(), element.size);
-        let (sig, user) = (self.signature(key, element), self.clone());
-        let mut keep = Keep::default();
+        let names = names_on_memory::<{ CallWay::STARTED }>(call.operation, call.cut);
+        let (sig, user) = (self.signature(names, element), self.clone());
+        let (call, mut keep) = call.or::<()>(None).kept();
         // SAFETY: passed on.
         let combine = move |out: *mut u8, left: *const u8, right: *const u8, n: usize| unsafe {
             user.combine(out, left, right, n);
@@ -241,11 +222,15 @@ impl UserOperator {
         // SAFETY: the call's, both.
         let op = unsafe {
             let combine = keep.keep(combine);
-            keep.keep(operator(combine, element, self.commutative))
+            keep.keep(ForeignOperator::new(combine, (element.size, element.align)))
         };
-        let (kernel, commutative) = (Kernel::foreign(op), self.commutative);
-        let at = Location::caller();
-        PreparedCall { call, sig, at, kernel, commutative, built_in: false, keep }
+        PreparedCall { call, sig, at: Location::caller(), by: self.used(op), keep }
+    }
+
+    /// What `op`, which is this operator's, is to a call.
+    fn used<'a>(&self, op: &'a ForeignOperator<'a>) -> ElementUse<'a> {
+        let kernel = Kernel::foreign(op);
+        ElementUse { kernel, commutative: self.commutative, built_in: false }
     }
 
     /// Combines two elements.
@@ -285,13 +270,4 @@ impl UserOperator {
             unsafe { (self.combine)(out.cast(), left.cast(), right.cast(), n, self.argument) }
         }
     }
-}
-
-/// What `combine` is to a call.
-fn operator<'a>(
-    combine: &'a dyn Fn(*mut u8, *const u8, *const u8, usize),
-    element: UserElement,
-    commutative: bool,
-) -> ForeignOperator<'a> {
-    ForeignOperator::new(combine, (element.size, element.align), commutative)
 }

@@ -11,18 +11,33 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::panic::Location;
 
-/// How the data of a call are cut into the contract's blocks.
+/// How the elements of a call are cut into blocks.
+///
+/// # Examples
+/// See [`MemoryCall`](crate::engine::MemoryCall).
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Partition<'a> {
+pub enum Partition<'a> {
     /// A vector of so many elements, whole or cut evenly into the parts.
     Vector(usize),
     /// Blocks of so many elements each.
     Equal(usize),
-    /// Block `j` has `counts[j]` elements.
+    /// Block `j` has as many elements as entry `j` says.
     Varied(&'a [usize]),
-    /// All-to-all: this rank sends `send[j]` elements to `j` and receives
-    /// `recv[j]` from it. Only for schedules that do not forward.
-    Pairs { send: &'a [usize], recv: &'a [usize] },
+    /// Of an all-to-all whose schedule does not forward.
+    Pairs {
+        /// This rank sends as many elements to rank `j` as entry `j` says,
+        send: &'a [usize],
+        /// and receives so many from it.
+        recv: &'a [usize],
+    },
+}
+
+impl Partition<'_> {
+    /// Whether block lengths differ from rank to rank.
+    #[inline(always)]
+    pub(crate) fn is_varied(self) -> bool {
+        matches!(self, Partition::Varied(_) | Partition::Pairs { .. })
+    }
 }
 
 /// The user's slices, borrowed until the call has returned.
@@ -369,7 +384,7 @@ impl<'a, D> Call<'a, D> {
     /// Whether block lengths differ from rank to rank.
     #[inline(always)]
     pub(crate) fn is_varied(&self) -> bool {
-        matches!(self.cut, Partition::Varied(_) | Partition::Pairs { .. })
+        self.cut.is_varied()
     }
 
     /// Whether nothing is to be done: a shift by 0.

@@ -28,9 +28,10 @@ mod kernel;
 pub(crate) mod plan;
 pub(crate) mod uneven;
 
+pub use call::Partition;
 pub use plan::{Hazard, check_hazards};
 
-pub(crate) use call::{Buffers, Call, Moved, Partition, RawBuffers, Slices};
+pub(crate) use call::{Buffers, Call, Moved, RawBuffers, Slices};
 pub(crate) use kernel::{ForeignOperator, Kernel, Scratch, copy};
 
 use crate::shared::Span;

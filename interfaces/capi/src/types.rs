@@ -5,9 +5,7 @@ use crate::error::{Answer, fail};
 use crate::handle::Table;
 use crate::names::*;
 use num_complex::Complex;
-use phalanx::engine::{
-    Lock, MemoryCall, MemoryCut, PreparedCall, ReductionCut, UserElement, UserOperator,
-};
+use phalanx::engine::{Lock, MemoryCall, PreparedCall, UserElement, UserOperator};
 use phalanx::op::{self, Operator};
 use phalanx::{Comm, engine};
 use std::any::{TypeId, type_name};
@@ -164,15 +162,6 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// How a call that waits is cut.
-pub(crate) fn cut_of(call: &MemoryCall) -> ReductionCut<'_> {
-    match &call.cut {
-        MemoryCut::Vector(n) => ReductionCut::Vector(*n),
-        MemoryCut::Equal(n) => ReductionCut::Equal(*n),
-        MemoryCut::Varied(counts) | MemoryCut::Pairs(counts, _) => ReductionCut::Varied(counts),
-    }
-}
-
 /// The work that is done with the Rust type and operator of a C type and operator, or with an
 /// operator of the program's.
 pub(crate) trait ByOperator {
@@ -183,26 +172,22 @@ pub(crate) trait ByOperator {
 }
 
 /// Combines the ranks' elements.
-impl ByOperator for (&MemoryCall, &mut Comm) {
+impl ByOperator for (&MemoryCall<'_>, &mut Comm) {
     type Output = ();
 
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) {
-        let (call, comm) = self;
-        let MemoryCall { operation, parameter, memory, .. } = *call;
         // SAFETY: by the contract of `with_operator`.
-        unsafe { engine::reduce(comm, operation, cut_of(call), parameter, memory, op) }
+        unsafe { engine::reduce::<T, O>(self.1, self.0, op) }
     }
 
     fn by_user(self, op: &Arc<UserOperator>, element: UserElement) {
-        let (call, comm) = self;
-        let MemoryCall { operation, parameter, memory, .. } = *call;
         // SAFETY: as above.
-        unsafe { op.reduce(comm, operation, cut_of(call), parameter, memory, element) }
+        unsafe { op.reduce(self.1, self.0, element) }
     }
 }
 
 /// Makes a call that is started.
-impl ByOperator for MemoryCall {
+impl ByOperator for MemoryCall<'_> {
     type Output = PreparedCall;
 
     fn by<T: phalanx::Element, O: Operator<T>>(self, op: &'static O) -> PreparedCall {

@@ -1,9 +1,11 @@
 //! The kinds of calls: for each its operation, how its elements are cut, and its names.
 
 use crate::element::Element;
+use crate::exec::Partition;
 use crate::op::Operator;
 use crate::schedule::Operation;
 use crate::shared::Signature;
+use sealed::CallKind as Kind;
 
 /// How the elements of a call are cut: see [`Partition`](crate::exec::Partition).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +135,91 @@ where
         ),
         _ => sig,
     }
+}
+
+/// The names of calls on memory: of those that move, then of those that combine.
+const ON_MEMORY: [Names; 16] = [
+    Broadcast::NAMES,
+    Shift::NAMES,
+    AllGather::NAMES,
+    AllGatherVaried::NAMES,
+    AllToAll::NAMES,
+    AllToAllVaried::NAMES,
+    Gather::NAMES,
+    GatherVaried::NAMES,
+    Scatter::NAMES,
+    ScatterVaried::NAMES,
+    Reduce::NAMES,
+    AllReduce::NAMES,
+    Scan::NAMES,
+    ExclusiveScan::NAMES,
+    ReduceScatter::NAMES,
+    ReduceScatterVaried::NAMES,
+];
+
+/// Where in [`ON_MEMORY`] the first call that combines is.
+const COMBINE: usize = 10;
+
+/// Where in [`ON_MEMORY`] a call is.
+fn place_on_memory(operation: Operation, cut: Partition<'_>) -> usize {
+    let varied = usize::from(cut.is_varied());
+    match operation {
+        Operation::Broadcast => 0,
+        Operation::Shift => 1,
+        Operation::AllGather => 2 + varied,
+        Operation::AllToAll => 4 + varied,
+        Operation::Gather => 6 + varied,
+        Operation::Scatter => 8 + varied,
+        Operation::Reduce => 10,
+        Operation::AllReduce => 11,
+        Operation::Scan => 12,
+        Operation::ExclusiveScan => 13,
+        Operation::ReduceScatter => 14 + varied,
+        other => unreachable!("{other} has no memory of its own, or a way of its own"),
+    }
+}
+
+/// The name of a call on memory, and its parameter's, in words.
+pub(crate) fn names_on_memory<const WAY: u8>(
+    operation: Operation,
+    cut: Partition<'_>,
+) -> (&'static str, &'static str) {
+    let names = const { &ON_MEMORY };
+    let names = &names[place_on_memory(operation, cut)];
+    (names.of(WAY).0, names.parameter)
+}
+
+/// The signatures of `N` calls on memory of elements `T`, from place `from` on.
+const fn signatures<T: 'static, O, const WAY: u8, const N: usize>(
+    from: usize,
+    operator: &'static str,
+) -> [Signature; N] {
+    let mut all = [const { Signature::of::<T>("", "") }; N];
+    let mut i = 0;
+    while i < N {
+        let names = &ON_MEMORY[from + i];
+        all[i] = Signature::combining::<T, O>(names.of(WAY).0, operator, names.parameter);
+        i += 1;
+    }
+    all
+}
+
+/// The signature of a call on memory that moves elements `T`.
+pub(crate) fn moving_as<T: 'static, const WAY: u8>(
+    operation: Operation,
+    cut: Partition<'_>,
+) -> &'static Signature {
+    let all = const { &signatures::<T, (), WAY, COMBINE>(0, "") };
+    &all[place_on_memory(operation, cut)]
+}
+
+/// The signature of a call on memory that combines elements `T` by `O`.
+pub(crate) fn combining_as<T: Element, O: Operator<T>, const WAY: u8>(
+    operation: Operation,
+    cut: Partition<'_>,
+) -> &'static Signature {
+    let all = const { &signatures::<T, O, WAY, 6>(COMBINE, O::NAME) };
+    &all[place_on_memory(operation, cut) - COMBINE]
 }
 
 macro_rules! kinds {

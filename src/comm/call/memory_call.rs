@@ -1,52 +1,105 @@
 //! Calls on memory, for interfaces of other languages: the use of their elements is chosen
 //! when the program runs. So one body serves all types.
 
+use super::kinds::{self, CallWay};
 use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
 use crate::comm::requests::{Form, Kept, Lent};
-use crate::comm::{Comm, OpenRequest, Persistent, ReductionMemory, Requests};
+use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
-use crate::exec::{self, Kernel, Partition};
+use crate::exec::{Kernel, Partition};
 use crate::op::Operator;
 use crate::schedule::Operation;
 use crate::shared::Signature;
 use std::panic::Location;
 
-/// How the elements of a started call are cut: it outlives the caller's list of counts.
+/// The memory of a call: the rank's input, and the place of the result.
 ///
 /// # Examples
-/// See [`PreparedCall`].
-#[derive(Clone, Debug)]
-pub enum MemoryCut {
-    /// A vector of so many.
-    Vector(usize),
-    /// A block of so many for each rank.
-    Equal(usize),
-    /// As many for each rank as it says.
-    Varied(Vec<usize>),
-    /// Of an all-to-all: so many to each rank, and so many from each.
-    Pairs(Vec<usize>, Vec<usize>),
+/// See [`MemoryCall`].
+#[derive(Clone, Copy, Debug)]
+pub struct ReductionMemory {
+    /// The elements that this rank gives.
+    pub input: *const u8,
+    /// Where the result goes; the input, for a call in place.
+    pub output: *mut u8,
 }
 
-/// A collective to be started, without its elements' type.
+/// A collective on memory, without its elements' type.
 ///
 /// # Examples
-/// See [`PreparedCall`].
-#[derive(Clone, Debug)]
-pub struct MemoryCall {
+/// Sums of blocks of which rank 1's has two elements:
+/// ```
+/// use phalanx::engine::{self, MemoryCall, Operation, Partition, ReductionMemory};
+/// let out = phalanx::run(2, |comm| {
+///     let (x, counts) = ([1_u64, 2, 3], [1, 2]);
+///     let mut own = vec![0_u64; counts[comm.rank()]];
+///     let (input, output) = (x.as_ptr().cast(), own.as_mut_ptr().cast());
+///     let memory = ReductionMemory { input, output };
+///     let (operation, cut) = (Operation::ReduceScatter, Partition::Varied(&counts));
+///     let call = MemoryCall { operation, cut, parameter: 0, memory };
+///     // SAFETY: all elements, and room for the rank's own, which nobody else uses.
+///     unsafe { engine::reduce::<u64, _>(comm, &call, &phalanx::op::Sum) };
+///     own
+/// })?;
+/// assert_eq!(out, [vec![2], vec![4, 6]]);
+/// # Ok::<(), phalanx::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryCall<'a> {
     /// What it is.
     pub operation: Operation,
     /// How its elements are cut.
-    pub cut: MemoryCut,
-    /// The root, or the distance of a shift; else 0.
+    pub cut: Partition<'a>,
+    /// The root, or the distance of a shift, not negative; else 0.
     pub parameter: usize,
     /// Its memory; of what is in place the input is the output.
     pub memory: ReductionMemory,
 }
 
-impl MemoryCall {
-    pub(crate) fn is_varied(&self) -> bool {
-        matches!(self.cut, MemoryCut::Varied(_) | MemoryCut::Pairs(..))
+impl<'a> MemoryCall<'a> {
+    /// The call, whose input is `identity` if it is an exclusive scan.
+    pub(crate) fn or<T>(mut self, identity: Option<&T>) -> Self {
+        if self.operation == Operation::ExclusiveScan {
+            self.memory.input = identity.map_or(std::ptr::null(), std::ptr::from_ref).cast();
+        }
+        self
+    }
+
+    /// The call with lists of its own.
+    pub(crate) fn kept(self) -> (MemoryCall<'static>, Keep) {
+        let mut keep = Keep::default();
+        // SAFETY: the call's.
+        let mut list = |counts: &[usize]| unsafe { keep.keep(counts.to_vec()) }.as_slice();
+        let cut = match self.cut {
+            Partition::Vector(n) => Partition::Vector(n),
+            Partition::Equal(n) => Partition::Equal(n),
+            Partition::Varied(counts) => Partition::Varied(list(counts)),
+            Partition::Pairs { send, recv } => {
+                Partition::Pairs { send: list(send), recv: list(recv) }
+            }
+        };
+        (MemoryCall { cut, ..self }, keep)
+    }
+}
+
+/// What a call on memory does with its elements.
+#[derive(Clone, Copy)]
+pub(crate) struct ElementUse<'a> {
+    pub(crate) kernel: Kernel<'a>,
+    pub(crate) commutative: bool,
+    pub(crate) built_in: bool,
+}
+
+impl<'a> ElementUse<'a> {
+    pub(crate) fn moves<T: Element>() -> Self {
+        ElementUse { kernel: Kernel::mover::<T>(), commutative: true, built_in: false }
+    }
+
+    pub(crate) fn combines<T: Element, O: Operator<T>>(op: &'a O) -> Self {
+        let kernel = Kernel::combiner::<T, O>(op);
+        let built_in = const { O::ORIGIN.is_library() };
+        ElementUse { kernel, commutative: O::COMMUTATIVE, built_in }
     }
 }
 
@@ -73,14 +126,14 @@ impl Keep {
 /// # Examples
 /// One that moves, and is started:
 /// ```
-/// use phalanx::engine::{self, ForeignCall, MemoryCall, MemoryCut};
-/// use phalanx::engine::{Operation, PreparedCall, ReductionMemory};
+/// use phalanx::engine::{self, ForeignCall, MemoryCall};
+/// use phalanx::engine::{Operation, Partition, PreparedCall, ReductionMemory};
 /// let at = ForeignCall::kept("lib_start_broadcast", "heat.f90", 16).location();
 /// let out = phalanx::run(2, |comm| {
 ///     let mut x = [comm.rank() as u64];
 ///     let here = x.as_mut_ptr().cast::<u8>();
 ///     let memory = ReductionMemory { input: here, output: here };
-///     let (operation, cut) = (Operation::Broadcast, MemoryCut::Vector(1));
+///     let (operation, cut) = (Operation::Broadcast, Partition::Vector(1));
 ///     let call = MemoryCall { operation, cut, parameter: 1, memory };
 ///     // SAFETY: one number, which nobody else uses before the scope has ended.
 ///     let call = unsafe { PreparedCall::moving::<u64>(call) };
@@ -95,13 +148,13 @@ impl Keep {
 /// ```
 /// One that combines, and is set up:
 /// ```
-/// use phalanx::engine::{MemoryCall, MemoryCut, Operation, PreparedCall, ReductionMemory};
+/// use phalanx::engine::{MemoryCall, Operation, Partition, PreparedCall, ReductionMemory};
 /// static SUM: phalanx::op::Sum = phalanx::op::Sum;
 /// let out = phalanx::run(2, |comm| {
 ///     let mut x = [1_u64];
 ///     let here = x.as_mut_ptr().cast::<u8>();
 ///     let memory = ReductionMemory { input: here, output: here };
-///     let (operation, cut) = (Operation::AllReduce, MemoryCut::Vector(1));
+///     let (operation, cut) = (Operation::AllReduce, Partition::Vector(1));
 ///     let call = MemoryCall { operation, cut, parameter: 0, memory };
 ///     // SAFETY: one number, which nobody else uses before the scope has ended.
 ///     let call = unsafe { PreparedCall::combining::<u64, _>(call, &SUM) };
@@ -118,12 +171,10 @@ impl Keep {
 /// # Ok::<(), phalanx::Error>(())
 /// ```
 pub struct PreparedCall {
-    pub(crate) call: MemoryCall,
+    pub(crate) call: MemoryCall<'static>,
     pub(crate) sig: &'static Signature,
     pub(crate) at: &'static Location<'static>,
-    pub(crate) kernel: Kernel<'static>,
-    pub(crate) commutative: bool,
-    pub(crate) built_in: bool,
+    pub(crate) by: ElementUse<'static>,
     pub(crate) keep: Keep,
 }
 
@@ -147,34 +198,10 @@ impl PreparedCall {
     /// # Examples
     /// See [`PreparedCall`].
     #[track_caller]
-    pub unsafe fn moving<T: Element>(call: MemoryCall) -> Self {
-        let sig = const {
-            &[
-                Signature::of::<T>("started broadcast", "from root"),
-                Signature::of::<T>("started all_gather_into", ""),
-                Signature::of::<T>("started all_gather_varied_into", ""),
-                Signature::of::<T>("started all_to_all_into", ""),
-                Signature::of::<T>("started all_to_all_varied_into", ""),
-                Signature::of::<T>("started gather_into", "to root"),
-                Signature::of::<T>("started gather_varied_into", "to root"),
-                Signature::of::<T>("started scatter_into", "from root"),
-                Signature::of::<T>("started scatter_varied_into", "from root"),
-                Signature::of::<T>("started shift", "by"),
-            ]
-        };
-        let varied = usize::from(call.is_varied());
-        let sig = &sig[match call.operation {
-            Operation::Broadcast => 0,
-            Operation::AllGather => 1 + varied,
-            Operation::AllToAll => 3 + varied,
-            Operation::Gather => 5 + varied,
-            Operation::Scatter => 7 + varied,
-            Operation::Shift => 9,
-            other => unreachable!("{other} moves nothing, or is not started"),
-        }];
-        let (kernel, keep) = (Kernel::mover::<T>(), Keep::default());
-        let at = Location::caller();
-        PreparedCall { call, sig, at, kernel, commutative: true, built_in: false, keep }
+    pub unsafe fn moving<T: Element>(call: MemoryCall<'_>) -> Self {
+        let sig = kinds::moving_as::<T, { CallWay::STARTED }>(call.operation, call.cut);
+        let (call, keep) = call.kept();
+        PreparedCall { call, sig, at: Location::caller(), by: ElementUse::moves::<T>(), keep }
     }
 
     /// A call that combines elements `T`.
@@ -191,48 +218,16 @@ impl PreparedCall {
     /// See [`PreparedCall`].
     #[track_caller]
     pub unsafe fn combining<T: Element, O: Operator<T> + 'static>(
-        mut call: MemoryCall,
+        call: MemoryCall<'_>,
         op: &'static O,
     ) -> Self {
-        let sig = const {
-            &[
-                Signature::combining::<T, O>("started reduce", O::NAME, "to root"),
-                Signature::combining::<T, O>("started all_reduce", O::NAME, ""),
-                Signature::combining::<T, O>("started reduce_scatter_into", O::NAME, ""),
-                Signature::combining::<T, O>("started reduce_scatter_varied_into", O::NAME, ""),
-                Signature::combining::<T, O>("started scan", O::NAME, ""),
-                Signature::combining::<T, O>("started exclusive_scan", O::NAME, ""),
-            ]
-        };
-        let sig = &sig[place_of_combining(&call)];
-        let mut keep = Keep::default();
+        let sig = kinds::combining_as::<T, O, { CallWay::STARTED }>(call.operation, call.cut);
+        let (mut call, mut keep) = call.kept();
         if call.operation == Operation::ExclusiveScan {
             // SAFETY: the call's.
-            let identity = op.identity().map(|identity| unsafe { keep.keep(identity) });
-            call.memory.input = identity.map_or(std::ptr::null(), std::ptr::from_ref).cast();
+            call = call.or(op.identity().map(|identity| unsafe { keep.keep(identity) }));
         }
-        let (kernel, commutative) = (Kernel::combiner::<T, O>(op), O::COMMUTATIVE);
-        PreparedCall {
-            call,
-            sig,
-            at: Location::caller(),
-            kernel,
-            commutative,
-            built_in: const { O::ORIGIN.is_library() },
-            keep,
-        }
-    }
-}
-
-/// Which of the signatures of calls that combine.
-fn place_of_combining(call: &MemoryCall) -> usize {
-    match call.operation {
-        Operation::Reduce => 0,
-        Operation::AllReduce => 1,
-        Operation::ReduceScatter => 2 + usize::from(call.is_varied()),
-        Operation::Scan => 4,
-        Operation::ExclusiveScan => 5,
-        other => unreachable!("{other} combines nothing"),
+        PreparedCall { call, sig, at: Location::caller(), by: ElementUse::combines(op), keep }
     }
 }
 
@@ -266,39 +261,22 @@ impl<'scope, 'env> SetUp<'scope, 'env> for PreparedCall {
 
 impl PreparedCall {
     fn form<'env>(self, comm: &mut Comm) -> Form<'env, ()> {
-        let PreparedCall { call, sig, at, kernel, commutative, built_in, mut keep } = self;
-        let MemoryCall { operation, cut, parameter, memory } = call;
-        let made = match cut {
-            MemoryCut::Vector(n) => exec::Call::new(operation, sig, at, Partition::Vector(n)),
-            MemoryCut::Equal(n) => exec::Call::new(operation, sig, at, Partition::Equal(n)),
-            MemoryCut::Varied(counts) => {
-                // SAFETY: the call's.
-                let counts: &[usize] = unsafe { keep.keep(counts) };
+        let PreparedCall { call, sig, at, by, keep } = self;
+        let is_right = match call.cut {
+            Partition::Varied(counts) => {
                 let own = counts.get(comm.rank()).copied().unwrap_or(0);
-                match comm.check_counts(counts, own, 1, sig, at) {
-                    Some(total) => exec::Call::of_counts(operation, sig, at, counts, total),
-                    None => comm.nothing_to_return(),
-                }
+                comm.check_counts(counts, own, 1, sig, at).is_some()
             }
-            MemoryCut::Pairs(send, recv) => {
-                // SAFETY: the call's.
-                let (send, recv): (&[usize], &[usize]) =
-                    unsafe { (keep.keep(send), keep.keep(recv)) };
+            Partition::Pairs { send, recv } => {
                 let units =
                     |counts: &[usize]| counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
-                let (sent, received) = (units(send), units(recv));
-                if !comm.check_pairs(sig, at, (sent, send), (received, recv)) {
-                    comm.nothing_to_return();
-                }
-                exec::Call::new(operation, sig, at, Partition::Pairs { send, recv })
+                comm.check_pairs(sig, at, (units(send), send), (units(recv), recv))
             }
+            _ => true,
         };
-        let Some(made) = comm.with_parameter(made, parameter as isize) else {
-            comm.nothing_to_return();
-        };
-        let made = made.combining_memory(commutative, built_in);
         // SAFETY: by the contract of its maker; the kernel's references are kept.
-        let call = unsafe { made.on_memory(kernel, memory.input, memory.output) };
+        let made = if is_right { unsafe { comm.on_memory(&call, sig, at, by) } } else { None };
+        let Some(call) = made else { comm.nothing_to_return() };
         let (result, _) = Lent::new(&mut []);
         let kept = if keep.0.is_empty() { Kept::NOTHING } else { Kept::new(keep).0 };
         Form { call, kept, result }

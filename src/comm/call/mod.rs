@@ -87,7 +87,7 @@
 mod data;
 mod head;
 mod input;
-mod kinds;
+pub(crate) mod kinds;
 pub(crate) mod made;
 mod make;
 mod make_blocks;

@@ -11,7 +11,6 @@ use std::marker::PhantomData;
 /// `out` is `left`, or `right`, or overlaps neither.
 pub(crate) struct ForeignOperator<'a> {
     combine: &'a (dyn Fn(*mut u8, *const u8, *const u8, usize) + 'a),
-    pub(crate) commutative: bool,
     loops: Loops,
 }
 
@@ -20,11 +19,10 @@ impl<'a> ForeignOperator<'a> {
     pub(crate) fn new(
         combine: &'a (dyn Fn(*mut u8, *const u8, *const u8, usize) + 'a),
         (size, align): (usize, usize),
-        commutative: bool,
     ) -> Self {
         let loops =
             Loops { size, align, line: line(size), combine: combine_slices, fold, wide: None };
-        ForeignOperator { combine, commutative, loops }
+        ForeignOperator { combine, loops }
     }
 }
 
@@ -79,7 +77,7 @@ mod tests {
                 unsafe { *out.add(i) = (*left.add(i)).wrapping_mul(31).wrapping_add(*right.add(i)) }
             }
         };
-        let op = ForeignOperator::new(&combine, (8, 8), false);
+        let op = ForeignOperator::new(&combine, (8, 8));
         let kernel = Kernel::foreign(&op);
         for n in [0, 1, 3, 2000] {
             let vector = |j: u64| (0..n as u64).map(|i| i * 7 + j * 1000).collect::<Vec<u64>>();

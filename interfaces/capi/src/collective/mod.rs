@@ -9,9 +9,9 @@ pub(crate) use buffers::{counts_of, sum};
 
 use crate::arguments::{IN_PLACE, input, is_usual, output};
 use crate::names::*;
-use crate::types::{Elements, Type, apart_of, cut_of, with_operator, with_type};
+use crate::types::{Elements, Type, apart_of, with_operator, with_type};
 use buffers::buffers;
-use phalanx::engine::{self, MemoryCall, MemoryCut, Operation, PreparedCall, ReductionCut};
+use phalanx::engine::{self, MemoryCall, Operation, Partition, PreparedCall};
 use phalanx::{Comm, Element, op};
 use std::ffi::c_void;
 
@@ -50,12 +50,16 @@ impl Asked {
     }
 
     /// Looks at pointers, lengths and counts: the call on memory, and how many Rust elements it
-    /// reads and writes.
+    /// reads and writes. `lists` are to be its counts, in Rust elements.
     ///
     /// # Safety
     /// Lists of counts are null or have one for each rank; buffers are null or as long as is said.
     #[inline(always)]
-    unsafe fn checked(&self, comm: &Comm) -> Result<(MemoryCall, usize, usize), String> {
+    unsafe fn checked<'a>(
+        &self,
+        comm: &Comm,
+        lists: &'a mut [Vec<usize>; 2],
+    ) -> Result<(MemoryCall<'a>, usize, usize), String> {
         let Asked { operation, ty, from, to, parameter, .. } = *self;
         // An operator's elements are whole, also those of bytes.
         let size = if self.op.is_some() && ty.is_bytes() { ty.size } else { 1 };
@@ -68,31 +72,32 @@ impl Asked {
         let (own, all, cut) = match lengths {
             Lengths::Each(n) if self.is_of_vectors() => {
                 let n = ty.count(n)?;
-                (n, n, MemoryCut::Vector(n / size))
+                (n, n, Partition::Vector(n / size))
             }
             Lengths::Each(n) => {
                 let (own, all) = (ty.count(n)?, ty.count(n.saturating_mul(comm.size()))?);
-                (own, all, MemoryCut::Equal(own / size))
+                (own, all, Partition::Equal(own / size))
             }
             Lengths::Counts(counts) | Lengths::Either(_, counts) => {
                 // SAFETY: by the contract.
-                let counts = unsafe { counts_of(comm, counts, ty)? };
-                let (own, all) = (counts[comm.rank()], sum(&counts, ty)?);
-                (own, all, MemoryCut::Varied(counts.into_iter().map(|n| n / size).collect()))
+                lists[0] = unsafe { counts_of(comm, counts, ty)? };
+                let (own, all) = (lists[0][comm.rank()], sum(&lists[0], ty)?);
+                lists[0].iter_mut().for_each(|n| *n /= size);
+                (own, all, Partition::Varied(&lists[0]))
             }
             Lengths::Pairs(to_each, from_each) => {
                 // SAFETY: by the contract.
-                let (sent, received) =
-                    unsafe { (counts_of(comm, to_each, ty)?, counts_of(comm, from_each, ty)?) };
-                let (n, m) = (sum(&sent, ty)?, sum(&received, ty)?);
-                (n, m, MemoryCut::Pairs(sent, received))
+                *lists =
+                    unsafe { [counts_of(comm, to_each, ty)?, counts_of(comm, from_each, ty)?] };
+                let [send, recv] = &*lists;
+                (sum(send, ty)?, sum(recv, ty)?, Partition::Pairs { send, recv })
             }
         };
         let (sent, received) = match operation {
             Operation::Gather => (own, if is_root { all } else { 0 }),
             Operation::Scatter => (if is_root { all } else { 0 }, own),
             Operation::ReduceScatter => (all, own),
-            Operation::AllToAll if matches!(cut, MemoryCut::Equal(_)) => (all, all),
+            Operation::AllToAll if matches!(cut, Partition::Equal(_)) => (all, all),
             _ => (own, all),
         };
         let read = (!self.is_of_vectors()).then_some((from, sent));
@@ -117,27 +122,25 @@ pub(crate) unsafe fn waits(comm: &mut Comm, asked: Asked) -> Result<(), String> 
         if let (true, Lengths::Each(n)) = (is_typed, lengths) {
             return with_type!(ty, T => typed::<T>(comm, asked, n));
         }
-        let (call, sent, received) = asked.checked(comm)?;
+        let mut lists = [vec![], vec![]];
+        let (call, sent, received) = asked.checked(comm, &mut lists)?;
         if let Some(op) = asked.op {
             if operation == Operation::AllReduce && combined(comm, ty, op, to, received) {
                 return Ok(());
             }
             return with_operator(ty, op, (&call, comm));
         }
-        with_type!(ty, T => match &call.cut {
+        with_type!(ty, T => match call.cut {
             cut if is_typed => {
                 let from = input::<T>("the input", asked.from, sent)?;
                 let to = output::<T>("the output", to, received)?;
                 match cut {
-                    MemoryCut::Pairs(n, m) => comm.all_to_all_varied_into(from, n, to, m),
-                    MemoryCut::Varied(counts) => comm.all_gather_varied_into(from, to, counts),
+                    Partition::Pairs { send, recv } => comm.all_to_all_varied_into(from, send, to, recv),
+                    Partition::Varied(counts) => comm.all_gather_varied_into(from, to, counts),
                     _ => unreachable!("lengths that are all the same were typed above"),
                 }
             }
-            _ => {
-                let (cut, memory) = (cut_of(&call), call.memory);
-                engine::movement::<T>(comm, operation, cut, call.parameter, memory, false);
-            }
+            _ => engine::movement::<T>(comm, &call, false),
         });
     }
     Ok(())
@@ -219,7 +222,8 @@ pub(crate) unsafe fn prepared(comm: &Comm, asked: Asked) -> Result<PreparedCall,
     }
     // SAFETY: by the contract.
     unsafe {
-        let (call, ..) = asked.checked(comm)?;
+        let mut lists = [vec![], vec![]];
+        let (call, ..) = asked.checked(comm, &mut lists)?;
         match asked.op {
             Some(op) => with_operator(asked.ty, op, call),
             None => Ok(with_type!(asked.ty, T => PreparedCall::moving::<T>(call))),
@@ -241,8 +245,9 @@ pub(crate) unsafe fn gather_in_place(
         if is_root {
             memory.input = memory.input.wrapping_add(root * n * ty.size);
         }
-        let (gather, cut) = (Operation::Gather, ReductionCut::Equal(block));
-        with_type!(ty, T => engine::movement::<T>(comm, gather, cut, root, memory, true));
+        let (operation, cut) = (Operation::Gather, Partition::Equal(block));
+        let call = MemoryCall { operation, cut, parameter: root, memory };
+        with_type!(ty, T => engine::movement::<T>(comm, &call, true));
     }
     Ok(())
 }

@@ -15,7 +15,8 @@ use super::operator::Operator;
 use super::ops;
 use super::rank::Rank;
 use super::types::Place;
-use phalanx::engine::{Operation, ReductionCut, ReductionMemory, UserElement, UserOperator};
+use phalanx::engine::{MemoryCall, Operation, Partition, ReductionMemory};
+use phalanx::engine::{UserElement, UserOperator};
 use phalanx::op::Operator as LibraryOperator;
 use phalanx::{Comm, Order};
 use std::any::TypeId;
@@ -270,19 +271,19 @@ impl<'a> Reduction<'a> {
     /// `at` has this reduction's elements, aligned, that nobody else uses; a part of the result has
     /// room at `part`, which else is the same.
     pub(super) unsafe fn run(&self, comm: &mut Comm, (at, part): (*mut u8, *mut u8), to: To<'_>) {
-        let vector = ReductionCut::Vector(self.own.count);
+        let vector = Partition::Vector(self.own.count);
         let (operation, cut) = match to {
             To::All => (Operation::AllReduce, vector),
             To::Root(_) => (Operation::Reduce, vector),
             To::Prefix => (Operation::Scan, vector),
             To::Before => (Operation::ExclusiveScan, vector),
-            To::Parts(counts) => (Operation::ReduceScatter, ReductionCut::Varied(counts)),
+            To::Parts(counts) => (Operation::ReduceScatter, Partition::Varied(counts)),
         };
         let memory = ReductionMemory { input: at.cast_const(), output: part };
         let kept = self.memory();
         let Memory { operator, element, .. } = &*kept;
-        let root = to.root().unwrap_or(0);
+        let call = MemoryCall { operation, cut, parameter: to.root().unwrap_or(0), memory };
         // SAFETY: passed on.
-        unsafe { operator.reduce(comm, operation, cut, root, memory, *element) };
+        unsafe { operator.reduce(comm, &call, *element) };
     }
 }
