@@ -27,7 +27,7 @@ pub(super) fn in_order(order: Order) -> InOrder {
 
 /// What carries a reduction in fixed order.
 enum Way {
-    /// Messages in the mailbox's line, or the boards.
+    /// The gates, or the boards.
     Direct,
     /// The topology's data movement.
     Moved,
@@ -45,8 +45,8 @@ impl Comm {
     ///
     /// **Must agree on all ranks:** the order.
     ///
-    /// **Cost** up to 40 bytes on up to 64 ranks: `p - 1` messages in the mailboxes' lines, all at
-    /// once; else that of the fused paths: 1.05 to 1.16 times that of a plain all-reduce of 8 bytes
+    /// **Cost** few bytes all-reduced: one step at the gates, as [`overlap`](Comm::overlap) says;
+    /// else that of the fused paths: 1.05 to 1.16 times that of a plain all-reduce of 8 bytes
     /// on two ranks, 1.01 from 16 KiB on (`benches/solver.rs`). On a topology: its all-to-all and
     /// all-gather, instead of a reduction. `reduce` costs as much as `all_reduce` where a topology
     /// is forced.
@@ -120,7 +120,7 @@ impl Comm {
         }
     }
 
-    /// By messages in the mailbox's line, or the boards.
+    /// At the gates, or by the boards.
     fn carry_out_directly(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         self.step_fingerprint = self.digest_of_counts(call.cut());
         let _: Option<()> = self.carry_out_around(call, || ());

@@ -2,15 +2,14 @@
 //! completes the call.
 //!
 //! What is posted first must be all that peers ever need from this rank, or
-//! they would wait for its closure. So few ranks send each their value to all
-//! others ([`flat`]); else, and for long vectors, everybody shows its buffer on
-//! its board.
+//! they would wait for its closure. So everybody shows a few bytes at its gate, and more on its
+//! board.
 
 use super::Comm;
 use crate::exec::board::ordered;
-use crate::exec::{Call, RawBuffers, flat};
+use crate::exec::{Call, RawBuffers, all_at_once};
 use crate::schedule::{Algorithm, Operation};
-use crate::shared::{CallTransport, Digest};
+use crate::shared::{CallTransport, Digest, PayloadKind};
 
 impl Comm {
     /// A reduction in the order of the tree, with work in between. None if the call
@@ -21,22 +20,29 @@ impl Comm {
         call: &Call<'_, RawBuffers<'_>>,
         work: impl FnOnce() -> R,
     ) -> Option<R> {
-        let flat = call.operation() == Operation::AllReduce && flat::fits(call, self.size());
+        let bytes = call.unit().saturating_mul(call.element_size());
+        let limit = match self.port.is_gated() {
+            true => self.decisions.short[Operation::AllReduce as usize],
+            // (Many ranks combine more in parts.)
+            false => PayloadKind::BRIEF + 1,
+        };
+        let is_short = call.operation() == Operation::AllReduce && bytes < limit;
         let (algorithm, transport) = match call.operation() {
-            _ if flat => (Algorithm::AR_ANY, CallTransport::Messages),
+            _ if is_short => (Algorithm::AR_ANY, CallTransport::Gates),
             Operation::AllReduce => (Algorithm::AR_FUSED, CallTransport::Boards),
             _ => (Algorithm::RED_FUSED, CallTransport::Boards),
         };
         let params =
             call.params(algorithm, transport, self.step_fingerprint.unwrap_or(Digest::NONE));
         let begun = self.begin_compared(call.sig(), call.at(), params)?;
-        let result = if flat {
-            flat::run(&mut self.port, begun, call, work)
-        } else {
-            let result = ordered::run(&mut self.port, &mut self.work, begun, call, work);
-            self.port.record_end();
-            result
+        let (port, own) = (&mut self.port, &mut self.work);
+        let result = match is_short {
+            true => all_at_once::run_around(port, own, begun, call, work),
+            false => ordered::run(port, own, begun, call, work),
         };
+        if !is_short {
+            self.port.record_end();
+        }
         result.map_err(|stop| self.stop(stop)).ok()
     }
 }

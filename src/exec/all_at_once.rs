@@ -91,7 +91,9 @@ pub(crate) fn run_among(
     };
     // A panic in the operator ends the run.
     let guard = Guard::new(port);
-    show_and_look(guard.port, work, begun, kernel, (from, all), before * kernel.size())?;
+    let (shown, size) = ((from, all), kernel.size());
+    show(guard.port, begun, shown, size);
+    look(guard.port, &mut work.addresses, shown, size, before * size)?;
     // SAFETY: `output` is the call's, and fits what is its own, which is within what it shows. The
     // peers show as many elements of the same type as we do (fingerprint and length agree), until
     // we show something again. The identity is the call's.
@@ -106,6 +108,28 @@ pub(crate) fn run_among(
     }
     guard.disarm();
     Ok(())
+}
+
+/// An all-reduce in the order of [`by_levels`](crate::order::by_levels)'s tree. `between` runs when
+/// the rank's vector is shown, before it looks at anybody: peers need nothing else from it.
+#[inline]
+pub(crate) fn run_around<R>(
+    port: &mut Port,
+    work: &mut Workspace,
+    begun: StartedCall,
+    call: &Call<'_, RawBuffers<'_>>,
+    between: impl FnOnce() -> R,
+) -> Result<R, Stop> {
+    let &RawBuffers { ref kernel, output, .. } = call.memory();
+    let (p, n, size) = (port.size(), call.unit(), kernel.size());
+    let guard = Guard::around_user_code(port);
+    show(guard.port, begun, (output, n), size);
+    let result = between();
+    look(guard.port, &mut work.addresses, (output, n), size, 0)?;
+    // SAFETY: as in `run_among`.
+    unsafe { combine_all(work, kernel, (output, n), (OperandTree::levels(p), p)) };
+    guard.disarm();
+    Ok(result)
 }
 
 /// Every rank shows that it has come, and looks for all others.
@@ -168,24 +192,27 @@ unsafe fn copy_out(to: *mut u8, from: *const u8, bytes: usize) {
     unsafe { copy_few(to, from, bytes) }
 }
 
-/// Shows `len` elements at `buf` to everybody, and collects in `work` where everybody's are, the
-/// own ones in their place, without the first `skipped` bytes.
+/// Shows `len` elements at `buf`, of so many bytes each, to everybody.
 #[cfg_attr(not(debug_assertions), inline(always))]
-fn show_and_look(
-    port: &mut Port,
-    work: &mut Workspace,
-    begun: StartedCall,
-    kernel: &Kernel<'_>,
-    (buf, len): (*const u8, usize),
-    skipped: usize,
-) -> Result<(), Stop> {
-    let (rank, p, size) = (port.rank(), port.size(), kernel.size());
+fn show(port: &mut Port, begun: StartedCall, (buf, len): (*const u8, usize), size: usize) {
     port.show_all(len, size, |body| {
         // SAFETY: there is room for so many bytes, which are no memory of ours.
         unsafe { copy_out(body, buf, len * size) }
     });
     port.log_call(begun);
-    let all = &mut work.addresses;
+}
+
+/// Collects in `all` where everybody's elements are that [`show`] has shown, the own ones in their
+/// place, without the first `skipped` bytes.
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn look(
+    port: &mut Port,
+    all: &mut Vec<*mut u8>,
+    (buf, len): (*const u8, usize),
+    size: usize,
+    skipped: usize,
+) -> Result<(), Stop> {
+    let (rank, p) = (port.rank(), port.size());
     if all.len() < p {
         all.resize(p, std::ptr::null_mut());
     }

@@ -22,7 +22,6 @@ pub(crate) mod alone;
 pub(crate) mod board;
 mod call;
 pub(crate) mod eager;
-pub(crate) mod flat;
 mod join_list;
 mod kernel;
 pub(crate) mod plan;

@@ -233,8 +233,9 @@ impl Comm {
     /// **Order** of a reduction: that of [`Order::Fixed`](crate::Order::Fixed), always. (With a
     /// forced algorithm the work is done first, and then the call, by that algorithm.)
     ///
-    /// **Cost** of a barrier, or of up to 40 bytes all-reduced on up to 64 ranks: `p - 1` messages
-    /// in the mailboxes' lines, all at once; of any other call that of one that is started
+    /// **Cost** of a barrier, or of few bytes all-reduced: one step at the gates, in which each rank
+    /// looks at all others (up to 60 bytes; on up to four ranks, or more ranks than cores, as many as
+    /// [`Comm::all_reduce`] takes there); of any other call that of one that is started
     /// ([`Comm::requests`]).
     ///
     /// If `work` panics, the run ends with that panic, as anywhere else on a rank; a buffer then
