@@ -212,8 +212,7 @@ impl CostArgs {
     }
 
     fn words(&self, tw: Ratio) -> String {
-        let words = tw.mul(Ratio::new(self.call.words.into(), 1).unwrap_or(Ratio::ZERO));
-        words.map_or_else(|| "?".to_string(), |w| w.to_string())
+        (tw * Ratio::from(i128::from(self.call.words))).to_string()
     }
 
     fn form(&self, form: &ClosedForm) -> String {
