@@ -321,10 +321,10 @@ impl Bench {
         let exchange_ns = floor(team, &tools)?;
         let setting = RunConditions::of(team, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
-        let modelled = Modelled::new(team);
+        let modelled = Modelled::of(team);
         let steal = Steal::now();
-        let model = modelled.as_ref().map(|model| model.source.clone());
-        let (caches, attach) = (self.caches, self.attachment(modelled.as_ref()));
+        let model = modelled.as_ref().map(|_| team.profile().to_string());
+        let (caches, attach) = (self.caches, self.attachment(model.as_deref()));
         let disturbed = core_watch::look(team)?;
         let watch = CoreWatch::new(team)?;
         let head =
@@ -354,13 +354,13 @@ impl Bench {
     }
 
     /// The files that a report is to have with it.
-    fn attachment(&self, model: Option<&Modelled<'_>>) -> String {
+    fn attachment(&self, model: Option<&str>) -> String {
         let rows = match (self.output.format, self.output.path()) {
             (Format::Json, Some(path)) => format!("the file '{}'", path.display()),
             _ => "the file 'bench.json' of the same command with --format json -o bench.json"
                 .to_string(),
         };
-        model.map_or(rows.clone(), |model| format!("{rows},\n#   and the {}", model.source))
+        model.map_or(rows.clone(), |model| format!("{rows},\n#   and the {model}"))
     }
 
     fn wish(&self) -> BenchRequest {
@@ -455,7 +455,7 @@ impl Bench {
             let row = BenchRow::new(case, ranks, sorted, rounds.wrong())?;
             let row = BenchRow { tally: rounds.tally(), cores: rounds.cores(), ..row };
             let Some(model) = model else { return Some(row) };
-            let ns = model.ns(case, row.place);
+            let ns = model.row(case, row.place);
             Some(row.modelled(ns))
         });
         rows.take(if self.by_place { usize::MAX } else { 1 }).collect()
