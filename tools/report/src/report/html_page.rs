@@ -126,7 +126,7 @@ fn sentence(text: &str) -> String {
 /// For the console, and for tests.
 const TESTED: &str = "globalThis.phalanxReport = { charts, player, palettes: { LIGHT, DARK } };\n";
 
-/// The machine that algorithms can be drawn on; runs of old have none.
+/// The machine that algorithms can be drawn on.
 fn plans(run: &SavedReport) -> Vec<Value> {
     let cpu = run.part("environment")["cpu"].as_str().unwrap_or("unknown");
     let mut plan = run.part("placement")["plan"].clone();

@@ -253,7 +253,6 @@ fn pairs(name: &str, rows: &[Value]) -> String {
         let mut line = vec![cell(row, "src"), cell(row, "dst")];
         line.push(cell(row, if latency { "via" } else { "op" }));
         line.push(cell(row, "place"));
-        // Runs of old did not say.
         let moved = cell(row, "drift");
         line.push(if moved == "none" { String::new() } else { moved });
         let ends = ["ns_ci_low", "ns_ci_high"].map(|key| ns(row, key));
