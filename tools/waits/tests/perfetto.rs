@@ -33,7 +33,7 @@ fn a_trace_has_the_form_of_trace_events() {
     let mut slices = HashMap::new();
     let mut on_track: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
     let mut arrows: HashMap<u64, Vec<(String, f64)>> = HashMap::new();
-    let (mut tracks, mut waited) = (0, 0.0);
+    let (mut tracks, mut waited) = (0, 0);
     for event in events {
         assert!(event["name"].is_string() && event["pid"].is_u64(), "{event}");
         // A process of one thread for each rank; Perfetto gives thread 0 no track of its name.
@@ -56,7 +56,7 @@ fn a_trace_has_the_form_of_trace_events() {
                 on_track.entry(tid).or_default().push((begin, begin + ns));
                 let category = event["cat"].as_str().unwrap();
                 *slices.entry(category).or_insert(0) += 1;
-                waited += if category == "wait" { length * 1000.0 } else { 0.0 };
+                waited += if category == "wait" { ns } else { 0 };
             }
             "s" | "f" => {
                 let ends = arrows.entry(event["id"].as_u64().unwrap()).or_default();
@@ -70,7 +70,7 @@ fn a_trace_has_the_form_of_trace_events() {
     assert!(slices["start"] >= 1, "{slices:?}");
     assert!(slices["wait"] >= 2 && arrows.len() == slices["wait"], "{slices:?} {arrows:?}");
     let wanted: u64 = summary.ranks.iter().map(|row| row.spent.waiting).sum();
-    assert_eq!(waited as u64, wanted);
+    assert_eq!(waited, wanted);
     for mut events in on_track.into_values() {
         // Those of one track are nested, or apart: Perfetto drops events that overlap in part.
         events.sort_by_key(|&(begin, end)| (begin, Reverse(end)));
