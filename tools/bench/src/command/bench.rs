@@ -117,12 +117,6 @@ COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
   outliers rounds spread_percent dropped drift calls_per_iteration model_by caches.
 
-SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi: mpirun -n 2
-  phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a barrier
-  (the library's own), ranks time themselves, and the slowest counts: what the barrier leaves of
-  skew is in the times. No floor, no places, no forced algorithms; placement is the launcher's. That
-  a barrier holds is checked by the time that ranks spend in it which do not come late.
-
 CTRL-C: ends after the current sample, prints what there is; exit code 130.
 
 Example:
