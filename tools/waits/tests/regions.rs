@@ -138,7 +138,7 @@ fn the_newest_process_is_shown_and_of_it_the_longest_run_of_several_ranks() {
     let named = said("named", &all, &["--run", "1"]);
     assert!(named.starts_with("run 1 of 5") && !named.contains("RUNS"), "{named}");
     let listed = said("listed", &all, &["--list"]);
-    assert!(listed.contains("  2026-11-28 16:39:59        7      4  400 ns"), "{listed}");
+    assert!(listed.contains("  2026-11-28 16:39:59        7  a.rs:1:1      4  400 ns"), "{listed}");
 }
 
 #[test]

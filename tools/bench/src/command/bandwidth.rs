@@ -1,23 +1,23 @@
 //! `phalanx bandwidth`: the rate at which a core reads, copies and combines another core's fresh
 //! data, and the rate of all cores together.
 
-use super::latency::{begin, conditions, draw, head, parse_samples, put, row};
+use super::latency::{begin, carry_out, conditions, head, parse_samples, row};
 use crate::bench::run_conditions::available_memory;
 use crate::failure::Failure;
 use crate::matrix::heat::{self, Grid};
 use crate::matrix::saved_run::MatrixRun;
-use crate::matrix::summary::table;
 use crate::matrix::unit_axis::{Axis, shared};
 use crate::measure::clock::Clock;
 use crate::measure::conditions::alone;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::steal::Steal;
-use crate::output::{OutputArgs, writable};
+use crate::output::OutputArgs;
 use crate::pair::bandwidth::{Case, Work, measure};
 use crate::pair::probe_rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::prose;
+use crate::table::table;
 use crate::{byte_size, interrupt};
 use phalanx::Team;
 use phalanx::machine::{Level, Machine};
@@ -119,16 +119,10 @@ impl Bandwidth {
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.pus.is_none())?;
         self.check_memory(pus.len())?;
-        if let Some(file) = &self.svg {
-            writable("drawing", file)?;
-        }
-        let sink = self.output.open()?;
-        interrupt::listen();
-        let run = self.measure(&machine, &pus)?;
-        if let Some(file) = &self.svg {
-            draw(file, &self.grid(&run, &machine), &run)?;
-        }
-        put(sink, self.output.format, &run, || self.text(&run, &machine))
+        let measure = || self.measure(&machine, &pus);
+        let grid = |run: &MatrixRun| self.grid(run, &machine);
+        let text = |run: &MatrixRun| self.text(run, &machine);
+        carry_out(&self.output, self.svg.as_deref(), measure, grid, text)
     }
 
     fn works(&self) -> Vec<Work> {

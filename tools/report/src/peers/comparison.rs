@@ -3,6 +3,7 @@
 use super::merge::{Merged, MergedLine, TIE, Verdict};
 use phalanx_bench::byte_size;
 use phalanx_bench::measure::caches::CacheState;
+use phalanx_bench::table::Table;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -65,17 +66,7 @@ fn tenth(x: f64) -> Value {
 
 /// The table as tsv.
 pub(crate) fn tsv(lines: &[MergedLine]) -> String {
-    let mut out = COLUMNS.join("\t") + "\n";
-    for line in lines {
-        let text = |cell: &Value| match cell {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        out += &cells(line).iter().map(text).collect::<Vec<_>>().join("\t");
-        out.push('\n');
-    }
-    out
+    Table { columns: &COLUMNS, rows: lines.iter().map(|line| cells(line).into()).collect() }.tsv()
 }
 
 /// The tables of each number of ranks and place, and the losses.
