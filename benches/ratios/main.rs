@@ -7,15 +7,15 @@
 //! them, and is filed under the place that they show (below 45 ns the two are
 //! threads of one core, below 130 ns `near`, else `far`).
 //!
-//! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, dispatch, alone,
-//! crowded, large, disturbed. With `--test` one round, nothing printed but that it works.
-//! `SECONDS_PER_RUN` is the time for each of small, varied, requests and large. A row in which the
+//! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, solver,
+//! dispatch, alone, crowded, disturbed. With `--test` one round, nothing printed but that it works.
+//! `SECONDS_PER_RUN` is the time for each of small, varied, requests and solver. A row in which the
 //! library thought that the process is disturbed says so.
 
-mod large;
 mod raw;
 mod requests;
 mod small;
+mod solver;
 mod team;
 mod varied;
 
@@ -51,12 +51,12 @@ fn main() -> Result<(), phalanx::Error> {
         let flags = Flags::default();
         rows.extend(team.run(|comm| requests::two_ranks(comm, &flags, time))?.swap_remove(0));
     }
+    if wanted("solver") {
+        let flags = Flags::default();
+        rows.extend(team.run(|comm| solver::two_ranks(comm, &flags, time))?.swap_remove(0));
+    }
     if wanted("dispatch") {
         rows.extend(team::dispatch(&team, time / 4)?);
-    }
-    if wanted("large") {
-        let (flags, fused) = (Flags::default(), large::Fused::default());
-        rows.extend(team.run(|comm| large::two_ranks(comm, &flags, &fused, time))?.swap_remove(0));
     }
     if wanted("disturbed") {
         let barrier = |time, name| {
@@ -83,6 +83,9 @@ fn main() -> Result<(), phalanx::Error> {
         more.push(format!("run of nothing on sleeping workers: {us:.1} us"));
     }
     drop(team);
+    if wanted("solver") {
+        more.extend(solver::crowded(if test { 1 } else { 31 })?);
+    }
     if wanted("alone") {
         let calls = if test { 1 } else { 20_000 };
         for (what, ns) in [("", team::alone(calls)?), (", recorded", team::recorded(calls)?)] {

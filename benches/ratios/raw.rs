@@ -5,7 +5,7 @@ mod flags;
 #[path = "../raw/rounds.rs"]
 mod rounds;
 
-pub(crate) use flags::Line;
+use flags::Line;
 use phalanx::engine::is_beside_load;
 use phalanx_model::median;
 pub(crate) use rounds::Rounds;
@@ -114,11 +114,11 @@ impl Row {
     pub(crate) fn heading() {
         let places = ["one core", "near", "far"].map(|place| format!("{place}: ratio (ns, n)"));
         let [one, near, far] = places;
-        println!("{:40} {one:>24} {near:>24} {far:>24}", "");
+        println!("{:46} {one:>24} {near:>24} {far:>24}", "");
     }
 
     pub(crate) fn print(&mut self) {
-        print!("{:40}", self.name);
+        print!("{:46}", self.name);
         for place in 0..3 {
             let (r, ns) = (median(&self.ratios[place]), median(&self.ns[place]));
             let what = match self.ns[place].len() {

@@ -47,7 +47,7 @@ impl Comm {
     ///
     /// **Cost** few bytes all-reduced: one step at the gates, as [`overlap`](Comm::overlap) says;
     /// else that of the fused paths: 1.05 to 1.16 times that of a plain all-reduce of 8 bytes
-    /// on two ranks, 1.01 from 16 KiB on (`benches/solver.rs`). On a topology: its all-to-all and
+    /// on two ranks, 1.01 from 16 KiB on (`benches/ratios`). On a topology: its all-to-all and
     /// all-gather, instead of a reduction. `reduce` costs as much as `all_reduce` where a topology
     /// is forced.
     ///

@@ -39,7 +39,7 @@ impl Comm {
     /// 255 elements of cut blocks (none: cut at multiples of 256, see
     /// [`Block::aligned`](crate::dist::Block::aligned)): copied up to 1 KiB. Two ranks that are cut
     /// inside of a block: a message to rank 1 and one back. Beside a dot product in 16 lanes by
-    /// hand and a plain sum, on two ranks: `benches/solver.rs` (docs/performance.md, "Solvers").
+    /// hand and a plain sum, on two ranks: `benches/ratios` (docs/performance.md, "Solvers").
     ///
     /// # Errors
     /// Parts that do not follow one another end the run.

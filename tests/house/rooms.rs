@@ -136,7 +136,10 @@ const HOUSES: [House; 14] = [
     House {
         sources: "tools/cli/src",
         below: "",
-        order: &["failure", "suggest", "output", "prose", "disturbance", "program", "lib"],
+        order: &[
+            "markup", "table", "failure", "suggest", "output", "prose", "disturbance", "program",
+            "lib",
+        ],
         up: &[],
     },
     House {

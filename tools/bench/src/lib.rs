@@ -25,4 +25,6 @@ mod svg;
 pub use bench::sample::Measure;
 pub use cli::{main_of_phalanx, main_of_type};
 pub use command::{machine_object, machine_page};
-pub use phalanx_cli::{MOST_BYTES, Run, disturbance, failure, file, main, output, prose, suggest};
+pub use phalanx_cli::{
+    MOST_BYTES, Run, disturbance, failure, file, main, markup, output, prose, suggest, table,
+};

@@ -1,5 +1,6 @@
 //! Drawings as SVG: the document, and text in it.
 
+use crate::markup::escape;
 use std::fmt::Write as _;
 
 /// A document of this size, in pixels, on white.
@@ -31,8 +32,7 @@ pub(crate) fn text(
 /// The text as XML text; a character that XML cannot hold at all becomes a question mark.
 fn escaped(text: &str) -> String {
     let held = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
-    let text: String = text.chars().map(|c| if held(c) { c } else { '?' }).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    escape(&text.chars().map(|c| if held(c) { c } else { '?' }).collect::<String>())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx");
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// The arguments that make a command right, and keep it short where it would do its full work.
-const COMMANDS: [(&str, &[&str]); 11] = [
+const COMMANDS: [(&str, &[&str]); 10] = [
     ("bench", &["-n", "1", "-w", "0", "-e", "64"]),
     ("trace", &["AG-RING", "-p", "4"]),
     ("cost", &["AG-RING", "-p", "4"]),
@@ -29,8 +29,6 @@ const COMMANDS: [(&str, &[&str]); 11] = [
     ("soak", &["--seconds", "1", "--runs", "2"]),
     ("latency", &["--samples", "1", "--pus", "0"]),
     ("bandwidth", &["--samples", "1", "-e", "16K"]),
-    // No profile is a good one here: calibrating takes a minute.
-    ("calibrate", &["--validate", "--profile", "run.json"]),
     ("report", &["--from", "report.json"]),
 ];
 
@@ -121,7 +119,7 @@ fn commands() -> Vec<(&'static str, &'static [&'static str])> {
     let is_there = |&(command, _): &(&str, &[&str])| {
         let program = match command {
             "soak" => "phalanx-soak",
-            "calibrate" | "report" => "phalanx-report",
+            "report" => "phalanx-report",
             _ => return true,
         };
         let there = common::beside(program).is_some();

@@ -421,36 +421,12 @@ fn a_reader_that_goes_away_is_no_panic() {
     assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));
 }
 
+/// What a command prints that gets a Ctrl-C a moment after its first line, and on the standard
+/// error. When it returns the process is gone, and with it every thread.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_ends_with_what_there_is() {
+fn interrupted(args: &str) -> (String, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_phalanx"))
-        .args(["bench", "-p", "2", "-n", "1000000000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut text = String::new();
-    stdout.read_line(&mut text).unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(200));
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
-    stdout.read_to_string(&mut text).unwrap();
-    let out = child.wait_with_output().unwrap();
-    assert_eq!(out.status.code(), Some(130));
-    assert!(text.lines().any(|line| line.starts_with("broadcast ")), "{text}");
-    assert!(text.trim_end().ends_with("interrupted"), "{text}");
-    assert_eq!(String::from_utf8_lossy(&out.stderr), "phalanx: interrupted\n");
-}
-
-/// Also where ranks share cores and spin: everybody leaves the current sample.
-#[cfg(unix)]
-#[test]
-fn ctrl_c_ends_a_crowded_run() {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_phalanx"))
-        .args(["bench", "all-reduce", "-p", "5", "-b", "1M", "-n", "1000000000", "--format", "tsv"])
-        .args(["--wait", "yield"])
+        .args(args.split_whitespace())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -462,9 +438,26 @@ fn ctrl_c_ends_a_crowded_run() {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     stdout.read_to_string(&mut text).unwrap();
-    // The process is gone, and with it every thread.
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(130));
+    (text, String::from_utf8(out.stderr).unwrap())
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_with_what_there_is() {
+    let (text, stderr) = interrupted("bench -p 2 -n 1000000000");
+    assert!(text.lines().any(|line| line.starts_with("broadcast ")), "{text}");
+    assert!(text.trim_end().ends_with("interrupted"), "{text}");
+    assert_eq!(stderr, "phalanx: interrupted\n");
+}
+
+/// Also where ranks share cores and spin: everybody leaves the current sample.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_crowded_run() {
+    let what = "bench all-reduce -p 5 -b 1M -n 1000000000 --format tsv --wait yield";
+    let (text, _) = interrupted(what);
     assert!(text.starts_with("op\t"), "{text}");
     assert!(text.lines().skip(1).all(|line| line.split('\t').nth(14) == Some("0")), "{text}");
 }

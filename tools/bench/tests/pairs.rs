@@ -1,28 +1,16 @@
-//! `phalanx latency`, `bandwidth` and `diff` from outside: stable output, saved runs,
+//! `phalanx latency`, `bandwidth` from outside: stable output, saved runs,
 //! one core, error messages. No test asserts a speed.
 
 mod common;
 
+#[cfg(target_os = "linux")]
+use common::on_one_core;
 use common::{complaint, json, keys, scratch, text};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_phalanx");
 
 fn units() -> usize {
     phalanx::machine::Machine::this().unwrap().allowed_pus().len()
-}
-
-/// Runs `f` in a thread that may use one unit only; its children inherit that.
-#[cfg(target_os = "linux")]
-fn on_one_core<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    use phalanx::machine::affinity;
-    std::thread::scope(|s| {
-        let thread = s.spawn(|| {
-            let first = affinity::allowed_pus().unwrap()[0];
-            affinity::restore(&[first]).unwrap();
-            f()
-        });
-        thread.join().unwrap()
-    })
 }
 
 const LATENCY: [&str; 16] = [

@@ -8,10 +8,12 @@ pub mod disturbance;
 pub mod failure;
 #[path = "../../../src/file.rs"]
 pub mod file;
+pub mod markup;
 pub mod output;
 pub mod program;
 pub mod prose;
 pub mod suggest;
+pub mod table;
 
 pub use program::{Run, main};
 

@@ -1,7 +1,7 @@
 //! The cost of a schedule on a physical network: the length of the messages' routes (dilation) and
 //! the number of messages on one channel (congestion).
 
-use super::{BadNetwork, Cost, MOST_NODES, Network, Ratio};
+use super::{BadNetwork, Cost, MOST_NODES, Network, Ratio, ratio};
 use phalanx::schedule::{Algorithm, Load, Schedule};
 
 /// One step on a network.
@@ -150,8 +150,8 @@ impl Congestion {
             steps: Vec::with_capacity(schedule.steps()),
             dilation: 0,
             congestion: 0,
-            cost: Cost { steps: schedule.steps(), ts: 0, tw: Ratio::ZERO },
-            crossing: Crossing { up: Ratio::ZERO, down: Ratio::ZERO },
+            cost: Cost { steps: schedule.steps(), ts: 0, tw: Ratio::default() },
+            crossing: Crossing { up: Ratio::default(), down: Ratio::default() },
         };
         let mut loads = 0;
         for step in 0..schedule.steps() {
@@ -162,11 +162,9 @@ impl Congestion {
             loads += load;
             all.steps.push(here);
         }
-        all.cost.tw = Ratio::of(loads, tally.split * tally.ports);
-        all.crossing = Crossing {
-            up: Ratio::of(tally.up, tally.split),
-            down: Ratio::of(tally.down, tally.split),
-        };
+        all.cost.tw = ratio(loads, tally.split * tally.ports);
+        all.crossing =
+            Crossing { up: ratio(tally.up, tally.split), down: ratio(tally.down, tally.split) };
         Ok(all)
     }
 }
@@ -225,11 +223,11 @@ impl Tally<'_> {
         }
         let here = StepOn {
             dilation,
-            mean_dilation: Ratio::of(walked, sent),
+            mean_dilation: ratio(walked, sent),
             congestion,
-            load: Ratio::of(load, self.split * self.ports),
-            largest: Ratio::of(largest, self.split),
-            factor: Ratio::of(load, largest * self.ports),
+            load: ratio(load, self.split * self.ports),
+            largest: ratio(largest, self.split),
+            factor: ratio(load, largest * self.ports),
         };
         (here, load, startups)
     }

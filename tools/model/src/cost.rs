@@ -5,7 +5,8 @@
 //! words are counted apart and exactly; a machine's t_s and t_w come in at the
 //! end, in [`Cost::time`].
 
-use super::Ratio;
+use super::rational::to_f64;
+use super::{Ratio, ratio};
 use phalanx::schedule::{Load, Schedule};
 
 /// Steps, start-ups and words of a schedule: t_s * `ts` + t_w * `tw` * m.
@@ -71,18 +72,17 @@ impl Cost {
     /// ```
     pub fn with_ports(schedule: &Schedule, ports: usize) -> Cost {
         let ports = ports.max(1);
-        let (mut ts, mut blocks) = (0, 0u128);
+        let (mut ts, mut blocks) = (0, 0);
         let mut load = Load::default();
         for step in 0..schedule.steps() {
             if step == 0 || !schedule.repeats(step) {
                 load = schedule.load(step, ports);
             }
             ts += load.startups;
-            blocks += load.blocks as u128;
+            blocks += load.blocks;
         }
-        let under = (ports * schedule.contract().split.max(1)) as i128;
-        let tw = i128::try_from(blocks).ok().and_then(|over| Ratio::new(over, under));
-        Cost { steps: schedule.steps(), ts, tw: tw.unwrap_or(Ratio::ZERO) }
+        let tw = ratio(blocks, ports * schedule.contract().split);
+        Cost { steps: schedule.steps(), ts, tw }
     }
 
     /// The predicted time: t_s * ts + t_w * tw * m, for `m` words.
@@ -94,7 +94,7 @@ impl Cost {
     /// assert_eq!(cost.time(1.0, 0.5, 4.0), 17.0);
     /// ```
     pub fn time(&self, t_s: f64, t_w: f64, m: f64) -> f64 {
-        self.ts as f64 * t_s + self.tw.to_f64() * t_w * m
+        self.ts as f64 * t_s + to_f64(self.tw) * t_w * m
     }
 
     /// The length m, in units of t_s / t_w, from which `other` is cheaper than
@@ -108,15 +108,13 @@ impl Cost {
     /// let call = Request::new(Operation::AllToAll, 16);
     /// let combining = closed_form(Algorithm::TX_HCUBE, &call)?.cost();
     /// let pairwise = closed_form(Algorithm::TX_HCUBE_XOR, &call)?.cost();
-    /// assert_eq!(combining.crossover(&pairwise), Ratio::new(11, 17)); // 0.647
+    /// assert_eq!(combining.crossover(&pairwise), Some(Ratio::new(11, 17))); // 0.647
     /// assert_eq!(pairwise.crossover(&combining), None);
     /// # Ok::<(), phalanx::schedule::Unfit>(())
     /// ```
     pub fn crossover(&self, other: &Cost) -> Option<Ratio> {
-        if other.ts <= self.ts || other.tw >= self.tw {
-            return None;
-        }
-        Ratio::from(other.ts - self.ts).div(self.tw.sub(other.tw)?)
+        let is_later = other.ts > self.ts && other.tw < self.tw;
+        is_later.then(|| ratio(other.ts - self.ts, 1) / (self.tw - other.tw))
     }
 }
 
@@ -130,9 +128,9 @@ mod tests {
         let schedule =
             Algorithm::AR_FUSED.schedule(&Request::new(Operation::AllReduce, 8)).unwrap();
         let all = Cost::of(&schedule);
-        assert_eq!((all.steps, all.ts, all.tw), (2, 2, Ratio::of(2, 8)));
+        assert_eq!((all.steps, all.ts, all.tw), (2, 2, ratio(2, 8)));
         let one = Cost::with_ports(&schedule, 1);
-        assert_eq!((one.ts, one.tw), (14, Ratio::of(14, 8)));
+        assert_eq!((one.ts, one.tw), (14, ratio(14, 8)));
     }
 
     /// Issue point 5: counted without lists of p times p.

@@ -60,3 +60,4 @@ pub use network_error::BadNetwork;
 pub use ranking::{Ranked, rank};
 pub use rates::{Rates, best_segments};
 pub use rational::Ratio;
+use rational::ratio;

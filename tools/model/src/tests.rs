@@ -1,7 +1,8 @@
 //! The numbers of the book and of the catalogue: figures, embeddings, crossovers.
 
+use super::rational::{ratio, to_f64};
 use super::{
-    BadNetwork, Congestion, Cost, MOST_NODES, Network, Rates, Ratio, Ties, bound, closed_form, rank,
+    BadNetwork, Congestion, Cost, MOST_NODES, Network, Rates, Ties, bound, closed_form, rank,
 };
 use phalanx::schedule::{Algorithm, Message, Operation, Request, trace};
 use phalanx::topology::{Extents, gray, gray_inverse};
@@ -104,23 +105,23 @@ fn cube_algorithms_on_other_networks() {
                 let found = on(&network, a, p);
                 assert_eq!((found.cost, found.congestion), (own(a), 1), "{a} on {network}");
             }
-            assert_eq!(tw(A::AG_HCUBE), Ratio::of(p * p - 1, 3), "{network}");
-            assert_eq!(tw(A::RS_HCUBE), Ratio::of(p * p - 1, 3), "{network}");
-            assert_eq!(tw(A::AR_HCUBE), Ratio::from(p - 1), "{network}");
-            assert_eq!(tw(A::SCAN_HCUBE), Ratio::from(p - 1), "{network}");
-            assert_eq!(tw(A::TX_HCUBE), Ratio::of(p * (p - 1), 2), "{network}");
-            assert_eq!(tw(A::TX_ANY), Ratio::of(p * p, 4), "{network}");
+            assert_eq!(tw(A::AG_HCUBE), ratio(p * p - 1, 3), "{network}");
+            assert_eq!(tw(A::RS_HCUBE), ratio(p * p - 1, 3), "{network}");
+            assert_eq!(tw(A::AR_HCUBE), ratio(p - 1, 1), "{network}");
+            assert_eq!(tw(A::SCAN_HCUBE), ratio(p - 1, 1), "{network}");
+            assert_eq!(tw(A::TX_HCUBE), ratio(p * (p - 1), 2), "{network}");
+            assert_eq!(tw(A::TX_ANY), ratio(p * p, 4), "{network}");
             if network.name() != "ring" {
-                assert_eq!(tw(A::TX_HCUBE_XOR), Ratio::of(p * p - 1, 3), "{network}");
+                assert_eq!(tw(A::TX_HCUBE_XOR), ratio(p * p - 1, 3), "{network}");
             }
         }
         if d.is_multiple_of(2) {
             let side = 1 << (d / 2);
             let torus = Network::torus(Extents::mesh(side, side));
             let tw = |a| on(&torus, a, p).cost.tw;
-            assert_eq!(tw(A::AG_HCUBE), Ratio::of((p - 1) * (side + 1), 3));
-            assert_eq!(tw(A::AR_HCUBE), Ratio::from(2 * (side - 1)));
-            assert_eq!(tw(A::TX_HCUBE), Ratio::from(p * (side - 1)));
+            assert_eq!(tw(A::AG_HCUBE), ratio((p - 1) * (side + 1), 3));
+            assert_eq!(tw(A::AR_HCUBE), ratio(2 * (side - 1), 1));
+            assert_eq!(tw(A::TX_HCUBE), ratio(p * (side - 1), 1));
         }
     }
 }
@@ -251,34 +252,34 @@ fn crossovers_of_split_messages() {
         let from = |a: A, b: A| form(a).crossover(&form(b)).unwrap();
         let d = p.ilog2() as usize;
         // K = log p - 2 (p-1)/p.
-        let k = Ratio::from(d).sub(Ratio::of(2 * (p - 1), p)).unwrap();
-        let cube = Ratio::from(d).div(k);
+        let k = ratio(d, 1) - ratio(2 * (p - 1), p);
+        let cube = ratio(d, 1) / k;
         for (whole, split) in [
             (A::BC_HCUBE, A::BC_SPLIT_HCUBE),
             (A::RED_HCUBE, A::RED_SPLIT_HCUBE),
             (A::AR_HCUBE, A::AR_SPLIT_HCUBE),
         ] {
-            assert_eq!(Some(from(whole, split)), cube);
-            assert_eq!(three_digits(from(whole, split).to_f64()), row[0], "p {p}");
+            assert_eq!(from(whole, split), cube);
+            assert_eq!(three_digits(to_f64(from(whole, split))), row[0], "p {p}");
         }
         let ring = from(A::BC_RING, A::BC_SPLIT_RING);
-        assert_eq!(Some(ring), Ratio::from(p - 1).div(k));
-        assert_eq!(three_digits(ring.to_f64()), row[1], "p {p}");
+        assert_eq!(ring, ratio(p - 1, 1) / k);
+        assert_eq!(three_digits(to_f64(ring)), row[1], "p {p}");
         let ring = from(A::AR_HCUBE, A::AR_SPLIT_RING);
-        assert_eq!(three_digits(ring.to_f64()), row[3], "p {p}");
+        assert_eq!(three_digits(to_f64(ring)), row[3], "p {p}");
         let side = (p as f64).sqrt();
         let (bc, ar) = (2.0 * (side - 1.0), 4.0 * (side - 1.0) - d as f64);
-        assert_eq!(three_digits(bc / k.to_f64()), row[2], "p {p}");
-        assert_eq!(three_digits(ar / k.to_f64()), row[4], "p {p}");
+        assert_eq!(three_digits(bc / to_f64(k)), row[2], "p {p}");
+        assert_eq!(three_digits(ar / to_f64(k)), row[4], "p {p}");
         if d.is_multiple_of(2) {
             let mesh = from(A::BC_MESH, A::BC_SPLIT_MESH);
-            assert_eq!(three_digits(mesh.to_f64()), row[2], "p {p}");
+            assert_eq!(three_digits(to_f64(mesh)), row[2], "p {p}");
             let mesh = from(A::AR_HCUBE, A::AR_SPLIT_MESH);
-            assert_eq!(three_digits(mesh.to_f64()), row[4], "p {p}");
+            assert_eq!(three_digits(to_f64(mesh)), row[4], "p {p}");
         }
         let tx = from(A::TX_HCUBE, A::TX_HCUBE_XOR);
-        assert_eq!(Some(tx), Ratio::of(p - 1 - d, 1).div(Ratio::of(p * d / 2 - (p - 1), 1)));
-        assert_eq!(format!("{:.3}", tx.to_f64()), format!("{exchange:.3}"), "p {p}");
+        assert_eq!(tx, ratio(p - 1 - d, p * d / 2 - (p - 1)));
+        assert_eq!(format!("{:.3}", to_f64(tx)), format!("{exchange:.3}"), "p {p}");
     }
     // None for p = 2.
     let form = |a: A| closed_form(a, &Request::new(Operation::AllReduce, 2)).unwrap().cost();
@@ -294,8 +295,8 @@ fn crossovers_of_all_gather_on_a_ring() {
         let own = on(&ring, Algorithm::AG_RING, p).cost;
         let from = cube.crossover(&own).unwrap();
         let d = p.ilog2() as usize;
-        assert_eq!(from, Ratio::of(3 * (p - 1 - d), (p - 1) * (p - 2)));
-        assert_eq!(format!("{:.2}", from.to_f64()), about);
+        assert_eq!(from, ratio(3 * (p - 1 - d), (p - 1) * (p - 2)));
+        assert_eq!(format!("{:.2}", to_f64(from)), about);
     }
 }
 
@@ -400,7 +401,7 @@ fn costs_are_those_of_the_messages() {
                     let pair = end.values().map(|own| own.iter().sum::<usize>()).max();
                     (pair.unwrap_or(0) * ports).max(end.values().flatten().sum())
                 });
-                let tw = Ratio::new(tw as i128, (split * ports) as i128).unwrap();
+                let tw = ratio(tw, split * ports);
                 let cost = Cost::of(&schedule);
                 assert_eq!((cost.ts, cost.tw), (ts, tw), "{algorithm} {operation} {p}");
                 compared += 1;

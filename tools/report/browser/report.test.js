@@ -55,7 +55,7 @@ const tests = {
     // Over sizes and over ranks; and the fit of messages, the rates.
     const over = found.filter((chart) => chart.ranks).length;
     assert.equal(found.length, operations + over + 2);
-    // A run of format 1 has one number of ranks.
+    // A run may have one number of ranks.
     assert.ok(over === operations || over === 0, String(over));
     assert.equal(operations, 3);
     for (const chart of found) {

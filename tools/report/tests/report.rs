@@ -200,21 +200,6 @@ fn a_run_without_the_newer_parts_is_still_a_page() {
     assert!(html.contains("\"plans\":[]"));
 }
 
-/// A run of format 1 has one number of ranks.
-#[test]
-fn a_run_of_old_is_a_page_without_the_section_on_ranks() {
-    let html = changed("format1", |run| {
-        run["format"] = 1.into();
-        let sections = run["sections"].as_array_mut().unwrap();
-        sections.retain(|section| !section["command"].as_str().unwrap().contains(" bench -p "));
-        for row in run["predictions"]["rows"].as_array_mut().unwrap() {
-            row.as_object_mut().unwrap().remove("ranks");
-        }
-    });
-    assert!(!html.contains("<section id=\"across\">") && !html.contains("href=\"#across\""));
-    assert!(html.contains("x the modelled time"), "old predictions are read");
-}
-
 /// Adds rows of another number of ranks: the saved ones of `auto`, with made-up times.
 fn on_ranks(run: &mut serde_json::Value, ranks: u64) {
     let sections = run["sections"].as_array().unwrap().iter();

@@ -4,6 +4,7 @@ use crate::perfetto::{colour, colour_names};
 use crate::record::Run;
 use crate::summary::Summary;
 use crate::wait_state;
+use phalanx_cli::markup::{escape, script};
 use serde_json::{Value, json};
 
 const STYLE: &str = include_str!("../assets/timeline.css");
@@ -14,17 +15,6 @@ const SCRIPT: &str = include_str!("../assets/timeline.js");
 pub(crate) fn light_colour(number: usize) -> &'static str {
     let named = STYLE.split_once(&format!("--c{number}: ")).map_or("", |(_, rest)| rest);
     named.split(';').next().unwrap_or("")
-}
-
-/// `text` between tags.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// JSON inside a script element: no tag can end it.
-fn script(json: &Value) -> String {
-    let text = json.to_string();
-    text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
 /// Numbers as the page reads them: 8 bytes each, in base 64.

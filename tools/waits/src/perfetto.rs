@@ -51,13 +51,9 @@ pub fn trace(run: &Run, summary: &Summary) -> Value {
             events.push(slice(rank, run.text(call.name), "call", (call.begin, call.end), args));
         }
         if line.dispatched < line.began {
-            events.push(slice(
-                rank,
-                "late start",
-                "wait",
-                (line.dispatched, line.began),
-                json!({}),
-            ));
+            // No wait: it awaits no rank, and the tables count it apart.
+            let span = (line.dispatched, line.began);
+            events.push(slice(rank, "late start", "start", span, json!({})));
         }
         for late in &summary.late[rank] {
             let args = json!({ "for rank": late.culprit });

@@ -5,8 +5,6 @@ use phalanx_cli::disturbance::{CoreMoment, CoreSpan};
 use std::ops::Range;
 
 const MAGIC: &[u8; 8] = b"PHLXWAIT";
-/// The oldest that is read, which knows no process, no caller and no cores; and the latest.
-const OLDEST: u32 = 1;
 const VERSION: u32 = 2;
 const PREFIX: usize = 24;
 const EVENT: usize = 64;
@@ -242,8 +240,8 @@ fn length(bytes: &mut Bytes<'_>) -> Result<usize, Flaw> {
         return Err(Flaw::Strange(what.to_string()));
     }
     let version = bytes.u32("the version").map_err(Flaw::Cut)?;
-    if !(OLDEST..=VERSION).contains(&version) {
-        let what = format!("it has version {version}; this program reads {OLDEST} to {VERSION}");
+    if version != VERSION {
+        let what = format!("it has version {version}; this program reads {VERSION}");
         return Err(Flaw::Strange(what));
     }
     bytes.u32("the reserved number").map_err(Flaw::Cut)?;
@@ -269,18 +267,14 @@ fn length(bytes: &mut Bytes<'_>) -> Result<usize, Flaw> {
 pub fn run(section: &[u8]) -> Result<Run, String> {
     let mut bytes = Bytes { all: section, at: 0 };
     bytes.take(8, "the first bytes")?;
-    let is_old = bytes.u32("the version")? == OLDEST;
-    bytes.take(12, "the length")?;
+    bytes.take(16, "the length")?;
     let team = bytes.u64("the team")?;
     let number = bytes.u64("the run")?;
     let unix = bytes.u64("the time")?;
-    let (mut process, mut dispatched, mut at) = ((0, 0), None, 0);
-    if !is_old {
-        process.0 = bytes.u64("the process")?;
-        dispatched = Some(bytes.u64("the start")?).filter(|start| *start != u64::MAX);
-        process.1 = bytes.u32("the process")?;
-        at = bytes.u32("the line of the run")?;
-    }
+    let first_run = bytes.u64("the process")?;
+    let dispatched = Some(bytes.u64("the start")?).filter(|start| *start != u64::MAX);
+    let process = (first_run, bytes.u32("the process")?);
+    let at = bytes.u32("the line of the run")?;
     let ranks = bytes.u32("the number of ranks")? as usize;
     if !(1..=MOST_RANKS).contains(&ranks) {
         return Err(format!("{ranks} ranks; a team has 1 to {MOST_RANKS}"));
@@ -311,7 +305,7 @@ pub fn run(section: &[u8]) -> Result<Run, String> {
         let lost = bytes.u64("the lost events")?;
         let events = bytes.u64("the number of events")?;
         let mut cores = [None; 2];
-        for core in cores.iter_mut().filter(|_| !is_old) {
+        for core in &mut cores {
             let (pu, lost) = (bytes.u64("a core")?, bytes.u64("the lost cores")?);
             bytes.u64("the cores given away")?;
             *core = (pu != u64::MAX).then_some(CoreMoment { pu, lost });

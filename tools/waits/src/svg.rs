@@ -7,6 +7,7 @@ use crate::record::Run;
 use crate::summary::Summary;
 use crate::timeline;
 use crate::wait_state::{self, WaitState};
+use phalanx_cli::markup::escape;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -222,6 +223,6 @@ fn arrows(body: &mut String, summary: &Summary, tracks: usize, view: &View) {
 }
 
 fn text(body: &mut String, (x, y): (u64, u64), anchor: &str, what: &str) {
-    let what = page::escape(what).replace(char::is_control, " ");
+    let what = escape(what).replace(char::is_control, " ");
     let _ = writeln!(body, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{what}</text>");
 }

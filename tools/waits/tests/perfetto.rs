@@ -33,7 +33,7 @@ fn a_trace_has_the_form_of_trace_events() {
     let mut slices = HashMap::new();
     let mut on_track: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
     let mut arrows: HashMap<u64, Vec<(String, f64)>> = HashMap::new();
-    let mut tracks = 0;
+    let (mut tracks, mut waited) = (0, 0);
     for event in events {
         assert!(event["name"].is_string() && event["pid"].is_u64(), "{event}");
         // A process of one thread for each rank; Perfetto gives thread 0 no track of its name.
@@ -54,7 +54,9 @@ fn a_trace_has_the_form_of_trace_events() {
                 // As Perfetto reads it: each number is cut off.
                 let [begin, ns] = [time, length].map(|us| (us * 1000.0) as u64);
                 on_track.entry(tid).or_default().push((begin, begin + ns));
-                *slices.entry(event["cat"].as_str().unwrap()).or_insert(0) += 1;
+                let category = event["cat"].as_str().unwrap();
+                *slices.entry(category).or_insert(0) += 1;
+                waited += if category == "wait" { ns } else { 0 };
             }
             "s" | "f" => {
                 let ends = arrows.entry(event["id"].as_u64().unwrap()).or_default();
@@ -64,7 +66,11 @@ fn a_trace_has_the_form_of_trace_events() {
         }
     }
     assert_eq!((tracks, slices["call"], slices["phase"]), (3, 9, 3));
-    assert!(slices["wait"] >= 2 && arrows.len() >= 2, "{slices:?} {arrows:?}");
+    // A late start is none of the waits: no rank is awaited, and the tables count it apart.
+    assert!(slices["start"] >= 1, "{slices:?}");
+    assert!(slices["wait"] >= 2 && arrows.len() == slices["wait"], "{slices:?} {arrows:?}");
+    let wanted: u64 = summary.ranks.iter().map(|row| row.spent.waiting).sum();
+    assert_eq!(waited, wanted);
     for mut events in on_track.into_values() {
         // Those of one track are nested, or apart: Perfetto drops events that overlap in part.
         events.sort_by_key(|&(begin, end)| (begin, Reverse(end)));

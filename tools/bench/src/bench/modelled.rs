@@ -1,4 +1,4 @@
-//! The model's time for a row, by the rates of the profile that the team follows.
+//! The model's time for a row, by the rates of a profile.
 
 use super::call_buffers::has_blocks;
 use super::predict_call::CallModel;
@@ -6,60 +6,74 @@ use super::sample::{Force, SampleCase};
 use crate::measure::proximity::Proximity;
 use phalanx::Team;
 use phalanx::machine::Machine;
-use phalanx::schedule::{Algorithm, Request, Schedule};
+use phalanx::placement::{Placement, assign, hierarchy};
+use phalanx::schedule::{Algorithm, Request};
 use phalanx::tuning::{Profile, Tuning};
 
-/// The model of a team's calls.
+/// The model of calls of so many ranks.
 #[derive(Debug)]
-pub(crate) struct Modelled<'a> {
+pub struct Modelled<'a> {
     machine: &'a Machine,
     /// With the sizes for so many ranks.
     profile: Profile,
     ranks: usize,
-    /// From where the rates are, in words.
-    pub(crate) source: String,
 }
 
 impl<'a> Modelled<'a> {
-    /// Of a team; none without a profile that has rates.
-    pub(crate) fn new(team: &'a Team) -> Option<Self> {
-        let (machine, ranks) = (team.machine(), team.size());
-        let report = team.profile();
-        let given = report.profile.as_deref().filter(|own| !own.levels().is_empty())?.clone();
-        let sizes = given.tuning(ranks).unwrap_or(Tuning::of(machine, ranks));
-        let profile = given.with_tuning(ranks, sizes).ok()?;
-        Some(Modelled { machine, profile, ranks, source: report.to_string() })
+    /// By the rates of a profile; none if it has none.
+    pub fn new(machine: &'a Machine, rates: &Profile, ranks: usize) -> Option<Self> {
+        let sizes = rates.tuning(ranks).unwrap_or(Tuning::of(machine, ranks));
+        let profile = rates.clone().with_tuning(ranks, sizes).ok()?;
+        (!rates.levels().is_empty()).then_some(Modelled { machine, profile, ranks })
     }
 
-    /// The time of a case at a place, in ns; none where nothing is sent, or nothing is known.
-    pub(crate) fn ns(&self, case: &SampleCase, place: Proximity) -> Option<f64> {
+    /// By the profile that a team follows.
+    pub(crate) fn of(team: &'a Team) -> Option<Self> {
+        Modelled::new(team.machine(), team.profile().profile.as_deref()?, team.size())
+    }
+
+    /// The time of a case at a place.
+    pub(crate) fn row(&self, case: &SampleCase, place: Proximity) -> Option<f64> {
         if !case.shape.form.has_algorithms() {
             return None;
         }
-        let operation = case.shape.operation;
-        let bytes = (case.shape.count * case.ty.size()) as f64;
-        let m = if has_blocks(operation) { bytes / self.ranks as f64 } else { bytes };
-        let schedule = self.schedule(case, m)?;
-        let model = CallModel::new(&self.profile, self.machine, place.name());
-        // Ranks that share cores are at no place; neither is a row of all places.
-        let any = || self.profile.levels().first().map(|rates| rates.place.clone());
-        let model = match (model, place) {
-            (None, Proximity::Any) => CallModel::new(&self.profile, self.machine, &any()?),
-            (model, _) => model,
+        let mut request = Request::new(case.shape.operation, self.ranks).shift(case.shape.shift);
+        let algorithm = match &case.force {
+            Force::Auto => None,
+            Force::Algorithm(own) => Some(*own),
+            Force::On(own, dims) => {
+                request = request.dims(dims.clone());
+                Some(*own)
+            }
         };
-        let ns = model?.time(&schedule, m)?;
-        (ns > 0.0 && self.ranks > 1).then_some(ns)
+        self.ns(request, algorithm, case.shape.count * case.ty.size(), place.name())
     }
 
-    fn schedule(&self, case: &SampleCase, m: f64) -> Option<Schedule> {
-        let operation = case.shape.operation;
-        let request = Request::new(operation, self.ranks).shift(case.shape.shift);
-        let algorithm = |a: Algorithm| a.schedule(&request).ok();
-        match &case.force {
-            Force::Auto => algorithm(self.profile.algorithm(operation, self.ranks, m as usize)),
-            Force::Algorithm(own) => algorithm(*own),
-            Force::On(own, dims) => own.schedule(&request.clone().dims(dims.clone())).ok(),
-        }
+    /// The time in ns of an algorithm, or of the automatic choice, on a larger buffer of so many
+    /// bytes; none where nothing is sent, or nothing is known.
+    pub fn ns(
+        &self,
+        request: Request,
+        algorithm: Option<Algorithm>,
+        bytes: usize,
+        place: &str,
+    ) -> Option<f64> {
+        let (operation, ranks) = (request.operation, self.ranks);
+        let m = bytes as f64 / if has_blocks(operation) { ranks as f64 } else { 1.0 };
+        let auto = || self.profile.algorithm(operation, ranks, m as usize);
+        let algorithm = algorithm.unwrap_or_else(auto);
+        // Groups are those of the machine, where each rank has a core.
+        let placed = assign(&Placement::Compact, self.machine, ranks).ok();
+        let placed = placed.filter(|_| ranks <= self.machine.allowed_pus().len());
+        let grouped = placed.and_then(|placed| {
+            algorithm.schedule(&request.clone().levels(hierarchy(self.machine, &placed))).ok()
+        });
+        let schedule = grouped.or_else(|| algorithm.schedule(&request).ok())?;
+        let model = CallModel::new(&self.profile, self.machine, place);
+        // Ranks that share cores are at no place; neither is a row of all places.
+        let any = || self.profile.levels().first().filter(|_| place == Proximity::Any.name());
+        let model = model.or_else(|| CallModel::new(&self.profile, self.machine, &any()?.place));
+        model?.time(&schedule, m).filter(|ns| *ns > 0.0 && ranks > 1)
     }
 }
 
@@ -120,20 +134,20 @@ mod tests {
         let profile = Profile::default().with_level(rates("ccx", 100.0)).unwrap();
         let profile = profile.with_level(rates("far", 300.0)).unwrap();
         let team = Team::builder().ranks(2).profile(profile).build().unwrap();
-        let model = Modelled::new(&team).unwrap();
+        let model = Modelled::of(&team).unwrap();
         let gather = case(Operation::AllGather, 250, Force::Algorithm(Algorithm::AG_RING));
         // A block of 1000 bytes.
-        assert_eq!(model.ns(&gather, Proximity::Ccx), Some(600.0));
-        assert_eq!(model.ns(&gather, Proximity::Far), Some(800.0));
-        assert_eq!(model.ns(&gather, Proximity::Smt), None);
+        assert_eq!(model.row(&gather, Proximity::Ccx), Some(600.0));
+        assert_eq!(model.row(&gather, Proximity::Far), Some(800.0));
+        assert_eq!(model.row(&gather, Proximity::Smt), None);
         let barrier = case(Operation::Barrier, 0, Force::Auto);
-        assert_eq!(model.ns(&barrier, Proximity::Ccx), Some(100.0));
+        assert_eq!(model.row(&barrier, Proximity::Ccx), Some(100.0));
     }
 
     #[test]
     fn without_a_profile_no_row_has_a_time() {
         let team = Team::builder().ranks(2).profile(Profile::default()).build().unwrap();
-        assert!(Modelled::new(&team).is_none());
+        assert!(Modelled::of(&team).is_none());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::CONFIDENCE;
 use crate::output::{Format, Sink};
 use crate::prose::folded;
+use crate::table::cell;
 use phalanx::schedule::Operation;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -121,7 +122,7 @@ impl Report {
                 let tally = self.view.tallies.then(|| row.tally.clone().unwrap_or_default());
                 let tally = tally.iter().flat_map(CallTally::cells);
                 let cells: Vec<String> =
-                    cells(&row).into_iter().chain(tally).map(|cell| cell_text(&cell)).collect();
+                    cells(&row).into_iter().chain(tally).map(|it| cell(&it)).collect();
                 self.sink.write(&(cells.join("\t") + "\n"))
             }
             Format::Json => Ok(()),
@@ -234,15 +235,6 @@ fn cells(row: &BenchRow) -> [Value; COLUMNS.len()] {
         json!(row.caches.name()),
         row.cores.map_or(Value::Null, |cores| json!(round(cores, 2))),
     ]
-}
-
-/// A cell of tsv; an unknown one is empty.
-fn cell_text(cell: &Value) -> String {
-    match cell {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 fn number(ns: Option<f64>) -> Value {
@@ -586,7 +578,7 @@ pub(super) mod tests {
 
     #[test]
     fn tsv_has_a_cell_for_each_column() {
-        let cells: Vec<String> = cells(&row()).iter().map(cell_text).collect();
+        let cells: Vec<String> = cells(&row()).iter().map(cell).collect();
         assert_eq!(
             cells.join("|"),
             "all-reduce|auto|f64|sum|2|8|1|100|50.0|61.3|100.0|12345.6|0.1306|0.1306|0||\

@@ -8,13 +8,13 @@
 
 use crate::matrix::unit_axis::name;
 use phalanx::machine::Machine;
-use phalanx::schedule::{Algorithm, Operation, Request, Schedule};
+use phalanx::schedule::{Operation, Schedule};
 use phalanx::tuning::{LevelRates, LevelTimes, Profile};
 use phalanx_model::{Levels, Network};
 
 /// The model of calls at one place of the cores.
 #[derive(Clone, Debug)]
-pub struct CallModel<'a> {
+pub(crate) struct CallModel<'a> {
     profile: &'a Profile,
     levels: Levels,
     /// The rates of each depth of the machine's tree, the outermost first.
@@ -24,7 +24,7 @@ pub struct CallModel<'a> {
 
 impl<'a> CallModel<'a> {
     /// By a profile's rates; none if it has none of this place.
-    pub fn new(profile: &'a Profile, machine: &Machine, place: &str) -> Option<Self> {
+    pub(crate) fn new(profile: &'a Profile, machine: &Machine, place: &str) -> Option<Self> {
         let rates = rates_by_depth(profile.levels(), machine, place)?;
         let levels = Levels::new(Network::machine(machine), []);
         Some(CallModel { profile, levels, rates, cores: machine.cores().len() })
@@ -33,7 +33,7 @@ impl<'a> CallModel<'a> {
     /// The time of a schedule on messages and vectors (or blocks) of `m` bytes, in ns. More ranks
     /// than cores are taken for as many cores, as far apart as any: the model knows nothing of
     /// sharing one.
-    pub fn time(&self, schedule: &Schedule, m: f64) -> Option<f64> {
+    pub(crate) fn time(&self, schedule: &Schedule, m: f64) -> Option<f64> {
         let deepest = self.rates.len() - 1;
         let rates = |level: usize, bytes: f64| self.rates[level.min(deepest)].level_at(bytes);
         let messages = match schedule.contract().ranks > self.cores {
@@ -45,18 +45,6 @@ impl<'a> CallModel<'a> {
             false => 0.0,
         };
         Some(messages + notices + self.copies(schedule, m))
-    }
-
-    /// The time of an algorithm; none if it cannot serve.
-    pub fn call(
-        &self,
-        algorithm: Algorithm,
-        operation: Operation,
-        ranks: usize,
-        m: f64,
-    ) -> Option<f64> {
-        let request = Request::new(operation, ranks).shift(1);
-        self.time(&algorithm.schedule(&request).ok()?, m)
     }
 
     fn copies(&self, schedule: &Schedule, m: f64) -> f64 {
@@ -120,22 +108,38 @@ fn rates_by_depth(rates: &[LevelRates], machine: &Machine, place: &str) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use phalanx::schedule::{Algorithm, Request};
     use phalanx::tuning::Piece;
 
-    fn profile() -> Profile {
-        let rates = LevelRates {
-            level: "l3".into(),
-            place: "any".into(),
-            t_s_ns: 1.0,
-            t_s_ci: [1.0; 2],
-            t_w_ns_per_byte: 1.0,
-            t_w_ci: [1.0; 2],
+    fn rates(level: &str, place: &str, t_s_ns: f64, t_w: f64) -> LevelRates {
+        LevelRates {
+            level: level.into(),
+            place: place.into(),
+            t_s_ns,
+            t_s_ci: [t_s_ns; 2],
+            t_w_ns_per_byte: t_w,
+            t_w_ci: [t_w; 2],
             samples: 1,
-            pieces: vec![
-                Piece { from_bytes: 0, t_s_ns: 100.0, t_w_ns_per_byte: 0.0 },
-                Piece { from_bytes: 1025, t_s_ns: 200.0, t_w_ns_per_byte: 0.1 },
-            ],
-        };
+            pieces: Vec::new(),
+        }
+    }
+
+    fn call(
+        model: &CallModel<'_>,
+        algorithm: Algorithm,
+        operation: Operation,
+        ranks: usize,
+        m: f64,
+    ) -> Option<f64> {
+        model.time(&algorithm.schedule(&Request::new(operation, ranks).shift(1)).ok()?, m)
+    }
+
+    fn profile() -> Profile {
+        let pieces = vec![
+            Piece { from_bytes: 0, t_s_ns: 100.0, t_w_ns_per_byte: 0.0 },
+            Piece { from_bytes: 1025, t_s_ns: 200.0, t_w_ns_per_byte: 0.1 },
+        ];
+        let rates = LevelRates { pieces, ..rates("l3", "any", 1.0, 1.0) };
         let copies = vec![Piece { from_bytes: 0, t_s_ns: 0.0, t_w_ns_per_byte: 0.01 }];
         Profile::default().with_level(rates).unwrap().with_copies(copies).unwrap()
     }
@@ -144,7 +148,7 @@ mod tests {
     fn a_message_has_the_rates_of_its_length() {
         let (machine, profile) = (Machine::from_synthetic("l3:1 core:2 pu:1").unwrap(), profile());
         let model = CallModel::new(&profile, &machine, "any").unwrap();
-        let time = |algorithm, operation, m| model.call(algorithm, operation, 2, m).unwrap();
+        let time = |algorithm, operation, m| call(&model, algorithm, operation, 2, m).unwrap();
         assert_eq!(time(Algorithm::BC_ANY, Operation::Broadcast, 8.0), 100.0);
         assert_eq!(time(Algorithm::BC_ANY, Operation::Broadcast, 1e4), 1200.0);
         // The own block is copied, and a fused path has notices of the end, too.
@@ -157,9 +161,57 @@ mod tests {
     fn one_rank_sends_nothing_and_many_are_as_many_cores() {
         let (machine, profile) = (Machine::from_synthetic("l3:1 core:2 pu:1").unwrap(), profile());
         let model = CallModel::new(&profile, &machine, "any").unwrap();
-        let all_gather = |ranks| model.call(Algorithm::AG_HCUBE, Operation::AllGather, ranks, 1e4);
+        let all_gather =
+            |ranks| call(&model, Algorithm::AG_HCUBE, Operation::AllGather, ranks, 1e4);
         assert_eq!(all_gather(1), Some(100.0));
         // Two steps: a block, then two of them.
         assert_eq!(all_gather(4), Some(1200.0 + 2200.0 + 100.0));
+    }
+
+    /// A dissemination barrier's time at a place.
+    fn barrier(profile: &Profile, machine: &Machine, place: &str, ranks: usize) -> Option<f64> {
+        let model = CallModel::new(profile, machine, place)?;
+        call(&model, Algorithm::BAR_ANY, Operation::Barrier, ranks, 0.0)
+    }
+
+    #[test]
+    fn the_level_that_a_message_crosses_is_what_it_costs() {
+        let machine = Machine::from_synthetic("pack:2 l3:2 core:2 pu:1").unwrap();
+        let profile = [("l3", 50.0), ("package", 100.0), ("machine", 400.0)]
+            .into_iter()
+            .fold(Profile::default(), |profile, (level, t_s)| {
+                profile.with_level(rates(level, "any", t_s, 0.0)).unwrap()
+            });
+        // In every step somebody crosses the widest border there is.
+        let times = [2, 4, 8].map(|ranks| barrier(&profile, &machine, "any", ranks));
+        assert_eq!(times, [50.0, 200.0, 1200.0].map(Some));
+        assert_eq!(barrier(&profile, &machine, "far", 2), None);
+    }
+
+    #[test]
+    fn a_level_without_rates_has_its_neighbours() {
+        let machine = Machine::from_synthetic("pack:2 l3:2 core:2 pu:1").unwrap();
+        let profile = Profile::default().with_level(rates("machine", "any", 400.0, 0.1)).unwrap();
+        let model = CallModel::new(&profile, &machine, "any").unwrap();
+        let message = call(&model, Algorithm::BC_ANY, Operation::Broadcast, 2, 1000.0);
+        assert_eq!(message, Some(500.0));
+        assert!(CallModel::new(&Profile::default(), &machine, "any").is_none());
+    }
+
+    #[test]
+    fn near_levels_keep_their_own_place() {
+        let machine = Machine::from_synthetic("pack:2 core:2 pu:1").unwrap();
+        let of = |rates: [LevelRates; 2]| {
+            rates.into_iter().fold(Profile::default(), |p, rates| p.with_level(rates).unwrap())
+        };
+        let profile = of([rates("package", "ccx", 50.0, 0.0), rates("machine", "far", 400.0, 0.0)]);
+        // Of four: a step across, after one that has a message across already.
+        assert_eq!(barrier(&profile, &machine, "far", 4), Some(800.0));
+        assert_eq!(barrier(&profile, &machine, "ccx", 2), Some(50.0));
+        // Seen at two places, by a machine with cores that move: the call's own place counts.
+        let profile = of([rates("machine", "ccx", 50.0, 0.0), rates("machine", "far", 400.0, 0.0)]);
+        let flat = Machine::from_synthetic("core:2 pu:1").unwrap();
+        assert_eq!(barrier(&profile, &flat, "ccx", 2), Some(50.0));
+        assert_eq!(barrier(&profile, &flat, "far", 2), Some(400.0));
     }
 }

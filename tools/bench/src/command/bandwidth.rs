@@ -1,23 +1,23 @@
 //! `phalanx bandwidth`: the rate at which a core reads, copies and combines another core's fresh
 //! data, and the rate of all cores together.
 
-use super::latency::{begin, conditions, draw, head, parse_samples, put, row};
+use super::latency::{begin, carry_out, conditions, head, parse_samples, row};
 use crate::bench::run_conditions::available_memory;
 use crate::failure::Failure;
 use crate::matrix::heat::{self, Grid};
 use crate::matrix::saved_run::MatrixRun;
-use crate::matrix::summary::table;
 use crate::matrix::unit_axis::{Axis, shared};
 use crate::measure::clock::Clock;
 use crate::measure::conditions::alone;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::steal::Steal;
-use crate::output::{OutputArgs, writable};
+use crate::output::OutputArgs;
 use crate::pair::bandwidth::{Case, Work, measure};
 use crate::pair::probe_rounds::Effort;
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::prose;
+use crate::table::table;
 use crate::{byte_size, interrupt};
 use phalanx::Team;
 use phalanx::machine::{Level, Machine};
@@ -38,7 +38,7 @@ WHAT: src writes its buffer; then dst reads it (sums it up), copies it into a bu
   Small buffers come from src's caches. src = dst: its own buffer. bytes are those of src's buffer,
   and gb_s is bytes / ns_median: of copy and combine twice as much moves.
 
-ROWS: of pairs, up to 6 units all, above that one pair of each level (--all-pairs: all); src = dst:
+ROWS: of pairs, up to 6 units all, above that one pair of each level; src = dst:
   one core of each NUMA node; all -> all: all cores at once, each on its own buffer (level local) or
   on its successor's (level ring), bytes and rate of all together; nodeA -> nodeB: the cores of node
   B at once, on buffers of cores of node A, where there are several nodes.
@@ -80,9 +80,6 @@ pub(crate) struct Bandwidth {
     /// Only these processing units, such as 0-3,8 [default: one of each core]
     #[arg(long, value_name = "LIST", value_parser = parse_pus)]
     pus: Option<std::vec::Vec<usize>>,
-    /// All pairs, however many there are
-    #[arg(long)]
-    all_pairs: bool,
     /// Exchanges, in ns, up to which two cores count as smt and as ccx
     #[arg(long, value_name = "SMT,CCX", default_value_t = ProximityLimits::default())]
     places: ProximityLimits,
@@ -122,16 +119,10 @@ impl Bandwidth {
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.pus.is_none())?;
         self.check_memory(pus.len())?;
-        if let Some(file) = &self.svg {
-            writable("drawing", file)?;
-        }
-        let sink = self.output.open()?;
-        interrupt::listen();
-        let run = self.measure(&machine, &pus)?;
-        if let Some(file) = &self.svg {
-            draw(file, &self.grid(&run, &machine), &run)?;
-        }
-        put(sink, self.output.format, &run, || self.text(&run, &machine))
+        let measure = || self.measure(&machine, &pus);
+        let grid = |run: &MatrixRun| self.grid(run, &machine);
+        let text = |run: &MatrixRun| self.text(run, &machine);
+        carry_out(&self.output, self.svg.as_deref(), measure, grid, text)
     }
 
     fn works(&self) -> Vec<Work> {
@@ -160,7 +151,7 @@ impl Bandwidth {
         if let [only] = axis.pus[..] {
             run.notes.push(format!("{}; only its own buffer", alone(machine, only)));
         }
-        let pairings = pairings(machine, &axis.pus, self.all_pairs);
+        let pairings = pairings(machine, &axis.pus);
         let sizes = byte_size::steps(self.min, self.max, self.factor);
         let works = self.works();
         let mut progress = Progress::new(pairings.len() * sizes.len() * works.len());
@@ -269,7 +260,7 @@ impl Bandwidth {
 }
 
 /// What is measured on these units (in the machine's order).
-fn pairings(machine: &Machine, pus: &[usize], all_pairs: bool) -> Vec<Pairing> {
+fn pairings(machine: &Machine, pus: &[usize]) -> Vec<Pairing> {
     let mut pairings = Vec::new();
     let node = |pu: usize| machine.group_of(pu, Level::Numa);
     // A core's own buffers, for one core of each node.
@@ -291,7 +282,7 @@ fn pairings(machine: &Machine, pus: &[usize], all_pairs: bool) -> Vec<Pairing> {
     for (i, &src) in pus.iter().enumerate() {
         for (j, &dst) in pus.iter().enumerate() {
             let level = shared(machine, src, dst);
-            let wanted = all_pairs || pus.len() <= ALL_PAIRS || (i < j && !levels.contains(&level));
+            let wanted = pus.len() <= ALL_PAIRS || (i < j && !levels.contains(&level));
             if i != j && wanted {
                 levels.push(level);
                 pairings.push(Pairing {
@@ -362,19 +353,19 @@ mod tests {
     #[test]
     fn a_small_machine_has_all_pairs() {
         let machine = Machine::from_synthetic("l3:1 core:2 pu:1").unwrap();
-        let all = pairings(&machine, &[0, 1], false);
+        let all = pairings(&machine, &[0, 1]);
         let names: Vec<String> =
             all.iter().map(|p| format!("{} {} {}", p.src, p.dst, p.level)).collect();
         assert_eq!(names, ["0 0 core", "0 1 l3", "1 0 l3", "all all local", "all all ring"]);
         assert_eq!(all[4].reads, [Some(1), Some(0)]);
-        assert_eq!(pairings(&machine, &[1], false).len(), 1);
+        assert_eq!(pairings(&machine, &[1]).len(), 1);
     }
 
     #[test]
     fn nodes_are_read_from_every_node() {
         let machine = Machine::from_synthetic("pack:2 [numa] l3:2 core:4 pu:1").unwrap();
         let pus: Vec<usize> = (0..16).collect();
-        let all = pairings(&machine, &pus, false);
+        let all = pairings(&machine, &pus);
         let names: Vec<String> =
             all.iter().map(|p| format!("{}-{} {}", p.src, p.dst, p.level)).collect();
         assert_eq!(
@@ -398,7 +389,6 @@ mod tests {
         assert_eq!((cross.pus[0], cross.pus[8], cross.readers()), (8, 0, 8));
         assert_eq!(cross.reads[..3], [Some(8), Some(9), Some(10)]);
         assert_eq!(all[7].reads, (0..8).map(Some).collect::<Vec<_>>());
-        assert_eq!(pairings(&machine, &pus, true).len(), 2 + 16 * 15 + 2 + 4);
         // A node with fewer owners than readers.
         let uneven = between(&machine, &[0, 8, 9, 10], 0, 1);
         assert_eq!(uneven.reads, [Some(3), Some(3), Some(3), None]);

@@ -117,12 +117,6 @@ COLUMNS (tsv, json): op algorithm type redop ranks bytes count iterations ns_min
   ns_max algbw_gb_s busbw_gb_s wrong model_ns place floor_ns floor_ratio ns_ci_low ns_ci_high
   outliers rounds spread_percent dropped drift calls_per_iteration model_by caches.
 
-SEVERAL NODES: the same command is the example `phalanx` of the package phalanx-mpi: mpirun -n 2
-  phalanx bench. -p are then the ranks of all nodes. As with OSU, a sample starts with a barrier
-  (the library's own), ranks time themselves, and the slowest counts: what the barrier leaves of
-  skew is in the times. No floor, no places, no forced algorithms; placement is the launcher's. That
-  a barrier holds is checked by the time that ranks spend in it which do not come late.
-
 CTRL-C: ends after the current sample, prints what there is; exit code 130.
 
 Example:
@@ -321,10 +315,10 @@ impl Bench {
         let exchange_ns = floor(team, &tools)?;
         let setting = RunConditions::of(team, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
-        let modelled = Modelled::new(team);
+        let modelled = Modelled::of(team);
         let steal = Steal::now();
-        let model = modelled.as_ref().map(|model| model.source.clone());
-        let (caches, attach) = (self.caches, self.attachment(modelled.as_ref()));
+        let model = modelled.as_ref().map(|_| team.profile().to_string());
+        let (caches, attach) = (self.caches, self.attachment(model.as_deref()));
         let disturbed = core_watch::look(team)?;
         let watch = CoreWatch::new(team)?;
         let head =
@@ -354,13 +348,13 @@ impl Bench {
     }
 
     /// The files that a report is to have with it.
-    fn attachment(&self, model: Option<&Modelled<'_>>) -> String {
+    fn attachment(&self, model: Option<&str>) -> String {
         let rows = match (self.output.format, self.output.path()) {
             (Format::Json, Some(path)) => format!("the file '{}'", path.display()),
             _ => "the file 'bench.json' of the same command with --format json -o bench.json"
                 .to_string(),
         };
-        model.map_or(rows.clone(), |model| format!("{rows},\n#   and the {}", model.source))
+        model.map_or(rows.clone(), |model| format!("{rows},\n#   and the {model}"))
     }
 
     fn wish(&self) -> BenchRequest {
@@ -455,7 +449,7 @@ impl Bench {
             let row = BenchRow::new(case, ranks, sorted, rounds.wrong())?;
             let row = BenchRow { tally: rounds.tally(), cores: rounds.cores(), ..row };
             let Some(model) = model else { return Some(row) };
-            let ns = model.ns(case, row.place);
+            let ns = model.row(case, row.place);
             Some(row.modelled(ns))
         });
         rows.take(if self.by_place { usize::MAX } else { 1 }).collect()

@@ -3,10 +3,11 @@
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{Format, OutputArgs};
-use crate::paper::{call, cells, ids};
+use crate::paper::{call, ids};
 use crate::programs;
 use crate::progress::Progress;
 use crate::prose;
+use crate::table::Table;
 use phalanx::check_hazards;
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule, cases, check, trace};
 use phalanx_model::{Cost, closed_form};
@@ -111,13 +112,9 @@ impl Check {
 
     fn written(&self, ids: &[Algorithm], rows: &[CheckRow], started: Instant) -> String {
         match self.output.format {
-            Format::Tsv => {
-                let lines: String = rows.iter().map(|row| cells::tsv(&cells(row))).collect();
-                COLUMNS.join("\t") + "\n" + &lines
-            }
+            Format::Tsv => table(rows.iter()).tsv(),
             Format::Json => {
-                let object = |row: &CheckRow| {
-                    let mut object = cells::object(&COLUMNS, cells(row));
+                let object = |(row, mut object): (&CheckRow, Value)| {
                     let op = row.request.operation;
                     object["root"] = json!(op.is_rooted().then_some(row.request.root));
                     object["operation"] = json!(op.name());
@@ -132,7 +129,8 @@ impl Check {
                     "calls": rows.len(),
                     "wrong": rows.iter().filter(|row| row.wrong.is_some()).count(),
                     "seconds": (started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
-                    "rows": rows.iter().map(object).collect::<Vec<_>>(),
+                    "rows": rows.iter().zip(table(rows.iter()).objects()).map(object)
+                        .collect::<Vec<_>>(),
                 });
                 format!("{object:#}\n")
             }
@@ -140,9 +138,8 @@ impl Check {
                 let mut out = summary(ids, rows);
                 let wrong: Vec<&CheckRow> = rows.iter().filter(|row| row.wrong.is_some()).collect();
                 if !wrong.is_empty() {
-                    let cells: Vec<Vec<Value>> = wrong.iter().map(|row| cells(row)).collect();
                     out += "\n";
-                    out += &cells::text(&COLUMNS, &cells);
+                    out += &table(wrong.iter().copied()).text();
                 }
                 let seconds = started.elapsed().as_secs_f64();
                 let (a, b) = self.ranks;
@@ -171,8 +168,12 @@ fn summary(ids: &[Algorithm], rows: &[CheckRow]) -> String {
         let most = mine.iter().map(|row| row.request.ranks).max().unwrap_or(0);
         vec![json!(id.id()), json!(mine.len()), json!(most), json!(messages), json!(result)]
     };
-    let lines: Vec<Vec<Value>> = ids.iter().map(line).filter(|line| line[1] != json!(0)).collect();
-    cells::text(&["id", "calls", "most_ranks", "messages", "result"], &lines)
+    let rows = ids.iter().map(line).filter(|line| line[1] != json!(0)).collect();
+    Table { columns: &["id", "calls", "most_ranks", "messages", "result"], rows }.text()
+}
+
+fn table<'a>(rows: impl Iterator<Item = &'a CheckRow>) -> Table<'static> {
+    Table { columns: &COLUMNS, rows: rows.map(cells).collect() }
 }
 
 fn cells(row: &CheckRow) -> Vec<Value> {
@@ -338,7 +339,8 @@ mod tests {
         let mut row = judged(Algorithm::RED_RING, request);
         assert_eq!(row.wrong, None);
         row.wrong = Some("not BC-RING backwards".to_string());
-        assert_eq!(cells::tsv(&cells(&row)), "RED-RING\t8\t\t3\tnot BC-RING backwards\n");
+        let rows = table(std::iter::once(&row)).tsv();
+        assert_eq!(rows.lines().nth(1), Some("RED-RING\t8\t\t3\tnot BC-RING backwards"));
         assert!(summary(&[Algorithm::RED_RING], &[row]).contains("1 wrong"));
     }
 

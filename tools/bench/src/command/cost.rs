@@ -5,10 +5,11 @@
 use crate::failure::Failure;
 use crate::output::{Format, OutputArgs};
 use crate::paper::call::CallArgs;
-use crate::paper::{cells, ids};
+use crate::paper::ids;
 use crate::prose;
 use crate::source::SourceArgs;
 use crate::suggest;
+use crate::table::{Table, exact};
 use phalanx::schedule::{Algorithm, Operation, Request};
 use phalanx_model::{
     BadNetwork, ClosedForm, Congestion, Cost, Exactness, Network, Rates, Ratio, StepOn, bound,
@@ -212,8 +213,7 @@ impl CostArgs {
     }
 
     fn words(&self, tw: Ratio) -> String {
-        let words = tw.mul(Ratio::new(self.call.words.into(), 1).unwrap_or(Ratio::ZERO));
-        words.map_or_else(|| "?".to_string(), |w| w.to_string())
+        (tw * Ratio::from(i128::from(self.call.words))).to_string()
     }
 
     fn form(&self, form: &ClosedForm) -> String {
@@ -227,7 +227,7 @@ impl CostArgs {
             json!(row.ranks),
             json!(row.cost.steps),
             json!(row.cost.ts),
-            cells::exact(&self.words(row.cost.tw)),
+            exact(&self.words(row.cost.tw)),
             time(row.cost.time(self.ts, self.tw, self.call.words as f64)),
             json!(row.on.as_ref().map(|on| on.dilation)),
             json!(row.on.as_ref().map(|on| on.congestion)),
@@ -236,14 +236,13 @@ impl CostArgs {
     }
 
     fn written(&self, rows: &[CostRow], network: Option<&Network>) -> String {
-        let cells: Vec<Vec<Value>> = rows.iter().map(|row| self.cells(row)).collect();
+        let rows_of_cells = rows.iter().map(|row| self.cells(row)).collect();
+        let table = Table { columns: &COLUMNS, rows: rows_of_cells };
         match self.output.format {
-            Format::Tsv => {
-                let lines: String = cells.iter().map(|row| cells::tsv(row)).collect();
-                COLUMNS.join("\t") + "\n" + &lines
-            }
+            Format::Tsv => table.tsv(),
             Format::Json => {
-                let rows: Vec<Value> = rows.iter().map(|row| self.object(row)).collect();
+                let rows = rows.iter().zip(table.objects());
+                let rows: Vec<Value> = rows.map(|(row, object)| self.object(row, object)).collect();
                 let object = json!({
                     "command": "cost",
                     "words": self.call.words,
@@ -254,14 +253,13 @@ impl CostArgs {
                 });
                 format!("{object:#}\n")
             }
-            Format::Text => self.text(rows, cells, network),
+            Format::Text => self.text(rows, table.rows, network),
         }
     }
 
-    fn object(&self, row: &CostRow) -> Value {
-        let mut object = cells::object(&COLUMNS, self.cells(row));
+    fn object(&self, row: &CostRow, mut object: Value) -> Value {
         object["closed_ts"] = json!(row.form.ts);
-        object["closed_tw_words"] = cells::exact(&self.words(row.form.tw));
+        object["closed_tw_words"] = exact(&self.words(row.form.tw));
         object["formula"] = json!(row.form.formula);
         object["agrees"] = json!(row.agrees);
         if let Some(bound) = &row.bound {
@@ -269,10 +267,10 @@ impl CostArgs {
             object["bound_formula"] = json!(bound.formula);
         }
         if let Some(on) = &row.on {
-            let steps = on.steps.iter().map(|s| cells::object(&STEP, self.step(s)));
-            object["on_steps"] = Value::Array(steps.collect());
-            object["crossing_words_up"] = cells::exact(&self.words(on.crossing.up));
-            object["crossing_words_down"] = cells::exact(&self.words(on.crossing.down));
+            let rows = on.steps.iter().map(|s| self.step(s)).collect();
+            object["on_steps"] = Table { columns: &STEP, rows }.objects().into();
+            object["crossing_words_up"] = exact(&self.words(on.crossing.up));
+            object["crossing_words_down"] = exact(&self.words(on.crossing.down));
         }
         object
     }
@@ -280,11 +278,11 @@ impl CostArgs {
     fn step(&self, step: &StepOn) -> Vec<Value> {
         vec![
             json!(step.dilation),
-            cells::exact(&step.mean_dilation.to_string()),
+            exact(&step.mean_dilation.to_string()),
             json!(step.congestion),
-            cells::exact(&self.words(step.largest)),
-            cells::exact(&self.words(step.load)),
-            cells::exact(&step.factor.to_string()),
+            exact(&self.words(step.largest)),
+            exact(&self.words(step.load)),
+            exact(&step.factor.to_string()),
         ]
     }
 
@@ -307,7 +305,7 @@ impl CostArgs {
             columns.drain(6..8);
             cells.iter_mut().for_each(|row| drop(row.drain(6..8)));
         }
-        out += &cells::text(&columns, &cells);
+        out += &Table { columns: &columns, rows: cells }.text();
         for row in rows {
             if let Some(bound) = &row.bound {
                 let of = row.algorithm;
@@ -325,9 +323,9 @@ impl CostArgs {
             cells.extend(self.step(s));
             cells
         };
-        let steps: Vec<Vec<Value>> = on.steps.iter().enumerate().map(numbered).collect();
+        let rows = on.steps.iter().enumerate().map(numbered).collect();
         out += "\n";
-        out += &cells::text(&columns, &steps);
+        out += &Table { columns: &columns, rows }.text();
         out += &format!(
             "# words between the halves of the network: {} up, {} down\n",
             self.words(on.crossing.up),

@@ -6,7 +6,7 @@ use crate::interrupt;
 use crate::matrix::heat::{self, Grid};
 use crate::matrix::heat_map::svg;
 use crate::matrix::saved_run::{MatrixRow, MatrixRun, Spread, rounded};
-use crate::matrix::summary::{classes, table};
+use crate::matrix::summary::classes;
 use crate::matrix::unit_axis::{Axis, shared};
 use crate::measure::clock::Clock;
 use crate::measure::conditions::{accuracy, alone, now};
@@ -14,16 +14,17 @@ use crate::measure::emulation;
 use crate::measure::proximity::ProximityLimits;
 use crate::measure::stats::{CONFIDENCE, Summary};
 use crate::measure::steal::Steal;
-use crate::output::{Format, OutputArgs, Sink, unwritable, writable};
+use crate::output::{Format, OutputArgs, unwritable, writable};
 use crate::pair::latency::{Home, Via, Way, measure};
 use crate::pair::probe_rounds::{Effort, Placed, align, merge};
 use crate::pair::team::{parse_pus, team, units};
 use crate::progress::Progress;
 use crate::prose;
 use crate::source::summary;
+use crate::table::table;
 use phalanx::machine::Machine;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Samples of each pair by default: many where there are few pairs.
@@ -122,16 +123,10 @@ impl Latency {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let machine = Machine::this().map_err(Failure::run)?;
         let pus = units(&machine, self.pus.as_deref(), self.per_core)?;
-        if let Some(file) = &self.svg {
-            writable("drawing", file)?;
-        }
-        let sink = self.output.open()?;
-        interrupt::listen();
-        let run = self.measure(&machine, &pus)?;
-        if let Some(file) = &self.svg {
-            draw(file, &self.grid(&run, &machine), &run)?;
-        }
-        put(sink, self.output.format, &run, || self.text(&run, &machine))
+        let measure = || self.measure(&machine, &pus);
+        let grid = |run: &MatrixRun| self.grid(run, &machine);
+        let text = |run: &MatrixRun| self.text(run, &machine);
+        carry_out(&self.output, self.svg.as_deref(), measure, grid, text)
     }
 
     fn ways(&self) -> Vec<Way> {
@@ -324,15 +319,21 @@ pub(super) fn begin(
     }
 }
 
-/// Writes a run, also one that was interrupted.
-pub(super) fn put(
-    mut sink: Sink,
-    format: Format,
-    run: &MatrixRun,
-    text: impl FnOnce() -> String,
+/// Measures, draws, and writes a run, also one that was interrupted.
+pub(super) fn carry_out(
+    output: &OutputArgs,
+    svg: Option<&Path>,
+    measure: impl FnOnce() -> Result<MatrixRun, Failure>,
+    grid: impl FnOnce(&MatrixRun) -> Grid,
+    text: impl FnOnce(&MatrixRun) -> String,
 ) -> Result<(), Failure> {
-    sink.write(&match format {
-        Format::Text => text(),
+    svg.map_or(Ok(()), |file| writable("drawing", file))?;
+    let mut sink = output.open()?;
+    interrupt::listen();
+    let run = measure()?;
+    svg.map_or(Ok(()), |file| draw(file, &grid(&run), &run))?;
+    sink.write(&match output.format {
+        Format::Text => text(&run),
         Format::Tsv => run.tsv(),
         Format::Json => format!("{:#}\n", run.object()),
     })?;
@@ -373,7 +374,7 @@ pub(super) fn conditions(clock: &Clock, stolen_ms: Option<f64>) -> Value {
 }
 
 /// Writes the drawing.
-pub(super) fn draw(file: &std::path::Path, grid: &Grid, run: &MatrixRun) -> Result<(), Failure> {
+fn draw(file: &Path, grid: &Grid, run: &MatrixRun) -> Result<(), Failure> {
     let mut below = vec![format!(
         "{}; {}",
         run.machine["cpu"].as_str().unwrap_or(""),

@@ -1,9 +1,11 @@
 //! `phalanx machine`: the machine as Phalanx sees it, and the source of each fact.
 
 use crate::failure::Failure;
+use crate::matrix::unit_axis::label;
 use crate::output::{Format, OutputArgs};
 use crate::prose;
 use crate::source::{SourceArgs, count, list, source, summary};
+use crate::table::Table;
 use phalanx::machine::{Group, Level, Machine, NumaNode, Vertex};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -144,33 +146,30 @@ fn warnings<'a>(machine: &'a Machine, doubt: Option<&'a str>) -> impl Iterator<I
 }
 
 fn tsv(machine: &Machine) -> String {
-    let mut out = "pu\tcore\tkind\tpackage\tdie\tnuma_node\tl3\tl2\tl1\tallowed\n".to_string();
+    let columns =
+        &["pu", "core", "kind", "package", "die", "numa_node", "l3", "l2", "l1", "allowed"];
     let mut pus: Vec<(usize, usize)> = Vec::with_capacity(machine.pu_count());
     for (index, core) in machine.cores().iter().enumerate() {
         pus.extend(core.pus.iter().map(|&pu| (pu, index)));
     }
     pus.sort_unstable();
-    let cell = |number: Option<usize>| number.map_or(String::new(), |number| number.to_string());
-    for (pu, index) in pus {
+    let row = |(pu, index): (usize, usize)| {
         let core = &machine.cores()[index];
-        let group = |level| cell(machine.group_of(pu, level));
-        let node = core.numa.map(|node| machine.numa_nodes()[node].os_id);
-        let cells = [
-            pu.to_string(),
-            index.to_string(),
-            core.kind.to_string(),
-            cell(core.package),
+        let group = |level| json!(machine.group_of(pu, level));
+        vec![
+            json!(pu),
+            json!(index),
+            json!(core.kind),
+            json!(core.package),
             group(Level::Die),
-            cell(node),
+            json!(core.numa.map(|node| machine.numa_nodes()[node].os_id)),
             group(Level::L3),
             group(Level::L2),
             group(Level::L1),
-            machine.is_allowed(pu).to_string(),
-        ];
-        out += &cells.join("\t");
-        out.push('\n');
-    }
-    out
+            json!(machine.is_allowed(pu)),
+        ]
+    };
+    Table { columns, rows: pus.into_iter().map(row).collect() }.tsv()
 }
 
 /// This machine as text.
@@ -187,7 +186,7 @@ fn text(machine: &Machine, doubt: Option<&str>) -> String {
         let own: Vec<usize> =
             vertex.cores.clone().filter(|&core| tree.above(core) == index).collect();
         let indent = "  ".repeat(vertex.depth);
-        line(format!("{indent}{}: {}", name(machine, vertex), cores(machine, vertex, &own)));
+        line(format!("{indent}{}: {}", label(machine, vertex), cores(machine, vertex, &own)));
     }
     for node in machine.numa_nodes() {
         let memory = match node.memory_bytes {
@@ -227,24 +226,6 @@ fn text(machine: &Machine, doubt: Option<&str>) -> String {
     warnings(machine, doubt)
         .for_each(|warning| line(prose::folded(&format!("warning: {warning}"))));
     out
-}
-
-/// "package 0, NUMA node 0": everything that these cores are.
-fn name(machine: &Machine, vertex: &Vertex) -> String {
-    let named = vertex.levels.iter().map(|&level| {
-        let same = |cores: &[usize]| cores.iter().copied().eq(vertex.cores.clone());
-        let number = match level {
-            Level::Machine => None,
-            Level::Numa => {
-                machine.numa_nodes().iter().find(|n| same(&n.cores)).map(|node| node.os_id)
-            }
-            // Nameless groups nest, so their numbers say nothing.
-            Level::Group => None,
-            level => machine.groups(level).iter().position(|group| same(&group.cores)),
-        };
-        number.map_or(level.to_string(), |number| format!("{level} {number}"))
-    });
-    named.collect::<Vec<_>>().join(", ")
 }
 
 /// The content of a vertex: its cores and their PUs where they hang right under it, else their

@@ -4,8 +4,9 @@ use crate::failure::Failure;
 use crate::output::{Format, OutputArgs, Sink};
 use crate::paper::call::{CallArgs, mesh};
 use crate::paper::state::State;
-use crate::paper::{cells, figure, ids};
+use crate::paper::{figure, ids};
 use crate::prose;
+use crate::table::{Table, exact};
 use phalanx::schedule::{Algorithm, Schedule, trace};
 use phalanx::topology::Extents;
 use phalanx_model::Cost;
@@ -89,17 +90,13 @@ impl Trace {
                 json!(e.about()),
             ]
         };
-        let rows: Vec<Vec<Value>> = ids::list().iter().map(row).collect();
+        let table = Table { columns: &COLUMNS, rows: ids::list().iter().map(row).collect() };
         let text = match self.output.format {
-            Format::Text => cells::text(&COLUMNS, &rows),
-            Format::Tsv => {
-                let lines: String = rows.iter().map(|row| cells::tsv(row)).collect();
-                COLUMNS.join("\t") + "\n" + &lines
-            }
+            Format::Text => table.text(),
+            Format::Tsv => table.tsv(),
             Format::Json => {
-                let rows: Vec<Value> =
-                    rows.into_iter().map(|row| cells::object(&COLUMNS, row)).collect();
-                format!("{:#}\n", json!({ "command": "trace", "algorithms": rows }))
+                let algorithms = table.objects();
+                format!("{:#}\n", json!({ "command": "trace", "algorithms": algorithms }))
             }
         };
         self.output.open()?.write(&text)
@@ -154,7 +151,7 @@ fn json(algorithm: Algorithm, schedule: &Schedule, dims: Option<&Extents>, words
             "src": m.src,
             "dst": m.dst,
             "blocks": m.label(),
-            "words": cells::exact(&m.words(words).to_string()),
+            "words": exact(&m.words(words).to_string()),
         })
     });
     json!({

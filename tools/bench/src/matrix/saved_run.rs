@@ -1,6 +1,7 @@
 //! A measured run, its header and its rows, as they are written to a file.
 
-use serde_json::{Map, Value, json};
+use crate::table::Table;
+use serde_json::{Value, json};
 
 /// The version of the files. Columns may be added without a new one.
 const FORMAT: u64 = 1;
@@ -72,7 +73,7 @@ pub(crate) struct MatrixRun {
     pub(crate) date: String,
     /// cpu, topology, source.
     pub(crate) machine: Value,
-    /// The clock, and the time that the host took away; null in runs of old.
+    /// The clock, and the time that the host took away.
     pub(crate) conditions: Value,
     /// The groups of the axis.
     pub(crate) groups: Value,
@@ -92,72 +93,48 @@ impl MatrixRun {
         at.and_then(|at| row.labels.get(at)).map_or("", String::as_str)
     }
 
-    fn has_bytes(&self) -> bool {
-        self.command == "bandwidth"
+    fn table<'a>(&self, columns: &'a [&'a str]) -> Table<'a> {
+        let cells = |row: &MatrixRow| {
+            // Numbers of units stay numbers.
+            let end = |end: &str| end.parse::<usize>().map_or(json!(end), |n| json!(n));
+            let mut cells = vec![end(&row.src), end(&row.dst)];
+            let ns = [row.ns.min, row.ns.median, row.ns.p10, row.ns.p90];
+            cells.extend(ns.map(|ns| json!(rounded(ns))));
+            cells.extend([json!(row.samples), json!(row.place)]);
+            cells.extend(row.labels.iter().map(|label| json!(label)));
+            if let Some(bytes) = row.bytes {
+                cells.extend([json!(bytes), json!(row.gb_s().map(rounded))]);
+            }
+            cells.extend(row.ci.map(|ns| json!(rounded(ns))));
+            cells.extend([json!(row.outliers), json!(row.drift)]);
+            cells
+        };
+        Table { columns, rows: self.rows.iter().map(cells).collect() }
+    }
+
+    /// The names of all columns.
+    fn names(&self) -> Vec<&str> {
+        let moved: &[&str] = if self.command == "bandwidth" { &["bytes", "gb_s"] } else { &[] };
+        let own = self.columns.iter().map(String::as_str);
+        FIRST.into_iter().chain(own).chain(moved.iter().copied()).chain(LAST).collect()
     }
 
     /// Tab-separated, with a line of names.
     pub(crate) fn tsv(&self) -> String {
-        let mut names: Vec<&str> = FIRST.to_vec();
-        names.extend(self.columns.iter().map(String::as_str));
-        if self.has_bytes() {
-            names.extend(["bytes", "gb_s"]);
-        }
-        names.extend(LAST);
-        let mut out = names.join("\t") + "\n";
-        for row in &self.rows {
-            let mut cells = vec![row.src.clone(), row.dst.clone()];
-            let ns = [row.ns.min, row.ns.median, row.ns.p10, row.ns.p90];
-            cells.extend(ns.map(|ns| format!("{ns:.1}")));
-            cells.push(row.samples.to_string());
-            cells.push(row.place.clone());
-            cells.extend(row.labels.iter().cloned());
-            if self.has_bytes() {
-                cells.push(row.bytes.unwrap_or(0).to_string());
-                cells.push(row.gb_s().map_or(String::new(), |rate| format!("{rate:.3}")));
-            }
-            cells.extend(row.ci.map(|ns| format!("{ns:.1}")));
-            cells.extend([row.outliers.to_string(), row.drift.clone()]);
-            out += &cells.join("\t");
-            out.push('\n');
-        }
-        out
+        self.table(&self.names()).tsv()
     }
 
     /// One object.
     pub(crate) fn object(&self) -> Value {
-        let row = |row: &MatrixRow| {
-            let mut map = Map::new();
-            // Numbers of units stay numbers.
-            let end = |end: &str| end.parse::<usize>().map_or(json!(end), |n| json!(n));
-            map.insert("src".into(), end(&row.src));
-            map.insert("dst".into(), end(&row.dst));
-            let ns = [row.ns.min, row.ns.median, row.ns.p10, row.ns.p90];
-            for (name, ns) in FIRST[2..6].iter().zip(ns) {
-                map.insert((*name).into(), json!(rounded(ns)));
-            }
-            map.insert("samples".into(), json!(row.samples));
-            map.insert("place".into(), json!(row.place));
-            for (name, value) in self.columns.iter().zip(&row.labels) {
-                map.insert(name.clone(), json!(value));
-            }
-            if let Some(bytes) = row.bytes {
-                map.insert("bytes".into(), json!(bytes));
-                map.insert("gb_s".into(), json!(row.gb_s().map(rounded)));
-            }
-            let ends: [Value; 4] = [
-                json!(rounded(row.ci[0])),
-                json!(rounded(row.ci[1])),
-                json!(row.outliers),
-                json!(row.drift),
-            ];
-            map.extend(LAST.map(String::from).into_iter().zip(ends));
+        let names = self.names();
+        let rows = self.rows.iter().zip(self.table(&names).objects()).map(|(row, mut object)| {
             let elsewhere = row.elsewhere.iter().map(|(place, samples, median)| {
                 json!({ "place": place, "samples": samples, "ns_median": rounded(*median) })
             });
-            map.insert("elsewhere".into(), elsewhere.collect());
-            Value::Object(map)
-        };
+            object["elsewhere"] = elsewhere.collect();
+            object
+        });
+        let rows: Vec<Value> = rows.collect();
         json!({
             "command": self.command,
             "version": env!("CARGO_PKG_VERSION"),
@@ -169,7 +146,7 @@ impl MatrixRun {
             "groups": self.groups,
             "columns": self.columns,
             "notes": self.notes,
-            "rows": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "rows": rows,
         })
     }
 }

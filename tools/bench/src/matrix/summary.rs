@@ -42,24 +42,6 @@ pub(crate) fn classes(run: &MatrixRun) -> Vec<Class> {
     keys.into_iter().filter_map(class).collect()
 }
 
-/// Columns of text, each as wide as its widest cell: the first ones flush left,
-/// numbers flush right.
-pub fn table(names: &[&str], left: usize, rows: &[Vec<String>]) -> String {
-    let width = |i: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(i)).map(|c| c.chars().count());
-        cells.chain([names[i].chars().count()]).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..names.len()).map(width).collect();
-    let line = |cells: &[&str]| {
-        let cells = cells.iter().zip(&widths).enumerate().map(|(i, (cell, &width))| {
-            if i < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_string() + "\n"
-    };
-    let rows = rows.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>()));
-    std::iter::once(line(names)).chain(rows).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::saved_run::tests::sample;
@@ -75,11 +57,5 @@ mod tests {
         assert_eq!(classes[0].places.len(), 2);
         run.rows[1].labels[0] = "package".into();
         assert_eq!(super::classes(&run).len(), 2);
-    }
-
-    #[test]
-    fn columns_line_up() {
-        let rows = vec![vec!["a".into(), "1".into()], vec!["bcd".into(), "1000".into()]];
-        assert_eq!(table(&["x", "ns"], 1, &rows), "x      ns\na       1\nbcd  1000\n");
     }
 }

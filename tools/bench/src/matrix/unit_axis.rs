@@ -114,6 +114,24 @@ pub fn name(vertex: &Vertex) -> Level {
     named.next_back().copied().unwrap_or(Level::Group)
 }
 
+/// "package 0, NUMA node 0": everything that these cores are.
+pub fn label(machine: &Machine, vertex: &Vertex) -> String {
+    let named = vertex.levels.iter().map(|&level| {
+        let same = |cores: &[usize]| cores.iter().copied().eq(vertex.cores.clone());
+        let number = match level {
+            Level::Machine => None,
+            Level::Numa => {
+                machine.numa_nodes().iter().find(|n| same(&n.cores)).map(|node| node.os_id)
+            }
+            // Nameless groups nest, so their numbers say nothing.
+            Level::Group => None,
+            level => machine.groups(level).iter().position(|group| same(&group.cores)),
+        };
+        number.map_or(level.to_string(), |number| format!("{level} {number}"))
+    });
+    named.collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! A call on paper: number of ranks, mesh, root, distance, segments.
+//! A call on paper: number of ranks, mesh, root, distance.
 
 use crate::failure::Failure;
 use phalanx::schedule::{Algorithm, Operation, Request, Schedule, Unfit};
@@ -29,9 +29,6 @@ pub(crate) struct CallArgs {
     #[arg(long, value_name = "Q", default_value = "1", allow_negative_numbers = true)]
     #[arg(value_parser = parse_shift)]
     shift: isize,
-    /// Segments of a pipelined chain [default: p]
-    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = parse_segments)]
-    pub(crate) segments: Option<usize>,
     /// Of a scan: without the own value
     #[arg(long)]
     exclusive: bool,
@@ -63,7 +60,6 @@ impl CallArgs {
         }
         let mut request = Request::new(operation, ranks).root(self.root).shift(self.shift);
         request.dims = self.dims.clone();
-        request.segments = self.segments;
         Ok(request)
     }
 
@@ -105,9 +101,4 @@ fn parse_root(text: &str) -> Result<usize, String> {
 
 fn parse_shift(text: &str) -> Result<isize, String> {
     text.parse().map_err(|_| format!("'{text}' is no distance; accepted are whole numbers"))
-}
-
-fn parse_segments(text: &str) -> Result<usize, String> {
-    let segments = text.parse().ok().filter(|&k| k > 0);
-    segments.ok_or_else(|| format!("'{text}' is no number of segments; accepted are whole numbers"))
 }

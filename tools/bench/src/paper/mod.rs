@@ -7,10 +7,8 @@
 //! | `ids.rs` | every id of the checklist, with its needs |
 //! | `state.rs` | the blocks of each rank after each step |
 //! | `figure.rs` | these blocks as text |
-//! | `cells.rs` | rows as text, tsv and json |
 
 pub(crate) mod call;
-pub mod cells;
 pub(crate) mod figure;
 pub mod ids;
 pub(crate) mod state;

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use crate::matrix::unit_axis::{label, name};
 use crate::svg::{document, text};
-use phalanx::machine::{Level, Machine, Vertex};
+use phalanx::machine::{Level, Machine};
 use phalanx::placement::{Assignment, Pattern};
 
 /// Sizes in pixels: a core, the gap between things, the line of text at the top of a box.
@@ -76,12 +77,7 @@ pub(crate) fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment)
         } else {
             let common = &machine.tree().vertices()[machine.tree().common(a, b)];
             let climb = 1 + deepest - common.depth;
-            // The whole machine as one memory is still best called the machine.
-            let name = match common.levels.last() {
-                Some(Level::Numa) if common.depth == 0 => Level::Machine,
-                last => last.copied().unwrap_or(Level::Group),
-            };
-            names.entry(climb).or_insert(name);
+            names.entry(climb).or_insert(name(common));
             climb
         };
         *found.entry(climb).or_default() += 1;
@@ -178,21 +174,6 @@ pub(crate) fn svg(machine: &Machine, pattern: &Pattern, assignment: &Assignment)
 /// Writing to a string cannot fail.
 fn put(to: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(to, "{line}");
-}
-
-/// "package 0, NUMA node 0": all names of a box, with their numbers.
-fn label(machine: &Machine, vertex: &Vertex) -> String {
-    let names: Vec<String> = vertex
-        .levels
-        .iter()
-        .map(|&level| {
-            let groups = machine.groups(level);
-            let cores = || vertex.cores.clone();
-            let number = groups.iter().position(|group| group.cores.iter().copied().eq(cores()));
-            number.map_or(level.to_string(), |number| format!("{level} {number}"))
-        })
-        .collect();
-    names.join(", ")
 }
 
 /// Where everything is: a box for each vertex, a corner for each core. With `snake`, every other

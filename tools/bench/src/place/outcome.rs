@@ -3,8 +3,10 @@
 use super::drawing::svg;
 use super::topology::PlacedTopology;
 use crate::failure::Failure;
+use crate::matrix::unit_axis::label;
 use crate::output::Format;
 use crate::source::{count, source, summary};
+use crate::table::Table;
 use phalanx::machine::{Level, Machine};
 use phalanx::placement::{Assignment, Pattern, Placement, PlacementReport, StepReport, assign};
 use serde_json::{Map, Value, json};
@@ -112,12 +114,9 @@ impl<'a> PlacementOutcome<'a> {
     }
 
     fn tsv(&self) -> String {
-        let cell = |n: Option<usize>| n.map_or(String::new(), |n| n.to_string());
-        let mut out = "rank\tpu\tcore\tnode\n".to_string();
-        for (rank, pu, core, node) in self.places() {
-            out += &format!("{rank}\t{}\t{}\t{}\n", cell(pu), cell(core), cell(node));
-        }
-        out
+        let row = |(rank, pu, core, node)| vec![json!(rank), json!(pu), json!(core), json!(node)];
+        let columns = &["rank", "pu", "core", "node"];
+        Table { columns, rows: self.places().map(row).collect() }.tsv()
     }
 
     fn text(&self) -> String {
@@ -201,26 +200,11 @@ impl<'a> PlacementOutcome<'a> {
 
     /// "package 0, L3 2": the vertices above a core.
     fn path(&self, core: usize) -> String {
-        let pu = self.machine.cores()[core].pus[0];
-        // The whole machine is known.
-        let vertices = self.machine.cores()[core].path.iter().skip(1);
-        let levels = vertices.flat_map(|&v| &self.machine.tree().vertices()[v].levels);
-        let mut seen: Vec<Level> = Vec::new();
-        for &level in levels {
-            let says_something = !matches!(level, Level::Machine | Level::Group);
-            if says_something && !seen.contains(&level) {
-                seen.push(level);
-            }
-        }
-        let name = |level: &Level| {
-            let number = self.machine.group_of(pu, *level)?;
-            let number = match level {
-                Level::Numa => self.machine.numa_nodes()[number].os_id,
-                _ => number,
-            };
-            Some(format!("{level} {number}"))
-        };
-        match seen.iter().filter_map(name).collect::<Vec<_>>() {
+        // The whole machine is known, and nameless groups say nothing.
+        let above = self.machine.cores()[core].path.iter().skip(1);
+        let named = above.map(|&at| &self.machine.tree().vertices()[at]);
+        let named = named.filter(|vertex| vertex.levels != [Level::Group]);
+        match named.map(|vertex| label(self.machine, vertex)).collect::<Vec<_>>() {
             names if names.is_empty() => "machine".to_string(),
             names => names.join(", "),
         }

@@ -49,3 +49,17 @@ pub(crate) fn beside(name: &str) -> Option<PathBuf> {
     let file = file.with_extension(std::env::consts::EXE_EXTENSION);
     file.is_file().then_some(file)
 }
+
+/// Runs `f` in a thread that may use one unit only; its children inherit that.
+#[cfg(target_os = "linux")]
+pub(crate) fn on_one_core<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    use phalanx::machine::affinity;
+    std::thread::scope(|s| {
+        let thread = s.spawn(|| {
+            let first = affinity::allowed_pus().unwrap()[0];
+            affinity::restore(&[first]).unwrap();
+            f()
+        });
+        thread.join().unwrap()
+    })
+}

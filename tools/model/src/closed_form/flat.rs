@@ -1,6 +1,6 @@
 //! The formulas of the algorithms without levels: start-ups, words, and the textbook's notation.
 
-use super::{Form, Ratio};
+use super::{Form, ratio};
 use phalanx::schedule::{Algorithm, Contract, Request};
 use phalanx::topology::Extents;
 
@@ -78,7 +78,7 @@ fn signed_hops(p: usize, q: usize) -> usize {
 
 /// `steps` times t_s + t_w m.
 fn whole(steps: usize, formula: &'static str) -> Form {
-    (steps, Ratio::from(steps), formula)
+    (steps, ratio(steps, 1), formula)
 }
 
 pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
@@ -86,7 +86,7 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
     let p = c.p;
     let busy = usize::from(p > 1);
     // Words of a split message: each of the two halves carries (p-1)/p of m.
-    let split = Ratio::of(2 * (p - 1), p);
+    let split = ratio(2 * (p - 1), p);
     match algorithm {
         A::BC_NAIVE | A::RED_NAIVE | A::SC_NAIVE | A::GA_NAIVE => {
             whole(p - 1, "(t_s + t_w m)(p - 1)")
@@ -110,7 +110,7 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
         A::BC_AP_TREE_NODE => whole(p.ilog2() as usize, "(t_s + t_w m) floor(log p)"),
         A::BC_CHAIN | A::RED_CHAIN => {
             let steps = if p == 1 { 0 } else { p - 2 + c.segments };
-            (steps, Ratio::of(steps, c.segments), "(t_s + t_w m/k)(p - 2 + k)")
+            (steps, ratio(steps, c.segments), "(t_s + t_w m/k)(p - 2 + k)")
         }
         A::BC_SPLIT_RING | A::RED_SPLIT_RING => {
             (c.log() + p - 1, split, "t_s (log p + p - 1) + 2 t_w m (p - 1)/p")
@@ -124,13 +124,11 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
         A::AR_SPLIT_HCUBE | A::AR_SPLIT_ANY => {
             (2 * c.log(), split, "2 t_s log p + 2 t_w m (p - 1)/p")
         }
-        A::BC_AP_HCUBE | A::RED_AP_HCUBE | A::AR_AP_HCUBE => (
-            2 * c.log(),
-            Ratio::of(2 * (p - 1), p * c.d()),
-            "2 t_s log p + 2 t_w m (p - 1)/(p log p)",
-        ),
+        A::BC_AP_HCUBE | A::RED_AP_HCUBE | A::AR_AP_HCUBE => {
+            (2 * c.log(), ratio(2 * (p - 1), p * c.d()), "2 t_s log p + 2 t_w m (p - 1)/(p log p)")
+        }
         A::BC_FUSED | A::RED_FUSED | A::AR_FUSED | A::SCAN_FUSED => {
-            (2 * busy, Ratio::of(2 * busy, p), "2 (t_s + t_w m/p), p - 1 ports")
+            (2 * busy, ratio(2 * busy, p), "2 (t_s + t_w m/p), p - 1 ports")
         }
 
         A::AG_NAIVE => whole(p * c.log(), "(t_s + t_w m) p log p"),
@@ -139,16 +137,16 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
         }
         A::RS_RING | A::RS_LINEAR | A::RS_LINEAR_NN => whole(p - 1, "(t_s + t_w m)(p - 1)"),
         A::AG_MESH | A::AG_MESHD | A::RS_MESH | A::RS_MESHD => {
-            (c.sum(|n| n - 1), Ratio::from(p - 1), "t_s sum of (n_j - 1) + t_w m (p - 1)")
+            (c.sum(|n| n - 1), ratio(p - 1, 1), "t_s sum of (n_j - 1) + t_w m (p - 1)")
         }
         A::AG_HCUBE | A::AG_HCUBE_DESC | A::AG_ANY => {
-            (c.log(), Ratio::from(p - 1), "t_s log p + t_w m (p - 1)")
+            (c.log(), ratio(p - 1, 1), "t_s log p + t_w m (p - 1)")
         }
         A::RS_HCUBE | A::RS_HCUBE_ASC | A::RS_ANY => {
-            (c.log(), Ratio::from(p - 1), "t_s log p + t_w m (p - 1)")
+            (c.log(), ratio(p - 1, 1), "t_s log p + t_w m (p - 1)")
         }
         A::AG_AP_HCUBE | A::RS_AP_HCUBE | A::SC_AP_HCUBE | A::GA_AP_HCUBE => {
-            (c.log(), Ratio::of(p - 1, c.d()), "t_s log p + t_w m (p - 1)/log p")
+            (c.log(), ratio(p - 1, c.d()), "t_s log p + t_w m (p - 1)/log p")
         }
         A::AG_AP_RING => whole(p / 2, "(t_s + t_w m) floor(p/2)"),
         A::AG_AP_MESH => all_port_gather(c),
@@ -157,14 +155,14 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
         }
         A::CS_FUSED => {
             let moves = 2 * usize::from(c.q > 0);
-            (moves, Ratio::of(moves, p), "2 (t_s + t_w m/p), p - 1 ports")
+            (moves, ratio(moves, p), "2 (t_s + t_w m/p), p - 1 ports")
         }
         A::RS_RED_SC => {
-            (2 * c.log(), Ratio::from(p * c.log() + p - 1), "2 t_s log p + t_w m (p log p + p - 1)")
+            (2 * c.log(), ratio(p * c.log() + p - 1, 1), "2 t_s log p + t_w m (p log p + p - 1)")
         }
         A::RS_MESH_RED_SC => (
             2 * c.sum(log),
-            Ratio::from(p * c.sum(log) + p - 1),
+            ratio(p * c.sum(log) + p - 1, 1),
             "2 t_s L + t_w m (p L + p - 1), L = sum of log n_j",
         ),
 
@@ -191,36 +189,36 @@ pub(super) fn form(algorithm: Algorithm, c: &Facts) -> Form {
         }
 
         A::SC_RING | A::SC_LINEAR | A::SC_HCUBE | A::SC_TREE_LEAF | A::SC_ANY => {
-            (c.log(), Ratio::from(p - 1), "t_s log p + t_w m (p - 1)")
+            (c.log(), ratio(p - 1, 1), "t_s log p + t_w m (p - 1)")
         }
         A::GA_RING | A::GA_LINEAR | A::GA_HCUBE | A::GA_TREE_LEAF | A::GA_ANY => {
-            (c.log(), Ratio::from(p - 1), "t_s log p + t_w m (p - 1)")
+            (c.log(), ratio(p - 1, 1), "t_s log p + t_w m (p - 1)")
         }
         A::SC_MESH | A::GA_MESH => {
-            (c.sum(log), Ratio::from(p - 1), "t_s sum of log n_j + t_w m (p - 1)")
+            (c.sum(log), ratio(p - 1, 1), "t_s sum of log n_j + t_w m (p - 1)")
         }
 
-        A::TX_RING => (p - 1, Ratio::of(p * (p - 1), 2), "(t_s + t_w m p/2)(p - 1)"),
+        A::TX_RING => (p - 1, ratio(p * (p - 1), 2), "(t_s + t_w m p/2)(p - 1)"),
         A::TX_MESH | A::TX_MESHD => {
             let steps = c.sum(|n| n - 1);
-            (steps, Ratio::of(p * steps, 2), "(t_s + t_w m p/2) sum of (n_j - 1)")
+            (steps, ratio(p * steps, 2), "(t_s + t_w m p/2) sum of (n_j - 1)")
         }
-        A::TX_HCUBE => (c.log(), Ratio::of(p * c.log(), 2), "(t_s + t_w m p/2) log p"),
+        A::TX_HCUBE => (c.log(), ratio(p * c.log(), 2), "(t_s + t_w m p/2) log p"),
         A::TX_HCUBE_XOR | A::TX_ANY => whole(p - 1, "(t_s + t_w m)(p - 1)"),
         A::TX_PAIRS => whole((p - 1 + p % 2) * busy, "(t_s + t_w m)(p - 1 + p mod 2)"),
         A::TX_BRUCK => {
             let words = (0..p).map(|x| x.count_ones() as usize).sum::<usize>();
-            (c.log(), Ratio::from(words), "t_s log p + t_w m sum over x < p of the ones of x")
+            (c.log(), ratio(words, 1), "t_s log p + t_w m sum over x < p of the ones of x")
         }
-        A::TX_AP_HCUBE => (c.log(), Ratio::of(busy * p, 2), "t_s log p + t_w m p/2"),
+        A::TX_AP_HCUBE => (c.log(), ratio(busy * p, 2), "t_s log p + t_w m p/2"),
         A::TX_AP_RING => {
             let h = p / 2;
-            (h, Ratio::of(h * (h + 1), 2), "t_s h + t_w m h (h + 1)/2, h = floor(p/2)")
+            (h, ratio(h * (h + 1), 2), "t_s h + t_w m h (h + 1)/2, h = floor(p/2)")
         }
         A::TX_AP_MESH => {
             let n = c.extents.iter().copied().max().unwrap_or(1);
             let lines = if c.extents.len() == 1 { 1 } else { 2 };
-            let words = Ratio::of(p * (n - 1), 2);
+            let words = ratio(p * (n - 1), 2);
             (lines * (n - 1), words, "2 t_s (N - 1) + t_w m p (N - 1)/2, N = max(R, C)")
         }
 
@@ -261,11 +259,11 @@ fn all_port_gather(c: &Facts) -> Form {
     let formula = "2 t_s (N - 1) + t_w m ((N - 1) + (n - 1) N + (N - n) n)/2, n <= N = R, C";
     match c.extents[..] {
         // A ring has one way on: both halves take it.
-        [n] => (n - 1, Ratio::from(n - 1), formula),
+        [n] => (n - 1, ratio(n - 1, 1), formula),
         _ => {
             let (long, short) = (c.rows().max(c.columns()), c.rows().min(c.columns()));
             let halves = long - 1 + (short - 1) * long + (long - short) * short;
-            (2 * (long - 1), Ratio::of(halves, 2), formula)
+            (2 * (long - 1), ratio(halves, 2), formula)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The closed forms of the hierarchical algorithms: a sum over the stages of a hierarchy, in which
 //! each stage costs as much as a star, a tree or an exchange of its largest group.
 
-use super::{Form, Ratio};
+use super::{Form, ratio};
 use phalanx::schedule::{Algorithm, Exchange, Hierarchy};
 
 /// One stage.
@@ -34,7 +34,7 @@ pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<F
         Exchange::Tree => 2 * top.tree,
         _ => doubling,
     };
-    let whole = |steps: usize, formula| Some((steps, Ratio::from(steps), formula));
+    let whole = |steps: usize, formula| Some((steps, ratio(steps, 1), formula));
     match algorithm {
         A::AR_RADIX | A::BAR_RADIX => {
             let steps =
@@ -62,11 +62,7 @@ pub(super) fn form(algorithm: Algorithm, h: &Hierarchy, root: usize) -> Option<F
                 _ => p - own,
             };
             let ts = 2 * trees + across(log(top.n));
-            Some((
-                ts,
-                Ratio::from(trees * p + words),
-                "t_s (2 (k - 1) + x) + t_w m (p (k - 1) + w)",
-            ))
+            Some((ts, ratio(trees * p + words, 1), "t_s (2 (k - 1) + x) + t_w m (p (k - 1) + w)"))
         }
         _ => None,
     }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use flat::{Facts, form};
 
-use super::{Cost, Ratio};
+use super::{Cost, Ratio, ratio};
 use phalanx::schedule::{Algorithm, Request, Unfit};
 
 /// Whether a form is the cost or a bound of it.
@@ -162,7 +162,7 @@ pub fn bound(algorithm: Algorithm, request: &Request) -> Option<ClosedForm> {
         }
         _ => return None,
     };
-    Some(ClosedForm { kind: Exactness::AtMost, ts, tw: Ratio::from(ts), formula })
+    Some(ClosedForm { kind: Exactness::AtMost, ts, tw: ratio(ts, 1), formula })
 }
 
 #[cfg(test)]
@@ -255,7 +255,7 @@ mod tests {
                 let call = Request::new(a.operations()[0], p);
                 closed_form(a, &call).unwrap().cost()
             };
-            let cost = |ts: usize, tw: usize| Cost { steps: ts, ts, tw: Ratio::from(tw) };
+            let cost = |ts: usize, tw: usize| Cost { steps: ts, ts, tw: ratio(tw, 1) };
             assert_eq!(form(Algorithm::BC_HCUBE), cost(2 * d, 2 * d)); // 4.1
             assert_eq!(form(Algorithm::AG_RING), cost(p - 1, p - 1)); // 4.2
             assert_eq!(form(Algorithm::AG_MESH), cost(2 * (side - 1), p - 1)); // 4.3
@@ -267,8 +267,8 @@ mod tests {
             assert_eq!(form(Algorithm::TX_HCUBE), cost(2 * d, p * d)); // 4.9
             assert_eq!(form(Algorithm::TX_HCUBE_XOR), cost(p - 1, p - 1)); // 4.10
             // 1.10: half the words of AG-MESH and TX-MESH.
-            assert_eq!(form(Algorithm::AG_AP_MESH).tw, Ratio::of(p - 1, 2));
-            assert_eq!(form(Algorithm::TX_AP_MESH).tw, Ratio::of(p * (side - 1), 2));
+            assert_eq!(form(Algorithm::AG_AP_MESH).tw, ratio(p - 1, 2));
+            assert_eq!(form(Algorithm::TX_AP_MESH).tw, ratio(p * (side - 1), 2));
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Measures a machine for the automatic choice, and compares the cost model's predictions with the
-//! machine.
+//! Measures a machine for the automatic choice and the cost model.
 //!
 //! | file | contents |
 //! |---|---|
@@ -10,13 +9,11 @@
 //! | `compare.rs` | algorithms of one operation beside each other in the same rounds |
 //! | `thresholds.rs` | the size from which the fused path of each operation is faster |
 //! | `stream.rs` | the footprint from which streaming stores are faster |
-//! | `predictions.rs` | the model's prediction beside the measurement |
 
 pub(crate) mod compare;
 pub(crate) mod copies;
 pub(crate) mod fit;
 pub(crate) mod length_ranges;
 pub(crate) mod levels;
-pub(crate) mod predictions;
 pub(crate) mod stream;
 pub(crate) mod thresholds;

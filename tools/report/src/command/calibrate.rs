@@ -1,9 +1,8 @@
 //! `phalanx calibrate`: t_s and t_w by level, the sizes at which the automatic choice should change
-//! its algorithm, and the error of the model's predictions.
+//! its algorithm.
 
 use crate::calibrate::copies::{Copies, measure_copies};
 use crate::calibrate::levels::{Levels, measure_levels};
-use crate::calibrate::predictions::{Predictions, validate};
 use crate::calibrate::stream::{Stream, measure_stream};
 use crate::calibrate::thresholds::{Switch, changes, measure_switches};
 use phalanx::machine::Machine;
@@ -12,7 +11,6 @@ use phalanx::{MAX_RANKS, Team};
 use phalanx_bench::failure::Failure;
 use phalanx_bench::interrupt;
 use phalanx_bench::matrix::saved_run::rounded;
-use phalanx_bench::matrix::summary::table;
 use phalanx_bench::measure::clock::Clock;
 use phalanx_bench::measure::conditions::{accuracy, alone, now};
 use phalanx_bench::measure::emulation;
@@ -22,6 +20,7 @@ use phalanx_bench::output::Format;
 use phalanx_bench::pair::team::{team, units};
 use phalanx_bench::prose;
 use phalanx_bench::source::summary;
+use phalanx_bench::table::table;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -47,13 +46,8 @@ PROFILE: -o writes it to a file; --save writes it to where the library looks ($X
   t_s_ci, t_w_ns_per_byte, t_w_ci, samples, pieces[{from_bytes, t_s_ns, t_w_ns_per_byte}]}],
   copies[piece], payloads {line_bytes, slot_bytes, copied_bytes}, tunings[{ranks, sizes by name;
   null: never}], evidence {clock_overhead_ns, clock_resolution_ns, stolen_ms, levels, copies,
-  switches, stream, validation}: the points behind it, which the library ignores.
-
-VALIDATE: --validate measures every operation beside the model's prediction (the textbook's, on the
-  machine's tree, with the rates of each level) and says where it is off by more than a factor of 2;
-  json: curves[{op, ranks, bytes_are, points[{bytes, algorithm, place, samples, predicted_ns,
-  measured_ns, ratio, wrong}]}]; under evidence in a profile. With --profile FILE that profile is
-  validated, and nothing is calibrated.
+  switches, stream}: the points behind it, which the library ignores. How well the model predicts
+  with it is said by phalanx bench, which has the model's time beside each row.
 
 PLACES: a virtual machine's cores move; samples count between two probes that agree, each place
   (smt, ccx, far) has rates of its own.
@@ -73,22 +67,15 @@ pub struct Calibrate {
     #[arg(short, long, value_name = "PROFILE")]
     output: Option<PathBuf>,
     /// Write the profile to where the library looks for it
-    #[arg(long, conflicts_with = "profile")]
+    #[arg(long)]
     save: bool,
     /// Only t_s and t_w, some ten seconds: a profile without sizes for the automatic choice
-    #[arg(long, conflicts_with = "profile")]
-    rates: bool,
-    /// Also measure every operation beside the model's prediction
     #[arg(long)]
-    validate: bool,
-    /// Do not calibrate: validate this profile
-    #[arg(long, value_name = "FILE", requires = "validate")]
-    profile: Option<PathBuf>,
+    rates: bool,
     /// Exchanges, in ns, up to which two cores count as smt and as ccx
     #[arg(long, value_name = "SMT,CCX", default_value_t = ProximityLimits::default())]
     places: ProximityLimits,
-    /// Of the standard output: text (for eyes), tsv (levels, or validation) or json (the profile,
-    /// or the validation of --profile)
+    /// Of the standard output: text (for eyes), tsv (levels) or json (the profile)
     #[arg(long, default_value = "text")]
     format: Format,
 }
@@ -102,7 +89,6 @@ struct CalibrationFound {
     copies: Option<Copies>,
     switches: Vec<(usize, Vec<Switch>)>,
     stream: Option<Stream>,
-    validation: Option<Predictions>,
 }
 
 impl Calibrate {
@@ -110,35 +96,11 @@ impl Calibrate {
     pub(crate) fn run(&self) -> Result<(), Failure> {
         let started = Instant::now();
         let machine = Machine::this().map_err(Failure::run)?;
-        let given = match &self.profile {
-            Some(path) => {
-                let profile = Profile::read(path).map_err(Failure::usage)?;
-                let of = |e| Failure::Usage(format!("'{}': {e}", path.display()));
-                profile.describes(&machine).map_err(of)?;
-                Some(profile)
-            }
-            None => None,
-        };
         let target = self.target()?;
         let all = units(&machine, None, false)?;
         let pus = units(&machine, None, true)?;
         interrupt::listen();
         let clock = Clock::measure();
-        if let Some(profile) = given {
-            let found = self.validation(&machine, &profile, &pus, &clock)?;
-            let object = json!({
-                "command": "validate",
-                "version": env!("CARGO_PKG_VERSION"),
-                "date": now(),
-                "validation": found.object(),
-            });
-            let out = match self.format {
-                Format::Text => found.text(),
-                Format::Tsv => found.tsv(),
-                Format::Json => format!("{object:#}\n"),
-            };
-            return put(target.as_deref(), &format!("{object:#}\n"), &out);
-        }
         let found = self.measure(&machine, &all, &pus, &clock)?;
         let file = found.file()?;
         let out = match self.format {
@@ -227,36 +189,8 @@ impl Calibrate {
             profile = profile.with_tuning(ranks, own).map_err(Failure::run)?;
             switches.push((ranks, found));
         }
-        let validation = match self.validate {
-            true => Some(self.validation(machine, &profile, pus, clock)?),
-            false => None,
-        };
         let (clock, stolen_ms) = (*clock, steal.ms_since());
-        Ok(CalibrationFound {
-            profile,
-            clock,
-            stolen_ms,
-            levels,
-            copies,
-            switches,
-            stream,
-            validation,
-        })
-    }
-
-    fn validation(
-        &self,
-        machine: &Machine,
-        profile: &Profile,
-        pus: &[usize],
-        clock: &Clock,
-    ) -> Result<Predictions, Failure> {
-        let teams = numbers(pus.len()).into_iter().map(|ranks| {
-            let builder = builder(pus, ranks);
-            Ok(builder.profile(profile.clone()).build()?)
-        });
-        let teams: Vec<Team> = teams.collect::<Result<_, Failure>>()?;
-        validate(&teams, machine, profile, &self.places, clock)
+        Ok(CalibrationFound { profile, clock, stolen_ms, levels, copies, switches, stream })
     }
 }
 
@@ -269,22 +203,15 @@ fn numbers(cores: usize) -> Vec<usize> {
     half.into_iter().chain(own).chain((twice > cores).then_some(twice)).collect()
 }
 
-/// A team on these cores; by the library's own placement where there are more
-/// ranks than cores.
-fn builder(pus: &[usize], ranks: usize) -> phalanx::Builder {
-    let builder = Team::builder().ranks(ranks);
-    match pus.get(..ranks) {
-        Some(pus) => builder.placement(phalanx::placement::Placement::List(pus.to_vec())),
-        None => builder,
-    }
-}
-
+/// A team on these cores; by the library's own placement where there are more ranks than cores.
 fn tuned(pus: &[usize], ranks: usize, tuning: Tuning) -> Result<Team, Failure> {
+    let mut builder = Team::builder().ranks(ranks).profile(Profile::default()).tuning(tuning);
     if let Some(pus) = pus.get(..ranks) {
         // Says so if threads cannot be bound.
         drop(team(pus)?);
+        builder = builder.placement(phalanx::placement::Placement::List(pus.to_vec()));
     }
-    Ok(builder(pus, ranks).profile(Profile::default()).tuning(tuning).build()?)
+    Ok(builder.build()?)
 }
 
 impl CalibrationFound {
@@ -306,7 +233,6 @@ impl CalibrationFound {
             "copies": self.copies.as_ref().map(Copies::object),
             "switches": switches.collect::<Vec<_>>(),
             "stream": self.stream.as_ref().map(Stream::object),
-            "validation": self.validation.as_ref().map(Predictions::object),
         });
         Ok(format!("{object:#}\n"))
     }
@@ -327,14 +253,9 @@ impl CalibrationFound {
     }
 
     fn tsv(&self) -> String {
-        match &self.validation {
-            Some(validation) => validation.tsv(),
-            None => {
-                let rows = self.rows();
-                let rows = rows.iter().map(|row| row.join("\t") + "\n");
-                COLUMNS.join("\t") + "\n" + &rows.collect::<String>()
-            }
-        }
+        let rows = self.rows();
+        let rows = rows.iter().map(|row| row.join("\t") + "\n");
+        COLUMNS.join("\t") + "\n" + &rows.collect::<String>()
     }
 
     fn text(
@@ -414,9 +335,6 @@ impl CalibrationFound {
                 false => changed.join("; "),
             };
             line(&format!("{ranks} ranks: {what}"));
-        }
-        if let Some(validation) = &self.validation {
-            line(validation.text().trim_end());
         }
         line(&match to {
             Some(path) => format!("# written to '{}'", path.display()),

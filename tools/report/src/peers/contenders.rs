@@ -6,7 +6,7 @@
 
 use super::installation::{Family, Installation};
 use super::programs::{FLOOR, OPENMP_CLANG, OPENMP_GCC, Program};
-use super::raw::{EARLIER, OURS, VARIANTS, our_name};
+use super::raw::{OURS, VARIANTS, our_name};
 use phalanx_bench::measure::caches::CachesAsked;
 use phalanx_bench::measure::proximity::{Proximity, ProximityLimits};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ struct PeerSetting {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum PeerKind {
-    /// `phalanx bench`, of this build or an earlier one.
+    /// `phalanx bench`.
     Ours(PathBuf),
     Floor,
     Gomp,
@@ -219,13 +219,8 @@ impl Built {
 }
 
 /// All programs that take part, in the order in which they are started: `ours` is this build's
-/// `phalanx`, `earlier` an earlier one's.
-pub(crate) fn all(
-    quick: bool,
-    mpis: &[Installation],
-    ours: &Path,
-    earlier: Option<&Path>,
-) -> Vec<Contender> {
+/// `phalanx`.
+pub(crate) fn all(quick: bool, mpis: &[Installation], ours: &Path) -> Vec<Contender> {
     let threads =
         |library: &str, kind| Contender { library: library.to_string(), kind, setting: PLAIN };
     let mut all = vec![
@@ -234,9 +229,6 @@ pub(crate) fn all(
         threads("openmp-gcc", PeerKind::Gomp),
         threads("openmp-clang", PeerKind::Omp),
     ];
-    all.extend(earlier.map(|program| {
-        threads(&format!("{OURS}{EARLIER}"), PeerKind::Ours(program.to_path_buf()))
-    }));
     for mpi in mpis {
         let settings: &[PeerSetting] = match mpi.family {
             Family::OpenMpi if mpi.major() >= 5 => &OPEN_MPI_5,
@@ -404,19 +396,8 @@ mod tests {
     #[test]
     fn ours_takes_turns_on_the_same_processors() {
         let built = Built::default();
-        let ours = |earlier: Option<&Path>| {
-            all(true, &[], Path::new("phalanx"), earlier)
-                .into_iter()
-                .filter(Contender::is_ours)
-                .collect::<Vec<_>>()
-        };
-        let both = ours(Some(Path::new("older")));
-        let programs: Vec<_> = both
-            .iter()
-            .map(|it| it.command(&ask(2), &built).unwrap().get_program().to_owned())
-            .collect();
-        assert_eq!(programs, ["phalanx", "older"]);
-        let ours = ours(None);
+        let ours = everybody(true, &[]).into_iter().filter(Contender::is_ours);
+        let ours: Vec<_> = ours.collect();
         assert_eq!(ours.len(), 1);
         let line = |ranks| words(&ours[0].command(&ask(ranks), &built).unwrap());
         assert_eq!(
@@ -430,7 +411,7 @@ mod tests {
     }
 
     fn everybody(quick: bool, mpis: &[Installation]) -> Vec<Contender> {
-        all(quick, mpis, Path::new("phalanx"), None)
+        all(quick, mpis, Path::new("phalanx"))
     }
 
     /// Tools that are never run.

@@ -106,8 +106,6 @@ pub(crate) fn parse(text: &str) -> (Vec<Raw>, Vec<String>) {
 pub(crate) const OURS: &str = "phalanx";
 /// The name of our own MPI's rows.
 pub(crate) const OUR_MPI: &str = "phalanx-mpi";
-/// The end of the names of an earlier build.
-pub(crate) const EARLIER: &str = "-earlier";
 
 /// The variants of the peers' operations: what their names end in, and what they are called.
 pub(crate) const VARIANTS: [(&str, &str); 3] =

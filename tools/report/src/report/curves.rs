@@ -124,12 +124,8 @@ pub(crate) fn curves(run: &SavedReport) -> Vec<Curves> {
         CurveRow::all(run).into_iter().filter(|row| row.ranks == ranks).collect();
     let predicted = run.part("predictions")["rows"].as_array().cloned().unwrap_or_default();
     let model = |op: &str, algorithm: &str, place: &str| {
-        // Runs of old said no place.
-        let here = |p: &Value| p["place"].as_str().is_none_or(|own| own == place);
-        // Nor a number of ranks, which was always the run's.
-        let of = |p: &Value| p["ranks"].as_u64().is_none_or(|own| own == ranks);
         let own = predicted.iter().filter(|p| p["op"] == op && p["algorithm"] == algorithm);
-        let own = own.filter(|p| here(p) && of(p));
+        let own = own.filter(|p| p["place"] == place && p["ranks"] == ranks);
         sorted(own.filter_map(|p| Some((p["bytes"].as_u64()?, p["ns"].as_f64()?))).collect())
     };
     let of = |op: Operation| {
@@ -351,7 +347,10 @@ mod tests {
         ];
         let predicted = |algorithm: &str, bytes: u64, ns: f64| {
             let op = "all-reduce";
-            json!({ "op": op, "algorithm": algorithm, "bytes": bytes, "ns": ns })
+            json!({
+                "op": op, "algorithm": algorithm, "ranks": 2, "bytes": bytes, "place": "ccx",
+                "ns": ns,
+            })
         };
         SavedReport::new(json!({
             "ranks": 2,

@@ -1,28 +1,8 @@
 //! Text, tables and drawings as HTML. All text and all drawings from files are escaped; drawings
 //! are shown as images, in which no script runs.
 
+pub(crate) use phalanx_bench::markup::{escape, script};
 use std::fmt::Write as _;
-
-/// `text` between tags or quotes.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out += "&amp;",
-            '<' => out += "&lt;",
-            '>' => out += "&gt;",
-            '"' => out += "&quot;",
-            '\'' => out += "&#39;",
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// JSON inside of a script element: no tag can end it.
-pub(crate) fn script(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
-}
 
 /// A table, in a box of its own that scrolls where the page must not. Columns from `numbers` on are
 /// to the right.
@@ -45,6 +25,11 @@ pub(crate) fn table(caption: &str, head: &[&str], numbers: usize, rows: &[Vec<St
         out += "</tr>\n";
     }
     out + "</tbody></table></div>\n"
+}
+
+/// A paragraph that stands out.
+pub(crate) fn warning(text: &str) -> String {
+    format!("<p class=\"warning\">{}</p>\n", escape(text))
 }
 
 /// Something to open.
@@ -102,8 +87,6 @@ mod tests {
     #[test]
     fn nothing_gets_out_of_its_place() {
         let bad = "</script><img src=x onerror='alert(\"1\")'>";
-        assert!(!escape(bad).contains(['<', '>', '"', '\'']));
-        assert!(!script(bad).contains('<'));
         assert!(!percent(bad).contains(['<', '>', '"', '\'']));
         assert!(table(bad, &[bad], 0, &[vec![bad.to_string()]]).find("<img").is_none());
     }

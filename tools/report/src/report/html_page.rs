@@ -2,7 +2,7 @@
 
 use super::collectives::{chart, collectives, crossovers};
 use super::curves::curves;
-use super::html::{details, drawing, escape, script};
+use super::html::{details, drawing, escape, script, warning};
 use super::matrices::{matrices, rates_chart};
 use super::model_section::{fit_chart, model};
 use super::ranks_section::{self, across};
@@ -47,37 +47,34 @@ pub(crate) fn page(run: &SavedReport) -> String {
     );
     let cores = run.part("machine")["counts"]["allowed_pus"].as_u64().unwrap_or(u64::MAX);
     if ranks > cores {
-        let _ = writeln!(
-            body,
-            "<p class=\"warning\">Oversubscribed: {ranks} ranks share {cores} processing units, so \
-             times are mostly the system's scheduling, and the model, which gives every rank a \
-             core, is expected to be wrong.</p>"
-        );
+        body += &warning(&format!(
+            "Oversubscribed: {ranks} ranks share {cores} processing units, so times are mostly the \
+             system's scheduling, and the model, which gives every rank a core, is expected to be \
+             wrong."
+        ));
     }
     if let Some(problem) = unbound(run) {
-        let _ = writeln!(
-            body,
-            "<p class=\"warning\">Ranks could not be bound to cores ({}): the system moves them as \
-             it likes, and times say nothing about which cores they are of.</p>",
-            escape(problem)
-        );
+        body += &warning(&format!(
+            "Ranks could not be bound to cores ({problem}): the system moves them as it likes, and \
+             times say nothing about which cores they are of."
+        ));
     }
     if let Some(line) = run.disturbance().line() {
-        let _ = writeln!(body, "<p class=\"warning\">{}.</p>", escape(&sentence(&line)));
+        body += &warning(&format!("{}.", sentence(&line)));
     }
     let (out, all_parts) = run.unmeasured();
     if out > 0 {
-        let _ = writeln!(
-            body,
-            "<p class=\"warning\">{out} of {all_parts} parts were not measured, as those before \
-             took all of the time: their charts are empty. Measure again when no other program \
-             runs, or with more --seconds.</p>"
-        );
+        body += &warning(&format!(
+            "{out} of {all_parts} parts were not measured, as those before took all of the time: \
+             their charts are empty. Measure again when no other program runs, or with more \
+             --seconds."
+        ));
     }
     if ranks == 1 {
-        body += "<p class=\"warning\">One core: there is nobody to exchange anything with, so \
-                 there are no times between cores. The curves are of one rank alone, which calls \
-                 and copies, and sends nothing.</p>\n";
+        body += &warning(
+            "One core: there is nobody to exchange anything with, so there are no times between \
+             cores. The curves are of one rank alone, which calls and copies, and sends nothing.",
+        );
     }
     body += &summary(run, &all);
     body += &machine(run, environment);
@@ -111,8 +108,8 @@ pub(crate) fn page(run: &SavedReport) -> String {
          <script>{CHARTS}</script>\n<script>\"use strict\";\n(() => \
          {{\n{}\n{TESTED}}})();</script>\n</body></html>\n",
         escape(&title),
-        script(&charts.to_string()),
-        script(&saved.to_string()),
+        script(&charts),
+        script(&saved),
         SCRIPTS.join("\n"),
     )
 }
@@ -126,7 +123,7 @@ fn sentence(text: &str) -> String {
 /// For the console, and for tests.
 const TESTED: &str = "globalThis.phalanxReport = { charts, player, palettes: { LIGHT, DARK } };\n";
 
-/// The machine that algorithms can be drawn on; runs of old have none.
+/// The machine that algorithms can be drawn on.
 fn plans(run: &SavedReport) -> Vec<Value> {
     let cpu = run.part("environment")["cpu"].as_str().unwrap_or("unknown");
     let mut plan = run.part("placement")["plan"].clone();
@@ -173,16 +170,13 @@ fn machine(run: &SavedReport, environment: &Value) -> String {
         count("pus", "processing unit")
     );
     if let Some(name) = environment["emulated"].as_str() {
-        let _ = writeln!(
-            out,
-            "<p class=\"warning\">An emulated machine ({}): no time or rate on this page says \
-             anything about hardware.</p>",
-            escape(name)
-        );
+        out += &warning(&format!(
+            "An emulated machine ({name}): no time or rate on this page says anything about \
+             hardware."
+        ));
     }
     if environment["build"] == "debug" {
-        out += "<p class=\"warning\">The tool was built without optimisation: all times are too \
-                long.</p>\n";
+        out += &warning("The tool was built without optimisation: all times are too long.");
     }
     let placement = run.part("placement");
     if let Some(svg) = placement["drawing"].as_str() {

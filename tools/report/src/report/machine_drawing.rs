@@ -2,9 +2,10 @@
 //! ranks. The page's script fits it to the width of the window.
 
 use super::layout::Network;
-use phalanx::machine::{Level, Machine, Vertex};
+use phalanx::machine::Machine;
 use phalanx::placement::{Placement, assign};
 use phalanx::topology::Extents;
+use phalanx_bench::matrix::unit_axis::{label, name};
 use serde_json::{Map, Value, json};
 
 /// The seed of the random placement.
@@ -23,9 +24,9 @@ const PLAIN: [(&str, Placement); 3] = [
 pub(crate) fn plan(machine: &Machine, ranks: &[usize]) -> Value {
     let rooms = machine.tree().vertices().iter().map(|vertex| {
         json!({
-            "name": name(machine, vertex),
-            "level": meeting(vertex).key(),
-            "meet": meeting(vertex).to_string(),
+            "name": label(machine, vertex),
+            "level": name(vertex).key(),
+            "meet": name(vertex).to_string(),
             "parent": vertex.parent,
             "from": vertex.cores.start,
             "to": vertex.cores.end,
@@ -77,29 +78,6 @@ fn placed(machine: &Machine, placement: &Placement, p: usize) -> Option<Value> {
     let core = |pu: &Option<usize>| pu.and_then(|pu| machine.core_of(pu));
     let cores: Option<Vec<usize>> = assignment.pus().iter().map(core).collect();
     cores.map(Value::from)
-}
-
-/// The level that cores that meet in a room share. The whole machine as one memory is still best
-/// called the machine.
-fn meeting(vertex: &Vertex) -> Level {
-    match vertex.levels.last() {
-        Some(Level::Numa) if vertex.depth == 0 => Level::Machine,
-        last => last.copied().unwrap_or(Level::Group),
-    }
-}
-
-/// All names of a room: "package 0, NUMA node 0".
-fn name(machine: &Machine, vertex: &Vertex) -> String {
-    let first = machine.cores()[vertex.cores.start].pus[0];
-    let named = |&level: &Level| match level {
-        Level::Machine => (vertex.levels.len() == 1).then(|| level.to_string()),
-        Level::Numa => {
-            let node = machine.cores()[vertex.cores.start].numa?;
-            Some(format!("{level} {}", machine.numa_nodes()[node].os_id))
-        }
-        _ => Some(format!("{level} {}", machine.group_of(first, level)?)),
-    };
-    vertex.levels.iter().filter_map(named).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

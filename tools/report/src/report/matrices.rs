@@ -6,6 +6,7 @@ use super::html::{details, drawing, escape, table};
 use super::html_page::trouble;
 use super::saved_report::{SavedReport, Section};
 use phalanx_bench::matrix::heat::{colour, is_light, position};
+use phalanx_bench::table::cell;
 use phalanx_model::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -223,11 +224,7 @@ fn classes(rows: &[Value]) -> String {
 
 /// All rows as text.
 fn pairs(name: &str, rows: &[Value]) -> String {
-    let cell = |row: &Value, key: &str| match &row[key] {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
+    let cell = |row: &Value, key: &str| cell(&row[key]);
     let ns = |row: &Value, key: &str| row[key].as_f64().map_or(String::new(), time);
     let latency = name == "latency";
     let head: &[&str] = match latency {
@@ -253,7 +250,6 @@ fn pairs(name: &str, rows: &[Value]) -> String {
         let mut line = vec![cell(row, "src"), cell(row, "dst")];
         line.push(cell(row, if latency { "via" } else { "op" }));
         line.push(cell(row, "place"));
-        // Runs of old did not say.
         let moved = cell(row, "drift");
         line.push(if moved == "none" { String::new() } else { moved });
         let ends = ["ns_ci_low", "ns_ci_high"].map(|key| ns(row, key));

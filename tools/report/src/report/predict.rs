@@ -3,12 +3,9 @@
 use super::curves::CurveRow;
 use super::saved_report::SavedReport;
 use phalanx::machine::Machine;
-use phalanx::placement::{Placement, assign, hierarchy};
 use phalanx::schedule::{Algorithm, Operation, Request};
-use phalanx::tuning::{Profile, Tuning};
-use phalanx_bench::bench::call_buffers::has_blocks;
-use phalanx_bench::bench::predict_call::CallModel;
-use phalanx_bench::failure::Failure;
+use phalanx::tuning::Profile;
+use phalanx_bench::bench::modelled::Modelled;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -16,60 +13,33 @@ use std::collections::BTreeMap;
 const MANY: f64 = 0.05;
 /// The textbook's times for all that was measured, by t_s and t_w as this run fitted them; none
 /// without.
-pub(crate) fn predictions(machine: &Machine, run: &SavedReport) -> Result<Value, Failure> {
+pub(crate) fn predictions(machine: &Machine, run: &SavedReport) -> Value {
     let profile = profile(run);
     if profile.levels().is_empty() {
-        return Ok(json!({ "missing": "no rates were fitted", "rows": [] }));
+        return json!({ "missing": "no rates were fitted", "rows": [] });
     }
     let all = CurveRow::all(run);
     // Ranks that share cores, and rows of all places, are at none: they have the rates of where the
     // others were.
     let usual = usual(&all);
-    let by_place: BTreeMap<&str, Option<CallModel<'_>>> = all
-        .iter()
-        .map(|row| {
-            let place = if row.place == "any" { usual } else { &row.place };
-            (row.place.as_str(), CallModel::new(&profile, machine, place))
-        })
-        .collect();
     let mut rows = Vec::new();
     for row in &all {
-        // One rank sends nothing.
-        if row.ranks < 2 {
-            continue;
-        }
-        let ranks = row.ranks as usize;
-        let Some(operation) = Operation::ALL.into_iter().find(|op| op.name() == row.op) else {
-            continue;
-        };
-        let m = row.bytes as f64 / if has_blocks(operation) { row.ranks as f64 } else { 1.0 };
-        let algorithm = match row.algorithm.parse::<Algorithm>() {
-            Ok(algorithm) => algorithm,
-            // The algorithm that the automatic choice takes.
-            Err(_) => {
-                let sizes = Profile::default().with_tuning(ranks, Tuning::of(machine, ranks));
-                sizes.map_err(Failure::run)?.algorithm(operation, ranks, m as usize)
-            }
-        };
-        // Groups are those of the machine, where each rank has a core.
-        let mut request = Request::new(operation, ranks);
-        let placed = assign(&Placement::Compact, machine, ranks);
-        if let Some(placed) = placed.ok().filter(|_| ranks <= machine.allowed_pus().len()) {
-            request = request.levels(hierarchy(machine, &placed));
-        }
-        let schedule = algorithm.schedule(&request);
-        let schedule =
-            schedule.or_else(|_| algorithm.schedule(&Request::new(operation, ranks).shift(1)));
-        let model = by_place[row.place.as_str()].as_ref();
-        let ns = schedule.ok().and_then(|schedule| model?.time(&schedule, m));
-        if let Some(ns) = ns.filter(|&ns| ns > 0.0).map(tenth) {
+        let place = if row.place == "any" { usual } else { &row.place };
+        let operation = Operation::ALL.into_iter().find(|op| op.name() == row.op);
+        let Some(operation) = operation else { continue };
+        // Else it is the automatic choice.
+        let algorithm = row.algorithm.parse::<Algorithm>().ok();
+        let request = Request::new(operation, row.ranks as usize).shift(1);
+        let ns = Modelled::new(machine, &profile, row.ranks as usize)
+            .and_then(|model| model.ns(request, algorithm, row.bytes as usize, place));
+        if let Some(ns) = ns {
             rows.push(json!({
                 "op": row.op, "algorithm": row.algorithm, "ranks": row.ranks, "bytes": row.bytes,
-                "place": row.place, "ns": ns,
+                "place": row.place, "ns": (ns * 10.0).round() / 10.0,
             }));
         }
     }
-    Ok(json!({ "missing": null, "rows": rows }))
+    json!({ "missing": null, "rows": rows })
 }
 
 /// The rates that this run fitted, of all its fits.
@@ -109,8 +79,4 @@ pub(crate) fn unfitted(run: &SavedReport) -> bool {
     let fitted = |place: &str| place == "any" || rates.iter().any(|own| own.place == place);
     let without = rows.iter().filter(|row| !fitted(&row.place)).count();
     !rates.is_empty() && without as f64 > MANY * rows.len() as f64
-}
-
-fn tenth(ns: f64) -> f64 {
-    (ns * 10.0).round() / 10.0
 }

@@ -61,7 +61,7 @@ pub(crate) struct Across {
     pub(crate) lines: Vec<RanksLine>,
 }
 
-/// Of a run that has them: of old ones had one number of ranks only.
+/// Of all numbers of ranks that a run has.
 pub(crate) fn across(run: &SavedReport) -> Vec<Across> {
     let rows: Vec<CurveRow> =
         CurveRow::all(run).into_iter().filter(|row| row.algorithm == "auto").collect();

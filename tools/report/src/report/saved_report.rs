@@ -7,8 +7,6 @@ use std::path::Path;
 
 /// The format of the object. It changes when an old page maker would misread a new run.
 pub(crate) const FORMAT: u64 = 2;
-/// The oldest that is read: of one number of ranks.
-const OLDEST: u64 = 1;
 
 /// How the error of a step begins for which no time was left.
 pub(crate) const NOT_RUN: &str = "not run, as";
@@ -84,12 +82,12 @@ impl SavedReport {
         }
         let version = object.get("version").and_then(Value::as_str).unwrap_or("unknown");
         match object.get("format").and_then(Value::as_u64) {
-            Some(OLDEST..=FORMAT) => {}
+            Some(FORMAT) => {}
             other => {
                 let other = other.map_or("none".to_string(), |format| format.to_string());
                 return Err(format!(
                     "has format {other}, of phalanx {version}; this is phalanx {}, which reads \
-                     formats {OLDEST} to {FORMAT}",
+                     format {FORMAT}",
                     env!("CARGO_PKG_VERSION")
                 ));
             }

@@ -9,10 +9,10 @@ use phalanx_bench::interrupt;
 use phalanx_bench::measure::conditions::now;
 use phalanx_bench::measure::emulation;
 use phalanx_bench::output::{Format, OutputArgs};
-use phalanx_bench::paper::cells;
 use phalanx_bench::progress::Progress;
 use phalanx_bench::prose;
 use phalanx_bench::source::summary;
+use phalanx_bench::table::Table;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -75,10 +75,7 @@ impl CheckMachine {
         let broken = rows.iter().filter(|row| row.result.is_err()).count();
         sink.write(&match output.format {
             Format::Text => text(&machine, &rows),
-            Format::Tsv => {
-                let lines: String = rows.iter().map(|row| cells::tsv(&row_cells(row))).collect();
-                COLUMNS.join("\t") + "\n" + &lines
-            }
+            Format::Tsv => table(&rows).tsv(),
             Format::Json => format!("{:#}\n", object(&machine, &rows)),
         })?;
         match broken {
@@ -97,10 +94,13 @@ fn outcome(row: &Promise) -> (&'static str, &str) {
     }
 }
 
-fn row_cells(row: &Promise) -> Vec<Value> {
-    let (result, about) = outcome(row);
-    let seconds = (row.seconds * 10.0).round() / 10.0;
-    vec![json!(row.name), json!(result), json!(seconds), json!(one_line(about))]
+fn table(rows: &[Promise]) -> Table<'static> {
+    let cells = |row: &Promise| {
+        let (result, about) = outcome(row);
+        let seconds = (row.seconds * 10.0).round() / 10.0;
+        vec![json!(row.name), json!(result), json!(seconds), json!(one_line(about))]
+    };
+    Table { columns: &COLUMNS, rows: rows.iter().map(cells).collect() }
 }
 
 fn kernel() -> String {
@@ -188,8 +188,7 @@ fn object(machine: &Machine, rows: &[Promise]) -> Value {
         "summary": summary(machine),
         "machine": phalanx_bench::machine_object(machine),
         "broken": rows.iter().filter(|row| row.result.is_err()).count(),
-        "promises": rows.iter().map(|row| cells::object(&COLUMNS, row_cells(row)))
-            .collect::<Vec<_>>(),
+        "promises": table(rows).objects(),
     })
 }
 

@@ -8,6 +8,7 @@ use crate::{page, perfetto, svg};
 use phalanx_cli::failure::Failure;
 use phalanx_cli::output::{Format, OutputArgs, unwritable};
 use phalanx_cli::prose;
+use phalanx_cli::table::{Table, table};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ impl Waits {
             }
             Format::Text if ends_in("svg") => svg::svg(run, &summary, self.shown(summary.length)?),
             Format::Text => text(&choice, &summary, self.rows),
-            Format::Tsv => tsv(&choice, &summary),
+            Format::Tsv => tsv(&object(&choice, &summary)),
             Format::Json => format!("{:#}\n", object(&choice, &summary)),
         };
         self.output.open()?.write(&text)
@@ -143,75 +144,39 @@ fn list(record: &Record<'_>, format: Format) -> Result<String, Failure> {
         None => "well".to_string(),
         Some(first) => first.replace(char::is_control, " "),
     };
-    const HEAD: [&str; 8] =
-        ["run", "ranks", "length_ns", "calls", "ended", "began", "process", "at"];
-    let cells = |(number, run): &(usize, Run), length: String| {
-        let at = run.text(run.at).to_string();
-        [
-            number.to_string(),
-            run.ranks.len().to_string(),
-            length,
-            calls(run).to_string(),
-            ended(run),
-            moment(run.unix),
-            run.process.1.to_string(),
-            at,
+    let row = |(number, run): &(usize, Run)| {
+        vec![
+            json!(number),
+            json!(run.ranks.len()),
+            json!(run.length()),
+            json!(calls(run)),
+            json!(ended(run)),
+            json!(moment(run.unix)),
+            json!(run.process.1),
+            json!(run.text(run.at)),
         ]
     };
+    let columns = &["run", "ranks", "length_ns", "calls", "ended", "began", "process", "at"];
+    let table = Table { columns, rows: runs.iter().map(row).collect() };
     Ok(match format {
         Format::Text => {
-            let row = |it: &(usize, Run)| {
-                let [run, ranks, length, calls, ended, began, process, at] =
-                    cells(it, time(it.1.length()));
-                vec![run, began, process, ranks, length, calls, at, ended]
+            let row = |((_, run), mut cells): (&(usize, Run), Vec<Value>)| {
+                cells[2] = json!(time(run.length()));
+                // What may be long comes last.
+                cells[1..].rotate_right(3);
+                cells
             };
-            let mut out = String::new();
-            let head = ["run", "began (UTC)", "process", "ranks", "length", "calls", "at", "ended"];
-            table(&mut out, &head, 0, &runs.iter().map(row).collect::<Vec<_>>());
-            out
+            let columns =
+                &["run", "began (UTC)", "process", "at", "ranks", "length", "calls", "ended"];
+            Table { columns, rows: runs.iter().zip(table.rows).map(row).collect() }.text()
         }
-        Format::Tsv => {
-            let rows = runs.iter().map(|it| cells(it, it.1.length().to_string()).join("\t"));
-            [HEAD.join("\t")].into_iter().chain(rows).map(|line| line + "\n").collect()
-        }
-        Format::Json => {
-            let row = |(number, run): &(usize, Run)| {
-                json!({
-                    "run": number, "ranks": run.ranks.len(), "length_ns": run.length(),
-                    "calls": calls(run), "ended": ended(run), "began": moment(run.unix),
-                    "process": run.process.1, "at": run.text(run.at),
-                })
-            };
-            format!("{:#}\n", json!({ "runs": runs.iter().map(row).collect::<Vec<_>>() }))
-        }
+        Format::Tsv => table.tsv(),
+        Format::Json => format!("{:#}\n", json!({ "runs": table.objects() })),
     })
 }
 
 fn percent(part: u64, whole: u64) -> String {
     format!("{:.1} %", 100.0 * part as f64 / whole.max(1) as f64)
-}
-
-/// Columns as wide as their longest cell; the first `left` of them begin at the left.
-fn table(out: &mut String, head: &[&str], left: usize, rows: &[Vec<String>]) {
-    let wide = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
-        cells.chain([head[column].len()]).max().unwrap_or(0)
-    };
-    let all: Vec<usize> = (0..head.len()).map(wide).collect();
-    let head = head.iter().map(|it| (*it).to_string()).collect::<Vec<_>>();
-    for row in std::iter::once(&head).chain(rows) {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            // A phase may be called anything.
-            let cell = cell.replace(char::is_control, " ");
-            let (wide, gap) = (all[column], if column > 0 { "  " } else { "" });
-            let _ = match column < left {
-                true => write!(line, "{gap}{cell:<wide$}"),
-                false => write!(line, "{gap}{cell:>wide$}"),
-            };
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
 }
 
 /// The tables, for eyes.
@@ -274,7 +239,7 @@ fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
         .collect();
     let head =
         ["rank", "work", "transfer", "waiting", "of its time", "late start", "made others wait"];
-    table(&mut out, &head, 1, &rows);
+    out += &table(&head, 1, &rows);
 
     let _ = writeln!(out, "\nCALLS");
     let rows: Vec<Vec<String>> = summary
@@ -299,7 +264,7 @@ fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
         })
         .collect();
     let head = ["call", "at", "waiting by", "calls", "bytes", "transfer", "waiting", "waited most"];
-    table(&mut out, &head, 3, &rows);
+    out += &table(&head, 3, &rows);
     more(&mut out, summary.calls.len(), most);
 
     if !summary.culprits.is_empty() {
@@ -329,7 +294,7 @@ fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
             })
             .collect();
         let head = ["rank", "by", "call", "at", "phase", "waited for it", "waiting"];
-        table(&mut out, &head, 6, &rows);
+        out += &table(&head, 6, &rows);
         more(&mut out, summary.culprits.len(), most);
     }
 
@@ -354,7 +319,7 @@ fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
             })
             .collect();
         let head = ["phase", "mean work", "most work", "imbalance", "waiting", "path", "balance"];
-        table(&mut out, &head, 1, &rows);
+        out += &table(&head, 1, &rows);
         more(&mut out, summary.phases.len(), most);
     }
 
@@ -380,7 +345,7 @@ fn text(choice: &Choice, summary: &Summary, most: usize) -> String {
             ]
         })
         .collect();
-    table(&mut out, &["rank", "what", "call", "at", "phase", "time", "of the run"], 5, &rows);
+    out += &table(&["rank", "what", "call", "at", "phase", "time", "of the run"], 5, &rows);
     more(&mut out, summary.path.len(), most);
     out
 }
@@ -417,7 +382,7 @@ fn regions(out: &mut String, all: &[RegionRow], most: usize) {
         }
     }
     let head = ["at", "runs", "total", "mean", "rank", "work", "transfer", "waiting", "late start"];
-    table(out, &head, 1, &rows);
+    *out += &table(&head, 1, &rows);
     more(out, all.len(), most);
 }
 
@@ -428,9 +393,9 @@ fn more(out: &mut String, rows: usize, most: usize) {
     }
 }
 
-/// One table for programs.
-fn tsv(choice: &Choice, summary: &Summary) -> String {
-    const HEAD: [&str; 14] = [
+/// One table for programs: a row for each entry of the lists of `all`.
+fn tsv(all: &Value) -> String {
+    const COLUMNS: [&str; 14] = [
         "table",
         "rank",
         "state",
@@ -446,117 +411,54 @@ fn tsv(choice: &Choice, summary: &Summary) -> String {
         "path_ns",
         "late_start_ns",
     ];
-    let mut out = HEAD.join("\t") + "\n";
-    let mut row = |table: &str, named: &[(&str, &dyn std::fmt::Display)]| {
+    let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
+    let mut rows = Vec::new();
+    // A row has its own cells, and some of the entry that it is in.
+    let mut row = |table: &str, own: &Value, of: &Value, shared: &[&str]| {
         let cell = |column: &&str| {
-            let found = named.iter().find(|it| it.0 == *column);
-            let cell = found.map_or_else(String::new, |it| it.1.to_string());
-            cell.replace(char::is_control, " ")
+            let name = match *column {
+                "table" => return json!(table),
+                "state" if own["state"].is_null() => "by",
+                "calls" if table == "region" => "runs",
+                column => column,
+            };
+            let from = if shared.contains(column) { of } else { own };
+            match &from[name] {
+                Value::String(text) => json!(text.replace(char::is_control, " ")),
+                cell => cell.clone(),
+            }
         };
-        let cells: Vec<String> = HEAD[1..].iter().map(cell).collect();
-        let _ = writeln!(out, "{table}\t{}", cells.join("\t"));
+        rows.push(COLUMNS.iter().map(cell).collect());
     };
-    for it in &choice.regions {
-        for (rank, spent) in it.spent.iter().enumerate() {
-            let Spent { work, transfer, waiting, late_start } = spent;
-            row(
-                "region",
-                &[
-                    ("rank", &rank),
-                    ("at", &it.at),
-                    ("calls", &it.runs),
-                    ("work_ns", work),
-                    ("transfer_ns", transfer),
-                    ("waiting_ns", waiting),
-                    ("late_start_ns", late_start),
-                ],
-            );
+    for region in list(&all["regions"]) {
+        for rank in list(&region["ranks"]) {
+            row("region", &rank, &region, &["at", "calls"]);
         }
     }
-    for it in &summary.ranks {
-        row(
-            "rank",
-            &[
-                ("rank", &it.rank),
-                ("work_ns", &it.spent.work),
-                ("transfer_ns", &it.spent.transfer),
-                ("waiting_ns", &it.spent.waiting),
-                ("late_start_ns", &it.spent.late_start),
-                ("caused_ns", &it.caused),
-            ],
-        );
-    }
-    for it in &summary.calls {
-        row(
-            "call",
-            &[
-                ("call", &it.call),
-                ("at", &it.at),
-                ("calls", &it.calls),
-                ("bytes", &it.bytes),
-                ("transfer_ns", &it.transfer),
-                ("waiting_ns", &it.waited()),
-            ],
-        );
-        for (state, time) in &it.waiting {
-            let state = state.name();
-            row(
-                "wait",
-                &[("state", &state), ("call", &it.call), ("at", &it.at), ("waiting_ns", time)],
-            );
+    list(&all["ranks"]).iter().for_each(|rank| row("rank", rank, rank, &[]));
+    for call in list(&all["calls"]) {
+        row("call", &call, &call, &[]);
+        for wait in list(&call["states"]) {
+            row("wait", &wait, &call, &["call", "at"]);
         }
     }
-    for it in &summary.culprits {
-        row(
-            "late",
-            &[
-                ("rank", &it.rank),
-                ("state", &it.by.name()),
-                ("call", &it.call),
-                ("at", &it.at),
-                ("phase", &it.phase),
-                ("caused_ns", &it.caused),
-            ],
-        );
-    }
-    for it in &summary.phases {
-        for (rank, spent) in it.spent.iter().enumerate() {
-            row(
-                "phase",
-                &[
-                    ("rank", &rank),
-                    ("phase", &it.name),
-                    ("work_ns", &spent.work),
-                    ("transfer_ns", &spent.transfer),
-                    ("waiting_ns", &spent.waiting),
-                    ("path_ns", &it.on_path),
-                ],
-            );
+    list(&all["late"]).iter().for_each(|late| row("late", late, late, &[]));
+    for phase in list(&all["phases"]) {
+        for rank in list(&phase["ranks"]) {
+            row("phase", &rank, &phase, &["phase", "path_ns"]);
         }
     }
-    for it in &summary.path {
-        row(
-            "path",
-            &[
-                ("rank", &it.rank),
-                ("state", &it.by.name()),
-                ("call", &it.call),
-                ("at", &it.at),
-                ("phase", &it.phase),
-                ("path_ns", &it.time),
-            ],
-        );
-    }
-    out
+    list(&all["path"]).iter().for_each(|piece| row("path", piece, piece, &[]));
+    Table { columns: &COLUMNS, rows }.tsv()
 }
 
 /// All tables as one object.
 fn object(choice: &Choice, summary: &Summary) -> Value {
     let Choice { run, number, count, disturbance, .. } = choice;
-    let spent = |it: &Spent| {
+    let spent = |(rank, it): (usize, &Spent)| {
         let Spent { work, transfer, waiting, late_start } = it;
         json!({
-            "work_ns": work, "transfer_ns": transfer, "waiting_ns": waiting,
+            "rank": rank, "work_ns": work, "transfer_ns": transfer, "waiting_ns": waiting,
             "late_start_ns": late_start,
         })
     };
@@ -577,7 +479,7 @@ fn object(choice: &Choice, summary: &Summary) -> Value {
             "total_ns": it.total,
             "mean_ns": it.total / it.runs.max(1),
             "longest_ns": it.longest,
-            "ranks": it.spent.iter().map(spent).collect::<Vec<_>>(),
+            "ranks": it.spent.iter().enumerate().map(spent).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "ranks": summary.ranks.iter().map(|it| json!({
             "rank": it.rank,
@@ -617,7 +519,7 @@ fn object(choice: &Choice, summary: &Summary) -> Value {
             "imbalance": it.imbalance(),
             "path_ns": it.on_path,
             "balance_saves_ns": it.balance_saves(),
-            "ranks": it.spent.iter().map(spent).collect::<Vec<_>>(),
+            "ranks": it.spent.iter().enumerate().map(spent).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "path": summary.path.iter().map(|it| json!({
             "rank": it.rank,

@@ -79,7 +79,6 @@ pub(crate) fn is_near(got: u64, wanted: Duration) -> bool {
 /// A record that no program has written, by the format of `docs/timeline.md`.
 #[derive(Clone)]
 pub(crate) struct Section {
-    /// 1 has no process, no dispatch, no line and no cores.
     pub(crate) version: u32,
     pub(crate) unix: u64,
     pub(crate) process: (u64, u32),
@@ -105,11 +104,8 @@ impl Section {
         let short = |body: &mut Vec<u8>, numbers: &[u32]| {
             numbers.iter().for_each(|it| body.extend(it.to_le_bytes()));
         };
-        long(&mut body, &[1, 1, self.unix]);
-        if self.version > 1 {
-            long(&mut body, &[self.process.0, self.dispatched]);
-            short(&mut body, &[self.process.1, 1]);
-        }
+        long(&mut body, &[1, 1, self.unix, self.process.0, self.dispatched]);
+        short(&mut body, &[self.process.1, 1]);
         short(&mut body, &[self.ranks.len() as u32, 2, 0, 0]);
         for text in ["", self.at] {
             short(&mut body, &[text.len() as u32]);
@@ -117,7 +113,7 @@ impl Section {
         }
         for ([began, ended], cores) in &self.ranks {
             long(&mut body, &[*began, *ended, 0, 0]);
-            for [pu, lost] in cores.iter().filter(|_| self.version > 1) {
+            for [pu, lost] in cores {
                 long(&mut body, &[*pu, *lost, 0]);
             }
         }

@@ -1,29 +1,13 @@
 //! A solver's calls beside their replacements: exchange of halos and ghosts, batched sums, fixed
-//! sums, work between calls. As in `ratios.rs`, both sides of a ratio run in interleaved batches of
-//! one team, and a round counts only if the raw exchange of two flags before and after it agree
-//! (`near` below 130 ns, else `far`).
-//!
-//! `cargo bench --bench solver`; with `--test` one round.
+//! sums, work between calls.
 
-#[path = "raw/flags.rs"]
-mod flags;
-#[path = "raw/rounds.rs"]
-mod rounds;
-
+use crate::raw::{Flags, Raw, Rounds, Row, batch};
 use phalanx::dist::{Block, Halo};
 use phalanx::{Comm, Neighborhood, Order, Team, call, op};
 use phalanx_model::median;
-use rounds::Rounds;
 use std::hint::black_box;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-
-/// Nanoseconds of one call, over a batch.
-fn batch(calls: u64, mut call: impl FnMut()) -> f64 {
-    let start = Instant::now();
-    (0..calls).for_each(|_| call());
-    start.elapsed().as_nanos() as f64 / calls as f64
-}
 
 /// The dot product that a careful author writes by hand: 16 partial sums.
 fn hand_dot(x: &[f64], y: &[f64]) -> f64 {
@@ -36,13 +20,6 @@ fn hand_dot(x: &[f64], y: &[f64]) -> f64 {
         }
     }
     sums.iter().sum::<f64>() + rest
-}
-
-#[derive(Default)]
-struct Row {
-    name: String,
-    ratios: [Vec<f64>; 2],
-    ns: [Vec<f64>; 2],
 }
 
 const CALLS: u64 = 300;
@@ -59,15 +36,11 @@ struct Data {
 /// Ghosts on each of two ranks: two sides of a plane of 129 x 129.
 const GHOSTS: usize = 258;
 
-/// One of the pairs: its name, and a batch of ours and of the program beside it.
-type Pair = (&'static str, fn(&mut Comm, &mut Data) -> f64, Beside);
+type Batch = fn(&mut Comm, &mut Data) -> f64;
 
-enum Beside {
-    /// The raw exchange of two flags.
-    Flags,
-    Call(fn(&mut Comm, &mut Data) -> f64),
-}
-use Beside::{Call, Flags};
+/// One of the pairs: its name, and a batch of ours and of the program beside it; none: the raw
+/// exchange of two flags.
+type Pair = (&'static str, Batch, Option<Batch>);
 
 fn dot_fixed(comm: &mut Comm, data: &mut Data, n: usize, calls: u64) -> f64 {
     let x = &data.x[..n];
@@ -229,9 +202,9 @@ fn ghosts_by_hand(comm: &mut Comm, data: &mut Data) -> f64 {
 
 fn pairs() -> Vec<Pair> {
     vec![
-        ("258 ghosts / with_peers by hand", ghosts, Call(ghosts_by_hand)),
-        ("258 ghosts / barrier", ghosts, Call(|c, _| batch(CALLS, || c.barrier()))),
-        ("sum of 1 / flags", |c, _| small(c, Order::Ranked), Flags),
+        ("258 ghosts / with_peers by hand", ghosts, Some(ghosts_by_hand)),
+        ("258 ghosts / barrier", ghosts, Some(|c, _| batch(CALLS, || c.barrier()))),
+        ("sum of 1 / flags", |c, _| small(c, Order::Ranked), None),
         (
             "sum of 3 values / of 1",
             |c, _| {
@@ -239,39 +212,39 @@ fn pairs() -> Vec<Pair> {
                     black_box(c.sum(black_box([1.0; 3])));
                 })
             },
-            Call(|c, _| small(c, Order::Ranked)),
+            Some(|c, _| small(c, Order::Ranked)),
         ),
-        ("Fixed 8 B / Ranked", |c, _| small(c, Order::Fixed), Call(|c, _| small(c, Order::Ranked))),
+        ("Fixed 8 B / Ranked", |c, _| small(c, Order::Fixed), Some(|c, _| small(c, Order::Ranked))),
         (
             "Fixed 16 KiB / Ranked",
             |c, d| reduce(c, d, 2048, Order::Fixed),
-            Call(|c, d| reduce(c, d, 2048, Order::Ranked)),
+            Some(|c, d| reduce(c, d, 2048, Order::Ranked)),
         ),
         (
             "Fixed 1 MiB / Ranked",
             |c, d| reduce(c, d, 1 << 17, Order::Fixed),
-            Call(|c, d| reduce(c, d, 1 << 17, Order::Ranked)),
+            Some(|c, d| reduce(c, d, 1 << 17, Order::Ranked)),
         ),
-        ("fixed_dot 0 elements / flags", |c, d| dot_fixed(c, d, 0, CALLS), Flags),
+        ("fixed_dot 0 elements / flags", |c, d| dot_fixed(c, d, 0, CALLS), None),
         (
             "fixed_dot 1024 a rank / hand + sum",
             |c, d| dot_fixed(c, d, 1024, CALLS),
-            Call(|c, d| dot_plain(c, d, 1024, CALLS)),
+            Some(|c, d| dot_plain(c, d, 1024, CALLS)),
         ),
         (
             "fixed_dot 10000 a rank / hand + sum",
             |c, d| dot_fixed(c, d, 10_000, 100),
-            Call(|c, d| dot_plain(c, d, 10_000, 100)),
+            Some(|c, d| dot_plain(c, d, 10_000, 100)),
         ),
         (
             "fixed_dot 131072 a rank / hand + sum",
             |c, d| dot_fixed(c, d, 131_072, 10),
-            Call(|c, d| dot_plain(c, d, 131_072, 10)),
+            Some(|c, d| dot_plain(c, d, 131_072, 10)),
         ),
         (
             "overlapped barrier, no work / barrier",
             |c, _| batch(CALLS, || c.overlap(call::barrier(), || ()).1),
-            Call(|c, _| batch(CALLS, || c.barrier())),
+            Some(|c, _| batch(CALLS, || c.barrier())),
         ),
         (
             "work meanwhile / work, then all_reduce",
@@ -284,7 +257,7 @@ fn pairs() -> Vec<Pair> {
                     });
                 })
             },
-            Call(|c, _| {
+            Some(|c, _| {
                 let (rank, mut turn) = (c.rank(), 0);
                 batch(CALLS / 3, || {
                     let mut x = [black_box(1.0)];
@@ -293,20 +266,20 @@ fn pairs() -> Vec<Pair> {
                 })
             }),
         ),
-        ("halo 1 cell / flags", |c, d| halo(c, d, 0), Flags),
-        ("halo 1 cell / two exchanges", |c, d| halo(c, d, 0), Call(two_exchanges)),
-        ("halo 1 cell, with cart / two exchanges", halo_and_cart, Call(two_exchanges)),
-        ("halo 1 cell by windows / with_global", halo_by_windows, Call(halo_by_views)),
-        ("histogram in a window / private, all-reduce", histogram_shared, Call(histogram_private)),
+        ("halo 1 cell / flags", |c, d| halo(c, d, 0), None),
+        ("halo 1 cell / two exchanges", |c, d| halo(c, d, 0), Some(two_exchanges)),
+        ("halo 1 cell, with cart / two exchanges", halo_and_cart, Some(two_exchanges)),
+        ("halo 1 cell by windows / with_global", halo_by_windows, Some(halo_by_views)),
+        ("histogram in a window / private, all-reduce", histogram_shared, Some(histogram_private)),
         (
             "halo 64 x 64 faces / packed exchange",
             |c, d| halo(c, d, 1),
-            Call(|c, d| packed(c, d, 1)),
+            Some(|c, d| packed(c, d, 1)),
         ),
         (
             "halo 256 x 256 faces / packed exchange",
             |c, d| halo(c, d, 2),
-            Call(|c, d| packed(c, d, 2)),
+            Some(|c, d| packed(c, d, 2)),
         ),
     ]
 }
@@ -318,11 +291,10 @@ fn uneven(rank: usize, turn: &mut u64) -> f64 {
     (0..rounds).fold(black_box(1.0), |x, _| x * 1.000_001 + 1e-9)
 }
 
-fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> {
-    let rank = comm.rank();
+/// One rank's part: rounds of interleaved batches until the time is over.
+pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, time: Duration) -> Vec<Row> {
     let pairs = pairs();
-    let mut rows: Vec<Row> =
-        pairs.iter().map(|p| Row { name: p.0.to_string(), ..Row::default() }).collect();
+    let mut rows: Vec<Row> = pairs.iter().map(|pair| Row::new(pair.0)).collect();
     // Faces across dimension 0 only, as the program that they are compared with.
     let field = |extents: &[usize]| {
         let widths: Vec<usize> = (0..extents.len()).map(|d| usize::from(d == 0)).collect();
@@ -330,43 +302,41 @@ fn two_ranks(comm: &mut Comm, lines: &flags::Flags, time: Duration) -> Vec<Row> 
         (halo, vec![1.0; halo.len()])
     };
     let fields = vec![field(&[1000]), field(&[16, 64, 64]), field(&[4, 256, 256])];
-    let other = (1 - rank) * GHOSTS;
+    let other = (1 - comm.rank()) * GHOSTS;
     let wanted: Vec<usize> = (other..other + GHOSTS).collect();
     let plan = comm.ghosts(&Block::new(2 * GHOSTS, 2), &wanted);
     let mut data = Data { x: vec![0.5; 1 << 17], fields, plan, ghosts: vec![0.0; GHOSTS] };
-    let mut k = 0;
-    let mut raw = |calls| {
-        batch(calls, || {
-            k += 1;
-            lines.exchange(rank, k);
-        })
-    };
+    let raw = &mut Raw::new(flags, comm.rank());
     let mut rounds = Rounds::new(time);
     while rounds.next(comm) {
         for (row, (_, ours, beside)) in rows.iter_mut().zip(&pairs) {
             comm.barrier();
-            raw(50);
-            let before = raw(CALLS);
+            raw.exchanged(50);
+            let before = raw.exchanged(CALLS);
             let first = ours(comm, &mut data);
-            let base = if let Call(base) = beside { base(comm, &mut data) } else { f64::NAN };
+            let base = beside.map(|beside| beside(comm, &mut data));
             let second = ours(comm, &mut data);
-            let after = raw(CALLS);
-            if (before / after).max(after / before) < 1.25 {
-                let flags = (before + after) / 2.0;
-                let place = usize::from(flags >= 130.0);
-                let ns = first.min(second);
-                let base = if let Flags = beside { flags } else { base };
-                row.ratios[place].push((first + second) / 2.0 / base);
-                row.ns[place].push(ns);
-            }
+            let after = raw.exchanged(CALLS);
+            row.keep(before, after, (first + second) / 2.0, base);
         }
     }
     rows
 }
 
+/// Of eight ranks on the cores that there are: what is measured, and what it is beside.
+pub(crate) fn crowded(rounds: usize) -> Result<[String; 2], phalanx::Error> {
+    let line = |what: &str, (ours, beside): (f64, f64)| {
+        format!("8 ranks: {what}: {:.2} ({ours:.0} / {beside:.0} ns)", ours / beside)
+    };
+    Ok([
+        line("halo / through all boards", crowded_halo(rounds)?),
+        line("20 ghosts / barrier", crowded_ghosts(rounds)?),
+    ])
+}
+
 /// Eight ranks on the cores that there are: each copies its two neighbours'
 /// faces, once by telling only them, once through the boards of all.
-fn crowded(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
+fn crowded_halo(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
     let (mut ours, mut boards) = (Vec::new(), Vec::new());
     let team = Team::builder().ranks(8).pin_caller(true).build()?;
     for _ in 0..rounds {
@@ -416,38 +386,4 @@ fn crowded_ghosts(rounds: usize) -> Result<(f64, f64), phalanx::Error> {
         barriers.push(times[0].1);
     }
     Ok((median(&ours), median(&barriers)))
-}
-
-fn main() -> Result<(), phalanx::Error> {
-    let test = std::env::args().any(|a| a == "--test");
-    let seconds = std::env::var("SECONDS_PER_RUN").ok().and_then(|s| s.parse().ok()).unwrap_or(8.0);
-    let time = Duration::from_secs_f64(if test { 0.0 } else { seconds });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if cores < 2 {
-        println!("solver: skipped, a raw exchange needs two cores and there is {cores}");
-        return Ok(());
-    }
-    let lines = Default::default();
-    let team = Team::builder().ranks(2).pin_caller(true).build()?;
-    let mut rows = team.run(|comm| two_ranks(comm, &lines, time))?.swap_remove(0);
-    let (ours, boards) = crowded(if test { 1 } else { 31 })?;
-    let (ghosts, barrier) = crowded_ghosts(if test { 1 } else { 31 })?;
-    if test {
-        println!("solver: works");
-        return Ok(());
-    }
-    println!("{:52} {:>24} {:>24}", "", "near: ratio (ns, n)", "far: ratio (ns, n)");
-    for row in &mut rows {
-        print!("{:52}", row.name);
-        for place in 0..2 {
-            let (r, ns) = (median(&row.ratios[place]), median(&row.ns[place]));
-            print!(" {:>24}", format!("{r:.2} ({ns:.0}, {})", row.ns[place].len()));
-        }
-        println!();
-    }
-    let ratio = ours / boards;
-    println!("halo of 8 ranks / through all boards: {ratio:.2} ({ours:.0} / {boards:.0} ns)");
-    let ratio = ghosts / barrier;
-    println!("20 ghosts of 8 ranks / barrier: {ratio:.2} ({ghosts:.0} / {barrier:.0} ns)");
-    Ok(())
 }
