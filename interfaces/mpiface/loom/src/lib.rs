@@ -9,42 +9,15 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+#[path = "../../src/rt/history.rs"]
+mod history;
+#[path = "../../src/rt/target_lock.rs"]
+mod target_lock;
 #[path = "../../src/rt/word.rs"]
 mod word;
 
-mod weak_store {
-    include!(concat!(env!("OUT_DIR"), "/weak_store.rs"));
-}
-
-mod weak_load {
-    include!(concat!(env!("OUT_DIR"), "/weak_load.rs"));
-}
-
-#[path = "../../src/rt/history.rs"]
-mod history;
-
-mod history_weak_store {
-    include!(concat!(env!("OUT_DIR"), "/history_weak_store.rs"));
-}
-
-mod history_weak_load {
-    include!(concat!(env!("OUT_DIR"), "/history_weak_load.rs"));
-}
-
-mod history_kept_too_long {
-    include!(concat!(env!("OUT_DIR"), "/history_kept_too_long.rs"));
-}
-
-#[path = "../../src/rt/target_lock.rs"]
-mod target_lock;
-
-mod lock_forgets {
-    include!(concat!(env!("OUT_DIR"), "/lock_forgets.rs"));
-}
-
-mod lock_of_two {
-    include!(concat!(env!("OUT_DIR"), "/lock_of_two.rs"));
-}
+// The copies with a mistake.
+include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
 
 /// A word, weakened or not.
 trait Told: Default + Send + Sync + 'static {
