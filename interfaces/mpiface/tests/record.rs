@@ -6,9 +6,9 @@
 
 mod common;
 
-use common::{CC, RUN, compile, directory, has, text};
+use common::{CC, Ended, built, directory, directory_with, end, launcher, link};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// An event of a rank: docs/timeline.md has the format.
@@ -96,19 +96,13 @@ fn read(file: &Path) -> Vec<Run> {
 }
 
 /// Runs a program; gives its record.
-fn recorded(name: &str, ranks: usize, program: &Path, arguments: &[&str]) -> (Output, Run) {
+fn recorded(name: &str, ranks: usize, program: &Path, arguments: &[&str]) -> (Ended, Run) {
     let file = directory("record").join(name);
     let _ = std::fs::remove_file(&file);
-    let output = Command::new("timeout")
-        .args(["60", RUN, "-n", &ranks.to_string()])
-        .arg(program)
-        .args(arguments)
-        .env("PHALANX_RECORD", &file)
-        .output()
-        .expect("the launcher runs");
+    let ended = end(launcher(ranks, program).args(arguments).env("PHALANX_RECORD", &file));
     let mut runs = read(&file);
     assert_eq!(runs.len(), 1);
-    (output, runs.remove(0))
+    (ended, runs.remove(0))
 }
 
 /// The line of the program that says this, behind the line that says `after`.
@@ -118,10 +112,10 @@ fn line(source: &str, after: &str, what: &str) -> String {
     format!("record.c:{}", begin + more + 1)
 }
 
-/// The program of record.c, compiled once for all tests.
-fn program() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| compile(CC, "record.c", &[]))
+/// The program of record.c, compiled once for all tests, if there is a compiler.
+fn program() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    MADE.get_or_init(|| built(CC, "record.c", &[])).as_deref()
 }
 
 fn source() -> String {
@@ -151,12 +145,9 @@ impl Run {
 
 #[test]
 fn calls_have_their_names_lines_bytes_and_partners() {
-    if !has("cc") {
-        return;
-    }
-    let (program, source) = (program(), source());
-    let (output, run) = recorded("calls", 3, program, &[]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (Some(program), source) = (program(), source()) else { return };
+    let (ended, run) = recorded("calls", 3, program, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert_eq!((run.outcome.as_str(), run.ranks.len()), ("", 3));
     assert_eq!(run.program, program.display().to_string());
     let at = |section: &str, what: &str| line(&source, section, what);
@@ -209,10 +200,7 @@ fn calls_have_their_names_lines_bytes_and_partners() {
 
 #[test]
 fn waits_name_the_rank_that_is_late() {
-    if !has("cc") {
-        return;
-    }
-    let (program, source) = (program(), source());
+    let (Some(program), source) = (program(), source()) else { return };
     // (section, the line's text, the rank that waits there for rank 1, however the data goes)
     let expected = [
         ("void messages", "Recv(&y, 4", 0),
@@ -244,12 +232,9 @@ fn waits_name_the_rank_that_is_late() {
 
 #[test]
 fn a_run_that_ends_by_an_error_is_recorded_with_its_text() {
-    if !has("cc") {
-        return;
-    }
-    let (program, source) = (program(), source());
-    let (output, run) = recorded("error", 2, program, &["hang"]);
-    assert_eq!(output.status.code(), Some(1));
+    let (Some(program), source) = (program(), source()) else { return };
+    let (ended, run) = recorded("error", 2, program, &["hang"]);
+    assert_eq!(ended.code, Some(1));
     let at = line(&source, "int main", "Recv");
     assert!(run.outcome.contains(&format!("MPI_Recv at {at}")), "{}", run.outcome);
     // The call that the rank is in ends with the run.
@@ -260,34 +245,13 @@ fn a_run_that_ends_by_an_error_is_recorded_with_its_text() {
 
 #[test]
 fn teams_of_ordinary_programs_are_recorded_call_by_call() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("record");
-    let (library, host) = (at.join("libpart.so"), at.join("host"));
-    let compile = |command: &mut Command| {
-        let output = command.output().expect("the wrapper runs");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-    };
-    compile(
-        Command::new(CC)
-            .args(["-g", "-shared"])
-            .arg(common::source("part.c"))
-            .arg("-o")
-            .arg(&library),
-    );
-    compile(
-        Command::new(CC)
-            .args(["-g", "--plain"])
-            .arg(common::source("host.c"))
-            .arg(format!("-L{}", at.display()))
-            .args(["-lpart", &format!("-Wl,-rpath,{}", at.display()), "-o"])
-            .arg(&host),
-    );
+    let Some(at) = directory_with(&["cc"], "record") else { return };
+    link(CC, &at, "-g -shared @part.c -o libpart.so");
+    link(CC, &at, "-g --plain @host.c -L$AT -lpart -Wl,-rpath,$AT -o host");
     let file = at.join("team");
     let _ = std::fs::remove_file(&file);
-    let output = Command::new(&host).env("PHALANX_RECORD", &file).output().expect("it runs");
+    let ended = end(Command::new(at.join("host")).env("PHALANX_RECORD", &file));
     let runs = read(&file);
-    assert!(runs.len() > 1, "{}: {}", output.status, text(&output.stderr));
+    assert!(runs.len() > 1, "{ended:?}");
     assert!(runs.iter().any(|run| run.ranks.iter().all(|it| !it.is_empty())));
 }
