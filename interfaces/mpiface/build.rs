@@ -1,7 +1,6 @@
 //! Makes, from functions.txt, the header mpi.h, the shim libmpi_abi.so.0 and the runtime's table,
 //! and compiles the C parts: the launcher's frame, and the parts linked into each program.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -19,24 +18,21 @@ mod standard;
 const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
-/// Functions without a Fortran binding here.
-const NOT_IN_FORTRAN: [&str; 16] = [
-    "Pcontrol",
-    "Alltoallw",
-    "Ialltoallw",
-    "Alltoallw_init",
-    "Neighbor_alltoallw",
-    "Neighbor_alltoallw_init",
-    "Ineighbor_alltoallw",
-    "Comm_create_keyval",
-    "Type_create_keyval",
-    "Win_create_keyval",
-    "Keyval_create",
-    "Comm_create_errhandler",
-    "Errhandler_create",
-    "Win_create_errhandler",
-    "Session_create_errhandler",
-    "Grequest_start",
+/// What may stand behind a function: the head of functions.txt says what each means.
+const MARKS: [&str; 13] = [
+    "any-time",
+    "leaves-early",
+    "heeds-early",
+    "within",
+    "data",
+    "collective",
+    "recorded",
+    "polls",
+    "receives",
+    "requested",
+    "by-handle",
+    "no-fortran",
+    "not-f08",
 ];
 
 /// Types of the interface that are handles: numbers in Fortran.
@@ -76,6 +72,13 @@ struct Function {
     parameters: String,
     /// The names alone.
     arguments: Vec<String>,
+    marks: Vec<String>,
+}
+
+impl Function {
+    fn is(&self, mark: &str) -> bool {
+        self.marks.iter().any(|it| it == mark)
+    }
 }
 
 /// The functions of a line.
@@ -87,7 +90,12 @@ fn parse(line: &str) -> Option<Vec<Function>> {
         _ => return None,
     };
     let (returns, rest) = rest.split_once(' ')?;
-    let (base, listed) = rest.trim_end().strip_suffix(')')?.split_once('(')?;
+    let (declared, marks) = rest.rsplit_once(')')?;
+    let (base, listed) = declared.split_once('(')?;
+    let marks: Vec<String> = marks.split_whitespace().map(str::to_owned).collect();
+    if !marks.iter().all(|it| MARKS.contains(&it.as_str())) {
+        return None;
+    }
     let mut arguments = Vec::new();
     if listed != "void" {
         for parameter in listed.split(", ").filter(|it| *it != "...") {
@@ -108,6 +116,7 @@ fn parse(line: &str) -> Option<Vec<Function>> {
             listed: listed.to_owned(),
             parameters: WIDTHS.iter().fold(listed.to_owned(), declared),
             arguments: arguments.clone(),
+            marks: marks.clone(),
         }
     };
     let is_listed = |it: &(&str, &str, &str)| listed.contains(&format!("{} ", it.0));
@@ -139,33 +148,32 @@ fn shim(functions: &[Function], mark: u64) -> String {
          void phalanx_bind(const void *const *t, const void *r)\n\
          { phx_table = t; phx_rank = r; }\n",
     );
-    text.push_str(&format!(
+    text += &format!(
         "__attribute__((visibility(\"default\")))\n\
          const unsigned long long phalanx_table = {mark}ull;\n\
          #define PHX_TEAMS {}\n",
         functions.len()
-    ));
+    );
     text.push_str(include_str!("c/team.c"));
     text.push_str(include_str!("c/convert.c"));
     for (index, f) in functions.iter().enumerate() {
         let Function { returns, name, parameters, .. } = f;
         let given: String = f.arguments.iter().map(|it| format!(", {it}")).collect();
         let types = types(f);
-        let line = format!(
+        text += &format!(
             "{returns} PMPI_{name}({parameters}) {{ \
              if (__builtin_expect(!phx_table, 0)) unbound(); \
              return (({returns}(*)(const void *, void *{types}))phx_table[{index}])(phx_rank, \
              __builtin_return_address(0){given}); }}\n\
              {returns} MPI_{name}({parameters}) __attribute__((weak, alias(\"PMPI_{name}\")));\n",
         );
-        text.push_str(&line);
     }
     text.push_str(FORTRAN);
     text.push_str("#define MPI_PHX(x) ((void *)(intptr_t)(x))\n");
     for (index, f) in functions.iter().enumerate() {
         // One is variadic, one has lists of handles without a length, others are told functions
         // that are called as C's; large counts are `use mpi_f08`'s alone, which is not there.
-        if !f.name.ends_with("_c") && !NOT_IN_FORTRAN.contains(&f.name.as_str()) {
+        if !f.is_large && !f.name.ends_with("_c") && !f.is("no-fortran") {
             text.push_str(&fortran(index, f));
         }
     }
@@ -242,21 +250,15 @@ fn fortran(index: usize, f: &Function) -> String {
             weak("void", "void"),
         );
     }
-    if f.returns == "MPI_Aint" {
-        let takes = f.arguments.iter().map(|it| format!("MPI_Aint *f_{it}")).collect::<Vec<_>>();
+    if f.returns != "int" {
+        let (returns, types) = (&f.returns, types(f));
+        let takes: Vec<_> = f.arguments.iter().map(|it| format!("MPI_Aint *f_{it}")).collect();
+        let takes = if takes.is_empty() { "void".to_owned() } else { takes.join(", ") };
         let gives: String = f.arguments.iter().map(|it| format!(", *f_{it}")).collect();
-        let (takes, types) = (takes.join(", "), types(f));
         return format!(
-            "MPI_Aint pmpi_{low}_({takes}) {{ {table}return ((MPI_Aint(*)(const void *, void *\
+            "{returns} pmpi_{low}_({takes}) {{ {table}return (({returns}(*)(const void *, void *\
              {types}))phx_table[{index}])({site}{gives}); }}\n{}",
-            weak(&takes, "MPI_Aint"),
-        );
-    }
-    if f.returns == "double" {
-        return format!(
-            "double pmpi_{low}_(void) {{ {table}return ((double(*)(const void *, void *))\
-             phx_table[{index}])({site}); }}\n{}",
-            weak("void", "double"),
+            weak(&takes, returns),
         );
     }
     let (mut takes, mut before, mut gives, mut after) =
@@ -366,8 +368,10 @@ fn fortran(index: usize, f: &Function) -> String {
                     if *name == "index" {
                         after.push_str("if (*f_index >= 0) ++*f_index; ");
                     }
-                    if *name == "indices" {
-                        after.push_str("for (int i = 0; i < *f_outcount; i++) ++f_indices[i]; ");
+                    if *name == "array_of_indices" {
+                        after.push_str(&format!(
+                            "for (int i = 0; i < *f_outcount; i++) ++f_{name}[i]; "
+                        ));
                     }
                 }
                 None => {
@@ -457,7 +461,7 @@ fn main() {
     for f in &functions {
         for prefix in ["MPI_", "PMPI_"] {
             let Function { returns, name, parameters, .. } = f;
-            writeln!(declared, "{returns} {prefix}{name}({parameters});").expect("a String grows");
+            declared += &format!("{returns} {prefix}{name}({parameters});\n");
         }
     }
     let include = out.join("include");

@@ -17,92 +17,7 @@
 //!
 //! A function with large counts (`_c`) and the one without are one function there.
 
-use super::{Function, recorded};
-use std::fmt::Write as _;
-
-/// Functions for any time, before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 34] = [
-    "Info_create",
-    "Info_free",
-    "Info_dup",
-    "Info_set",
-    "Info_delete",
-    "Info_get",
-    "Info_get_string",
-    "Info_get_valuelen",
-    "Info_get_nkeys",
-    "Info_get_nthkey",
-    "Add_error_class",
-    "Add_error_code",
-    "Add_error_string",
-    "Remove_error_class",
-    "Remove_error_code",
-    "Remove_error_string",
-    "Info_create_env",
-    "Init",
-    "Init_thread",
-    "Initialized",
-    "Finalized",
-    "Abort",
-    "Get_processor_name",
-    "Get_version",
-    "Get_library_version",
-    "Error_string",
-    "Error_class",
-    "Pcontrol",
-    "Get_address",
-    "Address",
-    "Session_init",
-    "Session_create_errhandler",
-    "Alloc_mem",
-    "Free_mem",
-];
-
-/// Functions that need the handle of a datatype, beside the object.
-const BY_HANDLE: [&str; 1] = ["Type_dup"];
-
-/// Access to windows that is complete when the call returns: with an `R` before it, too.
-const WITH_REQUEST: [&str; 4] = ["put", "get", "accumulate", "get_accumulate"];
-
-/// Functions that leave early receives (`src/rt/early.rs`) alone. All others post them first.
-const LEAVES_EARLY: [&str; 16] = [
-    "Isend",
-    "Irsend",
-    "Ibsend",
-    "Irecv",
-    "Send",
-    "Start",
-    "Startall",
-    "Wait",
-    "Waitall",
-    "Waitany",
-    "Test",
-    "Testany",
-    "Get_count",
-    "Comm_rank",
-    "Comm_size",
-    "Type_size",
-];
-
-/// Those of them that do not meet an early receive by themselves: they post it if another rank has
-/// left something, for that rank may wait.
-const HEEDS_EARLY: [&str; 9] =
-    ["Isend", "Irsend", "Ibsend", "Irecv", "Send", "Start", "Startall", "Test", "Testany"];
-
-/// How the names of functions begin that take a communicator of one group of ranks only. (Those of
-/// neighbours refuse others when they look for edges, which these do not have.)
-const WITHIN: [&str; 10] = [
-    "Scan",
-    "Exscan",
-    "Iscan",
-    "Iexscan",
-    "Cart",
-    "Graph",
-    "Dist_graph",
-    "Comm_create_group",
-    "Intercomm_create",
-    "Win_",
-];
+use super::Function;
 
 /// A parameter: its type in C, the one of the list, and its name.
 pub(crate) struct Parameter<'a> {
@@ -280,7 +195,7 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
             _ if by_handle && first.c == "MPI_Datatype" => (first.name.to_owned(), 1),
             _ => (first.argument(is_raw), 1),
         };
-        write!(text, ", {argument}").expect("a String grows");
+        text += &format!(", {argument}");
         rest = &rest[taken..];
     }
     text
@@ -298,7 +213,7 @@ fn held(all: &[Parameter<'_>], base: &str) -> String {
             (true, false) => "functions::sources(&comm)",
         };
         let list = format!("List::new({}).take({count} as i64)", list.name);
-        write!(text, " held.extend(functions::held(caller, {list}));").expect("a String grows");
+        text += &format!(" held.extend(functions::held(caller, {list}));");
     }
     // Most have no list.
     text.replacen("let mut", if text.contains("extend") { "let mut" } else { "let" }, 1)
@@ -313,7 +228,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     }
     let all = parameters(function);
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
-    let (is_raw, by_handle) = (AT_ANY_TIME.contains(&name), BY_HANDLE.contains(&name));
+    let (is_raw, by_handle) = (function.is("any-time"), function.is("by-handle"));
     let low = base.to_lowercase();
     let has = |c: &str| all.iter().any(|it| it.c == c);
     let is_collective_again = base.ends_with("_init") && has("MPI_Info") && has("MPI_Comm");
@@ -349,7 +264,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     "MPI_Datatype *" => format!("Out::new({to}).set(standard::DATATYPE_NULL); "),
                     _ => String::new(),
                 };
-                let make = match low.strip_prefix('r').filter(|it| WITH_REQUEST.contains(it)) {
+                let make = match low.strip_prefix('r').filter(|_| function.is("requested")) {
                     Some(plain) => format!(
                         "let caller = caller.requested(); functions::{plain}({taken})?; \
                          let made = Arc::clone(&caller.sent)"
@@ -358,10 +273,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                 };
                 format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
             }
-            None if recorded::ON_DATA.contains(&low.as_str())
-                && low != "scan"
-                && low != "exscan" =>
-            {
+            None if function.is("data") && !function.is("within") => {
                 let taken = arguments(&all, is_raw, by_handle);
                 let taken = taken.replace("caller.comm(comm)?.as_ref()", "comm.as_ref()");
                 format!(
@@ -382,7 +294,7 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                 format!("functions::{low}({taken})")
             }
         };
-        let run = match WITHIN.iter().any(|it| base.starts_with(it)) {
+        let run = match function.is("within") {
             true => run.replace("caller.comm(", "caller.within("),
             false => run,
         };
@@ -391,15 +303,13 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
             true => format!("let caller = caller.large(); {run}"),
             false => run,
         };
-        let run = match is_raw || LEAVES_EARLY.contains(&base) {
-            true if HEEDS_EARLY.contains(&base) => format!("caller.heed_early(); {run}"),
-            true => run,
-            false => format!("caller.publish(); {run}"),
+        let run = match () {
+            () if function.is("heeds-early") => format!("caller.heed_early(); {run}"),
+            () if is_raw || function.is("leaves-early") => run,
+            () => format!("caller.publish(); {run}"),
         };
-        let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
-        let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));
-        let session = || all.iter().find(|it| it.c == "MPI_Session").map(|it| it.name.to_owned());
-        let comm = comm.or_else(session);
+        let of = |c: &&str| all.iter().find(|it| it.c == *c).map(|it| it.name.to_owned());
+        let comm = ["MPI_Comm", "MPI_Win", "MPI_Session"].iter().find_map(of);
         let at = all.iter().find(|it| matches!(it.c.as_str(), "MPI_Comm *" | "MPI_Win *"));
         let at = at.map(|it| format!("*{}", it.name));
         let comm = match made {
@@ -417,15 +327,13 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         "MPI_Aint" => "isize",
         _ => "c_int",
     };
-    write!(
-        entries,
+    *entries += &format!(
         "#[inline(never)]\npub(super) unsafe extern \"C\" \
          fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          let site = Site::new({place}, from);\n\
          // SAFETY: the shim gives this rank's state, the program the standard's arguments.\n\
          unsafe {{ {body} }}\n}}\n",
-    )
-    .expect("a String grows");
+    );
     format!("Entry({name} as *const ()),\n")
 }
 

@@ -1,7 +1,6 @@
 //! The standard's numbers and names, as the header has them: for Fortran and for the runtime.
 
 use super::HANDLES;
-use std::fmt::Write as _;
 
 /// A number of the header.
 pub(crate) struct Constant<'a> {
@@ -48,15 +47,13 @@ pub(crate) fn runtime(header: &str) -> String {
         };
         // (A few names of datatypes begin with a digit.)
         if bare.starts_with(|it: char| it.is_ascii_alphabetic()) && i32::try_from(value).is_ok() {
-            writeln!(text, "/// {name}.\npub const {bare}: {ty} = {value};")
-                .expect("a String grows");
+            text += &format!("/// {name}.\npub const {bare}: {ty} = {value};\n");
         }
     }
     for (list, of) in [("DATATYPES", "Datatype"), ("OPERATORS", "Op")] {
         let all = constants(header).filter(|it| it.handle == Some(of));
         let rows: String = all.map(|it| format!("({}, \"{}\"),\n", it.value, it.name)).collect();
-        writeln!(text, "/// Names.\npub static {list}: &[(Handle, &str)] = &[\n{rows}];")
-            .expect("a String grows");
+        text += &format!("/// Names.\npub static {list}: &[(Handle, &str)] = &[\n{rows}];\n");
     }
     text
 }
