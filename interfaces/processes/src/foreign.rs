@@ -15,9 +15,10 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use phalanx::engine::{FloatControl, FoldKernel, Operation, is_disturbed};
 use phalanx::op::{self, Operator};
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The types' names, each at its number.
 pub const TYPES: [&str; 15] = [
@@ -57,6 +58,19 @@ pub struct Call {
     pub operator: i32,
     /// The root; 0 where there is none.
     pub root: i64,
+}
+
+/// The name of a file, kept for good, once: for [`Place::of`].
+pub fn kept(name: &str) -> &'static str {
+    static FILES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    let mut files = FILES.lock().unwrap_or_else(|e| e.into_inner());
+    let files = files.get_or_insert_default();
+    if let Some(kept) = files.get(name) {
+        return kept;
+    }
+    let kept: &'static str = name.to_string().leak();
+    files.insert(kept);
+    kept
 }
 
 /// Of a truth value: a byte. Its names only: no such value is made of bytes that others write.
