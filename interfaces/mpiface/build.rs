@@ -19,7 +19,7 @@ const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
 /// What may stand behind a function: the head of functions.txt says what each means.
-const MARKS: [&str; 13] = [
+const MARKS: [&str; 15] = [
     "any-time",
     "leaves-early",
     "heeds-early",
@@ -30,6 +30,8 @@ const MARKS: [&str; 13] = [
     "polls",
     "receives",
     "requested",
+    "answers",
+    "answers-twice",
     "by-handle",
     "no-fortran",
     "not-f08",

@@ -13,6 +13,7 @@
 //! | a handle's address, as the last of several arguments | the object that the function gives |
 //! | a list of counts or of displacements, `int` or wide | `Counts` |
 //! | where a count is written, `int` or wide | `CountOut` |
+//! | the last arguments, of functions with the mark `answers` | what the function gives |
 //! | other pointers | `Out`, `List`, `StatusOut` |
 //!
 //! A function with large counts (`_c`) and the one without are one function there.
@@ -272,6 +273,22 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     None => format!("let made = functions::{low}({taken})?"),
                 };
                 format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
+            }
+            None if function.is("answers") => {
+                let (last, before) = all.split_last().expect("where the answer goes");
+                let (taken, to) = (arguments(before, is_raw, false), last.argument(is_raw));
+                format!("{to}.set(functions::{low}({taken})?); Ok(())")
+            }
+            None if function.is("answers-twice") => {
+                let (before, last) = all.split_at(all.len() - 2);
+                let (taken, to) =
+                    (arguments(before, is_raw, false), |it: usize| last[it].argument(is_raw));
+                format!(
+                    "let (one, other) = functions::{low}({taken})?; \
+                     {}.set(one); {}.set(other); Ok(())",
+                    to(0),
+                    to(1),
+                )
             }
             None if function.is("data") && !function.is("within") => {
                 let taken = arguments(&all, is_raw, by_handle);

@@ -25,7 +25,7 @@
 //! | `shape.rs`, `signature.rs` | where a datatype's data lies; its elements in their order |
 //! | `place.rs` | memory that holds elements of a datatype, and copying |
 //! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
-//! | `ops.rs`, `complex.rs` | operators over memory; complex numbers |
+//! | `ops.rs` | operators over memory |
 //! | `operator.rs`, `user_function.rs` | operators on a datatype, folds; those of the program |
 //! | `kernel.rs` | how elements combine: the library's operators, others over memory |
 //! | `record.rs` | the calls in a recorded run's events |
@@ -59,7 +59,6 @@ pub mod calls;
 pub mod codes;
 pub mod coll;
 pub mod comm;
-pub mod complex;
 pub mod distributed;
 pub mod early;
 pub mod edges;

@@ -1,9 +1,9 @@
 //! The predefined operators over memory.
 
 use super::basic::Element;
-use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
 use super::standard;
+use num_complex::Complex;
 use phalanx::engine::FloatControl;
 use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
@@ -122,8 +122,8 @@ macro_rules! whole {
 macro_rules! complex {
     ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => by!(Complex<$type>, ComplexSum, $a, $b, $n),
-            0x24 => by!(Complex<$type>, ComplexProduct, $a, $b, $n),
+            0x21 => by!(Complex<$type>, op::Sum, $a, $b, $n),
+            0x24 => by!(Complex<$type>, op::Prod, $a, $b, $n),
             _ => false,
         }
     };

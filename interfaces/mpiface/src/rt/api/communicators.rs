@@ -52,14 +52,12 @@ pub(super) fn split(
     Ok(part(caller, old, call.divide(&members), topology))
 }
 
-pub(super) fn comm_rank(_: Caller<'_>, comm: &Comm, rank: Out<c_int>) -> Outcome {
-    rank.set(int(comm.own_rank()));
-    Ok(())
+pub(super) fn comm_rank(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(comm.own_rank()))
 }
 
-pub(super) fn comm_size(_: Caller<'_>, comm: &Comm, size: Out<c_int>) -> Outcome {
-    size.set(int(comm.own().len()));
-    Ok(())
+pub(super) fn comm_size(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(comm.own().len()))
 }
 
 pub(super) fn comm_dup(caller: Caller<'_>, old: &Comm) -> Outcome<Option<Rc<Comm>>> {
@@ -273,31 +271,28 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
 pub(super) use comm_free as comm_disconnect;
 
 /// No rank was started by another program.
-pub(super) fn comm_get_parent(_: Caller<'_>, parent: Out<Handle>) -> Outcome {
-    parent.set(standard::COMM_NULL);
-    Ok(())
+pub(super) fn comm_get_parent(_: Caller<'_>) -> Outcome<Handle> {
+    Ok(standard::COMM_NULL)
 }
 
 pub(super) fn comm_group(_: Caller<'_>, comm: &Comm) -> Outcome<Vec<usize>> {
     Ok(comm.shared.members[comm.own()].to_vec())
 }
 
-pub(super) fn comm_compare(_: Caller<'_>, one: &Comm, two: &Comm, result: Out<c_int>) -> Outcome {
+pub(super) fn comm_compare(_: Caller<'_>, one: &Comm, two: &Comm) -> Outcome<c_int> {
     let group = |comm: &Comm, is_own| {
         let places = if is_own { comm.own() } else { comm.peers() };
         comm.shared.members[places].to_vec()
     };
     let both = |is_own| alike(&group(one, is_own), &group(two, is_own));
-    result.set(match () {
+    Ok(match () {
         () if Arc::ptr_eq(&one.shared, &two.shared) => SAME,
         () if one.is_inter() != two.is_inter() => UNEQUAL,
         // The worse of the two, which are in this order.
         () => both(true).max(both(false)),
-    });
-    Ok(())
+    })
 }
 
-pub(super) fn comm_test_inter(_: Caller<'_>, comm: &Comm, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(comm.is_inter()));
-    Ok(())
+pub(super) fn comm_test_inter(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(c_int::from(comm.is_inter()))
 }

@@ -1,7 +1,7 @@
 //! Derived datatypes: constructors, sizes, bounds. Each keeps the arguments that it was made of.
 
 use super::arguments::{Caller, List, Out, Status, StatusOut};
-use super::counts::{CountOut, Counts, count_of};
+use super::counts::{Counts, count_of};
 use super::keep::Keep as _;
 use crate::rt::attributes::{self, Kind};
 use crate::rt::error::{Class, Outcome, error};
@@ -240,54 +240,36 @@ pub(super) fn type_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     caller.sweep()
 }
 
-pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: CountOut) -> Outcome {
-    size.set(ty.size);
-    Ok(())
+pub(super) fn type_size(_: Caller<'_>, ty: &Type) -> Outcome<usize> {
+    Ok(ty.size)
 }
 pub(super) use type_size as type_size_x;
 
-pub(super) fn type_get_extent(
-    _: Caller<'_>,
-    ty: &Type,
-    lb: Out<isize>,
-    extent: Out<isize>,
-) -> Outcome {
-    lb.set(ty.lb);
-    extent.set(ty.extent);
-    Ok(())
+pub(super) fn type_get_extent(_: Caller<'_>, ty: &Type) -> Outcome<(isize, isize)> {
+    Ok((ty.lb, ty.extent))
 }
 pub(super) use type_get_extent as type_get_extent_x;
 
-pub(super) fn type_extent(_: Caller<'_>, ty: &Type, extent: Out<isize>) -> Outcome {
-    extent.set(ty.extent);
-    Ok(())
+pub(super) fn type_extent(_: Caller<'_>, ty: &Type) -> Outcome<isize> {
+    Ok(ty.extent)
 }
 
-pub(super) fn type_get_true_extent(
-    _: Caller<'_>,
-    ty: &Type,
-    lb: Out<isize>,
-    extent: Out<isize>,
-) -> Outcome {
+pub(super) fn type_get_true_extent(_: Caller<'_>, ty: &Type) -> Outcome<(isize, isize)> {
     let (low, high) = ty.true_bounds();
-    lb.set(low);
-    extent.set(high - low);
-    Ok(())
+    Ok((low, high - low))
 }
 pub(super) use type_get_true_extent as type_get_true_extent_x;
 
-pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
+pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type) -> Outcome<Option<usize>> {
     let bytes = status.bytes();
-    count.set(match ty.size {
+    Ok(match ty.size {
         0 => Some(0),
         size => bytes.is_multiple_of(size).then_some(bytes / size),
-    });
-    Ok(())
+    })
 }
 
-pub(super) fn get_elements(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
-    count.set(ty.elements_in(status.bytes()));
-    Ok(())
+pub(super) fn get_elements(_: Caller<'_>, status: &Status, ty: &Type) -> Outcome<Option<usize>> {
+    Ok(ty.elements_in(status.bytes()))
 }
 pub(super) use get_elements as get_elements_x;
 
@@ -310,12 +292,10 @@ pub(super) fn status_set_cancelled(_: Caller<'_>, status: StatusOut, flag: c_int
     Ok(())
 }
 
-pub(super) fn type_lb(_: Caller<'_>, ty: &Type, at: Out<isize>) -> Outcome {
-    at.set(ty.lb);
-    Ok(())
+pub(super) fn type_lb(_: Caller<'_>, ty: &Type) -> Outcome<isize> {
+    Ok(ty.lb)
 }
 
-pub(super) fn type_ub(_: Caller<'_>, ty: &Type, at: Out<isize>) -> Outcome {
-    at.set(ty.lb + ty.extent);
-    Ok(())
+pub(super) fn type_ub(_: Caller<'_>, ty: &Type) -> Outcome<isize> {
+    Ok(ty.lb + ty.extent)
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::{Caller, Out, TextOut};
 use crate::rt::comm::Comm;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handlers::Attached;
 use crate::rt::rank::{ErrorFunction, Session};
@@ -11,34 +11,23 @@ use crate::rt::window::Win;
 use std::ffi::c_int;
 
 pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
-    known_class(caller, code)?;
+    error_class(caller, code)?;
     text.set(&caller.error_text(code), standard::MAX_ERROR_STRING);
     Ok(())
 }
 
-fn known_class(caller: Caller<'_>, code: c_int) -> Outcome<c_int> {
-    match caller.codes.borrow().class(code) {
-        Some(class) => Ok(class),
-        None => error(Class::Arg, format!("{code} is no error code")),
-    }
+pub(super) fn error_class(caller: Caller<'_>, code: c_int) -> Outcome<c_int> {
+    let class = caller.codes.borrow().class(code);
+    class.ok_or_else(|| Error::new(Class::Arg, format!("{code} is no error code")))
 }
 
-pub(super) fn error_class(caller: Caller<'_>, code: c_int, class: Out<c_int>) -> Outcome {
-    class.set(known_class(caller, code)?);
-    Ok(())
+pub(super) fn add_error_class(caller: Caller<'_>) -> Outcome<c_int> {
+    Ok(caller.codes.borrow_mut().add_class())
 }
 
-pub(super) fn add_error_class(caller: Caller<'_>, class: Out<c_int>) -> Outcome {
-    class.set(caller.codes.borrow_mut().add_class());
-    Ok(())
-}
-
-pub(super) fn add_error_code(caller: Caller<'_>, class: c_int, code: Out<c_int>) -> Outcome {
-    match caller.codes.borrow_mut().add_code(class) {
-        Some(made) => code.set(made),
-        None => return error(Class::Arg, format!("{class} is no error class")),
-    }
-    Ok(())
+pub(super) fn add_error_code(caller: Caller<'_>, class: c_int) -> Outcome<c_int> {
+    let made = caller.codes.borrow_mut().add_code(class);
+    made.ok_or_else(|| Error::new(Class::Arg, format!("{class} is no error class")))
 }
 
 pub(super) fn add_error_string(caller: Caller<'_>, code: c_int, text: &str) -> Outcome {
@@ -49,25 +38,21 @@ pub(super) fn add_error_string(caller: Caller<'_>, code: c_int, text: &str) -> O
     Ok(())
 }
 
+/// What is not there, or in use, is not removed: the words behind its number say so.
+fn removed(number: c_int, removed: Result<(), &str>) -> Outcome {
+    removed.map_err(|text| Error::new(Class::Arg, format!("{number} {text}")))
+}
+
 pub(super) fn remove_error_class(caller: Caller<'_>, class: c_int) -> Outcome {
-    match caller.codes.borrow_mut().remove_class(class) {
-        Ok(()) => Ok(()),
-        Err(text) => error(Class::Arg, format!("{class} {text}")),
-    }
+    removed(class, caller.codes.borrow_mut().remove_class(class))
 }
 
 pub(super) fn remove_error_code(caller: Caller<'_>, code: c_int) -> Outcome {
-    match caller.codes.borrow_mut().remove_code(code) {
-        Ok(()) => Ok(()),
-        Err(text) => error(Class::Arg, format!("{code} {text}")),
-    }
+    removed(code, caller.codes.borrow_mut().remove_code(code))
 }
 
 pub(super) fn remove_error_string(caller: Caller<'_>, code: c_int) -> Outcome {
-    match caller.codes.borrow_mut().remove_text(code) {
-        Ok(()) => Ok(()),
-        Err(text) => error(Class::Arg, format!("{code} {text}")),
-    }
+    removed(code, caller.codes.borrow_mut().remove_text(code))
 }
 
 /// An object that has an error handler.

@@ -46,11 +46,9 @@ pub(super) fn graph_map(
     n: c_int,
     index: List<c_int>,
     edges: List<c_int>,
-    rank: Out<c_int>,
-) -> Outcome {
+) -> Outcome<c_int> {
     let graph = read(comm, n, index, edges)?;
-    rank.set(if comm.rank < graph.index.len() { int(comm.rank) } else { UNDEFINED });
-    Ok(())
+    Ok(if comm.rank < graph.index.len() { int(comm.rank) } else { UNDEFINED })
 }
 
 fn graph(comm: &Comm) -> Outcome<&Graph> {
@@ -60,16 +58,9 @@ fn graph(comm: &Comm) -> Outcome<&Graph> {
     }
 }
 
-pub(super) fn graphdims_get(
-    _: Caller<'_>,
-    comm: &Comm,
-    nodes: Out<c_int>,
-    edges: Out<c_int>,
-) -> Outcome {
+pub(super) fn graphdims_get(_: Caller<'_>, comm: &Comm) -> Outcome<(c_int, c_int)> {
     let graph = graph(comm)?;
-    nodes.set(int(graph.index.len()));
-    edges.set(int(graph.edges.len()));
-    Ok(())
+    Ok((int(graph.index.len()), int(graph.edges.len())))
 }
 
 pub(super) fn graph_get(
@@ -94,14 +85,8 @@ fn node(comm: &Comm, rank: c_int) -> Outcome<&[c_int]> {
     }
 }
 
-pub(super) fn graph_neighbors_count(
-    _: Caller<'_>,
-    comm: &Comm,
-    rank: c_int,
-    count: Out<c_int>,
-) -> Outcome {
-    count.set(int(node(comm, rank)?.len()));
-    Ok(())
+pub(super) fn graph_neighbors_count(_: Caller<'_>, comm: &Comm, rank: c_int) -> Outcome<c_int> {
+    Ok(int(node(comm, rank)?.len()))
 }
 
 pub(super) fn graph_neighbors(

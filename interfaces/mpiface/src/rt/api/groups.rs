@@ -56,14 +56,12 @@ fn without(group: &[usize], other: &[usize]) -> Vec<usize> {
     group.iter().copied().filter(|it| !other.contains(it)).collect()
 }
 
-pub(super) fn group_size(_: Caller<'_>, group: &[usize], size: Out<c_int>) -> Outcome {
-    size.set(int(group.len()));
-    Ok(())
+pub(super) fn group_size(_: Caller<'_>, group: &[usize]) -> Outcome<c_int> {
+    Ok(int(group.len()))
 }
 
-pub(super) fn group_rank(caller: Caller<'_>, group: &[usize], rank: Out<c_int>) -> Outcome {
-    rank.set(group.iter().position(|it| *it == caller.me).map_or(UNDEFINED, int));
-    Ok(())
+pub(super) fn group_rank(caller: Caller<'_>, group: &[usize]) -> Outcome<c_int> {
+    Ok(group.iter().position(|it| *it == caller.me).map_or(UNDEFINED, int))
 }
 
 pub(super) fn group_incl(
@@ -129,15 +127,9 @@ pub(super) fn group_difference(_: Caller<'_>, one: &[usize], two: &[usize]) -> O
     Ok(without(one, two))
 }
 
-pub(super) fn group_compare(
-    _: Caller<'_>,
-    one: &[usize],
-    two: &[usize],
-    result: Out<c_int>,
-) -> Outcome {
+pub(super) fn group_compare(_: Caller<'_>, one: &[usize], two: &[usize]) -> Outcome<c_int> {
     let found = alike(one, two);
-    result.set(if found == CONGRUENT { SAME } else { found });
-    Ok(())
+    Ok(if found == CONGRUENT { SAME } else { found })
 }
 
 pub(super) fn group_range_incl(

@@ -4,7 +4,7 @@
 //! sides: so meetings and started collectives know it as one communicator, while messages and the
 //! functions that a program sees go from one side to the other.
 
-use super::arguments::{Caller, Out, int, peer_of};
+use super::arguments::{Caller, int, peer_of};
 use super::communicators::{number_of, of_group};
 use crate::rt::comm::{Comm, Offer, Shared, Sides};
 use crate::rt::error::{Class, Outcome, error};
@@ -138,9 +138,8 @@ pub(super) fn intercomm_merge(
     Ok(Some(Comm::new(shared, rank, old.errhandler.get(), None, library)))
 }
 
-pub(super) fn comm_remote_size(_: Caller<'_>, comm: &Comm, size: Out<c_int>) -> Outcome {
-    size.set(int(sides(comm)?.other.len()));
-    Ok(())
+pub(super) fn comm_remote_size(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(sides(comm)?.other.len()))
 }
 
 pub(super) fn comm_remote_group(_: Caller<'_>, comm: &Comm) -> Outcome<Vec<usize>> {

@@ -57,10 +57,8 @@ pub(super) fn session_get_num_psets(
     _: Caller<'_>,
     _session: &Session,
     _info: Handle,
-    count: Out<c_int>,
-) -> Outcome {
-    count.set(int(SETS.len()));
-    Ok(())
+) -> Outcome<c_int> {
+    Ok(int(SETS.len()))
 }
 
 pub(super) fn session_get_nth_pset(

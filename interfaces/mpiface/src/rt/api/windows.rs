@@ -242,11 +242,10 @@ pub(super) fn win_wait(caller: Caller<'_>, win: &Win) -> Outcome {
     win.wait(&caller.world, caller.site)
 }
 
-pub(super) fn win_test(caller: Caller<'_>, win: &Win, flag: Out<c_int>) -> Outcome {
+pub(super) fn win_test(caller: Caller<'_>, win: &Win) -> Outcome<c_int> {
     let is_over = win.test()?;
-    flag.set(c_int::from(is_over));
     caller.looked(is_over);
-    Ok(())
+    Ok(c_int::from(is_over))
 }
 
 /// The place of a rank; none for MPI_PROC_NULL.
