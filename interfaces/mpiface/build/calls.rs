@@ -220,8 +220,16 @@ fn held(all: &[Parameter<'_>], base: &str) -> String {
     text.replacen("let mut", if text.contains("extend") { "let mut" } else { "let" }, 1)
 }
 
+/// The runtime's function of this name, or the one that it is.
+fn found<'a>(functions: &'a [Function], low: &'a str) -> &'a str {
+    let it = functions.iter().find(|it| it.base.to_lowercase() == low);
+    let other = it.and_then(|it| it.marks.iter().find_map(|it| it.strip_prefix("as:")));
+    other.unwrap_or(low)
+}
+
 /// A function's entry, and its line in the table.
-fn entry(function: &Function, place: usize, entries: &mut String) -> String {
+fn entry(functions: &[Function], place: usize, entries: &mut String) -> String {
+    let function = &functions[place - BEFORE.len()];
     let Function { name, base, returns, .. } = function;
     let (name, base, returns) = (name.as_str(), base.as_str(), returns.as_str());
     if !function.is_there {
@@ -231,18 +239,16 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
     let (is_raw, by_handle) = (function.is("any-time"), function.is("by-handle"));
     let low = base.to_lowercase();
+    let run = |low: &str, taken: String| format!("functions::{}({taken})", found(functions, low));
     let has = |c: &str| all.iter().any(|it| it.c == c);
     let is_collective_again = base.ends_with("_init") && has("MPI_Info") && has("MPI_Comm");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
     let body = if returns != "int" {
-        format!(
-            "let caller = Caller::new(own, site); functions::{low}({})",
-            arguments(&all, true, false)
-        )
+        format!("let caller = Caller::new(own, site); {}", run(&low, arguments(&all, true, false)))
     } else {
-        let run = match made {
+        let body = match made {
             // A call that can be started many times is told how it is started once.
             Some((last, before)) if is_collective_again => {
                 let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
@@ -250,10 +256,11 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     arguments(before, is_raw, false).replace("caller.comm(comm)?.as_ref()", "own");
                 format!(
                     "let (comm, _) = (caller.comm(comm)?, info); {} \
-                     let start = move |caller: Caller<'_>, own: &_| functions::i{base}({taken}); \
+                     let start = move |caller: Caller<'_>, own: &_| {}; \
                      let made = functions::again(caller, &comm, held, start)?; \
                      Out::new({}).set(made.keep(caller)); Ok(())",
                     held(before, &base),
+                    run(&format!("i{base}"), taken),
                     last.name,
                 )
             }
@@ -267,25 +274,25 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                 };
                 let make = match low.strip_prefix('r').filter(|_| function.is("requested")) {
                     Some(plain) => format!(
-                        "let caller = caller.requested(); functions::{plain}({taken})?; \
-                         let made = Arc::clone(&caller.sent)"
+                        "let caller = caller.requested(); {}?; let made = Arc::clone(&caller.sent)",
+                        run(plain, taken)
                     ),
-                    None => format!("let made = functions::{low}({taken})?"),
+                    None => format!("let made = {}?", run(&low, taken)),
                 };
                 format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
             }
             None if function.is("answers") => {
                 let (last, before) = all.split_last().expect("where the answer goes");
                 let (taken, to) = (arguments(before, is_raw, false), last.argument(is_raw));
-                format!("{to}.set(functions::{low}({taken})?); Ok(())")
+                format!("{to}.set({}?); Ok(())", run(&low, taken))
             }
             None if function.is("answers-twice") => {
                 let (before, last) = all.split_at(all.len() - 2);
                 let (taken, to) =
                     (arguments(before, is_raw, false), |it: usize| last[it].argument(is_raw));
                 format!(
-                    "let (one, other) = functions::{low}({taken})?; \
-                     {}.set(one); {}.set(other); Ok(())",
+                    "let (one, other) = {}?; {}.set(one); {}.set(other); Ok(())",
+                    run(&low, taken),
                     to(0),
                     to(1),
                 )
@@ -295,8 +302,9 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                 let taken = taken.replace("caller.comm(comm)?.as_ref()", "comm.as_ref()");
                 format!(
                     "let comm = caller.comm(comm)?; if comm.is_inter() {{ \
-                     functions::await_started(caller, functions::i{low}({taken})?) }} \
-                     else {{ functions::{low}({taken}) }}"
+                     functions::await_started(caller, {}?) }} else {{ {} }}",
+                    run(&format!("i{low}"), taken.clone()),
+                    run(&low, taken)
                 )
             }
             None => {
@@ -308,22 +316,22 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     }
                     false => taken,
                 };
-                format!("functions::{low}({taken})")
+                run(&low, taken)
             }
         };
-        let run = match function.is("within") {
-            true => run.replace("caller.comm(", "caller.within("),
-            false => run,
+        let body = match function.is("within") {
+            true => body.replace("caller.comm(", "caller.within("),
+            false => body,
         };
         // Constructors of datatypes note it.
-        let run = match function.is_large {
-            true => format!("let caller = caller.large(); {run}"),
-            false => run,
+        let body = match function.is_large {
+            true => format!("let caller = caller.large(); {body}"),
+            false => body,
         };
-        let run = match () {
-            () if function.is("heeds-early") => format!("caller.heed_early(); {run}"),
-            () if is_raw || function.is("leaves-early") => run,
-            () => format!("caller.publish(); {run}"),
+        let body = match () {
+            () if function.is("heeds-early") => format!("caller.heed_early(); {body}"),
+            () if is_raw || function.is("leaves-early") => body,
+            () => format!("caller.publish(); {body}"),
         };
         let of = |c: &&str| all.iter().find(|it| it.c == *c).map(|it| it.name.to_owned());
         let comm = ["MPI_Comm", "MPI_Win", "MPI_Session"].iter().find_map(of);
@@ -334,9 +342,9 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
             None => comm.or(at),
         };
         match comm.filter(|_| !is_raw) {
-            _ if is_raw => format!("always(own, site, |caller| {{ {run} }})"),
-            Some(comm) => format!("call(own, site, {comm}, |caller| {{ {run} }})"),
-            None => format!("call(own, site, standard::COMM_WORLD, |caller| {{ {run} }})"),
+            _ if is_raw => format!("always(own, site, |caller| {{ {body} }})"),
+            Some(comm) => format!("call(own, site, {comm}, |caller| {{ {body} }})"),
+            None => format!("call(own, site, standard::COMM_WORLD, |caller| {{ {body} }})"),
         }
     };
     let gives = match returns {
@@ -371,8 +379,8 @@ pub(crate) fn names(functions: &[Function]) -> String {
 /// The entries, and the table of them.
 pub(crate) fn table(functions: &[Function], teams: &[&str]) -> String {
     let mut entries = String::new();
-    let one = |(index, it)| entry(it, BEFORE.len() + index, &mut entries);
-    let mut lines: String = functions.iter().enumerate().map(one).collect();
+    let one = |index| entry(functions, BEFORE.len() + index, &mut entries);
+    let mut lines: String = (0..functions.len()).map(one).collect();
     lines.extend(teams.iter().map(|it| format!("Entry(crate::embed::{it} as *const ()),\n")));
     format!("{entries}\n/// The shim's table.\npub static TABLE: &[Entry] = &[\n{lines}];\n")
 }

@@ -8,20 +8,6 @@
 use crate::standard::{Constant, constants};
 use crate::{Function, HANDLES};
 
-/// The arguments that are logical.
-const LOGICALS: [&str; 10] = [
-    "flag",
-    "periods",
-    "remain_dims",
-    "reorder",
-    "commute",
-    "high",
-    "isperiodic",
-    "completed",
-    "remain_dim",
-    "period",
-];
-
 /// Addresses that are handed out.
 const ADDRESSES: [&str; 2] = ["baseptr", "buffer_addr"];
 
@@ -29,7 +15,7 @@ const ADDRESSES: [&str; 2] = ["baseptr", "buffer_addr"];
 const FURTHER: [&str; 1] = ["File"];
 
 /// The declaration of an argument; none for those that Fortran does not have.
-fn argument(parameter: &str, name: &str) -> Option<String> {
+fn argument(parameter: &str, listed: &str, name: &str) -> Option<String> {
     let ty = parameter.trim_start_matches("const ");
     if ty.starts_with("char ***") || name == "argc" || name == "argv" {
         return None;
@@ -55,7 +41,7 @@ fn argument(parameter: &str, name: &str) -> Option<String> {
         "MPI_Aint" => "integer(MPI_ADDRESS_KIND)".to_owned(),
         "MPI_Offset" => "integer(MPI_OFFSET_KIND)".to_owned(),
         "MPI_Count" => "integer(MPI_COUNT_KIND)".to_owned(),
-        _ if LOGICALS.contains(&name) => "logical".to_owned(),
+        _ if listed.contains("LOGICAL ") => "logical".to_owned(),
         _ => "integer".to_owned(),
     };
     Some(format!("{kind}{is_in} :: {name}{rank}"))
@@ -77,8 +63,9 @@ fn interface(prefix: &str, f: &Function) -> String {
     }
     let (mut names, mut declared) = (Vec::new(), String::new());
     if f.parameters != "void" {
-        for (parameter, name) in f.parameters.split(", ").zip(&f.arguments) {
-            if let Some(one) = argument(parameter, name) {
+        let all = f.parameters.split(", ").zip(f.listed.split(", ")).zip(&f.arguments);
+        for ((parameter, listed), name) in all {
+            if let Some(one) = argument(parameter, listed, name) {
                 names.push(name.as_str());
                 declared += &format!("{one}\n");
             }
@@ -115,7 +102,7 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
     // The older header's numbers that are no handles, and its common blocks.
     let mut typed = String::new();
     let mut named = Vec::new();
-    for Constant { name, handle, value } in constants(header) {
+    for Constant { name, handle, value, .. } in constants(header) {
         let Some(handle) = handle.filter(|it| handles().any(|known| known == *it)) else {
             continue;
         };

@@ -490,7 +490,7 @@ impl Rank {
     pub fn win(&self, handle: Handle) -> Outcome<Rc<Win>> {
         match self.wins.borrow().get(handle) {
             Some(win) => Ok(Rc::clone(win)),
-            None => error(Class::Window, format!("{handle:#x} is no window")),
+            None => error(Class::Win, format!("{handle:#x} is no window")),
         }
     }
 

@@ -268,8 +268,6 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     caller.sweep()
 }
 
-pub(super) use comm_free as comm_disconnect;
-
 /// No rank was started by another program.
 pub(super) fn comm_get_parent(_: Caller<'_>) -> Outcome<Handle> {
     Ok(standard::COMM_NULL)

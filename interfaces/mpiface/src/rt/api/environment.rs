@@ -94,7 +94,6 @@ pub(super) fn pcontrol(_: Caller<'_>, _level: c_int) -> Outcome {
 pub(super) fn get_address(_: Caller<'_>, of: *const c_void) -> Outcome<isize> {
     Ok(of as isize)
 }
-pub(super) use get_address as address;
 
 pub(super) fn alloc_mem(_: Caller<'_>, size: isize, _info: Handle, base: *mut c_void) -> Outcome {
     let size = usize::try_from(size).unwrap_or(0);

@@ -87,9 +87,6 @@ pub(super) fn comm_set_errhandler(
     on.errhandler().set(caller.handler(handler)?);
     Ok(())
 }
-pub(super) use comm_set_errhandler as errhandler_set;
-pub(super) use comm_set_errhandler as session_set_errhandler;
-pub(super) use comm_set_errhandler as win_set_errhandler;
 
 /// Gives the program the handler of an object, to be freed once more.
 pub(super) fn comm_get_errhandler(caller: Caller<'_>, on: &impl Handled) -> Outcome<Handle> {
@@ -97,9 +94,6 @@ pub(super) fn comm_get_errhandler(caller: Caller<'_>, on: &impl Handled) -> Outc
     caller.error_handlers.borrow_mut().give(handle);
     Ok(handle)
 }
-pub(super) use comm_get_errhandler as errhandler_get;
-pub(super) use comm_get_errhandler as session_get_errhandler;
-pub(super) use comm_get_errhandler as win_get_errhandler;
 
 pub(super) fn comm_create_errhandler(
     _: Caller<'_>,
@@ -107,17 +101,12 @@ pub(super) fn comm_create_errhandler(
 ) -> Outcome<ErrorFunction> {
     Ok(function)
 }
-pub(super) use comm_create_errhandler as errhandler_create;
-pub(super) use comm_create_errhandler as session_create_errhandler;
-pub(super) use comm_create_errhandler as win_create_errhandler;
 
 pub(super) fn comm_call_errhandler(caller: Caller<'_>, on: &impl Handled, code: c_int) -> Outcome {
     let words = || "the program calls the error handler".to_owned();
     caller.rank.tell(caller.site, on.handle(), code, words);
     Ok(())
 }
-pub(super) use comm_call_errhandler as session_call_errhandler;
-pub(super) use comm_call_errhandler as win_call_errhandler;
 
 /// Objects that have it keep it.
 pub(super) fn errhandler_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {

@@ -112,7 +112,7 @@ pub(super) fn info_set(
 pub(super) fn info_delete(caller: Caller<'_>, info: Handle, key: &InfoText) -> Outcome {
     let key = key.key()?;
     if find(caller, info, key)?.is_none() {
-        return error(Class::InfoNoKey, format!("the info has no key {key:?}"));
+        return error(Class::InfoNokey, format!("the info has no key {key:?}"));
     }
     list(caller, info, |list| list.retain(|it| it.0 != key))
 }

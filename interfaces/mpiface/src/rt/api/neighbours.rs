@@ -39,8 +39,6 @@ pub(super) fn neighbor_alltoall(
     let parts = ((gives, edges.targets.len()), (takes, edges.sources.len()));
     exchange(caller, comm, it, None, parts, (|it| given[it], |it| taken[it]))
 }
-pub(super) use neighbor_alltoall as neighbor_alltoallv;
-pub(super) use neighbor_alltoall as neighbor_alltoallw;
 
 /// The places of these edges.
 fn along(
@@ -68,8 +66,6 @@ pub(super) fn ineighbor_alltoall(
     let reach = (Awaits::Givers(rank), Awaits::Takers(rank));
     begin(caller, comm, Terms::default(), part, reach)
 }
-pub(super) use ineighbor_alltoall as ineighbor_alltoallv;
-pub(super) use ineighbor_alltoall as ineighbor_alltoallw;
 
 #[inline]
 pub(super) fn neighbor_allgather(
@@ -80,7 +76,6 @@ pub(super) fn neighbor_allgather(
 ) -> Outcome {
     neighbor_alltoall(caller, Same(data, 0), room, comm)
 }
-pub(super) use neighbor_allgather as neighbor_allgatherv;
 
 pub(super) fn ineighbor_allgather(
     caller: Caller<'_>,
@@ -90,4 +85,3 @@ pub(super) fn ineighbor_allgather(
 ) -> Outcome<Arc<Req>> {
     ineighbor_alltoall(caller, Same(data, 0), room, comm)
 }
-pub(super) use ineighbor_allgather as ineighbor_allgatherv;

@@ -204,7 +204,6 @@ pub(super) fn igather(
     };
     exchange(caller, comm, Some(role), None, (offer, takes), false)
 }
-pub(super) use igather as igatherv;
 
 /// The root's parts for each.
 pub(super) fn iscatter(
@@ -222,7 +221,6 @@ pub(super) fn iscatter(
     };
     exchange(caller, comm, Some(role), None, (offer, takes), false)
 }
-pub(super) use iscatter as iscatterv;
 
 pub(super) fn iallgather(
     caller: Caller<'_>,
@@ -238,7 +236,6 @@ pub(super) fn iallgather(
     let takes = takes(caller, comm, room, is_in_place)?;
     exchange(caller, comm, None, None, (Pieces::Same(own), takes), false)
 }
-pub(super) use iallgather as iallgatherv;
 
 /// Each rank gives each a part.
 pub(super) fn ialltoall<P: Parts>(
@@ -252,8 +249,6 @@ pub(super) fn ialltoall<P: Parts>(
     let takes = takes(caller, comm, room, false)?;
     exchange(caller, comm, None, None, (offer, takes), is_in_place)
 }
-pub(super) use ialltoall as ialltoallv;
-pub(super) use ialltoall as ialltoallw;
 
 /// Starts a reduction, with its result of these ranks, from this element on.
 fn fold(
@@ -339,4 +334,3 @@ pub(super) fn ireduce_scatter(
     let (all, counts) = operands.count.lengths(comm.own().len())?;
     combine(caller, operands.with(all), To::Parts(&counts), comm)
 }
-pub(super) use ireduce_scatter as ireduce_scatter_block;

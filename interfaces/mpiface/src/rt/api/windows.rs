@@ -265,7 +265,7 @@ pub(super) fn win_lock(
     win: &Win,
 ) -> Outcome {
     if !matches!(kind, standard::LOCK_EXCLUSIVE | standard::LOCK_SHARED) {
-        return error(Class::LockType, format!("{kind} is no kind of lock"));
+        return error(Class::Locktype, format!("{kind} is no kind of lock"));
     }
     match place(win, rank)? {
         Some(target) => {
@@ -305,13 +305,11 @@ pub(super) fn win_flush(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
         None => Ok(()),
     }
 }
-pub(super) use win_flush as win_flush_local;
 
 pub(super) fn win_flush_all(caller: Caller<'_>, win: &Win) -> Outcome {
     may_poll(caller);
     win.flush(None)
 }
-pub(super) use win_flush_all as win_flush_local_all;
 
 pub(super) fn win_sync(caller: Caller<'_>, _: &Win) -> Outcome {
     may_poll(caller);
