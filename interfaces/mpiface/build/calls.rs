@@ -57,6 +57,9 @@ impl Parameter<'_> {
             "MPI_Comm_errhandler_function *"
             | "MPI_Win_errhandler_function *"
             | "MPI_Session_errhandler_function *" => "ErrorFunction",
+            "MPI_Grequest_query_function *" => "Option<QueryFunction>",
+            "MPI_Grequest_free_function *" => "Option<FreeFunction>",
+            "MPI_Grequest_cancel_function *" => "Option<CancelFunction>",
             // Some of these are numbers, not functions.
             other if other.ends_with("_function *") => "*const c_void",
             other if other.ends_with(['*', ']']) => "*mut Handle",
@@ -106,6 +109,7 @@ impl Parameter<'_> {
             }
             "*const c_char" => format!("&text({name})"),
             "*mut c_char" => format!("RawText::new({name})"),
+            rust if rust.starts_with("Option<") => name.to_owned(),
             rust if rust.starts_with("*mut") => format!("Out::new({name})"),
             rust if rust.starts_with("*const") => format!("List::new({name})"),
             _ => match self.c.as_str() {

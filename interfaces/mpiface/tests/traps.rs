@@ -14,10 +14,30 @@ mod tools;
 
 use common::{
     CC, CXX, Ended, FORT, RUN, built, compile, differ, directory, directory_with, end, fail, has,
-    launcher, link, must, runs, succeed,
+    launcher, link, must, programs, runs, succeed,
 };
 use std::path::Path;
 use std::process::Command;
+
+programs! {
+    unique_symbols_of_cxx_are_a_ranks_own: "unique.cc" [] on [8] says "private\n";
+    names_of_the_c_library_in_a_program_are_the_programs:
+        "names.c" ["-fno-builtin", "-w"] on [2] says "3 3\n3 3\n";
+    threads_of_openmp_know_their_rank: "omp.c" ["-fopenmp"] on [3] says "0 wrong\n";
+    point_to_point_and_types: "p2p.c" [] on [1, 2, 3, 4, 8] says "p2p fine\n";
+    collectives_groups_and_grids: "coll.c" [] on [1, 2, 3, 4, 6, 8] says "coll fine\n";
+    further_functions: "more.c" [] on [1, 2, 5] says "more fine\n";
+    attributes_persistent_requests_infos_and_error_handlers:
+        "objects.c" [] on [1, 2, 5] says "objects fine\n";
+    long_doubles_empty_statuses_and_extents:
+        "corners.c" ["-w"] on [1, 2, 3, 5, 8] says "corners fine\n";
+    operators_have_one_result_on_every_way:
+        "operators.c" ["-w"] on [1, 2, 3, 5, 8] says "operators fine\n";
+    collectives_that_are_started_many_times: "again.c" [] on [1, 2, 3, 5, 8] says "again fine\n";
+    collectives_that_complete_later_matched_probes_and_order:
+        "later.c" [] on [1, 2, 3, 8] says "later fine\n";
+    fortran_with_the_module: "module.f90" ["-w"] on [1, 4] says " module fine\n";
+}
 
 #[test]
 fn globals_statics_and_thread_locals_are_a_ranks_own() {
@@ -122,11 +142,6 @@ fn a_main_that_is_not_exported_is_found() {
 }
 
 #[test]
-fn unique_symbols_of_cxx_are_a_ranks_own() {
-    runs("unique.cc", &[], &[8], "private\n");
-}
-
-#[test]
 fn unique_symbols_in_objects_of_another_compiler_are_patched() {
     let Some(at) = directory_with(&["g++"], "prebuilt") else { return };
     // Compiled without the wrapper, so with unique symbols.
@@ -145,16 +160,6 @@ fn getopt_strtok_and_rand_have_a_state_a_rank() {
 }
 
 #[test]
-fn names_of_the_c_library_in_a_program_are_the_programs() {
-    runs("names.c", &["-fno-builtin", "-w"], &[2], "3 3\n3 3\n");
-}
-
-#[test]
-fn threads_of_openmp_know_their_rank() {
-    runs("omp.c", &["-fopenmp"], &[3], "0 wrong\n");
-}
-
-#[test]
 fn the_programs_own_libraries_are_private() {
     let Some(at) = directory_with(&["cc"], "library") else { return };
     link(CC, &at, "-shared @library.c -o liblocal.so");
@@ -168,36 +173,6 @@ fn fortran_units_are_a_ranks_own() {
     let at = directory("units-files");
     let out = must(launcher(4, &program).current_dir(at));
     assert!(out.contains("own units"), "{out}");
-}
-
-#[test]
-fn point_to_point_and_types() {
-    runs("p2p.c", &[], &[1, 2, 3, 4, 8], "p2p fine\n");
-}
-
-#[test]
-fn collectives_groups_and_grids() {
-    runs("coll.c", &[], &[1, 2, 3, 4, 6, 8], "coll fine\n");
-}
-
-#[test]
-fn further_functions() {
-    runs("more.c", &[], &[1, 2, 5], "more fine\n");
-}
-
-#[test]
-fn attributes_persistent_requests_infos_and_error_handlers() {
-    runs("objects.c", &[], &[1, 2, 5], "objects fine\n");
-}
-
-#[test]
-fn long_doubles_empty_statuses_and_extents() {
-    runs("corners.c", &["-w"], &[1, 2, 3, 5, 8], "corners fine\n");
-}
-
-#[test]
-fn operators_have_one_result_on_every_way() {
-    runs("operators.c", &["-w"], &[1, 2, 3, 5, 8], "operators fine\n");
 }
 
 #[test]
@@ -224,22 +199,12 @@ fn a_shim_of_another_version_is_refused() {
 }
 
 #[test]
-fn collectives_that_are_started_many_times() {
-    runs("again.c", &[], &[1, 2, 3, 5, 8], "again fine\n");
-}
-
-#[test]
 fn the_launcher_ends_a_run_when_its_time_is_up() {
     let Some(program) = built(CC, "endless.c", &[]) else { return };
     let Ended { code, err, .. } = end(launcher(2, &program).env("MPIEXEC_TIMEOUT", "3"));
     assert_eq!(code, Some(124), "{err}");
     assert!(err.contains("the time is up") && err.contains("rank 0 runs"), "{err}");
     assert!(err.contains("rank 1 waits in MPI_Recv at endless.c"), "{err}");
-}
-
-#[test]
-fn collectives_that_complete_later_matched_probes_and_order() {
-    runs("later.c", &[], &[1, 2, 3, 8], "later fine\n");
 }
 
 #[test]
@@ -276,11 +241,6 @@ fn started_collectives_that_differ_are_named() {
     fail(&program, "more", 1, &["rank 0: MPI_Ibcast at started.c:", "it has not started it"]);
     let room = ["rank 0: MPI_Wait at started.c:", "gives 8 bytes in MPI_Igather at started.c:"];
     fail(&program, "room", 15, &room);
-}
-
-#[test]
-fn fortran_with_the_module() {
-    runs("module.f90", &["-w"], &[1, 4], " module fine\n");
 }
 
 /// The README says how many functions are there: as functions.txt.

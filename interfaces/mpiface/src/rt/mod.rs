@@ -49,6 +49,17 @@
 //! | `note.rs` | the attributes and the name of an object |
 //! | `codes.rs` | error codes of a program's own |
 
+/// A type of which a text has the name alone.
+macro_rules! opaque {
+    ($type:ident) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 pub mod api;
 pub mod attributes;
 pub mod awaits;

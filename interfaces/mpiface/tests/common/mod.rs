@@ -1,6 +1,6 @@
 //! Compiles the small programs of tests/programs, and runs them on ranks.
 
-#![allow(dead_code, reason = "each file of tests uses a part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each file of tests uses a part")]
 
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -130,6 +130,19 @@ pub(crate) fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
         assert_eq!(succeed(*ranks, &program, &[]), words);
     }
 }
+
+/// Tests that each run a program: as `runs`.
+macro_rules! programs {
+    ($($(#[$doc:meta])* $test:ident: $file:literal $options:tt on $ranks:tt says $words:literal;)*)
+    => {$(
+        $(#[$doc])*
+        #[test]
+        fn $test() {
+            $crate::common::runs($file, &$options, &$ranks, $words);
+        }
+    )*};
+}
+pub(crate) use programs;
 
 /// Runs a program on three ranks, which must fail with this code and these words.
 pub(crate) fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {

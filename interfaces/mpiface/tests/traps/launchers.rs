@@ -16,6 +16,11 @@ fn launch(line: &str, program: &Path) -> Ended {
 
 const HELLO: &str = "hello from 1 of 2, 1 arguments";
 
+programs! {
+    conversions_for_fortran: "convert.c" [] on [1, 3] says "convert fine\n";
+    fortran_with_the_newer_module: "f08.f90" ["-w"] on [1, 2, 5] says " f08 fine\n";
+}
+
 #[test]
 fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
     let Some(program) = built(CC, "hello.c", &["-DOPTIONS"]) else { return };
@@ -239,16 +244,6 @@ fn what_a_rank_loads_is_its_own() {
         }
     }
     let _ = std::fs::remove_dir_all(copies);
-}
-
-#[test]
-fn conversions_for_fortran() {
-    runs("convert.c", &[], &[1, 3], "convert fine\n");
-}
-
-#[test]
-fn fortran_with_the_newer_module() {
-    runs("f08.f90", &["-w"], &[1, 2, 5], " f08 fine\n");
 }
 
 /// A profiler counts each rank's calls: linked before the library, or preloaded.

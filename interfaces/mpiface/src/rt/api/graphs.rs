@@ -5,6 +5,7 @@
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::count_of;
+use super::keep::NewComm;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::graph::{Adjacency, Graph};
@@ -12,7 +13,6 @@ use crate::rt::handle::Handle;
 use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
-use std::rc::Rc;
 
 /// The addresses of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
 const UNWEIGHTED: usize = 10;
@@ -34,7 +34,7 @@ pub(super) fn graph_create(
     index: List<c_int>,
     edges: List<c_int>,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let graph = read(old, n, index, edges)?;
     let color = if old.rank < graph.index.len() { 0 } else { -1 };
     split(caller, old, color, 0, Some(Topology::Graph(graph)))
@@ -138,7 +138,7 @@ pub(super) fn dist_graph_create_adjacent(
     target_weights: List<c_int>,
     _info: Handle,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let own = Adjacency {
         sources: weighted(old, sources, source_list, source_weights)?,
         targets: weighted(old, targets, target_list, target_weights)?,
@@ -157,7 +157,7 @@ pub(super) fn dist_graph_create(
     weights: List<c_int>,
     _info: Handle,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     count_of(n)?;
     let degrees = degrees.take(n);
     let degree_sum = degrees.iter().try_fold(0_usize, |sum, it| Ok(sum + count_of(*it)?))?;

@@ -103,6 +103,7 @@ mod table {
     use crate::rt::error::{Outcome, Site};
     use crate::rt::handle::Handle;
     use crate::rt::rank::ErrorFunction;
+    use crate::rt::request::{CancelFunction, FreeFunction, QueryFunction};
     use crate::rt::standard;
     use crate::rt::user_function::{FarFunction, NearFunction};
     use std::ffi::{c_char, c_int, c_void};
@@ -171,6 +172,7 @@ mod recording {
     use super::{Entry, Rank};
     use crate::rt::error::Site;
     use crate::rt::handle::Handle;
+    use crate::rt::request::{CancelFunction, FreeFunction, QueryFunction};
     use std::ffi::{c_char, c_int, c_void};
 
     include!(concat!(env!("OUT_DIR"), "/recorded.rs"));

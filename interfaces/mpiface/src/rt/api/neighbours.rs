@@ -3,16 +3,15 @@
 use super::arguments::Caller;
 use super::buffers::{Buffer, Parts, Same};
 use super::collectives::exchange;
+use super::keep::NewRequest;
 use super::started::begin;
 use crate::rt::awaits::Awaits;
 use crate::rt::comm::{Comm, Terms};
 use crate::rt::edges::{Edge, peers};
 use crate::rt::error::Outcome;
 use crate::rt::exchange::Exchange;
-use crate::rt::request::Req;
 use crate::rt::started::{Part, Pieces, Takes};
 use crate::rt::types::Place;
-use std::sync::Arc;
 
 /// How many ranks a rank gives to, on a communicator with a grid or graph.
 pub(super) fn targets(comm: &Comm) -> usize {
@@ -56,7 +55,7 @@ pub(super) fn ineighbor_alltoall(
     gives: impl Parts,
     takes: impl Parts,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let edges = comm.edges()?;
     let offer = Pieces::Edges(along(caller, &edges.targets, gives)?);
     let takes = Takes::Edges(along(caller, &edges.sources, takes)?);
@@ -82,6 +81,6 @@ pub(super) fn ineighbor_allgather(
     data: Buffer,
     room: impl Parts,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     ineighbor_alltoall(caller, Same(data, 0), room, comm)
 }

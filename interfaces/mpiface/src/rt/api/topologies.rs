@@ -3,6 +3,7 @@
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::{count_of, counts_of};
+use super::keep::NewComm;
 use crate::rt::comm::Comm;
 use crate::rt::envelope::PROC_NULL;
 use crate::rt::error::{Class, Error, Outcome, error};
@@ -10,7 +11,6 @@ use crate::rt::standard;
 use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::{self, Cart, Topology};
 use std::ffi::c_int;
-use std::rc::Rc;
 
 fn grid(comm: &Comm) -> Outcome<&Cart> {
     let no = || Error::new(Class::Topology, "the communicator has no grid");
@@ -43,7 +43,7 @@ pub(super) fn cart_create(
     dims: List<c_int>,
     periods: List<c_int>,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let dims = counts_of(dims.take(n))?;
     let total: usize = dims.iter().product();
     if n < 0 || total > old.size() || total == 0 {
@@ -89,11 +89,7 @@ pub(super) fn cart_shift(
     Ok((neighbour(-i64::from(by)), neighbour(i64::from(by))))
 }
 
-pub(super) fn cart_sub(
-    caller: Caller<'_>,
-    old: &Comm,
-    remain: List<c_int>,
-) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn cart_sub(caller: Caller<'_>, old: &Comm, remain: List<c_int>) -> NewComm {
     let cart = grid(old)?;
     let kept: Vec<bool> = remain.take(int(cart.dims.len())).iter().map(|it| *it != 0).collect();
     let coords = cart.coords(old.rank);

@@ -4,10 +4,11 @@ use super::arguments::{Caller, Out};
 use super::communicators::split;
 use super::counts::CountOut;
 use super::infos::{OF_WINDOWS, find, get_hints, set_hints};
+use super::keep::NewGroup;
 use crate::rt::attributes;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::standard;
 use crate::rt::standard::{WIN_FLAVOR_DYNAMIC as DYNAMIC, WIN_FLAVOR_SHARED as SHARED};
@@ -72,10 +73,8 @@ pub(super) fn win_create(
 }
 
 fn memory(bytes: usize) -> Outcome<Arc<Memory>> {
-    match Memory::new(bytes) {
-        Some(memory) => Ok(Arc::new(memory)),
-        None => error(Class::NoMem, format!("no memory for {bytes} bytes")),
-    }
+    let no = || Error::new(Class::NoMem, format!("no memory for {bytes} bytes"));
+    Memory::new(bytes).map(Arc::new).ok_or_else(no)
 }
 
 /// Gives the program an address.
@@ -196,7 +195,7 @@ pub(super) fn win_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn win_get_group(_: Caller<'_>, win: &Win) -> Outcome<Vec<usize>> {
+pub(super) fn win_get_group(_: Caller<'_>, win: &Win) -> NewGroup {
     Ok(win.comm.shared.members.clone())
 }
 
@@ -207,7 +206,7 @@ pub(super) fn win_fence(caller: Caller<'_>, assertion: c_int, win: &Win) -> Outc
 }
 
 /// The group's ranks in the window.
-fn places(win: &Win, group: &[usize]) -> Outcome<Vec<usize>> {
+fn places(win: &Win, group: &[usize]) -> NewGroup {
     let find = |rank: &usize| win.comm.shared.members.iter().position(|it| it == rank);
     let found: Vec<usize> = group.iter().filter_map(find).collect();
     if found.len() != group.len() {
@@ -267,19 +266,13 @@ pub(super) fn win_lock(
     if !matches!(kind, standard::LOCK_EXCLUSIVE | standard::LOCK_SHARED) {
         return error(Class::Locktype, format!("{kind} is no kind of lock"));
     }
-    match place(win, rank)? {
-        Some(target) => {
-            win.lock(&caller.world, caller.site, target, kind == standard::LOCK_EXCLUSIVE)
-        }
-        None => Ok(()),
-    }
+    let is_exclusive = kind == standard::LOCK_EXCLUSIVE;
+    let lock = |target| win.lock(&caller.world, caller.site, target, is_exclusive);
+    place(win, rank)?.map_or(Ok(()), lock)
 }
 
 pub(super) fn win_unlock(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
-    match place(win, rank)? {
-        Some(target) => win.unlock(&caller.world, target),
-        None => Ok(()),
-    }
+    place(win, rank)?.map_or(Ok(()), |target| win.unlock(&caller.world, target))
 }
 
 pub(super) fn win_lock_all(caller: Caller<'_>, _assertion: c_int, win: &Win) -> Outcome {
@@ -300,10 +293,7 @@ pub(super) fn may_poll(caller: Caller<'_>) {
 
 pub(super) fn win_flush(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
     may_poll(caller);
-    match place(win, rank)? {
-        Some(target) => win.flush(Some(target)),
-        None => Ok(()),
-    }
+    place(win, rank)?.map_or(Ok(()), |target| win.flush(Some(target)))
 }
 
 pub(super) fn win_flush_all(caller: Caller<'_>, win: &Win) -> Outcome {
