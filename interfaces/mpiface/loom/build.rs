@@ -4,8 +4,8 @@ include!("../../../loom-tests/mutants.rs");
 
 mutants! {
     "../src/rt/word.rs" {
-        weak_store: "Ordering::Release" => "Ordering::Relaxed";
-        weak_load: "Ordering::Acquire" => "Ordering::Relaxed";
+        weak_store: "Ordering::Release" => RELAXED;
+        weak_load: "Ordering::Acquire" => RELAXED;
     }
     // Histories without one of the fences, and one that trusts a place for one call too long.
     "../src/rt/history.rs" {

@@ -2,7 +2,7 @@
 //! launcher and the program, and another MPI's launcher.
 
 use crate::common::{
-    CC, Ended, RUN, built, compile, directory, directory_with, end, launcher, link, must, runs,
+    CC, Ended, RUN, built, compile, directory, directory_with, end, launcher, link, must, programs,
 };
 use std::path::Path;
 use std::process::Command;
