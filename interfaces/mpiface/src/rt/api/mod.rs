@@ -15,6 +15,7 @@ mod contents;
 mod counts;
 mod datatypes;
 mod environment;
+mod epochs;
 mod errors;
 mod failures;
 mod general;
@@ -72,6 +73,7 @@ mod functions {
     pub(super) use super::contents::*;
     pub(super) use super::datatypes::*;
     pub(super) use super::environment::*;
+    pub(super) use super::epochs::*;
     pub(super) use super::errors::*;
     pub(super) use super::general::*;
     pub(super) use super::graphs::*;
