@@ -472,6 +472,7 @@ fn main() {
     write(&out.join("calls.rs"), &(calls::names(&functions) + &mark));
     write(&out.join("recorded.rs"), &recorded::table(&functions));
     write(&out.join("standard.rs"), &standard::runtime(&header));
+    write(&out.join("basics.rs"), &standard::basics(&header));
 
     // Its stack is walked where a rank ends in a library.
     let tables = "-fasynchronous-unwind-tables";

@@ -58,18 +58,6 @@ pub(crate) fn runtime(header: &str) -> String {
         let rows: String = all.map(|it| format!("({}, \"{}\"),\n", it.value, it.name)).collect();
         text += &format!("/// Names.\npub static {list}: &[(Handle, &str)] = &[\n{rows}];\n");
     }
-    text += "/// By handle, from `FIRST` on.\npub const BASICS: [Option<Basic>; 256] = {\n\
-             use Element::*;\nlet mut all = [None; 256];\n";
-    for it in constants(header).filter(|it| it.handle == Some("Datatype")) {
-        if let Some((element, bytes)) = it.comment.split_once(", ") {
-            let (size, extent) = bytes.split_once(" of ").unwrap_or((bytes, bytes));
-            text += &format!(
-                "all[{}] = Some(Basic {{ element: {element}, size: {size}, extent: {extent} }});\n",
-                it.value - 0x200
-            );
-        }
-    }
-    text += "all\n};\n";
     let mut words = String::new();
     text += "/// The standard's error classes.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\n\
              #[expect(missing_docs, reason = \"the standard's names\")]\npub enum Class {\n";
@@ -80,4 +68,22 @@ pub(crate) fn runtime(header: &str) -> String {
         words += &format!("\"{}\",\n", it.comment);
     }
     text + &format!("}}\n/// Their words.\npub static CLASS_TEXTS: &[&str] = &[\n{words}];\n")
+}
+
+/// The predefined datatypes, of which the comments say elements and bytes.
+pub(crate) fn basics(header: &str) -> String {
+    let mut text = String::from(
+        "/// By handle, from `FIRST` on.\nconst BASICS: [Option<Basic>; 256] = {\n\
+         use Element::*;\nlet mut all = [None; 256];\n",
+    );
+    for it in constants(header).filter(|it| it.handle == Some("Datatype")) {
+        if let Some((element, bytes)) = it.comment.split_once(", ") {
+            let (size, extent) = bytes.split_once(" of ").unwrap_or((bytes, bytes));
+            text += &format!(
+                "all[{}] = Some(Basic {{ element: {element}, size: {size}, extent: {extent} }});\n",
+                it.value - 0x200
+            );
+        }
+    }
+    text + "all\n};\n"
 }

@@ -1,8 +1,9 @@
 //! Where the package's files lie: beside the programs after an installation, else where Cargo built
 //! them.
 
-use crate::load::image::whereabouts;
 use std::env;
+use std::ffi::{CStr, OsStr, c_void};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// The directory of libmpi_abi.so.0, entry.o and priv.o: PHALANX_MPI_HOME, where this code's file
@@ -36,4 +37,26 @@ pub(crate) fn host() -> String {
 /// The directory of mpi.h.
 pub fn headers() -> PathBuf {
     libraries().join("include")
+}
+
+/// The dynamic linker's knowledge of an address, and the path of the file in which that lies.
+pub fn whereabouts(address: usize) -> Option<(libc::Dl_info, PathBuf)> {
+    // SAFETY: a structure of pointers, for which zeros are valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure lives through the call; any address may be asked for.
+    if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
+        return None;
+    }
+    // SAFETY: asks for a number: where the executable's program headers lie.
+    let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
+    // The executable goes by the name with which it was started, which may be found nowhere. Its
+    // headers stand at its beginning.
+    let path = if headers.wrapping_sub(info.dli_fbase as usize) < 4096 {
+        env::current_exe().ok()?
+    } else {
+        // SAFETY: dladdr gave a text that ends in a zero.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) };
+        PathBuf::from(OsStr::from_bytes(path.to_bytes()))
+    };
+    Some((info, path))
 }

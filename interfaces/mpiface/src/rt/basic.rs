@@ -1,7 +1,7 @@
 //! The predefined datatypes: handle, size, and the arithmetic that they know.
 
 use super::handle::Handle;
-use super::standard::{self, BASICS};
+use super::standard;
 
 /// The sort of the elements of a predefined datatype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +75,8 @@ pub struct Basic {
 
 // (Of the markers of bounds that were removed in MPI-3 the numbers are not the standard's.)
 pub use super::standard::{LB, UB};
+
+include!(concat!(env!("OUT_DIR"), "/basics.rs"));
 
 /// The predefined datatype of a handle.
 pub const fn basic(handle: Handle) -> Option<Basic> {

@@ -1,7 +1,7 @@
 //! A call's place: its function, and its line in the program's source.
 
 use super::calls::CALLS;
-use crate::load::image::whereabouts;
+use crate::home::whereabouts;
 use addr2line::Loader;
 use phalanx::engine::ForeignCall;
 use std::ffi::CStr;

@@ -1,7 +1,6 @@
 //! The standard's numbers without `MPI_`, the names of its datatypes and operators, and what stands
 //! behind datatypes and error classes: made from include/mpi.h.in (`build/standard.rs`).
 
-use super::basic::{Basic, Element};
 use super::handle::Handle;
 use std::ffi::c_int;
 
