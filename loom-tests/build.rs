@@ -2,9 +2,7 @@
 //! makes the mutants: copies of a library source with one passage replaced, which the models must
 //! detect.
 
-use std::path::Path;
-
-include!("passages.rs");
+include!("mutants.rs");
 
 /// In place of a word that the other models do not look at.
 const MODELLED: &str = "use crate::sync::{AtomicU64, Ordering::Relaxed};";
@@ -14,15 +12,6 @@ const MARK: &str =
     "use crate::wait::{Backoff, Mark, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};";
 const MODELLED_MARK: &str = "use crate::mutants::mark_modelled::Mark;\n\
     use crate::wait::{Backoff, Occasion, Pause, Sleeper, Wait, Waker, sleeper_pair};";
-
-/// By source: names, and what is replaced by what. Each passage must occur once; it is found by its
-/// tokens, so its layout does not matter.
-macro_rules! mutants {
-    ($($source:literal { $($name:ident: $($from:expr => $to:expr),+;)+ })+) => {
-        const MUTANTS: &[(&str, &str, &[(&str, &str)])] =
-            &[$($((stringify!($name), $source, &[$(($from, $to)),+]),)+)+];
-    };
-}
 
 mutants! {
     "../src/team/block_counter.rs" {
@@ -233,53 +222,5 @@ mutants! {
 
 fn main() {
     println!("cargo:rustc-cfg=loom");
-    println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=passages.rs");
-    let out = std::env::var("OUT_DIR").expect("cargo sets it");
-    let mut modules = String::new();
-    for (name, source, changes) in MUTANTS {
-        modules += &format!(
-            "#[allow(unused_variables, unreachable_code)]\npub(crate) mod {name} {{ \
-             include!(concat!(env!(\"OUT_DIR\"), \"/{name}/mod.rs\")); }}\n"
-        );
-        println!("cargo:rerun-if-changed={source}");
-        let mut files = read(Path::new(source));
-        for (from, to) in *changes {
-            replace(&mut files, name, from, to);
-        }
-        let to = Path::new(&out).join(name);
-        std::fs::create_dir_all(&to).expect("writable");
-        for (file, text) in files {
-            // `include!` takes no inner documentation.
-            let lines = text.lines().filter(|line| !line.starts_with("//!"));
-            let text = lines.collect::<Vec<_>>().join("\n");
-            let file = to.join(file);
-            std::fs::create_dir_all(file.parent().expect("in `to`")).expect("writable");
-            std::fs::write(file, text).expect("writable");
-        }
-    }
-    std::fs::write(Path::new(&out).join("mutants.rs"), modules).expect("writable");
-}
-
-/// Names and texts of a module's files; one that is a file is `mod.rs`.
-fn read(source: &Path) -> Vec<(String, String)> {
-    let text =
-        |path: &Path| std::fs::read_to_string(path).expect("the library's sources are there");
-    if source.is_file() {
-        return vec![("mod.rs".to_string(), text(source))];
-    }
-    let files = std::fs::read_dir(source).expect("the library's sources are there");
-    let paths = files.map(|file| file.expect("readable").path());
-    let mut all = Vec::new();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match () {
-            () if path.is_dir() => all.extend(
-                read(&path).into_iter().map(|(file, text)| (format!("{name}/{file}"), text)),
-            ),
-            () if name.ends_with(".rs") => all.push((name, text(&path))),
-            () => {}
-        }
-    }
-    all
+    make(MUTANTS);
 }

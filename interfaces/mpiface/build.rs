@@ -1,7 +1,6 @@
 //! Makes, from functions.txt, the header mpi.h, the shim libmpi_abi.so.0 and the runtime's table,
 //! and compiles the C parts: the launcher's frame, and the parts linked into each program.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -19,25 +18,9 @@ mod standard;
 const TEAMS: [&str; 8] =
     ["count", "message", "run", "create", "invoke", "destroy", "start", "join"];
 
-/// Functions without a Fortran binding here.
-const NOT_IN_FORTRAN: [&str; 16] = [
-    "Pcontrol",
-    "Alltoallw",
-    "Ialltoallw",
-    "Alltoallw_init",
-    "Neighbor_alltoallw",
-    "Neighbor_alltoallw_init",
-    "Ineighbor_alltoallw",
-    "Comm_create_keyval",
-    "Type_create_keyval",
-    "Win_create_keyval",
-    "Keyval_create",
-    "Comm_create_errhandler",
-    "Errhandler_create",
-    "Win_create_errhandler",
-    "Session_create_errhandler",
-    "Grequest_start",
-];
+/// What may stand behind a function: the head of functions.txt says what each means.
+const MARKS: &str = "any-time leaves-early heeds-early within data collective recorded polls \
+                     receives requested answers answers-twice by-handle no-fortran not-f08";
 
 /// Types of the interface that are handles: numbers in Fortran.
 const HANDLES: [&str; 10] = [
@@ -55,13 +38,14 @@ const HANDLES: [&str; 10] = [
 
 /// Types of the list, in the function without and in the one with _c; where none differs, there is
 /// one function.
-const WIDTHS: [(&str, &str, &str); 6] = [
+const WIDTHS: [(&str, &str, &str); 7] = [
     ("COUNT", "int", "MPI_Count"),
     ("DISPL", "int", "MPI_Aint"),
     ("WIDE", "MPI_Aint", "MPI_Count"),
     ("NEAR", "int", "int"),
     ("FAR", "MPI_Count", "MPI_Count"),
     ("BROAD", "MPI_Count", "MPI_Count"),
+    ("LOGICAL", "int", "int"),
 ];
 
 struct Function {
@@ -76,6 +60,13 @@ struct Function {
     parameters: String,
     /// The names alone.
     arguments: Vec<String>,
+    marks: Vec<String>,
+}
+
+impl Function {
+    fn is(&self, mark: &str) -> bool {
+        self.marks.iter().any(|it| it == mark)
+    }
 }
 
 /// The functions of a line.
@@ -87,7 +78,14 @@ fn parse(line: &str) -> Option<Vec<Function>> {
         _ => return None,
     };
     let (returns, rest) = rest.split_once(' ')?;
-    let (base, listed) = rest.trim_end().strip_suffix(')')?.split_once('(')?;
+    let (declared, marks) = rest.rsplit_once(')')?;
+    let (base, listed) = declared.split_once('(')?;
+    let marks: Vec<String> = marks.split_whitespace().map(str::to_owned).collect();
+    let is_known =
+        |it: &String| it.starts_with("as:") || MARKS.split_whitespace().any(|known| known == it);
+    if !marks.iter().all(is_known) {
+        return None;
+    }
     let mut arguments = Vec::new();
     if listed != "void" {
         for parameter in listed.split(", ").filter(|it| *it != "...") {
@@ -108,6 +106,7 @@ fn parse(line: &str) -> Option<Vec<Function>> {
             listed: listed.to_owned(),
             parameters: WIDTHS.iter().fold(listed.to_owned(), declared),
             arguments: arguments.clone(),
+            marks: marks.clone(),
         }
     };
     let is_listed = |it: &(&str, &str, &str)| listed.contains(&format!("{} ", it.0));
@@ -139,33 +138,32 @@ fn shim(functions: &[Function], mark: u64) -> String {
          void phalanx_bind(const void *const *t, const void *r)\n\
          { phx_table = t; phx_rank = r; }\n",
     );
-    text.push_str(&format!(
+    text += &format!(
         "__attribute__((visibility(\"default\")))\n\
          const unsigned long long phalanx_table = {mark}ull;\n\
          #define PHX_TEAMS {}\n",
         functions.len()
-    ));
+    );
     text.push_str(include_str!("c/team.c"));
     text.push_str(include_str!("c/convert.c"));
     for (index, f) in functions.iter().enumerate() {
         let Function { returns, name, parameters, .. } = f;
         let given: String = f.arguments.iter().map(|it| format!(", {it}")).collect();
         let types = types(f);
-        let line = format!(
+        text += &format!(
             "{returns} PMPI_{name}({parameters}) {{ \
              if (__builtin_expect(!phx_table, 0)) unbound(); \
              return (({returns}(*)(const void *, void *{types}))phx_table[{index}])(phx_rank, \
              __builtin_return_address(0){given}); }}\n\
              {returns} MPI_{name}({parameters}) __attribute__((weak, alias(\"PMPI_{name}\")));\n",
         );
-        text.push_str(&line);
     }
     text.push_str(FORTRAN);
     text.push_str("#define MPI_PHX(x) ((void *)(intptr_t)(x))\n");
     for (index, f) in functions.iter().enumerate() {
         // One is variadic, one has lists of handles without a length, others are told functions
         // that are called as C's; large counts are `use mpi_f08`'s alone, which is not there.
-        if !f.name.ends_with("_c") && !NOT_IN_FORTRAN.contains(&f.name.as_str()) {
+        if !f.is_large && !f.name.ends_with("_c") && !f.is("no-fortran") {
             text.push_str(&fortran(index, f));
         }
     }
@@ -242,154 +240,152 @@ fn fortran(index: usize, f: &Function) -> String {
             weak("void", "void"),
         );
     }
-    if f.returns == "MPI_Aint" {
-        let takes = f.arguments.iter().map(|it| format!("MPI_Aint *f_{it}")).collect::<Vec<_>>();
+    if f.returns != "int" {
+        let (returns, types) = (&f.returns, types(f));
+        let takes: Vec<_> = f.arguments.iter().map(|it| format!("MPI_Aint *f_{it}")).collect();
+        let takes = if takes.is_empty() { "void".to_owned() } else { takes.join(", ") };
         let gives: String = f.arguments.iter().map(|it| format!(", *f_{it}")).collect();
-        let (takes, types) = (takes.join(", "), types(f));
         return format!(
-            "MPI_Aint pmpi_{low}_({takes}) {{ {table}return ((MPI_Aint(*)(const void *, void *\
+            "{returns} pmpi_{low}_({takes}) {{ {table}return (({returns}(*)(const void *, void *\
              {types}))phx_table[{index}])({site}{gives}); }}\n{}",
-            weak(&takes, "MPI_Aint"),
+            weak(&takes, returns),
         );
     }
-    if f.returns == "double" {
-        return format!(
-            "double pmpi_{low}_(void) {{ {table}return ((double(*)(const void *, void *))\
-             phx_table[{index}])({site}); }}\n{}",
-            weak("void", "double"),
-        );
-    }
-    let (mut takes, mut before, mut gives, mut after) =
-        (Vec::new(), String::new(), Vec::new(), String::new());
-    let (mut lengths, mut list) = (Vec::new(), "1".to_owned());
+    let (mut all, mut list) = (Vec::new(), "1".to_owned());
     if f.parameters != "void" {
         for (parameter, name) in f.parameters.split(", ").zip(&f.arguments) {
-            let ty = parameter.trim_start_matches("const ");
-            let is_list = parameter.contains('[');
-            let is_pointer = parameter.contains('*');
-            let handle = HANDLES.into_iter().find(|it| ty.starts_with(&format!("MPI_{it} ")));
-            let taken = |ty: &str| format!("{ty} *f_{name}");
-            match handle {
-                _ if ty.starts_with("char ***") || *name == "argc" || *name == "argv" => {
-                    gives.push("0".to_owned());
-                }
-                _ if name.ends_with("weights") => {
-                    takes.push(taken("void"));
-                    gives.push(format!("phx_weights(f_{name})"));
-                }
-                // Without the blanks at its end, and with C's zero.
-                _ if parameter.starts_with("const char *") => {
-                    takes.push(format!("const char *f_{name}"));
-                    lengths.push(format!("size_t l_{name}"));
-                    before.push_str(&format!(
-                        "while (l_{name} && f_{name}[l_{name} - 1] == ' ') l_{name}--; \
-                         char c_{name}[l_{name} + 1]; memcpy(c_{name}, f_{name}, l_{name}); \
-                         c_{name}[l_{name}] = 0; "
-                    ));
-                    gives.push(format!("c_{name}"));
-                }
-                _ if ty.starts_with("char *") => {
-                    takes.push(format!("char *f_{name}"));
-                    lengths.push(format!("size_t l_{name}"));
-                    before.push_str(
-                        "char text[MPI_MAX_LIBRARY_VERSION_STRING] = \"\"; int length = 0; ",
-                    );
-                    gives.push("text".to_owned());
-                    after.push_str(&format!(
-                        "phx_blanks(f_{name}, l_{name}, text, (int)strlen(text)); "
-                    ));
-                }
-                _ if *name == "resultlen" => {
-                    takes.push(taken("int"));
-                    gives.push("&length".to_owned());
-                    after.push_str("*f_resultlen = length; ");
-                }
-                Some(kind) if is_list => {
-                    takes.push(taken("MPI_Fint"));
-                    before.push_str(&format!(
-                        "int n = {list}; if (n < 0) n = 0; MPI_{kind} handles[n + 1]; \
-                         for (int i = 0; i < n; i++) handles[i] = MPI_PHX(f_{name}[i]); "
-                    ));
-                    gives.push("handles".to_owned());
-                    if !parameter.starts_with("const") {
-                        after.push_str(&format!(
-                            "for (int i = 0; i < n; i++) \
-                             f_{name}[i] = (MPI_Fint)(intptr_t)handles[i]; "
-                        ));
-                    }
-                }
-                Some(kind) if is_pointer => {
-                    takes.push(taken("MPI_Fint"));
-                    before.push_str(&format!("MPI_{kind} c_{name} = MPI_PHX(*f_{name}); "));
-                    gives.push(format!("&c_{name}"));
-                    after.push_str(&format!("*f_{name} = (MPI_Fint)(intptr_t)c_{name}; "));
-                }
-                Some(_) => {
-                    takes.push(taken("MPI_Fint"));
-                    gives.push(format!("MPI_PHX(*f_{name})"));
-                }
-                None if ty.starts_with("MPI_Status") => {
-                    takes.push(taken("void"));
-                    gives.push(format!("phx_status(f_{name})"));
-                }
-                // An attribute's value is an integer in Fortran, and so are the predefined numbers.
-                None if *name == "attribute_val" => {
-                    let is_old = f.name.starts_with("Attr");
-                    let whole = if is_old { "MPI_Fint" } else { "MPI_Aint" };
-                    takes.push(taken(whole));
-                    if f.name.ends_with("get_attr") || f.name == "Attr_get" {
-                        before.push_str("void *got = 0; ");
-                        gives.push("&got".to_owned());
-                        let key = &f.arguments[1];
-                        after.push_str(&format!(
-                            "if (*f_flag) *f_{name} = *f_{key} == MPI_WIN_SIZE \
-                             ? ({whole})*(MPI_Aint *)got \
-                             : *f_{key} < 0x400 && *f_{key} != MPI_WIN_BASE \
-                             ? ({whole})*(int *)got : ({whole})(intptr_t)got; "
-                        ));
-                    } else {
-                        gives.push(format!("(void *)(intptr_t)*f_{name}"));
-                    }
-                }
-                None if ty.starts_with("void *") => {
-                    takes.push(taken("void"));
-                    gives.push(format!("phx_buffer(f_{name})"));
-                }
-                None if ty.starts_with("MPI_User_function") => {
-                    takes.push(format!("MPI_User_function *f_{name}"));
-                    gives.push(format!("f_{name}"));
-                }
-                None if is_list || is_pointer => {
-                    let bare = ty.split([' ', '*']).next().unwrap_or("int");
-                    takes.push(taken(bare));
-                    gives.push(format!("(void *)f_{name}"));
-                    if *name == "index" {
-                        after.push_str("if (*f_index >= 0) ++*f_index; ");
-                    }
-                    if *name == "indices" {
-                        after.push_str("for (int i = 0; i < *f_outcount; i++) ++f_indices[i]; ");
-                    }
-                }
-                None => {
-                    let bare = ty.split(' ').next().unwrap_or("int");
-                    takes.push(taken(bare));
-                    gives.push(format!("*f_{name}"));
-                    if name.ends_with("count") || *name == "max_datatypes" {
-                        list = format!("*f_{name}");
-                    }
-                }
+            all.push(bound(f, parameter, name, &list));
+            let is_number = !parameter.contains(['[', '*']);
+            if is_number && (name.ends_with("count") || *name == "max_datatypes") {
+                list = format!("*f_{name}");
             }
         }
     }
-    takes.push("int *ierr".to_owned());
-    takes.extend(lengths);
-    let (takes, types) = (takes.join(", "), types(f));
-    let gives: String = gives.iter().map(|it| format!(", {it}")).collect();
+    let part = |of: fn(&Bound) -> &str| all.iter().map(of).filter(|it| !it.is_empty());
+    let takes = part(|it| &it.takes).chain(["int *ierr"]).chain(part(|it| &it.length));
+    let (takes, types) = (takes.collect::<Vec<_>>().join(", "), types(f));
+    let gives: String = part(|it| &it.gives).map(|it| format!(", {it}")).collect();
+    let [before, after] = [part(|it| &it.before), part(|it| &it.after)].map(String::from_iter);
     format!(
         "void pmpi_{low}_({takes}) {{ {table}{before}int code = ((int(*)(const void *, void *\
          {types}))phx_table[{index}])({site}{gives}); {after}if (ierr) *ierr = code; }}\n{}",
         weak(&takes, "void"),
     )
+}
+
+/// A parameter of a Fortran binding: as it is declared there (a text with a length behind all), the
+/// code before the call, what C is given, and the code after the call.
+#[derive(Default)]
+struct Bound {
+    takes: String,
+    length: String,
+    before: String,
+    gives: String,
+    after: String,
+}
+
+/// `list`: the length of lists.
+fn bound(f: &Function, parameter: &str, name: &str, list: &str) -> Bound {
+    let ty = parameter.trim_start_matches("const ");
+    let (is_list, is_pointer) = (parameter.contains('['), parameter.contains('*'));
+    let is_text = ty.starts_with("char *") && !ty.starts_with("char ***");
+    let handle = HANDLES.into_iter().find(|it| ty.starts_with(&format!("MPI_{it} ")));
+    let bare = ty.split([' ', '*']).next().unwrap_or("int");
+    let taken = |ty: &str| Bound {
+        takes: format!("{ty} *f_{name}"),
+        length: if is_text { format!("size_t l_{name}") } else { String::new() },
+        ..Bound::default()
+    };
+    match handle {
+        _ if ty.starts_with("char ***") || name == "argc" || name == "argv" => {
+            Bound { gives: "0".to_owned(), ..Bound::default() }
+        }
+        _ if name.ends_with("weights") => {
+            Bound { gives: format!("phx_weights(f_{name})"), ..taken("void") }
+        }
+        // Without the blanks at its end, and with C's zero.
+        _ if is_text && parameter.starts_with("const ") => Bound {
+            before: format!(
+                "while (l_{name} && f_{name}[l_{name} - 1] == ' ') l_{name}--; \
+                 char c_{name}[l_{name} + 1]; memcpy(c_{name}, f_{name}, l_{name}); \
+                 c_{name}[l_{name}] = 0; "
+            ),
+            gives: format!("c_{name}"),
+            ..taken("const char")
+        },
+        _ if is_text => Bound {
+            before: "char text[MPI_MAX_LIBRARY_VERSION_STRING] = \"\"; int length = 0; ".to_owned(),
+            gives: "text".to_owned(),
+            after: format!("phx_blanks(f_{name}, l_{name}, text, (int)strlen(text)); "),
+            ..taken("char")
+        },
+        _ if name == "resultlen" => Bound {
+            gives: "&length".to_owned(),
+            after: "*f_resultlen = length; ".to_owned(),
+            ..taken("int")
+        },
+        Some(kind) if is_list => Bound {
+            before: format!(
+                "int n = {list}; if (n < 0) n = 0; MPI_{kind} handles[n + 1]; \
+                 for (int i = 0; i < n; i++) handles[i] = MPI_PHX(f_{name}[i]); "
+            ),
+            gives: "handles".to_owned(),
+            after: match parameter.starts_with("const") {
+                true => String::new(),
+                false => format!(
+                    "for (int i = 0; i < n; i++) f_{name}[i] = (MPI_Fint)(intptr_t)handles[i]; "
+                ),
+            },
+            ..taken("MPI_Fint")
+        },
+        Some(kind) if is_pointer => Bound {
+            before: format!("MPI_{kind} c_{name} = MPI_PHX(*f_{name}); "),
+            gives: format!("&c_{name}"),
+            after: format!("*f_{name} = (MPI_Fint)(intptr_t)c_{name}; "),
+            ..taken("MPI_Fint")
+        },
+        Some(_) => Bound { gives: format!("MPI_PHX(*f_{name})"), ..taken("MPI_Fint") },
+        None if ty.starts_with("MPI_Status") => {
+            Bound { gives: format!("phx_status(f_{name})"), ..taken("void") }
+        }
+        // An attribute's value is an integer in Fortran, and so are the predefined numbers.
+        None if name == "attribute_val" => {
+            let whole = if f.name.starts_with("Attr") { "MPI_Fint" } else { "MPI_Aint" };
+            if !f.name.ends_with("get_attr") && f.name != "Attr_get" {
+                return Bound { gives: format!("(void *)(intptr_t)*f_{name}"), ..taken(whole) };
+            }
+            let key = &f.arguments[1];
+            Bound {
+                before: "void *got = 0; ".to_owned(),
+                gives: "&got".to_owned(),
+                after: format!(
+                    "if (*f_flag) *f_{name} = *f_{key} == MPI_WIN_SIZE \
+                     ? ({whole})*(MPI_Aint *)got \
+                     : *f_{key} < 0x400 && *f_{key} != MPI_WIN_BASE \
+                     ? ({whole})*(int *)got : ({whole})(intptr_t)got; "
+                ),
+                ..taken(whole)
+            }
+        }
+        None if ty.starts_with("void *") => {
+            Bound { gives: format!("phx_buffer(f_{name})"), ..taken("void") }
+        }
+        None if ty.starts_with("MPI_User_function") => {
+            Bound { gives: format!("f_{name}"), ..taken("MPI_User_function") }
+        }
+        None if is_list || is_pointer => Bound {
+            gives: format!("(void *)f_{name}"),
+            after: match name {
+                "index" => "if (*f_index >= 0) ++*f_index; ".to_owned(),
+                "array_of_indices" => {
+                    format!("for (int i = 0; i < *f_outcount; i++) ++f_{name}[i]; ")
+                }
+                _ => String::new(),
+            },
+            ..taken(bare)
+        },
+        None => Bound { gives: format!("*f_{name}"), ..taken(bare) },
+    }
 }
 
 /// mpif.h: the header's numbers as Fortran parameters, in columns that both source forms allow.
@@ -457,7 +453,7 @@ fn main() {
     for f in &functions {
         for prefix in ["MPI_", "PMPI_"] {
             let Function { returns, name, parameters, .. } = f;
-            writeln!(declared, "{returns} {prefix}{name}({parameters});").expect("a String grows");
+            declared += &format!("{returns} {prefix}{name}({parameters});\n");
         }
     }
     let include = out.join("include");
@@ -476,6 +472,7 @@ fn main() {
     write(&out.join("calls.rs"), &(calls::names(&functions) + &mark));
     write(&out.join("recorded.rs"), &recorded::table(&functions));
     write(&out.join("standard.rs"), &standard::runtime(&header));
+    write(&out.join("basics.rs"), &standard::basics(&header));
 
     // Its stack is walked where a rank ends in a library.
     let tables = "-fasynchronous-unwind-tables";

@@ -95,7 +95,7 @@ const HOUSES: [House; 14] = [
         sources: "interfaces/mpiface/src",
         below: "rt",
         order: &[
-            "awaits", "calls", "complex", "error", "handle", "mutex", "shape", "standard",
+            "awaits", "calls", "handle", "standard", "error", "mutex", "shape",
             "envelope", "signature", "target_lock", "thread_time", "word", "basic", "codes",
             "graph", "held", "history", "note", "place", "overlap", "site", "user_function",
             "external",

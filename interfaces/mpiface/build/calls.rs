@@ -13,96 +13,12 @@
 //! | a handle's address, as the last of several arguments | the object that the function gives |
 //! | a list of counts or of displacements, `int` or wide | `Counts` |
 //! | where a count is written, `int` or wide | `CountOut` |
+//! | the last arguments, of functions with the mark `answers` | what the function gives |
 //! | other pointers | `Out`, `List`, `StatusOut` |
 //!
 //! A function with large counts (`_c`) and the one without are one function there.
 
-use super::{Function, recorded};
-use std::fmt::Write as _;
-
-/// Functions for any time, before MPI_Init and after MPI_Finalize. These take handles as they are.
-const AT_ANY_TIME: [&str; 34] = [
-    "Info_create",
-    "Info_free",
-    "Info_dup",
-    "Info_set",
-    "Info_delete",
-    "Info_get",
-    "Info_get_string",
-    "Info_get_valuelen",
-    "Info_get_nkeys",
-    "Info_get_nthkey",
-    "Add_error_class",
-    "Add_error_code",
-    "Add_error_string",
-    "Remove_error_class",
-    "Remove_error_code",
-    "Remove_error_string",
-    "Info_create_env",
-    "Init",
-    "Init_thread",
-    "Initialized",
-    "Finalized",
-    "Abort",
-    "Get_processor_name",
-    "Get_version",
-    "Get_library_version",
-    "Error_string",
-    "Error_class",
-    "Pcontrol",
-    "Get_address",
-    "Address",
-    "Session_init",
-    "Session_create_errhandler",
-    "Alloc_mem",
-    "Free_mem",
-];
-
-/// Functions that need the handle of a datatype, beside the object.
-const BY_HANDLE: [&str; 1] = ["Type_dup"];
-
-/// Access to windows that is complete when the call returns: with an `R` before it, too.
-const WITH_REQUEST: [&str; 4] = ["put", "get", "accumulate", "get_accumulate"];
-
-/// Functions that leave early receives (`src/rt/early.rs`) alone. All others post them first.
-const LEAVES_EARLY: [&str; 16] = [
-    "Isend",
-    "Irsend",
-    "Ibsend",
-    "Irecv",
-    "Send",
-    "Start",
-    "Startall",
-    "Wait",
-    "Waitall",
-    "Waitany",
-    "Test",
-    "Testany",
-    "Get_count",
-    "Comm_rank",
-    "Comm_size",
-    "Type_size",
-];
-
-/// Those of them that do not meet an early receive by themselves: they post it if another rank has
-/// left something, for that rank may wait.
-const HEEDS_EARLY: [&str; 9] =
-    ["Isend", "Irsend", "Ibsend", "Irecv", "Send", "Start", "Startall", "Test", "Testany"];
-
-/// How the names of functions begin that take a communicator of one group of ranks only. (Those of
-/// neighbours refuse others when they look for edges, which these do not have.)
-const WITHIN: [&str; 10] = [
-    "Scan",
-    "Exscan",
-    "Iscan",
-    "Iexscan",
-    "Cart",
-    "Graph",
-    "Dist_graph",
-    "Comm_create_group",
-    "Intercomm_create",
-    "Win_",
-];
+use super::Function;
 
 /// A parameter: its type in C, the one of the list, and its name.
 pub(crate) struct Parameter<'a> {
@@ -141,6 +57,9 @@ impl Parameter<'_> {
             "MPI_Comm_errhandler_function *"
             | "MPI_Win_errhandler_function *"
             | "MPI_Session_errhandler_function *" => "ErrorFunction",
+            "MPI_Grequest_query_function *" => "Option<QueryFunction>",
+            "MPI_Grequest_free_function *" => "Option<FreeFunction>",
+            "MPI_Grequest_cancel_function *" => "Option<CancelFunction>",
             // Some of these are numbers, not functions.
             other if other.ends_with("_function *") => "*const c_void",
             other if other.ends_with(['*', ']']) => "*mut Handle",
@@ -190,6 +109,7 @@ impl Parameter<'_> {
             }
             "*const c_char" => format!("&text({name})"),
             "*mut c_char" => format!("RawText::new({name})"),
+            rust if rust.starts_with("Option<") => name.to_owned(),
             rust if rust.starts_with("*mut") => format!("Out::new({name})"),
             rust if rust.starts_with("*const") => format!("List::new({name})"),
             _ => match self.c.as_str() {
@@ -280,7 +200,7 @@ fn arguments(mut rest: &[Parameter<'_>], is_raw: bool, by_handle: bool) -> Strin
             _ if by_handle && first.c == "MPI_Datatype" => (first.name.to_owned(), 1),
             _ => (first.argument(is_raw), 1),
         };
-        write!(text, ", {argument}").expect("a String grows");
+        text += &format!(", {argument}");
         rest = &rest[taken..];
     }
     text
@@ -298,14 +218,22 @@ fn held(all: &[Parameter<'_>], base: &str) -> String {
             (true, false) => "functions::sources(&comm)",
         };
         let list = format!("List::new({}).take({count} as i64)", list.name);
-        write!(text, " held.extend(functions::held(caller, {list}));").expect("a String grows");
+        text += &format!(" held.extend(functions::held(caller, {list}));");
     }
     // Most have no list.
     text.replacen("let mut", if text.contains("extend") { "let mut" } else { "let" }, 1)
 }
 
+/// The runtime's function of this name, or the one that it is.
+fn found<'a>(functions: &'a [Function], low: &'a str) -> &'a str {
+    let it = functions.iter().find(|it| it.base.to_lowercase() == low);
+    let other = it.and_then(|it| it.marks.iter().find_map(|it| it.strip_prefix("as:")));
+    other.unwrap_or(low)
+}
+
 /// A function's entry, and its line in the table.
-fn entry(function: &Function, place: usize, entries: &mut String) -> String {
+fn entry(functions: &[Function], place: usize, entries: &mut String) -> String {
+    let function = &functions[place - BEFORE.len()];
     let Function { name, base, returns, .. } = function;
     let (name, base, returns) = (name.as_str(), base.as_str(), returns.as_str());
     if !function.is_there {
@@ -313,20 +241,18 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
     }
     let all = parameters(function);
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
-    let (is_raw, by_handle) = (AT_ANY_TIME.contains(&name), BY_HANDLE.contains(&name));
+    let (is_raw, by_handle) = (function.is("any-time"), function.is("by-handle"));
     let low = base.to_lowercase();
+    let run = |low: &str, taken: String| format!("functions::{}({taken})", found(functions, low));
     let has = |c: &str| all.iter().any(|it| it.c == c);
     let is_collective_again = base.ends_with("_init") && has("MPI_Info") && has("MPI_Comm");
     let made = all.split_last().filter(|(last, before)| {
         last.rust() == "*mut Handle" && last.c.ends_with('*') && !before.is_empty()
     });
     let body = if returns != "int" {
-        format!(
-            "let caller = Caller::new(own, site); functions::{low}({})",
-            arguments(&all, true, false)
-        )
+        format!("let caller = Caller::new(own, site); {}", run(&low, arguments(&all, true, false)))
     } else {
-        let run = match made {
+        let body = match made {
             // A call that can be started many times is told how it is started once.
             Some((last, before)) if is_collective_again => {
                 let (before, base) = (&before[..before.len() - 1], low.replace("_init", ""));
@@ -334,10 +260,11 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     arguments(before, is_raw, false).replace("caller.comm(comm)?.as_ref()", "own");
                 format!(
                     "let (comm, _) = (caller.comm(comm)?, info); {} \
-                     let start = move |caller: Caller<'_>, own: &_| functions::i{base}({taken}); \
+                     let start = move |caller: Caller<'_>, own: &_| {}; \
                      let made = functions::again(caller, &comm, held, start)?; \
                      Out::new({}).set(made.keep(caller)); Ok(())",
                     held(before, &base),
+                    run(&format!("i{base}"), taken),
                     last.name,
                 )
             }
@@ -349,25 +276,39 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     "MPI_Datatype *" => format!("Out::new({to}).set(standard::DATATYPE_NULL); "),
                     _ => String::new(),
                 };
-                let make = match low.strip_prefix('r').filter(|it| WITH_REQUEST.contains(it)) {
+                let make = match low.strip_prefix('r').filter(|_| function.is("requested")) {
                     Some(plain) => format!(
-                        "let caller = caller.requested(); functions::{plain}({taken})?; \
-                         let made = Arc::clone(&caller.sent)"
+                        "let caller = caller.requested(); {}?; let made = Arc::clone(&caller.sent)",
+                        run(plain, taken)
                     ),
-                    None => format!("let made = functions::{low}({taken})?"),
+                    None => format!("let made = {}?", run(&low, taken)),
                 };
                 format!("{first}{make}; Out::new({to}).set(made.keep(caller)); Ok(())")
             }
-            None if recorded::ON_DATA.contains(&low.as_str())
-                && low != "scan"
-                && low != "exscan" =>
-            {
+            None if function.is("answers") => {
+                let (last, before) = all.split_last().expect("where the answer goes");
+                let (taken, to) = (arguments(before, is_raw, false), last.argument(is_raw));
+                format!("{to}.set({}?); Ok(())", run(&low, taken))
+            }
+            None if function.is("answers-twice") => {
+                let (before, last) = all.split_at(all.len() - 2);
+                let (taken, to) =
+                    (arguments(before, is_raw, false), |it: usize| last[it].argument(is_raw));
+                format!(
+                    "let (one, other) = {}?; {}.set(one); {}.set(other); Ok(())",
+                    run(&low, taken),
+                    to(0),
+                    to(1),
+                )
+            }
+            None if function.is("data") && !function.is("within") => {
                 let taken = arguments(&all, is_raw, by_handle);
                 let taken = taken.replace("caller.comm(comm)?.as_ref()", "comm.as_ref()");
                 format!(
                     "let comm = caller.comm(comm)?; if comm.is_inter() {{ \
-                     functions::await_started(caller, functions::i{low}({taken})?) }} \
-                     else {{ functions::{low}({taken}) }}"
+                     functions::await_started(caller, {}?) }} else {{ {} }}",
+                    run(&format!("i{low}"), taken.clone()),
+                    run(&low, taken)
                 )
             }
             None => {
@@ -379,27 +320,25 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
                     }
                     false => taken,
                 };
-                format!("functions::{low}({taken})")
+                run(&low, taken)
             }
         };
-        let run = match WITHIN.iter().any(|it| base.starts_with(it)) {
-            true => run.replace("caller.comm(", "caller.within("),
-            false => run,
+        let body = match function.is("within") {
+            true => body.replace("caller.comm(", "caller.within("),
+            false => body,
         };
         // Constructors of datatypes note it.
-        let run = match function.is_large {
-            true => format!("let caller = caller.large(); {run}"),
-            false => run,
+        let body = match function.is_large {
+            true => format!("let caller = caller.large(); {body}"),
+            false => body,
         };
-        let run = match is_raw || LEAVES_EARLY.contains(&base) {
-            true if HEEDS_EARLY.contains(&base) => format!("caller.heed_early(); {run}"),
-            true => run,
-            false => format!("caller.publish(); {run}"),
+        let body = match () {
+            () if function.is("heeds-early") => format!("caller.heed_early(); {body}"),
+            () if is_raw || function.is("leaves-early") => body,
+            () => format!("caller.publish(); {body}"),
         };
-        let comm = all.iter().find(|it| it.c == "MPI_Comm").map(|it| it.name.to_owned());
-        let comm = comm.or(all.iter().find(|it| it.c == "MPI_Win").map(|it| it.name.to_owned()));
-        let session = || all.iter().find(|it| it.c == "MPI_Session").map(|it| it.name.to_owned());
-        let comm = comm.or_else(session);
+        let of = |c: &&str| all.iter().find(|it| it.c == *c).map(|it| it.name.to_owned());
+        let comm = ["MPI_Comm", "MPI_Win", "MPI_Session"].iter().find_map(of);
         let at = all.iter().find(|it| matches!(it.c.as_str(), "MPI_Comm *" | "MPI_Win *"));
         let at = at.map(|it| format!("*{}", it.name));
         let comm = match made {
@@ -407,9 +346,9 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
             None => comm.or(at),
         };
         match comm.filter(|_| !is_raw) {
-            _ if is_raw => format!("always(own, site, |caller| {{ {run} }})"),
-            Some(comm) => format!("call(own, site, {comm}, |caller| {{ {run} }})"),
-            None => format!("call(own, site, standard::COMM_WORLD, |caller| {{ {run} }})"),
+            _ if is_raw => format!("always(own, site, |caller| {{ {body} }})"),
+            Some(comm) => format!("call(own, site, {comm}, |caller| {{ {body} }})"),
+            None => format!("call(own, site, standard::COMM_WORLD, |caller| {{ {body} }})"),
         }
     };
     let gives = match returns {
@@ -417,15 +356,13 @@ fn entry(function: &Function, place: usize, entries: &mut String) -> String {
         "MPI_Aint" => "isize",
         _ => "c_int",
     };
-    write!(
-        entries,
+    *entries += &format!(
         "#[inline(never)]\npub(super) unsafe extern \"C\" \
          fn {name}(own: *const Rank, from: usize{taken}) -> {gives} {{\n\
          let site = Site::new({place}, from);\n\
          // SAFETY: the shim gives this rank's state, the program the standard's arguments.\n\
          unsafe {{ {body} }}\n}}\n",
-    )
-    .expect("a String grows");
+    );
     format!("Entry({name} as *const ()),\n")
 }
 
@@ -446,8 +383,8 @@ pub(crate) fn names(functions: &[Function]) -> String {
 /// The entries, and the table of them.
 pub(crate) fn table(functions: &[Function], teams: &[&str]) -> String {
     let mut entries = String::new();
-    let one = |(index, it)| entry(it, BEFORE.len() + index, &mut entries);
-    let mut lines: String = functions.iter().enumerate().map(one).collect();
+    let one = |index| entry(functions, BEFORE.len() + index, &mut entries);
+    let mut lines: String = (0..functions.len()).map(one).collect();
     lines.extend(teams.iter().map(|it| format!("Entry(crate::embed::{it} as *const ()),\n")));
     format!("{entries}\n/// The shim's table.\npub static TABLE: &[Entry] = &[\n{lines}];\n")
 }

@@ -6,43 +6,7 @@
 //! null address there. Buffers come by their address (MPI_SUBARRAYS_SUPPORTED is false).
 
 use crate::standard::{Constant, constants};
-use crate::{Function, HANDLES, NOT_IN_FORTRAN};
-use std::fmt::Write as _;
-
-/// Removed from the standard, or deprecated: not in this module.
-const REMOVED: [&str; 17] = [
-    "Address",
-    "Type_struct",
-    "Type_hvector",
-    "Type_hindexed",
-    "Type_extent",
-    "Type_lb",
-    "Type_ub",
-    "Errhandler_set",
-    "Errhandler_get",
-    "Errhandler_create",
-    "Attr_get",
-    "Attr_put",
-    "Attr_delete",
-    "Keyval_create",
-    "Keyval_free",
-    "Info_get",
-    "Info_get_valuelen",
-];
-
-/// The arguments that are logical.
-const LOGICALS: [&str; 10] = [
-    "flag",
-    "periods",
-    "remain_dims",
-    "reorder",
-    "commute",
-    "high",
-    "isperiodic",
-    "completed",
-    "remain_dim",
-    "period",
-];
+use crate::{Function, HANDLES};
 
 /// Addresses that are handed out.
 const ADDRESSES: [&str; 2] = ["baseptr", "buffer_addr"];
@@ -50,33 +14,13 @@ const ADDRESSES: [&str; 2] = ["baseptr", "buffer_addr"];
 /// Handles of the standard of which no function is there.
 const FURTHER: [&str; 1] = ["File"];
 
-/// The name that the standard's Fortran binding gives an argument.
-fn keyword(name: &str) -> String {
-    const LISTS: [&str; 9] = [
-        "requests",
-        "statuses",
-        "indices",
-        "blocklengths",
-        "displacements",
-        "types",
-        "sizes",
-        "subsizes",
-        "starts",
-    ];
-    match name {
-        it if LISTS.contains(&it) => format!("array_of_{it}"),
-        it => it.to_owned(),
-    }
-}
-
 /// The declaration of an argument; none for those that Fortran does not have.
-fn argument(parameter: &str, name: &str) -> Option<String> {
+fn argument(parameter: &str, listed: &str, name: &str) -> Option<String> {
     let ty = parameter.trim_start_matches("const ");
     if ty.starts_with("char ***") || name == "argc" || name == "argv" {
         return None;
     }
     let (is_list, is_pointer) = (parameter.contains('['), parameter.contains('*'));
-    let key = keyword(name);
     let is_in = if is_list || is_pointer { "" } else { ", intent(in)" };
     let rank = if is_list { "(*)" } else { "" };
     let handle = HANDLES.into_iter().find(|it| ty.starts_with(&format!("MPI_{it} ")));
@@ -86,21 +30,21 @@ fn argument(parameter: &str, name: &str) -> Option<String> {
         _ if ty.starts_with("char ") => "character(len=*)".to_owned(),
         _ if ty.starts_with("MPI_Status") => "type(MPI_Status)".to_owned(),
         _ if ty.starts_with("MPI_User_function") => {
-            return Some(format!("procedure(MPI_User_function) :: {key}"));
+            return Some(format!("procedure(MPI_User_function) :: {name}"));
         }
         _ if ty.starts_with("void *") => {
             return Some(format!(
-                "type(*), dimension(*) :: {key}\n!GCC$ ATTRIBUTES NO_ARG_CHECK :: {key}"
+                "type(*), dimension(*) :: {name}\n!GCC$ ATTRIBUTES NO_ARG_CHECK :: {name}"
             ));
         }
         _ if handle.is_some() => format!("type(MPI_{})", handle.unwrap_or_default()),
         "MPI_Aint" => "integer(MPI_ADDRESS_KIND)".to_owned(),
         "MPI_Offset" => "integer(MPI_OFFSET_KIND)".to_owned(),
         "MPI_Count" => "integer(MPI_COUNT_KIND)".to_owned(),
-        _ if LOGICALS.contains(&name) => "logical".to_owned(),
+        _ if listed.contains("LOGICAL ") => "logical".to_owned(),
         _ => "integer".to_owned(),
     };
-    Some(format!("{kind}{is_in} :: {key}{rank}"))
+    Some(format!("{kind}{is_in} :: {name}{rank}"))
 }
 
 /// The interface of a function under a prefix.
@@ -119,14 +63,15 @@ fn interface(prefix: &str, f: &Function) -> String {
     }
     let (mut names, mut declared) = (Vec::new(), String::new());
     if f.parameters != "void" {
-        for (parameter, name) in f.parameters.split(", ").zip(&f.arguments) {
-            if let Some(one) = argument(parameter, name) {
-                names.push(keyword(name));
-                writeln!(declared, "{one}").expect("a String grows");
+        let all = f.parameters.split(", ").zip(f.listed.split(", ")).zip(&f.arguments);
+        for ((parameter, listed), name) in all {
+            if let Some(one) = argument(parameter, listed, name) {
+                names.push(name.as_str());
+                declared += &format!("{one}\n");
             }
         }
     }
-    names.push("ierror".to_owned());
+    names.push("ierror");
     format!(
         "subroutine {name}({})\nimport\nimplicit none\n{declared}\
          integer, optional, intent(out) :: ierror\nend subroutine\n",
@@ -136,8 +81,8 @@ fn interface(prefix: &str, f: &Function) -> String {
 
 /// Whether the module has a function.
 pub(crate) fn has(f: &Function) -> bool {
-    let is_bound = f.is_there && !f.is_large && !NOT_IN_FORTRAN.contains(&f.name.as_str());
-    is_bound && !f.name.ends_with("_c") && !REMOVED.contains(&f.name.as_str())
+    let is_bound = f.is_there && !f.is_large && !f.name.ends_with("_c") && !f.is("no-fortran");
+    is_bound && !f.is("not-f08")
 }
 
 /// The module's text.
@@ -148,8 +93,7 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
     );
     let handles = || HANDLES.into_iter().chain(FURTHER);
     for handle in handles() {
-        write!(text, "type, bind(C) :: MPI_{handle}\ninteger :: MPI_VAL\nend type\n")
-            .expect("a String grows");
+        text += &format!("type, bind(C) :: MPI_{handle}\ninteger :: MPI_VAL\nend type\n");
     }
     text.push_str(
         "type, bind(C) :: MPI_Status\ninteger :: MPI_SOURCE, MPI_TAG, MPI_ERROR\n\
@@ -158,13 +102,12 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
     // The older header's numbers that are no handles, and its common blocks.
     let mut typed = String::new();
     let mut named = Vec::new();
-    for Constant { name, handle, value } in constants(header) {
+    for Constant { name, handle, value, .. } in constants(header) {
         let Some(handle) = handle.filter(|it| handles().any(|known| known == *it)) else {
             continue;
         };
         named.push(name.to_owned());
-        writeln!(typed, "type(MPI_{handle}), parameter :: {name} = MPI_{handle}({value})")
-            .expect("a String grows");
+        typed += &format!("type(MPI_{handle}), parameter :: {name} = MPI_{handle}({value})\n");
     }
     for line in numbers.lines() {
         let bare = line.trim();
@@ -174,7 +117,7 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
         let is_status = bare.contains("STATUS_IGNORE(8)") || bare.starts_with("external");
         let is_function = bare.contains("AINT_ADD") || bare.contains("WTIME");
         if !bare.starts_with('!') && !named.iter().any(is_handle) && !is_status && !is_function {
-            writeln!(text, "{bare}").expect("a String grows");
+            text += &format!("{bare}\n");
         }
     }
     text.push_str(&typed);
@@ -188,15 +131,13 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
          type(MPI_Datatype) :: datatype\nend subroutine\nend interface\n",
     );
     for (operator, word) in [("==", "eq"), ("/=", "ne")] {
-        writeln!(text, "interface operator({operator})").expect("a String grows");
+        text += &format!("interface operator({operator})\n");
         for handle in handles() {
             let low = handle.to_lowercase();
-            write!(
-                text,
+            text += &format!(
                 "elemental logical function mpi_phx_{word}_{low}(a, b)\nimport\n\
                  type(MPI_{handle}), intent(in) :: a, b\nend function\n"
-            )
-            .expect("a String grows");
+            );
         }
         text.push_str("end interface\n");
     }
@@ -221,12 +162,10 @@ pub(crate) fn module(functions: &[Function], header: &str, numbers: &str) -> Str
         ] {
             let names =
                 if name.ends_with("f08") { "f_status, f08_status" } else { "f08_status, f_status" };
-            write!(
-                text,
+            text += &format!(
                 "subroutine {prefix}{name}({names}, ierror)\nimport\nimplicit none\n{from}\n{to}\n\
                  integer, optional, intent(out) :: ierror\nend subroutine\n"
-            )
-            .expect("a String grows");
+            );
         }
     }
     text.push_str("end interface\nend module mpi_f08\n");
@@ -239,23 +178,19 @@ pub(crate) fn shim() -> String {
     for (operator, word) in [("==", "eq"), ("!=", "ne")] {
         for handle in HANDLES.into_iter().chain(FURTHER) {
             let low = handle.to_lowercase();
-            writeln!(
-                text,
+            text += &format!(
                 "int mpi_phx_{word}_{low}_(const int *a, const int *b) \
-                 {{ return *a {operator} *b; }}"
-            )
-            .expect("a String grows");
+                 {{ return *a {operator} *b; }}\n"
+            );
         }
     }
     for name in ["f2f08", "f082f"] {
-        writeln!(
-            text,
+        text += &format!(
             "void pmpi_status_{name}_(const void *from, void *to, int *ierr) {{ \
              memcpy(to, from, sizeof(MPI_Status)); if (ierr) *ierr = 0; }}\n\
              void mpi_status_{name}_(const void *from, void *to, int *ierr) \
-             __attribute__((weak, alias(\"pmpi_status_{name}_\")));"
-        )
-        .expect("a String grows");
+             __attribute__((weak, alias(\"pmpi_status_{name}_\")));\n"
+        );
     }
     text
 }

@@ -4,104 +4,9 @@
 
 use super::Function;
 use super::calls::{BEFORE, Parameter, parameters};
-use std::fmt::Write as _;
 
-/// Collectives on data; each has a started form (`I..`), and those of neighbours a prefix.
-pub(crate) const ON_DATA: [&str; 17] = [
-    "barrier",
-    "bcast",
-    "gather",
-    "gatherv",
-    "scatter",
-    "scatterv",
-    "allgather",
-    "allgatherv",
-    "alltoall",
-    "alltoallv",
-    "alltoallw",
-    "reduce",
-    "allreduce",
-    "reduce_scatter",
-    "reduce_scatter_block",
-    "scan",
-    "exscan",
-];
-
-/// Other collectives.
-const COLLECTIVE: [&str; 21] = [
-    "Finalize",
-    "Comm_dup",
-    "Comm_dup_with_info",
-    "Comm_idup",
-    "Comm_idup_with_info",
-    "Comm_split",
-    "Comm_split_type",
-    "Comm_create",
-    "Cart_create",
-    "Cart_sub",
-    "Graph_create",
-    "Dist_graph_create",
-    "Dist_graph_create_adjacent",
-    "Intercomm_create",
-    "Intercomm_merge",
-    "Win_create",
-    "Win_allocate",
-    "Win_allocate_shared",
-    "Win_create_dynamic",
-    "Win_free",
-    "Win_fence",
-];
-
-/// The other recorded functions, beside messages, requests and access to windows.
-const OTHERS: [&str; 23] = [
-    "Init",
-    "Init_thread",
-    "Abort",
-    "Comm_free",
-    "Comm_disconnect",
-    "Comm_create_group",
-    "Comm_create_from_group",
-    "Intercomm_create_from_groups",
-    "Win_start",
-    "Win_complete",
-    "Win_post",
-    "Win_wait",
-    "Win_test",
-    "Win_lock",
-    "Win_unlock",
-    "Win_lock_all",
-    "Win_unlock_all",
-    "Win_flush",
-    "Win_flush_all",
-    "Win_flush_local",
-    "Win_flush_local_all",
-    "Win_sync",
-    "Buffer_detach",
-];
-
-/// Functions that may end without finding a message.
-const POLLS: [&str; 8] = [
-    "Test",
-    "Testall",
-    "Testany",
-    "Testsome",
-    "Iprobe",
-    "Improbe",
-    "Request_get_status",
-    "Win_test",
-];
-
-/// A function's name without the mark of its form with large counts.
-fn base(function: &Function) -> &str {
-    &function.base
-}
-
-fn is_collective(base: &str) -> bool {
-    let low = base.to_lowercase();
-    let low = low.strip_prefix('i').filter(|it| ON_DATA.contains(it)).unwrap_or(&low);
-    let low = low.strip_prefix("ineighbor_").unwrap_or(low);
-    let low = low.strip_prefix("neighbor_").unwrap_or(low);
-    ON_DATA.contains(&low) || COLLECTIVE.contains(&base)
+fn is_collective(function: &Function) -> bool {
+    function.is("data") || function.is("collective")
 }
 
 fn is_partner(it: &Parameter<'_>) -> bool {
@@ -114,8 +19,7 @@ fn is_request(it: &Parameter<'_>) -> bool {
 
 /// Whether it reaches other ranks, or completes a call that does.
 fn is_recorded(function: &Function, all: &[Parameter<'_>]) -> bool {
-    let base = base(function);
-    let is_one = is_collective(base) || OTHERS.contains(&base);
+    let is_one = is_collective(function) || function.is("recorded");
     function.is_there
         && function.returns == "int"
         && (is_one || all.iter().any(|it| is_partner(it) || is_request(it)))
@@ -124,28 +28,23 @@ fn is_recorded(function: &Function, all: &[Parameter<'_>]) -> bool {
 /// The object of the call.
 fn on(all: &[Parameter<'_>]) -> String {
     let first = |c: &str| all.iter().find(|it| it.c == c).map(|it| it.name);
-    let list = all.iter().position(|it| it.c == "MPI_Request []");
-    match () {
-        () if first("MPI_Comm").is_some() => format!("On::Comm({})", first("MPI_Comm").unwrap()),
-        () if first("MPI_Win").is_some() => format!("On::Win({})", first("MPI_Win").unwrap()),
-        () if list.is_some_and(|it| it > 0) => {
-            let at = list.unwrap();
-            let (count, list) = (all[at - 1].name, all[at].name);
-            format!("On::Requests({list}, usize::try_from({count}).unwrap_or(0))")
-        }
-        () if all.first().is_some_and(|it| it.c == "MPI_Request *") => {
-            format!("On::Requests({}, 1)", all[0].name)
-        }
-        () if first("MPI_Request").is_some() => {
-            format!("On::Requests(&raw const {}, 1)", first("MPI_Request").unwrap())
-        }
-        () if first("MPI_Comm *").is_some() && all.len() == 1 => {
-            format!("On::Comm(*{})", all[0].name)
-        }
-        () if first("MPI_Win *").is_some() && all.len() == 1 => {
-            format!("On::Win(*{})", all[0].name)
-        }
-        () => "On::All".to_owned(),
+    let alone = |c: &str| first(c).filter(|_| all.len() == 1);
+    if let Some(comm) = first("MPI_Comm") {
+        format!("On::Comm({comm})")
+    } else if let Some(win) = first("MPI_Win") {
+        format!("On::Win({win})")
+    } else if let Some([count, list]) = all.windows(2).find(|it| it[1].c == "MPI_Request []") {
+        format!("On::Requests({}, usize::try_from({}).unwrap_or(0))", list.name, count.name)
+    } else if let Some(request) = all.first().filter(|it| it.c == "MPI_Request *") {
+        format!("On::Requests({}, 1)", request.name)
+    } else if let Some(request) = first("MPI_Request") {
+        format!("On::Requests(&raw const {request}, 1)")
+    } else if let Some(comm) = alone("MPI_Comm *") {
+        format!("On::Comm(*{comm})")
+    } else if let Some(win) = alone("MPI_Win *") {
+        format!("On::Win(*{win})")
+    } else {
+        "On::All".to_owned()
     }
 }
 
@@ -185,7 +84,8 @@ fn bytes(function: &Function, all: &[Parameter<'_>]) -> String {
             found.push(format!("sized(&*own, {buffer}, total(&*own, {comm}, {count}), {ty})"));
         }
     }
-    if base(function).to_lowercase().contains("scatter") && !function.name.contains("educe") {
+    let low = function.base.to_lowercase();
+    if low.contains("scatter") && !low.contains("reduce") {
         found.reverse();
     }
     match found.split_first() {
@@ -202,38 +102,33 @@ fn entry(function: &Function, place: usize, all: &[Parameter<'_>]) -> String {
     let Function { name, .. } = function;
     let taken: String = all.iter().map(|it| format!(", {}: {}", it.name, it.rust())).collect();
     let given: String = all.iter().map(|it| format!(", {}", it.name)).collect();
-    let base = base(function);
-    let (is_collective, is_poll) = (is_collective(base), POLLS.contains(&base));
+    let (is_collective, is_poll) = (is_collective(function), function.is("polls"));
     let (mut before, mut after) = (String::new(), String::from("code"));
     if let Some(it) = all.iter().find(|it| it.c == "MPI_Status *") {
         let status = it.name;
         if !is_poll {
             // It names the sender, whether the program asks for that or not.
-            write!(
-                before,
+            before += &format!(
                 "let mut kept = Status::default(); \
                  let {status} = if {status}.is_null() {{ &raw mut kept }} else {{ {status} }}; "
-            )
-            .expect("a String grows");
+            );
         }
-        write!(after, ", status: {status}").expect("a String grows");
+        after += &format!(", status: {status}");
     }
     let is_on_requests = on(all).starts_with("On::Requests");
     let last = all.last().filter(|it| it.c == "MPI_Request *" && !is_on_requests);
     if let Some(it) = last {
-        write!(after, ", started: {}", it.name).expect("a String grows");
+        after += &format!(", started: {}", it.name);
     }
     let is_started_collective = last.is_some() && is_collective;
-    let is_receive =
-        matches!(base, "Recv" | "Mrecv" | "Irecv" | "Imrecv" | "Recv_init" | "Probe" | "Mprobe");
-    if is_receive {
+    if function.is("receives") {
         after.push_str(", is_receive: true");
     }
-    if base == "Waitany" {
+    if function.base == "Waitany" {
         after.push_str(", index");
     }
     if let Some(it) = all.iter().find(|it| is_poll && matches!(it.name, "flag" | "outcount")) {
-        write!(after, ", flag: {}", it.name).expect("a String grows");
+        after += &format!(", flag: {}", it.name);
     }
     let starts = if is_started_collective { "it.starts(); " } else { "" };
     let (on, peer, bytes) = (on(all), peer(all), bytes(function, all));
@@ -258,8 +153,7 @@ pub(crate) fn table(functions: &[Function]) -> String {
         let all = parameters(function);
         if is_recorded(function, &all) {
             entries.push_str(&entry(function, BEFORE.len() + index, &all));
-            writeln!(names, "({index}, Entry({} as *const ())),", function.name)
-                .expect("a String grows");
+            names += &format!("({index}, Entry({} as *const ())),\n", function.name);
         }
     }
     format!(

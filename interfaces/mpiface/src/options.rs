@@ -4,7 +4,7 @@
 //! Options that change nothing here are ignored, with one line for all. Those that would change
 //! the hosts, the number of ranks or the place of their output are refused.
 
-use crate::stack;
+use crate::{home, stack};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -45,99 +45,37 @@ pub enum Asks {
     Version,
 }
 
-/// The treatment of an option of another launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Other {
-    /// Ignored, with so many values.
-    Ignored(usize),
-    /// Refused: the reason.
-    Refused(&'static str),
-}
-
 const OUTPUT: &str = "the ranks' output goes to the launcher's";
 const DEBUGGER: &str = "the ranks are threads of one process: gdb --args phalanx-mpirun ..";
 const NUMBER: &str = "-n N says how many ranks there are";
 const ENVIRONMENT: &str = "the ranks have the launcher's environment";
 
-/// Names without dashes.
-const OTHERS: &[(&str, Other)] = &[
-    // Open MPI's.
-    ("oversubscribe", Other::Ignored(0)),
-    ("nooversubscribe", Other::Ignored(0)),
-    ("use-hwthread-cpus", Other::Ignored(0)),
-    ("allow-run-as-root", Other::Ignored(0)),
-    ("bind-to", Other::Ignored(1)),
-    ("bind-to-core", Other::Ignored(0)),
-    ("bind-to-socket", Other::Ignored(0)),
-    ("map-by", Other::Ignored(1)),
-    ("rank-by", Other::Ignored(1)),
-    ("bycore", Other::Ignored(0)),
-    ("byslot", Other::Ignored(0)),
-    ("bysocket", Other::Ignored(0)),
-    ("bynode", Other::Ignored(0)),
-    ("report-bindings", Other::Ignored(0)),
-    ("display", Other::Ignored(1)),
-    ("display-map", Other::Ignored(0)),
-    ("display-devel-map", Other::Ignored(0)),
-    ("display-allocation", Other::Ignored(0)),
-    ("display-topo", Other::Ignored(0)),
-    ("mca", Other::Ignored(2)),
-    ("gmca", Other::Ignored(2)),
-    ("omca", Other::Ignored(2)),
-    ("prtemca", Other::Ignored(2)),
-    ("pmixmca", Other::Ignored(2)),
-    ("tag-output", Other::Ignored(0)),
-    ("timestamp-output", Other::Ignored(0)),
-    ("merge-stderr-to-stdout", Other::Ignored(0)),
-    ("stream-buffering", Other::Ignored(1)),
-    ("stdin", Other::Ignored(1)),
-    ("prefix", Other::Ignored(1)),
-    ("noprefix", Other::Ignored(0)),
-    ("enable-recovery", Other::Ignored(0)),
-    ("disable-recovery", Other::Ignored(0)),
-    ("report-state-on-timeout", Other::Ignored(0)),
-    ("get-stack-traces", Other::Ignored(0)),
-    ("q", Other::Ignored(0)),
-    ("quiet", Other::Ignored(0)),
-    ("v", Other::Ignored(0)),
-    ("verbose", Other::Ignored(0)),
-    ("output-filename", Other::Refused(OUTPUT)),
-    ("output", Other::Refused(OUTPUT)),
-    ("xml", Other::Refused(OUTPUT)),
-    ("app", Other::Refused("all ranks run one program")),
-    ("rankfile", Other::Refused("it places ranks on hosts; --cpus-per-rank N gives them cores")),
-    ("rf", Other::Refused("it places ranks on hosts; --cpus-per-rank N gives them cores")),
-    ("pernode", Other::Refused(NUMBER)),
-    ("npersocket", Other::Refused(NUMBER)),
-    ("soft", Other::Refused(NUMBER)),
-    ("debug", Other::Refused(DEBUGGER)),
-    ("tv", Other::Refused(DEBUGGER)),
-    // Hydra's.
-    ("envall", Other::Ignored(0)),
-    ("genvall", Other::Ignored(0)),
-    ("envnone", Other::Refused(ENVIRONMENT)),
-    ("genvnone", Other::Refused(ENVIRONMENT)),
-    ("envlist", Other::Refused(ENVIRONMENT)),
-    ("genvlist", Other::Refused(ENVIRONMENT)),
-    ("l", Other::Ignored(0)),
-    ("prepend-rank", Other::Ignored(0)),
-    ("print-all-exitcodes", Other::Ignored(0)),
-    ("print-rank-map", Other::Ignored(0)),
-    ("s", Other::Ignored(1)),
-    ("launcher", Other::Ignored(1)),
-    ("launcher-exec", Other::Ignored(1)),
-    ("bootstrap", Other::Ignored(1)),
-    ("rmk", Other::Ignored(1)),
-    ("iface", Other::Ignored(1)),
-    ("topolib", Other::Ignored(1)),
-    ("disable-auto-cleanup", Other::Ignored(0)),
-    ("disable-hostname-propagation", Other::Ignored(0)),
-    ("outfile-pattern", Other::Refused(OUTPUT)),
-    ("errfile-pattern", Other::Refused(OUTPUT)),
-    ("configfile", Other::Refused("all ranks run one program")),
-    ("usize", Other::Refused(NUMBER)),
-    ("arch", Other::Refused("there is one host")),
-    ("gdb", Other::Refused(DEBUGGER)),
+const PROGRAM: &str = "all ranks run one program";
+const HOSTS: &str = "it places ranks on hosts; --cpus-per-rank N gives them cores";
+
+/// Options of Open MPI's launchers and of Hydra that are ignored, with no value, one, or two: names
+/// without dashes.
+const IGNORED: [&str; 3] = [
+    "oversubscribe nooversubscribe use-hwthread-cpus allow-run-as-root bind-to-core bind-to-socket \
+     bycore byslot bysocket bynode report-bindings display-map display-devel-map \
+     display-allocation display-topo tag-output timestamp-output merge-stderr-to-stdout noprefix \
+     enable-recovery disable-recovery report-state-on-timeout get-stack-traces q quiet v verbose \
+     envall genvall l prepend-rank print-all-exitcodes print-rank-map disable-auto-cleanup \
+     disable-hostname-propagation",
+    "bind-to map-by rank-by display stream-buffering stdin prefix s launcher launcher-exec \
+     bootstrap rmk iface topolib",
+    "mca gmca omca prtemca pmixmca",
+];
+
+/// Those that are refused, and why.
+const REFUSED: [(&str, &str); 7] = [
+    ("output-filename output xml outfile-pattern errfile-pattern", OUTPUT),
+    ("app configfile", PROGRAM),
+    ("rankfile rf", HOSTS),
+    ("pernode npersocket soft usize", NUMBER),
+    ("debug tv gdb", DEBUGGER),
+    ("envnone genvnone envlist genvlist", ENVIRONMENT),
+    ("arch", "there is one host"),
 ];
 
 /// The arguments, which stand in turn.
@@ -287,11 +225,12 @@ impl Options {
         line: &mut Line<impl Iterator<Item = OsString>>,
     ) -> Result<(), String> {
         let option = line.option.clone();
-        let found = OTHERS.iter().find(|it| it.0 == name).map(|it| it.1);
-        let values = match found.ok_or_else(|| format!("{option} is not known"))? {
-            Other::Refused(why) => return Err(format!("{option} is not for threads: {why}")),
-            Other::Ignored(values) => values,
-        };
+        let has = |list: &str| list.split_whitespace().any(|it| it == name);
+        if let Some((_, why)) = REFUSED.iter().find(|it| has(it.0)) {
+            return Err(format!("{option} is not for threads: {why}"));
+        }
+        let values = IGNORED.iter().position(|it| has(it));
+        let values = values.ok_or_else(|| format!("{option} is not known"))?;
         let values: Result<Vec<String>, String> = (0..values).map(|_| line.value()).collect();
         let values = values?;
         match (name, values.first().map(String::as_str)) {
@@ -321,10 +260,7 @@ impl Options {
 
 /// Whether these hosts, each with a number of slots perhaps, are this one.
 fn check_hosts<'a>(hosts: impl Iterator<Item = &'a str>) -> Result<(), String> {
-    let mut name = [0; 256];
-    // SAFETY: the buffer lives through the call, and its length is told; a zero stays at its end.
-    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    let own = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+    let own = home::host();
     let short = |it: &str| it.split('.').next().unwrap_or("").to_owned();
     for host in hosts {
         // `::1`, or `name:slots`.

@@ -11,19 +11,26 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// A language's compiler and the variables that name another.
-#[derive(Clone, Copy, Debug)]
-pub struct Language {
-    /// The wrapper's name.
-    pub wrapper: &'static str,
-    /// The compiler, unless a variable names one.
-    pub compiler: &'static str,
-    /// The variable.
-    pub variable: &'static str,
-    /// Whether unique symbols are to be switched off.
-    pub is_cxx: bool,
-    /// Whether it is Fortran.
-    pub is_fortran: bool,
+/// The languages that have a wrapper.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C.
+    C,
+    /// C++.
+    Cxx,
+    /// Fortran.
+    Fortran,
+}
+
+impl Language {
+    /// The wrapper's name, the compiler, and the variable that names another.
+    fn names(self) -> [&'static str; 3] {
+        match self {
+            Language::C => ["phalanx-mpicc", "cc", "PHALANX_MPICC"],
+            Language::Cxx => ["phalanx-mpicxx", "c++", "PHALANX_MPICXX"],
+            Language::Fortran => ["phalanx-mpifort", "gfortran", "PHALANX_MPIFC"],
+        }
+    }
 }
 
 /// The output that the options ask the compiler to make.
@@ -95,10 +102,11 @@ fn soname(arguments: &[String]) -> Option<String> {
 /// The options that stand before and after the user's.
 pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
     let mut compile = vec![format!("-I{}", home::headers().display()), "-fPIC".to_owned()];
-    if language.is_cxx {
+    if language == Language::Cxx {
+        // Unique symbols would be all copies'.
         compile.push("-fno-gnu-unique".to_owned());
     }
-    if language.is_fortran {
+    if language == Language::Fortran {
         // A buffer may be of any type: calls of one procedure differ in their arguments.
         compile.push("-fallow-argument-mismatch".to_owned());
     }
@@ -113,7 +121,7 @@ pub fn flags(language: Language, makes: Makes) -> (Vec<String>, Vec<String>) {
         link.insert(0, "-shared".to_owned());
         link.extend([format!("{at}/entry.o"), format!("{at}/priv.o")]);
         let streams = libraries.join("stream.o");
-        if language.is_cxx && streams.exists() {
+        if language == Language::Cxx && streams.exists() {
             link.push(streams.display().to_string());
         }
     }
@@ -162,14 +170,15 @@ pub fn kept(arguments: &[String]) -> Result<Vec<String>, String> {
 
 /// Calls the compiler, or shows the command (`-show`, `-showme..`, `-compile_info`).
 pub fn main(language: Language) -> ! {
-    let compiler = env::var(language.variable).unwrap_or_else(|_| language.compiler.to_owned());
+    let [wrapper, usual, variable] = language.names();
+    let compiler = env::var(variable).unwrap_or_else(|_| usual.to_owned());
     let mut words = compiler.split_whitespace();
-    let program = words.next().unwrap_or(language.compiler).to_owned();
+    let program = words.next().unwrap_or(usual).to_owned();
     let mut all: Vec<String> = words.map(str::to_owned).collect();
     let arguments: Vec<String> = env::args_os()
         .skip(1)
         .map(OsString::into_string)
-        .map(|it| it.unwrap_or_else(|bad| fail(language, &format!("{bad:?} is not UTF-8"))))
+        .map(|it| it.unwrap_or_else(|bad| fail(wrapper, &format!("{bad:?} is not UTF-8"))))
         .collect();
     let is_show = |it: &String| {
         matches!(it.as_str(), "-show" | "--show" | "--showme" | "-showme")
@@ -183,7 +192,7 @@ pub fn main(language: Language) -> ! {
     let show = arguments.iter().find(|it| is_show(it)).cloned();
     let rest: Vec<String> = arguments.iter().filter(|it| !is_show(it)).cloned().collect();
     let made = makes(&rest);
-    let rest = kept(&rest).unwrap_or_else(|error| fail(language, &error));
+    let rest = kept(&rest).unwrap_or_else(|error| fail(wrapper, &error));
     let kind = match made {
         Makes::Objects if show.is_some() && inputs(&rest) == 0 => Makes::Program,
         kind => kind,
@@ -205,7 +214,7 @@ pub fn main(language: Language) -> ! {
             "showme:libdirs" => home::libraries().display().to_string(),
             "showme:libs" => "mpi_abi".to_owned(),
             "showme:command" => program,
-            "showme:version" => format!("{} {}", language.wrapper, env!("CARGO_PKG_VERSION")),
+            "showme:version" => format!("{wrapper} {}", env!("CARGO_PKG_VERSION")),
             // Build systems take options out of this line for a compiler of their own.
             "show" | "link_info" | "link-info" if inputs(&rest) == 0 => {
                 let plain = for_plain_compilers();
@@ -229,11 +238,11 @@ pub fn main(language: Language) -> ! {
     all.extend(rest);
     all.extend(link);
     let error = Command::new(&program).args(all).exec();
-    fail(language, &format!("{program}: {error}"))
+    fail(wrapper, &format!("{program}: {error}"))
 }
 
-fn fail(language: Language, text: &str) -> ! {
-    eprintln!("{}: {text}", language.wrapper);
+fn fail(wrapper: &str, text: &str) -> ! {
+    eprintln!("{wrapper}: {text}");
     std::process::exit(1)
 }
 

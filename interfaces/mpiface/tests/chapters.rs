@@ -3,16 +3,26 @@
 
 mod common;
 
-use common::{CC, FORT, built, differ, fail, runs, succeed};
+use common::{CC, built, differ, fail, programs, runs, succeed};
 
-#[test]
-fn contents_names_and_attributes_of_datatypes() {
-    runs("contents.c", &[], &[1, 2, 4, 6], "contents fine\n");
-}
-
-#[test]
-fn communicators_between_groups_and_of_a_part() {
-    runs("between.c", &[], &[1, 2, 3, 5, 8], "between fine\n");
+programs! {
+    contents_names_and_attributes_of_datatypes:
+        "contents.c" [] on [1, 2, 4, 6] says "contents fine\n";
+    communicators_between_groups_and_of_a_part:
+        "between.c" [] on [1, 2, 3, 5, 8] says "between fine\n";
+    graphs_and_collectives_of_neighbours: "graphs.c" [] on [1, 2, 3, 4, 6, 8] says "graphs fine\n";
+    long_reductions_that_are_started_have_the_bits_of_the_blocking_ones:
+        "folds.c" [] on [1, 2, 3, 5, 7] says "folds fine\n";
+    large_counts_and_datatypes_of_many_blocks: "large.c" [] on [1, 2, 3, 8] says "large fine\n";
+    one_of_many_messages_is_found_and_nobody_is_a_peer:
+        "matching.c" [] on [1, 2, 3] says "matching fine\n";
+    parts_of_every_length_and_many_messages_at_once:
+        "uneven.c" [] on [1, 2, 3, 4, 8] says "uneven fine\n";
+    windows_of_each_kind: "windows.c" [] on [1, 2, 3, 4, 8] says "windows fine\n";
+    codes_requests_and_infos_of_a_programs_own:
+        "codes.c" ["-pthread"] on [1, 3] says "codes fine\n";
+    what_is_freed_stays_while_it_is_used: "freed.c" [] on [1, 2, 3, 5, 8] says "freed fine\n";
+    fortran_has_the_same_functions: "chapters.f90" ["-w"] on [1, 4] says " chapters fine\n";
 }
 
 #[test]
@@ -23,21 +33,6 @@ fn one_buffer_for_both_ends_of_a_call_is_found() {
 }
 
 #[test]
-fn graphs_and_collectives_of_neighbours() {
-    runs("graphs.c", &[], &[1, 2, 3, 4, 6, 8], "graphs fine\n");
-}
-
-#[test]
-fn long_reductions_that_are_started_have_the_bits_of_the_blocking_ones() {
-    runs("folds.c", &[], &[1, 2, 3, 5, 7], "folds fine\n");
-}
-
-#[test]
-fn large_counts_and_datatypes_of_many_blocks() {
-    runs("large.c", &[], &[1, 2, 3, 8], "large fine\n");
-}
-
-#[test]
 fn messages_are_matched_in_the_order_of_the_standard() {
     let Some(program) = built(CC, "order.c", &[]) else { return };
     for (ranks, rounds, seed) in [(1, 40, 1), (2, 200, 2), (3, 100, 3), (5, 40, 4), (8, 20, 5)] {
@@ -45,16 +40,6 @@ fn messages_are_matched_in_the_order_of_the_standard() {
         let arguments = arguments.each_ref().map(|it| it.as_str());
         assert_eq!(succeed(ranks, &program, &arguments), "order fine\n");
     }
-}
-
-#[test]
-fn one_of_many_messages_is_found_and_nobody_is_a_peer() {
-    runs("matching.c", &[], &[1, 2, 3], "matching fine\n");
-}
-
-#[test]
-fn parts_of_every_length_and_many_messages_at_once() {
-    runs("uneven.c", &[], &[1, 2, 3, 4, 8], "uneven fine\n");
 }
 
 /// Of those that go pair by pair, too: a rank in another call, or with another root, is named.
@@ -85,21 +70,6 @@ fn very_many_calls_at_once_end_in_time() {
 }
 
 #[test]
-fn windows_of_each_kind() {
-    runs("windows.c", &[], &[1, 2, 3, 4, 8], "windows fine\n");
-}
-
-#[test]
-fn codes_requests_and_infos_of_a_programs_own() {
-    runs("codes.c", &["-pthread"], &[1, 3], "codes fine\n");
-}
-
-#[test]
-fn what_is_freed_stays_while_it_is_used() {
-    runs("freed.c", &[], &[1, 2, 3, 5, 8], "freed fine\n");
-}
-
-#[test]
 fn errors_stand_in_the_statuses_and_their_texts_have_lines() {
     runs("statuses.c", &[], &[1, 2, 3], "statuses fine\n");
     let Some(program) = built(CC, "statuses.c", &[]) else { return };
@@ -121,12 +91,4 @@ fn wrong_access_and_waits_without_end_are_named() {
     fail(&program, "held", 1, &["MPI_Win_lock", "rank 0's window", "has left"]);
     fail(&program, "unposted", 1, &["MPI_Win_start", "to call MPI_Win_post"]);
     fail(&program, "outside", 48, &["MPI_Put at windows.c", "bytes 1 to 5 of rank 0's window"]);
-}
-
-#[test]
-fn fortran_has_the_same_functions() {
-    let Some(program) = built(FORT, "chapters.f90", &["-w"]) else { return };
-    for ranks in [1, 4] {
-        assert_eq!(succeed(ranks, &program, &[]), " chapters fine\n");
-    }
 }

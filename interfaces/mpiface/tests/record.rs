@@ -6,109 +6,39 @@
 
 mod common;
 
-use common::{CC, RUN, compile, directory, has, text};
+use common::{CC, Ended, built, directory, directory_with, end, launcher, link};
+use phalanx_waits::record::{self, Event, EventKind, Run};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
-/// An event of a rank: docs/timeline.md has the format.
-#[derive(Clone, Debug)]
-struct Event {
-    begin: u64,
-    end: u64,
-    bytes: u64,
-    comm: u64,
-    number: u64,
-    name: String,
-    at: String,
-    peer: Option<u32>,
-    is_wait: bool,
-}
+/// A run of the file: docs/timeline.md has the format.
+struct Recorded(Run);
 
-/// A run of the file.
-#[derive(Debug)]
-struct Run {
-    program: String,
-    outcome: String,
-    ranks: Vec<Vec<Event>>,
-}
-
-struct Bytes<'a>(&'a [u8]);
-
-impl Bytes<'_> {
-    fn number(&mut self, bytes: usize) -> u64 {
-        let (number, rest) = self.0.split_at(bytes);
-        self.0 = rest;
-        number.iter().rev().fold(0, |all, it| all << 8 | u64::from(*it))
-    }
-
-    fn text(&mut self) -> String {
-        let length = self.number(4) as usize;
-        let (text, rest) = self.0.split_at(length);
-        self.0 = rest;
-        text_of(text)
-    }
-}
-
-fn text_of(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("texts are UTF-8")
-}
-
-fn read(file: &Path) -> Vec<Run> {
+fn read(file: &Path) -> Vec<Recorded> {
     let bytes = std::fs::read(file).expect("the record was written");
-    let (mut bytes, mut runs) = (Bytes(&bytes), Vec::new());
-    while !bytes.0.is_empty() {
-        assert_eq!(&bytes.0[..8], b"PHLXWAIT");
-        bytes.0 = &bytes.0[24 + 48..];
-        let (ranks, texts) = (bytes.number(4), bytes.number(4));
-        let (outcome, program) = (bytes.number(4) as usize, bytes.number(4) as usize);
-        let texts: Vec<String> = (0..texts).map(|_| bytes.text()).collect();
-        let word = |it: u64| texts[it as usize].clone();
-        let ranks = (0..ranks).map(|_| {
-            let (began, ended, lost) = (bytes.number(8), bytes.number(8), bytes.number(8));
-            assert!(began <= ended && lost == 0);
-            let events = bytes.number(8);
-            bytes.0 = &bytes.0[48..];
-            let event = |_| {
-                let (begin, end, length) = (bytes.number(8), bytes.number(8), bytes.number(8));
-                let (comm, number) = (bytes.number(8), bytes.number(8));
-                let (name, at, _algorithm) = (bytes.number(4), bytes.number(4), bytes.number(4));
-                let (peer, kind, _detail) = (bytes.number(4), bytes.number(4), bytes.number(4));
-                assert!(begin <= end && end <= ended, "{begin} to {end} of {ended}");
-                Event {
-                    begin,
-                    end,
-                    bytes: length,
-                    comm,
-                    number,
-                    name: word(name),
-                    at: word(at),
-                    peer: u32::try_from(peer).ok().filter(|it| *it != u32::MAX),
-                    is_wait: kind & 0xff == 1,
-                }
-            };
-            (0..events).map(event).collect()
-        });
-        let ranks = ranks.collect();
-        runs.push(Run { program: texts[program].clone(), outcome: texts[outcome].clone(), ranks });
+    let sections = record::sections(&bytes).expect("a record");
+    assert_eq!(sections.cut, [""; 0]);
+    let all = sections.whole.into_iter().map(|it| record::run(&bytes[it]).expect("a run"));
+    all.inspect(check).map(Recorded).collect()
+}
+
+fn check(run: &Run) {
+    for rank in &run.ranks {
+        assert!(rank.began <= rank.ended && rank.lost == 0);
+        let is_within = |it: &Event| it.end.is_some_and(|end| it.begin <= end && end <= rank.ended);
+        assert!(rank.events.iter().all(is_within), "{rank:?}");
     }
-    runs
 }
 
 /// Runs a program; gives its record.
-fn recorded(name: &str, ranks: usize, program: &Path, arguments: &[&str]) -> (Output, Run) {
+fn recorded(name: &str, ranks: usize, program: &Path, arguments: &[&str]) -> (Ended, Recorded) {
     let file = directory("record").join(name);
     let _ = std::fs::remove_file(&file);
-    let output = Command::new("timeout")
-        .args(["60", RUN, "-n", &ranks.to_string()])
-        .arg(program)
-        .args(arguments)
-        .env("PHALANX_RECORD", &file)
-        .output()
-        .expect("the launcher runs");
+    let ended = end(launcher(ranks, program).args(arguments).env("PHALANX_RECORD", &file));
     let mut runs = read(&file);
     assert_eq!(runs.len(), 1);
-    (output, runs.remove(0))
+    (ended, runs.remove(0))
 }
 
 /// The line of the program that says this, behind the line that says `after`.
@@ -118,47 +48,46 @@ fn line(source: &str, after: &str, what: &str) -> String {
     format!("record.c:{}", begin + more + 1)
 }
 
-/// The program of record.c, compiled once for all tests.
-fn program() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| compile(CC, "record.c", &[]))
+/// The program of record.c, compiled once for all tests, if there is a compiler.
+fn program() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    MADE.get_or_init(|| built(CC, "record.c", &[])).as_deref()
 }
 
 fn source() -> String {
     std::fs::read_to_string(common::source("record.c")).expect("part of the package")
 }
 
-impl Run {
+impl Recorded {
     /// The calls of a rank in a line.
     fn calls(&self, rank: usize, at: &str) -> Vec<&Event> {
-        self.ranks[rank].iter().filter(|it| !it.is_wait && it.at == at).collect()
+        let is_one = |it: &&Event| it.kind == EventKind::Call && self.0.text(it.at) == at;
+        self.0.ranks[rank].events.iter().filter(is_one).collect()
     }
 
     /// The only call of a rank of this function in a line.
     fn call(&self, rank: usize, name: &str, at: &str) -> &Event {
         let calls = self.calls(rank, at);
-        assert!(calls.len() == 1 && calls[0].name == name, "{name} at {at} of {rank}: {calls:?}");
+        let is_it = calls.len() == 1 && self.0.text(calls[0].name) == name;
+        assert!(is_it, "{name} at {at} of {rank}: {calls:?}");
         calls[0]
     }
 
     /// For whom a rank waited in a call.
-    fn awaited(&self, rank: usize, call: &Event) -> Vec<u32> {
-        let is_in = |it: &&Event| it.is_wait && it.comm == call.comm && it.end <= call.end;
-        let all = self.ranks[rank].iter().filter(is_in).filter(|it| it.begin >= call.begin);
-        all.filter_map(|it| it.peer).collect()
+    fn awaited(&self, rank: usize, call: &Event) -> Vec<usize> {
+        let is_in = |it: &&Event| it.kind == EventKind::Wait && it.comm == call.comm;
+        let all = self.0.ranks[rank].events.iter().filter(is_in).filter(|it| it.end <= call.end);
+        all.filter(|it| it.begin >= call.begin).filter_map(|it| it.peer).collect()
     }
 }
 
 #[test]
 fn calls_have_their_names_lines_bytes_and_partners() {
-    if !has("cc") {
-        return;
-    }
-    let (program, source) = (program(), source());
-    let (output, run) = recorded("calls", 3, program, &[]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!((run.outcome.as_str(), run.ranks.len()), ("", 3));
-    assert_eq!(run.program, program.display().to_string());
+    let (Some(program), source) = (program(), source()) else { return };
+    let (ended, run) = recorded("calls", 3, program, &[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert_eq!((run.0.outcome.as_str(), run.0.ranks.len()), ("", 3));
+    assert_eq!(run.0.program, program.display().to_string());
     let at = |section: &str, what: &str| line(&source, section, what);
     // (section, the line's text, function, rank, bytes, partner)
     let expected = [
@@ -195,24 +124,21 @@ fn calls_have_their_names_lines_bytes_and_partners() {
     // One number a collective, on all ranks of its communicator, and none for a message.
     for (section, what) in [("void collectives", "Barrier"), ("void windows", "Win_fence")] {
         let numbers: Vec<_> = (0..3).map(|rank| run.calls(rank, &at(section, what))[0]).collect();
-        assert!(numbers[0].number > 0, "{what}");
-        assert!(numbers.iter().all(|it| it.number == numbers[0].number), "{what}");
+        assert!(numbers[0].call > 0, "{what}");
+        assert!(numbers.iter().all(|it| it.call == numbers[0].call), "{what}");
         assert!(numbers.iter().all(|it| it.comm == numbers[0].comm), "{what}");
     }
-    assert_eq!(run.call(1, "MPI_Send", &at("void messages", "Send(&x")).number, 0);
+    assert_eq!(run.call(1, "MPI_Send", &at("void messages", "Send(&x")).call, 0);
     let half = |rank| run.call(rank, "MPI_Reduce", &at("void collectives", "Reduce")).comm;
     assert!(half(0) == half(2) && half(0) != half(1) && half(0) != 0);
     // Calls that reach no other rank are none.
-    let is_local = |it: &&Event| it.name.starts_with("MPI_Comm_rank");
-    assert_eq!(run.ranks.iter().flatten().find(is_local).map(|it| &it.at), None);
+    let is_local = |it: &Event| run.0.text(it.name).starts_with("MPI_Comm_rank");
+    assert!(!run.0.ranks.iter().flat_map(|it| &it.events).any(is_local));
 }
 
 #[test]
 fn waits_name_the_rank_that_is_late() {
-    if !has("cc") {
-        return;
-    }
-    let (program, source) = (program(), source());
+    let (Some(program), source) = (program(), source()) else { return };
     // (section, the line's text, the rank that waits there for rank 1, however the data goes)
     let expected = [
         ("void messages", "Recv(&y, 4", 0),
@@ -244,50 +170,26 @@ fn waits_name_the_rank_that_is_late() {
 
 #[test]
 fn a_run_that_ends_by_an_error_is_recorded_with_its_text() {
-    if !has("cc") {
-        return;
-    }
-    let (program, source) = (program(), source());
-    let (output, run) = recorded("error", 2, program, &["hang"]);
-    assert_eq!(output.status.code(), Some(1));
+    let (Some(program), source) = (program(), source()) else { return };
+    let (ended, run) = recorded("error", 2, program, &["hang"]);
+    assert_eq!(ended.code, Some(1));
     let at = line(&source, "int main", "Recv");
-    assert!(run.outcome.contains(&format!("MPI_Recv at {at}")), "{}", run.outcome);
+    assert!(run.0.outcome.contains(&format!("MPI_Recv at {at}")), "{}", run.0.outcome);
     // The call that the rank is in ends with the run.
     let last = run.call(0, "MPI_Recv", &at);
-    let latest = run.ranks.iter().flatten().map(|it| it.end).max();
+    let latest = run.0.ranks.iter().flat_map(|it| &it.events).map(|it| it.end).max();
     assert_eq!(Some(last.end), latest);
 }
 
 #[test]
 fn teams_of_ordinary_programs_are_recorded_call_by_call() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("record");
-    let (library, host) = (at.join("libpart.so"), at.join("host"));
-    let compile = |command: &mut Command| {
-        let output = command.output().expect("the wrapper runs");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-    };
-    compile(
-        Command::new(CC)
-            .args(["-g", "-shared"])
-            .arg(common::source("part.c"))
-            .arg("-o")
-            .arg(&library),
-    );
-    compile(
-        Command::new(CC)
-            .args(["-g", "--plain"])
-            .arg(common::source("host.c"))
-            .arg(format!("-L{}", at.display()))
-            .args(["-lpart", &format!("-Wl,-rpath,{}", at.display()), "-o"])
-            .arg(&host),
-    );
+    let Some(at) = directory_with(&["cc"], "record") else { return };
+    link(CC, &at, "-g -shared @part.c -o libpart.so");
+    link(CC, &at, "-g --plain @host.c -L$AT -lpart -Wl,-rpath,$AT -o host");
     let file = at.join("team");
     let _ = std::fs::remove_file(&file);
-    let output = Command::new(&host).env("PHALANX_RECORD", &file).output().expect("it runs");
+    let ended = end(Command::new(at.join("host")).env("PHALANX_RECORD", &file));
     let runs = read(&file);
-    assert!(runs.len() > 1, "{}: {}", output.status, text(&output.stderr));
-    assert!(runs.iter().any(|run| run.ranks.iter().all(|it| !it.is_empty())));
+    assert!(runs.len() > 1, "{ended:?}");
+    assert!(runs.iter().any(|run| run.0.ranks.iter().all(|it| !it.events.is_empty())));
 }

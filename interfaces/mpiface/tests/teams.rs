@@ -3,61 +3,39 @@
 
 mod common;
 
-use common::{CC, CXX, directory, has, source, text};
+use common::{CC, CXX, Ended, directory_with, end, link};
 use phalanx_mpi_abi::team::{self, Library, Member, Team};
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::OnceLock;
 
-/// Calls a wrapper, which must succeed.
-fn link(wrapper: &str, arguments: &[&str], program: &Path) {
-    let mut command = Command::new(wrapper);
-    command.args(["-g", "-O1"]).args(arguments).arg("-o").arg(program);
-    let output = command.output().expect("the wrapper runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-/// The library of part.c.
-fn library() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let library = directory("teams").join("libpart.so");
-        let part = source("part.c");
-        link(CC, &["-shared", part.to_str().expect("UTF-8")], &library);
-        library
-    })
-}
-
-/// The ordinary program of host.c.
-fn host() -> &'static Path {
-    static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let at = library().parent().expect("in a directory");
-        let (host, source) = (at.join("host"), source("host.c"));
-        let (place, source) = (at.to_str().expect("UTF-8"), source.to_str().expect("UTF-8"));
-        let (search, found) = (format!("-L{place}"), format!("-Wl,-rpath,{place}"));
-        link(CC, &["--plain", source, &search, &found, "-lpart"], &host);
-        host
-    })
+/// The library of part.c, and the ordinary program of host.c, if there is a compiler.
+fn made() -> Option<&'static Path> {
+    static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let make = || {
+        let at = directory_with(&["cc"], "teams")?;
+        link(CC, &at, "-g -O1 -shared @part.c -o libpart.so");
+        link(CC, &at, "-g -O1 --plain @host.c -L$AT -Wl,-rpath,$AT -lpart -o host");
+        Some(at)
+    };
+    MADE.get_or_init(make).as_deref()
 }
 
 /// Runs a program for five minutes at most: thousands of teams take that on a busy machine.
-fn execute(program: &Path, arguments: &[&str], ranks: Option<&str>) -> Output {
+fn execute(program: &Path, arguments: &[&str], ranks: Option<&str>) -> Ended {
     let mut command = Command::new("timeout");
     command.arg("300").arg(program).args(arguments).env_remove("PHALANX_RANKS");
     if let Some(ranks) = ranks {
         command.env("PHALANX_RANKS", ranks);
     }
-    command.output().expect("the program runs")
+    end(&mut command)
 }
 
 #[test]
 fn c_has_three_ways_and_is_a_world_of_one_without_a_team() {
-    if !has("cc") {
-        return;
-    }
-    let output = execute(host(), &[], None);
+    let Some(at) = made() else { return };
+    let Ended { out, err, .. } = execute(&at.join("host"), &[], None);
     let expected = "\
 alone: 1
 alone: 1 ranks, calls 1, sum 1
@@ -72,81 +50,57 @@ MPI was there before MPI_Init: 3
 started: 3 ranks, 25 49
 alone: 1 ranks, calls 2, sum 2
 ";
-    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    assert_eq!(out, expected, "{err}");
 }
 
 #[test]
 fn the_number_of_ranks_is_the_arguments_else_the_environments_else_the_cores() {
-    if !has("cc") {
-        return;
-    }
+    let Some(at) = made() else { return };
+    let ranks = |variable| execute(&at.join("host"), &["ranks"], variable).out;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    assert_eq!(text(&execute(host(), &["ranks"], None).stdout), format!("{cores} 5\n"));
-    assert_eq!(text(&execute(host(), &["ranks"], Some("7")).stdout), "7 5\n");
-    assert_eq!(text(&execute(host(), &["ranks"], Some("none")).stdout), "-1 5\n");
+    assert_eq!(ranks(None), format!("{cores} 5\n"));
+    assert_eq!(ranks(Some("7")), "7 5\n");
+    assert_eq!(ranks(Some("none")), "-1 5\n");
 }
 
 /// More teams than there are names of copies: those of ended teams are used again.
 #[test]
 fn teams_that_ended_leave_nothing() {
-    if !has("cc") {
-        return;
-    }
-    let output = execute(host(), &["many", "4000"], None);
-    let expected = "many: 1 ranks, calls 1, sum 1\n";
-    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    let Some(at) = made() else { return };
+    let Ended { out, err, .. } = execute(&at.join("host"), &["many", "4000"], None);
+    assert_eq!(out, "many: 1 ranks, calls 1, sum 1\n", "{err}");
 }
 
 #[test]
 fn a_function_of_an_executable_is_refused_and_an_early_return_is_named() {
-    if !has("cc") {
-        return;
+    let Some(at) = made() else { return };
+    let left = "rank 1 has left: return from the team's function; last: ";
+    let [early, silent] = ["MPI_Comm_rank", "MPI_Barrier"].map(|it| format!("{left}{it}"));
+    for (how, words) in [
+        ("own", ["is an executable", "shared library"]),
+        ("early", ["rank 0 waits in MPI_Barrier at part.c:", &early]),
+        // The library has no edge for it: the rank comes back in each call.
+        ("silent", ["rank 0 waits in MPI_Recv at part.c:", &silent]),
+    ] {
+        let Ended { code, err, .. } = execute(&at.join("host"), &[how], None);
+        assert_eq!(code, Some(1), "{how}: {err}");
+        assert!(words.iter().all(|it| err.contains(it)), "{how}: {err}");
     }
-    let output = execute(host(), &["own"], None);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("is an executable") && err.contains("shared library"), "{err}");
-    let output = execute(host(), &["early"], None);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("rank 0 waits in MPI_Barrier at part.c:"), "{err}");
-    assert!(
-        err.contains("rank 1 has left: return from the team's function; last: MPI_Comm_rank"),
-        "{err}"
-    );
-    // The library has no edge for it: the rank comes back in each call.
-    let output = execute(host(), &["silent"], None);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("rank 0 waits in MPI_Recv at part.c:"), "{err}");
-    assert!(
-        err.contains("rank 1 has left: return from the team's function; last: MPI_Barrier"),
-        "{err}"
-    );
 }
 
 #[test]
 fn cxx_has_three_ways_with_callable_objects() {
-    if !has("c++") {
-        return;
-    }
+    let Some(at) = directory_with(&["c++"], "teams-cxx") else { return };
     let expected = "run: 3 3 3\ninvoke: 2 2 2\nstarted: 103, global 100\n";
-    let program = common::compile(CXX, "host.cc", &[]);
-    let output = Command::new(&program).output().expect("it can be executed");
-    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    let Ended { out, err, .. } = end(&mut Command::new(common::compile(CXX, "host.cc", &[])));
+    assert_eq!(out, expected, "{err}");
     // The same code in a library of an ordinary executable.
-    let at = directory("teams-cxx");
-    let (library, main) = (at.join("libbody.so"), at.join("main.c"));
-    let code = source("host.cc");
-    link(CXX, &["-shared", "-DPLAIN", code.to_str().expect("UTF-8")], &library);
-    std::fs::write(&main, "int body(void);\nint main(void) { return body(); }\n").expect("ours");
-    let program = at.join("main");
-    let place = at.to_str().expect("UTF-8");
-    let (search, found) = (format!("-L{place}"), format!("-Wl,-rpath,{place}"));
-    let main = main.to_str().expect("UTF-8");
-    link("cc", &[main, &search, &found, "-lbody"], &program);
-    let output = execute(&program, &[], None);
-    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    link(CXX, &at, "-g -O1 -shared -DPLAIN @host.cc -o libbody.so");
+    let main = "int body(void);\nint main(void) { return body(); }\n";
+    std::fs::write(at.join("main.c"), main).expect("ours");
+    link("cc", &at, "-g -O1 main.c -L$AT -Wl,-rpath,$AT -lbody -o main");
+    let Ended { out, err, .. } = execute(&at.join("main"), &[], None);
+    assert_eq!(out, expected, "{err}");
 }
 
 /// struct part of part.h.
@@ -177,11 +131,9 @@ impl Shared {
 
 #[test]
 fn rust_has_three_ways() {
-    if !has("cc") {
-        return;
-    }
+    let Some(at) = made() else { return };
     // SAFETY: the library has no constructors.
-    let library = unsafe { Library::open(library()) }.expect("a library");
+    let library = unsafe { Library::open(&at.join("libpart.so")) }.expect("a library");
     let mut part = Part { size: 0, calls: [0; 64], sums: [0; 64] };
     let shared = Shared(&raw mut part);
 

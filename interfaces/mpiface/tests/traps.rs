@@ -13,11 +13,31 @@ mod launchers;
 mod tools;
 
 use common::{
-    CC, CXX, FORT, RUN, built, compile, differ, directory, fail, has, run, runs, source, succeed,
-    text,
+    CC, CXX, Ended, FORT, RUN, built, compile, differ, directory, directory_with, end, fail, has,
+    launcher, link, must, programs, runs, succeed,
 };
 use std::path::Path;
 use std::process::Command;
+
+programs! {
+    unique_symbols_of_cxx_are_a_ranks_own: "unique.cc" [] on [8] says "private\n";
+    names_of_the_c_library_in_a_program_are_the_programs:
+        "names.c" ["-fno-builtin", "-w"] on [2] says "3 3\n3 3\n";
+    threads_of_openmp_know_their_rank: "omp.c" ["-fopenmp"] on [3] says "0 wrong\n";
+    point_to_point_and_types: "p2p.c" [] on [1, 2, 3, 4, 8] says "p2p fine\n";
+    collectives_groups_and_grids: "coll.c" [] on [1, 2, 3, 4, 6, 8] says "coll fine\n";
+    further_functions: "more.c" [] on [1, 2, 5] says "more fine\n";
+    attributes_persistent_requests_infos_and_error_handlers:
+        "objects.c" [] on [1, 2, 5] says "objects fine\n";
+    long_doubles_empty_statuses_and_extents:
+        "corners.c" ["-w"] on [1, 2, 3, 5, 8] says "corners fine\n";
+    operators_have_one_result_on_every_way:
+        "operators.c" ["-w"] on [1, 2, 3, 5, 8] says "operators fine\n";
+    collectives_that_are_started_many_times: "again.c" [] on [1, 2, 3, 5, 8] says "again fine\n";
+    collectives_that_complete_later_matched_probes_and_order:
+        "later.c" [] on [1, 2, 3, 8] says "later fine\n";
+    fortran_with_the_module: "module.f90" ["-w"] on [1, 4] says " module fine\n";
+}
 
 #[test]
 fn globals_statics_and_thread_locals_are_a_ranks_own() {
@@ -32,14 +52,13 @@ fn globals_statics_and_thread_locals_are_a_ranks_own() {
 #[test]
 fn a_program_runs_alone_as_a_world_of_one() {
     let Some(program) = built(CC, "hello.c", &["-DALONE"]) else { return };
-    let output = Command::new(&program).args(["a b", ""]).output().expect("it can be executed");
-    assert_eq!(text(&output.stdout), "hello from 0 of 1, 3 arguments\n");
+    let ended = end(Command::new(&program).args(["a b", ""]));
+    assert_eq!(ended.out, "hello from 0 of 1, 3 arguments\n");
 }
 
 /// Started by itself or by the launcher: constructors, destructors, codes and errors are the same.
 #[test]
 fn a_program_alone_is_an_ordinary_process() {
-    use std::os::unix::process::ExitStatusExt as _;
     let Some(program) = built(CXX, "alone.cc", &[]) else { return };
     let head = "constructed\nmain: 1 of 2 arguments, 1\n";
     let left = "phalanx: ranks have left without MPI_Finalize:\n  rank 0 has left: ";
@@ -58,11 +77,9 @@ fn a_program_alone_is_an_ordinary_process() {
         let mut by_itself = Command::new("./alone");
         by_itself.current_dir(program.parent().expect("it lies in a directory"));
         for (command, whose) in [(&mut by_itself, "by itself"), (&mut launched, "launched")] {
-            let output = command.arg(how).output().expect("it can be executed");
-            let (out, err) = (text(&output.stdout), text(&output.stderr));
-            let status = (output.status.code(), output.status.signal());
+            let Ended { code: found, signal, out, err } = end(command.arg(how));
             let expected = (code, code.is_none().then_some(11));
-            assert_eq!(status, expected, "{whose}, {how}: {out}{err}");
+            assert_eq!((found, signal), expected, "{whose}, {how}: {out}{err}");
             // Output into a file is lost where a process dies.
             let is_lost = code.is_none() && out.is_empty();
             assert!(is_lost || out == format!("{head}{tail}"), "{whose}, {how}: {out}{err}");
@@ -83,27 +100,18 @@ fn libraries_end_well_where_a_program_leaves_early() {
         launched.args(["-n", "1"]).arg(program);
         for (mut command, whose) in [(Command::new(program), "by itself"), (launched, "launched")] {
             let _ = std::fs::remove_file(at.join(file));
-            let output = command.current_dir(&at).output().expect("it can be executed");
-            let err = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{whose}: {err}");
+            let Ended { code, err, .. } = end(command.current_dir(&at));
+            assert_eq!(code, Some(1), "{whose}: {err}");
             assert!(err.contains("without MPI_Finalize"), "{whose}: {err}");
             let kept = std::fs::read_to_string(at.join(file)).unwrap_or_default();
             assert_eq!(kept.trim(), "42", "{whose}: {file}");
         }
     };
     if has("cc") {
-        let library = at.join("libnotes.so");
-        let file = source("notes.c");
-        let link = |options: &[&str], to: &Path| {
-            let made = Command::new(CC).arg(&file).args(options).arg("-o").arg(to).status();
-            assert!(made.expect("it runs").success());
-        };
-        link(&["-shared", "-DLIBRARY"], &library);
-        let (search, found) =
-            (format!("-L{}", at.display()), format!("-Wl,-rpath,{}", at.display()));
-        let program = at.join("notes");
-        link(&[&search, &found, "-Wl,--no-as-needed", "-lnotes"], &program);
-        leaves(&program, "notes.txt");
+        link(CC, &at, "@notes.c -shared -DLIBRARY -o libnotes.so");
+        let place = "-L$AT -Wl,-rpath,$AT -Wl,--no-as-needed";
+        link(CC, &at, &format!("@notes.c {place} -lnotes -o notes"));
+        leaves(&at.join("notes"), "notes.txt");
     }
     if has("gfortran") {
         leaves(&compile(FORT, "unit.f90", &[]), "unit.txt");
@@ -114,12 +122,9 @@ fn libraries_end_well_where_a_program_leaves_early() {
 #[test]
 fn a_program_alone_is_found_under_any_name() {
     let Some(program) = built(CXX, "alone.cc", &["-DPATH"]) else { return };
-    let output = Command::new("sh")
+    let Ended { err, .. } = end(Command::new("sh")
         .args(["-c", "cd / && PATH=$1:$PATH && exec alone leave", "sh"])
-        .arg(program.parent().expect("it lies in a directory"))
-        .output()
-        .expect("a shell runs");
-    let err = text(&output.stderr);
+        .arg(program.parent().expect("it lies in a directory")));
     assert!(err.contains("last: exit at alone.cc:22 (main)"), "{err}");
 }
 
@@ -137,31 +142,14 @@ fn a_main_that_is_not_exported_is_found() {
 }
 
 #[test]
-fn unique_symbols_of_cxx_are_a_ranks_own() {
-    let Some(program) = built(CXX, "unique.cc", &[]) else { return };
-    assert_eq!(succeed(8, &program, &[]), "private\n");
-}
-
-#[test]
 fn unique_symbols_in_objects_of_another_compiler_are_patched() {
-    if !has("g++") {
-        return;
-    }
+    let Some(at) = directory_with(&["g++"], "prebuilt") else { return };
     // Compiled without the wrapper, so with unique symbols.
-    let at = directory("prebuilt");
-    let headers = Command::new(CXX).arg("-showme:compile").output().expect("it runs");
-    let include = text(&headers.stdout).split_whitespace().next().expect("-I..").to_owned();
-    let object = at.join("unique.o");
-    let status = Command::new("g++")
-        .args(["-c", "-fPIC", "-fgnu-unique", &include, "-o"])
-        .arg(&object)
-        .arg(source("unique.cc"))
-        .status();
-    assert!(status.expect("it runs").success());
-    let program = at.join("unique");
-    let status = Command::new(CXX).arg(&object).arg("-o").arg(&program).status();
-    assert!(status.expect("it runs").success());
-    assert_eq!(succeed(4, &program, &[]), "private\n");
+    let headers = must(Command::new(CXX).arg("-showme:compile"));
+    let include = headers.split_whitespace().next().expect("-I..");
+    link("g++", &at, &format!("-c -fPIC -fgnu-unique {include} -o unique.o @unique.cc"));
+    link(CXX, &at, "unique.o -o unique");
+    assert_eq!(succeed(4, &at.join("unique"), &[]), "private\n");
 }
 
 #[test]
@@ -172,81 +160,19 @@ fn getopt_strtok_and_rand_have_a_state_a_rank() {
 }
 
 #[test]
-fn names_of_the_c_library_in_a_program_are_the_programs() {
-    let Some(program) = built(CC, "names.c", &["-fno-builtin", "-w"]) else { return };
-    assert_eq!(succeed(2, &program, &[]), "3 3\n3 3\n");
-}
-
-#[test]
-fn threads_of_openmp_know_their_rank() {
-    let Some(program) = built(CC, "omp.c", &["-fopenmp"]) else { return };
-    assert_eq!(succeed(3, &program, &[]), "0 wrong\n");
-}
-
-#[test]
 fn the_programs_own_libraries_are_private() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("library");
-    let library = at.join("liblocal.so");
-    let status =
-        Command::new(CC).arg("-shared").arg(source("library.c")).arg("-o").arg(&library).status();
-    assert!(status.expect("it runs").success());
-    let program = at.join("uses_library");
-    let status = Command::new(CC)
-        .arg(source("uses_library.c"))
-        .arg(format!("-L{}", at.display()))
-        .arg(format!("-Wl,-rpath,{}", at.display()))
-        .args(["-llocal", "-o"])
-        .arg(&program)
-        .status();
-    assert!(status.expect("it runs").success());
-    assert_eq!(succeed(4, &program, &[]), "private\n");
+    let Some(at) = directory_with(&["cc"], "library") else { return };
+    link(CC, &at, "-shared @library.c -o liblocal.so");
+    link(CC, &at, "@uses_library.c -L$AT -Wl,-rpath,$AT -llocal -o uses_library");
+    assert_eq!(succeed(4, &at.join("uses_library"), &[]), "private\n");
 }
 
 #[test]
 fn fortran_units_are_a_ranks_own() {
     let Some(program) = built(FORT, "units.f90", &[]) else { return };
     let at = directory("units-files");
-    let output = Command::new(RUN)
-        .args(["-n", "4"])
-        .arg(&program)
-        .current_dir(&at)
-        .output()
-        .expect("the launcher runs");
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success() && out.contains("own units"), "{out}{err}");
-}
-
-#[test]
-fn point_to_point_and_types() {
-    runs("p2p.c", &[], &[1, 2, 3, 4, 8], "p2p fine\n");
-}
-
-#[test]
-fn collectives_groups_and_grids() {
-    runs("coll.c", &[], &[1, 2, 3, 4, 6, 8], "coll fine\n");
-}
-
-#[test]
-fn further_functions() {
-    runs("more.c", &[], &[1, 2, 5], "more fine\n");
-}
-
-#[test]
-fn attributes_persistent_requests_infos_and_error_handlers() {
-    runs("objects.c", &[], &[1, 2, 5], "objects fine\n");
-}
-
-#[test]
-fn long_doubles_empty_statuses_and_extents() {
-    runs("corners.c", &["-w"], &[1, 2, 3, 5, 8], "corners fine\n");
-}
-
-#[test]
-fn operators_have_one_result_on_every_way() {
-    runs("operators.c", &["-w"], &[1, 2, 3, 5, 8], "operators fine\n");
+    let out = must(launcher(4, &program).current_dir(at));
+    assert!(out.contains("own units"), "{out}");
 }
 
 #[test]
@@ -257,60 +183,28 @@ fn a_rank_that_rounds_or_flushes_in_its_way_gets_the_same_bits() {
 
 #[test]
 fn a_shim_of_another_version_is_refused() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("stranger");
-    let library = at.join("libmpi_abi.so.0");
+    let Some(at) = directory_with(&["cc"], "stranger") else { return };
     std::fs::write(
         at.join("shim.c"),
         "const unsigned long long phalanx_table = 1; void phalanx_bind(void) {}\n\
          int MPI_Init(void) { return 0; }\n",
     )
     .expect("it can be written");
-    let made = Command::new("cc")
-        .args(["-shared", "-fPIC", "-Wl,-soname,libmpi_abi.so.0", "-o"])
-        .arg(&library)
-        .arg(at.join("shim.c"))
-        .status();
-    assert!(made.expect("it runs").success());
+    let name = "libmpi_abi.so.0";
+    link("cc", &at, &format!("-shared -fPIC -Wl,-soname,{name} -o {name} shim.c"));
     // Linked with ours; found is the other one.
-    let program = at.join("hello");
-    let made = Command::new(CC)
-        .arg(format!("-Wl,-rpath,{}", at.display()))
-        .arg(source("hello.c"))
-        .arg("-o")
-        .arg(&program)
-        .status();
-    assert!(made.expect("it runs").success());
-    let output = run(2, &program, &[]);
-    let err = text(&output.stderr);
-    assert!(!output.status.success() && err.contains("of another version of Phalanx"), "{err}");
-}
-
-#[test]
-fn collectives_that_are_started_many_times() {
-    runs("again.c", &[], &[1, 2, 3, 5, 8], "again fine\n");
+    link(CC, &at, "-Wl,-rpath,$AT @hello.c -o hello");
+    let Ended { code, err, .. } = end(&mut launcher(2, &at.join("hello")));
+    assert!(code != Some(0) && err.contains("of another version of Phalanx"), "{err}");
 }
 
 #[test]
 fn the_launcher_ends_a_run_when_its_time_is_up() {
     let Some(program) = built(CC, "endless.c", &[]) else { return };
-    let output = Command::new(RUN)
-        .args(["-n", "2"])
-        .arg(&program)
-        .env("MPIEXEC_TIMEOUT", "3")
-        .output()
-        .expect("the launcher runs");
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(124), "{err}");
+    let Ended { code, err, .. } = end(launcher(2, &program).env("MPIEXEC_TIMEOUT", "3"));
+    assert_eq!(code, Some(124), "{err}");
     assert!(err.contains("the time is up") && err.contains("rank 0 runs"), "{err}");
     assert!(err.contains("rank 1 waits in MPI_Recv at endless.c"), "{err}");
-}
-
-#[test]
-fn collectives_that_complete_later_matched_probes_and_order() {
-    runs("later.c", &[], &[1, 2, 3, 8], "later fine\n");
 }
 
 #[test]
@@ -349,14 +243,6 @@ fn started_collectives_that_differ_are_named() {
     fail(&program, "room", 15, &room);
 }
 
-#[test]
-fn fortran_with_the_module() {
-    let Some(program) = built(FORT, "module.f90", &["-w"]) else { return };
-    for ranks in [1, 4] {
-        assert_eq!(succeed(ranks, &program, &[]), " module fine\n");
-    }
-}
-
 /// The README says how many functions are there: as functions.txt.
 #[test]
 fn the_readme_counts_what_is_there() {
@@ -377,8 +263,8 @@ fn the_readme_counts_what_is_there() {
 #[test]
 fn exit_of_one_rank_after_the_end_is_its_code_and_runs_atexit() {
     let Some(program) = built(CC, "leave.c", &["-DAFTER"]) else { return };
-    let output = run(3, &program, &["after"]);
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(5), "atexit\n".repeat(3)));
+    let Ended { code, out, .. } = end(launcher(3, &program).arg("after"));
+    assert_eq!((code, out), (Some(5), "atexit\n".repeat(3)));
 }
 
 #[test]

@@ -79,17 +79,12 @@ fn usage(argument: &str) -> ! {
     std::process::exit(2)
 }
 
+/// Another rank: with the arguments of this one, and those that tell it apart.
 fn start(arguments: &Arguments, rank: usize) -> Child {
     let program = std::env::current_exe().expect("a program has a path");
     let mut command = Command::new(program);
-    let Arguments { ranks, element, turns, cpus, least, most, name, .. } = arguments;
-    let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    command.args(["-p", &ranks.to_string(), "-t", element, "-n", &turns.to_string()]);
-    command.args(["--least", &least.to_string(), "--most", &most.to_string()]);
-    command.args(["--rank", &rank.to_string(), "--name", name]);
-    if !cpus.is_empty() {
-        command.args(["--cpus", &cpus.join(",")]);
-    }
+    command.args(std::env::args_os().skip(1));
+    command.args(["--rank", &rank.to_string(), "--name", &arguments.name]);
     command.spawn().expect("a process")
 }
 

@@ -1,7 +1,7 @@
 //! Attaching to a team: by name, or by the descriptor of its memory.
 
 use crate::entry::Entry;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::head::{self, Segment, VERSION};
 use crate::layout::{Layout, MAX_RANKS, SEAT};
 use crate::mapping::Mapping;
@@ -87,7 +87,7 @@ impl Builder {
     /// - [`Deadline`](ErrorKind::Deadline): not all have come in this rank's time, or in another's.
     ///   [`Died`](ErrorKind::Died), [`Left`](ErrorKind::Left): one has gone meanwhile.
     /// - [`System`](ErrorKind::System), [`Memory`](ErrorKind::Memory): what the system refuses.
-    pub fn join(self, name: &str, rank: usize, ranks: usize) -> Result<Team, Error> {
+    pub fn join(self, name: &str, rank: usize, ranks: usize) -> Result<Team> {
         check(rank, ranks)?;
         let mut patience = Patience::new(Some(self.attach_timeout)).with(self.interrupt);
         loop {
@@ -127,7 +127,7 @@ impl Builder {
     /// # Errors
     /// As [`join`](Builder::join); and [`Refused`](ErrorKind::Refused): the file is no team's
     /// memory.
-    pub fn attach(self, segment: Segment, rank: usize, ranks: usize) -> Result<Team, Error> {
+    pub fn attach(self, segment: Segment, rank: usize, ranks: usize) -> Result<Team> {
         check(rank, ranks)?;
         let mut patience = Patience::new(Some(self.attach_timeout)).with(self.interrupt);
         let place = place(segment, rank, ranks)?;
@@ -142,7 +142,7 @@ impl Builder {
         (rank, ranks): (usize, usize),
         (by_name, host): (bool, &mut Option<Host>),
         patience: &mut Patience,
-    ) -> Result<Option<Team>, Error> {
+    ) -> Result<Option<Team>> {
         let mut entry = Entry::new(&mapping, &layout, &presence, rank);
         if !entry.arrive(by_name, patience)? {
             return Ok(None);
@@ -187,11 +187,7 @@ impl Builder {
 }
 
 /// The memory of a team as a rank uses it, and the rank's presence there.
-fn place(
-    segment: Segment,
-    rank: usize,
-    ranks: usize,
-) -> Result<(Mapping, Layout, Presence), Error> {
+fn place(segment: Segment, rank: usize, ranks: usize) -> Result<(Mapping, Layout, Presence)> {
     let (mapping, layout) = head::map(segment, ranks)?;
     mapping.take(layout.seat(rank), SEAT)?;
     let presence = Presence::new(mapping.file())?;
@@ -211,7 +207,7 @@ impl Team {
     ///
     /// # Examples
     /// See [`Team`].
-    pub fn join(name: &str, rank: usize, ranks: usize) -> Result<Team, Error> {
+    pub fn join(name: &str, rank: usize, ranks: usize) -> Result<Team> {
         Team::builder().join(name, rank, ranks)
     }
 }
@@ -226,7 +222,7 @@ fn list(ranks: &[usize]) -> String {
     }
 }
 
-fn check(rank: usize, ranks: usize) -> Result<(), Error> {
+fn check(rank: usize, ranks: usize) -> Result<()> {
     let wrong = |text: String| Err(Error::new(ErrorKind::Argument, text));
     match (rank, ranks) {
         (_, 0) => wrong("a team has one rank at least".to_string()),

@@ -1,6 +1,6 @@
 //! Collective calls: each checks its arguments, and hands a job to `transfer.rs`.
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::gate::INLINE;
 use crate::plain::Plain;
 use crate::site::{Names, Place};
@@ -36,7 +36,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn barrier(&mut self) -> Result<(), Error> {
+    pub fn barrier(&mut self) -> Result<()> {
         let names = const { &Names::without_data("barrier") };
         let call = self.begin(names, Place::caller(), 0, Team::ROOTLESS)?;
         // SAFETY: no bytes.
@@ -58,7 +58,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn broadcast<T: Plain>(&mut self, data: &mut [T], root: usize) -> Result<(), Error> {
+    pub fn broadcast<T: Plain>(&mut self, data: &mut [T], root: usize) -> Result<()> {
         let names = const { &Names::of::<T>("broadcast", "") };
         let call = self.begin_rooted(names, Place::caller(), data.len(), root)?;
         let at = data.as_mut_ptr();
@@ -85,7 +85,7 @@ impl Team {
         data: &mut [T],
         op: O,
         root: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let names = const { &Names::of::<T>("reduce", O::NAME) };
         let call = self.begin_rooted(names, Place::caller(), data.len(), root)?;
         let (at, n) = (data.as_mut_ptr(), data.len());
@@ -110,11 +110,7 @@ impl Team {
     /// See [`Team`].
     #[track_caller]
     #[inline]
-    pub fn all_reduce<T: Plain, O: Operator<T>>(
-        &mut self,
-        data: &mut [T],
-        op: O,
-    ) -> Result<(), Error> {
+    pub fn all_reduce<T: Plain, O: Operator<T>>(&mut self, data: &mut [T], op: O) -> Result<()> {
         let names = const { &Names::of::<T>("all_reduce", O::NAME) };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         if Team::is_few(data.len(), size_of::<T>()) {
@@ -148,7 +144,7 @@ impl Team {
         all: &[T],
         mine: &mut [T],
         op: O,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let names = const { &Names::of::<T>("reduce_scatter", O::NAME) };
         let call = self.begin(names, Place::caller(), mine.len(), Team::ROOTLESS)?;
         self.check_blocks(&call, all.len(), mine.len())?;
@@ -172,7 +168,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn scan<T: Plain, O: Operator<T>>(&mut self, data: &mut [T], op: O) -> Result<(), Error> {
+    pub fn scan<T: Plain, O: Operator<T>>(&mut self, data: &mut [T], op: O) -> Result<()> {
         let names = const { &Names::of::<T>("scan", O::NAME) };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         let (at, n) = (data.as_mut_ptr(), data.len());
@@ -200,7 +196,7 @@ impl Team {
         &mut self,
         data: &mut [T],
         op: O,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let names = const { &Names::of::<T>("exclusive_scan", O::NAME) };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         let (at, n) = (data.as_mut_ptr(), data.len());
@@ -228,7 +224,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn all_gather<T: Plain>(&mut self, mine: &[T], all: &mut [T]) -> Result<(), Error> {
+    pub fn all_gather<T: Plain>(&mut self, mine: &[T], all: &mut [T]) -> Result<()> {
         let names = const { &Names::of::<T>("all_gather", "") };
         let call = self.begin(names, Place::caller(), mine.len(), Team::ROOTLESS)?;
         self.check_blocks(&call, all.len(), mine.len())?;
@@ -252,12 +248,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn gather<T: Plain>(
-        &mut self,
-        mine: &[T],
-        all: &mut [T],
-        root: usize,
-    ) -> Result<(), Error> {
+    pub fn gather<T: Plain>(&mut self, mine: &[T], all: &mut [T], root: usize) -> Result<()> {
         let names = const { &Names::of::<T>("gather", "") };
         let call = self.begin_rooted(names, Place::caller(), mine.len(), root)?;
         if self.me == root {
@@ -282,12 +273,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn scatter<T: Plain>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        root: usize,
-    ) -> Result<(), Error> {
+    pub fn scatter<T: Plain>(&mut self, all: &[T], mine: &mut [T], root: usize) -> Result<()> {
         let names = const { &Names::of::<T>("scatter", "") };
         let call = self.begin_rooted(names, Place::caller(), mine.len(), root)?;
         if self.me == root {
@@ -313,7 +299,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn all_to_all<T: Plain>(&mut self, given: &[T], taken: &mut [T]) -> Result<(), Error> {
+    pub fn all_to_all<T: Plain>(&mut self, given: &[T], taken: &mut [T]) -> Result<()> {
         let names = const { &Names::of::<T>("all_to_all", "") };
         let n = given.len() / self.members.len();
         let call = self.begin(names, Place::caller(), n, Team::ROOTLESS)?;
@@ -330,13 +316,13 @@ impl Team {
         at: Place,
         length: usize,
         root: usize,
-    ) -> Result<Begun, Error> {
+    ) -> Result<Begun> {
         let call = self.begin(names, at, length, root as u64 & 0xffff_ffff)?;
         self.check_rank(&call, root)?;
         Ok(call)
     }
 
-    fn check_blocks(&mut self, call: &Begun, all: usize, each: usize) -> Result<(), Error> {
+    fn check_blocks(&mut self, call: &Begun, all: usize, each: usize) -> Result<()> {
         let p = self.members.len();
         if each.checked_mul(p) == Some(all) {
             return Ok(());
@@ -357,7 +343,7 @@ impl Team {
         input: *const T,
         output: *mut T,
         root: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let length = length * size_of::<T>();
         let (input, output) = (input.cast(), output.cast());
         let job = Job { operation, length, size: BYTE, root, input, output, fold: None };
@@ -379,7 +365,7 @@ impl Team {
         output: *mut T,
         root: usize,
         op: &O,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let size = size_of::<T>();
         if size > LARGEST {
             let text = format!("elements of {size} bytes: {LARGEST} is the most for an operator");
@@ -400,7 +386,7 @@ impl Team {
     ///
     /// # Safety
     /// As [`carry_out`].
-    pub(crate) unsafe fn combine(&mut self, call: &Begun, job: Job<'_>) -> Result<(), Error> {
+    pub(crate) unsafe fn combine(&mut self, call: &Begun, job: Job<'_>) -> Result<()> {
         let is_long = job.operation == Operation::AllReduce && job.length * job.size >= LONG;
         if is_long
             && !self.taken.is_empty()
@@ -427,7 +413,7 @@ impl Team {
         data: &mut [T],
         op: &O,
         as_what: S,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         if O::ORIGIN.is_library() {
             return self.combine_few(call, data, op, as_what);
         }
@@ -446,7 +432,7 @@ impl Team {
         data: &mut [T],
         op: &O,
         _: S,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let bytes = size_of_val(data);
         debug_assert!(bytes <= INLINE);
         // SAFETY: the vector's bytes.

@@ -10,7 +10,7 @@
 //! and given up for another. Whoever dies behind it has left its place, and the door.
 
 use crate::course::Course;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::head;
 use crate::layout::Layout;
 use crate::mapping::Mapping;
@@ -64,7 +64,7 @@ impl<'a> Entry<'a> {
 
     /// Takes the rank's place. Not if this process is to ask again for the next team of the name:
     /// rank 0, whose memory it is, has given up, or all have come.
-    pub(crate) fn arrive(&self, by_name: bool, patience: &mut Patience) -> Result<bool, Error> {
+    pub(crate) fn arrive(&self, by_name: bool, patience: &mut Patience) -> Result<bool> {
         let (course, rank) = (self.course(), self.rank);
         loop {
             let door = self.presence.door(rank, patience)?;

@@ -87,6 +87,9 @@ pub struct Error {
     text: Arc<str>,
 }
 
+/// What a call gives, or why it has failed.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 impl Error {
     pub(crate) fn new(kind: ErrorKind, text: impl Into<String>) -> Self {
         Error { kind, rank: None, text: text.into().into() }

@@ -3,7 +3,7 @@
 //! them. For the packages of this repository (the C interface and Python's),
 //! and as unstable as [`phalanx::engine`].
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::head::Segment;
 use crate::plain::{Plain, START, digest_of, sealed::Sealed};
 use crate::shared::{Shared, forked};
@@ -15,9 +15,10 @@ use half::{bf16, f16};
 use num_complex::Complex;
 use phalanx::engine::{FloatControl, FoldKernel, Operation, is_disturbed};
 use phalanx::op::{self, Operator};
+use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The types' names, each at its number.
 pub const TYPES: [&str; 15] = [
@@ -59,6 +60,19 @@ pub struct Call {
     pub root: i64,
 }
 
+/// The name of a file, kept for good, once: for [`Place::of`].
+pub fn kept(name: &str) -> &'static str {
+    static FILES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    let mut files = FILES.lock().unwrap_or_else(|e| e.into_inner());
+    let files = files.get_or_insert_default();
+    if let Some(kept) = files.get(name) {
+        return kept;
+    }
+    let kept: &'static str = name.to_string().leak();
+    files.insert(kept);
+    kept
+}
+
 /// Of a truth value: a byte. Its names only: no such value is made of bytes that others write.
 #[derive(Clone, Copy)]
 struct Truth;
@@ -92,13 +106,7 @@ trait Reduction: Sync {
     ///
     /// # Safety
     /// There are `n`, which nobody else uses.
-    unsafe fn few(
-        &self,
-        team: &mut Team,
-        call: &Begun,
-        data: *mut u8,
-        n: usize,
-    ) -> Result<(), Error>;
+    unsafe fn few(&self, team: &mut Team, call: &Begun, data: *mut u8, n: usize) -> Result<()>;
     /// Fills `n` elements with the identity.
     ///
     /// # Safety
@@ -124,13 +132,7 @@ impl<N: Plain, T: Plain, O: Operator<T> + Sync> Reduction for Typed<N, T, O> {
         (FoldKernel::of::<T, O>(&self.0), O::ORIGIN.is_library())
     }
 
-    unsafe fn few(
-        &self,
-        team: &mut Team,
-        call: &Begun,
-        data: *mut u8,
-        n: usize,
-    ) -> Result<(), Error> {
+    unsafe fn few(&self, team: &mut Team, call: &Begun, data: *mut u8, n: usize) -> Result<()> {
         // SAFETY: by the contract; aligned and not null, as `check` has seen.
         let data = unsafe { std::slice::from_raw_parts_mut(data.cast::<T>(), n) };
         let mut reduce = || team.reduce_few(call, data, &self.0, O::accumulation());
@@ -269,7 +271,7 @@ pub unsafe fn collective(
     operation: Operation,
     (input, output): (*const u8, *mut u8),
     it: Call,
-) -> Result<(), Error> {
+) -> Result<()> {
     use Operation::*;
     let combines = matches!(operation, Reduce | AllReduce | ReduceScatter | Scan | ExclusiveScan);
     let found = Type::of(it.kind).ok_or_else(|| no_type(it.kind)).and_then(|kind| {
@@ -342,7 +344,7 @@ pub unsafe fn send(
     data: *const u8,
     (n, kind): (usize, i32),
     (to, tag): (i64, u64),
-) -> Result<(), Error> {
+) -> Result<()> {
     let (call, kind, to) = begin_message(team, at, data, (n, kind, to), 0)?;
     // SAFETY: passed on.
     unsafe { team.send_bytes(&call, (data, n * kind.size), kind.digest, to, tag) }
@@ -361,7 +363,7 @@ pub unsafe fn receive(
     data: *mut u8,
     (n, kind): (usize, i32),
     (from, tag): (i64, u64),
-) -> Result<(), Error> {
+) -> Result<()> {
     let (call, kind, from) = begin_message(team, at, data, (n, kind, from), 1)?;
     // SAFETY: passed on.
     unsafe { team.receive_bytes(&call, (data, n * kind.size), kind.digest, from, tag) }
@@ -373,7 +375,7 @@ fn begin_message(
     data: *const u8,
     (n, number, other): (usize, i32, i64),
     which: usize,
-) -> Result<(Begun, Type, usize), Error> {
+) -> Result<(Begun, Type, usize)> {
     let without =
         [const { &Names::without_data("send") }, const { &Names::without_data("receive") }];
     let kind = Type::of(number);
@@ -391,7 +393,7 @@ fn begin_message(
 ///
 /// # Errors
 /// As there.
-pub fn split(team: &mut Team, at: Place, color: i64, key: i64) -> Result<Option<Team>, Error> {
+pub fn split(team: &mut Team, at: Place, color: i64, key: i64) -> Result<Option<Team>> {
     match u32::try_from(color) {
         Ok(color) => team.at(at).split(Some(color), key),
         Err(_) if color == -1 => team.at(at).split(None, key),
@@ -409,7 +411,7 @@ pub fn split(team: &mut Team, at: Place, color: i64, key: i64) -> Result<Option<
 ///
 /// # Safety
 /// Nobody else uses it any more.
-pub unsafe fn segment(fd: i32) -> Result<Segment, Error> {
+pub unsafe fn segment(fd: i32) -> Result<Segment> {
     // SAFETY: numbers.
     if unsafe { libc::fcntl(fd, libc::F_GETFD) } < 0 {
         let text = format!("`fd` is {fd}: no file is open there");
@@ -423,7 +425,7 @@ pub unsafe fn segment(fd: i32) -> Result<Segment, Error> {
 ///
 /// # Errors
 /// As there; there is no buffer at the address.
-pub fn free(team: &mut Team, at: Place, address: *const u8) -> Result<(), Error> {
+pub fn free(team: &mut Team, at: Place, address: *const u8) -> Result<()> {
     match Symmetric::<u8>::at(team, address) {
         Some(buffer) => team.at(at).free(buffer),
         None => {

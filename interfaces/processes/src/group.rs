@@ -1,6 +1,6 @@
 //! Groups: teams of some of the ranks.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::site::{Names, Place};
 use crate::sync::Ordering;
 use crate::team::Team;
@@ -30,7 +30,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn split(&mut self, color: Option<u32>, key: i64) -> Result<Option<Team>, Error> {
+    pub fn split(&mut self, color: Option<u32>, key: i64) -> Result<Option<Team>> {
         let names = const { &Names::without_data("split") };
         let call = self.begin(names, Place::caller(), 0, Team::ROOTLESS)?;
         let mine = [color.map_or(NONE, u64::from), key.cast_unsigned()];

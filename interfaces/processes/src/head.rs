@@ -1,7 +1,7 @@
 //! The head of a segment: its version and size, and whether the team is over.
 
 use crate::course::Course;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::kept::above;
 use crate::layout::{Layout, PAGE};
 use crate::mapping::{self, Mapping};
@@ -59,7 +59,7 @@ impl Segment {
     ///
     /// # Errors
     /// The system has refused it, or it would be too large.
-    pub fn create(ranks: usize, bytes_a_rank: usize) -> Result<Segment, Error> {
+    pub fn create(ranks: usize, bytes_a_rank: usize) -> Result<Segment> {
         let wrong = || {
             let most = crate::layout::MAX_RANKS;
             let text = format!(
@@ -111,7 +111,7 @@ impl Segment {
     ///
     /// # Examples
     /// See [`Builder::attach`](crate::Builder::attach).
-    pub fn inheritable(&self) -> Result<OwnedFd, Error> {
+    pub fn inheritable(&self) -> Result<OwnedFd> {
         // SAFETY: a descriptor; the result is looked at.
         let copy = unsafe { libc::fcntl(self.fd(), libc::F_DUPFD, 3) };
         if copy < 0 {
@@ -132,7 +132,7 @@ impl Segment {
 
 /// Maps the segment of a team of `ranks` ranks, if it is one. What its head says is copied once,
 /// and compared with what the file has.
-pub(crate) fn map(segment: Segment, ranks: usize) -> Result<(Mapping, Layout), Error> {
+pub(crate) fn map(segment: Segment, ranks: usize) -> Result<(Mapping, Layout)> {
     let refused = |text: String| Error::new(ErrorKind::Refused, text);
     let bytes = mapping::examine(segment.file())?;
     if bytes < Layout::new(1, 0).map_or(usize::MAX, |least| least.total()) {

@@ -1,6 +1,6 @@
 //! Waits that the program may end: an interpreter handles its signals there.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use std::time::{Duration, Instant};
 
 /// How often the program is asked: half of what is promised.
@@ -34,7 +34,7 @@ impl Interrupt {
     }
 
     /// An error, if the program ends the attachment of a rank.
-    pub(crate) fn end_attaching(&mut self, rank: usize) -> Result<(), Error> {
+    pub(crate) fn end_attaching(&mut self, rank: usize) -> Result<()> {
         if !self.has_come() {
             return Ok(());
         }

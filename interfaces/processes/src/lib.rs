@@ -77,7 +77,7 @@ mod transfer;
 mod words;
 
 pub use builder::Builder;
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Result};
 pub use head::Segment;
 pub use layout::MAX_RANKS;
 pub use phalanx::op;

@@ -1,6 +1,6 @@
 //! A segment of memory that processes share: a `memfd`, sealed to its size, and its mapping.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::kept::above;
 use crate::limits::{Limited, limit};
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ use std::{fs, io};
 const SEALS: i32 = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A file of `bytes` bytes, all 0, that has no name and ends with the last process that has it.
-pub(crate) fn create(bytes: usize) -> Result<OwnedFd, Error> {
+pub(crate) fn create(bytes: usize) -> Result<OwnedFd> {
     // To pass it would end the process by a signal.
     if let Some(most) = limit(Limited::FileSize)
         && bytes as u64 > most
@@ -51,7 +51,7 @@ fn is_interrupted() -> bool {
 }
 
 /// The bytes of a file that another process made, if it is sealed and this user's.
-pub(crate) fn examine(file: BorrowedFd<'_>) -> Result<usize, Error> {
+pub(crate) fn examine(file: BorrowedFd<'_>) -> Result<usize> {
     let refused = |text: String| Error::new(ErrorKind::Refused, text);
     // SAFETY: all bits 0 are a value of the type.
     let mut about: libc::stat = unsafe { std::mem::zeroed() };
@@ -90,7 +90,7 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    pub(crate) fn new(file: OwnedFd, bytes: usize) -> Result<Mapping, Error> {
+    pub(crate) fn new(file: OwnedFd, bytes: usize) -> Result<Mapping> {
         // SAFETY: a new mapping, where the system likes.
         let start = unsafe {
             libc::mmap(
@@ -126,7 +126,7 @@ impl Mapping {
 
     /// Takes memory for these bytes now, so that none is missing when they are written (which would
     /// end the process).
-    pub(crate) fn take(&self, offset: usize, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn take(&self, offset: usize, bytes: usize) -> Result<()> {
         let (mut from, mut left, mut step) = (offset, bytes, bytes);
         while left > 0 {
             let length = step.min(left);

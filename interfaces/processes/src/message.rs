@@ -1,6 +1,6 @@
 //! Messages between two ranks, with tags.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::mail::{Letter, Mail};
 use crate::plain::Plain;
 use crate::ring::{CHUNK, Label, Ring};
@@ -31,7 +31,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn send<T: Plain>(&mut self, data: &[T], to: usize, tag: u64) -> Result<(), Error> {
+    pub fn send<T: Plain>(&mut self, data: &[T], to: usize, tag: u64) -> Result<()> {
         let names = const { &Names::of::<T>("send", "") };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         self.check_rank(&call, to)?;
@@ -54,7 +54,7 @@ impl Team {
         kind: u64,
         to: usize,
         tag: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let label = Label { tag, bytes: bytes as u64, kind, site: call.head.site() as u64 };
         if to == self.me {
             let from = if bytes == 0 { std::ptr::dangling() } else { from };
@@ -91,7 +91,7 @@ impl Team {
 
     /// Waits until chunk `n` has room, and takes messages meanwhile.
     #[cold]
-    fn wait_for_room(&mut self, call: &Begun, to: usize, ring: &Ring, n: u64) -> Result<(), Error> {
+    fn wait_for_room(&mut self, call: &Begun, to: usize, ring: &Ring, n: u64) -> Result<()> {
         let mut mail = std::mem::replace(&mut self.mail, Mail::new(0));
         let mut ready = || {
             let others = (0..self.members.len()).filter(|from| *from != self.me);
@@ -116,12 +116,7 @@ impl Team {
     /// # Examples
     /// See [`send`](Team::send).
     #[track_caller]
-    pub fn receive<T: Plain>(
-        &mut self,
-        data: &mut [T],
-        from: usize,
-        tag: u64,
-    ) -> Result<(), Error> {
+    pub fn receive<T: Plain>(&mut self, data: &mut [T], from: usize, tag: u64) -> Result<()> {
         let names = const { &Names::of::<T>("receive", "") };
         let call = self.begin(names, Place::caller(), data.len(), Team::ROOTLESS)?;
         self.check_rank(&call, from)?;
@@ -152,7 +147,7 @@ impl Team {
         kind: u64,
         from: usize,
         tag: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         match self.next_letter(call, from, tag)? {
             Some(letter) => {
                 let fits = letter.label.bytes == bytes as u64;
@@ -185,7 +180,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn receive_vec<T: Plain>(&mut self, from: usize, tag: u64) -> Result<Vec<T>, Error> {
+    pub fn receive_vec<T: Plain>(&mut self, from: usize, tag: u64) -> Result<Vec<T>> {
         let names = const { &Names::of::<T>("receive_vec", "") };
         let call = self.begin(names, Place::caller(), 0, Team::ROOTLESS)?;
         self.check_rank(&call, from)?;
@@ -215,12 +210,7 @@ impl Team {
 
     /// A message of this tag that has come already; or none, when the next one in the ring has the
     /// tag.
-    fn next_letter(
-        &mut self,
-        call: &Begun,
-        from: usize,
-        tag: u64,
-    ) -> Result<Option<Letter>, Error> {
+    fn next_letter(&mut self, call: &Begun, from: usize, tag: u64) -> Result<Option<Letter>> {
         loop {
             if let Some(letter) = self.mail.of(from).find(tag) {
                 return Ok(Some(letter));
@@ -236,7 +226,7 @@ impl Team {
     }
 
     /// Takes the next message, or the rest of it, to be received later.
-    fn keep_message(&mut self, call: &Begun, from: usize) -> Result<(), Error> {
+    fn keep_message(&mut self, call: &Begun, from: usize) -> Result<()> {
         loop {
             self.await_chunk(call, from)?;
             let ring = self.ring(from, self.me);
@@ -249,7 +239,7 @@ impl Team {
     }
 
     /// Waits for the next chunk, and says its number.
-    fn await_chunk(&mut self, call: &Begun, from: usize) -> Result<u64, Error> {
+    fn await_chunk(&mut self, call: &Begun, from: usize) -> Result<u64> {
         let n = self.mail.of(from).received + 1;
         if from == self.me {
             let text = "this rank has sent itself no message of this tag";
@@ -273,7 +263,7 @@ impl Team {
         from: usize,
         to: *mut u8,
         bytes: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let ring = self.ring(from, self.me);
         let mut done = 0;
         loop {
@@ -291,12 +281,12 @@ impl Team {
         }
     }
 
-    pub(crate) fn check_rank(&mut self, call: &Begun, rank: usize) -> Result<(), Error> {
+    pub(crate) fn check_rank(&mut self, call: &Begun, rank: usize) -> Result<()> {
         self.check_number(call, rank as i64).map(drop)
     }
 
     /// The rank of a number.
-    pub(crate) fn check_number(&mut self, call: &Begun, rank: i64) -> Result<usize, Error> {
+    pub(crate) fn check_number(&mut self, call: &Begun, rank: i64) -> Result<usize> {
         match usize::try_from(rank) {
             Ok(rank) if rank < self.members.len() => Ok(rank),
             _ => {
@@ -313,7 +303,7 @@ impl Team {
         from: usize,
         label: Label,
         (kind, fits, bytes): (u64, bool, Option<usize>),
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         if label.kind == kind && fits {
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! How long a wait may last.
 
-use crate::error::Error;
+use crate::error::Result;
 use crate::interrupt::{Interrupt, Question};
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ impl Patience {
     }
 
     /// An error, if the program ends the attachment of a rank.
-    pub(crate) fn heed(&mut self, rank: usize) -> Result<(), Error> {
+    pub(crate) fn heed(&mut self, rank: usize) -> Result<()> {
         self.interrupt.end_attaching(rank)
     }
 

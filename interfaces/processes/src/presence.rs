@@ -3,7 +3,7 @@
 //! place; it does so in whatever namespace the process is, and whatever ends it. (A lock of POSIX's
 //! would go with any descriptor of the file that the process closes.)
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::kept::Kept;
 use crate::layout::MAX_RANKS;
 use crate::patience::Patience;
@@ -35,7 +35,7 @@ impl Drop for Door<'_> {
 
 impl Presence {
     /// Opens the file once more: locks belong to the open file, not to the process or a descriptor.
-    pub(crate) fn new(file: BorrowedFd<'_>) -> Result<Presence, Error> {
+    pub(crate) fn new(file: BorrowedFd<'_>) -> Result<Presence> {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         let opened = OpenOptions::new().read(true).write(true).open(&path);
         let opened = opened.map_err(|e| match e.kind() {
@@ -65,7 +65,7 @@ impl Presence {
         }
     }
 
-    fn try_lock(&self, byte: usize) -> Result<bool, Error> {
+    fn try_lock(&self, byte: usize) -> Result<bool> {
         match self.lock(libc::F_OFD_SETLK, libc::F_WRLCK, byte) {
             Ok(_) => Ok(true),
             Err(e) if e.kind() == Io::WouldBlock => Ok(false),
@@ -74,7 +74,7 @@ impl Presence {
     }
 
     /// Takes the place of a rank; whether it was free.
-    pub(crate) fn take(&self, rank: usize) -> Result<bool, Error> {
+    pub(crate) fn take(&self, rank: usize) -> Result<bool> {
         self.try_lock(rank)
     }
 
@@ -90,7 +90,7 @@ impl Presence {
     }
 
     /// The door, when it is free.
-    pub(crate) fn door(&self, rank: usize, patience: &mut Patience) -> Result<Door<'_>, Error> {
+    pub(crate) fn door(&self, rank: usize, patience: &mut Patience) -> Result<Door<'_>> {
         while !self.try_lock(DOOR)? {
             patience.heed(rank)?;
             if patience.is_over() {

@@ -6,7 +6,7 @@
 //! the user of the other side. When all are there, the socket is shut: nobody can connect, but the
 //! name stays taken as long as rank 0 has its team.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::head::{Segment, VERSION, VERSION_BYTES, version_bytes, version_of};
 use crate::kept::{Kept, above};
 use crate::mapping::read_proc;
@@ -61,7 +61,7 @@ fn socket_name(name: &str) -> String {
 }
 
 /// A new socket, and the address of a name.
-fn socket(name: &str) -> Result<(OwnedFd, libc::sockaddr_un, libc::socklen_t), Error> {
+fn socket(name: &str) -> Result<(OwnedFd, libc::sockaddr_un, libc::socklen_t)> {
     let is_good = |byte: u8| byte.is_ascii_graphic() || byte == b' ';
     if name.is_empty() || name.len() > LONGEST || !name.bytes().all(is_good) {
         let text =
@@ -88,7 +88,7 @@ fn socket(name: &str) -> Result<(OwnedFd, libc::sockaddr_un, libc::socklen_t), E
 }
 
 /// Connects to rank 0; not for longer than a [`SLICE`].
-fn connect(name: &str) -> Result<io::Result<UnixStream>, Error> {
+fn connect(name: &str) -> Result<io::Result<UnixStream>> {
     let (file, address, bytes) = socket(name)?;
     let socket = UnixStream::from(file);
     let outcome = [socket.set_write_timeout(Some(SLICE)), socket.set_read_timeout(Some(SLICE))];
@@ -99,7 +99,7 @@ fn connect(name: &str) -> Result<io::Result<UnixStream>, Error> {
 }
 
 /// The user and the process on the other side of a socket.
-fn other_side(socket: &UnixStream) -> Result<libc::ucred, Error> {
+fn other_side(socket: &UnixStream) -> Result<libc::ucred> {
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
     let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
     // SAFETY: the system writes no more than `bytes`.
@@ -117,7 +117,7 @@ fn other_side(socket: &UnixStream) -> Result<libc::ucred, Error> {
 
 /// This process's user; refused where others have the same number: in a user namespace all users
 /// that it does not know have one.
-fn own_user() -> Result<u32, Error> {
+fn own_user() -> Result<u32> {
     // SAFETY: has no arguments.
     let user = unsafe { libc::geteuid() };
     let unknown = read_proc("/proc/sys/kernel/overflowuid");
@@ -224,7 +224,7 @@ pub(crate) enum Reply {
 
 impl Host {
     /// Takes the name; waits a moment if another team has it.
-    pub(crate) fn new(name: &str, ranks: usize, attach: &mut Patience) -> Result<Host, Error> {
+    pub(crate) fn new(name: &str, ranks: usize, attach: &mut Patience) -> Result<Host> {
         let (file, address, bytes) = socket(name)?;
         let user = if ranks > 1 { own_user()? } else { u32::MAX };
         let failed = |e: io::Error| Error::system("the team's socket", &e);
@@ -267,7 +267,7 @@ impl Host {
         file: Option<BorrowedFd<'_>>,
         patience: Duration,
         reply: &dyn Fn(usize) -> Reply,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let listener = self.listener.fd();
         let all = self.silent.iter().map(|it| it.0.as_raw_fd()).chain([listener]);
         let mut polls: Vec<libc::pollfd> =
@@ -451,7 +451,7 @@ pub(crate) fn ask(
     (rank, ranks): (usize, usize),
     version: &str,
     patience: &mut Patience,
-) -> Result<Segment, Error> {
+) -> Result<Segment> {
     let mut complete: Option<Patience> = None;
     if !Path::new("/proc/self/stat").exists() {
         return Err(no_proc());
@@ -505,7 +505,7 @@ fn greet(
     (rank, ranks): (usize, usize),
     version: &str,
     patience: &mut Patience,
-) -> Result<Option<Segment>, Error> {
+) -> Result<Option<Segment>> {
     let (other, own) = (other_side(&socket)?, own_user()?);
     if other.uid != own {
         return Err(refused(format!(

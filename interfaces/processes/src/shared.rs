@@ -2,7 +2,7 @@
 //! other processes.
 
 use crate::circle::Waiting;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::head::{self, TeamHead};
 use crate::interrupt::Question;
 use crate::kept::generation;
@@ -158,7 +158,7 @@ impl Shared {
     }
 
     /// Writes down a line of this rank, and says its number.
-    pub(crate) fn write_site(&self, names: &Names, at: Place) -> Result<u32, Error> {
+    pub(crate) fn write_site(&self, names: &Names, at: Place) -> Result<u32> {
         let mut sites = self.sites.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(site) = sites.get(&(at, names.kind)) {
             return Ok(*site);

@@ -1,6 +1,6 @@
 //! Symmetric memory: a buffer of each rank in the team's own memory, which calls use where it is.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::layout::{Layout, PAGE, TakenBuffer};
 use crate::mapping::Mapping;
 use crate::plain::Plain;
@@ -167,7 +167,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn symmetric<T: Plain>(&mut self, length: usize) -> Result<Symmetric<T>, Error> {
+    pub fn symmetric<T: Plain>(&mut self, length: usize) -> Result<Symmetric<T>> {
         let names = const { &Names::of::<T>("symmetric", "") };
         let call = self.begin(names, Place::caller(), length, Team::ROOTLESS)?;
         self.check_whole(&call)?;
@@ -228,7 +228,7 @@ impl Team {
     /// # Ok::<(), phalanx_processes::Error>(())
     /// ```
     #[track_caller]
-    pub fn free<T: Plain>(&mut self, buffer: Symmetric<T>) -> Result<(), Error> {
+    pub fn free<T: Plain>(&mut self, buffer: Symmetric<T>) -> Result<()> {
         let names = const { &Names::of::<T>("free", "") };
         let call = self.begin(names, Place::caller(), buffer.length, Team::ROOTLESS)?;
         self.meet_symmetric(&call, &buffer)?;
@@ -270,7 +270,7 @@ impl Team {
         &mut self,
         data: &Symmetric<T>,
         op: O,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let names = const { &Names::of::<T>("all_reduce_symmetric", O::NAME) };
         let call = self.begin(names, Place::caller(), data.length, Team::ROOTLESS)?;
         if !O::ORIGIN.is_library() {
@@ -290,7 +290,7 @@ impl Team {
         kernel: &FoldKernel<'_>,
         at: usize,
         (n, size): (usize, usize),
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let (me, p) = (self.me, self.members.len());
         let line = (64 / size.max(1)).max(1);
         let each = n.div_ceil(p).next_multiple_of(line);
@@ -315,7 +315,7 @@ impl Team {
         call: &Begun,
         job: &Job<'_>,
         is_library: bool,
-    ) -> Result<Option<usize>, Error> {
+    ) -> Result<Option<usize>> {
         let bytes = job.length * job.size;
         let is_within = |at: &usize| {
             self.taken.iter().any(|it| it.start <= *at && *at < it.end && bytes <= it.end - at)
@@ -352,7 +352,7 @@ impl Team {
         &mut self,
         data: &Symmetric<T>,
         root: usize,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let names = const { &Names::of::<T>("broadcast_symmetric", "") };
         let call = self.begin(names, Place::caller(), data.length, root as u64 & 0xffff_ffff)?;
         self.check_rank(&call, root)?;
@@ -367,7 +367,7 @@ impl Team {
     }
 
     /// Meets all, which pass the same buffer.
-    fn meet_symmetric<T: Plain>(&mut self, call: &Begun, data: &Symmetric<T>) -> Result<(), Error> {
+    fn meet_symmetric<T: Plain>(&mut self, call: &Begun, data: &Symmetric<T>) -> Result<()> {
         self.check_whole(call)?;
         if !Arc::ptr_eq(&self.shared.mapping, &data.mapping) {
             return Err(self.wrong(call, "the buffer is of another team"));
@@ -389,7 +389,7 @@ impl Team {
         Err(self.fail(Error::of(ErrorKind::Disagreement, other, text)))
     }
 
-    fn check_whole(&mut self, call: &Begun) -> Result<(), Error> {
+    fn check_whole(&mut self, call: &Begun) -> Result<()> {
         if self.members.len() == self.shared.layout.ranks && self.is_whole() {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! A rank's handle on a team, or on a group of it: meeting at the gates, and waiting.
 
 use crate::bell::{Bell, Sleepers};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gate::{Gate, Head, INLINE, SLOTS};
 use crate::layout::{
     BELL, DESK, EAGER, EAGERS, GATE, LEFT, PAGE, PIECE, PIECES_IN, PIECES_OUT, PROGRESS,
@@ -91,7 +91,7 @@ pub(crate) struct Begun {
 }
 
 impl Team {
-    pub(crate) fn of_all(shared: Shared) -> Result<Team, Error> {
+    pub(crate) fn of_all(shared: Shared) -> Result<Team> {
         let (rank, ranks) = (shared.rank, shared.layout.ranks);
         let shared = Arc::new(shared);
         let team = Team::in_area(Arc::clone(&shared), 0, rank, (0..ranks).collect());
@@ -104,7 +104,7 @@ impl Team {
         area: usize,
         me: usize,
         members: Box<[usize]>,
-    ) -> Result<Team, Error> {
+    ) -> Result<Team> {
         let layout = shared.layout;
         let at = layout.area(area);
         let base = shared.mapping.at(at, layout.area_bytes());
@@ -208,7 +208,7 @@ impl Team {
 
     /// Memory for the messages to a member.
     #[cold]
-    pub(crate) fn take_ring(&self, to: usize) -> Result<(), Error> {
+    pub(crate) fn take_ring(&self, to: usize) -> Result<()> {
         let layout = self.shared.layout;
         let at = layout.area(self.area) + layout.ring(self.me, to);
         self.shared.mapping.take(at, RING)
@@ -228,7 +228,7 @@ impl Team {
         caller: Place,
         length: usize,
         root: u64,
-    ) -> Result<Begun, Error> {
+    ) -> Result<Begun> {
         let at = self.place.take().unwrap_or(caller);
         if self.shared.is_over() || self.shared.is_forked() {
             return Err(self.refusal());
@@ -243,7 +243,7 @@ impl Team {
     }
 
     #[cold]
-    fn write_line(&mut self, key: u64, names: &Names, at: Place) -> Result<u32, Error> {
+    fn write_line(&mut self, key: u64, names: &Names, at: Place) -> Result<u32> {
         let shared = &self.shared;
         let written = self.lines.find_or(key, || shared.write_site(names, at));
         written.map_err(|error| self.fail(error))
@@ -298,7 +298,7 @@ impl Team {
         call: &Begun,
         payload: *const u8,
         bytes: usize,
-    ) -> Result<u64, Error> {
+    ) -> Result<u64> {
         let episode = self.episode + 1;
         self.episode = episode;
         let words = if bytes <= INLINE { bytes.div_ceil(8) } else { 0 };
@@ -387,7 +387,7 @@ impl Team {
         call: &Begun,
         member: usize,
         ready: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         self.wait_among(call, member, false, ready)
     }
 
@@ -399,7 +399,7 @@ impl Team {
         member: usize,
         any: bool,
         ready: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let shared = &*self.shared;
         let mut pauses = Pauses::new(shared.crowded);
         let looks = if shared.crowded { CROWDED_LOOKS } else { pauses.looks() };

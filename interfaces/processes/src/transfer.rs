@@ -7,7 +7,7 @@
 //! Nothing that a peer writes becomes an address or a length: places are computed from the call's
 //! own arguments, which all heads have agreed with.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::gate::INLINE;
 use crate::layout::{EAGER, PIECE};
 use crate::pieces::{self, Members, Parts, Position, Progress, Work};
@@ -67,7 +67,7 @@ impl Job<'_> {
 /// # Safety
 /// The input has the elements that a rank gives in this call, and the output those that it takes;
 /// nobody else uses them.
-pub(crate) unsafe fn carry_out(team: &mut Team, call: &Begun, job: Job<'_>) -> Result<(), Error> {
+pub(crate) unsafe fn carry_out(team: &mut Team, call: &Begun, job: Job<'_>) -> Result<()> {
     let (me, p) = (team.me, team.members.len());
     if p == 1 {
         if !std::ptr::eq(job.input, job.output) {
@@ -279,7 +279,7 @@ impl Work for Transfer<'_> {
         member: usize,
         ready: fn(&Progress, u64) -> bool,
         pieces: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<()> {
         let progress = self.team.progress(member);
         if ready(progress, pieces) {
             return Ok(());

@@ -9,42 +9,15 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
+#[path = "../../src/rt/history.rs"]
+mod history;
+#[path = "../../src/rt/target_lock.rs"]
+mod target_lock;
 #[path = "../../src/rt/word.rs"]
 mod word;
 
-mod weak_store {
-    include!(concat!(env!("OUT_DIR"), "/weak_store.rs"));
-}
-
-mod weak_load {
-    include!(concat!(env!("OUT_DIR"), "/weak_load.rs"));
-}
-
-#[path = "../../src/rt/history.rs"]
-mod history;
-
-mod history_weak_store {
-    include!(concat!(env!("OUT_DIR"), "/history_weak_store.rs"));
-}
-
-mod history_weak_load {
-    include!(concat!(env!("OUT_DIR"), "/history_weak_load.rs"));
-}
-
-mod history_kept_too_long {
-    include!(concat!(env!("OUT_DIR"), "/history_kept_too_long.rs"));
-}
-
-#[path = "../../src/rt/target_lock.rs"]
-mod target_lock;
-
-mod lock_forgets {
-    include!(concat!(env!("OUT_DIR"), "/lock_forgets.rs"));
-}
-
-mod lock_of_two {
-    include!(concat!(env!("OUT_DIR"), "/lock_of_two.rs"));
-}
+// The copies with a mistake.
+include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
 
 /// A word, weakened or not.
 trait Told: Default + Send + Sync + 'static {
@@ -130,30 +103,6 @@ fn requests_and_meetings_hand_memory_over() {
     a_meeting::<word::Word>();
 }
 
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_request_with_a_relaxed_store_is_detected() {
-    a_request::<weak_store::Word>();
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_request_with_a_relaxed_load_is_detected() {
-    a_request::<weak_load::Word>();
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_meeting_with_a_relaxed_store_is_detected() {
-    a_meeting::<weak_store::Word>();
-}
-
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_meeting_with_a_relaxed_load_is_detected() {
-    a_meeting::<weak_load::Word>();
-}
-
 /// A rank notes four calls, two of which are kept, and the other reads: it is given the
 /// words of one call, the one that it has asked for.
 macro_rules! a_history {
@@ -184,24 +133,6 @@ macro_rules! a_history {
 #[test]
 fn a_history_gives_the_words_of_one_call() {
     a_history!(history);
-}
-
-#[test]
-#[should_panic(expected = "mixed")]
-fn a_history_without_the_writers_fence_is_detected() {
-    a_history!(history_weak_store);
-}
-
-#[test]
-#[should_panic(expected = "mixed")]
-fn a_history_without_the_readers_fence_is_detected() {
-    a_history!(history_weak_load);
-}
-
-#[test]
-#[should_panic(expected = "mixed")]
-fn a_history_that_keeps_calls_too_long_is_detected() {
-    a_history!(history_kept_too_long);
 }
 
 /// Ranks take a target's lock, use its memory (an exclusive holder writes, a shared one reads), and
@@ -243,14 +174,28 @@ fn a_lock_keeps_ranks_apart_and_wakes_those_who_wait() {
     a_lock!(target_lock, [false, false]);
 }
 
-#[test]
-#[should_panic(expected = "deadlock")]
-fn a_lock_that_forgets_who_waits_is_detected() {
-    a_lock!(lock_forgets, [true, true]);
+/// Mistakes that a model detects: what it says, and the model.
+macro_rules! detected {
+    ($($test:ident: $says:tt $model:expr;)*) => {$(
+        #[test]
+        #[should_panic(expected = $says)]
+        fn $test() {
+            $model;
+        }
+    )*};
 }
 
-#[test]
-#[should_panic(expected = "Causality violation")]
-fn a_lock_that_two_have_alone_is_detected() {
-    a_lock!(lock_of_two, [true, true]);
+detected! {
+    a_request_with_a_relaxed_store_is_detected:
+        "Causality violation" a_request::<weak_store::Word>();
+    a_request_with_a_relaxed_load_is_detected: "Causality violation" a_request::<weak_load::Word>();
+    a_meeting_with_a_relaxed_store_is_detected:
+        "Causality violation" a_meeting::<weak_store::Word>();
+    a_meeting_with_a_relaxed_load_is_detected: "Causality violation" a_meeting::<weak_load::Word>();
+    a_history_without_the_writers_fence_is_detected: "mixed" a_history!(history_weak_store);
+    a_history_without_the_readers_fence_is_detected: "mixed" a_history!(history_weak_load);
+    a_history_that_keeps_calls_too_long_is_detected: "mixed" a_history!(history_kept_too_long);
+    a_lock_that_forgets_who_waits_is_detected: "deadlock" a_lock!(lock_forgets, [true, true]);
+    a_lock_that_two_have_alone_is_detected:
+        "Causality violation" a_lock!(lock_of_two, [true, true]);
 }

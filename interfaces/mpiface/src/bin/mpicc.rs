@@ -3,11 +3,5 @@
 use phalanx_mpi_abi::wrapper::{Language, main as wrap};
 
 fn main() {
-    wrap(Language {
-        wrapper: "phalanx-mpicc",
-        compiler: "cc",
-        variable: "PHALANX_MPICC",
-        is_cxx: false,
-        is_fortran: false,
-    })
+    wrap(Language::C)
 }

@@ -3,11 +3,5 @@
 use phalanx_mpi_abi::wrapper::{Language, main as wrap};
 
 fn main() {
-    wrap(Language {
-        wrapper: "phalanx-mpifort",
-        compiler: "gfortran",
-        variable: "PHALANX_MPIFC",
-        is_cxx: false,
-        is_fortran: true,
-    })
+    wrap(Language::Fortran)
 }

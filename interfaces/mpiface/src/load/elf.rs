@@ -5,6 +5,16 @@
 //! (the machines on which this runs). The kernel's and the dynamic linker's view is followed: the
 //! program headers and the dynamic section; section headers may be missing.
 
+use object::elf::{
+    DF_1_PIE, DF_STATIC_TLS, DF_TEXTREL, DT_FLAGS, DT_FLAGS_1, DT_GNU_HASH, DT_HASH, DT_NEEDED,
+    DT_NULL, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB,
+    DT_TEXTREL, DT_VERNEED, DT_VERNEEDNUM, Dyn64, DynamicTag, ET_DYN, ET_EXEC, FileHeader64,
+    GnuHashHeader, HashHeader, PF_R, PF_X, PT_DYNAMIC, PT_GNU_RELRO, PT_LOAD, PT_NOTE, PT_TLS,
+    ProgramFlags, ProgramHeader64, SHT_SYMTAB, STB_GLOBAL, STB_GNU_UNIQUE, STB_LOCAL, STT_OBJECT,
+    SectionHeader64, Sym64, Verneed,
+};
+use object::pod::{Pod, slice_from_bytes, slice_from_bytes_mut};
+use object::{LittleEndian, U32};
 use std::fmt;
 use std::ops::Range;
 
@@ -20,50 +30,10 @@ impl fmt::Display for ElfError {
 
 phalanx::error_type!(ElfError: Self(what));
 
-pub(super) const PT_LOAD: u32 = 1;
-pub(super) const PT_DYNAMIC: u32 = 2;
-const PT_TLS: u32 = 7;
-const PT_GNU_RELRO: u32 = 0x6474_e552;
-pub(super) const PT_NOTE: u32 = 4;
-const ET_EXEC: u16 = 2;
-const ET_DYN: u16 = 3;
-pub(super) const DT_NULL: u64 = 0;
-pub(super) const DT_NEEDED: u64 = 1;
-const DT_HASH: u64 = 4;
-pub(super) const DT_STRTAB: u64 = 5;
-const DT_SYMTAB: u64 = 6;
-pub(super) const DT_RELA: u64 = 7;
-pub(super) const DT_RELASZ: u64 = 8;
-pub(super) const DT_RELAENT: u64 = 9;
-pub(super) const DT_STRSZ: u64 = 10;
-const DT_SYMENT: u64 = 11;
-const DT_SONAME: u64 = 14;
-const DT_TEXTREL: u64 = 22;
-const DT_FLAGS: u64 = 30;
-const DF_TEXTREL: u64 = 4;
-const PF_X: u32 = 1;
-pub(super) const PF_W: u32 = 2;
-pub(super) const PF_R: u32 = 4;
-const DT_RPATH: u64 = 15;
-const DT_RUNPATH: u64 = 29;
-const DT_GNU_HASH: u64 = 0x6fff_fef5;
-pub(super) const DT_FLAGS_1: u64 = 0x6fff_fffb;
-const DT_VERNEED: u64 = 0x6fff_fffe;
-const DT_VERNEEDNUM: u64 = 0x6fff_ffff;
-pub(super) const DF_1_PIE: u64 = 0x0800_0000;
-const DF_STATIC_TLS: u64 = 0x10;
-const STB_GLOBAL: u8 = 1;
-const STB_GNU_UNIQUE: u8 = 10;
-const STT_OBJECT: u8 = 1;
-const SHT_SYMTAB: u32 = 2;
-pub(super) const STT_TLS: u8 = 6;
-/// The length of an entry of the symbol table.
-const SYMBOL: u64 = 24;
-/// The length of a relocation, and of a program header.
-pub(super) const RELOCATION: u64 = 24;
-const HEADER: u64 = 56;
-/// The relocation by which an executable has a library's variable for itself.
-pub(super) const R_COPY: u64 = if cfg!(target_arch = "aarch64") { 1024 } else { 5 };
+pub(super) type Le = LittleEndian;
+pub(super) const LE: Le = LittleEndian;
+pub(super) type Symbol = Sym64<Le>;
+const SYMBOL: u64 = size_of::<Symbol>() as u64;
 
 /// A part of the file that is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +44,7 @@ pub struct Segment {
     pub address: u64,
     /// Its bytes in the file.
     pub length: u64,
-    /// PF_R, PF_W and PF_X.
-    pub(super) flags: u32,
+    pub(super) flags: ProgramFlags,
     /// Its bytes in memory: zeros follow those of the file.
     pub(super) in_memory: u64,
 }
@@ -86,7 +55,7 @@ pub struct Elf {
     pub(super) bytes: Vec<u8>,
     pub(super) loads: Vec<Segment>,
     pub(super) notes: Vec<Segment>,
-    pub(super) dynamic: Vec<(u64, u64)>,
+    pub(super) dynamic: Vec<(DynamicTag, u64)>,
     /// Where the dynamic section begins in the file.
     pub(super) dynamic_at: u64,
     pub(super) strings: Range<usize>,
@@ -121,49 +90,36 @@ impl Elf {
             sealed: 0..0,
             is_fixed: false,
         };
-        match elf.u16(16)? {
+        match elf.header()?.e_type.get(LE) {
             ET_DYN => {}
             ET_EXEC => elf.is_fixed = true,
             _ => return Err(ElfError("not a shared object: link it with phalanx-mpicc")),
         }
-        let (table, size, count) = (elf.u64(32)?, elf.u16(54)?, elf.u16(56)?);
-        if u64::from(size) < HEADER {
-            return Err(ElfError("its program headers are too short"));
-        }
         let mut dynamic = None;
-        for index in 0..u64::from(count) {
-            let at = add(table, index * u64::from(size))?;
+        for (_, header) in elf.program_headers()? {
             let segment = Segment {
-                offset: elf.u64(add(at, 8)?)?,
-                address: elf.u64(add(at, 16)?)?,
-                length: elf.u64(add(at, 32)?)?,
-                flags: elf.u32(add(at, 4)?)?,
-                in_memory: elf.u64(add(at, 40)?)?,
+                offset: header.p_offset.get(LE),
+                address: header.p_vaddr.get(LE),
+                length: header.p_filesz.get(LE),
+                flags: header.p_flags.get(LE),
+                in_memory: header.p_memsz.get(LE),
             };
-            match elf.u32(at)? {
+            match header.p_type.get(LE) {
                 PT_LOAD => elf.loads.push(segment),
                 PT_NOTE => elf.notes.push(segment),
                 PT_DYNAMIC => dynamic = Some(segment),
-                PT_TLS => {
-                    let (length, align) = (elf.u64(add(at, 40)?)?, elf.u64(add(at, 48)?)?);
-                    elf.thread_locals = add(length, align)?;
-                }
+                PT_TLS => elf.thread_locals = add(segment.in_memory, header.p_align.get(LE))?,
                 PT_GNU_RELRO => {
-                    elf.sealed = segment.address..add(segment.address, elf.u64(add(at, 40)?)?)?;
+                    elf.sealed = segment.address..add(segment.address, segment.in_memory)?;
                 }
                 _ => {}
             }
         }
         let dynamic = dynamic.ok_or(NO_DYNAMIC)?;
         elf.dynamic_at = dynamic.offset;
-        for index in 0..dynamic.length / 16 {
-            let at = add(dynamic.offset, index * 16)?;
-            let (tag, value) = (elf.u64(at)?, elf.u64(add(at, 8)?)?);
-            if tag == DT_NULL {
-                break;
-            }
-            elf.dynamic.push((tag, value));
-        }
+        let entries: &[Dyn64<Le>] = elf.table(dynamic.offset, dynamic.length / 16)?;
+        let entries = entries.iter().map(|it| (it.d_tag.get(LE), it.d_val.get(LE)));
+        elf.dynamic = entries.take_while(|it| it.0 != DT_NULL).collect();
         let start =
             elf.offset_of(elf.entry(DT_STRTAB).ok_or(ElfError("it has no string table"))?)?;
         let length = elf.entry(DT_STRSZ).ok_or(ElfError("its string table has no length"))?;
@@ -183,7 +139,7 @@ impl Elf {
     /// Whether it is an executable (PIE) rather than a shared object: those must be made one before
     /// they can be loaded twice.
     pub fn is_executable(&self) -> bool {
-        self.entry(DT_FLAGS_1).is_some_and(|flags| flags & DF_1_PIE != 0)
+        self.entry(DT_FLAGS_1).is_some_and(|flags| flags & DF_1_PIE.0 != 0)
     }
 
     /// Bytes of its own thread-local variables, with their alignment.
@@ -195,7 +151,7 @@ impl Elf {
     /// the program is compiled for the initial-exec model.
     pub fn static_tls(&self) -> usize {
         let flags = self.entry(DT_FLAGS).unwrap_or(0);
-        let bytes = if flags & DF_STATIC_TLS != 0 { self.thread_locals } else { 0 };
+        let bytes = if flags & DF_STATIC_TLS.0 != 0 { self.thread_locals } else { 0 };
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
@@ -270,16 +226,10 @@ impl Elf {
         if self.entry(DT_SYMENT).is_some_and(|length| length != SYMBOL) {
             return Err(ElfError("its symbols have an unknown length"));
         }
-        let mut changed = 0;
-        for index in 0..self.symbols()? {
-            let at = add(self.offset_of(add(table, index * SYMBOL)?)?, 4)?;
-            let byte = self.bytes.get_mut(usize_of(at)?).ok_or(CUT)?;
-            if *byte >> 4 == STB_GNU_UNIQUE {
-                *byte = STB_GLOBAL << 4 | *byte & 15;
-                changed += 1;
-            }
-        }
-        Ok(changed)
+        let (at, count) = (self.offset_of(table)?, self.symbols()?);
+        let symbols = self.table_mut::<Symbol>(at, count)?;
+        let unique = symbols.iter_mut().filter(|it| it.st_bind() == STB_GNU_UNIQUE);
+        Ok(unique.map(|it| it.st_info = STB_GLOBAL | it.st_type()).count())
     }
 
     /// Makes the data symbols that debuggers read local ones, so that each copy's variables are
@@ -289,19 +239,19 @@ impl Elf {
     /// # Errors
     /// If the section headers or the table lie outside the file.
     pub fn make_data_local(&mut self) -> Result<usize, ElfError> {
-        let (table, size, count) = (self.u64(40)?, u64::from(self.u16(58)?), self.u16(60)?);
+        let header = *self.header()?;
+        let (table, size) = (header.e_shoff.get(LE), header.e_shentsize.get(LE).into());
         let mut changed = 0;
-        for index in 0..u64::from(count) {
-            let at = add(table, index * size)?;
-            if self.u32(add(at, 4)?)? != SHT_SYMTAB {
+        for index in 0..u64::from(header.e_shnum.get(LE)) {
+            let section: SectionHeader64<Le> = *self.one(entry_at(table, index, size)?)?;
+            if section.sh_type.get(LE) != SHT_SYMTAB {
                 continue;
             }
-            let (start, length) = (self.u64(add(at, 24)?)?, self.u64(add(at, 32)?)?);
-            for symbol in 0..self.checked_symbols(length / SYMBOL)? {
-                let at = usize_of(add(add(start, symbol * SYMBOL)?, 4)?)?;
-                let byte = self.bytes.get_mut(at).ok_or(CUT)?;
-                if matches!(*byte >> 4, STB_GLOBAL | STB_GNU_UNIQUE) && *byte & 15 == STT_OBJECT {
-                    *byte &= 15;
+            let count = self.checked_symbols(section.sh_size.get(LE) / SYMBOL)?;
+            for symbol in self.table_mut::<Symbol>(section.sh_offset.get(LE), count)? {
+                let is_seen = matches!(symbol.st_bind(), STB_GLOBAL | STB_GNU_UNIQUE);
+                if is_seen && symbol.st_type() == STT_OBJECT {
+                    symbol.st_info = STB_LOCAL | STT_OBJECT;
                     changed += 1;
                 }
             }
@@ -314,7 +264,8 @@ impl Elf {
     /// # Errors
     /// If a table lies outside the file.
     pub fn code(&self, page: u64) -> Result<Vec<Segment>, ElfError> {
-        if self.entry(DT_TEXTREL).is_some() || self.entry(DT_FLAGS).unwrap_or(0) & DF_TEXTREL != 0 {
+        let flags = self.entry(DT_FLAGS).unwrap_or(0);
+        if self.entry(DT_TEXTREL).is_some() || flags & DF_TEXTREL.0 != 0 {
             return Ok(Vec::new());
         }
         let mut tables = vec![(self.strings.start as u64, self.strings.end as u64)];
@@ -324,7 +275,7 @@ impl Elf {
         }
         let mut parts = Vec::new();
         for load in
-            self.loads.iter().filter(|it| it.flags == PF_R | PF_X && it.in_memory <= it.length)
+            self.loads.iter().filter(|it| it.flags == (PF_R | PF_X) && it.in_memory <= it.length)
         {
             let end = add(load.offset, load.length)?;
             if load.offset % page != load.address % page {
@@ -349,24 +300,22 @@ impl Elf {
     /// The number of dynamic symbols, by the hash table.
     pub(super) fn symbols(&self) -> Result<u64, ElfError> {
         if let Some(table) = self.entry(DT_HASH) {
-            let count = u64::from(self.u32(add(self.offset_of(table)?, 4)?)?);
-            return self.checked_symbols(count);
+            let header: &HashHeader<Le> = self.one(self.offset_of(table)?)?;
+            return self.checked_symbols(header.chain_count.get(LE).into());
         }
         let Some(table) = self.entry(DT_GNU_HASH) else { return Ok(0) };
         let at = self.offset_of(table)?;
-        let buckets = u64::from(self.u32(at)?);
-        let first = u64::from(self.u32(add(at, 4)?)?);
-        let filters = u64::from(self.u32(add(at, 8)?)?);
-        let bucket = add(add(at, 16)?, filters * 8)?;
-        let mut last = 0;
-        for index in 0..buckets {
-            last = last.max(u64::from(self.u32(add(bucket, index * 4)?)?));
-        }
+        let header: &GnuHashHeader<Le> = self.one(at)?;
+        let first = u64::from(header.symbol_base.get(LE));
+        let count = u64::from(header.bucket_count.get(LE));
+        let bucket = entry_at(add(at, 16)?, header.bloom_count.get(LE).into(), 8)?;
+        let buckets = self.table::<U32<Le>>(bucket, count)?;
+        let mut last = buckets.iter().map(|it| u64::from(it.get(LE))).max().unwrap_or(0);
         if last < first {
             return self.checked_symbols(first);
         }
-        let chain = add(bucket, buckets * 4)?;
-        while self.u32(add(chain, (last - first) * 4)?)? & 1 == 0 {
+        let chain = entry_at(bucket, count, 4)?;
+        while self.one::<U32<Le>>(entry_at(chain, last - first, 4)?)?.get(LE) & 1 == 0 {
             last += 1;
         }
         self.checked_symbols(last + 1)
@@ -386,21 +335,22 @@ impl Elf {
         let mut at = self.offset_of(table)?;
         let mut files = Vec::new();
         for _ in 0..count {
-            files.push(u64::from(self.u32(add(at, 4)?)?));
-            match self.u32(add(at, 12)?)? {
+            let need: &Verneed<Le> = self.one(at)?;
+            files.push(need.vn_file.get(LE).into());
+            match need.vn_next.get(LE) {
                 0 => break,
-                next => at = add(at, u64::from(next))?,
+                next => at = add(at, next.into())?,
             }
         }
         Ok(files)
     }
 
     /// The value of the first entry with this tag.
-    pub(super) fn entry(&self, tag: u64) -> Option<u64> {
+    pub(super) fn entry(&self, tag: DynamicTag) -> Option<u64> {
         self.dynamic.iter().find(|it| it.0 == tag).map(|it| it.1)
     }
 
-    fn named(&self, tag: u64) -> Result<Vec<String>, ElfError> {
+    fn named(&self, tag: DynamicTag) -> Result<Vec<String>, ElfError> {
         let entries = self.dynamic.iter().filter(|it| it.0 == tag);
         entries
             .map(|it| self.string(it.1).map(|s| String::from_utf8_lossy(s).into_owned()))
@@ -425,37 +375,49 @@ impl Elf {
     /// Where in the file a symbol of this number stands.
     pub(super) fn symbol(&self, index: u64) -> Result<u64, ElfError> {
         let table = self.entry(DT_SYMTAB).ok_or(CUT)?;
-        let place = index.checked_mul(SYMBOL).ok_or(CUT)?;
-        self.offset_of(add(table, place)?)
+        self.offset_of(entry_at(table, index, SYMBOL)?)
     }
 
-    pub(super) fn symbol_name(&self, index: u64) -> Result<&[u8], ElfError> {
-        self.string(u64::from(self.u32(self.symbol(index)?)?))
+    /// The symbols behind the first one, which is none, and their names.
+    pub(super) fn named_symbols(&self) -> Result<Vec<(&Symbol, &[u8])>, ElfError> {
+        let all = (1..self.symbols()?).map(|it| self.one::<Symbol>(self.symbol(it)?));
+        let named = |it: &Symbol| self.string(it.st_name.get(LE).into());
+        all.map(|it| it.and_then(|it| Ok((it, named(it)?)))).collect()
     }
 
-    pub(super) fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), ElfError> {
-        let at = usize_of(at)?;
-        let end = at.checked_add(bytes.len()).ok_or(CUT)?;
-        self.bytes.get_mut(at..end).ok_or(CUT)?.copy_from_slice(bytes);
-        Ok(())
+    fn header(&self) -> Result<&FileHeader64<Le>, ElfError> {
+        self.one(0)
     }
 
-    pub(super) fn read<const N: usize>(&self, at: u64) -> Result<[u8; N], ElfError> {
-        let at = usize_of(at)?;
-        let end = at.checked_add(N).ok_or(CUT)?;
-        self.bytes.get(at..end).and_then(|bytes| bytes.try_into().ok()).ok_or(CUT)
+    /// The program headers, and where they stand.
+    pub(super) fn program_headers(&self) -> Result<Vec<(u64, ProgramHeader64<Le>)>, ElfError> {
+        let header = self.header()?;
+        let (table, size) = (header.e_phoff.get(LE), header.e_phentsize.get(LE));
+        if usize::from(size) < size_of::<ProgramHeader64<Le>>() {
+            return Err(ElfError("its program headers are too short"));
+        }
+        let place = |it| entry_at(table, it, size.into());
+        let all = (0..header.e_phnum.get(LE).into()).map(place);
+        all.map(|at| at.and_then(|at| Ok((at, *self.one(at)?)))).collect()
     }
 
-    pub(super) fn u16(&self, at: u64) -> Result<u16, ElfError> {
-        self.read(at).map(u16::from_le_bytes)
+    /// So many entries of a table that begins there in the file.
+    pub(super) fn table<T: Pod>(&self, at: u64, count: u64) -> Result<&[T], ElfError> {
+        let rest = self.bytes.get(usize_of(at)?..).ok_or(CUT)?;
+        slice_from_bytes(rest, usize_of(count)?).map(|it| it.0).map_err(|()| CUT)
     }
 
-    pub(super) fn u32(&self, at: u64) -> Result<u32, ElfError> {
-        self.read(at).map(u32::from_le_bytes)
+    pub(super) fn table_mut<T: Pod>(&mut self, at: u64, count: u64) -> Result<&mut [T], ElfError> {
+        let rest = self.bytes.get_mut(usize_of(at)?..).ok_or(CUT)?;
+        slice_from_bytes_mut(rest, usize_of(count)?).map(|it| it.0).map_err(|()| CUT)
     }
 
-    pub(super) fn u64(&self, at: u64) -> Result<u64, ElfError> {
-        self.read(at).map(u64::from_le_bytes)
+    pub(super) fn one<T: Pod>(&self, at: u64) -> Result<&T, ElfError> {
+        Ok(&self.table(at, 1)?[0])
+    }
+
+    pub(super) fn one_mut<T: Pod>(&mut self, at: u64) -> Result<&mut T, ElfError> {
+        Ok(&mut self.table_mut(at, 1)?[0])
     }
 }
 
@@ -467,6 +429,11 @@ pub(super) const CUT: ElfError = ElfError("a table lies outside the file");
 
 pub(super) fn add(a: u64, b: u64) -> Result<u64, ElfError> {
     a.checked_add(b).ok_or(CUT)
+}
+
+/// Where an entry of a table begins.
+pub(super) fn entry_at(table: u64, index: u64, size: u64) -> Result<u64, ElfError> {
+    add(table, index.checked_mul(size).ok_or(CUT)?)
 }
 
 pub(super) fn usize_of(value: u64) -> Result<usize, ElfError> {
@@ -562,7 +529,8 @@ mod tests {
         let (mut read, mut refused) = (0, 0);
         for file in files().into_iter().take(2) {
             // Most reads are of the header, the program headers and the dynamic section.
-            let dynamic = file.windows(8).position(|it| it == DT_STRTAB.to_le_bytes()).unwrap_or(0);
+            let dynamic =
+                file.windows(8).position(|it| it == DT_STRTAB.0.to_le_bytes()).unwrap_or(0);
             for round in 0..600 {
                 let mut bytes = file.clone();
                 for _ in 0..1 + random(6) {

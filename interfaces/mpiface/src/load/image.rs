@@ -24,12 +24,13 @@ use super::file::{File, gather, give_back, prepare, private_name, tag_text, take
 use super::frame::Main;
 use super::search::{SHIM, find, needed, preloads};
 use super::source::{COPIES, Parsed, Source, beyond_streams, directory, is_traced, parse};
+use crate::home::whereabouts;
 use crate::rt::calls::MARK;
 use crate::rt::mutex::lock;
 use crate::stack;
 use crate::static_tls;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, OsStr, c_int, c_void};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::io::Write as _;
 use std::os::fd::{FromRawFd as _, IntoRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -463,28 +464,6 @@ pub(super) fn moved(path: &CStr, handle: *mut c_void) {
 
 /// Images of libraries that the process itself loaded: where each begins, and its path.
 static LOADED: Mutex<Vec<(usize, PathBuf, Arc<Image>)>> = Mutex::new(Vec::new());
-
-/// The dynamic linker's knowledge of an address, and the path of the file in which that lies.
-pub fn whereabouts(address: usize) -> Option<(libc::Dl_info, PathBuf)> {
-    // SAFETY: a structure of pointers, for which zeros are valid.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure lives through the call; any address may be asked for.
-    if unsafe { libc::dladdr(address as *const c_void, &raw mut info) } == 0 {
-        return None;
-    }
-    // SAFETY: asks for a number: where the executable's program headers lie.
-    let headers = unsafe { libc::getauxval(libc::AT_PHDR) } as usize;
-    // The executable goes by the name with which it was started, which may be found nowhere. Its
-    // headers stand at its beginning.
-    let path = if headers.wrapping_sub(info.dli_fbase as usize) < 4096 {
-        env::current_exe().ok()?
-    } else {
-        // SAFETY: dladdr gave a text that ends in a zero.
-        let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        PathBuf::from(OsStr::from_bytes(path.to_bytes()))
-    };
-    Some((info, path))
-}
 
 /// The file in which an address lies, the same number for all copies of one; its path, and the
 /// address in it.

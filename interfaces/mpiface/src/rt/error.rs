@@ -1,52 +1,11 @@
 //! Errors by the standard's classes, and how a run ends by one.
 
+use super::standard::CLASS_TEXTS;
 use std::io::Write as _;
 use std::sync::{Mutex, OnceLock};
 
 pub use super::site::Site;
-
-/// The standard's error classes, as far as they are used here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the standard's names")]
-pub enum Class {
-    Buffer = 1,
-    Count = 2,
-    Type = 3,
-    Tag = 4,
-    Comm = 5,
-    Rank = 6,
-    Request = 7,
-    Root = 8,
-    Group = 9,
-    Op = 10,
-    Topology = 11,
-    Dims = 12,
-    Arg = 13,
-    Truncate = 15,
-    Other = 16,
-    Pending = 18,
-    InStatus = 19,
-    Base = 24,
-    Disp = 26,
-    InfoKey = 31,
-    InfoNoKey = 32,
-    InfoValue = 33,
-    Info = 34,
-    Keyval = 36,
-    LockType = 37,
-    NoMem = 39,
-    RmaAttach = 46,
-    RmaConflict = 47,
-    RmaRange = 48,
-    RmaShared = 49,
-    RmaSync = 50,
-    Size = 52,
-    UnsupportedDatarep = 54,
-    Window = 56,
-    RmaFlavor = 57,
-    Session = 60,
-    ErrorHandler = 61,
-}
+pub use super::standard::Class;
 
 /// A call's failure: its class, and words for a person.
 #[derive(Clone, Debug)]
@@ -112,71 +71,7 @@ pub fn error<T>(class: Class, text: impl Into<String>) -> Outcome<T> {
 
 /// The words for a class.
 pub fn class_text(class: i32) -> &'static str {
-    const TEXTS: [&str; 62] = [
-        "no error",
-        "invalid buffer",
-        "invalid count",
-        "invalid datatype",
-        "invalid tag",
-        "invalid communicator",
-        "invalid rank",
-        "invalid request",
-        "invalid root",
-        "invalid group",
-        "invalid operator",
-        "invalid topology",
-        "invalid dimensions",
-        "invalid argument",
-        "unknown error",
-        "message longer than the receiver's buffer",
-        "another error",
-        "internal error",
-        "operation still pending",
-        "the error stands in the status",
-        "permission denied",
-        "invalid mode of access",
-        "invalid assertion",
-        "invalid name of a file",
-        "invalid address of memory",
-        "error in the conversion of data",
-        "invalid displacement",
-        "representation of data defined twice",
-        "the file exists",
-        "the file is in use",
-        "invalid file",
-        "invalid key of an info",
-        "no such key in the info",
-        "invalid value of an info",
-        "invalid info",
-        "error of input or output",
-        "invalid key of an attribute",
-        "invalid kind of lock",
-        "the name is not published",
-        "no memory",
-        "arguments that must be equal differ",
-        "no space on the device",
-        "no such file",
-        "invalid port",
-        "quota exceeded",
-        "the file is read only",
-        "memory cannot be attached to the window",
-        "conflicting accesses to a window",
-        "the target does not lie in the window's memory",
-        "memory cannot be shared",
-        "wrong synchronisation of a window",
-        "the service is not published",
-        "invalid size",
-        "processes cannot be started",
-        "unknown representation of data",
-        "unsupported operation",
-        "invalid window",
-        "wrong kind of window",
-        "a process has ended",
-        "a value is too large for the argument",
-        "invalid session",
-        "invalid error handler",
-    ];
-    usize::try_from(class).ok().and_then(|it| TEXTS.get(it)).unwrap_or(&"an error of MPI")
+    usize::try_from(class).ok().and_then(|it| CLASS_TEXTS.get(it)).unwrap_or(&"an error of MPI")
 }
 
 unsafe extern "C" {

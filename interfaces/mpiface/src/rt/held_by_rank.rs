@@ -70,6 +70,6 @@ impl Rank {
     pub fn handler(&self, handle: Handle) -> Outcome<Handler> {
         let text = || format!("{handle:#x} is no error handler");
         let found = Handler::of(handle, &self.error_handlers.borrow());
-        found.map_or_else(|| error(Class::ErrorHandler, text()), Ok)
+        found.map_or_else(|| error(Class::Errhandler, text()), Ok)
     }
 }

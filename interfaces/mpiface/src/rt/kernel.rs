@@ -1,10 +1,9 @@
 //! How the elements of a reduction combine: by an operator of the library, or by any over memory.
 
 use super::basic::Element;
-use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
 use super::operator::Operator;
-use super::ops::apply;
+use num_complex::Complex;
 use phalanx::engine::FoldKernel;
 use phalanx::op;
 
@@ -27,10 +26,10 @@ macro_rules! built_in {
             (I64 | U64, SUM) => u64, op::Sum, false;
             (I64, MIN) => i64, op::Min, false;
             (I64, MAX) => i64, op::Max, false;
-            (C64, SUM) => Complex<f64>, ComplexSum, true;
-            (C64, PROD) => Complex<f64>, ComplexProduct, true;
-            (C32, SUM) => Complex<f32>, ComplexSum, true;
-            (C32, PROD) => Complex<f32>, ComplexProduct, true;
+            (C64, SUM) => Complex<f64>, op::Sum, true;
+            (C64, PROD) => Complex<f64>, op::Prod, true;
+            (C32, SUM) => Complex<f32>, op::Sum, true;
+            (C32, PROD) => Complex<f32>, op::Prod, true;
         }
     };
 }
@@ -100,12 +99,7 @@ impl Arithmetic {
             if !std::ptr::addr_eq(target, right) {
                 std::ptr::copy_nonoverlapping(right, target, bytes);
             }
-            match self.op {
-                Operator::Known(op, element) => _ = apply(op, element, left, target, n),
-                Operator::User(function, ty) => {
-                    function.call(left as usize, target as usize, (n, self.size as isize), ty);
-                }
-            }
+            self.op.combine(left as usize, target as usize, (n, self.size.cast_signed()));
             if !kept.is_empty() {
                 std::ptr::copy_nonoverlapping(target, out, bytes);
             }

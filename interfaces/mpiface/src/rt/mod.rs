@@ -25,7 +25,7 @@
 //! | `shape.rs`, `signature.rs` | where a datatype's data lies; its elements in their order |
 //! | `place.rs` | memory that holds elements of a datatype, and copying |
 //! | `distributed.rs`, `external.rs` | parts of distributed arrays; the portable format |
-//! | `ops.rs`, `complex.rs` | operators over memory; complex numbers |
+//! | `ops.rs` | operators over memory |
 //! | `operator.rs`, `user_function.rs` | operators on a datatype, folds; those of the program |
 //! | `kernel.rs` | how elements combine: the library's operators, others over memory |
 //! | `record.rs` | the calls in a recorded run's events |
@@ -49,6 +49,17 @@
 //! | `note.rs` | the attributes and the name of an object |
 //! | `codes.rs` | error codes of a program's own |
 
+/// A type of which a text has the name alone.
+macro_rules! opaque {
+    ($type:ident) => {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($type)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 pub mod api;
 pub mod attributes;
 pub mod awaits;
@@ -59,7 +70,6 @@ pub mod calls;
 pub mod codes;
 pub mod coll;
 pub mod comm;
-pub mod complex;
 pub mod distributed;
 pub mod early;
 pub mod edges;

@@ -5,6 +5,8 @@ use super::handle::Handle;
 use super::ops::{Mark, apply};
 use super::types::{AnyType, Place, copy};
 use super::user_function::UserFunction;
+use phalanx::engine::left_half;
+use std::ops::Range;
 
 /// Elements that are folded at once, so that they stay in the nearest cache.
 const BLOCK: usize = 1024;
@@ -27,22 +29,20 @@ impl Operator {
         }
     }
 
-    /// `b = a op b`.
+    /// `b = a op b`, of so many elements, each so many bytes from the last.
     ///
     /// # Safety
-    /// As `fold`.
-    pub unsafe fn combine(self, a: &Place, b: &Place) {
-        match self {
-            Operator::Known(op, element) => {
-                // SAFETY: both places hold as many elements of this kind, in the type's extents.
-                unsafe {
-                    apply(op, element, a.address as *const u8, b.address as *mut u8, b.count)
-                };
-            }
-            Operator::User(function, ty) => {
-                let elements = (b.count, b.ty.extent);
-                // SAFETY: both places hold as many elements of the datatype.
-                unsafe { function.call(a.address, b.address, elements, ty) };
+    /// Both are addresses of so many elements of the operator's datatype; `b` may be written, and
+    /// nobody else uses it.
+    #[inline]
+    pub unsafe fn combine(self, a: usize, b: usize, elements: (usize, isize)) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match self {
+                Operator::Known(op, element) => {
+                    _ = apply(op, element, a as *const u8, b as *mut u8, elements.0);
+                }
+                Operator::User(function, ty) => function.call(a, b, elements, ty),
             }
         }
     }
@@ -76,36 +76,62 @@ impl Temporary {
 /// All are memory as their types say, as many elements each; nobody writes the places or uses
 /// `out`.
 pub unsafe fn fold(places: &[Place], out: &Place, op: Operator) {
-    let depth = places.len().next_power_of_two().trailing_zeros();
-    let length = out.count.min(BLOCK);
-    let rooms: Vec<Temporary> = (0..depth).map(|_| Temporary::new(&out.ty, length)).collect();
+    let depth = places.len().next_power_of_two().trailing_zeros() as usize;
+    let (length, extent) = (out.count.min(BLOCK), out.ty.extent);
+    let rooms = Temporary::new(&out.ty, depth * length);
+    let rooms = (rooms.place.address, extent.wrapping_mul(length.cast_signed()));
     let mut at = 0;
     while at < out.count {
         let count = (out.count - at).min(BLOCK);
-        let parts: Vec<Place> = places.iter().map(|it| it.moved(at as isize, count)).collect();
+        let part = |rank: usize| places[rank].moved(at as isize, count);
+        let room = |address| Place { address, count, ty: out.ty.clone() };
+        let fold = Fold {
+            at: |rank| part(rank).address,
+            // SAFETY: the caller's promise; the rooms are new.
+            copy: |rank, to| unsafe { _ = copy(&part(rank), &room(to)) },
+            op,
+            elements: (count, extent),
+        };
         // SAFETY: parts of the caller's places; the rooms are new.
-        unsafe { tree(&parts, &out.moved(at as isize, count), &rooms, op) };
+        unsafe { fold.run(0..places.len(), out.moved(at as isize, count).address, rooms) };
         at += count;
     }
 }
 
-/// # Safety
-/// As `fold`; the rooms hold as many elements, and are used by nobody.
-unsafe fn tree(places: &[Place], out: &Place, rooms: &[Temporary], op: Operator) {
-    // SAFETY: the caller's promise, for each part.
-    unsafe {
-        if let [one] = places {
-            copy(one, out);
-            return;
+/// The values of ranks, which an operator combines as a tree.
+#[derive(Debug)]
+pub struct Fold<A, C> {
+    /// Where a rank's values lie.
+    pub at: A,
+    /// Copies a rank's values to an address.
+    pub copy: C,
+    /// The operator.
+    pub op: Operator,
+    /// How many each has, and bytes from one to the next.
+    pub elements: (usize, isize),
+}
+
+impl<A: Fn(usize) -> usize, C: Fn(usize, usize)> Fold<A, C> {
+    /// The values of these ranks, which are some, go to an address. There is a room for as many
+    /// elements for each level of the tree but the last: the first, and bytes to the next.
+    ///
+    /// # Safety
+    /// All are memory of such elements; nobody writes the ranks' values, or uses the rest.
+    pub unsafe fn run(&self, ranks: Range<usize>, to: usize, (room, step): (usize, isize)) {
+        if ranks.len() == 1 {
+            return (self.copy)(ranks.start, to);
         }
-        let (left, right) = places.split_at(places.len().next_power_of_two() / 2);
-        tree(right, out, rooms, op);
-        if let [one] = left {
-            op.combine(one, out);
-        } else {
-            let room = rooms[0].place.moved(0, out.count);
-            tree(left, &room, &rooms[1..], op);
-            op.combine(&room, out);
+        let middle = ranks.start + left_half(ranks.len());
+        // SAFETY: the caller's promise, for each part.
+        unsafe {
+            self.run(middle..ranks.end, to, (room, step));
+            let left = if middle - ranks.start == 1 {
+                (self.at)(ranks.start)
+            } else {
+                self.run(ranks.start..middle, room, (room.wrapping_add_signed(step), step));
+                room
+            };
+            self.op.combine(left, to, self.elements);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The predefined operators over memory.
 
 use super::basic::Element;
-use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::handle::Handle;
 use super::standard;
+use num_complex::Complex;
 use phalanx::engine::FloatControl;
 use phalanx::op::{self, Operator};
 use std::cmp::Ordering;
@@ -73,59 +73,31 @@ pub fn knows(op: Handle, element: Element) -> bool {
     }
 }
 
-macro_rules! each {
-    ($type:ty, $a:expr, $b:expr, $n:expr, $stride:expr, |$x:ident, $y:ident| $value:expr) => {{
-        for index in 0..$n {
-            let (a, b) = ($a.add(index * $stride), $b.add(index * $stride));
-            let $x = a.cast::<$type>().read_unaligned();
-            let $y = b.cast::<$type>().read_unaligned();
-            b.cast::<$type>().write_unaligned($value);
-        }
-        true
-    }};
-}
-
-/// The library's operator, which also decides the winner beside NaN, and of 0 and -0.
+/// The library's operator of a number, which also decides the winner beside NaN, and of 0 and -0;
+/// says whether there is one for the type.
 macro_rules! by {
-    ($type:ty, $operator:expr, $a:expr, $b:expr, $n:expr) => {{
-        const SIZE: usize = size_of::<$type>();
-        each!($type, $a, $b, $n, SIZE, |x, y| $operator.combine(x, y))
-    }};
-}
-
-macro_rules! real {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
+    ($type:ty: $($number:literal $operator:ident)*; $op:expr, $a:expr, $b:expr, $n:expr) => {
         match $op {
-            0x21 => by!($type, op::Sum, $a, $b, $n),
-            0x22 => by!($type, op::Min, $a, $b, $n),
-            0x23 => by!($type, op::Max, $a, $b, $n),
-            0x24 => by!($type, op::Prod, $a, $b, $n),
+            $($number => {
+                for index in 0..$n {
+                    let (a, b) = ($a.cast::<$type>().add(index), $b.cast::<$type>().add(index));
+                    let (left, right) = (a.read_unaligned(), b.read_unaligned());
+                    b.write_unaligned(op::$operator.combine(left, right));
+                }
+                true
+            })*
             _ => false,
         }
     };
-}
-
-macro_rules! whole {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
-        match $op {
-            0x28 => by!($type, op::BitAnd, $a, $b, $n),
-            0x29 => by!($type, op::BitOr, $a, $b, $n),
-            0x2a => by!($type, op::BitXor, $a, $b, $n),
-            0x30 => by!($type, op::And, $a, $b, $n),
-            0x31 => by!($type, op::Or, $a, $b, $n),
-            0x32 => by!($type, op::Xor, $a, $b, $n),
-            _ => real!($type, $op, $a, $b, $n),
-        }
+    (whole $type:ty; $($with:tt)*) => {
+        by!($type: 0x21 Sum 0x22 Min 0x23 Max 0x24 Prod 0x28 BitAnd 0x29 BitOr 0x2a BitXor 0x30 And
+            0x31 Or 0x32 Xor; $($with)*)
     };
-}
-
-macro_rules! complex {
-    ($type:ty, $op:expr, $a:expr, $b:expr, $n:expr) => {
-        match $op {
-            0x21 => by!(Complex<$type>, ComplexSum, $a, $b, $n),
-            0x24 => by!(Complex<$type>, ComplexProduct, $a, $b, $n),
-            _ => false,
-        }
+    (real $type:ty; $($with:tt)*) => {
+        by!($type: 0x21 Sum 0x22 Min 0x23 Max 0x24 Prod; $($with)*)
+    };
+    (complex $type:ty; $($with:tt)*) => {
+        by!(Complex<$type>: 0x21 Sum 0x24 Prod; $($with)*)
     };
 }
 
@@ -209,18 +181,18 @@ pub unsafe fn apply(op: Handle, element: Element, a: *const u8, b: *mut u8, n: u
     // SAFETY: the caller's promise; reads and writes need no alignment.
     unsafe {
         match element {
-            I8 => whole!(i8, op, a, b, n),
-            U8 | Byte | Bool => whole!(u8, op, a, b, n),
-            I16 => whole!(i16, op, a, b, n),
-            U16 => whole!(u16, op, a, b, n),
-            I32 => whole!(i32, op, a, b, n),
-            U32 => whole!(u32, op, a, b, n),
-            I64 => whole!(i64, op, a, b, n),
-            U64 => whole!(u64, op, a, b, n),
-            F32 => real!(f32, op, a, b, n),
-            F64 => real!(f64, op, a, b, n),
-            C32 => complex!(f32, op, a, b, n),
-            C64 => complex!(f64, op, a, b, n),
+            I8 => by!(whole i8; op, a, b, n),
+            U8 | Byte | Bool => by!(whole u8; op, a, b, n),
+            I16 => by!(whole i16; op, a, b, n),
+            U16 => by!(whole u16; op, a, b, n),
+            I32 => by!(whole i32; op, a, b, n),
+            U32 => by!(whole u32; op, a, b, n),
+            I64 => by!(whole i64; op, a, b, n),
+            U64 => by!(whole u64; op, a, b, n),
+            F32 => by!(real f32; op, a, b, n),
+            F64 => by!(real f64; op, a, b, n),
+            C32 => by!(complex f32; op, a, b, n),
+            C64 => by!(complex f64; op, a, b, n),
             Long => by_c(phalanx_long_real, op, a, b, n),
             CLong => by_c(phalanx_long_complex, op, a, b, n),
             PairF32I32 => pair!(f32, i32, op, a, b, n, 4, 8),

@@ -13,7 +13,7 @@ use super::p2p::{Message, Mode};
 use super::polls::Polls;
 use super::record::Recorded;
 use super::reduction::{Memory, MemoryKey};
-use super::request::{Arrived, Ask, Kind as Of, NOBODY, OpenAsk, Req, SENT};
+use super::request::{Arrived, Ask, General, Kind as Of, NOBODY, OpenAsk, Req, SENT};
 use super::run::Run;
 use super::standard;
 use super::standings::Condition;
@@ -88,21 +88,6 @@ pub enum Active {
     Arrived(Arrived, Option<Box<Error>>),
 }
 
-/// The functions of a request that the program completes, and their argument.
-#[derive(Clone, Copy, Debug)]
-pub struct General {
-    /// Fills the status.
-    pub query: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-    /// Called when the request is freed.
-    pub free: unsafe extern "C" fn(*mut c_void) -> c_int,
-    /// Called by MPI_Cancel, with whether it is complete.
-    pub cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
-    /// Their argument.
-    pub extra: usize,
-    /// Whether the program has freed it, before it completes it.
-    pub is_freed: bool,
-}
-
 /// The calls that can be started many times.
 #[derive(Debug)]
 pub enum Persistent {
@@ -133,11 +118,7 @@ type Start = dyn Fn(&Rank, &Comm) -> Outcome<Arc<Req>>;
 /// Starts a collective on a communicator.
 pub struct Starter(pub Box<Start>);
 
-impl std::fmt::Debug for Starter {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Starter").finish_non_exhaustive()
-    }
-}
+opaque!(Starter);
 
 /// How far a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -490,7 +471,7 @@ impl Rank {
     pub fn win(&self, handle: Handle) -> Outcome<Rc<Win>> {
         match self.wins.borrow().get(handle) {
             Some(win) => Ok(Rc::clone(win)),
-            None => error(Class::Window, format!("{handle:#x} is no window")),
+            None => error(Class::Win, format!("{handle:#x} is no window")),
         }
     }
 

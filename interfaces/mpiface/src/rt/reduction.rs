@@ -164,11 +164,7 @@ pub struct Memory {
     element: UserElement,
 }
 
-impl std::fmt::Debug for Memory {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Memory").finish_non_exhaustive()
-    }
-}
+opaque!(Memory);
 
 /// Elements of a datatype of MPI.
 struct Elements;

@@ -5,6 +5,7 @@ use super::envelope::{ANY_SOURCE, ANY_TAG, EAGER, PROC_NULL};
 use super::error::{Error, Site};
 use super::standings::Standings;
 use super::word::Word;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
@@ -178,4 +179,26 @@ impl Req {
             }
         }
     }
+}
+
+/// See [`General`].
+pub type QueryFunction = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+/// See [`General`].
+pub type FreeFunction = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// See [`General`].
+pub type CancelFunction = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+
+/// The functions of a request that the program completes, and their argument.
+#[derive(Clone, Copy, Debug)]
+pub struct General {
+    /// Fills the status.
+    pub query: QueryFunction,
+    /// Called when the request is freed.
+    pub free: FreeFunction,
+    /// Called by MPI_Cancel, with whether it is complete.
+    pub cancel: CancelFunction,
+    /// Their argument.
+    pub extra: usize,
+    /// Whether the program has freed it, before it completes it.
+    pub is_freed: bool,
 }

@@ -8,13 +8,13 @@
 use super::basic::Element;
 use super::coll::Call;
 use super::comm::Terms;
-use super::complex::{Complex, ComplexProduct, ComplexSum};
 use super::error::{Class, Outcome, error};
 use super::flat::Flat;
 use super::kernel::{MAX, MIN, PROD, SUM, built_in};
 use super::ops::Mark;
 use super::reduction::{Numbers, Reduction, To, typed};
 use super::types::{Place, copy, move_bytes};
+use num_complex::Complex;
 use phalanx::Comm;
 use phalanx::op::{self, Operator as LibraryOperator};
 use std::slice;

@@ -1,10 +1,10 @@
 //! A call's place: its function, and its line in the program's source.
 
 use super::calls::CALLS;
-use crate::load::image::whereabouts;
+use crate::home::whereabouts;
 use addr2line::Loader;
 use phalanx::engine::ForeignCall;
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
 use std::path::Path;
 
 /// The place in [`CALLS`] of no function, and of `exit`.
@@ -89,25 +89,22 @@ pub fn place(address: usize) -> Option<String> {
     if let Some((line, function)) = debug_information(&file).and_then(|it| line(&it, offset)) {
         return Some(format!("{line} ({})", function.as_deref().unwrap_or("??")));
     }
-    if !info.dli_sname.is_null() {
-        // SAFETY: as `dli_fname`.
-        let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
-        let inside = address.wrapping_sub(info.dli_saddr as usize);
-        return Some(format!("{name}+{inside:#x} (no debug information: compile with -g)"));
+    if let Some(name) = named(&info, address) {
+        return Some(format!("{name} (no debug information: compile with -g)"));
     }
     Some(format!("{offset:#x} of the program (no debug information: compile with -g)"))
 }
 
 /// The function of an address, and how far in it that lies: of code without debug information.
 pub fn place_in_file(address: usize) -> String {
-    // SAFETY: a structure of pointers and numbers, for which zeros are valid.
-    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure lives through the call; any address may be asked for.
-    let is_found = unsafe { libc::dladdr(address as *const c_void, &raw mut info) } != 0;
-    if !is_found || info.dli_sname.is_null() {
-        return String::new();
+    whereabouts(address).and_then(|it| named(&it.0, address)).unwrap_or_default()
+}
+
+fn named(info: &libc::Dl_info, address: usize) -> Option<String> {
+    if info.dli_sname.is_null() {
+        return None;
     }
     // SAFETY: dladdr gave a text that ends in a zero, which lives as long as the library.
     let name = unsafe { CStr::from_ptr(info.dli_sname) }.to_string_lossy();
-    format!("{name}+{:#x}", address.wrapping_sub(info.dli_saddr as usize))
+    Some(format!("{name}+{:#x}", address.wrapping_sub(info.dli_saddr as usize)))
 }

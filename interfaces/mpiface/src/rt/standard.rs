@@ -1,5 +1,5 @@
-//! The standard's numbers without `MPI_`, and the names of its datatypes and operators: made from
-//! include/mpi.h.in (`build/standard.rs`).
+//! The standard's numbers without `MPI_`, the names of its datatypes and operators, and what stands
+//! behind datatypes and error classes: made from include/mpi.h.in (`build/standard.rs`).
 
 use super::handle::Handle;
 use std::ffi::c_int;

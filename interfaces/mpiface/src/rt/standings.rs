@@ -25,7 +25,6 @@ use phalanx::engine::{self, Waits};
 use std::any::Any;
 use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::{self, ThreadId};
@@ -91,11 +90,7 @@ pub struct Own(RefCell<Option<phalanx::Comm>>);
 // time, each after the one before (MPI_THREAD_SERIALIZED at most).
 unsafe impl Sync for Own {}
 
-impl fmt::Debug for Own {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Own").finish_non_exhaustive()
-    }
-}
+opaque!(Own);
 
 #[cold]
 #[inline(never)]
@@ -170,11 +165,7 @@ pub struct RankView {
     thread: OnceLock<ThreadId>,
 }
 
-impl fmt::Debug for RankView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RankView").finish_non_exhaustive()
-    }
-}
+opaque!(RankView);
 
 /// The state of each rank of a run, as the others see it.
 pub struct Standings {
@@ -193,11 +184,7 @@ pub struct Standings {
     start: Instant,
 }
 
-impl fmt::Debug for Standings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Standings").finish_non_exhaustive()
-    }
-}
+opaque!(Standings);
 
 /// Ends the process: the library has refused a communicator.
 #[cold]

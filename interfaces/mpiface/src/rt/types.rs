@@ -380,30 +380,6 @@ mod tests {
         Type::basic(basic(0x214).expect("MPI_DOUBLE"), 0x214)
     }
 
-    #[test]
-    fn a_column_of_a_matrix_is_packed_and_unpacked() {
-        let matrix: Vec<f64> = (0..12).map(f64::from).collect();
-        let old = double();
-        // Column 1 of a 3 by 4 matrix.
-        let column = Type::structure((0..3).map(|i| (i * 32, 1, &old)), "vector").expect("small");
-        assert_eq!((column.size, column.extent, column.shape.list().len()), (24, 72, 3));
-        let place = Place {
-            address: matrix[1..].as_ptr() as usize,
-            count: 1,
-            ty: AnyType::Derived(Arc::new(column)),
-        };
-        // SAFETY: the vectors live, and hold what the types say.
-        let packed = unsafe { pack(&place) };
-        let got: Vec<f64> =
-            packed.chunks(8).map(|it| f64::from_le_bytes(it.try_into().expect("8"))).collect();
-        assert_eq!(got, [1.0, 5.0, 9.0]);
-        let mut other = [0.0_f64; 12];
-        let target = Place { address: other[1..].as_mut_ptr() as usize, ..place };
-        // SAFETY: as above.
-        assert_eq!(unsafe { unpack(&packed, &target) }, 24);
-        assert_eq!((other[1], other[5], other[9], other[2]), (1.0, 5.0, 9.0, 0.0));
-    }
-
     /// `basic::solid` answers by a table the question that `number` answers by the type.
     #[test]
     fn a_solid_datatype_is_a_number_and_the_other_way_round() {

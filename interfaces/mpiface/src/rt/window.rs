@@ -1,95 +1,53 @@
 //! One-sided access. All ranks share one memory, so the rank that calls moves the data at once: a
 //! put is a copy into the target's memory, and needs no call of the target.
 //!
-//! What is left is to say when: a fence is a barrier; a lock is a word of the target under its
-//! mutex; post, start, complete and wait are numbers that rise, one word ([`Word`]) for each pair
-//! of ranks and direction. A rank waits for them as for everything else (`standings.rs`).
-//! Accumulating calls on one target come one at a time, by the target's gate.
+//! What is left is to say when (`api/epochs.rs`). Accumulating calls on one target come one at a
+//! time, by the target's gate.
 
 use super::attributes::{Holder, Kind, Note};
 use super::comm::{Comm, Hints};
-use super::error::{Class, Outcome, Site, error};
+use super::error::{Class, Outcome, error};
 use super::handle::Handle;
 use super::handlers::{Attached, Handler};
 use super::mutex::lock;
 use super::ops;
 use super::standard::{self, NO_OP, REPLACE, WIN_FLAVOR_DYNAMIC as DYNAMIC};
-use super::standings::Condition;
-use super::standings::Standings;
 use super::types::{AnyType, Place, Type, bytes_at, copy, pack, predefined, unpack};
 use super::window_part::Part;
-use super::word::Word;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A lock that is not free yet.
-#[derive(Debug)]
-struct Locked {
-    part: Arc<Part>,
-    is_exclusive: bool,
-}
-
-impl Condition for Locked {
-    fn holds(&self) -> bool {
-        self.part.lock.is_free(self.is_exclusive)
-    }
-
-    fn describe(&self) -> String {
-        let Part { owner, lock, .. } = &*self.part;
-        format!("the lock of rank {owner}'s window, {}", lock.describe())
-    }
-}
-
-/// A number that a rank has not told yet.
-#[derive(Debug)]
-struct Told {
-    part: Arc<Part>,
-    /// The other rank in the window.
-    with: usize,
-    number: u64,
-    is_post: bool,
-}
-
-impl Told {
-    fn word(&self) -> &Word {
-        if self.is_post { &self.part.posted[self.with] } else { &self.part.completed[self.with] }
-    }
-}
-
-impl Condition for Told {
-    fn holds(&self) -> bool {
-        self.word().has_told(self.number)
-    }
-
-    fn describe(&self) -> String {
-        if self.is_post {
-            format!("rank {} to call MPI_Win_post", self.part.owner)
-        } else {
-            format!("rank {} of the window to call MPI_Win_complete", self.with)
-        }
-    }
-}
-
-/// The accesses that a rank may make now.
+/// The accesses that a rank may make now (`api/epochs.rs`).
 #[derive(Debug, Default)]
-struct Epochs {
+pub(super) struct Epochs {
     /// Between fences.
-    fence: bool,
+    pub(super) fence: bool,
     /// Whether it has accessed anything since the fence.
-    is_used: bool,
+    pub(super) is_used: bool,
     /// The targets of MPI_Win_start.
-    started: Option<Vec<usize>>,
+    pub(super) started: Option<Vec<usize>>,
     /// The ranks of MPI_Win_post.
-    posted: Option<Vec<usize>>,
+    pub(super) posted: Option<Vec<usize>>,
     /// The targets with a lock of this rank's, and whether alone.
-    locks: BTreeMap<usize, bool>,
-    lock_all: bool,
+    pub(super) locks: BTreeMap<usize, bool>,
+    pub(super) lock_all: bool,
     /// By rank: how often it has posted to it, and has started an access to it.
-    posts: Vec<u64>,
-    starts: Vec<u64>,
+    pub(super) posts: Vec<u64>,
+    pub(super) starts: Vec<u64>,
+}
+
+impl Epochs {
+    /// Whether it has locked the target, or any.
+    pub(super) fn has_locked(&self, target: usize) -> bool {
+        self.lock_all || self.locks.contains_key(&target)
+    }
+
+    pub(super) fn has_locks(&self) -> bool {
+        self.lock_all || !self.locks.is_empty()
+    }
 }
 
 /// One rank's window.
@@ -111,7 +69,7 @@ pub struct Win {
     pub flavor: c_int,
     /// Numbers whose addresses programs get: bytes, and bytes of a unit.
     pub numbers: (isize, c_int),
-    epochs: RefCell<Epochs>,
+    pub(super) epochs: RefCell<Epochs>,
 }
 
 impl Win {
@@ -142,234 +100,6 @@ impl Win {
         &self.parts[self.comm.rank]
     }
 
-    fn me(&self) -> usize {
-        self.own().owner
-    }
-
-    /// Between fences from now on, or no more.
-    ///
-    /// # Errors
-    /// In another epoch.
-    pub fn fence(&self, is_followed: bool) -> Outcome {
-        self.only_fences()?;
-        let mut epochs = self.epochs.borrow_mut();
-        (epochs.fence, epochs.is_used) = (is_followed, false);
-        Ok(())
-    }
-
-    /// # Errors
-    /// In an epoch of another kind than between fences.
-    pub fn only_fences(&self) -> Outcome {
-        let epochs = self.epochs.borrow();
-        match () {
-            () if epochs.started.is_some() => sync("MPI_Win_complete is missing"),
-            () if epochs.posted.is_some() => sync("MPI_Win_wait is missing"),
-            () if epochs.lock_all || !epochs.locks.is_empty() => sync("a target is locked"),
-            () => Ok(()),
-        }
-    }
-
-    /// An access may begin: fences lie behind.
-    fn begin(&self) -> Outcome {
-        let mut epochs = self.epochs.borrow_mut();
-        match () {
-            () if epochs.fence && epochs.is_used => sync("MPI_Win_fence is missing"),
-            () if epochs.started.is_some() => sync("MPI_Win_complete is missing"),
-            () => {
-                epochs.fence = false;
-                Ok(())
-            }
-        }
-    }
-
-    /// MPI_Win_post, to these ranks.
-    ///
-    /// # Errors
-    /// If it has posted.
-    pub fn post(&self, world: &Standings, ranks: Vec<usize>) -> Outcome {
-        let mut epochs = self.epochs.borrow_mut();
-        if epochs.posted.is_some() {
-            return sync("MPI_Win_wait is missing");
-        }
-        epochs.fence = false;
-        for rank in &ranks {
-            epochs.posts[*rank] += 1;
-            // Publishes the owner's writes to its memory.
-            self.own().posted[*rank].tell(epochs.posts[*rank]);
-            world.wake(self.me(), self.parts[*rank].owner);
-        }
-        epochs.posted = Some(ranks);
-        Ok(())
-    }
-
-    /// MPI_Win_start, to these ranks: awaits that they have posted.
-    ///
-    /// # Errors
-    /// In another epoch.
-    pub fn start(&self, world: &Standings, site: Site, ranks: Vec<usize>) -> Outcome {
-        self.begin()?;
-        if self.epochs.borrow().lock_all || !self.epochs.borrow().locks.is_empty() {
-            return sync("a target is locked");
-        }
-        for rank in &ranks {
-            let number = {
-                let mut epochs = self.epochs.borrow_mut();
-                epochs.starts[*rank] += 1;
-                epochs.starts[*rank]
-            };
-            let (part, with) = (Arc::clone(&self.parts[*rank]), self.comm.rank);
-            self.await_told(world, site, Told { part, with, number, is_post: true });
-        }
-        self.epochs.borrow_mut().started = Some(ranks);
-        Ok(())
-    }
-
-    fn await_told(&self, world: &Standings, site: Site, told: Told) {
-        let by = if told.is_post { told.part.owner } else { self.parts[told.with].owner };
-        let told = Arc::new(told);
-        let condition = || Arc::clone(&told) as _;
-        world.wait(self.me(), site, Some(by), || told.holds(), condition);
-    }
-
-    /// MPI_Win_complete.
-    ///
-    /// # Errors
-    /// If it has not started.
-    pub fn complete(&self, world: &Standings) -> Outcome {
-        let mut epochs = self.epochs.borrow_mut();
-        let Some(ranks) = epochs.started.take() else {
-            return sync("MPI_Win_start is missing");
-        };
-        for rank in ranks {
-            let part = &self.parts[rank];
-            // Publishes this rank's writes there.
-            part.completed[self.comm.rank].tell(epochs.starts[rank]);
-            world.wake(self.me(), part.owner);
-        }
-        Ok(())
-    }
-
-    /// MPI_Win_wait.
-    ///
-    /// # Errors
-    /// If it has not posted.
-    pub fn wait(&self, world: &Standings, site: Site) -> Outcome {
-        for (with, number) in self.exposed()? {
-            let part = Arc::clone(self.own());
-            self.await_told(world, site, Told { part, with, number, is_post: false });
-        }
-        self.epochs.borrow_mut().posted = None;
-        Ok(())
-    }
-
-    /// MPI_Win_test.
-    ///
-    /// # Errors
-    /// If it has not posted.
-    pub fn test(&self) -> Outcome<bool> {
-        let told = |(with, number): &(usize, u64)| self.own().completed[*with].has_told(*number);
-        let is_over = self.exposed()?.iter().all(told);
-        if is_over {
-            self.epochs.borrow_mut().posted = None;
-        }
-        Ok(is_over)
-    }
-
-    /// The ranks to which it has posted, and how often.
-    fn exposed(&self) -> Outcome<Vec<(usize, u64)>> {
-        let epochs = self.epochs.borrow();
-        match &epochs.posted {
-            Some(ranks) => Ok(ranks.iter().map(|it| (*it, epochs.posts[*it])).collect()),
-            None => sync("MPI_Win_post is missing"),
-        }
-    }
-
-    fn acquire(&self, world: &Standings, site: Site, target: usize, is_exclusive: bool) {
-        let (part, me) = (&self.parts[target], self.me());
-        let has = Cell::new(false);
-        let take = || {
-            if !has.get() {
-                has.set(part.lock.take(me, is_exclusive));
-            }
-            has.get()
-        };
-        let condition = || Arc::new(Locked { part: Arc::clone(part), is_exclusive }) as _;
-        world.wait(me, site, None, take, condition);
-    }
-
-    /// MPI_Win_lock.
-    ///
-    /// # Errors
-    /// In another epoch, or if it has the lock.
-    pub fn lock(
-        &self,
-        world: &Standings,
-        site: Site,
-        target: usize,
-        is_exclusive: bool,
-    ) -> Outcome {
-        self.begin()?;
-        let epochs = self.epochs.borrow();
-        if epochs.lock_all || epochs.locks.contains_key(&target) {
-            return sync("the target is locked already");
-        }
-        drop(epochs);
-        self.acquire(world, site, target, is_exclusive);
-        self.epochs.borrow_mut().locks.insert(target, is_exclusive);
-        Ok(())
-    }
-
-    /// MPI_Win_unlock.
-    ///
-    /// # Errors
-    /// If it has not the lock.
-    pub fn unlock(&self, world: &Standings, target: usize) -> Outcome {
-        let Some(is_exclusive) = self.epochs.borrow_mut().locks.remove(&target) else {
-            return sync("the target is not locked");
-        };
-        self.parts[target].unlock(world, self.me(), is_exclusive);
-        Ok(())
-    }
-
-    /// MPI_Win_lock_all.
-    ///
-    /// # Errors
-    /// In another epoch.
-    pub fn lock_all(&self, world: &Standings, site: Site) -> Outcome {
-        self.begin()?;
-        if self.epochs.borrow().lock_all || !self.epochs.borrow().locks.is_empty() {
-            return sync("a target is locked already");
-        }
-        (0..self.parts.len()).for_each(|it| self.acquire(world, site, it, false));
-        self.epochs.borrow_mut().lock_all = true;
-        Ok(())
-    }
-
-    /// MPI_Win_unlock_all.
-    ///
-    /// # Errors
-    /// If not all are locked.
-    pub fn unlock_all(&self, world: &Standings) -> Outcome {
-        if !std::mem::take(&mut self.epochs.borrow_mut().lock_all) {
-            return sync("MPI_Win_lock_all is missing");
-        }
-        self.parts.iter().for_each(|it| it.unlock(world, self.me(), false));
-        Ok(())
-    }
-
-    /// The accesses to a target (or to all) are done: by the calls themselves.
-    ///
-    /// # Errors
-    /// If the target is not locked.
-    pub fn flush(&self, target: Option<usize>) -> Outcome {
-        let epochs = self.epochs.borrow();
-        let has = match target {
-            Some(target) => epochs.locks.contains_key(&target),
-            None => !epochs.locks.is_empty(),
-        };
-        if has || epochs.lock_all { Ok(()) } else { sync("the target is not locked") }
-    }
-
     /// The memory of a target that a call names, and the target's part.
     ///
     /// # Errors
@@ -384,7 +114,7 @@ impl Win {
     ) -> Outcome<(&Arc<Part>, Place)> {
         {
             let mut epochs = self.epochs.borrow_mut();
-            let is_locked = epochs.lock_all || epochs.locks.contains_key(&target);
+            let is_locked = epochs.has_locked(target);
             let is_started = epochs.started.as_ref().is_some_and(|it| it.contains(&target));
             if is_passive && !is_locked {
                 return sync("the target is not locked");
@@ -428,7 +158,8 @@ impl Win {
     }
 }
 
-fn sync<T>(text: &str) -> Outcome<T> {
+/// The error of a call that is not for this epoch.
+pub(super) fn sync<T>(text: &str) -> Outcome<T> {
     error(Class::RmaSync, text)
 }
 

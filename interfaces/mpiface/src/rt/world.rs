@@ -9,7 +9,6 @@ use super::short_message::{ROOM, ShortRing};
 use super::standings::{Standings, refused};
 use super::word::Word;
 use phalanx::engine;
-use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -37,11 +36,7 @@ pub struct Slot {
     pub left: Word,
 }
 
-impl fmt::Debug for Slot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Slot").finish_non_exhaustive()
-    }
-}
+opaque!(Slot);
 
 /// The state that the ranks of a run share.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Compiles the small programs of tests/programs, and runs them on ranks.
 
-#![allow(dead_code, reason = "each file of tests uses a part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each file of tests uses a part")]
 
 use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const RUN: &str = env!("CARGO_BIN_EXE_phalanx-mpirun");
@@ -40,6 +41,44 @@ pub(crate) fn directory(name: &str) -> PathBuf {
     at
 }
 
+/// The same, if there are these tools: else says so.
+pub(crate) fn directory_with(tools: &[&str], name: &str) -> Option<PathBuf> {
+    tools.iter().all(|it| has(it)).then(|| directory(name))
+}
+
+/// How a command has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+pub(crate) fn end(command: &mut Command) -> Ended {
+    let output = command.output().expect("it can be executed");
+    let (code, signal) = (output.status.code(), output.status.signal());
+    Ended { code, signal, out: text(&output.stdout), err: text(&output.stderr) }
+}
+
+/// A command that must end well; gives its output.
+pub(crate) fn must(command: &mut Command) -> String {
+    let ended = end(command);
+    assert_eq!(ended.code, Some(0), "{command:?}: {ended:?}");
+    ended.out + &ended.err
+}
+
+/// Calls a compiler in a directory with words, of which `@NAME` is a source of tests/programs, and
+/// `$AT` the directory.
+pub(crate) fn link(compiler: &str, at: &Path, line: &str) {
+    let place = at.to_str().expect("UTF-8");
+    let words = line.split_whitespace().map(|word| match word.strip_prefix('@') {
+        Some(name) => source(name).display().to_string(),
+        None => word.replace("$AT", place),
+    });
+    must(Command::new(compiler).args(words).current_dir(at));
+}
+
 /// Compiles a program, if there is the compiler that the wrapper calls: else says so.
 pub(crate) fn built(wrapper: &str, file: &str, options: &[&str]) -> Option<PathBuf> {
     let compiler = match wrapper {
@@ -58,75 +97,75 @@ pub(crate) fn compile(wrapper: &str, file: &str, options: &[&str]) -> PathBuf {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let new = program.with_extension(format!("{}-{number}", std::process::id()));
-    let output = Command::new(wrapper)
-        .args(["-g", "-O1"])
-        .arg(source(file))
-        .args(options)
-        .arg("-o")
-        .arg(&new)
-        .output()
-        .expect("the wrapper runs");
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut compiler = Command::new(wrapper);
+    must(compiler.args(["-g", "-O1"]).arg(source(file)).args(options).arg("-o").arg(&new));
     std::fs::rename(&new, &program).expect("both are in one directory");
     program
 }
 
-/// Runs a program on ranks, for a minute at most.
-pub(crate) fn run(ranks: usize, program: &Path, arguments: &[&str]) -> Output {
-    Command::new("timeout")
-        .args(["60", RUN, "-n", &ranks.to_string()])
-        .arg(program)
-        .args(arguments)
-        .output()
-        .expect("the launcher runs")
+/// The launcher of a program on ranks, for a minute at most.
+pub(crate) fn launcher(ranks: usize, program: &Path) -> Command {
+    let mut command = Command::new("timeout");
+    command.args(["60", RUN, "-n", &ranks.to_string()]).arg(program);
+    command
 }
 
 /// Runs a program that must end well; gives its output.
 pub(crate) fn succeed(ranks: usize, program: &Path, arguments: &[&str]) -> String {
-    let output = run(ranks, program, arguments);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{ranks} ranks: {:?}\n{out}{err}", output.status);
-    out
+    let ended = end(launcher(ranks, program).args(arguments));
+    assert_eq!(ended.code, Some(0), "{ranks} ranks: {ended:?}");
+    ended.out
 }
 
-/// Compiles a program in C, and runs it on these numbers of ranks: its output must be these words.
-/// Without the compiler, says so.
+/// Compiles a program by its language's wrapper, and runs it on these numbers of ranks: its output
+/// must be these words. Without the compiler, says so.
 pub(crate) fn runs(file: &str, options: &[&str], ranks: &[usize], words: &str) {
-    let Some(program) = built(CC, file, options) else { return };
+    let wrapper = match file.split_once('.') {
+        Some((_, "c")) => CC,
+        Some((_, "cc")) => CXX,
+        _ => FORT,
+    };
+    let Some(program) = built(wrapper, file, options) else { return };
     for ranks in ranks {
         assert_eq!(succeed(*ranks, &program, &[]), words);
     }
 }
 
-/// Runs a program that must fail with this code and these words.
+/// Tests that each run a program: as `runs`.
+macro_rules! programs {
+    ($($(#[$doc:meta])* $test:ident: $file:literal $options:tt on $ranks:tt says $words:literal;)*)
+    => {$(
+        $(#[$doc])*
+        #[test]
+        fn $test() {
+            $crate::common::runs($file, &$options, &$ranks, $words);
+        }
+    )*};
+}
+pub(crate) use programs;
+
+/// Runs a program on three ranks, which must fail with this code and these words.
 pub(crate) fn fail(program: &Path, how: &str, code: i32, words: &[&str]) {
-    let output = run(3, program, &[how]);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{how}: {err}");
+    fail_with(launcher(3, program).arg(how), code, words);
+}
+
+/// Runs a command that must fail with this code and these words.
+pub(crate) fn fail_with(command: &mut Command, code: i32, words: &[&str]) {
+    let Ended { code: found, err, .. } = end(command);
+    assert_eq!(found, Some(code), "{command:?}: {err}");
     for word in words {
-        assert!(err.contains(word), "{how}: {word:?} is not in: {err}");
+        assert!(err.contains(word), "{command:?}: {word:?} is not in: {err}");
     }
 }
 
 /// Runs a program in which the call of the rank `odd` differs from the others': the text names it,
 /// and another rank with the call that the others make. Which rank that is depends on time.
 pub(crate) fn differ(program: &Path, how: &str, odd: usize, call: &str, others: &str) {
-    let output = run(3, program, &[how]);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{how}: {err}");
+    let Ended { code, err, .. } = end(launcher(3, program).arg(how));
+    assert_eq!(code, Some(1), "{how}: {err}");
     assert!(err.contains("calls of one collective differ:"), "{how}: {err}");
     let is_named = |rank: usize, call: &str| err.contains(&format!("rank {rank}: {call}"));
     assert!(is_named(odd, call), "{how}: rank {odd} with {call:?} is not in: {err}");
     let is_other = (0..3).any(|rank| rank != odd && is_named(rank, others));
     assert!(is_other, "{how}: no other rank with {others:?} is in: {err}");
-}
-
-/// Runs a program on three ranks that the launcher must refuse with this code and these words.
-pub(crate) fn fail_to_run(program: &Path, code: i32, words: &[&str]) {
-    let output = run(3, program, &[]);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{}: {err}", program.display());
-    for word in words {
-        assert!(err.contains(word), "{}: {word:?} is not in: {err}", program.display());
-    }
 }

@@ -1,22 +1,11 @@
 //! Programs as build systems make them: by a plain compiler, and by the wrappers.
 
 use crate::common::{
-    CC, CXX, FORT, RUN, compile, directory, fail_to_run, has, say_skipped, source, succeed, text,
+    CC, CXX, Ended, FORT, RUN, compile, directory, directory_with, end, fail_with, has, launcher,
+    link, must, say_skipped, source, succeed,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// A command that must end well; gives its output.
-fn must(command: &mut Command) -> String {
-    let output = command.output().expect("it runs");
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{command:?}: {out}{err}");
-    out + &err
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split_whitespace().map(str::to_owned).collect()
-}
 
 fn show(wrapper: &str, option: &str) -> String {
     must(Command::new(wrapper).arg(option)).trim().to_owned()
@@ -51,20 +40,22 @@ fn runs_c(program: &Path) {
     assert_eq!(alone, "rank 0 of 1: 4 words, option 4, private\n", "{name}");
 }
 
-fn runs_cxx(program: &Path) {
+/// By itself, and on three ranks: a program that says these lines.
+fn says(program: &Path, lines: &[&str], alone: &str) {
     let out = succeed(3, program, &[]);
-    for line in ["rank 0 has 7, all have 24", "rank 2 has 9, all have 24"] {
-        assert!(out.lines().any(|it| it == line), "{}: {line}: {out}", program.display());
+    for line in lines {
+        assert!(out.lines().any(|it| it == *line), "{}: {line}: {out}", program.display());
     }
-    assert_eq!(must(&mut Command::new(program)), "rank 0 has 7, all have 7\n");
+    assert_eq!(must(&mut Command::new(program)).trim_end(), alone);
+}
+
+fn runs_cxx(program: &Path) {
+    let lines = ["rank 0 has 7, all have 24", "rank 2 has 9, all have 24"];
+    says(program, &lines, "rank 0 has 7, all have 7");
 }
 
 fn runs_fortran(program: &Path) {
-    let out = succeed(3, program, &[]);
-    for line in ["rank 0 has 24 and 24", "rank 2 has 24 and 24"] {
-        assert!(out.lines().any(|it| it == line), "{}: {line}: {out}", program.display());
-    }
-    assert_eq!(must(&mut Command::new(program)), "rank 0 has 7 and 7\n");
+    says(program, &["rank 0 has 24 and 24", "rank 2 has 24 and 24"], "rank 0 has 7 and 7");
 }
 
 /// With each linker: a plain compiler makes an executable and a library, the wrapper a program.
@@ -78,46 +69,23 @@ fn each_linker_links_programs() {
             continue;
         }
         let at = directory(&format!("linker-{linker}"));
-        let (own, link) = (format!("-fuse-ld={linker}"), words(&show(CC, "-showme:link")));
-        let include = show(CC, "-showme:incdirs");
-        let count = source("builds/count.c");
-        for (compiler, pic, libraries) in [("cc", "-O1", &link[..]), (CC, "-O1", &[])] {
-            let is_plain = compiler == "cc";
-            let shared = at.join("libshared.so");
-            must(
-                Command::new(compiler)
-                    .args(["-shared", "-fPIC", "-DCOUNT=shared_count", &own, "-I", &include])
-                    .arg(&count)
-                    .args(libraries)
-                    .arg("-o")
-                    .arg(&shared),
-            );
-            let object = at.join("fixed.o");
-            must(
-                Command::new(compiler)
-                    .args(["-c", pic, "-DCOUNT=fixed_count", "-I", &include])
-                    .arg(&count)
-                    .arg("-o")
-                    .arg(&object),
-            );
-            let program = at.join(if is_plain { "plain" } else { "wrapped" });
-            must(
-                Command::new(compiler)
-                    .args(["-g", pic, &own, "-I", &include])
-                    .args([&source("builds/main.c"), &object, &shared])
-                    .arg(format!("-Wl,-rpath,{}", at.display()))
-                    .args(libraries)
-                    .args(["-lpthread", "-o"])
-                    .arg(&program),
-            );
-            runs_c(&program);
+        let with = format!("-fuse-ld={linker} -I {}", show(CC, "-showme:incdirs"));
+        for (compiler, name, libraries) in
+            [("cc", "plain", show(CC, "-showme:link")), (CC, "wrapped", String::new())]
+        {
+            let make = |line: &str| link(compiler, &at, &format!("{with} {line} {libraries}"));
+            make("-shared -fPIC -DCOUNT=shared_count @builds/count.c -o libshared.so");
+            make("-c -O1 -DCOUNT=fixed_count @builds/count.c -o fixed.o");
+            let inputs = "@builds/main.c fixed.o $AT/libshared.so -Wl,-rpath,$AT -lpthread";
+            make(&format!("-g -O1 {inputs} -o {name}"));
+            runs_c(&at.join(name));
         }
     }
 }
 
 #[test]
 fn cmake_finds_mpi_in_each_usual_way() {
-    if !has("cmake") || !has("c++") || !has("gfortran") || !has("make") {
+    if !["cmake", "c++", "gfortran", "make"].into_iter().all(has) {
         return;
     }
     let named = plain_names("names");
@@ -224,114 +192,63 @@ fn configure_finds_mpi() {
 /// A program that cannot run on threads is refused when it starts, with advice.
 #[test]
 fn what_is_linked_wrongly_is_refused_in_words() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("wrongly");
-    let (include, link) = (show(CC, "-showme:incdirs"), words(&show(CC, "-showme:link")));
+    let Some(at) = directory_with(&["cc"], "wrongly") else { return };
+    let (include, library) = (show(CC, "-showme:incdirs"), show(CC, "-showme:link"));
     let home = show(CC, "-showme:libdirs");
-    let write = |name: &str, text: &str| {
-        std::fs::write(at.join(name), text).expect("ours");
-        at.join(name)
+    let write = |name: &str, text: &str| std::fs::write(at.join(name), text).expect("ours");
+    let refused = |name: &str, words: &[&str]| {
+        fail_with(&mut launcher(3, &at.join(name)), 1, words);
     };
-    let head = "#include <mpi.h>\n";
-    let body = "int main(int c, char **v) { MPI_Init(&c, &v); USE; MPI_Finalize(); return 0; }\n";
-    let program = |name: &str, before: &str, options: &[&str], last: &[String]| {
-        let file = write(&format!("{name}.c"), &format!("{head}{before}\n{body}"));
-        let to = at.join(name);
-        let mut compiler = Command::new("cc");
-        compiler.arg(file).args(["-I", &include]).args(options).args(last).arg("-o").arg(&to);
-        must(compiler.current_dir(&at));
-        to
+    let program = |name: &str, before: &str, options: &str| {
+        let body = "int main(int c, char **v) { MPI_Init(&c, &v); USE; MPI_Finalize(); return 0; }";
+        write(&format!("{name}.c"), &format!("#include <mpi.h>\n{before}\n{body}\n"));
+        link("cc", &at, &format!("{name}.c -I {include} {options} -o {name}"));
     };
-    let use_nothing = "-DUSE=(void)0";
     // At one address only.
-    let it = program("fixed", "", &["-no-pie", "-fno-pie", use_nothing], &link);
-    fail_to_run(
-        &it,
-        1,
-        &["fixed: an executable that can lie at one address only", "phalanx-mpicc"],
-    );
+    program("fixed", "", &format!("-no-pie -fno-pie -DUSE=(void)0 {library}"));
+    refused("fixed", &["fixed: an executable that can lie at one address only", "phalanx-mpicc"]);
     // Without the library's companion for executables.
-    let bare = [format!("-L{home}"), "-l:libmpi_abi.so.0".to_owned()];
-    let it = program("bare", "", &[use_nothing], &bare);
-    fail_to_run(&it, 1, &["it has no beginning for a rank", "-lmpi_abi"]);
+    program("bare", "", &format!("-DUSE=(void)0 -L{home} -l:libmpi_abi.so.0"));
+    refused("bare", &["it has no beginning for a rank", "-lmpi_abi"]);
     // More thread-local variables than the launcher has room for.
-    let it = program("large", "__thread char here[1 << 20];", &["-DUSE=here[c]=1"], &link);
-    fail_to_run(&it, 1, &["bytes of thread-local variables", "-fPIC"]);
+    program("large", "__thread char here[1 << 20];", &format!("-DUSE=here[c]=1 {library}"));
+    refused("large", &["bytes of thread-local variables", "-fPIC"]);
     // A variable of a library that the executable has for itself.
-    let file = write("variable.c", "int of_library = 3;\n");
-    must(
-        Command::new("cc")
-            .args(["-shared", "-fPIC", "-Wl,-soname,libvariable.so", "-o", "libvariable.so"])
-            .arg(file)
-            .current_dir(&at),
-    );
-    let own = format!("-Wl,-rpath,{}", at.display());
-    let last: Vec<String> = words(&format!("-L. -lvariable {own} {}", link.join(" ")));
-    let plain = ["-fPIE", "-pie", "-DUSE=of_library++"];
-    let it = program("copied", "extern int of_library;", &plain, &last);
-    fail_to_run(&it, 1, &["a variable of libvariable.so for itself, of_library", "-fPIC"]);
+    write("variable.c", "int of_library = 3;\n");
+    let make = |line: &str| link("cc", &at, &format!("-shared -fPIC -w {line}"));
+    make("variable.c -Wl,-soname,libvariable.so -o libvariable.so");
+    let found = "-L. -lvariable -Wl,-rpath,$AT";
+    let options = format!("-fPIE -pie -DUSE=of_library++ {found} {library}");
+    program("copied", "extern int of_library;", &options);
+    refused("copied", &["a variable of libvariable.so for itself, of_library", "-fPIC"]);
     // Another MPI's library: of the program, and of one of its libraries.
-    let empty = write("other.c", "int other;\nint MPI_Other(void) { return other; }\n");
-    let make = |options: &[&str]| {
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-w"]).args(options).current_dir(&at);
-        must(&mut compiler);
-    };
-    let empty = empty.display().to_string();
-    make(&[&empty, "-Wl,-soname,libmpi.so.40", "-o", "libmpi.so.40"]);
-    let user = "extern int MPI_Other(void); int uses(void) { return MPI_Other(); }\n";
-    let user = write("user.c", user).display().to_string();
-    make(&[&user, "libmpi.so.40", "-Wl,-soname,libuser.so", "-o", "libuser.so"]);
-    for (name, library) in [("other", "libmpi.so.40"), ("second", "libuser.so")] {
-        let body = "int MPI_Other(void), uses(void);\nint main(void) {\n#ifdef SECOND\n\
-                    return uses();\n#else\nreturn MPI_Other();\n#endif\n}\n";
-        let file = write(&format!("{name}_main.c"), body);
-        let to = at.join(name);
-        let second = if name == "second" { "-DSECOND" } else { "-DFIRST" };
-        must(
-            Command::new("cc")
-                .arg(file)
-                .args([second, library, &own, "-Wl,--allow-shlib-undefined", "-o"])
-                .arg(&to)
-                .current_dir(&at),
-        );
-        fail_to_run(&to, 1, &["is linked with libmpi.so.40, of Open MPI", "phalanx-mpicc"]);
+    write("other.c", "int other;\nint MPI_Other(void) { return other; }\n");
+    make("other.c -Wl,-soname,libmpi.so.40 -o libmpi.so.40");
+    write("user.c", "extern int MPI_Other(void); int uses(void) { return MPI_Other(); }\n");
+    make("user.c libmpi.so.40 -Wl,-soname,libuser.so -o libuser.so");
+    for (function, library) in [("MPI_Other", "libmpi.so.40"), ("uses", "libuser.so")] {
+        let body = format!("int {function}(void); int main(void) {{ return {function}(); }}\n");
+        write(&format!("{function}.c"), &body);
+        let undefined = "-Wl,-rpath,$AT -Wl,--allow-shlib-undefined";
+        link("cc", &at, &format!("{function}.c {library} {undefined} -o {function}"));
+        refused(function, &["is linked with libmpi.so.40, of Open MPI", "phalanx-mpicc"]);
     }
 }
 
 /// The dynamic linker knows a copy by a number; the text has the file's name.
 #[test]
 fn a_missing_symbol_names_the_library() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("missing");
-    let file = at.join("lacks.c");
-    std::fs::write(&file, "extern int nowhere(void); int lacks(void) { return nowhere(); }\n")
-        .expect("ours");
-    must(Command::new(CC).args(["-shared", "-o", "liblacks.so"]).arg(&file).current_dir(&at));
-    let main = at.join("main.c");
+    let Some(at) = directory_with(&["cc"], "missing") else { return };
+    let write = |name: &str, text: &str| std::fs::write(at.join(name), text).expect("ours");
+    write("lacks.c", "extern int nowhere(void); int lacks(void) { return nowhere(); }\n");
+    link(CC, &at, "-shared -o liblacks.so lacks.c");
     let body = "#include <mpi.h>\nint lacks(void);\nint main(int c, char **v) \
                 { MPI_Init(&c, &v); if (c > 5) lacks(); MPI_Finalize(); return 0; }\n";
-    std::fs::write(&main, body).expect("ours");
-    let program = at.join("main");
-    must(
-        Command::new(CC)
-            .arg(&main)
-            .args(["-L.", "-llacks", "-Wl,-rpath,.", "-Wl,--allow-shlib-undefined", "-o"])
-            .arg(&program)
-            .current_dir(&at),
-    );
-    let output = Command::new(RUN)
-        .args(["-n", "2"])
-        .arg(&program)
-        .current_dir(&at)
-        .output()
-        .expect("the launcher runs");
-    let err = text(&output.stderr);
-    assert!(!output.status.success(), "{err}");
+    write("main.c", body);
+    let found = "-L. -llacks -Wl,-rpath,. -Wl,--allow-shlib-undefined";
+    link(CC, &at, &format!("main.c {found} -o main"));
+    let Ended { code, err, .. } = end(launcher(2, &at.join("main")).current_dir(&at));
+    assert!(code != Some(0), "{err}");
     assert!(err.contains("liblacks.so: undefined symbol: nowhere"), "{err}");
     assert!(!err.contains("/proc/"), "{err}");
 }
@@ -342,20 +259,13 @@ fn an_executable_has_what_a_wrappers_program_has() {
     if !has("c++") {
         return;
     }
-    let (include, link) = (show(CXX, "-showme:incdirs"), words(&show(CXX, "-showme:link")));
+    let (include, library) = (show(CXX, "-showme:incdirs"), show(CXX, "-showme:link"));
     let at = directory("as_wrapped");
     for (file, compiler, words) in [("unique.cc", "c++", "private\n"), ("omp.c", "cc", "0 wrong\n")]
     {
-        let program = at.join(file.replace('.', "_"));
-        must(
-            Command::new(compiler)
-                .args(["-g", "-O1", "-fopenmp", "-I", &include])
-                .arg(source(file))
-                .args(&link)
-                .arg("-o")
-                .arg(&program),
-        );
-        assert_eq!(succeed(3, &program, &[]), words);
+        let name = file.replace('.', "_");
+        link(compiler, &at, &format!("-g -O1 -fopenmp -I {include} @{file} {library} -o {name}"));
+        assert_eq!(succeed(3, &at.join(name), &[]), words);
     }
     let wrapped = compile(CXX, "unique.cc", &[]);
     assert_eq!(succeed(3, &wrapped, &[]), "private\n");
@@ -387,15 +297,11 @@ fn rustc_links_programs() {
     if !has("rustc") {
         return;
     }
-    let program = directory("rustc").join("main");
-    must(
-        Command::new("rustc")
-            .args(["--edition", "2024", "-O", "-L", &show(CC, "-showme:libdirs"), "-l", "mpi_abi"])
-            .arg(source("builds/main.rs"))
-            .arg("-o")
-            .arg(&program),
-    );
-    let out = succeed(3, &program, &[]);
+    let at = directory("rustc");
+    let home = show(CC, "-showme:libdirs");
+    let line = "--edition 2024 -O -l mpi_abi @builds/main.rs -o main";
+    link("rustc", &at, &format!("{line} -L {home}"));
+    let out = succeed(3, &at.join("main"), &[]);
     for line in ["rank 0 has 7, all have 24, a thread 7", "rank 2 has 9, all have 24, a thread 7"] {
         assert!(out.lines().any(|it| it == line), "{line}: {out}");
     }
@@ -415,27 +321,26 @@ fn cargo_builds_a_program_of_rsmpi() {
     std::fs::write(at.join("Cargo.toml"), package).expect("ours");
     std::fs::copy(source("builds/rsmpi.rs"), at.join("main.rs")).expect("ours");
     let cargo = |command: &str| {
-        Command::new("cargo")
+        let mut process = Command::new("cargo");
+        process
             .args([command, "--manifest-path"])
             .arg(at.join("Cargo.toml"))
             .env("MPICC", CC)
-            .env("CARGO_TARGET_DIR", at.join("target"))
-            .output()
-            .expect("cargo is there")
+            .env("CARGO_TARGET_DIR", at.join("target"));
+        end(&mut process)
     };
     let brought = cargo("fetch");
-    if !brought.status.success() {
-        let why = text(&brought.stderr);
-        say_skipped(&format!("rsmpi cannot be brought: {}", why.lines().last().unwrap_or("")));
+    if brought.code != Some(0) {
+        let last = brought.err.lines().last().unwrap_or("");
+        say_skipped(&format!("rsmpi cannot be brought: {last}"));
         return;
     }
     let built = cargo("build");
-    let why = text(&built.stderr);
-    if why.contains("Unable to find libclang") {
+    if built.err.contains("Unable to find libclang") {
         say_skipped("rsmpi: libclang is not installed");
         return;
     }
-    assert!(built.status.success(), "{why}");
+    assert_eq!(built.code, Some(0), "{}", built.err);
     let program = at.join("target/debug/program");
     for ranks in [1, 2, 3, 5] {
         let out = succeed(ranks, &program, &[]);

@@ -1,7 +1,8 @@
 //! How ranks end badly: exits, forks, faults, crashes, ranks that get no room, waits that last.
 
 use crate::common::{
-    CC, CXX, FORT, RUN, built, compile, differ, fail, has, run, say_skipped, succeed, text,
+    CC, CXX, Ended, FORT, RUN, built, compile, differ, end, fail, has, launcher, say_skipped,
+    succeed,
 };
 use std::path::Path;
 use std::process::Command;
@@ -15,14 +16,14 @@ fn every_end_of_a_rank_is_an_end() {
     for how in ["cut", "cancel"] {
         fail(&program, how, 1, &[cut, "rank 0 waits in MPI_Barrier at ends.c:"]);
     }
-    assert_eq!(text(&run(3, &program, &["cut"]).stdout), "cleaned up main\n");
+    assert_eq!(end(launcher(3, &program).arg("cut")).out, "cleaned up main\n");
     fail(&program, "at_once", 3, &["phalanx: rank 1: _exit with code 3 ends all ranks"]);
     fail(&program, "at_once_well", 1, &["phalanx: rank 1: _Exit with code 0 ends all ranks"]);
     fail(&program, "quick", 6, &["phalanx: rank 1: quick_exit with code 6 ends all ranks"]);
     let helper = "rank 1: a thread of its own: exit with code 4 ends all ranks";
     fail(&program, "helper", 4, &[helper]);
-    let output = run(3, &program, &["cut_after"]);
-    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let Ended { code, err, .. } = end(launcher(3, &program).arg("cut_after"));
+    assert_eq!((code, err.as_str()), (Some(0), ""));
     assert_eq!(succeed(1, &program, &["at_once_after"]), "");
 }
 
@@ -30,9 +31,8 @@ fn every_end_of_a_rank_is_an_end() {
 #[test]
 fn a_child_of_a_fork_cannot_call_mpi() {
     let Some(program) = built(CC, "ends.c", &["-lpthread"]) else { return };
-    let output = run(3, &program, &["fork"]);
-    let err = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{err}");
+    let Ended { code, err, .. } = end(launcher(3, &program).arg("fork"));
+    assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("rank 0: MPI_Send at ends.c:"), "{err}");
     assert!(err.contains("it was called in a child of fork, which has no ranks"), "{err}");
 }
@@ -63,8 +63,7 @@ fn faults_end_in_time_and_name_ranks_and_lines() {
         let waits = format!("rank {rank} waits in MPI_Send at leave.c:");
         fail(&program, "circle", 1, &[&waits, &format!("rank {} of the", (rank + 1) % 3)]);
         // These ranks have made no call of the library's: it has nothing to add.
-        let output = run(3, &program, &["circle"]);
-        let err = text(&output.stderr);
+        let err = end(launcher(3, &program).arg("circle")).err;
         assert_eq!(err.lines().count(), 4, "{err}");
         assert!(!err.contains("panicked"), "{err}");
     }
@@ -116,14 +115,8 @@ fn faults_of_other_kinds_end_in_time_too() {
 fn ranks_that_only_test_end_by_the_limit() {
     let Some(program) = built(CC, "faults.c", &["-DTESTS"]) else { return };
     let run = |how: &str| {
-        let output = Command::new("timeout")
-            .args(["60", RUN, "-n", "3"])
-            .arg(&program)
-            .arg(how)
-            .env("PHALANX_MPI_POLLS", "1")
-            .output();
-        let output = output.expect("the launcher runs");
-        (output.status.code(), text(&output.stderr))
+        let ended = end(launcher(3, &program).arg(how).env("PHALANX_MPI_POLLS", "1"));
+        (ended.code, ended.err)
     };
     let (code, err) = run("test");
     let words = ["rank 0 waits in MPI_Test at faults.c:", "rank 1 has left: exit with code 0"];
@@ -163,11 +156,9 @@ fn lines_of_ranks_stay_whole_and_streams_are_a_ranks_own() {
 
 #[test]
 fn an_exception_that_nobody_catches_is_told_with_its_line() {
-    use std::os::unix::process::ExitStatusExt as _;
     let Some(program) = built(CXX, "throw.cc", &[]) else { return };
-    let output = Command::new(RUN).args(["-n", "3"]).arg(&program).output().expect("it runs");
-    let err = text(&output.stderr);
-    assert_eq!(output.status.signal(), Some(6), "{err}");
+    let Ended { signal, err, .. } = end(Command::new(RUN).args(["-n", "3"]).arg(&program));
+    assert_eq!(signal, Some(6), "{err}");
     for words in ["what():  nobody catches this", "rank 1: abort in a call at throw.cc:9 ("] {
         assert!(err.contains(words), "{err}");
     }
@@ -183,33 +174,28 @@ fn a_stop_of_fortran_names_its_line() {
 
 #[test]
 fn a_crash_is_the_processes_and_names_its_rank() {
-    use std::os::unix::process::ExitStatusExt as _;
     let Some(program) = built(CC, "leave.c", &["-DCRASH"]) else { return };
     for (how, signal, words) in [
         ("crash", 11, "rank 1: segmentation fault at leave.c:"),
         ("raise", 6, "rank 1: abort in a call at leave.c:"),
     ] {
         // Without `timeout`, which would tell the signal in its own way.
-        let output =
-            Command::new(RUN).args(["-n", "3"]).arg(&program).arg(how).output().expect("it runs");
-        let err = text(&output.stderr);
-        assert_eq!(output.status.signal(), Some(signal), "{err}");
+        let mut command = Command::new(RUN);
+        let Ended { signal: by, err, .. } = end(command.args(["-n", "3"]).arg(&program).arg(how));
+        assert_eq!(by, Some(signal), "{err}");
         assert!(err.contains(words), "{err}");
     }
 }
 
 /// The program's text on the standard error, and the signal by which it ends.
 fn crash(ranks: &str, limit: &str, program: &Path, arguments: &[&str]) -> (Option<i32>, String) {
-    use std::os::unix::process::ExitStatusExt as _;
     // Without `timeout`, which would tell the signal in its own way.
-    let output = Command::new("sh")
+    let ended = end(Command::new("sh")
         .args(["-c", &format!("ulimit -c 0; ulimit -s {limit} && exec \"$@\""), "sh"])
         .args([RUN, "-n", ranks])
         .arg(program)
-        .args(arguments)
-        .output()
-        .expect("a shell runs");
-    (output.status.signal(), text(&output.stderr))
+        .args(arguments));
+    (ended.signal, ended.err)
 }
 
 /// SPMD programs fault on all ranks at once: each is named, and the process dies by the first.
@@ -278,14 +264,11 @@ fn a_stack_overflow_names_the_option_and_the_limit_counts() {
 fn a_rank_that_gets_no_thread_ends_the_run_with_the_reason() {
     let Some(program) = built(CC, "hello.c", &["-DLIMIT"]) else { return };
     // With one arena, a rank's memory fits between the stacks and the limit.
-    let output = Command::new("sh")
+    let Ended { code, err, .. } = end(Command::new("sh")
         .args(["-c", "ulimit -v 2700000 && exec \"$@\"", "sh", "timeout", "60", RUN])
         .args(["-n", "4", "--stack", "1024"])
         .arg(&program)
-        .env("MALLOC_ARENA_MAX", "1")
-        .output()
-        .expect("a shell runs");
-    let (code, err) = (output.status.code(), text(&output.stderr));
+        .env("MALLOC_ARENA_MAX", "1"));
     let words = "phalanx: a thread for rank 2: ";
     assert!(code == Some(1) && err.contains(words) && err.contains("ulimit -v"), "{code:?} {err}");
 }
@@ -294,27 +277,25 @@ fn a_rank_that_gets_no_thread_ends_the_run_with_the_reason() {
 #[test]
 fn thread_locals_of_the_initial_exec_model_have_room() {
     let Some(program) = built(CC, "tls.c", &[]) else { return };
-    let run = |ranks: &str, tunables: &str| {
-        let mut launcher = Command::new("timeout");
-        launcher.args(["60", RUN, "-n", ranks]).arg(&program);
+    let run = |ranks: usize, tunables: &str| {
+        let mut launcher = launcher(ranks, &program);
         match tunables {
             "none" => launcher.env_remove("GLIBC_TUNABLES"),
             tunables => launcher.env("GLIBC_TUNABLES", tunables),
         };
-        let output = launcher.output().expect("it runs");
-        (text(&output.stdout), text(&output.stderr))
+        end(&mut launcher)
     };
     for (ranks, tunables) in [
-        ("1", "none"),
-        ("8", "none"),
-        ("64", "none"),
-        ("8", "glibc.malloc.tcache_count=3"),
-        ("8", "glibc.rtld.optional_static_tls=100000"),
-        ("8", "glibc.rtld.optional_static_tls=100"),
+        (1, "none"),
+        (8, "none"),
+        (64, "none"),
+        (8, "glibc.malloc.tcache_count=3"),
+        (8, "glibc.rtld.optional_static_tls=100000"),
+        (8, "glibc.rtld.optional_static_tls=100"),
         // More than a rank's stack, of which it is set aside.
-        ("2", "glibc.rtld.optional_static_tls=100000000"),
+        (2, "glibc.rtld.optional_static_tls=100000000"),
     ] {
-        let (out, err) = run(ranks, tunables);
+        let Ended { out, err, .. } = run(ranks, tunables);
         assert_eq!(out, format!("private, tunables {tunables}\n"), "{ranks}: {err}");
     }
 }
@@ -325,9 +306,8 @@ fn a_rank_that_waits_for_long_says_so_once() {
     let run = |how: &str, option: &[&str], variable: &str| {
         let mut launcher = Command::new("timeout");
         launcher.args(["60", RUN, "-n", "3"]).args(option).arg(&program).arg(how);
-        let output = launcher.env("PHALANX_STALL_WARNING", variable).output().expect("it runs");
-        let err = text(&output.stderr);
-        assert!(output.status.success(), "{how}: {err}");
+        let Ended { code, err, .. } = end(launcher.env("PHALANX_STALL_WARNING", variable));
+        assert_eq!(code, Some(0), "{how}: {err}");
         err
     };
     let once = "  This is said once in a run, after the seconds of PHALANX_STALL_WARNING or \
@@ -350,6 +330,6 @@ fn a_rank_that_waits_for_long_says_so_once() {
     for (option, variable) in [(&["--stall-warning", "0"][..], "0.3"), (&[], "0"), (&[], "")] {
         assert_eq!(run("barrier", option, variable), "");
     }
-    let wrong = Command::new(RUN).args(["--stall-warning", "x"]).output().expect("it runs");
-    assert!(text(&wrong.stderr).contains("--stall-warning wants a number of seconds"));
+    let wrong = end(Command::new(RUN).args(["--stall-warning", "x"]));
+    assert!(wrong.err.contains("--stall-warning wants a number of seconds"));
 }

@@ -1,18 +1,25 @@
 //! How scripts begin programs: options of other launchers, PATH, scripts and tools between the
 //! launcher and the program, and another MPI's launcher.
 
-use crate::common::{CC, FORT, RUN, built, compile, directory, has, runs, source, succeed, text};
+use crate::common::{
+    CC, Ended, RUN, built, compile, directory, directory_with, end, launcher, link, must, programs,
+};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// A line of arguments, with PROGRAM for the program.
-fn launch(line: &str, program: &Path) -> Output {
+fn launch(line: &str, program: &Path) -> Ended {
     let program = program.to_str().expect("UTF-8");
     let words = line.split_whitespace().map(|it| if it == "PROGRAM" { program } else { it });
-    Command::new("timeout").args(["60", RUN]).args(words).output().expect("the launcher runs")
+    end(Command::new("timeout").args(["60", RUN]).args(words))
 }
 
 const HELLO: &str = "hello from 1 of 2, 1 arguments";
+
+programs! {
+    conversions_for_fortran: "convert.c" [] on [1, 3] says "convert fine\n";
+    fortran_with_the_newer_module: "f08.f90" ["-w"] on [1, 2, 5] says " f08 fine\n";
+}
 
 #[test]
 fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
@@ -29,9 +36,8 @@ fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
         ("-n 2 --bind-to none PROGRAM", ""),
         ("-n 2 -x OMP_NUM_THREADS=1 --timeout 50 -- PROGRAM", ""),
     ] {
-        let output = launch(line, &program);
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert!(output.status.success() && out.contains(HELLO), "{line}: {out}{err}");
+        let Ended { code, out, err, .. } = launch(line, &program);
+        assert!(code == Some(0) && out.contains(HELLO), "{line}: {out}{err}");
         assert_eq!(err.lines().count(), usize::from(!ignored.is_empty()), "{line}: {err}");
         assert!(err.contains(ignored), "{line}: {err}");
     }
@@ -46,9 +52,8 @@ fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
         ("-n 2", "no program is named (phalanx-mpirun --help"),
         ("-n 2 is-nowhere", "is-nowhere: it is neither here nor in PATH"),
     ] {
-        let output = launch(line, &program);
-        let err = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && err.contains(words), "{line}: {err}");
+        let Ended { code, err, .. } = launch(line, &program);
+        assert!(code == Some(2) && err.contains(words), "{line}: {err}");
         assert_eq!(err.lines().count(), 1, "{line}: {err}");
     }
 }
@@ -57,14 +62,13 @@ fn options_that_scripts_pass_are_taken_or_ignored_in_one_line() {
 #[test]
 fn poor_surroundings_are_named_or_do_no_harm() {
     let Some(program) = built(CC, "hello.c", &["-DPOOR"]) else { return };
-    let streams = directory("poor").join("streams.c");
+    let at = directory("poor");
     let body = "#include <fcntl.h>\n#include <mpi.h>\nint main(int c, char **v) { int open = 0; \
                 MPI_Init(&c, &v); for (int i = 0; i < 3; i++) open += fcntl(i, F_GETFD) != -1; \
                 MPI_Finalize(); return 10 + open; }\n";
-    std::fs::write(&streams, body).expect("ours");
-    let own = streams.with_extension("out");
-    let made = Command::new(CC).arg(&streams).arg("-o").arg(&own).status();
-    assert!(made.expect("it runs").success());
+    std::fs::write(at.join("streams.c"), body).expect("ours");
+    link(CC, &at, "streams.c -o streams");
+    let own = at.join("streams");
     let (hello, own) = (program.to_str().expect("UTF-8"), own.to_str().expect("UTF-8"));
     let hidden = "unshare -m sh -c 'mount -t tmpfs none /proc && exec \"$0\" -n 3 \"$1\"' $RUN $IT";
     let can_hide = "unshare -m mount -t tmpfs none /proc 2> /dev/null";
@@ -82,9 +86,9 @@ fn poor_surroundings_are_named_or_do_no_harm() {
         }
         let mut shell = Command::new("timeout");
         shell.args(["60", "sh", "-c", line]).env("RUN", RUN).env("IT", it);
-        let output = shell.output().expect("a shell runs");
-        let said = text(&output.stdout) + &text(&output.stderr);
-        assert!(output.status.code() == Some(code) && said.contains(words), "{line}: {said}");
+        let ended = end(&mut shell);
+        let said = ended.out + &ended.err;
+        assert!(ended.code == Some(code) && said.contains(words), "{line}: {said}");
     }
 }
 
@@ -101,8 +105,7 @@ fn the_program_is_looked_for() {
     let mut there = Command::new(RUN);
     there.args(["-n", "2", "--wdir"]).arg(at).arg("./hello").current_dir("/");
     for mut command in [in_path, here, there] {
-        let output = command.output().expect("the launcher runs");
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let Ended { out, err, .. } = end(&mut command);
         assert!(out.contains(HELLO) && err.is_empty(), "{command:?}: {out}{err}");
     }
 }
@@ -117,19 +120,18 @@ fn scripts_and_tools_between_the_launcher_and_the_program() {
     let lines = "#!/bin/sh\necho once $#\nFROM=script \"$@\" && exec \"$@\" more\n";
     std::fs::write(&script, lines).expect("ours");
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("ours");
-    let output = launch(&format!("--stack 65 -n 3 {} {name}", script.display()), &program);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{out}{err}");
+    let line = format!("--stack 65 -n 3 {} {name}", script.display());
+    let Ended { code, out, err, .. } = launch(&line, &program);
+    assert_eq!(code, Some(0), "{out}{err}");
     for line in ["once 1", "hello from 2 of 3, 1 arguments", "hello from 2 of 3, 2 arguments"] {
         assert_eq!(out.lines().filter(|it| *it == line).count(), 1, "{line}: {out}{err}");
     }
     let said = "run.sh is no program of MPI: it is begun once, and each program of MPI that it \
                 begins has 3 ranks";
     assert!(err.contains(said) && err.lines().count() == 1, "{err}");
-    let output = launch("-n 2 env A=B PROGRAM", &program);
-    assert!(text(&output.stdout).contains(HELLO), "{}", text(&output.stderr));
-    let output = launch("-n 2 false", &program);
-    assert_eq!(output.status.code(), Some(1));
+    let Ended { out, err, .. } = launch("-n 2 env A=B PROGRAM", &program);
+    assert!(out.contains(HELLO), "{err}");
+    assert_eq!(launch("-n 2 false", &program).code, Some(1));
 }
 
 /// Each would be a world of one: the first says it.
@@ -142,23 +144,21 @@ fn another_launchers_process_is_no_rank() {
         if alone {
             command.env("PHALANX_RANKS", "1");
         }
-        command.output().expect("it can be executed")
+        end(&mut command)
     };
     for variables in [
         ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
         ["PMI_SIZE", "PMI_RANK"],
         ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
     ] {
-        let output = begun("3", "0", variables, false);
-        let err = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{variables:?}: {err}");
+        let Ended { code, err, .. } = begun("3", "0", variables, false);
+        assert_eq!(code, Some(1), "{variables:?}: {err}");
         assert!(err.contains("begun this program 3 times") && err.contains("phalanx-mpirun -n 3"));
-        let output = begun("3", "2", variables, false);
-        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), String::new()));
-        assert!(output.stdout.is_empty());
+        let Ended { code, out, err, .. } = begun("3", "2", variables, false);
+        assert_eq!((code, out.as_str(), err.as_str()), (Some(1), "", ""));
         for (size, alone) in [("1", false), ("3", true)] {
-            let output = begun(size, "0", variables, alone);
-            assert!(output.status.success(), "{variables:?}: {}", text(&output.stderr));
+            let Ended { code, err, .. } = begun(size, "0", variables, alone);
+            assert_eq!(code, Some(0), "{variables:?}: {err}");
         }
     }
 }
@@ -174,9 +174,7 @@ fn ranks_have_shares_of_the_processors() {
         if let Some(threads) = threads {
             command.env("OMP_NUM_THREADS", threads);
         }
-        let output = command.output().expect("the launcher runs");
-        assert!(output.status.success(), "{line}: {}", text(&output.stderr));
-        text(&output.stdout)
+        must(&mut command)
     };
     let line =
         |share: usize, threads: usize| format!("rank 0: {share} of {share}, {threads} threads");
@@ -204,9 +202,7 @@ fn heaps_of_ranks_are_open_ahead() {
         ("MALLOC_TOP_PAD_", "131072", false),
         ("GLIBC_TUNABLES", "glibc.malloc.top_pad=131072", false),
     ] {
-        let mut command = Command::new(RUN);
-        command.args(["-n", "3"]).arg(&program).env(variable, value);
-        let out = text(&command.output().expect("the launcher runs").stdout);
+        let out = must(launcher(3, &program).env(variable, value));
         assert_eq!(out.lines().count(), 3, "{variable}: {out}");
         for line in out.lines() {
             let open = line.strip_suffix(" MiB").and_then(|it| it.split(": ").nth(1));
@@ -218,98 +214,55 @@ fn heaps_of_ranks_are_open_ahead() {
 
 #[test]
 fn what_a_rank_loads_is_its_own() {
-    if !has("cc") {
-        return;
+    let Some(at) = directory_with(&["cc"], "plugins") else { return };
+    for (name, text) in [
+        ("other.c", "static int n; int of_other(int add) { return n += add; }\n"),
+        ("lacking.c", "int nowhere(void); int lacks(void) { return nowhere(); }\n"),
+    ] {
+        std::fs::write(at.join(name), text).expect("ours");
     }
-    let at = directory("plugins");
-    let other = at.join("other.c");
-    std::fs::write(&other, "static int n; int of_other(int add) { return n += add; }\n")
-        .expect("ours");
-    let lacking = at.join("lacking.c");
-    std::fs::write(&lacking, "int nowhere(void); int lacks(void) { return nowhere(); }\n")
-        .expect("ours");
-    let link = |compiler: &str, options: &[&str], from: &Path, to: &str| {
-        let mut command = Command::new(compiler);
-        command.args(["-g", "-w", "-shared", "-fPIC"]).arg(from).args(options).args(["-o", to]);
-        assert!(command.current_dir(&at).status().expect("it runs").success(), "{command:?}");
-    };
-    link(CC, &[], &other, "libother.so");
-    link("cc", &["-nostartfiles"], &lacking, "lacking.so");
-    link(CC, &["-L.", "-lother", "-Wl,-rpath,$ORIGIN"], &source("plugin.c"), "plugin.so");
-    let shown = Command::new(CC).arg("-showme").output().expect("the wrapper runs");
-    let include = Command::new(CC).arg("-showme:incdirs").output().expect("the wrapper runs");
-    assert!(shown.status.success());
+    link(CC, &at, "-g -w -shared -fPIC other.c -o libother.so");
+    link("cc", &at, "-g -w -shared -fPIC lacking.c -nostartfiles -o lacking.so");
+    let found = "-L. -lother -Wl,-rpath,$ORIGIN";
+    link(CC, &at, &format!("-g -w -shared -fPIC @plugin.c {found} -o plugin.so"));
     let plugin = at.join("plugin.so");
     let arguments = [plugin.to_str().expect("UTF-8"), "./lacking.so"];
-    let wrapped = compile(CC, "plugin_host.c", &["-DHOST"]);
-    let plain = at.join("plain");
-    let flags = Command::new(CC).arg("-showme:link").output().expect("the wrapper runs");
-    let mut command = Command::new("cc");
-    command
-        .args(["-g", "-rdynamic", "-I", text(&include.stdout).trim()])
-        .arg(source("plugin_host.c"))
-        .args(text(&flags.stdout).split_whitespace())
-        .arg("-o")
-        .arg(&plain);
-    assert!(command.status().expect("it runs").success());
+    let [include, flags] =
+        ["-showme:incdirs", "-showme:link"].map(|it| must(Command::new(CC).arg(it)));
+    link("cc", &at, &format!("-g -rdynamic -I {include} @plugin_host.c {flags} -o plain"));
     let copies = directory("plugin-copies");
-    for program in [&wrapped, &plain] {
+    for program in [compile(CC, "plugin_host.c", &["-DHOST"]), at.join("plain")] {
         // In memory, and with copies as files, of which each has a name of its own.
-        for (ranks, as_files) in [("1", false), ("3", false), ("3", true)] {
-            let mut command = Command::new("timeout");
-            command.args(["60", RUN, "-n", ranks]).arg(program).args(arguments).current_dir(&at);
+        for (ranks, as_files) in [(1, false), (3, false), (3, true)] {
+            let mut command = launcher(ranks, &program);
+            command.args(arguments).current_dir(&at);
             if as_files {
                 command.env("PHALANX_MPI_COPIES", &copies);
             }
-            let output = command.output().expect("the launcher runs");
-            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            let Ended { out, err, .. } = end(&mut command);
             assert_eq!(out, "plugins fine\n", "{}: {err}", program.display());
         }
     }
     let _ = std::fs::remove_dir_all(copies);
 }
 
-#[test]
-fn conversions_for_fortran() {
-    runs("convert.c", &[], &[1, 3], "convert fine\n");
-}
-
-#[test]
-fn fortran_with_the_newer_module() {
-    let Some(program) = built(FORT, "f08.f90", &["-w"]) else { return };
-    for ranks in [1, 2, 5] {
-        assert_eq!(succeed(ranks, &program, &[]), " f08 fine\n");
-    }
-}
-
 /// A profiler counts each rank's calls: linked before the library, or preloaded.
 #[test]
 fn profilers_are_a_ranks_own() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("profiler");
-    let main = at.join("main.c");
+    let Some(at) = directory_with(&["cc"], "profiler") else { return };
     let body = "#include <mpi.h>\nint main(int c, char **v) { int n, r = 0; MPI_Init(&c, &v); \
                 MPI_Comm_rank(MPI_COMM_WORLD, &r); for (int i = 0; i < 3; i++) \
                 MPI_Allreduce(&r, &n, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); MPI_Finalize(); }\n";
-    std::fs::write(&main, body).expect("ours");
-    let link = |options: &[&str]| {
-        let mut command = Command::new(CC);
-        command.args(options).current_dir(&at);
-        assert!(command.status().expect("it runs").success(), "{command:?}");
-    };
-    link(&["-shared", source("profile.c").to_str().expect("UTF-8"), "-o", "libprofile.so"]);
-    link(&["main.c", "-L.", "-lprofile", "-Wl,-rpath,$ORIGIN", "-o", "linked"]);
-    link(&["main.c", "-o", "bare"]);
+    std::fs::write(at.join("main.c"), body).expect("ours");
+    link(CC, &at, "-shared @profile.c -o libprofile.so");
+    link(CC, &at, "main.c -L. -lprofile -Wl,-rpath,$ORIGIN -o linked");
+    link(CC, &at, "main.c -o bare");
     for (program, preloaded) in [("linked", None), ("bare", Some("./libprofile.so"))] {
-        let mut command = Command::new("timeout");
-        command.args(["60", RUN, "-n", "3"]).arg(at.join(program)).current_dir(&at);
+        let mut command = launcher(3, &at.join(program));
         if let Some(library) = preloaded {
             command.env("LD_PRELOAD", library);
         }
-        let output = command.output().expect("the launcher runs");
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        let Ended { out, err, .. } = end(command.current_dir(&at));
         for rank in 0..3 {
             let line = format!("rank {rank}: profiled 3");
             assert!(out.lines().any(|it| it == line), "{program}: {out}{err}");

@@ -1,6 +1,9 @@
 //! Tools beside a run: core dumps, configure and CMake, gdb, perf, valgrind.
 
-use crate::common::{CC, RUN, built, compile, directory, has, say_skipped, source, text};
+use crate::common::{
+    CC, Ended, RUN, built, compile, directory, directory_with, end, has, link, say_skipped, source,
+    succeed, text,
+};
 use std::process::Command;
 
 /// With the copies kept as files, a core dump names the function and the line in the copy, and its
@@ -20,15 +23,12 @@ fn a_core_dump_names_the_line_in_the_copy() {
     for entry in std::fs::read_dir(&at).expect("it is there").flatten() {
         let _ = std::fs::remove_file(entry.path());
     }
-    let output = Command::new("sh")
+    let Ended { err, .. } = end(Command::new("sh")
         .args(["-c", "ulimit -c unlimited && exec \"$@\"", "sh", RUN, "-n", "3"])
         .arg(&program)
         .arg("crash")
         .current_dir(&at)
-        .env("PHALANX_MPI_COPIES", &at)
-        .output()
-        .expect("a shell runs");
-    let err = text(&output.stderr);
+        .env("PHALANX_MPI_COPIES", &at));
     let files = std::fs::read_dir(&at).expect("it is there").flatten().map(|it| it.path());
     let is_core = |it: &std::path::PathBuf| {
         it.file_name().is_some_and(|name| name.to_string_lossy().starts_with("core"))
@@ -37,72 +37,48 @@ fn a_core_dump_names_the_line_in_the_copy() {
         say_skipped(&format!("no core dump was written: {err}"));
         return;
     };
-    let output = Command::new("timeout")
+    let Ended { out, err, .. } = end(Command::new("timeout")
         .args(["60", "gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", "bt"])
         .args(["-ex", "print rank"])
         .arg(RUN)
-        .arg(&core)
-        .output()
-        .expect("gdb runs");
-    let out = text(&output.stdout);
-    assert!(out.contains("leave.c:") && out.contains("= 1"), "{out}{}", text(&output.stderr));
+        .arg(&core));
+    assert!(out.contains("leave.c:") && out.contains("= 1"), "{out}{err}");
     let _ = std::fs::remove_file(core);
 }
 
 /// The run tests of configure and CMake: a small program is executed by itself; its code counts.
 #[test]
 fn run_tests_of_configure_give_their_code() {
-    if !has("cc") {
-        return;
-    }
-    let at = directory("configure");
+    let Some(at) = directory_with(&["cc"], "configure") else { return };
     for (body, code) in [("return sizeof(long) == 8 ? 0 : 1;", 0), ("exit(3);", 3)] {
-        let source = at.join("conftest.c");
         let head = "#include <mpi.h>\n#include <stdlib.h>\nint main(int c, char **v)";
         let inside = format!("{{ MPI_Init(&c, &v); MPI_Finalize(); {body} }}\n");
-        std::fs::write(&source, format!("{head} {inside}")).expect("ours");
-        let status =
-            Command::new(CC).args(["-o", "conftest", "conftest.c"]).current_dir(&at).status();
-        assert!(status.expect("it runs").success());
-        let status = Command::new("./conftest").current_dir(&at).status().expect("it runs");
-        assert_eq!(status.code(), Some(code));
+        std::fs::write(at.join("conftest.c"), format!("{head} {inside}")).expect("ours");
+        link(CC, &at, "-o conftest conftest.c");
+        assert_eq!(end(Command::new("./conftest").current_dir(&at)).code, Some(code));
     }
 }
 
 #[test]
 fn no_main_is_an_error_of_the_link_and_static_is_refused() {
-    if !has("cc") {
-        return;
+    let Some(at) = directory_with(&["cc"], "nomain") else { return };
+    for (options, word) in [(&[][..], "main"), (&["-static"], "-static")] {
+        let mut compiler = Command::new(CC);
+        compiler.args(options).arg(source("library.c")).args(["-o", "x"]).current_dir(&at);
+        let Ended { code, err, .. } = end(&mut compiler);
+        assert!(code != Some(0) && err.contains(word), "{err}");
     }
-    let at = directory("nomain");
-    let link = |options: &[&str]| {
-        let output = Command::new(CC)
-            .args(options)
-            .arg(source("library.c"))
-            .arg("-o")
-            .arg(at.join("x"))
-            .output();
-        output.expect("the wrapper runs")
-    };
-    let output = link(&[]);
-    assert!(!output.status.success() && text(&output.stderr).contains("main"));
-    let output = link(&["-static"]);
-    assert!(!output.status.success() && text(&output.stderr).contains("-static"));
 }
 
 #[test]
 fn wrappers_show_what_they_call() {
-    let show = |option: &str| {
-        let output = Command::new(CC).arg(option).output().expect("the wrapper runs");
-        text(&output.stdout)
-    };
+    let show = |option: &str| end(Command::new(CC).arg(option)).out;
     assert!(show("-showme:compile").contains("-fPIC"));
     // For a compiler of a build system's own.
     let link = show("-showme:link");
     assert!(link.contains("-lmpi_abi") && !link.contains("ph_entry"));
     assert!(show("-show").contains("-lmpi_abi"));
-    let all = Command::new(CC).args(["-show", "a.c"]).output().expect("the wrapper runs");
-    let all = text(&all.stdout);
+    let all = end(Command::new(CC).args(["-show", "a.c"])).out;
     assert!(all.contains("-fPIC") && all.contains("ph_entry") && all.contains("-shared"));
 }
 
@@ -111,15 +87,13 @@ fn gdb(commands: &[&str], line: &[&str]) -> Option<String> {
     if !has("cc") || !has("gdb") {
         return None;
     }
-    let output = Command::new("timeout")
+    let ended = end(Command::new("timeout")
         .args(["60", "gdb", "-batch", "-nx"])
         .args(["-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off"])
         .args(commands.iter().flat_map(|it| ["-ex", it]))
         .arg("--args")
-        .args(line)
-        .output()
-        .expect("gdb runs");
-    let all = text(&output.stdout) + &text(&output.stderr);
+        .args(line));
+    let all = ended.out + &ended.err;
     if all.contains("ptrace") {
         say_skipped("this system forbids ptrace");
         return None;
@@ -160,25 +134,11 @@ fn gdb_stops_in_a_program_that_is_started_by_itself() {
 /// A profile names the program's functions, once for all ranks.
 #[test]
 fn perf_names_the_programs_functions() {
-    if !has("cc") || !has("perf") {
-        return;
-    }
-    let at = directory("perf");
-    let library = at.join("libhot.so");
-    let made = Command::new(CC)
-        .args(["-g", "-O1", "-shared", "-DLIBRARY", "-o"])
-        .args([&library, &source("hot.c")])
-        .status();
-    assert!(made.expect("it runs").success());
-    let place = at.to_str().expect("UTF-8");
-    let (search, found) = (format!("-L{place}"), format!("-Wl,-rpath,{place}"));
+    let Some(at) = directory_with(&["cc", "perf"], "perf") else { return };
+    link(CC, &at, "-g -O1 -shared -DLIBRARY -o libhot.so @hot.c");
+    let found = "-L$AT -Wl,-rpath,$AT";
+    link(CC, &at, &format!("-g -O1 -DWITH_LIBRARY {found} -o with_library @hot.c -lhot"));
     let programs = [compile(CC, "hot.c", &[]), at.join("with_library")];
-    let made = Command::new(CC)
-        .args(["-g", "-O1", "-DWITH_LIBRARY", &search, &found, "-o"])
-        .args([&programs[1], &source("hot.c")])
-        .arg("-lhot")
-        .status();
-    assert!(made.expect("it runs").success());
     let [program, other] = programs.each_ref().map(|it| it.to_str().expect("UTF-8"));
     let lines = [
         (&[RUN, "-n", "2", program][..], " hot "),
@@ -189,23 +149,17 @@ fn perf_names_the_programs_functions() {
     ];
     for (number, (line, file)) in lines.iter().enumerate() {
         let data = at.join(format!("{number}.data"));
-        let output = Command::new("timeout")
+        let Ended { code, err, .. } = end(Command::new("timeout")
             .args(["60", "perf", "record", "-e", "cpu-clock", "-o"])
             .arg(&data)
-            .args(*line)
-            .output()
-            .expect("perf runs");
-        let err = text(&output.stderr);
-        if !output.status.success() {
+            .args(*line));
+        if code != Some(0) {
             say_skipped(&format!("this system forbids perf: {err}"));
             return;
         }
-        let output = Command::new("perf")
-            .args(["report", "--stdio", "--sort", "dso,sym", "-i"])
-            .arg(&data)
-            .output()
-            .expect("perf runs");
-        let out = text(&output.stdout);
+        let mut perf = Command::new("perf");
+        perf.args(["report", "--stdio", "--sort", "dso,sym", "-i"]).arg(&data);
+        let out = end(&mut perf).out;
         let mut rows = out.lines().filter(|it| it.contains("warm_function"));
         let (first, second) = (rows.next().unwrap_or(""), rows.next());
         assert!(first.contains(file) && second.is_none(), "{line:?}: {out}{err}");
@@ -220,12 +174,9 @@ fn valgrind_names_the_line_in_a_copy() {
         return;
     }
     let program = compile(CC, "leak.c", &[]);
-    let output = Command::new("timeout")
+    let Ended { err, .. } = end(Command::new("timeout")
         .args(["120", "valgrind", "--fair-sched=yes", "--error-exitcode=0", RUN, "-n", "2"])
-        .arg(&program)
-        .output()
-        .expect("valgrind runs");
-    let err = text(&output.stderr);
+        .arg(&program));
     assert!(err.contains("Invalid write") && err.contains("leak.c:"), "{err}");
 }
 
@@ -235,8 +186,8 @@ fn pythons_interpreter_is_a_ranks_own() {
     if !has("cc") || !has("python3") {
         return;
     }
-    let flags =
-        Command::new("python3-config").args(["--includes", "--embed", "--ldflags"]).output();
+    let mut config = Command::new("python3-config");
+    let flags = config.args(["--includes", "--embed", "--ldflags"]).output();
     let flags = flags.map(|it| text(&it.stdout)).unwrap_or_default();
     let flags: Vec<&str> = flags.split_whitespace().collect();
     let Some(library) = flags.iter().find(|it| it.starts_with("-lpython3.")) else {
@@ -245,22 +196,19 @@ fn pythons_interpreter_is_a_ranks_own() {
     };
     let paths = flags.iter().filter_map(|it| it.strip_prefix("-L"));
     let interpreter = directory("python").join("interpreter");
-    let built = Command::new(CC)
+    let Ended { code, err, .. } = end(Command::new(CC)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/python/interpreter.c"))
         .args(&flags)
         .args(paths.map(|it| format!("-Wl,-rpath,{it}")))
         .arg("-o")
-        .arg(&interpreter)
-        .output()
-        .expect("the wrapper runs");
-    let why = text(&built.stderr);
-    if why.contains("Python.h") || why.contains(&format!("cannot find {library}")) {
+        .arg(&interpreter));
+    if err.contains("Python.h") || err.contains(&format!("cannot find {library}")) {
         say_skipped("Python's header or shared library is not installed");
         return;
     }
-    assert!(built.status.success(), "{why}");
+    assert_eq!(code, Some(0), "{err}");
     let script = source("python.py");
-    let out = crate::common::succeed(4, &interpreter, &[script.to_str().expect("UTF-8")]);
+    let out = succeed(4, &interpreter, &[script.to_str().expect("UTF-8")]);
     let process = out.split_whitespace().last().expect("a number");
     for rank in 0..4 {
         let line = format!("rank {rank} of 4: 499500, True, {process}");

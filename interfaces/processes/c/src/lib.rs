@@ -31,11 +31,9 @@ use handles::with;
 use phalanx_processes::foreign;
 use phalanx_processes::{Error, ErrorKind, Place, Segment, Team};
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::fd::IntoRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::time::Duration;
 
 /// An error as a number and a text.
@@ -74,9 +72,8 @@ fn guarded(body: impl FnOnce() -> Result<(), Wrong>) -> c_int {
     }
 }
 
-/// A line of the caller's program. Names of files are kept for good, each once.
+/// A line of the caller's program.
 fn place(file: *const c_char, line: c_int) -> Place {
-    static FILES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     thread_local! {
         /// The last one: its address, and the kept text.
         static LAST: RefCell<(usize, &'static str)> = const { RefCell::new((0, "")) };
@@ -91,17 +88,7 @@ fn place(file: *const c_char, line: c_int) -> Place {
     if at == file.addr() && last.as_bytes() == text.to_bytes() {
         return Place::of(last, line);
     }
-    let text = text.to_string_lossy();
-    let mut files = FILES.lock().unwrap_or_else(|e| e.into_inner());
-    let files = files.get_or_insert_default();
-    let kept = match files.get(&*text) {
-        Some(kept) => kept,
-        None => {
-            let kept: &'static str = text.into_owned().leak();
-            files.insert(kept);
-            kept
-        }
-    };
+    let kept = foreign::kept(&text.to_string_lossy());
     LAST.set((file.addr(), kept));
     Place::of(kept, line)
 }
@@ -136,21 +123,24 @@ fn hand_out(team: Team, to: *mut *mut TeamHandle) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_join(
-    name: *const c_char,
-    rank: c_int,
-    ranks: c_int,
-    timeout: f64,
-    attach_timeout: f64,
-    memory: usize,
-    to: *mut *mut TeamHandle,
-) -> c_int {
-    guarded(|| {
+/// Functions of the header, which says what they do and what they ask for.
+macro_rules! functions {
+    ($($name:ident($($argument:ident: $type:ty),*) $body:block)*) => {$(
+        /// See the header.
+        ///
+        /// # Safety
+        /// As the header says.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            guarded(|| $body)
+        }
+    )*};
+}
+
+functions! {
+    phx_proc_join(name: *const c_char, rank: c_int, ranks: c_int, timeout: f64, attach_timeout: f64,
+        memory: usize, to: *mut *mut TeamHandle)
+    {
         if name.is_null() {
             return Err(argument("the name is null"));
         }
@@ -158,37 +148,18 @@ pub unsafe extern "C" fn phx_proc_join(
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
         let builder = builder(timeout, attach_timeout)?.memory(memory);
         hand_out(builder.join(&name, index(rank, "rank")?, index(ranks, "ranks")?)?, to)
-    })
-}
+    }
 
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_attach(
-    fd: c_int,
-    rank: c_int,
-    ranks: c_int,
-    timeout: f64,
-    attach_timeout: f64,
-    to: *mut *mut TeamHandle,
-) -> c_int {
-    guarded(|| {
+    phx_proc_attach(fd: c_int, rank: c_int, ranks: c_int, timeout: f64, attach_timeout: f64,
+        to: *mut *mut TeamHandle)
+    {
         // SAFETY: the caller gives it away.
         let segment = unsafe { foreign::segment(fd) }?;
         let builder = builder(timeout, attach_timeout)?;
         hand_out(builder.attach(segment, index(rank, "rank")?, index(ranks, "ranks")?)?, to)
-    })
-}
+    }
 
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_segment(ranks: c_int, memory: usize, fd: *mut c_int) -> c_int {
-    guarded(|| {
+    phx_proc_segment(ranks: c_int, memory: usize, fd: *mut c_int) {
         if fd.is_null() {
             return Err(argument("there is no place for the descriptor"));
         }
@@ -196,16 +167,57 @@ pub unsafe extern "C" fn phx_proc_segment(ranks: c_int, memory: usize, fd: *mut 
         // SAFETY: a place for a number.
         unsafe { fd.write(segment.inheritable()?.into_raw_fd()) };
         Ok(())
-    })
-}
+    }
 
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_leave(handle: *mut TeamHandle) -> c_int {
-    guarded(|| if handle.is_null() { Ok(()) } else { handles::leave(handle) })
+    phx_proc_leave(handle: *mut TeamHandle) {
+        if handle.is_null() { Ok(()) } else { handles::leave(handle) }
+    }
+
+    phx_proc_barrier(handle: *mut TeamHandle, file: *const c_char, line: c_int) {
+        with(handle, |team| Ok(team.at(place(file, line)).barrier()?))
+    }
+
+    phx_proc_split(handle: *mut TeamHandle, color: c_int, key: i64, to: *mut *mut TeamHandle,
+        file: *const c_char, line: c_int)
+    {
+        let at = place(file, line);
+        let group = with(handle, |team| {
+            if to.is_null() {
+                let text = "there is no place for the group";
+                return Err(foreign::refuse(team, at, "split", text).into());
+            }
+            Ok(foreign::split(team, at, color.into(), key)?)
+        })?;
+        match group {
+            Some(group) => hand_out(group, to),
+            None => {
+                // SAFETY: a place for a pointer.
+                unsafe { to.write(std::ptr::null_mut()) };
+                Ok(())
+            }
+        }
+    }
+
+    phx_proc_allocate(handle: *mut TeamHandle, bytes: usize, to: *mut *mut c_void,
+        file: *const c_char, line: c_int)
+    {
+        with(handle, |team| {
+            let at = place(file, line);
+            if to.is_null() {
+                let text = "there is no place for the address";
+                return Err(foreign::refuse(team, at, "allocate", text).into());
+            }
+            let buffer = team.at(at).symmetric::<u8>(bytes)?;
+            // SAFETY: a place for a pointer.
+            unsafe { to.write(buffer.as_mut_ptr().cast()) };
+            Ok(())
+        })
+    }
+
+    phx_proc_free(handle: *mut TeamHandle, memory: *mut c_void, file: *const c_char, line: c_int) {
+        let memory = memory.cast_const().cast();
+        with(handle, |team| Ok(foreign::free(team, place(file, line), memory)?))
+    }
 }
 
 /// See the header.
@@ -230,94 +242,4 @@ pub unsafe extern "C" fn phx_proc_size(handle: *const TeamHandle) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn phx_proc_message() -> *const c_char {
     MESSAGE.with_borrow(|message| message.as_ptr())
-}
-
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_barrier(
-    handle: *mut TeamHandle,
-    file: *const c_char,
-    line: c_int,
-) -> c_int {
-    guarded(|| with(handle, |team| Ok(team.at(place(file, line)).barrier()?)))
-}
-
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_split(
-    handle: *mut TeamHandle,
-    color: c_int,
-    key: i64,
-    to: *mut *mut TeamHandle,
-    file: *const c_char,
-    line: c_int,
-) -> c_int {
-    guarded(|| {
-        let at = place(file, line);
-        let group = with(handle, |team| {
-            if to.is_null() {
-                let text = "there is no place for the group";
-                return Err(foreign::refuse(team, at, "split", text).into());
-            }
-            Ok(foreign::split(team, at, color.into(), key)?)
-        })?;
-        match group {
-            Some(group) => hand_out(group, to),
-            None => {
-                // SAFETY: a place for a pointer.
-                unsafe { to.write(std::ptr::null_mut()) };
-                Ok(())
-            }
-        }
-    })
-}
-
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_allocate(
-    handle: *mut TeamHandle,
-    bytes: usize,
-    to: *mut *mut c_void,
-    file: *const c_char,
-    line: c_int,
-) -> c_int {
-    guarded(|| {
-        with(handle, |team| {
-            let at = place(file, line);
-            if to.is_null() {
-                let text = "there is no place for the address";
-                return Err(foreign::refuse(team, at, "allocate", text).into());
-            }
-            let buffer = team.at(at).symmetric::<u8>(bytes)?;
-            // SAFETY: a place for a pointer.
-            unsafe { to.write(buffer.as_mut_ptr().cast()) };
-            Ok(())
-        })
-    })
-}
-
-/// See the header.
-///
-/// # Safety
-/// As the header says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn phx_proc_free(
-    handle: *mut TeamHandle,
-    memory: *mut c_void,
-    file: *const c_char,
-    line: c_int,
-) -> c_int {
-    guarded(|| {
-        let memory = memory.cast_const().cast();
-        with(handle, |team| Ok(foreign::free(team, place(file, line), memory)?))
-    })
 }

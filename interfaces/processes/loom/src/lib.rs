@@ -4,7 +4,19 @@
 #![cfg(test)]
 #![allow(dead_code)]
 
+mod calls;
 mod models;
+
+/// What models of both packages take from the checker.
+mod by {
+    pub(crate) use loom::cell::UnsafeCell;
+    pub(crate) use loom::sync::Arc;
+    pub(crate) use loom::thread::{spawn, yield_now};
+
+    pub(crate) fn join(thread: loom::thread::JoinHandle<()>) {
+        thread.join().unwrap();
+    }
+}
 
 #[path = "../../src/sync.rs"]
 mod sync;
@@ -22,20 +34,5 @@ mod pieces;
 #[path = "../../src/ring.rs"]
 mod ring;
 
-/// The copies with a mistake.
-macro_rules! mutants {
-    ($($name:ident)*) => {$(
-        #[allow(unused, clippy::all, reason = "with a mistake")]
-        mod $name {
-            include!(concat!(env!("OUT_DIR"), "/", stringify!($name), ".rs"));
-        }
-    )*};
-}
-
-mutants! {
-    weak_shown weak_folded weak_done weak_shown_load weak_folded_load weak_done_load
-    no_wait_to_give no_wait_before_the_gate weak_gate weak_chunk weak_taken no_room
-    no_fence_before_the_look no_fence_before_the_sleep
-    weak_wait weak_wait_load weak_link no_look one_wait
-    weak_complete weak_complete_load weak_over weak_over_load
-}
+// The copies with a mistake.
+include!(concat!(env!("OUT_DIR"), "/mutants.rs"));

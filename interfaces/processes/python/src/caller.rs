@@ -1,11 +1,9 @@
 //! The line of Python that makes a call.
 
-use phalanx_processes::Place;
+use phalanx_processes::{Place, foreign};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
-use std::collections::HashSet;
-use std::sync::Mutex;
 
 /// The last file of a team's calls: Python's text, and the kept one.
 #[derive(Debug, Default)]
@@ -32,23 +30,10 @@ pub(crate) fn line(py: Python<'_>, last: &mut LastFile) -> Place {
         // The text is kept, so no other one has its address.
         Some((held, file)) if held.is(&name) => Place::of(file, line),
         _ => {
-            let text = name.cast::<PyString>().map(|name| kept(&name.to_string_lossy()));
+            let text = name.cast::<PyString>().map(|name| foreign::kept(&name.to_string_lossy()));
             let file = text.unwrap_or("Python");
             last.0 = Some((name.unbind(), file));
             Place::of(file, line)
         }
     }
-}
-
-/// A name that is kept for good, once.
-fn kept(name: &str) -> &'static str {
-    static FILES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
-    let mut files = FILES.lock().unwrap_or_else(|e| e.into_inner());
-    let files = files.get_or_insert_default();
-    if let Some(kept) = files.get(name) {
-        return kept;
-    }
-    let kept: &'static str = name.to_string().leak();
-    files.insert(kept);
-    kept
 }

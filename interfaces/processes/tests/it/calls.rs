@@ -12,39 +12,24 @@ use std::fmt::Debug;
 /// several.
 const LENGTHS: [usize; 13] = [0, 1, 2, 4, 5, 8, 9, 24, 25, 1000, 4097, 20_000, 110_001];
 
-#[test]
-fn one_to_four_ranks() {
-    (1..=4).for_each(|p| run("calls", p));
+/// Tests in which teams of these numbers of ranks have a role.
+macro_rules! teams {
+    ($($test:ident: $role:literal of $($ranks:literal)*;)*) => {$(
+        #[test]
+        fn $test() {
+            [$($ranks),*].into_iter().for_each(|p| run($role, p));
+        }
+    )*};
 }
 
-#[test]
-fn five_and_eight_ranks() {
-    [5, 8].into_iter().for_each(|p| run("calls", p));
-}
-
-#[test]
-fn messages_between_four_ranks() {
-    run("messages", 4);
-}
-
-#[test]
-fn groups_of_seven_ranks() {
-    run("groups", 7);
-}
-
-#[test]
-fn symmetric_memory_of_three_ranks() {
-    run("symmetric", 3);
-}
-
-#[test]
-fn three_ranks_that_round_in_their_way() {
-    run("float control", 3);
-}
-
-#[test]
-fn many_small_calls_of_eight_ranks() {
-    run("small", 8);
+teams! {
+    one_to_four_ranks: "calls" of 1 2 3 4;
+    five_and_eight_ranks: "calls" of 5 8;
+    messages_between_four_ranks: "messages" of 4;
+    groups_of_seven_ranks: "groups" of 7;
+    symmetric_memory_of_three_ranks: "symmetric" of 3;
+    three_ranks_that_round_in_their_way: "float control" of 3;
+    many_small_calls_of_eight_ranks: "small" of 8;
 }
 
 /// Small numbers, so that no sum rounds.

@@ -1,6 +1,6 @@
 //! Coming and going: each ends with an error that names the cause, or works.
 
-use crate::start::{Ended, Rank, name, program, start};
+use crate::start::{Ended, Rank, end_well, forked, name, program, ranks_of, start, team};
 use phalanx_processes::{Builder, Error, ErrorKind, Segment, Team, op};
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -166,23 +166,13 @@ fn a_name_is_the_whole_name() {
     team.barrier().unwrap();
 }
 
-fn ranks_of(role: &str, ranks: usize, change: impl Fn(&mut Command)) -> Vec<Rank> {
-    let name = name();
-    let one = |rank| {
-        let mut program = program(role, &name, rank, ranks);
-        change(&mut program);
-        start(program)
-    };
-    (0..ranks).map(one).collect()
-}
-
 fn ended(ranks: Vec<Rank>) -> Vec<Ended> {
     ranks.into_iter().map(Rank::end).collect()
 }
 
 #[test]
 fn a_rank_that_starts_another_program_is_told() {
-    let mut ranks = ranks_of("execs", 2, |_| ());
+    let mut ranks = team("execs", 2);
     let first = ranks.remove(0).end();
     assert!(first.text.contains("Left: rank 1 (process "), "{}", first.text);
     assert!(first.text.contains("runs another program now (`sleep`)"), "{}", first.text);
@@ -191,9 +181,7 @@ fn a_rank_that_starts_another_program_is_told() {
 /// The child has copies of the descriptors of its parent.
 #[test]
 fn a_rank_whose_child_lives_is_dead() {
-    let mut ranks = ranks_of("forks and dies", 2, |program| {
-        program.env("PHALANX_TIMEOUT", "15");
-    });
+    let mut ranks = ranks_of("forks and dies", 2, |program| program.env("PHALANX_TIMEOUT", "15"));
     let first = ranks.remove(0).end();
     assert!(first.text.contains("Died: rank 1 (process "), "{}", first.text);
 }
@@ -201,31 +189,18 @@ fn a_rank_whose_child_lives_is_dead() {
 /// A program whose standard streams are closed does not write into the team's memory.
 #[test]
 fn descriptors_of_the_standard_streams_stay_free() {
-    let ranks = ranks_of("calls", 2, |program| {
-        program.env("PHALANX_CLOSED", "1");
+    let ranks = ranks_of("calls", 2, |program| program.env("PHALANX_CLOSED", "1"));
+    end_well(ranks);
+    // The child says by its code which descriptor is taken.
+    let code = forked(|| {
+        // SAFETY: nothing reads or writes them any more.
+        (0..3).for_each(|file| unsafe { _ = libc::close(file) });
+        let team = Team::join(&name(), 0, 1);
+        // SAFETY: numbers.
+        let is_open = |file: &i32| unsafe { libc::fcntl(*file, libc::F_GETFD) } >= 0;
+        if team.is_ok() { (0..3).filter(is_open).count() as i32 } else { 9 }
     });
-    for rank in ended(ranks) {
-        assert!(rank.status.success(), "{:?}", rank.status);
-    }
-    // SAFETY: the child closes, joins and ends; it says by its code which descriptor is taken.
-    let code = unsafe {
-        match libc::fork() {
-            0 => {
-                (0..3).for_each(|file| {
-                    libc::close(file);
-                });
-                let team = Team::join(&name(), 0, 1);
-                let taken = (0..3).filter(|file| libc::fcntl(*file, libc::F_GETFD) >= 0).count();
-                libc::_exit(if team.is_ok() { taken as i32 } else { 9 })
-            }
-            child => {
-                let mut status = 0;
-                libc::waitpid(child, &raw mut status, 0);
-                libc::WEXITSTATUS(status)
-            }
-        }
-    };
-    assert_eq!(code, 0, "so many of the three are taken");
+    assert_eq!(code, Some(0), "so many of the three are taken");
 }
 
 /// Long before the time to attach is over.
@@ -243,7 +218,7 @@ fn a_rank_that_cannot_attach_is_heard_of() {
 #[test]
 fn limits_are_named() {
     let ranks = ranks_of("attach", 2, |program| {
-        program.env("PHALANX_FILE_SIZE", "1").env("PHALANX_ATTACH", "1");
+        program.env("PHALANX_FILE_SIZE", "1").env("PHALANX_ATTACH", "1")
     });
     for (text, says) in ended(ranks).iter().zip(["Memory: the team's", "has given up: the team's"])
     {
@@ -253,7 +228,7 @@ fn limits_are_named() {
     let mut good = 0;
     for files in 3..16 {
         let ranks = ranks_of("attach", 2, |program| {
-            program.env("PHALANX_FILES", files.to_string()).env("PHALANX_ATTACH", "1");
+            program.env("PHALANX_FILES", files.to_string()).env("PHALANX_ATTACH", "1")
         });
         let ended = ended(ranks);
         let texts = ended.iter().map(|it| it.text.as_str()).collect::<String>();
@@ -358,17 +333,13 @@ fn a_crowd_of_another_user_holds_nobody() {
     alone.env("PHALANX_ATTACH", "1");
     let text = start(alone).end().text;
     assert!(text.contains("Deadline: ") && text.contains("rank 1 is missing"), "{text}");
-    for rank in [0, 1].map(|rank| start(program("attach", &name, rank, 2))).map(Rank::end) {
-        assert!(rank.status.success(), "{}", rank.text);
-    }
+    end_well([0, 1].map(|rank| start(program("attach", &name, rank, 2))));
 }
 
 /// Both ranks are stopped for longer than the timeout, as by Ctrl-Z, and go on.
 #[test]
 fn the_stop_of_a_process_does_not_count() {
-    let ranks = ranks_of("late", 2, |program| {
-        program.env("PHALANX_TIMEOUT", "3");
-    });
+    let ranks = ranks_of("late", 2, |program| program.env("PHALANX_TIMEOUT", "3"));
     ranks[1].await_word("ready");
     let signal = |number| {
         for rank in &ranks {
@@ -379,9 +350,7 @@ fn the_stop_of_a_process_does_not_count() {
     signal(libc::SIGSTOP);
     std::thread::sleep(Duration::from_millis(4500));
     signal(libc::SIGCONT);
-    for rank in ended(ranks) {
-        assert!(rank.status.success(), "{}", rank.text);
-    }
+    end_well(ranks);
 }
 
 extern "C" fn nothing(_: i32) {}
@@ -389,32 +358,24 @@ extern "C" fn nothing(_: i32) {}
 /// A timer ends system calls all the time, as that of a profiler.
 #[test]
 fn ranks_join_under_a_timer() {
-    // SAFETY: the child makes threads that join, and ends; the handler does nothing.
-    let code = unsafe {
-        match libc::fork() {
-            0 => {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
-                libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
-                let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
-                let timer = libc::itimerval { it_interval: every, it_value: every };
-                libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
-                let name = name();
-                let good = (0..30).all(|_| {
-                    let all =
-                        together(&[60.0; 3], &[], |builder, rank| builder.join(&name, rank, 3));
-                    all.iter().all(|it| it.as_ref().inspect_err(|e| eprintln!("{e}")).is_ok())
-                });
-                libc::_exit(i32::from(!good))
-            }
-            child => {
-                let mut status = 1;
-                libc::waitpid(child, &raw mut status, 0);
-                status
-            }
+    let code = forked(|| {
+        let every = libc::timeval { tv_sec: 0, tv_usec: 200 };
+        let timer = libc::itimerval { it_interval: every, it_value: every };
+        // SAFETY: the handler does nothing.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = nothing as extern "C" fn(i32) as usize;
+            libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+            libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
         }
-    };
-    assert_eq!(code, 0);
+        let name = name();
+        let good = (0..30).all(|_| {
+            let all = together(&[60.0; 3], &[], |builder, rank| builder.join(&name, rank, 3));
+            all.iter().all(|it| it.as_ref().inspect_err(|e| eprintln!("{e}")).is_ok())
+        });
+        i32::from(!good)
+    });
+    assert_eq!(code, Some(0));
 }
 
 /// The whole of it: sums are right afterwards, too.

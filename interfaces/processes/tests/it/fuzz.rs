@@ -1,26 +1,14 @@
 //! Ranks that call while one scribbles into the segment: calls may fail, or give any numbers; no
 //! rank may crash, hang beyond its deadline, or touch memory that is not its own.
 
-use crate::start::{name, program, start};
+#[path = "../../../../src/mix.rs"]
+mod mix;
+
+use crate::start::{end_well, ranks_of};
+use mix::SplitMix;
 use phalanx_processes::{Segment, Team, op};
+use std::os::fd::AsRawFd as _;
 use std::time::{Duration, Instant};
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ (x >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
 
 /// Bytes before and behind every buffer, which no call may change.
 const CANARY: u8 = 0x5a;
@@ -37,7 +25,7 @@ fn check(buffer: &[u8], range: &std::ops::Range<usize>) {
 /// Calls until one fails: all ranks choose the same ones.
 pub(crate) fn rank(mut team: Team) {
     let seed = std::env::var("PHALANX_SEED").unwrap().parse().unwrap();
-    let mut random = Random(seed);
+    let mut random = SplitMix(seed);
     let p = team.size();
     let end = Instant::now() + Duration::from_millis(1500);
     while Instant::now() < end {
@@ -75,9 +63,9 @@ pub(crate) fn rank(mut team: Team) {
 }
 
 /// A number that is more likely to hurt than a random one.
-fn spiteful(random: &mut Random, word: u64) -> u64 {
+fn spiteful(random: &mut SplitMix, word: u64) -> u64 {
     match random.below(6) {
-        0 => random.next(),
+        0 => random.word(),
         1 => u64::MAX,
         2 => word.wrapping_add(1),
         3 => word ^ 1 << random.below(64),
@@ -90,18 +78,14 @@ fn spiteful(random: &mut Random, word: u64) -> u64 {
 fn a_segment_full_of_scribbles_hurts_nobody() {
     let rounds = std::env::var("PHALANX_FUZZ").map_or(6, |text| text.parse().unwrap());
     for round in 0..rounds {
-        let (mut random, p) = (Random(round + 1), 2 + round as usize % 3);
+        let (mut random, p) = (SplitMix(round + 1), 2 + round as usize % 3);
         let segment = Segment::create(p, 1 << 16).unwrap();
         let copy = segment.inheritable().unwrap();
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&copy);
-        let ranks: Vec<_> = (0..p)
-            .map(|rank| {
-                let mut program = program("fuzz", &name(), rank, p);
-                program.env("PHALANX_FD", fd.to_string()).env("PHALANX_TIMEOUT", "1");
-                program.env("PHALANX_SEED", round.to_string());
-                start(program)
-            })
-            .collect();
+        let fd = copy.as_raw_fd();
+        let (file, seed) = (fd.to_string(), round.to_string());
+        let ranks = ranks_of("fuzz", p, |program| {
+            program.env("PHALANX_FD", &file).env("PHALANX_SEED", &seed).env("PHALANX_TIMEOUT", "1")
+        });
         std::thread::sleep(Duration::from_millis(200));
         // SAFETY: the system writes to `about` only.
         let bytes = unsafe {
@@ -125,9 +109,6 @@ fn a_segment_full_of_scribbles_hurts_nobody() {
                 std::thread::sleep(Duration::from_micros(100));
             }
         }
-        for rank in ranks {
-            let ended = rank.end();
-            assert!(ended.status.success(), "round {round}: {:?} {}", ended.status, ended.text);
-        }
+        end_well(ranks);
     }
 }

@@ -1,7 +1,8 @@
 //! Faults, and the errors that name them.
 
-use crate::start::{Ended, Rank, name, program, start, team};
+use crate::start::{Ended, Rank, end_well, name, program, ranks_of, start, team};
 use phalanx_processes::{ErrorKind, Segment, Team, op};
+use std::os::fd::AsRawFd as _;
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
@@ -174,13 +175,7 @@ fn a_rank_that_dies_ends_a_receive() {
 
 #[test]
 fn a_rank_that_is_stopped_meets_the_deadline() {
-    let name = name();
-    let with_time = |rank| {
-        let mut program = program("forever", &name, rank, 3);
-        program.env("PHALANX_TIMEOUT", "1.5");
-        start(program)
-    };
-    let mut ranks: Vec<Rank> = (0..3).map(with_time).collect();
+    let mut ranks = ranks_of("forever", 3, |program| program.env("PHALANX_TIMEOUT", "1.5"));
     ranks.iter().for_each(|rank| rank.await_word("ready"));
     signal(&ranks[1], libc::SIGSTOP);
     let stopped = ranks.remove(1);
@@ -213,19 +208,13 @@ fn a_message_of_a_rank_that_has_ended_arrives() {
     for _ in 0..10 {
         let mut ranks = team("sends and leaves", 3);
         ranks.reverse();
-        for rank in ranks {
-            let ended = rank.end();
-            assert!(ended.status.success(), "{}", ended.text);
-        }
+        end_well(ranks);
     }
 }
 
 #[test]
 fn ranks_may_leave_one_after_the_other() {
-    for rank in team("leave in turns", 4) {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-    }
+    end_well(team("leave in turns", 4));
 }
 
 /// The text of each rank at a disagreement: both processes, and two lines of this file.
@@ -287,10 +276,7 @@ fn memory_is_freed_once() {
 
 #[test]
 fn a_child_of_a_fork_has_no_team() {
-    for rank in team("forks", 2) {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-    }
+    end_well(team("forks", 2));
 }
 
 /// Why a rank that attaches like this is refused.
@@ -314,11 +300,7 @@ fn a_second_team_of_a_name_is_refused() {
     assert!(text.contains("is complete: it takes no more ranks"), "{text}");
     drop(ranks);
     // The name is free when they have died, whatever they died of.
-    let ranks = [0, 1].map(|rank| start(program("attach", &name, rank, 2)));
-    for rank in ranks {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-    }
+    end_well([0, 1].map(|rank| start(program("attach", &name, rank, 2))));
 }
 
 #[test]
@@ -334,10 +316,7 @@ fn ranks_that_do_not_fit_are_refused() {
     assert!(text.contains("has 3 ranks, this process expects 4"), "{text}");
     // Whoever was refused has done no harm.
     let last = start(program("attach", &name, 2, 3));
-    for rank in [host, first, last] {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-    }
+    end_well([host, first, last]);
 }
 
 #[test]
@@ -364,13 +343,12 @@ fn another_user_is_refused() {
 #[test]
 fn a_rank_that_never_comes_is_named() {
     let name = name();
-    let program_of = |rank| {
+    let ranks = [0, 2].map(|rank| {
         let mut program = program("attach", &name, rank, 3);
         program.env("PHALANX_ATTACH", "0.8");
         start(program)
-    };
-    let ranks = vec![program_of(0), program_of(2)];
-    let texts = texts(ranks);
+    });
+    let texts = texts(ranks.into());
     assert!(
         texts[0].contains("Deadline") && texts[0].contains("rank 1 is missing"),
         "{}",
@@ -388,23 +366,11 @@ fn a_rank_that_never_comes_is_named() {
 fn a_team_by_a_descriptor() {
     let segment = Segment::create(3, 1 << 20).unwrap();
     let copy = segment.inheritable().unwrap();
-    let by_number = |rank: usize| {
-        let mut program = program("attach", "", rank, 3);
-        let file = std::os::fd::AsRawFd::as_raw_fd(&copy);
-        program.env("PHALANX_FD", file.to_string());
-        start(program)
-    };
-    let ranks = [0, 1, 2].map(by_number);
-    for rank in ranks {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-    }
-    let text = refused({
-        let mut program = program("attach", "", 1, 3);
-        let file = std::os::fd::AsRawFd::as_raw_fd(&copy);
-        program.env("PHALANX_FD", file.to_string());
-        program
-    });
+    let file = copy.as_raw_fd().to_string();
+    end_well(ranks_of("attach", 3, |program| program.env("PHALANX_FD", &file)));
+    let mut again = program("attach", "", 1, 3);
+    again.env("PHALANX_FD", &file);
+    let text = refused(again);
     assert!(text.contains("rank 1 of the team is process") && text.contains("already"), "{text}");
 }
 
@@ -436,8 +402,7 @@ fn files_that_are_no_team_are_refused() {
     let lie = (1_u64 << 62).to_ne_bytes();
     // SAFETY: so many bytes, behind the number of ranks: magic, version, ranks, part.
     unsafe {
-        let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
-        assert_eq!(libc::pwrite(fd, lie.as_ptr().cast(), 8, 80), 8);
+        assert_eq!(libc::pwrite(file.as_raw_fd(), lie.as_ptr().cast(), 8, 80), 8);
     }
     let builder = Team::builder().attach_timeout(Duration::from_millis(50));
     let error = builder.attach(Segment::from_fd(file), 0, 2).unwrap_err();
@@ -453,9 +418,8 @@ fn another_version_is_refused() {
     // By a descriptor: a segment that another version made.
     let segment = Segment::create(1, 0).unwrap();
     let file = segment.inheritable().unwrap();
-    let fd = std::os::fd::AsRawFd::as_raw_fd(&file);
     // SAFETY: so many bytes, behind the magic.
-    let written = unsafe { libc::pwrite(fd, other.as_ptr().cast(), other.len(), 8) };
+    let written = unsafe { libc::pwrite(file.as_raw_fd(), other.as_ptr().cast(), other.len(), 8) };
     assert_eq!(written, other.len() as isize);
     let error = Team::builder().attach(Segment::from_fd(file), 0, 1).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
@@ -510,10 +474,7 @@ fn ranks_may_be_threads() {
 #[test]
 fn sixteen_teams_at_once() {
     let teams: Vec<Vec<Rank>> = (0..16).map(|_| team("small", 2)).collect();
-    for rank in teams.into_iter().flatten() {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-    }
+    end_well(teams.into_iter().flatten());
 }
 
 /// Open files, mapped files and all mappings of this process.

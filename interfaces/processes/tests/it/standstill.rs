@@ -1,7 +1,7 @@
 //! Ranks that wait: for each other in a circle, for long, until the program ends the wait, or until
 //! another thread does.
 
-use crate::start::{name, program, run, start, team};
+use crate::start::{end_well, name, ranks_of, run, team};
 use phalanx_processes::{Builder, Error, ErrorKind, Team, op};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -105,20 +105,8 @@ fn waits_that_last_and_end_are_no_circle() {
 
 #[test]
 fn a_stall_is_told_once() {
-    let name = name();
-    let ranks: Vec<_> = (0..3)
-        .map(|rank| {
-            let mut program = program("wait: late", &name, rank, 3);
-            program.env("PHALANX_STALL_WARNING", "0.3");
-            start(program)
-        })
-        .collect();
-    let mut all = String::new();
-    for rank in ranks {
-        let ended = rank.end();
-        assert!(ended.status.success(), "{}", ended.text);
-        all += &ended.text;
-    }
+    let ranks = ranks_of("wait: late", 3, |program| program.env("PHALANX_STALL_WARNING", "0.3"));
+    let all = end_well(ranks);
     assert_eq!(all.matches("has waited 300ms for rank 1, and waits on:").count(), 1, "{all}");
     assert!(all.contains("it waits for rank 1 in barrier at ") && all.contains("once in a team"));
     assert!(all.contains("no call yet"), "{all}");

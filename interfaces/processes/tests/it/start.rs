@@ -93,16 +93,50 @@ impl Rank {
     }
 }
 
-/// A team of ranks with one role.
-pub(crate) fn team(role: &str, ranks: usize) -> Vec<Rank> {
+/// A team of ranks with one role, whose programs are changed before they start.
+pub(crate) fn ranks_of(
+    role: &str,
+    ranks: usize,
+    change: impl for<'a> Fn(&'a mut Command) -> &'a mut Command,
+) -> Vec<Rank> {
     let name = name();
-    (0..ranks).map(|rank| start(program(role, &name, rank, ranks))).collect()
+    let one = |rank| {
+        let mut program = program(role, &name, rank, ranks);
+        change(&mut program);
+        start(program)
+    };
+    (0..ranks).map(one).collect()
+}
+
+pub(crate) fn team(role: &str, ranks: usize) -> Vec<Rank> {
+    ranks_of(role, ranks, |program| program)
+}
+
+/// Waits for the ranks' ends, which must be good ones; gives all that they have said.
+pub(crate) fn end_well(ranks: impl IntoIterator<Item = Rank>) -> String {
+    let well = |(rank, it): (usize, Rank)| {
+        let ended = it.end();
+        assert!(ended.status.success(), "rank {rank}: {}, {}", ended.status, ended.text);
+        ended.text
+    };
+    ranks.into_iter().enumerate().map(well).collect()
+}
+
+/// The code by which a child of a fork ends that does this; none if it does not end by a code.
+pub(crate) fn forked(child: impl FnOnce() -> i32) -> Option<i32> {
+    let mut status = 0;
+    // SAFETY: the child does this, and ends.
+    let child = match unsafe { libc::fork() } {
+        // SAFETY: as above.
+        0 => unsafe { libc::_exit(child()) },
+        child => child,
+    };
+    // SAFETY: the child's number.
+    unsafe { libc::waitpid(child, &raw mut status, 0) };
+    libc::WIFEXITED(status).then_some(libc::WEXITSTATUS(status))
 }
 
 /// Runs a team to its end, which must be a good one.
 pub(crate) fn run(role: &str, ranks: usize) {
-    for (rank, it) in team(role, ranks).into_iter().enumerate() {
-        let ended = it.end();
-        assert!(ended.status.success(), "{role}, rank {rank} of {ranks}: {}", ended.text);
-    }
+    end_well(team(role, ranks));
 }

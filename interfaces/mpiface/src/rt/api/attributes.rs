@@ -129,9 +129,6 @@ pub(super) fn comm_get_attr(
     }
     Ok(())
 }
-pub(super) use comm_get_attr as attr_get;
-pub(super) use comm_get_attr as type_get_attr;
-pub(super) use comm_get_attr as win_get_attr;
 
 pub(super) fn comm_set_attr(
     caller: Caller<'_>,
@@ -141,31 +138,21 @@ pub(super) fn comm_set_attr(
 ) -> Outcome {
     attributes::set(caller.rank, on.holder(), key, value as usize)
 }
-pub(super) use comm_set_attr as attr_put;
-pub(super) use comm_set_attr as type_set_attr;
-pub(super) use comm_set_attr as win_set_attr;
 
 pub(super) fn comm_delete_attr(caller: Caller<'_>, on: &impl HasNote, key: c_int) -> Outcome {
     attributes::delete(caller.rank, on.holder(), key)
 }
-pub(super) use comm_delete_attr as attr_delete;
-pub(super) use comm_delete_attr as type_delete_attr;
-pub(super) use comm_delete_attr as win_delete_attr;
 
 pub(super) fn comm_set_name(_: Caller<'_>, on: &impl HasNote, name: &str) -> Outcome {
     *on.holder().note.name.borrow_mut() = Some(name.to_owned());
     Ok(())
 }
-pub(super) use comm_set_name as type_set_name;
-pub(super) use comm_set_name as win_set_name;
 
 pub(super) fn comm_get_name(caller: Caller<'_>, on: &impl HasNote, name: TextOut) -> Outcome {
     let given = on.holder().note.name.borrow();
     name.set(given.as_deref().unwrap_or(on.own_name(caller)), standard::MAX_OBJECT_NAME);
     Ok(())
 }
-pub(super) use comm_get_name as type_get_name;
-pub(super) use comm_get_name as win_get_name;
 
 macro_rules! keys {
     ($($create:ident $free:ident $kind:expr;)*) => {$(
@@ -193,6 +180,3 @@ keys! {
     type_create_keyval type_free_keyval Kind::Type;
     win_create_keyval win_free_keyval Kind::Window;
 }
-pub(super) use comm_create_keyval as keyval_create;
-
-pub(super) use comm_free_keyval as keyval_free;

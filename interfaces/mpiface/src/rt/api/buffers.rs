@@ -231,7 +231,7 @@ impl Parts for Blocks {
     }
 
     fn places(self, caller: Caller<'_>, n: usize) -> Outcome<impl Fn(usize) -> Place> {
-        let (counts, displacements) = (self.counts.slice(n)?, self.displacements.slice(n)?);
+        let (counts, displacements) = (self.counts.given(n)?, self.displacements.given(n)?);
         let (mut least, mut largest) = (0, 0);
         (0..n).for_each(|it| {
             (least, largest) = (least.min(counts.at(it)), largest.max(counts.at(it)));

@@ -223,7 +223,6 @@ pub(super) fn reduce_scatter(
     let (all, counts) = operands.count.lengths(comm.size())?;
     combine_apart(caller, operands.with(all), To::Parts(&counts), comm)
 }
-pub(super) use reduce_scatter as reduce_scatter_block;
 
 /// Exchanges parts, of which there are so many: of each step the other rank, and the number of the
 /// part. `own`: the number of those that go from the rank to itself, if any do.
@@ -404,7 +403,6 @@ pub(super) fn alltoallv<P: Parts>(caller: Caller<'_>, data: P, room: P, comm: &C
     let step = steps(caller, comm, None);
     exchange(caller, comm, it, Some(comm.rank), ((data, n), (room, n)), (step, step))
 }
-pub(super) use alltoallv as alltoallw;
 
 /// The same of data that lies where the others' will go: a copy of it is given.
 #[inline(never)]

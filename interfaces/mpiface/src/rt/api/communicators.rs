@@ -4,7 +4,7 @@ use super::arguments::{Caller, Out, int};
 use super::groups::{SAME, UNEQUAL, alike};
 use super::infos::{find, set_hints};
 use super::intercommunicators::{divide_both, split_both};
-use super::keep::Keep as _;
+use super::keep::{Keep as _, NewComm, NewGroup, NewRequest};
 use super::sessions::members;
 use super::started::ibarrier;
 use crate::rt::attributes;
@@ -13,7 +13,6 @@ use crate::rt::comm::{Comm, Offer, Shared};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handlers::Handler;
-use crate::rt::request::Req;
 use crate::rt::standard::{
     self, COMM_TYPE_HW_GUIDED as HW_GUIDED, COMM_TYPE_HW_UNGUIDED as HW_UNGUIDED,
     COMM_TYPE_RESOURCE_GUIDED as RESOURCE_GUIDED, COMM_TYPE_SHARED as SHARED, UNDEFINED,
@@ -43,7 +42,7 @@ pub(super) fn split(
     color: i64,
     key: i64,
     topology: Option<Topology>,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let call = caller.on(old);
     let all = call.numbers(color, key);
     let mut members: Vec<usize> =
@@ -52,17 +51,15 @@ pub(super) fn split(
     Ok(part(caller, old, call.divide(&members), topology))
 }
 
-pub(super) fn comm_rank(_: Caller<'_>, comm: &Comm, rank: Out<c_int>) -> Outcome {
-    rank.set(int(comm.own_rank()));
-    Ok(())
+pub(super) fn comm_rank(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(comm.own_rank()))
 }
 
-pub(super) fn comm_size(_: Caller<'_>, comm: &Comm, size: Out<c_int>) -> Outcome {
-    size.set(int(comm.own().len()));
-    Ok(())
+pub(super) fn comm_size(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(comm.own().len()))
 }
 
-pub(super) fn comm_dup(caller: Caller<'_>, old: &Comm) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn comm_dup(caller: Caller<'_>, old: &Comm) -> NewComm {
     let new = match &old.sides {
         Some(sides) => {
             let places = |it: &std::ops::Range<usize>| it.clone().collect::<Vec<usize>>();
@@ -78,11 +75,7 @@ fn copy_attributes(caller: Caller<'_>, old: &Comm, new: &Comm) -> Outcome {
     attributes::copy(caller.rank, old.holder(), new.holder())
 }
 
-pub(super) fn comm_dup_with_info(
-    caller: Caller<'_>,
-    old: &Comm,
-    info: Handle,
-) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn comm_dup_with_info(caller: Caller<'_>, old: &Comm, info: Handle) -> NewComm {
     let new = comm_dup(caller, old)?;
     if let Some(new) = &new
         && info != standard::INFO_NULL
@@ -99,7 +92,7 @@ pub(super) fn comm_idup_with_info(
     old: &Comm,
     info: Handle,
     handle: Out<Handle>,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let key = Key::Duplicate(old.shared.context, old.next_made());
     let members = || old.shared.members.clone();
     let world = &caller.world;
@@ -124,7 +117,7 @@ pub(super) fn comm_idup_with_info(
     ibarrier(caller, old)
 }
 
-pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> Outcome<Arc<Req>> {
+pub(super) fn comm_idup(caller: Caller<'_>, old: &Comm, handle: Out<Handle>) -> NewRequest {
     comm_idup_with_info(caller, old, standard::INFO_NULL, handle)
 }
 
@@ -133,7 +126,7 @@ pub(super) fn comm_create_group(
     old: &Comm,
     group: &[usize],
     tag: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     if tag < 0 {
         return error(Class::Tag, format!("the tag {tag} is negative"));
     }
@@ -156,7 +149,7 @@ pub(super) fn comm_create_from_group(
     tag: &str,
     _info: Handle,
     errhandler: Handle,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     Ok(of_group(caller, (0, number_of(tag)), group, caller.handler(errhandler)?))
 }
 
@@ -180,12 +173,7 @@ pub(super) fn of_group(
     Some(new)
 }
 
-pub(super) fn comm_split(
-    caller: Caller<'_>,
-    old: &Comm,
-    color: c_int,
-    key: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn comm_split(caller: Caller<'_>, old: &Comm, color: c_int, key: c_int) -> NewComm {
     if color < 0 && color != UNDEFINED {
         return error(Class::Arg, format!("the colour {color} is negative"));
     }
@@ -193,7 +181,7 @@ pub(super) fn comm_split(
 }
 
 /// Divides a communicator of one group, or both groups of one.
-fn split_any(caller: Caller<'_>, old: &Comm, color: i64, key: i64) -> Outcome<Option<Rc<Comm>>> {
+fn split_any(caller: Caller<'_>, old: &Comm, color: i64, key: i64) -> NewComm {
     match old.is_inter() {
         true => Ok(split_both(caller, old, color, key)),
         false => split(caller, old, color, key, None),
@@ -206,7 +194,7 @@ pub(super) fn comm_split_type(
     kind: c_int,
     key: c_int,
     info: Handle,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let value = |key| match info {
         standard::INFO_NULL => Ok(None),
         info => find(caller, info, key),
@@ -225,11 +213,7 @@ pub(super) fn comm_split_type(
     split_any(caller, old, color, i64::from(key))
 }
 
-pub(super) fn comm_create(
-    caller: Caller<'_>,
-    old: &Comm,
-    group: &[usize],
-) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn comm_create(caller: Caller<'_>, old: &Comm, group: &[usize]) -> NewComm {
     if let Some(sides) = &old.sides {
         let of = |range: std::ops::Range<usize>| &old.shared.members[range];
         if group.iter().any(|it| !of(sides.own.clone()).contains(it)) {
@@ -270,34 +254,29 @@ pub(super) fn comm_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     caller.sweep()
 }
 
-pub(super) use comm_free as comm_disconnect;
-
 /// No rank was started by another program.
-pub(super) fn comm_get_parent(_: Caller<'_>, parent: Out<Handle>) -> Outcome {
-    parent.set(standard::COMM_NULL);
-    Ok(())
+pub(super) fn comm_get_parent(_: Caller<'_>) -> Outcome<Handle> {
+    Ok(standard::COMM_NULL)
 }
 
-pub(super) fn comm_group(_: Caller<'_>, comm: &Comm) -> Outcome<Vec<usize>> {
+pub(super) fn comm_group(_: Caller<'_>, comm: &Comm) -> NewGroup {
     Ok(comm.shared.members[comm.own()].to_vec())
 }
 
-pub(super) fn comm_compare(_: Caller<'_>, one: &Comm, two: &Comm, result: Out<c_int>) -> Outcome {
+pub(super) fn comm_compare(_: Caller<'_>, one: &Comm, two: &Comm) -> Outcome<c_int> {
     let group = |comm: &Comm, is_own| {
         let places = if is_own { comm.own() } else { comm.peers() };
         comm.shared.members[places].to_vec()
     };
     let both = |is_own| alike(&group(one, is_own), &group(two, is_own));
-    result.set(match () {
+    Ok(match () {
         () if Arc::ptr_eq(&one.shared, &two.shared) => SAME,
         () if one.is_inter() != two.is_inter() => UNEQUAL,
         // The worse of the two, which are in this order.
         () => both(true).max(both(false)),
-    });
-    Ok(())
+    })
 }
 
-pub(super) fn comm_test_inter(_: Caller<'_>, comm: &Comm, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(comm.is_inter()));
-    Ok(())
+pub(super) fn comm_test_inter(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(c_int::from(comm.is_inter()))
 }

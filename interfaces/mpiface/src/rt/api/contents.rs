@@ -7,7 +7,7 @@ use super::counts::{Counts, count_of};
 use super::datatypes::made;
 use super::keep::Keep as _;
 use crate::rt::distributed::{Axis, distributed};
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::standard;
 use crate::rt::types::{AnyType, F90_COMPLEX, F90_INTEGER, F90_REAL, Made, Type, predefined};
@@ -30,10 +30,9 @@ pub(super) fn type_create_darray(
     }
     let (sizes, kinds): (Vec<i64>, _) = (sizes.take(n).collect(), kinds.take(n));
     let (arguments, grid) = (arguments.take(n), grid.take(n));
-    let call = made(caller, standard::COMBINER_DARRAY)
-        .integers(&[ranks, rank, n])
-        .counts(sizes.iter().copied());
-    let call = call.integers(kinds).integers(arguments).integers(grid).integers(&[order]);
+    let call = made(caller, standard::COMBINER_DARRAY).integers(&[ranks, rank, n]);
+    let call = call.counts(sizes.iter().copied()).integers(kinds).integers(arguments);
+    let call = call.integers(grid).integers(&[order]);
     let places: i64 = grid.iter().map(|it| i64::from(*it)).product();
     if places != i64::from(ranks) {
         return error(Class::Arg, format!("a grid of {places} places for {ranks} ranks"));
@@ -220,17 +219,12 @@ pub(super) fn type_create_f90_complex(
 }
 
 pub(super) fn type_match_size(_: Caller<'_>, kind: c_int, size: c_int) -> Outcome<Handle> {
-    Ok(match (kind, size) {
-        (standard::TYPECLASS_INTEGER, 1) => 0x2c1,
-        (standard::TYPECLASS_INTEGER, 2) => 0x2c9,
-        (standard::TYPECLASS_INTEGER, 4) => 0x2d1,
-        (standard::TYPECLASS_INTEGER, 8) => 0x2d9,
-        (standard::TYPECLASS_REAL, 4) => 0x2d2,
-        (standard::TYPECLASS_REAL, 8) => 0x2da,
-        (standard::TYPECLASS_REAL, 16) => 0x2e2,
-        (standard::TYPECLASS_COMPLEX, 8) => 0x2db,
-        (standard::TYPECLASS_COMPLEX, 16) => 0x2e3,
-        (standard::TYPECLASS_COMPLEX, 32) => 0x2eb,
-        _ => return error(Class::Arg, format!("no datatype of class {kind} has {size} bytes")),
-    })
+    let sizes: &[(c_int, Handle)] = match kind {
+        standard::TYPECLASS_INTEGER => &[(1, 0x2c1), (2, 0x2c9), (4, 0x2d1), (8, 0x2d9)],
+        standard::TYPECLASS_REAL => &[(4, 0x2d2), (8, 0x2da), (16, 0x2e2)],
+        standard::TYPECLASS_COMPLEX => &[(8, 0x2db), (16, 0x2e3), (32, 0x2eb)],
+        _ => &[],
+    };
+    let no = || Error::new(Class::Arg, format!("no datatype of class {kind} has {size} bytes"));
+    sizes.iter().find(|it| it.0 == size).map(|it| it.1).ok_or_else(no)
 }

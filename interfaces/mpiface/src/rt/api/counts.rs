@@ -92,45 +92,18 @@ impl Counts {
         }
     }
 
-    /// So many elements, each to be asked for.
-    pub(super) fn slice<'a>(self, n: usize) -> Outcome<CountSlice<'a>> {
-        let (all, length) = match self {
-            Counts::Near(list) => {
-                (CountSlice::Near(list.take(n as i64)), list.take(n as i64).len())
-            }
-            Counts::Far(list) => (CountSlice::Far(list.take(n as i64)), list.take(n as i64).len()),
-        };
-        if length != n {
+    /// The same, which has so many elements.
+    pub(super) fn given(self, n: usize) -> Outcome<Counts> {
+        if n > 0 && !self.are_there() {
             return error(Class::Arg, "a list with an entry for each rank is a null pointer");
         }
-        Ok(all)
+        Ok(self)
     }
 
     /// So many elements.
     pub(super) fn some(self, n: usize) -> Outcome<impl ExactSizeIterator<Item = i64> + Clone> {
-        let all = self.take(n as i64);
-        if all.len() != n {
-            return error(Class::Arg, "a list with an entry for each rank is a null pointer");
-        }
-        Ok(all)
-    }
-}
-
-/// The elements of a list of counts, or of displacements.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum CountSlice<'a> {
-    Near(&'a [c_int]),
-    Far(&'a [i64]),
-}
-
-impl CountSlice<'_> {
-    /// One of them.
-    #[inline]
-    pub(super) fn at(self, index: usize) -> i64 {
-        match self {
-            CountSlice::Near(all) => all[index].into(),
-            CountSlice::Far(all) => all[index],
-        }
+        let all = self.given(n)?;
+        Ok((0..n).map(move |it| all.at(it)))
     }
 }
 

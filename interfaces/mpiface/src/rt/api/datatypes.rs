@@ -1,7 +1,7 @@
 //! Derived datatypes: constructors, sizes, bounds. Each keeps the arguments that it was made of.
 
 use super::arguments::{Caller, List, Out, Status, StatusOut};
-use super::counts::{CountOut, Counts, count_of};
+use super::counts::{Counts, count_of};
 use super::keep::Keep as _;
 use crate::rt::attributes::{self, Kind};
 use crate::rt::error::{Class, Outcome, error};
@@ -69,7 +69,6 @@ pub(super) fn type_create_hvector(
     let call = made(caller, standard::COMBINER_HVECTOR).counts([count, length]).places([stride]);
     Ok(new.by(call.types([old.clone()])))
 }
-pub(super) use type_create_hvector as type_hvector;
 
 pub(super) fn type_indexed(
     caller: Caller<'_>,
@@ -98,7 +97,6 @@ pub(super) fn type_create_hindexed(
     let call = made(caller, standard::COMBINER_HINDEXED).counts([count]).counts(lengths).places(at);
     Ok(new.by(call.types([old.clone()])))
 }
-pub(super) use type_create_hindexed as type_hindexed;
 
 pub(super) fn type_create_indexed_block(
     caller: Caller<'_>,
@@ -152,7 +150,6 @@ pub(super) fn type_create_struct(
         .places(at)
         .types(types)))
 }
-pub(super) use type_create_struct as type_struct;
 
 pub(super) fn type_create_subarray(
     caller: Caller<'_>,
@@ -189,11 +186,8 @@ pub(super) fn type_create_subarray(
         ty = next.resized(0, stride);
     }
     let placed = Type::structure([(offset, 1, &ty)], "a subarray type")?;
-    let call = made(caller, standard::COMBINER_SUBARRAY)
-        .integers(&[n])
-        .counts(sizes)
-        .counts(parts)
-        .counts(starts);
+    let call = made(caller, standard::COMBINER_SUBARRAY).integers(&[n]);
+    let call = call.counts(sizes).counts(parts).counts(starts);
     Ok(placed.resized(0, stride).by(call.integers(&[order]).types([old.clone()])))
 }
 
@@ -210,8 +204,7 @@ pub(super) fn type_create_resized(
 pub(super) fn type_dup(caller: Caller<'_>, handle: Handle) -> Outcome<Handle> {
     let old = caller.ty(handle)?;
     let call = made(caller, standard::COMBINER_DUP).types([old.clone()]);
-    let new = Type::clone(&old).by(call);
-    let made = new.keep(caller);
+    let made = Type::clone(&old).by(call).keep(caller);
     let (from, to) = (caller.type_note(handle), caller.type_note(made));
     let copied =
         attributes::copy(caller.rank, from.holder(Kind::Type, handle), to.holder(Kind::Type, made));
@@ -240,56 +233,34 @@ pub(super) fn type_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     caller.sweep()
 }
 
-pub(super) fn type_size(_: Caller<'_>, ty: &Type, size: CountOut) -> Outcome {
-    size.set(ty.size);
-    Ok(())
-}
-pub(super) use type_size as type_size_x;
-
-pub(super) fn type_get_extent(
-    _: Caller<'_>,
-    ty: &Type,
-    lb: Out<isize>,
-    extent: Out<isize>,
-) -> Outcome {
-    lb.set(ty.lb);
-    extent.set(ty.extent);
-    Ok(())
-}
-pub(super) use type_get_extent as type_get_extent_x;
-
-pub(super) fn type_extent(_: Caller<'_>, ty: &Type, extent: Out<isize>) -> Outcome {
-    extent.set(ty.extent);
-    Ok(())
+pub(super) fn type_size(_: Caller<'_>, ty: &Type) -> Outcome<usize> {
+    Ok(ty.size)
 }
 
-pub(super) fn type_get_true_extent(
-    _: Caller<'_>,
-    ty: &Type,
-    lb: Out<isize>,
-    extent: Out<isize>,
-) -> Outcome {
+pub(super) fn type_get_extent(_: Caller<'_>, ty: &Type) -> Outcome<(isize, isize)> {
+    Ok((ty.lb, ty.extent))
+}
+
+pub(super) fn type_extent(_: Caller<'_>, ty: &Type) -> Outcome<isize> {
+    Ok(ty.extent)
+}
+
+pub(super) fn type_get_true_extent(_: Caller<'_>, ty: &Type) -> Outcome<(isize, isize)> {
     let (low, high) = ty.true_bounds();
-    lb.set(low);
-    extent.set(high - low);
-    Ok(())
+    Ok((low, high - low))
 }
-pub(super) use type_get_true_extent as type_get_true_extent_x;
 
-pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
+pub(super) fn get_count(_: Caller<'_>, status: &Status, ty: &Type) -> Outcome<Option<usize>> {
     let bytes = status.bytes();
-    count.set(match ty.size {
+    Ok(match ty.size {
         0 => Some(0),
         size => bytes.is_multiple_of(size).then_some(bytes / size),
-    });
-    Ok(())
+    })
 }
 
-pub(super) fn get_elements(_: Caller<'_>, status: &Status, ty: &Type, count: CountOut) -> Outcome {
-    count.set(ty.elements_in(status.bytes()));
-    Ok(())
+pub(super) fn get_elements(_: Caller<'_>, status: &Status, ty: &Type) -> Outcome<Option<usize>> {
+    Ok(ty.elements_in(status.bytes()))
 }
-pub(super) use get_elements as get_elements_x;
 
 pub(super) fn status_set_elements_x(
     _: Caller<'_>,
@@ -297,25 +268,19 @@ pub(super) fn status_set_elements_x(
     ty: &Type,
     count: i64,
 ) -> Outcome {
-    let Ok(count) = usize::try_from(count) else {
-        return error(Class::Count, format!("the count {count} is negative"));
-    };
-    status.set_bytes(ty.bytes_of(count));
+    status.set_bytes(ty.bytes_of(count_of(count)?));
     Ok(())
 }
-pub(super) use status_set_elements_x as status_set_elements;
 
 pub(super) fn status_set_cancelled(_: Caller<'_>, status: StatusOut, flag: c_int) -> Outcome {
     status.set_cancelled(flag != 0);
     Ok(())
 }
 
-pub(super) fn type_lb(_: Caller<'_>, ty: &Type, at: Out<isize>) -> Outcome {
-    at.set(ty.lb);
-    Ok(())
+pub(super) fn type_lb(_: Caller<'_>, ty: &Type) -> Outcome<isize> {
+    Ok(ty.lb)
 }
 
-pub(super) fn type_ub(_: Caller<'_>, ty: &Type, at: Out<isize>) -> Outcome {
-    at.set(ty.lb + ty.extent);
-    Ok(())
+pub(super) fn type_ub(_: Caller<'_>, ty: &Type) -> Outcome<isize> {
+    Ok(ty.lb + ty.extent)
 }

@@ -1,6 +1,7 @@
 //! The environment: begin and end, clocks, names, memory.
 
 use super::arguments::{Caller, Out, TextOut};
+use crate::home;
 use crate::rt::attributes;
 use crate::rt::error::{Class, Outcome, end, error};
 use crate::rt::handle::Handle;
@@ -26,9 +27,8 @@ pub(super) fn init_thread(
     Ok(())
 }
 
-pub(super) fn initialized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(caller.stage() != Stage::Before));
-    Ok(())
+pub(super) fn initialized(caller: Caller<'_>) -> Outcome<c_int> {
+    Ok(c_int::from(caller.stage() != Stage::Before))
 }
 
 pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
@@ -43,9 +43,8 @@ pub(super) fn finalize(caller: Caller<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn finalized(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(caller.stage() == Stage::Finalized));
-    Ok(())
+pub(super) fn finalized(caller: Caller<'_>) -> Outcome<c_int> {
+    Ok(c_int::from(caller.stage() == Stage::Finalized))
 }
 
 pub(super) fn abort(caller: Caller<'_>, _comm: Handle, code: c_int) -> Outcome {
@@ -64,18 +63,12 @@ pub(super) fn wtick(_: Caller<'_>) -> f64 {
 }
 
 pub(super) fn get_processor_name(_: Caller<'_>, name: TextOut) -> Outcome {
-    let mut host = [0_u8; 256];
-    // SAFETY: the array has so much room, and a zero behind it.
-    unsafe { libc::gethostname(host.as_mut_ptr().cast(), 255) };
-    let end = host.iter().position(|it| *it == 0).unwrap_or(0);
-    name.set(&String::from_utf8_lossy(&host[..end]), standard::MAX_PROCESSOR_NAME);
+    name.set(&home::host(), standard::MAX_PROCESSOR_NAME);
     Ok(())
 }
 
-pub(super) fn get_version(_: Caller<'_>, version: Out<c_int>, sub: Out<c_int>) -> Outcome {
-    version.set(5);
-    sub.set(0);
-    Ok(())
+pub(super) fn get_version(_: Caller<'_>) -> Outcome<(c_int, c_int)> {
+    Ok((5, 0))
 }
 
 pub(super) fn get_library_version(_: Caller<'_>, text: TextOut) -> Outcome {
@@ -86,25 +79,21 @@ pub(super) fn get_library_version(_: Caller<'_>, text: TextOut) -> Outcome {
     Ok(())
 }
 
-pub(super) fn query_thread(caller: Caller<'_>, provided: Out<c_int>) -> Outcome {
-    provided.set(caller.level.get());
-    Ok(())
+pub(super) fn query_thread(caller: Caller<'_>) -> Outcome<c_int> {
+    Ok(caller.level.get())
 }
 
-pub(super) fn is_thread_main(caller: Caller<'_>, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(caller.world.is_on(caller.me)));
-    Ok(())
+pub(super) fn is_thread_main(caller: Caller<'_>) -> Outcome<c_int> {
+    Ok(c_int::from(caller.world.is_on(caller.me)))
 }
 
 pub(super) fn pcontrol(_: Caller<'_>, _level: c_int) -> Outcome {
     Ok(())
 }
 
-pub(super) fn get_address(_: Caller<'_>, of: *const c_void, address: Out<isize>) -> Outcome {
-    address.set(of as isize);
-    Ok(())
+pub(super) fn get_address(_: Caller<'_>, of: *const c_void) -> Outcome<isize> {
+    Ok(of as isize)
 }
-pub(super) use get_address as address;
 
 pub(super) fn alloc_mem(_: Caller<'_>, size: isize, _info: Handle, base: *mut c_void) -> Outcome {
     let size = usize::try_from(size).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use super::arguments::{Caller, Out, TextOut};
 use crate::rt::comm::Comm;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handlers::Attached;
 use crate::rt::rank::{ErrorFunction, Session};
@@ -11,34 +11,23 @@ use crate::rt::window::Win;
 use std::ffi::c_int;
 
 pub(super) fn error_string(caller: Caller<'_>, code: c_int, text: TextOut) -> Outcome {
-    known_class(caller, code)?;
+    error_class(caller, code)?;
     text.set(&caller.error_text(code), standard::MAX_ERROR_STRING);
     Ok(())
 }
 
-fn known_class(caller: Caller<'_>, code: c_int) -> Outcome<c_int> {
-    match caller.codes.borrow().class(code) {
-        Some(class) => Ok(class),
-        None => error(Class::Arg, format!("{code} is no error code")),
-    }
+pub(super) fn error_class(caller: Caller<'_>, code: c_int) -> Outcome<c_int> {
+    let class = caller.codes.borrow().class(code);
+    class.ok_or_else(|| Error::new(Class::Arg, format!("{code} is no error code")))
 }
 
-pub(super) fn error_class(caller: Caller<'_>, code: c_int, class: Out<c_int>) -> Outcome {
-    class.set(known_class(caller, code)?);
-    Ok(())
+pub(super) fn add_error_class(caller: Caller<'_>) -> Outcome<c_int> {
+    Ok(caller.codes.borrow_mut().add_class())
 }
 
-pub(super) fn add_error_class(caller: Caller<'_>, class: Out<c_int>) -> Outcome {
-    class.set(caller.codes.borrow_mut().add_class());
-    Ok(())
-}
-
-pub(super) fn add_error_code(caller: Caller<'_>, class: c_int, code: Out<c_int>) -> Outcome {
-    match caller.codes.borrow_mut().add_code(class) {
-        Some(made) => code.set(made),
-        None => return error(Class::Arg, format!("{class} is no error class")),
-    }
-    Ok(())
+pub(super) fn add_error_code(caller: Caller<'_>, class: c_int) -> Outcome<c_int> {
+    let made = caller.codes.borrow_mut().add_code(class);
+    made.ok_or_else(|| Error::new(Class::Arg, format!("{class} is no error class")))
 }
 
 pub(super) fn add_error_string(caller: Caller<'_>, code: c_int, text: &str) -> Outcome {
@@ -49,25 +38,21 @@ pub(super) fn add_error_string(caller: Caller<'_>, code: c_int, text: &str) -> O
     Ok(())
 }
 
+/// What is not there, or in use, is not removed: the words behind its number say so.
+fn removed(number: c_int, removed: Result<(), &str>) -> Outcome {
+    removed.map_err(|text| Error::new(Class::Arg, format!("{number} {text}")))
+}
+
 pub(super) fn remove_error_class(caller: Caller<'_>, class: c_int) -> Outcome {
-    match caller.codes.borrow_mut().remove_class(class) {
-        Ok(()) => Ok(()),
-        Err(text) => error(Class::Arg, format!("{class} {text}")),
-    }
+    removed(class, caller.codes.borrow_mut().remove_class(class))
 }
 
 pub(super) fn remove_error_code(caller: Caller<'_>, code: c_int) -> Outcome {
-    match caller.codes.borrow_mut().remove_code(code) {
-        Ok(()) => Ok(()),
-        Err(text) => error(Class::Arg, format!("{code} {text}")),
-    }
+    removed(code, caller.codes.borrow_mut().remove_code(code))
 }
 
 pub(super) fn remove_error_string(caller: Caller<'_>, code: c_int) -> Outcome {
-    match caller.codes.borrow_mut().remove_text(code) {
-        Ok(()) => Ok(()),
-        Err(text) => error(Class::Arg, format!("{code} {text}")),
-    }
+    removed(code, caller.codes.borrow_mut().remove_text(code))
 }
 
 /// An object that has an error handler.
@@ -102,9 +87,6 @@ pub(super) fn comm_set_errhandler(
     on.errhandler().set(caller.handler(handler)?);
     Ok(())
 }
-pub(super) use comm_set_errhandler as errhandler_set;
-pub(super) use comm_set_errhandler as session_set_errhandler;
-pub(super) use comm_set_errhandler as win_set_errhandler;
 
 /// Gives the program the handler of an object, to be freed once more.
 pub(super) fn comm_get_errhandler(caller: Caller<'_>, on: &impl Handled) -> Outcome<Handle> {
@@ -112,9 +94,6 @@ pub(super) fn comm_get_errhandler(caller: Caller<'_>, on: &impl Handled) -> Outc
     caller.error_handlers.borrow_mut().give(handle);
     Ok(handle)
 }
-pub(super) use comm_get_errhandler as errhandler_get;
-pub(super) use comm_get_errhandler as session_get_errhandler;
-pub(super) use comm_get_errhandler as win_get_errhandler;
 
 pub(super) fn comm_create_errhandler(
     _: Caller<'_>,
@@ -122,17 +101,12 @@ pub(super) fn comm_create_errhandler(
 ) -> Outcome<ErrorFunction> {
     Ok(function)
 }
-pub(super) use comm_create_errhandler as errhandler_create;
-pub(super) use comm_create_errhandler as session_create_errhandler;
-pub(super) use comm_create_errhandler as win_create_errhandler;
 
 pub(super) fn comm_call_errhandler(caller: Caller<'_>, on: &impl Handled, code: c_int) -> Outcome {
     let words = || "the program calls the error handler".to_owned();
     caller.rank.tell(caller.site, on.handle(), code, words);
     Ok(())
 }
-pub(super) use comm_call_errhandler as session_call_errhandler;
-pub(super) use comm_call_errhandler as win_call_errhandler;
 
 /// Objects that have it keep it.
 pub(super) fn errhandler_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {

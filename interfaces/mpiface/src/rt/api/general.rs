@@ -4,40 +4,23 @@ use super::arguments::{Caller, Out, Status, StatusOut};
 use crate::load::frame::Barred;
 use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
-use crate::rt::rank::{Active, General, Started};
-use crate::rt::request::{Ask, Kind, SENT};
+use crate::rt::rank::{Active, Started};
+use crate::rt::request::{Ask, CancelFunction, FreeFunction, General, Kind, QueryFunction, SENT};
 use crate::rt::standard;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 pub(super) fn grequest_start(
     caller: Caller<'_>,
-    query: *const c_void,
-    free: *const c_void,
-    cancel: *const c_void,
+    query: Option<QueryFunction>,
+    free: Option<FreeFunction>,
+    cancel: Option<CancelFunction>,
     extra: *mut c_void,
 ) -> Outcome<Handle> {
-    if query.is_null() || free.is_null() || cancel.is_null() {
+    let (Some(query), Some(free), Some(cancel)) = (query, free, cancel) else {
         return error(Class::Arg, "a function is a null pointer");
-    }
-    // SAFETY: the program's functions, of the types that the standard asks for.
-    let general = unsafe {
-        General {
-            query: std::mem::transmute::<
-                *const c_void,
-                unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-            >(query),
-            free: std::mem::transmute::<*const c_void, unsafe extern "C" fn(*mut c_void) -> c_int>(
-                free,
-            ),
-            cancel: std::mem::transmute::<
-                *const c_void,
-                unsafe extern "C" fn(*mut c_void, c_int) -> c_int,
-            >(cancel),
-            extra: extra as usize,
-            is_freed: false,
-        }
     };
+    let general = General { query, free, cancel, extra: extra as usize, is_freed: false };
     let (owner, site) = (caller.me, caller.site);
     let ask = Ask { owner, site, kind: Kind::General, ..Ask::default() };
     let (active, general) = (Active::Shared(caller.request(ask)), Some(Box::new(general)));

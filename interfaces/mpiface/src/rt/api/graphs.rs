@@ -5,6 +5,7 @@
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::count_of;
+use super::keep::NewComm;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::graph::{Adjacency, Graph};
@@ -12,7 +13,6 @@ use crate::rt::handle::Handle;
 use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::Topology;
 use std::ffi::c_int;
-use std::rc::Rc;
 
 /// The addresses of MPI_UNWEIGHTED and MPI_WEIGHTS_EMPTY.
 const UNWEIGHTED: usize = 10;
@@ -34,7 +34,7 @@ pub(super) fn graph_create(
     index: List<c_int>,
     edges: List<c_int>,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let graph = read(old, n, index, edges)?;
     let color = if old.rank < graph.index.len() { 0 } else { -1 };
     split(caller, old, color, 0, Some(Topology::Graph(graph)))
@@ -46,11 +46,9 @@ pub(super) fn graph_map(
     n: c_int,
     index: List<c_int>,
     edges: List<c_int>,
-    rank: Out<c_int>,
-) -> Outcome {
+) -> Outcome<c_int> {
     let graph = read(comm, n, index, edges)?;
-    rank.set(if comm.rank < graph.index.len() { int(comm.rank) } else { UNDEFINED });
-    Ok(())
+    Ok(if comm.rank < graph.index.len() { int(comm.rank) } else { UNDEFINED })
 }
 
 fn graph(comm: &Comm) -> Outcome<&Graph> {
@@ -60,16 +58,9 @@ fn graph(comm: &Comm) -> Outcome<&Graph> {
     }
 }
 
-pub(super) fn graphdims_get(
-    _: Caller<'_>,
-    comm: &Comm,
-    nodes: Out<c_int>,
-    edges: Out<c_int>,
-) -> Outcome {
+pub(super) fn graphdims_get(_: Caller<'_>, comm: &Comm) -> Outcome<(c_int, c_int)> {
     let graph = graph(comm)?;
-    nodes.set(int(graph.index.len()));
-    edges.set(int(graph.edges.len()));
-    Ok(())
+    Ok((int(graph.index.len()), int(graph.edges.len())))
 }
 
 pub(super) fn graph_get(
@@ -94,14 +85,8 @@ fn node(comm: &Comm, rank: c_int) -> Outcome<&[c_int]> {
     }
 }
 
-pub(super) fn graph_neighbors_count(
-    _: Caller<'_>,
-    comm: &Comm,
-    rank: c_int,
-    count: Out<c_int>,
-) -> Outcome {
-    count.set(int(node(comm, rank)?.len()));
-    Ok(())
+pub(super) fn graph_neighbors_count(_: Caller<'_>, comm: &Comm, rank: c_int) -> Outcome<c_int> {
+    Ok(int(node(comm, rank)?.len()))
 }
 
 pub(super) fn graph_neighbors(
@@ -153,7 +138,7 @@ pub(super) fn dist_graph_create_adjacent(
     target_weights: List<c_int>,
     _info: Handle,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let own = Adjacency {
         sources: weighted(old, sources, source_list, source_weights)?,
         targets: weighted(old, targets, target_list, target_weights)?,
@@ -172,7 +157,7 @@ pub(super) fn dist_graph_create(
     weights: List<c_int>,
     _info: Handle,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     count_of(n)?;
     let degrees = degrees.take(n);
     let degree_sum = degrees.iter().try_fold(0_usize, |sum, it| Ok(sum + count_of(*it)?))?;

@@ -1,8 +1,9 @@
 //! Groups: lists of ranks of the world.
 
 use super::arguments::{Caller, List, Out, int};
+use super::keep::NewGroup;
 use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::standard;
 use crate::rt::standard::UNDEFINED;
@@ -26,18 +27,17 @@ pub(super) fn alike(one: &[usize], two: &[usize]) -> c_int {
 }
 
 fn member(group: &[usize], index: c_int) -> Outcome<usize> {
-    match usize::try_from(index).ok().and_then(|it| group.get(it)) {
-        Some(rank) => Ok(*rank),
-        None => error(Class::Rank, format!("rank {index} is none of the group's {}", group.len())),
-    }
+    let no = || format!("rank {index} is none of the group's {}", group.len());
+    let found = usize::try_from(index).ok().and_then(|it| group.get(it).copied());
+    found.ok_or_else(|| Error::new(Class::Rank, no()))
 }
 
-fn members(group: &[usize], ranks: &[c_int]) -> Outcome<Vec<usize>> {
+fn members(group: &[usize], ranks: &[c_int]) -> NewGroup {
     ranks.iter().map(|it| member(group, *it)).collect()
 }
 
 /// The ranks of triplets (first, last, stride).
-fn ranges(group: &[usize], ranges: &[[c_int; 3]]) -> Outcome<Vec<usize>> {
+fn ranges(group: &[usize], ranges: &[[c_int; 3]]) -> NewGroup {
     let mut chosen = Vec::new();
     for [first, last, stride] in ranges {
         if *stride == 0 {
@@ -56,31 +56,19 @@ fn without(group: &[usize], other: &[usize]) -> Vec<usize> {
     group.iter().copied().filter(|it| !other.contains(it)).collect()
 }
 
-pub(super) fn group_size(_: Caller<'_>, group: &[usize], size: Out<c_int>) -> Outcome {
-    size.set(int(group.len()));
-    Ok(())
+pub(super) fn group_size(_: Caller<'_>, group: &[usize]) -> Outcome<c_int> {
+    Ok(int(group.len()))
 }
 
-pub(super) fn group_rank(caller: Caller<'_>, group: &[usize], rank: Out<c_int>) -> Outcome {
-    rank.set(group.iter().position(|it| *it == caller.me).map_or(UNDEFINED, int));
-    Ok(())
+pub(super) fn group_rank(caller: Caller<'_>, group: &[usize]) -> Outcome<c_int> {
+    Ok(group.iter().position(|it| *it == caller.me).map_or(UNDEFINED, int))
 }
 
-pub(super) fn group_incl(
-    _: Caller<'_>,
-    group: &[usize],
-    n: c_int,
-    ranks: List<c_int>,
-) -> Outcome<Vec<usize>> {
+pub(super) fn group_incl(_: Caller<'_>, group: &[usize], n: c_int, ranks: List<c_int>) -> NewGroup {
     members(group, ranks.take(n))
 }
 
-pub(super) fn group_excl(
-    _: Caller<'_>,
-    group: &[usize],
-    n: c_int,
-    ranks: List<c_int>,
-) -> Outcome<Vec<usize>> {
+pub(super) fn group_excl(_: Caller<'_>, group: &[usize], n: c_int, ranks: List<c_int>) -> NewGroup {
     Ok(without(group, &members(group, ranks.take(n))?))
 }
 
@@ -113,31 +101,21 @@ pub(super) fn group_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn group_union(_: Caller<'_>, one: &[usize], two: &[usize]) -> Outcome<Vec<usize>> {
+pub(super) fn group_union(_: Caller<'_>, one: &[usize], two: &[usize]) -> NewGroup {
     Ok(one.iter().copied().chain(without(two, one)).collect())
 }
 
-pub(super) fn group_intersection(
-    _: Caller<'_>,
-    one: &[usize],
-    two: &[usize],
-) -> Outcome<Vec<usize>> {
+pub(super) fn group_intersection(_: Caller<'_>, one: &[usize], two: &[usize]) -> NewGroup {
     Ok(one.iter().copied().filter(|it| two.contains(it)).collect())
 }
 
-pub(super) fn group_difference(_: Caller<'_>, one: &[usize], two: &[usize]) -> Outcome<Vec<usize>> {
+pub(super) fn group_difference(_: Caller<'_>, one: &[usize], two: &[usize]) -> NewGroup {
     Ok(without(one, two))
 }
 
-pub(super) fn group_compare(
-    _: Caller<'_>,
-    one: &[usize],
-    two: &[usize],
-    result: Out<c_int>,
-) -> Outcome {
+pub(super) fn group_compare(_: Caller<'_>, one: &[usize], two: &[usize]) -> Outcome<c_int> {
     let found = alike(one, two);
-    result.set(if found == CONGRUENT { SAME } else { found });
-    Ok(())
+    Ok(if found == CONGRUENT { SAME } else { found })
 }
 
 pub(super) fn group_range_incl(
@@ -145,7 +123,7 @@ pub(super) fn group_range_incl(
     group: &[usize],
     n: c_int,
     triplets: List<[c_int; 3]>,
-) -> Outcome<Vec<usize>> {
+) -> NewGroup {
     ranges(group, triplets.take(n))
 }
 
@@ -154,6 +132,6 @@ pub(super) fn group_range_excl(
     group: &[usize],
     n: c_int,
     triplets: List<[c_int; 3]>,
-) -> Outcome<Vec<usize>> {
+) -> NewGroup {
     Ok(without(group, &ranges(group, triplets.take(n))?))
 }

@@ -76,9 +76,8 @@ fn can_write(text: RawText) -> Outcome {
     }
 }
 
-pub(super) fn info_create(caller: Caller<'_>, info: Out<Handle>) -> Outcome {
-    info.set(caller.infos.borrow_mut().insert(Info::new()));
-    Ok(())
+pub(super) fn info_create(caller: Caller<'_>) -> Outcome<Handle> {
+    Ok(caller.infos.borrow_mut().insert(Info::new()))
 }
 
 pub(super) fn info_dup(caller: Caller<'_>, info: Handle) -> Outcome<Handle> {
@@ -113,7 +112,7 @@ pub(super) fn info_set(
 pub(super) fn info_delete(caller: Caller<'_>, info: Handle, key: &InfoText) -> Outcome {
     let key = key.key()?;
     if find(caller, info, key)?.is_none() {
-        return error(Class::InfoNoKey, format!("the info has no key {key:?}"));
+        return error(Class::InfoNokey, format!("the info has no key {key:?}"));
     }
     list(caller, info, |list| list.retain(|it| it.0 != key))
 }
@@ -153,9 +152,8 @@ pub(super) fn info_get_valuelen(
     Ok(())
 }
 
-pub(super) fn info_get_nkeys(caller: Caller<'_>, info: Handle, count: Out<c_int>) -> Outcome {
-    count.set(list(caller, info, |list| int(list.len()))?);
-    Ok(())
+pub(super) fn info_get_nkeys(caller: Caller<'_>, info: Handle) -> Outcome<c_int> {
+    Ok(list(caller, info, |list| int(list.len()))?)
 }
 
 pub(super) fn info_get_nthkey(caller: Caller<'_>, info: Handle, n: c_int, key: RawText) -> Outcome {

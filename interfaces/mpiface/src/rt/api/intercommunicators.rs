@@ -4,10 +4,11 @@
 //! sides: so meetings and started collectives know it as one communicator, while messages and the
 //! functions that a program sees go from one side to the other.
 
-use super::arguments::{Caller, Out, int, peer_of};
+use super::arguments::{Caller, int, peer_of};
 use super::communicators::{number_of, of_group};
+use super::keep::{NewComm, NewGroup};
 use crate::rt::comm::{Comm, Offer, Shared, Sides};
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::standard;
 use std::ffi::c_int;
@@ -52,7 +53,7 @@ pub(super) fn intercomm_create(
     peer: Handle,
     remote: c_int,
     tag: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let Some(leader) = usize::try_from(leader).ok().filter(|it| *it < local.size()) else {
         return error(Class::Rank, format!("the leader {leader} is none of {}", local.size()));
     };
@@ -96,7 +97,7 @@ pub(super) fn intercomm_create_from_groups(
     tag: &str,
     _info: Handle,
     errhandler: Handle,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let (tag, errhandler) = (number_of(tag), caller.handler(errhandler)?);
     let Some(local) = of_group(caller, (0, tag), own, errhandler) else {
         return error(Class::Group, "this rank is not in its group");
@@ -108,17 +109,11 @@ pub(super) fn intercomm_create_from_groups(
 }
 
 fn sides(comm: &Comm) -> Outcome<&Sides> {
-    match &comm.sides {
-        Some(sides) => Ok(sides),
-        None => error(Class::Comm, "this is no communicator between two groups"),
-    }
+    let no = || Error::new(Class::Comm, "this is no communicator between two groups");
+    comm.sides.as_ref().ok_or_else(no)
 }
 
-pub(super) fn intercomm_merge(
-    caller: Caller<'_>,
-    old: &Comm,
-    high: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn intercomm_merge(caller: Caller<'_>, old: &Comm, high: c_int) -> NewComm {
     sides(old)?;
     let call = caller.on(old);
     let all = call.numbers(i64::from(high != 0), 0);
@@ -138,11 +133,10 @@ pub(super) fn intercomm_merge(
     Ok(Some(Comm::new(shared, rank, old.errhandler.get(), None, library)))
 }
 
-pub(super) fn comm_remote_size(_: Caller<'_>, comm: &Comm, size: Out<c_int>) -> Outcome {
-    size.set(int(sides(comm)?.other.len()));
-    Ok(())
+pub(super) fn comm_remote_size(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(sides(comm)?.other.len()))
 }
 
-pub(super) fn comm_remote_group(_: Caller<'_>, comm: &Comm) -> Outcome<Vec<usize>> {
+pub(super) fn comm_remote_group(_: Caller<'_>, comm: &Comm) -> NewGroup {
     Ok(comm.shared.members[sides(comm)?.other.clone()].to_vec())
 }

@@ -3,6 +3,7 @@
 use super::arguments::Caller;
 use crate::rt::begun::Begun;
 use crate::rt::comm::Comm;
+use crate::rt::error::Outcome;
 use crate::rt::handle::Handle;
 use crate::rt::rank::{Active, Blank, ErrorFunction, Persistent, Rank, Session, Started};
 use crate::rt::request::{NOBODY, Req};
@@ -12,6 +13,13 @@ use crate::rt::user_function::UserFunction;
 use crate::rt::window::Win;
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// A communicator that a function gives, if this rank is in it.
+pub(super) type NewComm = Outcome<Option<Rc<Comm>>>;
+/// A group that a function gives: ranks of the world.
+pub(super) type NewGroup = Outcome<Vec<usize>>;
+/// The request of a collective that a function starts.
+pub(super) type NewRequest = Outcome<Arc<Req>>;
 
 /// The sorts of object that a handle can be made for.
 pub(super) trait Keep {

@@ -15,6 +15,7 @@ mod contents;
 mod counts;
 mod datatypes;
 mod environment;
+mod epochs;
 mod errors;
 mod failures;
 mod general;
@@ -72,6 +73,7 @@ mod functions {
     pub(super) use super::contents::*;
     pub(super) use super::datatypes::*;
     pub(super) use super::environment::*;
+    pub(super) use super::epochs::*;
     pub(super) use super::errors::*;
     pub(super) use super::general::*;
     pub(super) use super::graphs::*;
@@ -103,6 +105,7 @@ mod table {
     use crate::rt::error::{Outcome, Site};
     use crate::rt::handle::Handle;
     use crate::rt::rank::ErrorFunction;
+    use crate::rt::request::{CancelFunction, FreeFunction, QueryFunction};
     use crate::rt::standard;
     use crate::rt::user_function::{FarFunction, NearFunction};
     use std::ffi::{c_char, c_int, c_void};
@@ -171,6 +174,7 @@ mod recording {
     use super::{Entry, Rank};
     use crate::rt::error::Site;
     use crate::rt::handle::Handle;
+    use crate::rt::request::{CancelFunction, FreeFunction, QueryFunction};
     use std::ffi::{c_char, c_int, c_void};
 
     include!(concat!(env!("OUT_DIR"), "/recorded.rs"));

@@ -3,16 +3,15 @@
 use super::arguments::Caller;
 use super::buffers::{Buffer, Parts, Same};
 use super::collectives::exchange;
+use super::keep::NewRequest;
 use super::started::begin;
 use crate::rt::awaits::Awaits;
 use crate::rt::comm::{Comm, Terms};
 use crate::rt::edges::{Edge, peers};
 use crate::rt::error::Outcome;
 use crate::rt::exchange::Exchange;
-use crate::rt::request::Req;
 use crate::rt::started::{Part, Pieces, Takes};
 use crate::rt::types::Place;
-use std::sync::Arc;
 
 /// How many ranks a rank gives to, on a communicator with a grid or graph.
 pub(super) fn targets(comm: &Comm) -> usize {
@@ -39,8 +38,6 @@ pub(super) fn neighbor_alltoall(
     let parts = ((gives, edges.targets.len()), (takes, edges.sources.len()));
     exchange(caller, comm, it, None, parts, (|it| given[it], |it| taken[it]))
 }
-pub(super) use neighbor_alltoall as neighbor_alltoallv;
-pub(super) use neighbor_alltoall as neighbor_alltoallw;
 
 /// The places of these edges.
 fn along(
@@ -58,7 +55,7 @@ pub(super) fn ineighbor_alltoall(
     gives: impl Parts,
     takes: impl Parts,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let edges = comm.edges()?;
     let offer = Pieces::Edges(along(caller, &edges.targets, gives)?);
     let takes = Takes::Edges(along(caller, &edges.sources, takes)?);
@@ -68,8 +65,6 @@ pub(super) fn ineighbor_alltoall(
     let reach = (Awaits::Givers(rank), Awaits::Takers(rank));
     begin(caller, comm, Terms::default(), part, reach)
 }
-pub(super) use ineighbor_alltoall as ineighbor_alltoallv;
-pub(super) use ineighbor_alltoall as ineighbor_alltoallw;
 
 #[inline]
 pub(super) fn neighbor_allgather(
@@ -80,14 +75,12 @@ pub(super) fn neighbor_allgather(
 ) -> Outcome {
     neighbor_alltoall(caller, Same(data, 0), room, comm)
 }
-pub(super) use neighbor_allgather as neighbor_allgatherv;
 
 pub(super) fn ineighbor_allgather(
     caller: Caller<'_>,
     data: Buffer,
     room: impl Parts,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     ineighbor_alltoall(caller, Same(data, 0), room, comm)
 }
-pub(super) use ineighbor_allgather as ineighbor_allgatherv;

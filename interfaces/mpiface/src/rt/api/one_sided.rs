@@ -12,7 +12,8 @@
 use super::arguments::Caller;
 use super::buffers::{Buffer, Remote};
 use super::counts::count_of;
-use super::windows::{may_poll, place};
+use super::epochs::may_poll;
+use super::windows::place;
 use crate::rt::basic::Element;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;

@@ -33,9 +33,8 @@ pub(super) fn op_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     caller.sweep()
 }
 
-pub(super) fn op_commutative(caller: Caller<'_>, op: Handle, commutes: Out<c_int>) -> Outcome {
-    commutes.set(c_int::from(caller.ops.borrow().get(op).is_none_or(|it| it.1)));
-    Ok(())
+pub(super) fn op_commutative(caller: Caller<'_>, op: Handle) -> Outcome<c_int> {
+    Ok(c_int::from(caller.ops.borrow().get(op).is_none_or(|it| it.1)))
 }
 
 pub(super) fn reduce_local(caller: Caller<'_>, operands: Operands) -> Outcome {
@@ -43,6 +42,6 @@ pub(super) fn reduce_local(caller: Caller<'_>, operands: Operands) -> Outcome {
     let to = operands.target(caller)?;
     operands.apart(&from, &to)?;
     // SAFETY: both are memory of the program, as the standard asks of these arguments.
-    unsafe { op.combine(&from, &to) };
+    unsafe { op.combine(from.address, to.address, (to.count, to.ty.extent)) };
     Ok(())
 }

@@ -52,9 +52,8 @@ pub(super) fn unpack(
     Ok(())
 }
 
-pub(super) fn pack_size(_: Caller<'_>, count: i64, ty: &Type, _: &Comm, size: CountOut) -> Outcome {
-    size.set(count_of(count)?.saturating_mul(ty.size));
-    Ok(())
+pub(super) fn pack_size(_: Caller<'_>, count: i64, ty: &Type, _: &Comm) -> Outcome<usize> {
+    Ok(count_of(count)?.saturating_mul(ty.size))
 }
 
 /// Checks the name of the format; gives the part of the packed bytes that begins at a position, as
@@ -125,9 +124,7 @@ pub(super) fn pack_external_size(
     format: &str,
     count: i64,
     ty: &Type,
-    size: Out<isize>,
-) -> Outcome {
+) -> Outcome<isize> {
     known(format)?;
-    size.set((count_of(count)? * ty.signature.outside()) as isize);
-    Ok(())
+    Ok((count_of(count)? * ty.signature.outside()) as isize)
 }

@@ -167,7 +167,6 @@ pub(super) fn send(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) ->
     }
     send_by(&caller.again(), data, peer, comm, Mode::Standard)
 }
-pub(super) use send as rsend;
 
 pub(super) fn ssend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome {
     send_by(&caller, data, peer, comm, Mode::Synchronous)
@@ -198,7 +197,6 @@ pub(super) fn isend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -
 fn isend_otherwise(caller: &Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     started(start_send(*caller, data.place(*caller)?, peer, comm, Mode::Standard)?)
 }
-pub(super) use isend as irsend;
 
 pub(super) fn issend(caller: Caller<'_>, data: Buffer, peer: Peer, comm: &Comm) -> Outcome<Begun> {
     started(start_send(caller, data.place(caller)?, peer, comm, Mode::Synchronous)?)

@@ -586,7 +586,6 @@ pub(super) fn cancel(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn test_cancelled(_: Caller<'_>, status: &Status, flag: Out<c_int>) -> Outcome {
-    flag.set(c_int::from(status.is_cancelled()));
-    Ok(())
+pub(super) fn test_cancelled(_: Caller<'_>, status: &Status) -> Outcome<c_int> {
+    Ok(c_int::from(status.is_cancelled()))
 }

@@ -3,6 +3,7 @@
 
 use super::arguments::{Caller, Out, RawText, int};
 use super::infos::list;
+use super::keep::NewGroup;
 use crate::rt::error::{Class, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::handlers::Attached;
@@ -57,10 +58,8 @@ pub(super) fn session_get_num_psets(
     _: Caller<'_>,
     _session: &Session,
     _info: Handle,
-    count: Out<c_int>,
-) -> Outcome {
-    count.set(int(SETS.len()));
-    Ok(())
+) -> Outcome<c_int> {
+    Ok(int(SETS.len()))
 }
 
 pub(super) fn session_get_nth_pset(
@@ -83,7 +82,7 @@ pub(super) fn session_get_nth_pset(
 }
 
 /// The ranks of a set; its name's letters may be of any case.
-pub(super) fn members(caller: Caller<'_>, name: &str) -> Outcome<Vec<usize>> {
+pub(super) fn members(caller: Caller<'_>, name: &str) -> NewGroup {
     match SETS.iter().position(|it| it.eq_ignore_ascii_case(name)) {
         Some(0) => Ok((0..caller.world.slots.len()).collect()),
         Some(_) => Ok(vec![caller.me]),
@@ -104,6 +103,6 @@ pub(super) fn group_from_session_pset(
     caller: Caller<'_>,
     _session: &Session,
     name: &str,
-) -> Outcome<Vec<usize>> {
+) -> NewGroup {
     members(caller, name)
 }

@@ -4,6 +4,7 @@
 use super::arguments::{Caller, StatusOut, root_of};
 use super::buffers::{Buffer, Parts};
 use super::counts::Lengths;
+use super::keep::NewRequest;
 use super::operands::Operands;
 use super::requests::{finish, wait_one};
 use crate::rt::awaits::Awaits;
@@ -37,7 +38,7 @@ pub(super) fn begin(
     terms: Terms,
     part: Part,
     reach: (Awaits, Awaits),
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     part.check(comm.size())?;
     if caller.is_trial {
         return Ok(Arc::clone(&caller.sent));
@@ -67,7 +68,7 @@ pub(super) fn again(
     caller: Caller<'_>,
     comm: &Rc<Comm>,
     held: Vec<Hold>,
-    start: impl Fn(Caller<'_>, &Comm) -> Outcome<Arc<Req>> + 'static,
+    start: impl Fn(Caller<'_>, &Comm) -> NewRequest + 'static,
 ) -> Outcome<Persistent> {
     let key = Key::Persistent(comm.shared.context, comm.next_made());
     start(Caller { is_trial: true, ..caller }, comm)?;
@@ -126,7 +127,7 @@ fn exchange(
     bytes: Option<usize>,
     (offer, takes): (Pieces, Takes),
     is_in_place: bool,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let awaits = match &takes {
         Takes::Nothing => Awaits::Nobody,
         Takes::One(root, _) => Awaits::one(*root),
@@ -163,16 +164,11 @@ fn takes(caller: Caller<'_>, comm: &Comm, parts: impl Parts, is_kept: bool) -> O
     Ok(Takes::Each(all))
 }
 
-pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> Outcome<Arc<Req>> {
+pub(super) fn ibarrier(caller: Caller<'_>, comm: &Comm) -> NewRequest {
     begin(caller, comm, Terms::default(), Part::nothing(), (Awaits::All, Awaits::All))
 }
 
-pub(super) fn ibcast(
-    caller: Caller<'_>,
-    data: Buffer,
-    root: c_int,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+pub(super) fn ibcast(caller: Caller<'_>, data: Buffer, root: c_int, comm: &Comm) -> NewRequest {
     let role = Role::of(comm, root)?;
     let (bytes, exchanged) = match role {
         Role { is_root: true, .. } => {
@@ -195,7 +191,7 @@ pub(super) fn igather(
     room: impl Parts,
     root: c_int,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let (role, is_in_place) = (Role::of(comm, root)?, data.is_in_place());
     let takes = if role.is_root { takes(caller, comm, room, is_in_place)? } else { Takes::Nothing };
     let offer = match role.root {
@@ -204,7 +200,6 @@ pub(super) fn igather(
     };
     exchange(caller, comm, Some(role), None, (offer, takes), false)
 }
-pub(super) use igather as igatherv;
 
 /// The root's parts for each.
 pub(super) fn iscatter(
@@ -213,7 +208,7 @@ pub(super) fn iscatter(
     room: Buffer,
     root: c_int,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let role = Role::of(comm, root)?;
     let offer = if role.is_root { offer(caller, comm, data)? } else { Pieces::Nothing };
     let takes = match role.root {
@@ -222,14 +217,13 @@ pub(super) fn iscatter(
     };
     exchange(caller, comm, Some(role), None, (offer, takes), false)
 }
-pub(super) use iscatter as iscatterv;
 
 pub(super) fn iallgather(
     caller: Caller<'_>,
     data: Buffer,
     room: impl Parts,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let is_in_place = data.is_in_place();
     let own = match is_in_place {
         true => room.places(caller, comm.size())?(comm.rank),
@@ -238,22 +232,14 @@ pub(super) fn iallgather(
     let takes = takes(caller, comm, room, is_in_place)?;
     exchange(caller, comm, None, None, (Pieces::Same(own), takes), false)
 }
-pub(super) use iallgather as iallgatherv;
 
 /// Each rank gives each a part.
-pub(super) fn ialltoall<P: Parts>(
-    caller: Caller<'_>,
-    data: P,
-    room: P,
-    comm: &Comm,
-) -> Outcome<Arc<Req>> {
+pub(super) fn ialltoall<P: Parts>(caller: Caller<'_>, data: P, room: P, comm: &Comm) -> NewRequest {
     let is_in_place = data.is_in_place();
     let offer = offer(caller, comm, if is_in_place { room } else { data })?;
     let takes = takes(caller, comm, room, false)?;
     exchange(caller, comm, None, None, (offer, takes), is_in_place)
 }
-pub(super) use ialltoall as ialltoallv;
-pub(super) use ialltoall as ialltoallw;
 
 /// Starts a reduction, with its result of these ranks, from this element on.
 fn fold(
@@ -262,7 +248,7 @@ fn fold(
     root: Option<usize>,
     (own, op): (Place, Operator),
     gives: Option<Gives>,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let awaits = match &gives {
         _ if comm.is_inter() => Awaits::All,
         None => Awaits::Nobody,
@@ -279,7 +265,7 @@ pub(super) fn combine(
     operands: Operands,
     to: To<'_>,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let own = operands.own(caller)?;
     let whole = || operands.target(caller);
     let gives = match to {
@@ -306,7 +292,7 @@ pub(super) fn ireduce(
     operands: Operands,
     root: c_int,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let nothing = || bytes_at(0, 0);
     match Role::of(comm, root)? {
         // Between two groups a root has no values, and the others of its group have no part.
@@ -319,15 +305,15 @@ pub(super) fn ireduce(
     }
 }
 
-pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+pub(super) fn iallreduce(caller: Caller<'_>, operands: Operands, comm: &Comm) -> NewRequest {
     combine(caller, operands, To::All, comm)
 }
 
-pub(super) fn iscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+pub(super) fn iscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> NewRequest {
     combine(caller, operands, To::Prefix, comm)
 }
 
-pub(super) fn iexscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> Outcome<Arc<Req>> {
+pub(super) fn iexscan(caller: Caller<'_>, operands: Operands, comm: &Comm) -> NewRequest {
     combine(caller, operands, To::Before, comm)
 }
 
@@ -335,8 +321,7 @@ pub(super) fn ireduce_scatter(
     caller: Caller<'_>,
     operands: Operands<impl Lengths>,
     comm: &Comm,
-) -> Outcome<Arc<Req>> {
+) -> NewRequest {
     let (all, counts) = operands.count.lengths(comm.own().len())?;
     combine(caller, operands.with(all), To::Parts(&counts), comm)
 }
-pub(super) use ireduce_scatter as ireduce_scatter_block;

@@ -3,30 +3,27 @@
 use super::arguments::{Caller, List, Out, int, peer_of};
 use super::communicators::split;
 use super::counts::{count_of, counts_of};
+use super::keep::NewComm;
 use crate::rt::comm::Comm;
 use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::standard;
 use crate::rt::standard::UNDEFINED;
 use crate::rt::topo::{self, Cart, Topology};
 use std::ffi::c_int;
-use std::rc::Rc;
 
 fn grid(comm: &Comm) -> Outcome<&Cart> {
-    match comm.cart() {
-        Some(cart) => Ok(cart),
-        None => error(Class::Topology, "the communicator has no grid"),
-    }
+    let no = || Error::new(Class::Topology, "the communicator has no grid");
+    comm.cart().ok_or_else(no)
 }
 
-pub(super) fn topo_test(_: Caller<'_>, comm: &Comm, status: Out<c_int>) -> Outcome {
-    status.set(match comm.topology {
+pub(super) fn topo_test(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(match comm.topology {
         Some(Topology::Cart(_)) => standard::CART,
         Some(Topology::Graph(_)) => standard::GRAPH,
         Some(Topology::Adjacency(_)) => standard::DIST_GRAPH,
         None => UNDEFINED,
-    });
-    Ok(())
+    })
 }
 
 pub(super) fn dims_create(_: Caller<'_>, nodes: c_int, n: c_int, dims: Out<c_int>) -> Outcome {
@@ -46,7 +43,7 @@ pub(super) fn cart_create(
     dims: List<c_int>,
     periods: List<c_int>,
     _reorder: c_int,
-) -> Outcome<Option<Rc<Comm>>> {
+) -> NewComm {
     let dims = counts_of(dims.take(n))?;
     let total: usize = dims.iter().product();
     if n < 0 || total > old.size() || total == 0 {
@@ -70,20 +67,12 @@ pub(super) fn cart_coords(
     Ok(())
 }
 
-pub(super) fn cart_rank(
-    _: Caller<'_>,
-    comm: &Comm,
-    coords: List<c_int>,
-    rank: Out<c_int>,
-) -> Outcome {
+pub(super) fn cart_rank(_: Caller<'_>, comm: &Comm, coords: List<c_int>) -> Outcome<c_int> {
     let cart = grid(comm)?;
     let coords: Vec<i64> =
         coords.take(int(cart.dims.len())).iter().map(|it| (*it).into()).collect();
-    match cart.rank(&coords) {
-        Some(found) => rank.set(int(found)),
-        None => return error(Class::Arg, format!("no rank has the coordinates {coords:?}")),
-    }
-    Ok(())
+    let no = || Error::new(Class::Arg, format!("no rank has the coordinates {coords:?}"));
+    cart.rank(&coords).map(int).ok_or_else(no)
 }
 
 pub(super) fn cart_shift(
@@ -91,24 +80,16 @@ pub(super) fn cart_shift(
     comm: &Comm,
     direction: c_int,
     by: c_int,
-    source: Out<c_int>,
-    target: Out<c_int>,
-) -> Outcome {
+) -> Outcome<(c_int, c_int)> {
     let cart = grid(comm)?;
     let Some(axis) = usize::try_from(direction).ok().filter(|it| *it < cart.dims.len()) else {
         return error(Class::Dims, format!("the grid has no dimension {direction}"));
     };
     let neighbour = |by| cart.neighbour(comm.rank, axis, by).map_or(PROC_NULL, int);
-    source.set(neighbour(-i64::from(by)));
-    target.set(neighbour(i64::from(by)));
-    Ok(())
+    Ok((neighbour(-i64::from(by)), neighbour(i64::from(by))))
 }
 
-pub(super) fn cart_sub(
-    caller: Caller<'_>,
-    old: &Comm,
-    remain: List<c_int>,
-) -> Outcome<Option<Rc<Comm>>> {
+pub(super) fn cart_sub(caller: Caller<'_>, old: &Comm, remain: List<c_int>) -> NewComm {
     let cart = grid(old)?;
     let kept: Vec<bool> = remain.take(int(cart.dims.len())).iter().map(|it| *it != 0).collect();
     let coords = cart.coords(old.rank);
@@ -142,9 +123,8 @@ pub(super) fn cart_get(
     Ok(())
 }
 
-pub(super) fn cartdim_get(_: Caller<'_>, comm: &Comm, n: Out<c_int>) -> Outcome {
-    n.set(int(grid(comm)?.dims.len()));
-    Ok(())
+pub(super) fn cartdim_get(_: Caller<'_>, comm: &Comm) -> Outcome<c_int> {
+    Ok(int(grid(comm)?.dims.len()))
 }
 
 pub(super) fn cart_map(
@@ -153,12 +133,10 @@ pub(super) fn cart_map(
     n: c_int,
     dims: List<c_int>,
     _periods: List<c_int>,
-    rank: Out<c_int>,
-) -> Outcome {
+) -> Outcome<c_int> {
     let total: usize = counts_of(dims.take(n))?.iter().product();
     if n < 0 || total > comm.size() || total == 0 {
         return error(Class::Dims, format!("a grid of {total} ranks out of {}", comm.size()));
     }
-    rank.set(if comm.rank < total { int(comm.rank) } else { UNDEFINED });
-    Ok(())
+    Ok(if comm.rank < total { int(comm.rank) } else { UNDEFINED })
 }

@@ -1,13 +1,15 @@
-//! Windows: their making, synchronisation, attributes and names.
+//! Windows: their making, hints and end.
 
 use super::arguments::{Caller, Out};
 use super::communicators::split;
 use super::counts::CountOut;
+use super::epochs::only_fences;
 use super::infos::{OF_WINDOWS, find, get_hints, set_hints};
+use super::keep::NewGroup;
 use crate::rt::attributes;
 use crate::rt::comm::{Comm, Offer};
 use crate::rt::envelope::PROC_NULL;
-use crate::rt::error::{Class, Outcome, error};
+use crate::rt::error::{Class, Error, Outcome, error};
 use crate::rt::handle::Handle;
 use crate::rt::standard;
 use crate::rt::standard::{WIN_FLAVOR_DYNAMIC as DYNAMIC, WIN_FLAVOR_SHARED as SHARED};
@@ -72,10 +74,8 @@ pub(super) fn win_create(
 }
 
 fn memory(bytes: usize) -> Outcome<Arc<Memory>> {
-    match Memory::new(bytes) {
-        Some(memory) => Ok(Arc::new(memory)),
-        None => error(Class::NoMem, format!("no memory for {bytes} bytes")),
-    }
+    let no = || Error::new(Class::NoMem, format!("no memory for {bytes} bytes"));
+    Memory::new(bytes).map(Arc::new).ok_or_else(no)
 }
 
 /// Gives the program an address.
@@ -188,7 +188,7 @@ pub(super) fn win_detach(_: Caller<'_>, win: &Win, base: *const c_void) -> Outco
 
 pub(super) fn win_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     let win = caller.win(handle.get())?;
-    win.only_fences()?;
+    only_fences(&win)?;
     attributes::delete_all(caller.rank, win.holder())?;
     caller.on(&win.comm).barrier();
     caller.wins.borrow_mut().remove(handle.get());
@@ -196,57 +196,8 @@ pub(super) fn win_free(caller: Caller<'_>, handle: Out<Handle>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn win_get_group(_: Caller<'_>, win: &Win) -> Outcome<Vec<usize>> {
+pub(super) fn win_get_group(_: Caller<'_>, win: &Win) -> NewGroup {
     Ok(win.comm.shared.members.clone())
-}
-
-pub(super) fn win_fence(caller: Caller<'_>, assertion: c_int, win: &Win) -> Outcome {
-    win.fence(assertion & standard::MODE_NOSUCCEED == 0)?;
-    caller.on(&win.comm).barrier();
-    Ok(())
-}
-
-/// The group's ranks in the window.
-fn places(win: &Win, group: &[usize]) -> Outcome<Vec<usize>> {
-    let find = |rank: &usize| win.comm.shared.members.iter().position(|it| it == rank);
-    let found: Vec<usize> = group.iter().filter_map(find).collect();
-    if found.len() != group.len() {
-        return error(Class::Group, "a rank of the group is not in the window");
-    }
-    Ok(found)
-}
-
-pub(super) fn win_start(
-    caller: Caller<'_>,
-    group: &[usize],
-    _assertion: c_int,
-    win: &Win,
-) -> Outcome {
-    win.start(&caller.world, caller.site, places(win, group)?)
-}
-
-pub(super) fn win_complete(caller: Caller<'_>, win: &Win) -> Outcome {
-    win.complete(&caller.world)
-}
-
-pub(super) fn win_post(
-    caller: Caller<'_>,
-    group: &[usize],
-    _assertion: c_int,
-    win: &Win,
-) -> Outcome {
-    win.post(&caller.world, places(win, group)?)
-}
-
-pub(super) fn win_wait(caller: Caller<'_>, win: &Win) -> Outcome {
-    win.wait(&caller.world, caller.site)
-}
-
-pub(super) fn win_test(caller: Caller<'_>, win: &Win, flag: Out<c_int>) -> Outcome {
-    let is_over = win.test()?;
-    flag.set(c_int::from(is_over));
-    caller.looked(is_over);
-    Ok(())
 }
 
 /// The place of a rank; none for MPI_PROC_NULL.
@@ -256,70 +207,6 @@ pub(super) fn place(win: &Win, rank: c_int) -> Outcome<Option<usize>> {
         _ if rank == PROC_NULL => Ok(None),
         _ => error(Class::Rank, format!("rank {rank} is none of {} ranks", win.parts.len())),
     }
-}
-
-pub(super) fn win_lock(
-    caller: Caller<'_>,
-    kind: c_int,
-    rank: c_int,
-    _assertion: c_int,
-    win: &Win,
-) -> Outcome {
-    if !matches!(kind, standard::LOCK_EXCLUSIVE | standard::LOCK_SHARED) {
-        return error(Class::LockType, format!("{kind} is no kind of lock"));
-    }
-    match place(win, rank)? {
-        Some(target) => {
-            win.lock(&caller.world, caller.site, target, kind == standard::LOCK_EXCLUSIVE)
-        }
-        None => Ok(()),
-    }
-}
-
-pub(super) fn win_unlock(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
-    match place(win, rank)? {
-        Some(target) => win.unlock(&caller.world, target),
-        None => Ok(()),
-    }
-}
-
-pub(super) fn win_lock_all(caller: Caller<'_>, _assertion: c_int, win: &Win) -> Outcome {
-    win.lock_all(&caller.world, caller.site)
-}
-
-pub(super) fn win_unlock_all(caller: Caller<'_>, win: &Win) -> Outcome {
-    win.unlock_all(&caller.world)
-}
-
-/// A program may call this again and again until another rank has done something: where ranks share
-/// cores, that must get one.
-pub(super) fn may_poll(caller: Caller<'_>) {
-    if caller.world.is_crowded() {
-        caller.looked(false);
-    }
-}
-
-pub(super) fn win_flush(caller: Caller<'_>, rank: c_int, win: &Win) -> Outcome {
-    may_poll(caller);
-    match place(win, rank)? {
-        Some(target) => win.flush(Some(target)),
-        None => Ok(()),
-    }
-}
-pub(super) use win_flush as win_flush_local;
-
-pub(super) fn win_flush_all(caller: Caller<'_>, win: &Win) -> Outcome {
-    may_poll(caller);
-    win.flush(None)
-}
-pub(super) use win_flush_all as win_flush_local_all;
-
-pub(super) fn win_sync(caller: Caller<'_>, _: &Win) -> Outcome {
-    may_poll(caller);
-    // Loads and stores of the program around this call: pairs with the same fence of the rank that
-    // has stored, or looks, on the other side.
-    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
-    Ok(())
 }
 
 pub(super) fn win_set_info(caller: Caller<'_>, win: &Win, info: Handle) -> Outcome {

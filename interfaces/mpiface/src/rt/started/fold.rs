@@ -2,8 +2,7 @@
 
 use super::part::Gives;
 use crate::rt::kernel::with_kernel;
-use crate::rt::operator::{Operator, Temporary, fold};
-use crate::rt::ops::apply;
+use crate::rt::operator::{Fold, Operator, Temporary, fold};
 use crate::rt::types::{Place, copy};
 use phalanx::engine::Operation;
 use std::ops::Range;
@@ -51,47 +50,18 @@ impl<A: Fn(usize) -> usize> Stored<A> {
         let each = (count * self.element).div_ceil(16);
         let mut rooms = vec![0_u128; if depth > 1 { depth * each } else { 0 }];
         let (first, step) = (rooms.as_mut_ptr() as usize, 16 * each);
-        // SAFETY: the caller's promise; the rooms are new.
-        unsafe { self.tree(ranks, to, count, (first, step)) };
-    }
-
-    /// # Safety
-    /// As `fold`; there is a room for each level but the last.
-    unsafe fn tree(&self, ranks: Range<usize>, to: usize, count: usize, rooms: (usize, usize)) {
-        // SAFETY: the caller's promise, for each part.
-        unsafe {
-            if ranks.len() == 1 {
-                let from = (self.at)(ranks.start) as *const u8;
-                std::ptr::copy_nonoverlapping(from, to as *mut u8, count * self.element);
-                return;
-            }
-            let middle = ranks.start + ranks.len().next_power_of_two() / 2;
-            self.tree(middle..ranks.end, to, count, rooms);
-            if middle - ranks.start == 1 {
-                self.combine((self.at)(ranks.start), to, count);
-            } else {
-                let (room, step) = rooms;
-                self.tree(ranks.start..middle, room, count, (room + step, step));
-                self.combine(room, to, count);
-            }
-        }
-    }
-
-    /// # Safety
-    /// As `fold`.
-    #[inline]
-    unsafe fn combine(&self, from: usize, to: usize, count: usize) {
-        // SAFETY: the caller's promise: as many elements without gaps.
-        unsafe {
-            match self.op {
-                Operator::Known(op, element) => {
-                    _ = apply(op, element, from as *const u8, to as *mut u8, count);
-                }
-                Operator::User(function, ty) => {
-                    function.call(from, to, (count, self.element as isize), ty);
-                }
-            }
-        }
+        let (bytes, extent) = (count * self.element, self.element.cast_signed());
+        let fold = Fold {
+            at: &self.at,
+            // SAFETY: the caller's promise; the rooms are new.
+            copy: |rank, to| unsafe {
+                std::ptr::copy_nonoverlapping((self.at)(rank) as *const u8, to as *mut u8, bytes);
+            },
+            op: self.op,
+            elements: (count, extent),
+        };
+        // SAFETY: as above.
+        unsafe { fold.run(ranks, to, (first, step.cast_signed())) };
     }
 }
 
@@ -178,7 +148,7 @@ unsafe fn fold_elements(
                     if operation == Operation::ExclusiveScan {
                         copy(&made, &at(target));
                     }
-                    op.combine(&made, &next);
+                    op.combine(made.address, next.address, (length, ty.extent));
                 }
                 std::mem::swap(&mut made, &mut next);
                 if operation == Operation::Scan {
