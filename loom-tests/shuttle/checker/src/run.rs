@@ -193,7 +193,7 @@ fn config() -> Config {
 
 /// Runs `body` in up to `schedules` schedules, and for `longest`, until one fails.
 pub fn explore(
-    body: fn(),
+    body: impl Fn() + Send + Sync + 'static,
     plan: Plan,
     seed: u64,
     schedules: usize,

@@ -3,8 +3,8 @@
 mod own_threads;
 
 use crate::harness::Fault::{Both, Publish, Twin};
-use crate::harness::Model;
-use crate::{many, protected, settled, team, waiting};
+use crate::harness::model;
+use crate::{many, protected, team, waiting};
 use checker::Memory;
 use checker::panic::catch_unwind;
 use checker::threads::{spawn, yield_now};
@@ -28,6 +28,12 @@ fn is_dead(error: &Error) -> bool {
     matches!(error, Error::Dead)
 }
 
+fn panic_if(is_mine: bool) {
+    if is_mine {
+        panic!("on purpose");
+    }
+}
+
 fn panicked<R: std::fmt::Debug>(said: Result<R, Error>, rank: usize) {
     match said {
         Err(Error::Panicked { rank: by, .. }) if by == rank => {}
@@ -35,121 +41,79 @@ fn panicked<R: std::fmt::Debug>(said: Result<R, Error>, rank: usize) {
     }
 }
 
-/// A panic in a view, while others read the shown memory.
-fn fails_in_a_view(wait: Wait) {
+/// A view, in which rank 1 panics, if it `fails`, while others read the shown memory.
+fn read_in_a_view(wait: Wait, fails: bool) {
     let comms = Team::builder().ranks(3).wait(wait).external().unwrap();
-    let said = protected(comms, |comm| {
-        let mine = Memory::new(vec![comm.rank() as u64; 4]);
+    let said = protected(comms, move |comm| {
+        let me = comm.rank();
+        let mine = Memory::new(vec![me as u64; 4]);
         comm.with_peers(&mine, |all| {
-            assert_ne!(comm_rank(&all[0]), 1);
+            panic_if(fails && me == 1);
             yield_now();
             // The shown memory is there until the view ends.
             assert_eq!((all[2][0], all[0][1]), (2, 0));
             reached("read");
         });
     });
-    assert!(said.iter().all(Result::is_ok), "nobody failed: {said:?}");
-}
-
-fn comm_rank(of_first: &[u64]) -> u64 {
-    of_first[0]
-}
-
-/// The same where rank 1 panics.
-fn panics_in_a_view(wait: Wait) {
-    let comms = Team::builder().ranks(3).wait(wait).external().unwrap();
-    let said = protected(comms, |comm| {
-        let me = comm.rank();
-        let mine = Memory::new(vec![me as u64; 4]);
-        comm.with_peers(&mine, |all| {
-            if me == 1 {
-                panic!("on purpose");
-            }
-            yield_now();
-            assert_eq!((all[2][0], all[0][1]), (2, 0));
-            reached("read");
-        });
-    });
-    one_panic(&said, 1);
+    match fails {
+        true => one_panic(&said, 1),
+        false => assert!(said.iter().all(Result::is_ok), "nobody failed: {said:?}"),
+    }
 }
 
 #[test]
 fn quiesce() {
-    Model {
-        name: "quiesce: a panic in a view, three ranks read",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &["read"],
-        catches: &[Twin("quiesce: does not wait for who reads"), Both("Entered")],
-        body: || {
-            fails_in_a_view(Wait::Auto);
-            panics_in_a_view(Wait::Auto);
-        },
-    }
-    .check();
+    model("quiesce: a panic in a view, three ranks read", 3, 1000)
+        .reaches(&["read"])
+        .catches(&[Twin("quiesce: does not wait for who reads"), Both("Entered")])
+        .check(|| {
+            read_in_a_view(Wait::Auto, false);
+            read_in_a_view(Wait::Auto, true);
+        });
 }
 
 #[test]
 fn parked_quiesce() {
-    Model {
-        name: "quiesce, parked: the same, ranks sleep",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &["read"],
-        catches: &[Twin("quiesce: does not wait for who reads")],
-        body: || panics_in_a_view(Wait::Park),
-    }
-    .check();
+    model("quiesce, parked: the same, ranks sleep", 3, 1000)
+        .reaches(&["read"])
+        .catches(&[Twin("quiesce: does not wait for who reads")])
+        .check(|| read_in_a_view(Wait::Park, true));
 }
 
 #[test]
 fn accounts() {
-    Model {
-        name: "drop: the accounts of a child's ranks",
-        ranks: 3,
-        schedules: 600,
-        reaches: &[],
-        catches: &[Twin("drop: accounts are not compared")],
-        body: || {
-            team(3, |team| {
-                let said = team.run(|comm| {
-                    let mut child = comm.split(comm.rank() / 2, 0);
+    model("drop: the accounts of a child's ranks", 3, 600)
+        .catches(&[Twin("drop: accounts are not compared")])
+        .team(|team| {
+            let said = team.run(|comm| {
+                let mut child = comm.split(comm.rank() / 2, 0);
+                child.shift(&mut [0], 0);
+                if comm.rank() == 1 {
                     child.shift(&mut [0], 0);
-                    if comm.rank() == 1 {
-                        child.shift(&mut [0], 0);
-                    }
-                });
-                assert!(matches!(said, Err(Error::Mismatch { .. })), "{said:?}");
-                team.run(Comm::barrier).unwrap();
+                }
             });
-        },
-    }
-    .check();
+            assert!(matches!(said, Err(Error::Mismatch { .. })), "{said:?}");
+            team.run(Comm::barrier).unwrap();
+        });
 }
 
 /// Good and bad runs in turn; the memory that the caller lends them is the caller's again.
 #[test]
 fn renew() {
-    Model {
-        name: "team: start, and new words after a failure",
-        ranks: 3,
-        schedules: 500,
-        reaches: &[],
-        catches: &[
+    model("team: start, and new words after a failure", 3, 500)
+        .catches(&[
             Twin("team: the old words stay after a failure"),
             Twin("team: no second look before a sleep"),
             Both("Epoch"),
-        ],
-        body: || {
+        ])
+        .check(|| {
             let memory = Arc::new(many(Memory::new(vec![0])));
             team(3, |team| {
                 for run in 0..4 {
                     memory.write(|m| m[0] = run);
                     let said = team.run(|comm| {
                         memory.read(|m| assert_eq!(m[0], run));
-                        if run % 2 == 1 && comm.rank() == 2 {
-                            panic!("on purpose");
-                        }
+                        panic_if(run % 2 == 1 && comm.rank() == 2);
                         let mut x = [1u64];
                         comm.all_reduce(&mut x, op::Sum);
                         assert_eq!(x, [3]);
@@ -162,20 +126,14 @@ fn renew() {
                     }
                 }
             });
-        },
-    }
-    .check();
+        });
 }
 
 #[test]
 fn parked_workers() {
-    Model {
-        name: "team: workers that sleep between runs",
-        ranks: 4,
-        schedules: 400,
-        reaches: &[],
-        catches: &[Twin("team: no second look before a sleep"), Both("Epoch"), Both("Done")],
-        body: || {
+    model("team: workers that sleep between runs", 4, 400)
+        .catches(&[Twin("team: no second look before a sleep"), Both("Epoch"), Both("Done")])
+        .check(|| {
             let memory = Arc::new(many(Memory::new(vec![0])));
             waiting(Wait::Park, 4, |team| {
                 for run in 0..3 {
@@ -183,21 +141,15 @@ fn parked_workers() {
                     team.run(|_| memory.read(|m| assert_eq!(m[0], run))).unwrap();
                 }
             });
-        },
-    }
-    .check();
+        });
 }
 
 /// A communicator on a thread that it does not belong to.
 #[test]
 fn strangers() {
-    Model {
-        name: "admit: a child used by another rank, in its run",
-        ranks: 3,
-        schedules: 600,
-        reaches: &[],
-        catches: &[Twin("admit: on any thread")],
-        body: || {
+    model("admit: a child used by another rank, in its run", 3, 600)
+        .catches(&[Twin("admit: on any thread")])
+        .check(|| {
             let stash: Arc<Mutex<Option<Comm>>> = Arc::new(Mutex::new(None));
             team(3, |team| {
                 let said = team.run(|comm| {
@@ -214,21 +166,16 @@ fn strangers() {
                 assert!(matches!(said, Err(Error::Stale { .. })), "{said:?}");
                 team.run(Comm::barrier).unwrap();
             });
-        },
-    }
-    .check();
+        });
 }
 
 /// A communicator of an earlier run, used while the next one fails for another reason.
 #[test]
 fn stale() {
-    Model {
-        name: "refuse: a child of the run before, while this one fails",
-        ranks: 3,
-        schedules: 800,
-        reaches: &["panic", "stale"],
-        catches: &[Twin("world: an old run's poison is taken")],
-        body: || {
+    model("refuse: a child of the run before, while this one fails", 3, 800)
+        .reaches(&["panic", "stale"])
+        .catches(&[Twin("world: an old run's poison is taken")])
+        .check(|| {
             let stash: Arc<Mutex<Option<Comm>>> = Arc::new(Mutex::new(None));
             team(3, |team| {
                 team.run(|comm| {
@@ -250,93 +197,68 @@ fn stale() {
                 }
                 team.run(Comm::barrier).unwrap();
             });
-        },
-    }
-    .check();
+        });
 }
 
 /// A call after a failure that was caught gives no memory away.
 #[test]
 fn caught() {
-    Model {
-        name: "admit: a call after a caught failure",
-        ranks: 3,
-        schedules: 800,
-        reaches: &[],
-        catches: &[],
-        body: || {
-            team(3, |team| {
-                let said = team.run(|comm| {
-                    let memory = Memory::new(vec![comm.rank() as u64; 200]);
-                    let mut other = Memory::new(vec![9; 200]);
-                    match comm.rank() {
-                        0 => {
-                            let end = catch_unwind(AssertUnwindSafe(|| comm.recv(&mut other, 1)));
-                            end.expect_err("rank 1 sends nothing");
-                            comm.with_root(&memory, 0, |_| ());
-                            unreachable!("a dead communicator");
-                        }
-                        1 => panic!("on purpose"),
-                        _ => comm.with_root(&other, 0, |x| {
-                            yield_now();
-                            checker::seen(x);
-                        }),
-                    }
-                });
-                panicked(said, 1);
-            });
-        },
-    }
-    .check();
+    model("admit: a call after a caught failure", 3, 800).team(|team| {
+        let said = team.run(|comm| {
+            let memory = Memory::new(vec![comm.rank() as u64; 200]);
+            let mut other = Memory::new(vec![9; 200]);
+            match comm.rank() {
+                0 => {
+                    let end = catch_unwind(AssertUnwindSafe(|| comm.recv(&mut other, 1)));
+                    end.expect_err("rank 1 sends nothing");
+                    comm.with_root(&memory, 0, |_| ());
+                    unreachable!("a dead communicator");
+                }
+                1 => panic!("on purpose"),
+                _ => comm.with_root(&other, 0, |x| {
+                    yield_now();
+                    checker::seen(x);
+                }),
+            }
+        });
+        panicked(said, 1);
+    });
 }
 
 /// A rank that fails in one communicator, inside a view of another, is not gone.
 #[test]
 fn nested() {
-    Model {
-        name: "nested: a failure in a communicator, inside a view of another",
-        ranks: 3,
-        schedules: 600,
-        reaches: &["read after the failure"],
-        catches: &[
+    model("nested: a failure in a communicator, inside a view of another", 3, 600)
+        .reaches(&["read after the failure"])
+        .catches(&[
             Twin("quiesce: the rank is gone before its calls are"),
             Twin("quiesce: does not wait for who reads"),
-        ],
-        body: || {
-            team(3, |team| {
-                let said = team.run(|comm| {
-                    let me = comm.rank();
-                    let mut child = comm.split(0, me);
-                    let mine = Memory::new(vec![me as u64; 4]);
-                    comm.with_peers(&mine, |all| {
-                        if me == 1 {
-                            panic!("on purpose");
-                        }
-                        let end = catch_unwind(AssertUnwindSafe(|| child.barrier()));
-                        yield_now();
-                        assert_eq!((all[2][0], all[0][1]), (2, 0));
-                        reached("read after the failure");
-                        checker::panic::resume_unwind(end.expect_err("one lacks"));
-                    });
+        ])
+        .team(|team| {
+            let said = team.run(|comm| {
+                let me = comm.rank();
+                let mut child = comm.split(0, me);
+                let mine = Memory::new(vec![me as u64; 4]);
+                comm.with_peers(&mine, |all| {
+                    panic_if(me == 1);
+                    let end = catch_unwind(AssertUnwindSafe(|| child.barrier()));
+                    yield_now();
+                    assert_eq!((all[2][0], all[0][1]), (2, 0));
+                    reached("read after the failure");
+                    checker::panic::resume_unwind(end.expect_err("one lacks"));
                 });
-                panicked(said, 1);
-                team.run(Comm::barrier).unwrap();
             });
-        },
-    }
-    .check();
+            panicked(said, 1);
+            team.run(Comm::barrier).unwrap();
+        });
 }
 
 /// Runs inside a run.
 #[test]
 fn nested_runs() {
-    Model {
-        name: "nested: a rank runs a team of its own, which fails",
-        ranks: 5,
-        schedules: 100,
-        reaches: &[],
-        catches: &[Publish("Epoch"), Twin("team: no second look before a sleep")],
-        body: || {
+    model("nested: a rank runs a team of its own, which fails", 5, 100)
+        .catches(&[Publish("Epoch"), Twin("team: no second look before a sleep")])
+        .check(|| {
             team(2, |outer| {
                 let said = outer.run(|comm| {
                     if comm.rank() == 1 {
@@ -349,20 +271,15 @@ fn nested_runs() {
                 });
                 said.unwrap();
             });
-        },
-    }
-    .check();
+        });
 }
 
 #[test]
 fn circles_of_three() {
-    Model {
-        name: "circle: three ranks, each takes from the next",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &["circle"],
-        catches: &[Twin("circle: nobody looks")],
-        body: || {
+    model("circle: three ranks, each takes from the next", 3, 1000)
+        .reaches(&["circle"])
+        .catches(&[Twin("circle: nobody looks")])
+        .check(|| {
             let said = protected(Team::external(3).unwrap(), |comm| {
                 comm.recv(&mut [0u64], (comm.rank() + 1) % 3);
             });
@@ -373,66 +290,45 @@ fn circles_of_three() {
             assert_eq!(circles.count(), 1, "{said:?}");
             assert_eq!(said.iter().filter(|r| r.is_ok()).count(), 0);
             reached("circle");
-        },
-    }
-    .check();
+        });
 }
 
 #[test]
 fn no_false_circles() {
-    Model {
-        name: "circle: a sound ring of three is none",
-        ranks: 3,
-        schedules: 1500,
-        reaches: &[],
-        catches: &[Twin("wait: a peer's wait is confirmed early")],
-        body: || {
-            settled(3, |comm| {
-                let (to, from) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
-                for k in 0..2u64 {
-                    let mut x = [9];
-                    comm.send(&[k], to);
-                    comm.recv(&mut x, from);
-                    assert_eq!(x, [k]);
-                }
-            });
-        },
-    }
-    .check();
+    model("circle: a sound ring of three is none", 3, 1500)
+        .catches(&[Twin("wait: a peer's wait is confirmed early")])
+        .threads(|comm| {
+            let (to, from) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
+            for k in 0..2u64 {
+                let mut x = [9];
+                comm.send(&[k], to);
+                comm.recv(&mut x, from);
+                assert_eq!(x, [k]);
+            }
+        });
 }
 
 /// The last message of a rank that leaves.
 #[test]
 fn the_last_message() {
-    Model {
-        name: "wait: a last message, then its sender leaves",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &[],
-        catches: &[Twin("wait: who has left is looked at late")],
-        body: || {
-            settled(3, |comm| {
-                let (to, from) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
-                comm.send(&[comm.rank()], to);
-                let mut x = [9];
-                comm.recv(&mut x, from);
-                assert_eq!(x, [from]);
-            });
-        },
-    }
-    .check();
+    model("wait: a last message, then its sender leaves", 3, 1000)
+        .catches(&[Twin("wait: who has left is looked at late")])
+        .threads(|comm| {
+            let (to, from) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
+            comm.send(&[comm.rank()], to);
+            let mut x = [9];
+            comm.recv(&mut x, from);
+            assert_eq!(x, [from]);
+        });
 }
 
 /// Two teams of the same three threads, and each team fails in another.
 #[test]
 fn two_external_teams() {
-    Model {
-        name: "external: two teams of three threads poison each other",
-        ranks: 3,
-        schedules: 800,
-        reaches: &["outer", "inner"],
-        catches: &[Twin("protect: passes no panic on")],
-        body: || {
+    model("external: two teams of three threads poison each other", 3, 800)
+        .reaches(&["outer", "inner"])
+        .catches(&[Twin("protect: passes no panic on")])
+        .check(|| {
             let (x, y) = (Team::external(3).unwrap(), Team::external(3).unwrap());
             let run = |(mut x, mut y): (Comm, Comm)| {
                 spawn(move || {
@@ -472,45 +368,30 @@ fn two_external_teams() {
             assert_eq!((inner.len(), panics + left + others), (2, 2), "{inner:?}");
             assert!(panics <= 1 && left <= 1 && others <= 1, "{inner:?}");
             reached("inner");
-        },
-    }
-    .check();
+        });
 }
 
 /// Several causes at once: each is told once.
 #[test]
 fn causes() {
-    Model {
-        name: "external: two of three fail, the cause is taken once",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &[],
-        catches: &[],
-        body: || {
-            let said = protected(Team::external(3).unwrap(), |comm| {
-                if comm.rank() == 1 {
-                    panic!("on purpose");
-                }
-                comm.barrier();
-            });
-            one_panic(&said, 1);
-        },
-    }
-    .check();
+    model("external: two of three fail, the cause is taken once", 3, 1000).check(|| {
+        let said = protected(Team::external(3).unwrap(), |comm| {
+            panic_if(comm.rank() == 1);
+            comm.barrier();
+        });
+        one_panic(&said, 1);
+    });
 }
 
 #[test]
 fn deadlines() {
-    Model {
-        name: "deadline: two ranks wait for a third, memory given away",
-        ranks: 3,
-        schedules: 500,
-        reaches: &["too late", "in time"],
-        catches: &[
+    model("deadline: two ranks wait for a third, memory given away", 3, 500)
+        .reaches(&["too late", "in time"])
+        .catches(&[
             Twin("wait: a deadline is not told"),
             Twin("quiesce: does not wait for who reads"),
-        ],
-        body: || {
+        ])
+        .check(|| {
             let team = Team::builder().ranks(3).deadline(Duration::from_millis(4));
             let said = protected(team.external().unwrap(), |comm| {
                 let me = comm.rank();
@@ -530,51 +411,36 @@ fn deadlines() {
             let well = said.iter().all(Result::is_ok);
             reached(if well { "in time" } else { "too late" });
             assert!(told == 1 || well, "{said:?}");
-        },
-    }
-    .check();
+        });
 }
 
 #[test]
 fn a_split_that_fails() {
-    Model {
-        name: "split: a rank fails before, another takes its seat",
-        ranks: 4,
-        schedules: 600,
-        reaches: &["a split came to its end", "none did"],
-        catches: &[Both("Entered")],
-        body: || {
-            team(4, |team| {
-                let splits = Arc::new(Mutex::new(0));
-                let said = team.run(|comm| {
-                    let me = comm.rank();
-                    let mut child = comm.split(me % 2, me);
-                    *splits.lock().unwrap() += 1;
-                    if me == 1 {
-                        panic!("on purpose");
-                    }
-                    child.barrier();
-                    let _again = comm.split(0, me);
-                });
-                panicked(said, 1);
-                let n = *splits.lock().unwrap();
-                reached(if n > 3 { "a split came to its end" } else { "none did" });
-                team.run(Comm::barrier).unwrap();
+    model("split: a rank fails before, another takes its seat", 4, 600)
+        .reaches(&["a split came to its end", "none did"])
+        .catches(&[Both("Entered")])
+        .team(|team| {
+            let splits = Arc::new(Mutex::new(0));
+            let said = team.run(|comm| {
+                let me = comm.rank();
+                let mut child = comm.split(me % 2, me);
+                *splits.lock().unwrap() += 1;
+                panic_if(me == 1);
+                child.barrier();
+                let _again = comm.split(0, me);
             });
-        },
-    }
-    .check();
+            panicked(said, 1);
+            let n = *splits.lock().unwrap();
+            reached(if n > 3 { "a split came to its end" } else { "none did" });
+            team.run(Comm::barrier).unwrap();
+        });
 }
 
 #[test]
 fn no_room_for_the_dead() {
-    Model {
-        name: "messages: no room, and who should make it fails",
-        ranks: 3,
-        schedules: 800,
-        reaches: &[],
-        catches: &[Twin("message: posted without room")],
-        body: || {
+    model("messages: no room, and who should make it fails", 3, 800)
+        .catches(&[Twin("message: posted without room")])
+        .check(|| {
             let said = protected(Team::external(3).unwrap(), |comm| match comm.rank() {
                 0 => (0..7u64).for_each(|k| comm.send(&[k], 1)),
                 1 => {
@@ -585,7 +451,5 @@ fn no_room_for_the_dead() {
                 _ => comm.recv(&mut [0u64], 1),
             });
             one_panic(&said, 1);
-        },
-    }
-    .check();
+        });
 }

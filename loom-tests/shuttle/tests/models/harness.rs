@@ -1,21 +1,24 @@
 //! Checks a model in many schedules as it is, and once for each fault, which must be found.
 
+use crate::{settled, team};
 use checker::{Outcome, Plan, explore};
+use phalanx::{Comm, Team};
 use std::io::Write as _;
 use std::time::Duration;
 
 /// A program, and its demanded outcome.
 pub struct Model {
-    /// `path: case`, as in the table.
-    pub name: &'static str,
-    pub ranks: usize,
-    /// Schedules that are tried, times `MODELS_TIMES`, which is 5 unless it is set.
-    pub schedules: usize,
-    /// Labels given to `reached`: each must be reached.
-    pub reaches: &'static [&'static str],
-    /// What must be found, in [`WITHIN`] schedules.
-    pub catches: &'static [Fault],
-    pub body: fn(),
+    name: &'static str,
+    ranks: usize,
+    schedules: usize,
+    reaches: &'static [&'static str],
+    catches: &'static [Fault],
+}
+
+/// The model `path: case`, as in the table, of so many ranks. So many schedules are tried, times
+/// `MODELS_TIMES`, which is 5 unless it is set.
+pub fn model(name: &'static str, ranks: usize, schedules: usize) -> Model {
+    Model { name, ranks, schedules, reaches: &[], catches: &[] }
 }
 
 /// What must be found: a twin, or a site whose stores publish nothing; `Both`: also the one whose
@@ -51,10 +54,32 @@ fn row(text: &str) {
 }
 
 impl Model {
-    pub fn check(&self) {
+    /// Labels given to `reached`: each must be reached.
+    pub fn reaches(self, reaches: &'static [&'static str]) -> Self {
+        Model { reaches, ..self }
+    }
+
+    /// What must be found, in [`WITHIN`] schedules.
+    pub fn catches(self, catches: &'static [Fault]) -> Self {
+        Model { catches, ..self }
+    }
+
+    /// Checks `f` on threads of the program's own, none of which may fail.
+    pub fn threads(self, f: impl Fn(&mut Comm) + Clone + Send + Sync + 'static) {
+        let ranks = self.ranks;
+        self.check(move || settled(ranks, f.clone()));
+    }
+
+    /// Checks what `f` does with a team.
+    pub fn team(self, f: fn(&Team)) {
+        let ranks = self.ranks;
+        self.check(move || team(ranks, f));
+    }
+
+    pub fn check(self, body: impl Fn() + Clone + Send + Sync + 'static) {
         let seed = number("MODELS_SEED", 20_261_122);
         let schedules = self.schedules * number("MODELS_TIMES", 5) as usize;
-        let sound = explore(self.body, Plan::Sound, seed, schedules, None);
+        let sound = explore(body.clone(), Plan::Sound, seed, schedules, None);
         let Outcome { steps, time, .. } = sound;
         if let Some(failure) = sound.failure {
             let n = sound.schedules;
@@ -71,7 +96,7 @@ impl Model {
             assert!(sound.reached.contains(label), "{}: never reaches: {label}", self.name);
         }
         for plan in self.catches.iter().flat_map(|fault| fault.plans()) {
-            let outcome = explore(self.body, plan, seed, WITHIN, Some(Duration::from_secs(120)));
+            let outcome = explore(body.clone(), plan, seed, WITHIN, Some(Duration::from_secs(120)));
             assert!(outcome.passed, "{}: never comes by: {plan:?}", self.name);
             let Some(failure) = outcome.failure else {
                 panic!("{}: in {} schedules not found: {plan:?}", self.name, outcome.schedules);

@@ -11,11 +11,6 @@ use phalanx::{Comm, Error, Team, Wait};
 use std::cell::UnsafeCell;
 
 /// `f` on `ranks` threads of the user's own, none of which may fail.
-fn external(ranks: usize, f: fn(&mut Comm)) {
-    settled(ranks, f);
-}
-
-/// The same for the captures of a closure.
 fn settled(ranks: usize, f: impl Fn(&mut Comm) + Clone + Send + 'static) {
     let comms = Team::external(ranks).expect("nothing stands against it");
     let run = |mut comm: Comm| {

@@ -1,9 +1,9 @@
 //! Communicators on threads of the program's own, of which one fails or is dropped.
 
-use super::{one_panic, panicked};
+use super::{one_panic, panic_if, panicked};
 use crate::harness::Fault::{Both, Twin};
-use crate::harness::Model;
-use crate::{many, protected, team};
+use crate::harness::model;
+use crate::{many, protected};
 use checker::panic::catch_unwind;
 use checker::threads::spawn;
 use checker::{Memory, reached};
@@ -13,17 +13,14 @@ use std::sync::Arc;
 
 #[test]
 fn protect() {
-    Model {
-        name: "protect: a panic between calls, memory given away by message",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &["went well", "failed"],
-        catches: &[
+    model("protect: a panic between calls, memory given away by message", 3, 1000)
+        .reaches(&["went well", "failed"])
+        .catches(&[
             Twin("protect: passes no panic on"),
             Twin("quiesce: does not wait for who reads"),
             Both("Word"),
-        ],
-        body: || {
+        ])
+        .check(|| {
             let said = protected(Team::external(3).unwrap(), |comm| {
                 let (p, me) = (comm.size(), comm.rank());
                 let send = Memory::new(vec![me as u64; 200]);
@@ -42,26 +39,18 @@ fn protect() {
             let well = said.iter().any(Result::is_ok);
             reached(if well { "went well" } else { "failed" });
             reached("went well");
-        },
-    }
-    .check();
+        });
 }
 
 /// Threads that nobody protects.
 #[test]
 fn dropped_by_a_thread() {
-    Model {
-        name: "drop: a thread of the user's own panics, unprotected",
-        ranks: 3,
-        schedules: 1000,
-        reaches: &[],
-        catches: &[Twin("drop: a thread's panic is not told")],
-        body: || {
+    model("drop: a thread of the user's own panics, unprotected", 3, 1000)
+        .catches(&[Twin("drop: a thread's panic is not told")])
+        .check(|| {
             let run = |mut comm: Comm| {
                 spawn(move || {
-                    if comm.rank() == 1 {
-                        panic!("on purpose");
-                    }
+                    panic_if(comm.rank() == 1);
                     comm.barrier();
                 })
             };
@@ -76,41 +65,31 @@ fn dropped_by_a_thread() {
                 };
                 assert!(told, "rank {rank}: {text}");
             }
-        },
-    }
-    .check();
+        });
 }
 
 #[test]
 fn dropped_by_a_panic() {
-    Model {
-        name: "drop: a panic drops a child first; team, twice",
-        ranks: 3,
-        schedules: 600,
-        reaches: &[],
-        catches: &[Twin("drop: a panic leaves in good order")],
-        body: || {
-            team(3, |team| {
-                for _ in 0..2 {
-                    let memory = Arc::new(many(Memory::new(vec![0])));
-                    let said = team.run(|comm| {
-                        let mut child = comm.split(0, comm.rank());
-                        if comm.rank() == 1 {
-                            memory.write(|m| m[0] = 1);
-                            panic!("on purpose");
-                        }
-                        if comm.rank() == 2 {
-                            // Who hears that a rank has gone knows what it did.
-                            let end = catch_unwind(AssertUnwindSafe(|| child.barrier()));
-                            memory.read(|m| assert_eq!(m[0], 1));
-                            checker::panic::resume_unwind(end.expect_err("one lacks"));
-                        }
-                        child.barrier();
-                    });
-                    panicked(said, 1);
-                }
-            });
-        },
-    }
-    .check();
+    model("drop: a panic drops a child first; team, twice", 3, 600)
+        .catches(&[Twin("drop: a panic leaves in good order")])
+        .team(|team| {
+            for _ in 0..2 {
+                let memory = Arc::new(many(Memory::new(vec![0])));
+                let said = team.run(|comm| {
+                    let mut child = comm.split(0, comm.rank());
+                    if comm.rank() == 1 {
+                        memory.write(|m| m[0] = 1);
+                        panic!("on purpose");
+                    }
+                    if comm.rank() == 2 {
+                        // Who hears that a rank has gone knows what it did.
+                        let end = catch_unwind(AssertUnwindSafe(|| child.barrier()));
+                        memory.read(|m| assert_eq!(m[0], 1));
+                        checker::panic::resume_unwind(end.expect_err("one lacks"));
+                    }
+                    child.barrier();
+                });
+                panicked(said, 1);
+            }
+        });
 }
