@@ -1,6 +1,7 @@
 //! The part of a communicator that the interfaces of other languages need: calls that are noted
 //! with their line there, and caught before they leave Rust; calls on memory; refused arguments.
 
+use super::call::CheckedCalls;
 use super::call::kinds::{self, CallWay};
 use super::call::memory_call::{ElementUse, MemoryCall};
 use super::fixed_order::in_order;
@@ -232,7 +233,7 @@ impl Comm {
     #[cold]
     pub(crate) fn refuse_argument(&mut self, what: String) -> ! {
         static SIG: Signature = Signature::of::<()>("a call", "");
-        self.wrong(&SIG, Location::caller(), 0, what);
+        self.wrong((&SIG, Location::caller()), 0, what);
         self.nothing_to_return()
     }
 
@@ -280,7 +281,7 @@ impl Comm {
         let facts = match call.cut {
             Partition::Varied(counts) => {
                 let own = counts.get(self.rank()).copied().unwrap_or(0);
-                let facts = self.check_common_counts::<u8>(counts, own, sig, at);
+                let facts = self.check_common_counts::<u8>(counts, own, (sig, at));
                 let Some(facts) = facts else { return };
                 Some(facts)
             }

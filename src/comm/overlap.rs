@@ -34,7 +34,7 @@ impl Comm {
         };
         let params =
             call.params(algorithm, transport, self.step_fingerprint.unwrap_or(Digest::NONE));
-        let begun = self.begin_compared(call.sig(), call.at(), params)?;
+        let begun = self.begin_compared((call.sig(), call.at()), params)?;
         let (port, own) = (&mut self.port, &mut self.work);
         let result = match is_short {
             true => all_at_once::run_around(port, own, begun, call, work),

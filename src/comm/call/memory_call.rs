@@ -4,6 +4,7 @@
 use super::kinds::{self, CallWay};
 use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
+use crate::comm::arguments::Checks;
 use crate::comm::requests::{Form, Kept, Lent};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
@@ -265,12 +266,12 @@ impl PreparedCall {
         let is_right = match call.cut {
             Partition::Varied(counts) => {
                 let own = counts.get(comm.rank()).copied().unwrap_or(0);
-                comm.check_counts(counts, own, 1, sig, at).is_some()
+                comm.check_counts(counts, own, 1, (sig, at)).is_some()
             }
             Partition::Pairs { send, recv } => {
                 let units =
                     |counts: &[usize]| counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
-                comm.check_pairs(sig, at, (units(send), send), (units(recv), recv))
+                comm.check_pairs((sig, at), (units(send), send), (units(recv), recv))
             }
             _ => true,
         };
