@@ -46,10 +46,14 @@ impl Fused {
 pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, fused: &Fused, time: Duration) -> Vec<Row> {
     let rank = comm.rank();
     let names = ["16 KiB", "256 KiB", "4 MiB"];
-    let mut rows = names.map(|name| Row::new(format!("all-reduce {name} / hand-fused")));
+    let mut rows = Vec::from(names.map(|name| Row::new(format!("all-reduce {name} / hand-fused"))));
     let raw = &mut Raw::new(flags, rank);
     let mut k = 0u64;
     let mut big: Vec<Vec<f64>> = [2048, 32768, 524288].map(|n| vec![0.0; n]).into();
+    if cfg!(feature = "half") {
+        let name = |call| format!("{call} of bf16 / of as many bytes of f32");
+        rows.extend(["all-reduce 64 KiB", "reduce-scatter 1 MiB"].map(|call| Row::new(name(call))));
+    }
     let mut rounds = Rounds::new(time);
     while rounds.next(comm) {
         let round = rounds.begun;
@@ -75,8 +79,34 @@ pub(crate) fn two_ranks(comm: &mut Comm, flags: &Flags, fused: &Fused, time: Dur
             let after = raw.exchanged(CALLS);
             rows[i].keep(before, after, median(&ours), Some(median(&hand)));
         }
+        #[cfg(feature = "half")]
+        for (row, bytes) in rows[3..].iter_mut().zip([64 << 10, 1 << 20]) {
+            let before = raw.exchanged(CALLS);
+            let (ours, base) = (sum(comm, bytes, half::bf16::ONE), sum(comm, bytes, 1f32));
+            row.keep(before, raw.exchanged(CALLS), ours, Some(base));
+        }
     }
-    rows.into()
+    rows
+}
+
+/// Nanoseconds of a sum of so many bytes: up to 64 KiB an all-reduce, else a reduce-scatter.
+#[cfg(feature = "half")]
+fn sum<T: phalanx::Element>(comm: &mut Comm, bytes: usize, one: T) -> f64
+where
+    op::Sum: op::Operator<T>,
+{
+    let [mut x, mut part] = [bytes, bytes / 2].map(|n| vec![one; n / size_of::<T>()]);
+    let calls = (0..7).map(|_| {
+        black_box(&mut x).fill(one);
+        comm.barrier();
+        let t = Instant::now();
+        match bytes > 64 << 10 {
+            true => comm.reduce_scatter_into(&x, &mut part, op::Sum),
+            false => comm.all_reduce(&mut x, op::Sum),
+        }
+        t.elapsed().as_nanos() as f64
+    });
+    median(&calls.collect::<Vec<_>>())
 }
 
 /// The owner writes its whole buffer before each call, so that the data really

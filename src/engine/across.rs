@@ -2,7 +2,6 @@
 //! contributions to sums in fixed order.
 
 use super::Partial;
-use crate::comm::Vectorised;
 use crate::dist::Products;
 use crate::element::Element;
 use crate::op::Operator;
@@ -44,7 +43,7 @@ pub fn global_of<T, R>(parts: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>
 /// # Examples
 /// See [`Partial`].
 pub fn partial<T: Element>(x: &[T], start: usize, op: &impl Operator<T>) -> Partial<T> {
-    FloatControl::STANDARD.during(|| Partial::new(&Vectorised(x), start, op))
+    FloatControl::STANDARD.during(|| Partial::new(&x, start, op))
 }
 
 /// [`partial`] of the products of two slices of one length.
@@ -61,5 +60,5 @@ pub fn partial_of_products<T: Element + Mul<Output = T>>(
     start: usize,
     op: &impl Operator<T>,
 ) -> Partial<T> {
-    FloatControl::STANDARD.during(|| Partial::new(&Vectorised(Products(x, y)), start, op))
+    FloatControl::STANDARD.during(|| Partial::new(&Products(x, y), start, op))
 }
