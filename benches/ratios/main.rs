@@ -8,10 +8,12 @@
 //! threads of one core, below 130 ns `near`, else `far`).
 //!
 //! `cargo bench --bench ratios [-- PART..]`, parts: small, varied, requests, solver,
-//! dispatch, alone, crowded, disturbed. With `--test` one round, nothing printed but that it works.
+//! halves, dispatch, alone, crowded, disturbed. With `--test` one round, nothing printed but that it works.
 //! `SECONDS_PER_RUN` is the time for each of small, varied, requests and solver. A row in which the
 //! library thought that the process is disturbed says so.
 
+#[cfg(feature = "half")]
+mod halves;
 mod raw;
 mod requests;
 mod small;
@@ -54,6 +56,11 @@ fn main() -> Result<(), phalanx::Error> {
     if wanted("solver") {
         let flags = Flags::default();
         rows.extend(team.run(|comm| solver::two_ranks(comm, &flags, time))?.swap_remove(0));
+    }
+    #[cfg(feature = "half")]
+    if wanted("halves") {
+        let flags = Flags::default();
+        rows.extend(team.run(|comm| halves::two_ranks(comm, &flags, time))?.swap_remove(0));
     }
     if wanted("dispatch") {
         rows.extend(team::dispatch(&team, time / 4)?);

@@ -7,7 +7,7 @@
 
 use super::Comm;
 use super::arguments::CallAt;
-use crate::dist::{BLOCK, LANES, Partial, Products, Values, Widened};
+use crate::dist::{BLOCK, Partial, Products, Values, Widened};
 use crate::element::Element;
 use crate::mailbox::EAGER;
 use crate::op::float_control::FloatControl;
@@ -17,7 +17,7 @@ use crate::shared::{
     CallParams, Fingerprint, GivenPart, Guard, PayloadKind, Port, Signature, Stop,
 };
 use std::mem::MaybeUninit;
-use std::ops::{Mul, Range};
+use std::ops::Mul;
 use std::panic::Location;
 
 /// # The same bits on any number of ranks
@@ -349,7 +349,7 @@ fn whole_of_elements<T: Element, O: Operator<T>, const N: usize>(
         by.refuse(len, format!("{len} elements from {offset} on are too many"));
     }
     let is_last = by.is_last();
-    by.joined(values.map(|x| Partial::of(&Vectorised(x), offset, is_last, op)), op)
+    by.joined(values.map(|x| Partial::of(&x, offset, is_last, op)), op)
 }
 
 /// The signature of a method that computes dot products; the two meet.
@@ -359,71 +359,6 @@ where
 {
     let operator = <Sum as Operator<T>>::NAME;
     Signature::combining::<T, Sum>(call, operator, parameter).meets("fixed_dots")
-}
-
-/// Values with lanes that are combined with the vectors of the processor at hand. The same bits:
-/// the lanes are part of the definition, and Rust never contracts a multiplication and an addition.
-pub(crate) struct Vectorised<V>(pub(crate) V);
-
-impl<T: Element, V: Values<T>> Values<T> for Vectorised<V> {
-    fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    #[inline(always)]
-    fn at(&self, i: usize) -> T {
-        self.0.at(i)
-    }
-
-    #[inline(always)]
-    fn list(&self, at: Range<usize>) -> Vec<T> {
-        self.0.list(at)
-    }
-
-    /// Never inlined: next to the code that joins the lanes by a last step of two numbers, the
-    /// compiler takes vectors of two.
-    #[inline(never)]
-    fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES]) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn avx2<T: Element>(
-                x: &impl Values<T>,
-                at: Range<usize>,
-                op: &impl Operator<T>,
-                sums: &mut [T; LANES],
-            ) {
-                x.rows(at, op, sums);
-            }
-            if std::arch::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has AVX2.
-                return unsafe { avx2(&self.0, at, op, sums) };
-            }
-        }
-        self.0.rows(at, op, sums);
-    }
-
-    /// As [`rows`](Vectorised::rows).
-    #[inline(never)]
-    fn rows_of_blocks(&self, first: usize, op: &impl Operator<T>, sums: &mut [[T; LANES]]) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx2")]
-            fn avx2<T: Element>(
-                x: &impl Values<T>,
-                first: usize,
-                op: &impl Operator<T>,
-                sums: &mut [[T; LANES]],
-            ) {
-                x.rows_of_blocks(first, op, sums);
-            }
-            if std::arch::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has AVX2.
-                return unsafe { avx2(&self.0, first, op, sums) };
-            }
-        }
-        self.0.rows_of_blocks(first, op, sums);
-    }
 }
 
 /// Bytes of where a part begins and ends.

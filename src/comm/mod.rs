@@ -95,7 +95,6 @@ pub use views::Peers;
 pub use window::Window;
 
 pub(crate) use audit::{Tally, compare, final_cause};
-pub(crate) use fixed_sum::Vectorised;
 pub(crate) use roster::Roster;
 
 use crate::error::{Error, thrown};

@@ -20,4 +20,4 @@ pub use halo::{Halo, MAX_DIMENSIONS};
 pub(crate) use block::chunk;
 pub(crate) use cut::Blocks;
 pub(crate) use halo::Region;
-pub(crate) use partial::{BLOCK, LANES, Partial, Products, Values, Widened};
+pub(crate) use partial::{BLOCK, Partial, Products, Values, Widened};

@@ -24,7 +24,7 @@
 //! grouping, on one machine or between several.
 
 use crate::element::Element;
-use crate::op::{Accumulation, Operator};
+use crate::op::{Accumulation, Operator, with_vectors};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -59,14 +59,6 @@ pub(crate) trait Values<T: Element> {
     /// The lanes of the elements at `at`, at least one row of [`LANES`] and whole ones, into
     /// `sums`.
     fn rows(&self, at: Range<usize>, op: &impl Operator<T>, sums: &mut [T; LANES]);
-
-    /// The lanes of whole blocks, from element `first` on.
-    #[inline(always)]
-    fn rows_of_blocks(&self, first: usize, op: &impl Operator<T>, sums: &mut [[T; LANES]]) {
-        for (first, sums) in (first..).step_by(BLOCK).zip(sums) {
-            self.rows(first..first + BLOCK, op, sums);
-        }
-    }
 }
 
 impl<T: Element> Values<T> for &[T] {
@@ -169,6 +161,40 @@ impl<T: Element, O, S: Accumulation<T, O>, V: Values<T>> Values<S::Wide> for Wid
     }
 }
 
+/// [`Values::rows`] with the vectors of the processor. The same bits: the lanes are part of the
+/// definition, and Rust never contracts a multiplication and an addition. Never inlined: next to
+/// the code that joins the lanes by a last step of two numbers, the compiler takes vectors of two.
+#[inline(never)]
+fn rows_of<T: Element>(
+    x: &impl Values<T>,
+    at: Range<usize>,
+    op: &impl Operator<T>,
+    sums: &mut [T; LANES],
+) {
+    with_vectors(
+        #[inline(always)]
+        || x.rows(at, op, sums),
+    );
+}
+
+/// As [`rows_of`], of whole blocks from element `first` on.
+#[inline(never)]
+fn rows_of_blocks<T: Element>(
+    x: &impl Values<T>,
+    first: usize,
+    op: &impl Operator<T>,
+    sums: &mut [[T; LANES]],
+) {
+    with_vectors(
+        #[inline(always)]
+        || {
+            for (first, sums) in (first..).step_by(BLOCK).zip(sums) {
+                x.rows(first..first + BLOCK, op, sums);
+            }
+        },
+    );
+}
+
 /// Combines elements `first..first + n`, `n > 0`, which are a block's, from its first on. Of a
 /// commutative operator lane `k` has every [`LANES`]-th element from the `k`-th on; at last the
 /// upper half of the lanes is combined onto the lower, and so on. Fewer elements than lanes, and
@@ -182,7 +208,7 @@ fn leaf<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, 
         return close(&mut open(x, first, n, op), n, op);
     }
     let (mut sums, rows) = ([x.at(first); LANES], n / LANES * LANES);
-    x.rows(first..first + rows, op, &mut sums);
+    rows_of(x, first..first + rows, op, &mut sums);
     for (sum, i) in sums.iter_mut().zip(rows..n) {
         *sum = op.combine(*sum, x.at(first + i));
     }
@@ -203,7 +229,7 @@ fn open<T: Element, O: Operator<T>>(x: &impl Values<T>, first: usize, n: usize, 
             && let Ok(sums) = <&mut [T; LANES]>::try_from(&mut lanes[..])
         {
             behind = n / LANES * LANES;
-            x.rows(first..first + behind, op, sums);
+            rows_of(x, first..first + behind, op, sums);
         }
         for i in behind..n {
             let sum = &mut lanes[i % LANES];
@@ -333,7 +359,7 @@ fn several_blocks<T: Element>(
     let (mut lanes, mut i) = ([[x.at(first); LANES]; MANY], first);
     while i < last {
         let lanes = &mut lanes[..MANY.min((last - i) / BLOCK)];
-        x.rows_of_blocks(i, op, lanes);
+        rows_of_blocks(x, i, op, lanes);
         for lanes in lanes {
             halve(lanes, op);
             add(i, lanes[0]);

@@ -2,7 +2,6 @@
 //! contributions to sums in fixed order.
 
 use super::Partial;
-use crate::comm::Vectorised;
 use crate::element::Element;
 use crate::op::Operator;
 use crate::op::float_control::FloatControl;
@@ -42,5 +41,5 @@ pub fn global_of<T, R>(parts: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>
 /// # Examples
 /// See [`Partial`].
 pub fn partial<T: Element>(x: &[T], start: usize, op: &impl Operator<T>) -> Partial<T> {
-    FloatControl::STANDARD.during(|| Partial::new(&Vectorised(x), start, op))
+    FloatControl::STANDARD.during(|| Partial::new(&x, start, op))
 }

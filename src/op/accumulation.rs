@@ -11,8 +11,11 @@ use std::ops::Mul;
 
 /// Instructions that the processor at hand has: a value is the proof.
 pub trait Vectors: Copy {
-    /// Conversions of vectors of halves (F16C).
-    const HAS_F16C: bool;
+    /// The bits of the vectors to and from which halves are converted; 0 without such instructions.
+    const HALVES: usize;
+
+    /// Runs `work`, which is to be inlined, with them.
+    fn run(self, work: impl FnOnce());
 }
 
 /// Those of every processor.
@@ -20,30 +23,65 @@ pub trait Vectors: Copy {
 pub(crate) struct Baseline;
 
 impl Vectors for Baseline {
-    const HAS_F16C: bool = false;
-}
+    const HALVES: usize = 0;
 
-/// AVX2; and F16C, if there are halves: processors with AVX2 have it.
-#[derive(Clone, Copy)]
-pub(crate) struct Avx2(());
-
-impl Avx2 {
-    /// If the processor has it.
     #[inline(always)]
-    pub(crate) fn detected() -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        {
-            use std::arch::is_x86_feature_detected;
-            let has_f16c = !Self::HAS_F16C || is_x86_feature_detected!("f16c");
-            return (is_x86_feature_detected!("avx2") && has_f16c).then_some(Avx2(()));
-        }
-        #[allow(unreachable_code)]
-        None
+    fn run(self, work: impl FnOnce()) {
+        work();
     }
 }
 
-impl Vectors for Avx2 {
-    const HAS_F16C: bool = cfg!(feature = "half");
+macro_rules! vectors {
+    ($set:ident $halves:literal: $($feature:tt)*) => {
+        /// Those that the names in its row stand for.
+        #[derive(Clone, Copy)]
+        pub(crate) struct $set(());
+
+        impl $set {
+            /// If the processor has them.
+            #[inline(always)]
+            pub(crate) fn detected() -> Option<Self> {
+                #[cfg(target_arch = "x86_64")]
+                return ($(std::arch::is_x86_feature_detected!($feature))&&*).then_some($set(()));
+                #[cfg(not(target_arch = "x86_64"))]
+                None
+            }
+        }
+
+        impl Vectors for $set {
+            const HALVES: usize = $halves;
+
+            #[inline(always)]
+            fn run(self, work: impl FnOnce()) {
+                $(#[cfg_attr(target_arch = "x86_64", target_feature(enable = $feature))])*
+                fn with(work: impl FnOnce()) {
+                    work();
+                }
+                #[allow(unused_unsafe)]
+                // SAFETY: the processor has them: this value says so.
+                unsafe {
+                    with(work);
+                }
+            }
+        }
+    };
+}
+
+#[cfg(not(feature = "half"))]
+vectors! { Avx2 0: "avx2" }
+// Processors with AVX2 have F16C.
+#[cfg(feature = "half")]
+vectors! { Avx2 256: "avx2" "f16c" }
+// Without the conversion of its last name it gains a tenth, and loses it at other sizes.
+vectors! { Avx512 512: "f16c" "avx512bw" "avx512dq" "avx512bf16" }
+
+/// Runs `work`, which is to be inlined, with the vectors of the processor.
+#[inline(always)]
+pub(crate) fn with_vectors(work: impl FnOnce()) {
+    match Avx2::detected() {
+        Some(has) => has.run(work),
+        None => work(),
+    }
 }
 
 /// Of accumulators: an operator on them is the library's if the operator on elements is

@@ -64,43 +64,24 @@ mod half_precision {
             impl Extremes for $float {
                 #[inline(always)]
                 fn lower(self, other: Self) -> Self {
-                    by_bits(self, other, i16::min)
+                    let bits = [self.to_bits(), other.to_bits(), Self::INFINITY.to_bits()];
+                    Self::from_bits(by_bits(bits, i16::min))
                 }
 
                 #[inline(always)]
                 fn upper(self, other: Self) -> Self {
-                    by_bits(self, other, i16::max)
-                }
-            }
-
-            impl ByBits for $float {
-                const INFINITE: u16 = <$float>::INFINITY.to_bits();
-
-                #[inline(always)]
-                fn to_bits(self) -> u16 {
-                    self.to_bits()
-                }
-
-                #[inline(always)]
-                fn from_bits(bits: u16) -> Self {
-                    Self::from_bits(bits)
+                    let bits = [self.to_bits(), other.to_bits(), Self::INFINITY.to_bits()];
+                    Self::from_bits(by_bits(bits, i16::max))
                 }
             }
         )*};
     }
 
-    trait ByBits: Copy {
-        const INFINITE: u16;
-        fn to_bits(self) -> u16;
-        fn from_bits(bits: u16) -> Self;
-    }
-
     #[inline(always)]
-    fn by_bits<F: ByBits>(a: F, b: F, chosen: impl Fn(i16, i16) -> i16) -> F {
-        let (a, b) = (a.to_bits(), b.to_bits());
-        let is_nan = |bits: u16| bits & i16::MAX.cast_unsigned() > F::INFINITE;
+    fn by_bits([a, b, infinite]: [u16; 3], chosen: impl Fn(i16, i16) -> i16) -> u16 {
+        let is_nan = |bits: u16| bits & i16::MAX.cast_unsigned() > infinite;
         let of_numbers = flipped(chosen(flipped(a.cast_signed()), flipped(b.cast_signed())));
-        F::from_bits(if is_nan(a) || is_nan(b) { !0 } else { of_numbers.cast_unsigned() })
+        if is_nan(a) || is_nan(b) { !0 } else { of_numbers.cast_unsigned() }
     }
 
     half_floats! { f16 bf16 }

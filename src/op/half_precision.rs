@@ -1,8 +1,10 @@
 //! Operators on `f16` and `bf16`: sums and products in `f32`.
 //!
 //! A vector of `bf16` is taken as words of two, of which each half is an `f32` without its lower 16
-//! bits: no shuffle is needed. (AVX-512's own conversion takes subnormal numbers for 0, so it is
-//! not used.) `f16` is converted by F16C, where the processor has it.
+//! bits: no shuffle is needed. AVX2 rounds by steps of its own where no number is NaN, AVX-512 by
+//! VCVTNE2PS2BF16 where none is subnormal, either. (By Intel's manual, volume 2, that rounds to the
+//! nearest, of two the even one, and never looks at MXCSR; subnormal operands are 0 to it, and of a
+//! NaN it keeps the upper bits.) `f16` is converted by F16C.
 
 use super::accumulation::{Accumulation, Sealed, Vectors};
 use super::extremes::Extremes;
@@ -73,6 +75,20 @@ fn rounded(x: f32) -> u32 {
     if x.is_nan() { !0 } else { nearest }
 }
 
+/// To words of one number of the lower half and one of the upper half; of an even number.
+#[inline(always)]
+fn round_words<const K: usize>(x: [f32; K]) -> [bf16; K] {
+    let mut all = [bf16::ZERO; K];
+    let (lower, upper) = x.split_at(K / 2);
+    let to = all.as_mut_ptr().cast::<u32>();
+    for (j, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
+        let word = rounded(lower) >> 16 | rounded(upper) & 0xffff_0000;
+        // SAFETY: word `j` of the array's `K / 2`.
+        unsafe { to.add(j).write_unaligned(word) };
+    }
+    all
+}
+
 impl Half for bf16 {
     #[inline(always)]
     fn widen(self) -> f32 {
@@ -86,11 +102,10 @@ impl Half for bf16 {
 
     #[inline(always)]
     fn widen_all<const K: usize, V: Vectors>(x: [Self; K], _: V) -> [f32; K] {
-        let mut all = [0.0; K];
         if K % 2 == 1 {
-            all.iter_mut().zip(x).for_each(|(to, x)| *to = x.widen());
-            return all;
+            return x.map(Self::widen);
         }
+        let mut all = [0.0; K];
         let (lower, upper) = all.split_at_mut(K / 2);
         for (j, (lower, upper)) in lower.iter_mut().zip(upper).enumerate() {
             // SAFETY: word `j` of the array's `K / 2`.
@@ -103,24 +118,17 @@ impl Half for bf16 {
 
     #[inline(always)]
     fn round_all<const K: usize, V: Vectors>(x: [f32; K], _: V) -> [Self; K] {
-        let mut all = [Self::ZERO; K];
         if K % 2 == 1 {
-            all.iter_mut().zip(x).for_each(|(to, x)| *to = Self::round(x));
-            return all;
+            return x.map(Self::round);
         }
         #[cfg(target_arch = "x86_64")]
-        if const { V::HAS_F16C && K.is_multiple_of(16) } {
-            // SAFETY: the processor has AVX2: there is a value that says so.
-            return unsafe { avx2::round(x) };
+        // SAFETY: the processor has the instructions: there is a value that says so.
+        match const { (V::HALVES, K) } {
+            (256, 32) => return unsafe { x86::round_bf16(x) },
+            (512, 32) => return unsafe { x86::round_bf16_by_avx512(x) },
+            _ => {}
         }
-        let (lower, upper) = x.split_at(K / 2);
-        let to = all.as_mut_ptr().cast::<u32>();
-        for (j, (&lower, &upper)) in lower.iter().zip(upper).enumerate() {
-            let word = rounded(lower) >> 16 | rounded(upper) & 0xffff_0000;
-            // SAFETY: word `j` of the array's `K / 2`.
-            unsafe { to.add(j).write_unaligned(word) };
-        }
-        all
+        round_words(x)
     }
 }
 
@@ -138,9 +146,9 @@ impl Half for f16 {
     #[inline(always)]
     fn widen_all<const K: usize, V: Vectors>(x: [Self; K], _: V) -> [f32; K] {
         #[cfg(target_arch = "x86_64")]
-        if const { V::HAS_F16C && K.is_multiple_of(8) } {
+        if const { V::HALVES > 0 && K.is_multiple_of(8) } {
             // SAFETY: the processor has F16C, and so AVX: there is a value that says so.
-            return unsafe { f16c::widen(x) };
+            return unsafe { x86::widen_f16(x) };
         }
         std::array::from_fn(|i| x[i].widen())
     }
@@ -148,88 +156,88 @@ impl Half for f16 {
     #[inline(always)]
     fn round_all<const K: usize, V: Vectors>(x: [f32; K], _: V) -> [Self; K] {
         #[cfg(target_arch = "x86_64")]
-        if const { V::HAS_F16C && K.is_multiple_of(8) } {
+        if const { V::HALVES > 0 && K.is_multiple_of(8) } {
             // SAFETY: as above.
-            return unsafe { f16c::round(x) };
+            return unsafe { x86::round_f16(x) };
         }
         std::array::from_fn(|i| <Self as Half>::round(x[i]))
     }
 }
 
-/// Vectors of sixteen, of which each word of two is made of one number of the lower half and one of
-/// the upper half. (The compiler makes vectors of half the size of the same steps.)
+/// Conversions by vectors of x86-64, of so many numbers at a time.
 #[cfg(target_arch = "x86_64")]
-mod avx2 {
-    use half::bf16;
+mod x86 {
+    use super::round_words;
+    use half::{bf16, f16};
     use std::arch::x86_64::*;
+    use std::mem::transmute;
 
+    macro_rules! conversions {
+        ($($name:ident $features:literal $n:literal $from:ty => $to:ty:
+            |$numbers:ident, $x:pat_param| $vectors:ty => $converted:expr;)*) => {$(
+            #[inline]
+            #[target_feature(enable = $features)]
+            pub(super) fn $name<const K: usize>(x: [$from; K]) -> [$to; K] {
+                let mut all = [<$to>::default(); K];
+                let from = x.as_chunks::<$n>().0;
+                for (to, &$numbers) in all.as_chunks_mut::<$n>().0.iter_mut().zip(from) {
+                    // SAFETY: as large, and all bits are numbers and vectors.
+                    *to = unsafe {
+                        let $x: $vectors = transmute::<[$from; $n], _>($numbers);
+                        transmute::<_, [$to; $n]>($converted)
+                    };
+                }
+                all
+            }
+        )*};
+    }
+
+    conversions! {
+        widen_f16 "avx,f16c" 8 f16 => f32: |x, vector| __m128i => _mm256_cvtph_ps(vector);
+        // All bits of a NaN.
+        round_f16 "avx,f16c" 8 f32 => f16: |x, vector| __m256 => {
+            let nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(vector, vector);
+            _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_or_ps(vector, nan))
+        };
+        round_bf16 "avx2" 32 f32 => bf16: |x, [a, b, c, d]| [__m256; 4] => {
+            let nan = |x, y| _mm256_cmp_ps::<_CMP_UNORD_Q>(x, y);
+            match _mm256_movemask_ps(_mm256_or_ps(nan(a, c), nan(b, d))) {
+                0 => [nearest(a, c), nearest(b, d)],
+                _ => transmute::<[bf16; 32], [__m256i; 2]>(round_words(x)),
+            }
+        };
+        round_bf16_by_avx512 "avx512f,avx512bw,avx512dq,avx512bf16" 32 f32 => bf16:
+            |x, [lower, upper]| [__m512; 2] => {
+                const SPECIAL: i32 = 1 << 0 | 1 << 5 | 1 << 7; // quiet NaN, subnormal, other NaN
+                let special = |x| _mm512_fpclass_ps_mask::<SPECIAL>(x);
+                match special(lower) | special(upper) {
+                    0 => _mm512_permutexvar_epi16(
+                        transmute::<[u16; 32], __m512i>(WORDS),
+                        transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(upper, lower)),
+                    ),
+                    _ => transmute::<[bf16; 32], __m512i>(round_words(x)),
+                }
+            };
+    }
+
+    /// From which places the halves of words come: from the lower half, and the upper half.
+    #[rustfmt::skip]
+    const WORDS: [u16; 32] = [
+        0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9, 25,
+        10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31,
+    ];
+
+    /// Words of the numbers in two vectors, of which none is NaN.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(super) fn round<const K: usize>(x: [f32; K]) -> [bf16; K] {
-        /// The second halves of the words are those of `upper`.
-        macro_rules! words {
-            ($lower:expr, $upper:expr) => {
-                _mm256_blend_epi16::<0b1010_1010>($lower, $upper)
-            };
-        }
-        let mut all = [bf16::ZERO; K];
-        let (lower, upper) = x.split_at(K / 2);
-        let both = lower.as_chunks::<8>().0.iter().zip(upper.as_chunks::<8>().0);
-        for (to, (lower, upper)) in all.as_chunks_mut::<16>().0.iter_mut().zip(both) {
-            // SAFETY: eight of each, and sixteen.
-            unsafe {
-                let (x, y) = (_mm256_loadu_ps(lower.as_ptr()), _mm256_loadu_ps(upper.as_ptr()));
-                let nan = |x| _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
-                let nan = words!(nan(x), nan(y));
-                let (x, y) = (_mm256_castps_si256(x), _mm256_castps_si256(y));
-                let whole = words!(_mm256_srli_epi32::<16>(x), y);
-                let rest = words!(x, _mm256_slli_epi32::<16>(y));
-                // The rest's first bit says to round up; of an even number, not from the middle.
-                let even = _mm256_andnot_si256(whole, _mm256_set1_epi16(1));
-                let up = _mm256_srli_epi16::<15>(_mm256_subs_epu16(rest, even));
-                let nearest = _mm256_or_si256(_mm256_add_epi16(whole, up), nan);
-                _mm256_storeu_si256(to.as_mut_ptr().cast(), nearest);
-            }
-        }
-        all
-    }
-}
-
-/// Vectors of eight.
-#[cfg(target_arch = "x86_64")]
-mod f16c {
-    use half::f16;
-    use std::arch::x86_64::*;
-
-    #[inline]
-    #[target_feature(enable = "avx,f16c")]
-    pub(super) fn widen<const K: usize>(x: [f16; K]) -> [f32; K] {
-        let mut all = [0.0; K];
-        for (to, x) in all.as_chunks_mut::<8>().0.iter_mut().zip(x.as_chunks::<8>().0) {
-            // SAFETY: eight of each.
-            unsafe {
-                let x = _mm_loadu_si128(x.as_ptr().cast());
-                _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(x));
-            }
-        }
-        all
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx,f16c")]
-    pub(super) fn round<const K: usize>(x: [f32; K]) -> [f16; K] {
-        let mut all = [f16::ZERO; K];
-        for (to, x) in all.as_chunks_mut::<8>().0.iter_mut().zip(x.as_chunks::<8>().0) {
-            // SAFETY: eight of each.
-            unsafe {
-                let x = _mm256_loadu_ps(x.as_ptr());
-                // All bits of a NaN.
-                let x = _mm256_or_ps(x, _mm256_cmp_ps::<_CMP_UNORD_Q>(x, x));
-                let nearest = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x);
-                _mm_storeu_si128(to.as_mut_ptr().cast(), nearest);
-            }
-        }
-        all
+    fn nearest(lower: __m256, upper: __m256) -> __m256i {
+        let (x, y) = (_mm256_castps_si256(lower), _mm256_castps_si256(upper));
+        // The second halves of the words are those of `upper`.
+        let whole = _mm256_blend_epi16::<0b1010_1010>(_mm256_srli_epi32::<16>(x), y);
+        let rest = _mm256_blend_epi16::<0b1010_1010>(x, _mm256_slli_epi32::<16>(y));
+        // The rest's first bit says to round up; of an even number, not from the middle.
+        let even = _mm256_andnot_si256(whole, _mm256_set1_epi16(1));
+        _mm256_add_epi16(whole, _mm256_srli_epi16::<15>(_mm256_subs_epu16(rest, even)))
     }
 }
 
@@ -271,7 +279,7 @@ half_floats! { f16 bf16 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::accumulation::{Avx2, Baseline};
+    use super::super::accumulation::{Avx2, Avx512, Baseline};
     use super::*;
 
     /// Every half, and `f32` around every half and in the middle of each two, alone and in vectors,
@@ -308,9 +316,8 @@ mod tests {
                 assert_eq!(rounded.map(bits), back, "from {first:#x}");
             };
             check(vectors(x, Baseline));
-            if let Some(has) = Avx2::detected() {
-                check(vectors(x, has));
-            }
+            Avx2::detected().inspect(|&has| check(vectors(x, has)));
+            Avx512::detected().inspect(|&has| check(vectors(x, has)));
             for low in [0, 1, 2, 3, 4, 5, 6, 7] {
                 let wide: [f32; K] =
                     std::array::from_fn(|i| f32::from_bits(to_bits(first + i as u16, low)));
@@ -324,9 +331,8 @@ mod tests {
                     assert_eq!(got, all, "from {first:#x}");
                 };
                 check(T::round_all(wide, Baseline).map(bits));
-                if let Some(has) = Avx2::detected() {
-                    check(T::round_all(wide, has).map(bits));
-                }
+                Avx2::detected().inspect(|&has| check(T::round_all(wide, has).map(bits)));
+                Avx512::detected().inspect(|&has| check(T::round_all(wide, has).map(bits)));
             }
         }
     }

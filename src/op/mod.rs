@@ -67,7 +67,7 @@ pub use origin::OperatorOrigin;
 pub(crate) use origin::is_disturbed;
 
 pub(crate) use accumulation::{Accumulating, Accumulation, AsElements, OfInner};
-pub(crate) use accumulation::{Avx2, Baseline, Vectors};
+pub(crate) use accumulation::{Avx2, Avx512, Baseline, Vectors, with_vectors};
 
 use crate::element::Element;
 use accumulation::{OfEach, OfFields};
@@ -550,33 +550,12 @@ impl<T: Element, O: Operator<T>> Operator<T> for WithIdentity<O, T> {
 }
 
 #[cfg(feature = "complex")]
-macro_rules! complex {
-    ($operator:ty, $name:literal, $sign:tt, $identity:literal: $($t:ty)*) => {$(
-        impl Operator<num_complex::Complex<$t>> for $operator {
-            const NAME: &'static str = $name;
-            const COMMUTATIVE: bool = true;
-
-            #[inline(always)]
-            fn combine(
-                &self,
-                left: num_complex::Complex<$t>,
-                right: num_complex::Complex<$t>,
-            ) -> num_complex::Complex<$t> {
-                left $sign right
-            }
-
-            fn identity(&self) -> Option<num_complex::Complex<$t>> {
-                Some(num_complex::Complex::new($identity, 0.0))
-            }
-        }
-    )*};
+mod complex_numbers {
+    use super::*;
+    use num_complex::Complex;
+    implement!(Sum "sum" USER: Complex<f32>, Complex<f64> => |a, b| a + b, T::new(0.0, 0.0));
+    implement!(Prod "prod" USER: Complex<f32>, Complex<f64> => |a, b| a * b, T::new(1.0, 0.0));
 }
-
-#[cfg(feature = "complex")]
-complex! { Sum, "sum", +, 0.0: f32 f64 }
-
-#[cfg(feature = "complex")]
-complex! { Prod, "prod", *, 1.0: f32 f64 }
 
 // Behind the macro that it uses.
 #[cfg(feature = "half")]

@@ -10,7 +10,7 @@ import sysconfig
 if shutil.which("cargo") is None:
     raise SystemExit(
         "phalanx-processes is made of Rust sources, and there is no cargo in PATH: install Rust "
-        "1.88 or later (https://rustup.rs, or a package of the system), and try again")
+        "1.89 or later (https://rustup.rs, or a package of the system), and try again")
 try:
     from maturin import *  # noqa: F403
 except ImportError:

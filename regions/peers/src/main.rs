@@ -240,11 +240,12 @@ fn used() -> f64 {
     fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Nanoseconds and cores by pool, of rounds in which the two cores were as near after as before.
+/// Nanoseconds and cores by pool, and whether the two cores were far from each other; of rounds in
+/// which they were as near after as before.
 /// (Threads of OpenMP are not bound: the first would stay so, and the ping-pong after it with it.)
-fn turns(row: &str, tasks: usize, rounds: usize) -> BTreeMap<usize, [Vec<f64>; 2]> {
+fn turns(row: &str, tasks: usize, rounds: usize) -> BTreeMap<(usize, bool), [Vec<f64>; 2]> {
     let own = std::env::current_exe().expect("a path");
-    let mut times: BTreeMap<usize, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut times = BTreeMap::<_, [Vec<f64>; 2]>::new();
     for _ in 0..rounds {
         for (at, pool) in POOLS.iter().enumerate() {
             let out = Command::new(&own)
@@ -259,7 +260,8 @@ fn turns(row: &str, tasks: usize, rounds: usize) -> BTreeMap<usize, [Vec<f64>; 2
                 && ns.is_finite()
                 && (tasks > 2 || (before - after).abs() < 0.2 * after)
             {
-                let [all_ns, all_cores] = times.entry(at).or_default();
+                let is_far = tasks == 2 && after > 260.0;
+                let [all_ns, all_cores] = times.entry((at, is_far)).or_default();
                 all_ns.push(ns);
                 all_cores.push(cores);
             }
@@ -289,11 +291,14 @@ fn table(tasks: usize) {
         |row: &&&str| wanted.is_empty() || wanted.split(',').any(|it| row.starts_with(it));
     for row in ROWS.iter().filter(is_wanted) {
         let mut times = turns(row, tasks, rounds);
-        let cell = |at| {
-            let Some([ns, cores]) = times.get_mut(&at) else { return String::new() };
-            format!("{}, {:.1}", told(median(ns)), median(cores))
-        };
-        println!("| {row} | {} |", (0..POOLS.len()).map(cell).collect::<Vec<_>>().join(" | "));
+        for (is_far, place) in [(false, ""), (true, ", far")] {
+            let cell = |at| {
+                let Some([ns, cores]) = times.get_mut(&(at, is_far)) else { return String::new() };
+                format!("{}, {:.1}", told(median(ns)), median(cores))
+            };
+            let cells: Vec<_> = (0..POOLS.len()).map(cell).collect();
+            println!("| {row}{place} | {} |", cells.join(" | "));
+        }
     }
     for process in &mut beside {
         let _ = process.kill().and_then(|()| process.wait());

@@ -217,7 +217,7 @@ impl Work<'_> {
     ///   than [`MOST_INPUTS`] inputs, `n` elements fit a block.
     unsafe fn fold(&self, dst: *mut u8, all: &[*mut u8], from: usize, n: usize) {
         let kernel = self.kernel;
-        if kernel.is_wide() {
+        if kernel.is_wide() && all.len() > MOST_INPUTS {
             // A rounded sum cannot go on: all in one pass.
             let at = from.wrapping_mul(kernel.size());
             // SAFETY: passed on.

@@ -12,7 +12,8 @@
 //! and [`Wide`] has the loops for all other ways in which more than two operands meet.
 //!
 //! On aarch64 the baseline has NEON. AVX-512 gains up to a tenth at some sizes and
-//! loses it at others (docs/measurements.md), so it is left out.
+//! loses it at others (docs/measurements.md), so only loops with wider partial results have it, for
+//! its conversion of `bf16`.
 
 mod copy;
 mod foreign_operator;
@@ -27,7 +28,8 @@ pub(super) use wide::OperandTree;
 
 use crate::element::Element;
 use crate::op::float_control::FloatControl;
-use crate::op::{Accumulation, Avx2, Baseline, Operator, Vectors, is_disturbed};
+use crate::op::{Accumulation, Avx2, Avx512, Baseline, Operator, Vectors};
+use crate::op::{is_disturbed, with_vectors};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use wide::Wide;
@@ -271,32 +273,6 @@ unsafe fn no_fold(_: *const (), _: *mut u8, _: *mut u8, _: &[*mut u8], _: usize)
     unreachable!("{NO_OPERATOR}")
 }
 
-/// Runs `work`, which is to be inlined, with the vectors of the machine.
-#[inline(always)]
-fn with_vectors(work: impl FnOnce()) {
-    match Avx2::detected() {
-        Some(has) => with_avx2(has, work),
-        None => work(),
-    }
-}
-
-/// Runs `work` with AVX2.
-#[inline(always)]
-fn with_avx2(_: Avx2, work: impl FnOnce()) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2")]
-        #[cfg_attr(feature = "half", target_feature(enable = "f16c"))]
-        fn avx2(work: impl FnOnce()) {
-            work();
-        }
-        // SAFETY: the processor has AVX2, and F16C where that is asked for.
-        unsafe { avx2(work) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    work();
-}
-
 /// A loop over elements.
 trait Stride {
     /// Works on the elements from `i` on of `n`, `K` at a time while there are so many. Returns the
@@ -307,23 +283,27 @@ trait Stride {
     unsafe fn by<const K: usize>(&self, i: usize, n: usize, has: impl Vectors) -> usize;
 }
 
-/// Works on `n` elements, of which partial results are `W`, with the vectors of the machine.
+/// Works on `n` elements, of which partial results are those of `S`, with the vectors of the
+/// machine.
 ///
 /// # Safety
 /// As [`Stride::by`].
 #[inline(always)]
-unsafe fn in_turns<W: Element>(work: impl Stride, n: usize) {
-    match Avx2::detected() {
-        Some(has) => with_avx2(
-            has,
-            #[inline(always)]
-            // SAFETY: passed on.
-            move || unsafe { by_size::<W>(work, n, has, true) },
-        ),
-        // (Processors of x86-64 without AVX2 are so old that their loops are to be small.)
-        //
+unsafe fn in_turns<T: Element, O, S: Accumulation<T, O>>(work: impl Stride, n: usize) {
+    if const { S::IS_WIDE }
+        && let Some(has) = Avx512::detected()
+    {
         // SAFETY: passed on.
-        None => unsafe { by_size::<W>(work, n, Baseline, !cfg!(target_arch = "x86_64")) },
+        return unsafe { by_size::<S::Wide>(work, n, has, true) };
+    }
+    // (Processors of x86-64 without AVX2 are so old that their loops are to be small.)
+    //
+    // SAFETY: passed on.
+    unsafe {
+        match Avx2::detected() {
+            Some(has) => by_size::<S::Wide>(work, n, has, true),
+            None => by_size::<S::Wide>(work, n, Baseline, !cfg!(target_arch = "x86_64")),
+        }
     }
 }
 
@@ -331,19 +311,22 @@ unsafe fn in_turns<W: Element>(work: impl Stride, n: usize) {
 /// As [`Stride::by`].
 #[inline(always)]
 unsafe fn by_size<W: Element>(work: impl Stride, n: usize, has: impl Vectors, many: bool) {
-    // SAFETY: passed on.
-    unsafe {
-        // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
-        // only the loop of a number that it knows.)
-        match const { size_of::<W>().next_power_of_two() } {
-            1 => turns::<128, 32>(work, n, has, many),
-            2 => turns::<64, 16>(work, n, has, many),
-            4 => turns::<32, 8>(work, n, has, many),
-            8 => turns::<16, 4>(work, n, has, many),
-            16 => turns::<8, 2>(work, n, has, many),
-            _ => turns::<1, 1>(work, n, has, many),
-        }
-    }
+    has.run(
+        #[inline(always)]
+        // SAFETY: passed on.
+        move || unsafe {
+            // Four vectors of 32 bytes, then one; of large elements each alone. (The compiler makes
+            // only the loop of a number that it knows.)
+            match const { size_of::<W>().next_power_of_two() } {
+                1 => turns::<128, 32>(work, n, has, many),
+                2 => turns::<64, 16>(work, n, has, many),
+                4 => turns::<32, 8>(work, n, has, many),
+                8 => turns::<16, 4>(work, n, has, many),
+                16 => turns::<8, 2>(work, n, has, many),
+                _ => turns::<1, 1>(work, n, has, many),
+            }
+        },
+    );
 }
 
 /// `MANY` at a time, if `many` are to be, then `FEW`, then one.
@@ -491,7 +474,7 @@ unsafe fn fold<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     }
     let fold = Fold::<T, O, S> { op, dst, also, inputs, accumulation: PhantomData };
     // SAFETY: passed on.
-    unsafe { in_turns::<S::Wide>(fold, n) }
+    unsafe { in_turns::<T, O, S>(fold, n) }
 }
 
 #[cfg(test)]
@@ -587,5 +570,47 @@ mod tests {
         };
         let pair = |(a, b): (u64, u64)| u128::from(a) << 64 | u128::from(b);
         check(&op::ordered(compose), |i| (word(i), word(i + 1)), pair);
+    }
+
+    /// All halves and a few others, by whatever instructions the processor has; the order puts
+    /// numbers that a conversion leaves to others beside those that it does not.
+    #[cfg(feature = "half")]
+    fn check_halves<T: Element, O: Operator<T>>(op: &O, of: fn(u16) -> T, bits: fn(T) -> u16) {
+        fn by<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
+            (op, _): (&O, S),
+            x: [&[T]; 2],
+            has: impl Vectors,
+        ) -> Vec<T> {
+            let (mut z, inputs) = (x[0].to_vec(), x.map(|x| x.as_ptr().cast_mut().cast()));
+            let (dst, also, inputs) = (z.as_mut_ptr().cast(), z.as_mut_ptr().cast(), &inputs);
+            let fold = Fold::<T, O, S> { op, dst, also, inputs, accumulation: PhantomData };
+            // SAFETY: vectors of so many elements, which do not overlap.
+            unsafe { by_size::<S::Wide>(fold, z.len(), has, true) };
+            z
+        }
+        let all: Vec<T> = (0..=u16::MAX).map(|i| of(i.wrapping_mul(40_503))).collect();
+        // 0, subnormal and normal numbers, infinity, NaN.
+        for x in [0, 1, 0x7f, 0x80, 0x3ff, 0x400, 0x3bff, 0x3f81, 0x7bff, 0x7c00, 0x7f80, 0x7fff] {
+            for x in [of(x), of(x | 1 << 15)] {
+                let wanted: Vec<u16> = all.iter().map(|&y| bits(op.combine(x, y))).collect();
+                let check = |got: Vec<T>| {
+                    assert!(got.into_iter().map(bits).eq(wanted.iter().copied()), "{}", bits(x));
+                };
+                let both = [&vec![x; all.len()][..], &all];
+                check(by((op, O::accumulation()), both, Baseline));
+                Avx2::detected().inspect(|has| check(by((op, O::accumulation()), both, *has)));
+                Avx512::detected().inspect(|has| check(by((op, O::accumulation()), both, *has)));
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "half")]
+    fn halves_are_rounded_alike_by_all_instructions() {
+        use half::{bf16, f16};
+        check_halves(&op::Sum, bf16::from_bits, bf16::to_bits);
+        check_halves(&op::Prod, bf16::from_bits, bf16::to_bits);
+        check_halves(&op::Sum, f16::from_bits, f16::to_bits);
+        check_halves(&op::Prod, f16::from_bits, f16::to_bits);
     }
 }

@@ -6,12 +6,14 @@
 //! these: it widens its operands first, and rounds its result at the end
 //! ([`Kernel::partial_results`]).
 
-use super::{Kernel, Loops, Stride, in_turns, with_vectors};
+use super::{Kernel, Loops, Stride, in_turns};
 use crate::element::Element;
 use crate::op::float_control::FloatControl;
-use crate::op::{Accumulating, Accumulation, AsElements, Operator, Vectors, is_disturbed};
+use crate::op::{Accumulating, Accumulation, AsElements, Operator, Vectors};
+use crate::op::{is_disturbed, with_vectors};
 use crate::order::by_levels;
 use crate::schedule::Doubling;
+use crossbeam_utils::CachePadded;
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -58,8 +60,10 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> PairLoops<T, O, S> {
     // The operator on partial results is in memory the operator on elements.
     const WIDE: &'static Wide = &Wide {
         loops: Loops::of::<S::Wide, Accumulating<T, O, S>, AsElements>(None),
-        widen: widen::<T, O, S>,
-        round: round::<T, O, S>,
+        // SAFETY: passed on.
+        widen: |dst, src, n| unsafe { convert(dst, src, n, |x| S::widen(*x)) },
+        // SAFETY: as above.
+        round: |dst, src, n| unsafe { convert(dst, src, n, |x| S::round(*x)) },
         by_tree: by_tree::<T, O, S>,
         prefixes: prefixes::<T, O, S>,
     };
@@ -159,6 +163,12 @@ impl Kernel<'_> {
             }
             return;
         }
+        if tree == OperandTree::levels(2) {
+            // None waits.
+            let both = [inputs[0].wrapping_add(at), inputs[1].wrapping_add(at)];
+            // SAFETY: by the contract.
+            return unsafe { (self.loops.fold)(self.op, dst, dst, &both, n) };
+        }
         // SAFETY: by the contract.
         unsafe { (self.wide().by_tree)(self.op, dst, inputs, at, n, tree) }
     }
@@ -179,45 +189,19 @@ impl Kernel<'_> {
 }
 
 /// # Safety
-/// As [`Kernel::widen`].
-unsafe fn widen<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
-    dst: *mut u8,
-    src: *const u8,
-    n: usize,
-) {
+/// As [`Kernel::widen`], of `X` and `Y`.
+#[inline(always)]
+unsafe fn convert<X, Y>(dst: *mut u8, src: *const u8, n: usize, to: impl Fn(&X) -> Y) {
     // SAFETY: by the contract.
-    let to = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<S::Wide>>(), n) };
+    let all = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<Y>>(), n) };
     // SAFETY: by the contract.
-    let from = unsafe { from_raw_parts(src.cast::<T>(), n) };
+    let from = unsafe { from_raw_parts(src.cast::<X>(), n) };
     FloatControl::STANDARD.during(|| {
         with_vectors(
             #[inline(always)]
             move || {
-                for (to, from) in to.iter_mut().zip(from) {
-                    to.write(S::widen(*from));
-                }
-            },
-        );
-    });
-}
-
-/// # Safety
-/// As [`Kernel::round`].
-unsafe fn round<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
-    dst: *mut u8,
-    src: *const u8,
-    n: usize,
-) {
-    // SAFETY: by the contract.
-    let to = unsafe { from_raw_parts_mut(dst.cast::<MaybeUninit<T>>(), n) };
-    // SAFETY: by the contract.
-    let from = unsafe { from_raw_parts(src.cast::<S::Wide>(), n) };
-    FloatControl::STANDARD.during(|| {
-        with_vectors(
-            #[inline(always)]
-            move || {
-                for (to, from) in to.iter_mut().zip(from) {
-                    to.write(S::round(*from));
+                for (y, x) in all.iter_mut().zip(from) {
+                    y.write(to(x));
                 }
             },
         );
@@ -240,9 +224,11 @@ impl<T: Element, O: Operator<T>, S: Accumulation<T, O>> Stride for FoldByTree<'_
     unsafe fn by<const K: usize>(&self, mut i: usize, n: usize, has: impl Vectors) -> usize {
         let &FoldByTree { op, dst, inputs, at, tree, .. } = self;
         while n - i >= K {
+            // What is read just after it was written is not to be in two lines.
             let waiting = [const { Cell::new(MaybeUninit::uninit()) }; usize::BITS as usize];
+            let waiting = CachePadded::new(waiting);
             let all = tree.combine(
-                &waiting,
+                &waiting[..],
                 #[inline(always)]
                 |j: usize| {
                     let from = inputs[j].wrapping_add(at).cast::<T>().wrapping_add(i);
@@ -287,7 +273,7 @@ unsafe fn by_tree<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     let (op, dst) = (unsafe { &*op.cast::<O>() }, dst.cast::<T>());
     let fold = FoldByTree::<T, O, S> { op, dst, inputs, at, tree, accumulation: PhantomData };
     // SAFETY: passed on.
-    unsafe { in_turns::<S::Wide>(fold, n) }
+    unsafe { in_turns::<T, O, S>(fold, n) }
 }
 
 struct Prefix<'a, T, O, S> {
@@ -351,7 +337,7 @@ unsafe fn prefixes<T: Element, O: Operator<T>, S: Accumulation<T, O>>(
     let op = unsafe { &*op.cast::<O>() };
     let prefix = Prefix::<T, O, S> { op, from, to, at, accumulation: PhantomData };
     // SAFETY: passed on.
-    unsafe { in_turns::<S::Wide>(prefix, n) }
+    unsafe { in_turns::<T, O, S>(prefix, n) }
 }
 
 #[cfg(test)]
