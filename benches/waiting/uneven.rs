@@ -4,7 +4,7 @@ use crate::burnt;
 use crate::busy::Busy;
 use crate::futex::Futex;
 use phalanx::{Comm, Team, Wait};
-use phalanx_model::median;
+use phalanx_model::{Joules, median};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -102,8 +102,8 @@ pub(crate) fn head() {
         "\nTwo ranks with work, us of rank 0 / rank 1, before each wait; us a step, medians.\n"
     );
     let names = COLUMNS.map(|(name, _)| format!(" {name} |")).concat();
-    let last = "barrier, messages / best | cores: barrier, `std` |";
-    println!("| work | load |{names} {last}\n|{}", "---|".repeat(9));
+    let last = "barrier, messages / best | cores: barrier, `std` | J a second: so |";
+    println!("| work | load |{names} {last}\n|{}", "---|".repeat(10));
 }
 
 /// How often to measure what.
@@ -127,13 +127,14 @@ pub(crate) fn rows(load: &str, busy: usize, other: bool, of: &Turns<'_>) {
         let most = time.as_micros() as u32 / 15;
         let steps = (time.as_micros() as u32 / (of.0.max(of.1) + 5)).clamp(12, most);
         let mut found = COLUMNS.map(|_| Vec::new());
-        let mut cores = COLUMNS.map(|_| Vec::new());
+        let (mut cores, mut watts) = (COLUMNS.map(|_| Vec::new()), COLUMNS.map(|_| Vec::new()));
         for _ in 0..turns {
-            for ((us, cores), (_, measure)) in found.iter_mut().zip(&mut cores).zip(COLUMNS) {
-                let before = burnt();
+            for (k, (_, measure)) in COLUMNS.into_iter().enumerate() {
+                let (before, energy) = (burnt(), Joules::now());
                 let took = measure(steps, of).as_secs_f64();
-                us.push(took * 1e6 / f64::from(steps));
-                cores.push((burnt() - before).as_secs_f64() / took);
+                found[k].push(took * 1e6 / f64::from(steps));
+                cores[k].push((burnt() - before).as_secs_f64() / took);
+                watts[k].extend(energy.since().map(|joules| joules / took));
             }
         }
         drop(processes);
@@ -143,7 +144,11 @@ pub(crate) fn rows(load: &str, busy: usize, other: bool, of: &Turns<'_>) {
         let cells = found.map(|us| format!(" {us:.1} |")).concat();
         let best = std.min(futex);
         let (a, b) = (barrier / best, messages / best);
-        let last = format!("{a:.2}, {b:.2} | {ours:.2}, {theirs:.2}");
+        let [watts, .., theirs_watts, _] = watts.map(|watts| match median(&watts) {
+            it if it.is_nan() => "-".to_string(),
+            it => format!("{it:.1}"),
+        });
+        let last = format!("{a:.2}, {b:.2} | {ours:.2}, {theirs:.2} | {watts}, {theirs_watts}");
         println!("| {} / {} | {load} |{cells} {last} |", of.0, of.1);
     }
 }

@@ -47,3 +47,26 @@ impl Comm {
         self.carry_out(call.combining(Buffers::InPlace(&mut word), &BitOr));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::op::Or;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_port_counts_its_waits_from_a_sleep_until_its_mark_is_clear() {
+        let run = crate::run(2, |comm| {
+            comm.barrier();
+            std::thread::sleep(Duration::from_millis(20 * comm.rank() as u64));
+            comm.barrier();
+            let (counts, since, mut any) = (comm.port.counts_waits(), Instant::now(), [true]);
+            while any[0] && since.elapsed() < Duration::from_secs(60) {
+                (0..100).for_each(|_| comm.barrier());
+                any = [comm.port.counts_waits()];
+                comm.all_reduce(&mut any, Or);
+            }
+            (counts || comm.port.is_crowded(), any[0])
+        });
+        assert_eq!(run.unwrap()[0], (true, false));
+    }
+}

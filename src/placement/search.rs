@@ -95,40 +95,21 @@ fn equally_far(machine: &Machine) -> bool {
     remote.all(|value| Some(value) == first)
 }
 
-/// The smallest part of the tree with room for `needed` cores out of `cores` (in logical order).
-fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
+/// `needed` cores out of `cores` (in logical order): of the parts under each vertex, from the root
+/// on, so many as `share` says for each.
+fn taken(
+    machine: &Machine,
+    cores: &[usize],
+    needed: usize,
+    share: fn(Vec<Part>, usize) -> Vec<(Part, usize)>,
+) -> Vec<usize> {
     if needed >= cores.len() {
         return cores.to_vec();
     }
     let mut taken = Vec::with_capacity(needed);
-    // Vertices to take from, with how many; the innermost choice is made first come, first served.
     let mut work = vec![(0_usize, needed)];
-    while let Some((vertex, mut needed)) = work.pop() {
-        let below = below(machine, cores, vertex);
-        let mut parts = below.clone();
-        // Whole parts first, the largest; the rest from the smallest part that has room for it.
-        parts.arrange_by_key(|part| {
-            (std::cmp::Reverse(part.cores.len()), part.cores.first().copied())
-        });
-        while needed > 0 {
-            let fits = parts.iter().rposition(|part| part.cores.len() >= needed);
-            let (part, count) = match fits {
-                Some(mut index) => {
-                    // Of equally large ones the first in logical order.
-                    let size = parts[index].cores.len();
-                    while index > 0 && parts[index - 1].cores.len() == size {
-                        index -= 1;
-                    }
-                    (parts.remove(index), needed)
-                }
-                None if parts.is_empty() => break,
-                None => {
-                    let part = parts.remove(0);
-                    let count = part.cores.len();
-                    (part, count)
-                }
-            };
-            needed -= count;
+    while let Some((vertex, needed)) = work.pop() {
+        for (part, count) in share(below(machine, cores, vertex), needed) {
             match part.vertex {
                 Some(inner) if count < part.cores.len() => work.push((inner, count)),
                 _ => taken.extend(part.cores.into_iter().take(count)),
@@ -139,18 +120,34 @@ fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
     taken
 }
 
+/// The smallest part of the tree with room for `needed` cores: whole parts first, the largest; the
+/// rest from the smallest part that has room for it. The innermost choice is made first come, first
+/// served.
+fn tight(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
+    taken(machine, cores, needed, |mut parts, mut needed| {
+        let mut shares = Vec::new();
+        parts.arrange_by_key(|part| {
+            (std::cmp::Reverse(part.cores.len()), part.cores.first().copied())
+        });
+        while needed > 0 && !parts.is_empty() {
+            let fits = parts.iter().rposition(|part| part.cores.len() >= needed);
+            // Of equally large ones the first in logical order.
+            let size = fits.map(|index| parts[index].cores.len());
+            let first = parts.iter().position(|part| Some(part.cores.len()) == size);
+            let part = parts.remove(first.unwrap_or(0));
+            let count = part.cores.len().min(needed);
+            needed -= count;
+            shares.push((part, count));
+        }
+        shares
+    })
+}
+
 /// As many cores from every child of each vertex, as far as they have them: the choice
 /// for patterns that split in halves on a machine that is not full.
 fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
-    if needed >= cores.len() {
-        return cores.to_vec();
-    }
-    let mut taken = Vec::with_capacity(needed);
-    let mut work = vec![(0_usize, needed)];
-    while let Some((vertex, needed)) = work.pop() {
-        let parts = below(machine, cores, vertex);
+    taken(machine, cores, needed, |parts, mut left| {
         let mut counts = vec![0; parts.len()];
-        let mut left = needed;
         while left > 0 {
             let open: Vec<usize> =
                 (0..parts.len()).filter(|&i| counts[i] < parts[i].cores.len()).listed();
@@ -164,15 +161,8 @@ fn even(machine: &Machine, cores: &[usize], needed: usize) -> Vec<usize> {
                 left -= more;
             }
         }
-        for (part, count) in parts.into_iter().zip(counts).filter(|(_, count)| *count > 0) {
-            match part.vertex {
-                Some(inner) if count < part.cores.len() => work.push((inner, count)),
-                _ => taken.extend(part.cores.into_iter().take(count)),
-            }
-        }
-    }
-    taken.arrange();
-    taken
+        parts.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+    })
 }
 
 /// The part under a vertex: an inner vertex or a single core, with the usable cores in it.

@@ -264,3 +264,33 @@ impl<J: Copy, R: Copy> Dispatch<J, R> {
 
 /// The first naps of a caller, and all while it has something to do.
 const SHORT: Duration = Duration::from_micros(50);
+
+#[cfg(test)]
+mod tests {
+    #![cfg(not(any(loom, shuttle)))]
+    use super::*;
+
+    #[test]
+    fn a_caller_that_has_slept_marks_its_workers_until_waits_are_short() {
+        let (dispatch, sleep, _beds) = Dispatch::new(1, (), ());
+        for job in 1..=17 {
+            // SAFETY: this thread is the caller, and the worker is done with the job before.
+            unsafe { dispatch.start(|_| ()) };
+            let is_done = Cell::new(false);
+            let work = |_: Option<usize>| {
+                if !is_done.replace(true) {
+                    // SAFETY: this thread is the worker.
+                    unsafe { dispatch.done(0, job, &()) };
+                }
+                false
+            };
+            // The first job is done as late as the caller is about to sleep.
+            if job > 1 {
+                work(None);
+            }
+            dispatch.await_done(&sleep, Wait::Park, false, None, work);
+            let are_set = [sleep.has_marked.get(), dispatch.seats[0].mark.is_set()];
+            assert_eq!(are_set, [job < 16; 2], "{job}");
+        }
+    }
+}

@@ -4,7 +4,7 @@
 //! A thread that spins beside others is charged for it: the scheduler takes the core from it, and
 //! gives it back milliseconds after the awaited word has come. One that sleeps is woken at once,
 //! even on a core that a busy thread has. So a rank that loses more than [`PART`] of its time,
-//! [`ENOUGH`] of it in all, *disturbs* the process for [`FOR`] or longer: its ranks
+//! [`ENOUGH`] of it in all, *disturbs* the process for [`FOR`]: its ranks
 //! - spin for [`SPIN`] at most, and not at all once two waits in a row have taken longer;
 //! - do not yield: to a busy thread of their own scheduler group that costs a whole slice;
 //! - roam, if they sleep often (`shared/roaming.rs`).
@@ -13,8 +13,13 @@
 //! while the system took the core from the thread at least once. In a time in which the thread gave
 //! its core away more often than it slept in waits, nothing is known to be lost: the program slept,
 //! was stopped, or waited for a disk. A process that has used up its quota loses time. It is added
-//! up where a rank makes a system call anyway, to sleep, to wake or to yield. Whether the load is
-//! still there shows only when ranks spin again, which costs some milliseconds each time.
+//! up where a rank makes a system call anyway, to sleep, to wake or to yield.
+//!
+//! Ranks that sleep lose little to a load, and ranks that roam lose some to each other: so what is
+//! lost in the state is not added up, and only [`ENOUGH_AGAIN`] at once (a quota) prolongs it.
+//! After it the process is on *trial* for [`TRIAL`]: ranks spin, and stay where they are. Who loses
+//! that much then disturbs the process again; else the ranks that roam come home. So waits are
+//! short again within half a second after the load has ended.
 //!
 //! Elsewhere a rank of which [`IDLE`] waits in a row were [`LASTING`] or longer spins [`BRIEFLY`],
 //! and does not yield: it would have slept anyway, after time of no use. A shorter wait ends that.
@@ -29,7 +34,6 @@
 use super::debts::owe;
 use super::mode::{self, Until};
 use super::system;
-use crate::sync::diagnostic::{AtomicU64, Ordering::Relaxed};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -38,15 +42,12 @@ const PART: u64 = 16;
 /// Nanoseconds of lost time beyond that: some turns of another thread; a burst of 20 ms a second is
 /// light work.
 const ENOUGH: u64 = 16_000_000;
-/// .. and half a turn, up to [`PROBATION`] after the process was disturbed.
-const ENOUGH_AGAIN: u64 = 2_000_000;
-/// Nanoseconds for which the process counts as disturbed, at first and at most: twice as long each
-/// time that the load has outlasted it. With 300 ms each time, steps of 200 us beside a busy thread
-/// took 1.5 times as long (`cargo bench --bench waiting -- uneven busy=1 work=200/20 ms=600`).
+/// .. on trial: more than one turn (4 ms, where the system has 250 ticks a second).
+const ENOUGH_AGAIN: u64 = 6_000_000;
+/// Nanoseconds for which the process counts as disturbed ..
 const FOR: u64 = 300_000_000;
-const LONGEST: u64 = 2_400_000_000;
-/// .. and in which it is soon so again.
-const PROBATION: u64 = 1_000_000_000;
+/// .. and then is on trial.
+const TRIAL: u64 = 100_000_000;
 /// Longer than two ranks on free cores are apart whose work is equal, and shorter than a wake-up
 /// takes: a wait for a rank that is woken for it counts as long. With 40 us, 1000 looks and naps
 /// of 1 ms, steps of 20 us beside one busy thread took 1.4 times as long as with a futex barrier;
@@ -72,24 +73,7 @@ const OFTEN: u32 = 4;
 /// Whether ranks lose time.
 static DISTURBANCE: Disturbance = Disturbance::new();
 
-type Disturbance = Until<PROBATION>;
-
-/// How long the process was disturbed last.
-static LASTED: AtomicU64 = AtomicU64::new(FOR);
-
-/// How long it is so from now on.
-fn length(of: &Disturbance, last: u64, now: u64) -> u64 {
-    match of.is_on(|| now) {
-        true => last,
-        false if of.is_recent(now) => (2 * last).min(LONGEST),
-        false => FOR,
-    }
-}
-
-/// How much lost time begins it.
-fn enough(of: &Disturbance, now: u64) -> u64 {
-    if of.is_recent(now) { ENOUGH_AGAIN } else { ENOUGH }
-}
+type Disturbance = Until<TRIAL>;
 
 /// The system's counts of a thread.
 #[derive(Clone, Copy)]
@@ -141,6 +125,17 @@ impl Account {
         let level = (self.level + lost).saturating_sub(passed / PART);
         self.level = if level >= enough { 0 } else { level };
         level >= enough
+    }
+
+    /// As [`add`](Account::add); and `process` is disturbed from now on if it is to be.
+    fn judge(&mut self, process: &Disturbance, now: u64, usage: Usage) {
+        if process.is_on(|| now) {
+            self.level = 0;
+        }
+        let enough = if process.is_recent(now) { ENOUGH_AGAIN } else { ENOUGH };
+        if self.add(now, usage, enough) {
+            process.set(now + FOR);
+        }
     }
 }
 
@@ -238,7 +233,7 @@ pub(crate) fn is_to_roam() -> bool {
 /// Whether ranks that roam are to come home.
 #[inline(always)]
 pub(crate) fn is_to_return() -> bool {
-    !is_disturbed()
+    !DISTURBANCE.is_recent(mode::now())
 }
 
 /// Whether a rank that has slept so often in this run lets all roam.
@@ -263,11 +258,8 @@ pub(crate) fn add_up() {
     change!(ACCOUNT, |account: &mut Account| {
         if account.is_due(now)
             && let Some(usage) = system::usage()
-            && account.add(now, usage, enough(&DISTURBANCE, now))
         {
-            let lasts = length(&DISTURBANCE, LASTED.load(Relaxed), now);
-            LASTED.store(lasts, Relaxed);
-            DISTURBANCE.set(now + lasts);
+            account.judge(&DISTURBANCE, now, usage);
         }
     });
 }
@@ -294,30 +286,35 @@ mod tests {
     /// in which this happens to one rank; and of the 1.4 s after it, in which that does.
     fn time_in_states(turn: Turn, after: Turn) -> [(u64, u64); 2] {
         let (mut account, process) = (Account::NEW, Disturbance::new());
-        let (mut sleeps, mut roams, mut lasts) = (0, false, FOR);
+        let (mut sleeps, mut roams) = (0, false);
         let (mut now, mut usage) = (MS, Usage { time: 0, taken: 0, given: 0 });
         let mut disturbed = |turn: Turn, until: u64| {
             let mut sums = (0, 0);
             while now < until {
-                // A wait begins, and perhaps a sleep.
-                roams = roams && process.is_on(|| now)
-                    || turn.waits > 0 && leaves(sleeps, &process, || now);
-                sleeps += u32::from(turn.waits > 0);
-                let passed = turn.runs + turn.waits + turn.naps + turn.loses;
-                now += passed * MS;
-                usage.time += turn.runs * MS;
-                usage.taken += turn.taken;
-                usage.given += u64::from(turn.naps > 0) + u64::from(turn.waits > 0);
-                if turn.waits > 0 {
-                    account.sleep(turn.waits * MS);
+                // It looks at its usage while it runs, and at the end of the turn.
+                for at in (0..turn.runs).step_by(10) {
+                    let runs = (turn.runs - at).min(10);
+                    let Turn { waits, naps, loses, taken, .. } = match at + runs < turn.runs {
+                        true => Turn { waits: 0, naps: 0, loses: 0, taken: 0, ..turn },
+                        false => turn,
+                    };
+                    // A wait begins, and perhaps a sleep.
+                    roams = roams && process.is_recent(now)
+                        || waits > 0 && leaves(sleeps, &process, || now);
+                    sleeps += u32::from(waits > 0);
+                    let passed = runs + waits + naps + loses;
+                    now += passed * MS;
+                    usage.time += runs * MS;
+                    usage.taken += taken;
+                    usage.given += u64::from(naps > 0) + u64::from(waits > 0);
+                    if waits > 0 {
+                        account.sleep(waits * MS);
+                    }
+                    assert!(account.is_due(now));
+                    account.judge(&process, now, usage);
+                    sums.0 += if process.is_on(|| now) { passed } else { 0 };
+                    sums.1 += if roams { passed } else { 0 };
                 }
-                assert!(account.is_due(now));
-                if account.add(now, usage, enough(&process, now)) {
-                    lasts = length(&process, lasts, now);
-                    process.set(now + lasts);
-                }
-                sums.0 += if process.is_on(|| now) { passed } else { 0 };
-                sums.1 += if roams { passed } else { 0 };
             }
             sums
         };
@@ -338,13 +335,13 @@ mod tests {
     fn cases_from_the_field() {
         let cases = [
             ("a free core", turn(2, 0, 0, 0, 0), 0..=0),
-            ("a build beside it", turn(3, 0, 0, 3, 1), 1800..=2000),
-            ("a build, and long waits", turn(3, 5, 0, 3, 1), 1800..=2000),
+            ("a build beside it", turn(3, 0, 0, 3, 1), 1750..=1950),
+            ("a build, and long waits", turn(3, 5, 0, 3, 1), 1650..=1950),
             ("light work: 1 ms in 50", turn(49, 0, 0, 1, 1), 0..=0),
             ("light work, and naps of the program", turn(30, 0, 60, 1, 1), 0..=0),
             ("a browser: 5 ms in 100", turn(95, 0, 0, 5, 1), 0..=0),
             ("time stolen from a virtual machine", turn(50, 0, 0, 50, 0), 0..=0),
-            ("a quota of a half", turn(50, 0, 0, 50, 1), 1800..=2000),
+            ("a quota of a half", turn(50, 0, 0, 50, 1), 1400..=2000),
             ("a laptop that sleeps", turn(10, 0, 0, 900, 1), 0..=0),
             ("a process that is stopped", turn(10, 0, 100, 0, 1), 0..=0),
             ("a program that naps", turn(1, 0, 60, 0, 1), 0..=0),
@@ -357,43 +354,38 @@ mod tests {
             assert!(after_it <= 300, "{name}: disturbed for {after_it} ms after it");
             // Ranks that never sleep stay where they are.
             let roams = turn.waits > 0 && under_it > 0;
-            assert_eq!((roamed > 0, roamed <= under_it + 20), (roams, true), "{name}: {roamed}");
-            let most = after_it + after.runs + after.loses;
+            // Nor do others come home while the process is on trial.
+            let stays = !roams || roamed + 50 >= under_it;
+            assert_eq!((roamed > 0, stays), (roams, true), "{name}: {roamed}");
+            let most = after_it + TRIAL / MS + 20;
             assert!(roamed_after <= most, "{name}: roamed for {roamed_after} ms after it");
         }
     }
 
-    #[test]
-    fn a_load_that_outlasts_the_state_makes_it_longer() {
-        let process = Disturbance::new();
-        let (mut now, mut last) = (MS, FOR);
-        for expected in [300, 600, 1200, 2400, 2400] {
-            last = length(&process, last, now);
-            assert_eq!(last, expected * MS);
-            process.set(now + last);
-            assert_eq!(length(&process, last, now), last, "while it lasts");
-            now += last + 10 * MS;
+    /// The last millisecond of a second in which a rank is in the state, of which every second one
+    /// is lost if `lost` says so.
+    fn last_of_a_second(process: &Disturbance, lost: impl Fn(u64, bool) -> bool) -> u64 {
+        let (mut account, mut ends) = (Account::NEW, 0);
+        let mut usage = Usage { time: 0, taken: 0, given: 0 };
+        for at in 1..1000 {
+            let is_lost = at % 2 == 0 && lost(at, process.is_on(|| at * MS));
+            usage.time += if is_lost { 0 } else { MS };
+            usage.taken += u64::from(is_lost);
+            account.judge(process, at * MS, usage);
+            ends = if process.is_on(|| at * MS) { at } else { ends };
         }
-        assert_eq!(length(&process, last, now + PROBATION), FOR);
+        ends
     }
 
-    /// A cron job takes half of the core for 50 ms: the state ends 0.3 s later.
     #[test]
-    fn one_burst_is_one_state() {
-        let (mut account, process) = (Account::NEW, Disturbance::new());
-        let mut usage = Usage { time: 0, taken: 0, given: 0 };
-        let mut ends = 0;
-        for at in 1..1000 {
-            let in_burst = (100..150).contains(&at);
-            usage.time += if in_burst && at % 2 == 0 { 0 } else { MS };
-            usage.taken += u64::from(in_burst && at % 2 == 0);
-            let now = at * MS;
-            if account.add(now, usage, enough(&process, now)) {
-                process.set(now + FOR);
-            }
-            ends = if process.is_on(|| now) { at } else { ends };
-        }
+    fn a_burst_is_one_state_and_what_is_lost_in_the_state_does_not_prolong_it() {
+        // A cron job takes half of the core for 50 ms.
+        let ends = last_of_a_second(&Disturbance::new(), |at, _| (100..150).contains(&at));
         assert!((400..450).contains(&ends), "{ends}");
+        // Ranks that roam, and sleep at once, take their cores from each other.
+        let process = Disturbance::new();
+        process.set(FOR);
+        assert_eq!(last_of_a_second(&process, |_, is_on| is_on), FOR / MS - 1);
     }
 
     #[test]

@@ -163,13 +163,17 @@ pub(super) fn yield_timed() {
 #[cold]
 #[inline(never)]
 fn note(from: u64) {
-    let (from, to) = (clock::time(from), clock::now());
+    note_in([&ANY, &SAME], clock::time(from), clock::now());
+}
+
+/// In the mode of any slow yield, and in that of those which are near to each other.
+fn note_in([any, same]: [&SleepMode; 2], from: u64, to: u64) {
     if to.saturating_sub(from) <= SLOW {
         return;
     }
-    ANY.note(from, to);
+    any.note(from, to);
     if FAST.replace(0) < FEW {
-        SAME.note(from, to);
+        same.note(from, to);
     }
 }
 
@@ -302,6 +306,22 @@ mod tests {
         at += 21;
         slow(&mode, at, 11);
         assert!(is_on(&mode, at + 110) && !is_on(&mode, at + 112));
+    }
+
+    #[test]
+    fn fast_yields_part_a_slow_one_from_the_next() {
+        let is_near = |at| {
+            let (any, same) = (SleepMode::new(), SleepMode::new());
+            note_in([&any, &same], at * MS, (at + 11) * MS);
+            assert!(is_on(&any, at + 12));
+            is_on(&same, at + 12)
+        };
+        assert_eq!([100, 200, 300].map(is_near), [false, true, true]);
+        FAST.set(FEW - 1);
+        assert!(is_near(400));
+        (0..2 * FEW).for_each(|_| yield_timed());
+        // Unless the system has made one of those a slow one.
+        assert!(FAST.get() < FEW || !is_near(500));
     }
 
     #[test]

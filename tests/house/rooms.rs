@@ -117,7 +117,7 @@ const HOUSES: [House; 14] = [
         below: "",
         order: &[
             "arcs", "median", "network", "rational", "cost", "network_error", "closed_form",
-            "congestion", "levels", "rates", "ranking", "lib",
+            "congestion", "levels", "rates", "ranking", "joules", "lib",
         ],
         up: &[("network", "network_error")],
     },

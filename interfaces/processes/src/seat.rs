@@ -115,11 +115,16 @@ impl Seat {
             }
             word.store(u64::from_le_bytes(bytes), Ordering::Relaxed);
         }
+        self.set_units();
+        // Ordering: publishes the seat; pairs with the load in `name`.
+        self.is_filled.store(1, Ordering::Release);
+    }
+
+    /// Writes down the processing units that this process may use now.
+    pub(crate) fn set_units(&self) {
         for (word, units) in self.units.iter().zip(allowed_units()) {
             word.store(units, Ordering::Relaxed);
         }
-        // Ordering: publishes the seat; pairs with the load in `name`.
-        self.is_filled.store(1, Ordering::Release);
     }
 
     /// The process on the seat, or the last one.

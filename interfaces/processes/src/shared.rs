@@ -14,12 +14,15 @@ use crate::seat::{Name, Seat, printable};
 use crate::site::{Names, Place, Told};
 use crate::sync::{AtomicU64, Ordering};
 use std::collections::HashMap;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// At so many ranks a wait looks at a time: each is a system call.
 const LOOKS: usize = 16;
+/// Between two looks at the cores of this process; and what a wait that lasts counts.
+const RARELY: usize = 4096;
+const LASTS: usize = 16;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -30,8 +33,11 @@ pub(crate) struct Shared {
     pub(crate) timeout: Option<Duration>,
     /// Says whether the program ends a wait.
     pub(crate) interrupt: Question,
-    /// Whether ranks outnumber cores.
-    pub(crate) crowded: bool,
+    /// Whether ranks outnumber cores, as this rank has seen last. Ranks may differ for a while: who
+    /// tells something then may not see one that sleeps, which wakes by itself.
+    crowded: AtomicBool,
+    /// What has been counted since this rank has looked at its cores.
+    unlooked: AtomicUsize,
     names: Vec<Name>,
     presence: Presence,
     /// The rank from which on is looked who is there.
@@ -96,6 +102,12 @@ pub(crate) fn over(mapping: &Mapping, layout: &Layout) -> Option<Error> {
     })
 }
 
+/// Whether there are more ranks than cores on which they may run.
+fn are_crowded(mapping: &Mapping, layout: &Layout) -> bool {
+    let seats = (0..layout.ranks).map(|rank| seat(mapping, layout, rank));
+    layout.ranks > crate::seat::count_units(seats)
+}
+
 impl Shared {
     pub(crate) fn new(
         (mapping, layout): (Mapping, Layout),
@@ -104,8 +116,7 @@ impl Shared {
         host: Option<Host>,
         (timeout, interrupt): (Option<Duration>, Question),
     ) -> Shared {
-        let seats = (0..layout.ranks).map(|rank| seat(&mapping, &layout, rank));
-        let crowded = layout.ranks > crate::seat::count_units(seats);
+        let crowded = AtomicBool::new(are_crowded(&mapping, &layout));
         Shared {
             mapping: Arc::new(mapping),
             layout,
@@ -113,6 +124,7 @@ impl Shared {
             timeout,
             interrupt,
             crowded,
+            unlooked: AtomicUsize::new(0),
             names,
             presence,
             next: AtomicUsize::new(0),
@@ -132,6 +144,28 @@ impl Shared {
 
     pub(crate) fn seat(&self, rank: usize) -> &Seat {
         seat(&self.mapping, &self.layout, rank)
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.crowded.load(Ordering::Relaxed)
+    }
+
+    /// This rank waits long; or it is crowded, and has told something. Now and then it looks on how
+    /// many cores the ranks may run: a cpuset or a mask may have shrunk or grown.
+    pub(crate) fn perhaps_count_cores(&self, waits: bool) {
+        let unlooked = self.unlooked.load(Ordering::Relaxed) + if waits { LASTS } else { 1 };
+        self.unlooked.store(unlooked % RARELY, Ordering::Relaxed);
+        if unlooked >= RARELY {
+            self.count_cores();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_cores(&self) {
+        self.seat(self.rank).set_units();
+        self.crowded.store(are_crowded(&self.mapping, &self.layout), Ordering::Relaxed);
     }
 
     /// The words of areas: 0, or how many members have not left yet.
@@ -237,5 +271,42 @@ impl Shared {
     /// Whether the process of a rank is stopped: by a signal, or a debugger.
     pub(crate) fn is_stopped(&self, rank: usize) -> bool {
         self.names[rank].stat().is_some_and(|it| matches!(it.state, 'T' | 't'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Team, op};
+    use phalanx::machine::affinity;
+    use std::time::{Duration, Instant};
+
+    /// The mask of all ranks shrinks to one core, and grows again.
+    #[test]
+    fn a_crowd_comes_and_goes_with_the_cores() {
+        let all = affinity::current_mask().unwrap();
+        if all.len() < 2 {
+            return eprintln!("skipped: one core");
+        }
+        let name = format!("crowd {}", std::process::id());
+        let rank = |rank: usize| {
+            let mut team = Team::join(&name, rank, 2).unwrap();
+            assert!(!team.shared.is_crowded());
+            for is_crowded in [true, false, true, false] {
+                let mask = if is_crowded { &all[..1] } else { &all };
+                affinity::restore(mask).unwrap();
+                let since = Instant::now();
+                let mut agree = [0];
+                while agree[0] == 0 {
+                    assert!(since.elapsed() < Duration::from_secs(60), "{is_crowded}");
+                    (0..100).for_each(|_| team.barrier().unwrap());
+                    agree = [u32::from(team.shared.is_crowded() == is_crowded)];
+                    team.all_reduce(&mut agree, op::Min).unwrap();
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| rank(1));
+            scope.spawn(|| rank(0));
+        });
     }
 }

@@ -359,8 +359,12 @@ impl Team {
     /// This rank has published something: wakes those that sleep until then.
     #[inline(always)]
     pub(crate) fn tell(&self) {
-        if self.sleepers().are_there(self.shared.crowded) {
+        let crowded = self.shared.is_crowded();
+        if self.sleepers().are_there(crowded) {
             self.wake();
+        }
+        if crowded {
+            self.shared.perhaps_count_cores(false);
         }
     }
 
@@ -401,8 +405,9 @@ impl Team {
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<()> {
         let shared = &*self.shared;
-        let mut pauses = Pauses::new(shared.crowded);
-        let looks = if shared.crowded { CROWDED_LOOKS } else { pauses.looks() };
+        let crowded = shared.is_crowded();
+        let mut pauses = Pauses::new(crowded);
+        let looks = if crowded { CROWDED_LOOKS } else { pauses.looks() };
         for _ in 0..looks {
             if ready() {
                 return Ok(());
@@ -427,7 +432,10 @@ impl Team {
             }
             let now = Instant::now();
             let limits = (shared.timeout, shared.interrupt);
-            let wait = long.get_or_insert_with(|| LongWait::new(member, limits));
+            let wait = long.get_or_insert_with(|| {
+                shared.perhaps_count_cores(true);
+                LongWait::new(member, limits)
+            });
             if now < wait.examined + EXAMINE && !shared.is_over() {
                 continue;
             }

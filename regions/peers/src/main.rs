@@ -4,6 +4,8 @@
 //! processes: it prints the median nanoseconds of a region, a step or a pass, the ping-pong between
 //! two threads just before and after, and the cores that it kept busy: processor time over time.
 
+#[path = "../../../tools/model/src/joules.rs"]
+mod joules;
 mod pools;
 mod rayon_pool;
 
@@ -284,6 +286,7 @@ fn table(tasks: usize) {
     let busy = std::env::var("BUSY").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
     let beside = |_| Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
     let mut beside: Vec<_> = (0..busy).filter_map(|n: usize| beside(n).ok()).collect();
+    let energy = joules::Joules::now();
     println!("\nTime, and cores kept busy.\n");
     println!("| {tasks} tasks, {busy} busy | {} |", POOLS.join(" | "));
     println!("|---|{}", "---|".repeat(POOLS.len()));
@@ -299,6 +302,9 @@ fn table(tasks: usize) {
             let cells: Vec<_> = (0..POOLS.len()).map(cell).collect();
             println!("| {row}{place} | {} |", cells.join(" | "));
         }
+    }
+    if let Some(joules) = energy.since() {
+        println!("\nAll processors: {joules:.0} J.");
     }
     for process in &mut beside {
         let _ = process.kill().and_then(|()| process.wait());

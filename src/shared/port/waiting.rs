@@ -269,6 +269,12 @@ impl Port {
         has_come
     }
 
+    /// Whether it counts its waits, as its rank has slept.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(crate) fn counts_waits(&self) -> bool {
+        self.looks == 0
+    }
+
     /// Sets the budget of looks; 0 while the rank's mark is set, which costs its peers a fence for
     /// each message: so waits are counted until it is cleared.
     fn set_looks(&mut self) {

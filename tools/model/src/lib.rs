@@ -11,6 +11,7 @@
 //! | `rates.rs` | t_s and t_w of a message ([`Rates`]), the segments of a chain |
 //! | `ranking.rs` | the algorithms by cost, for given t_s, t_w, p and m ([`rank`]) |
 //! | `levels.rs` | the cost with a t_s and a t_w for each level of a machine ([`Levels`]) |
+//! | `joules.rs`, `median.rs` | for tools and benches: energy, the middle |
 //! | `rational.rs` | the exact fractions of all counts ([`Ratio`]) |
 //!
 //! The library's own choice at run time is [`phalanx::tuning`].
@@ -37,6 +38,7 @@ mod arcs;
 mod closed_form;
 mod congestion;
 mod cost;
+mod joules;
 mod levels;
 mod median;
 #[path = "../../../src/mix.rs"]
@@ -53,6 +55,7 @@ pub use arcs::arcs;
 pub use closed_form::{ClosedForm, Exactness, bound, closed_form};
 pub use congestion::{Congestion, Crossing, StepOn};
 pub use cost::Cost;
+pub use joules::Joules;
 pub use levels::Levels;
 pub use median::median;
 pub use network::{Channel, MOST_NODES, Network, Ties};

@@ -89,6 +89,14 @@ static inline uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* processor time of the calling thread */
+static double used_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -153,15 +161,16 @@ typedef struct {
     _Alignas(256) _Atomic uint32_t given; /* orders; the others sleep on it */
     order next;
     float ns[MAX_RANKS][MAX_SAMPLES];
+    double used[MAX_RANKS]; /* processor time of the last slice */
 } team; /* in memory that all ranks share; zeroed */
 
-typedef struct { team *t; int rank, ranks, crowded; uint32_t orders; uint64_t meetings, exchanges; double clock; } member;
+typedef struct { team *t; int rank, ranks, crowded; uint32_t orders; uint64_t meetings, exchanges; double clock, took; } member;
 
 static member team_join(team *t, int rank)
 {
     int cpus;
     cpu_of(0, &cpus);
-    return (member){t, rank, ask.ranks, ask.ranks > cpus, 0, 0, 0, clock_cost()};
+    return (member){t, rank, ask.ranks, ask.ranks > cpus, 0, 0, 0, clock_cost(), 0};
 }
 
 /* all ranks come; each returns the word of rank 0; with `together` at one moment */
@@ -295,9 +304,11 @@ static int samples(member *m, const row *r, int cold, double budget_ns)
 {
     enum { STOP, WARM, GO, FEWEST = 3, WARM_UPS = 3 };
     uint64_t start = now_ns();
+    double used = used_ns();
     for (int n = 0, warm = 0;;) {
         prepare(r, cold);
-        double past = (double)(now_ns() - start);
+        double past = m->took = (double)(now_ns() - start);
+        m->t->used[m->rank] = used_ns() - used;
         uint64_t word = n == 0 && warm < WARM_UPS && (warm == 0 || past < 1e6) ? WARM : n == MAX_SAMPLES || (n >= FEWEST && past > budget_ns) ? STOP : GO;
         word = meet(m, word, 1);
         if (word == STOP) return n;
@@ -371,10 +382,11 @@ static void peer_turns(member *m, const rows *list)
         if (m->rank == 0) {
             const char *caches = o.cold ? "cold" : "warm";
             for (int i = 0; i < n; i++) ns[i] = slowest(m, i);
-            double middle = median_of(ns, n);
+            double middle = median_of(ns, n), used = 0;
+            for (int i = 0; i < m->ranks; i++) used += m->t->used[i];
             if (o.what == PLACE) printf("place %s\n", place_name[here]);
             else if (here != after) printf("moved %s %zu %s\n", r->name, r->asked, caches);
-            else printf("slice %s %zu %s %s %d %zu %.1f %.1f\n", r->name, r->asked, caches, place_name[here], n, r->bytes, ns[0], middle);
+            else printf("slice %s %zu %s %s %d %zu %.1f %.1f %.2f\n", r->name, r->asked, caches, place_name[here], n, r->bytes, ns[0], middle, used / m->took);
             fflush(stdout);
         }
         meet(m, 0, 0); /* the times are read */

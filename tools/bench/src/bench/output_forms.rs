@@ -45,6 +45,8 @@ pub(crate) struct Foot {
     pub(crate) exchange_ns: Option<f64>,
     /// Time that the host took from all cores meanwhile.
     pub(crate) stolen_ms: Option<f64>,
+    /// What the processors used meanwhile.
+    pub(crate) joules: Option<f64>,
     pub(crate) time: Duration,
     pub(crate) interrupted: bool,
     /// Rows that could not be measured, and why.
@@ -188,6 +190,7 @@ impl Report {
             "model": head.model,
             "model_error": APART,
             "stolen_ms": foot.stolen_ms,
+            "joules": foot.joules,
             "disturbed": foot.disturbed.json(),
             "barrier": foot.aftermath.map(|it| it.json()),
             "exchange_ns_before": number(head.exchange_ns),
@@ -508,6 +511,9 @@ fn text_foot(rows: &[BenchRow], wrong: u64, checked: bool, foot: &Foot) -> Strin
     }
     if let Some(ms) = foot.stolen_ms {
         out += &format!("# stolen by the host meanwhile, from all cores: {ms:.0} ms\n");
+    }
+    if let Some(joules) = foot.joules {
+        out += &format!("# energy of all processors meanwhile: {joules:.1} J\n");
     }
     if let Some(ns) = foot.exchange_ns {
         out += &format!("# raw exchange of two flags, again: {ns:.1} ns\n");

@@ -7,12 +7,13 @@
 //! | | `ready`, once, when its results are checked |
 //! | `place` | `place PLACE`: where the cores of ranks 0 and 1 are now |
 //! | `row OP BYTES CACHES MS` | one of the next three |
-//! | | `slice OP BYTES CACHES PLACE SAMPLES LARGER MIN MEDIAN` |
+//! | | `slice OP BYTES CACHES PLACE SAMPLES LARGER MIN MEDIAN CORES` |
 //! | | `moved OP BYTES CACHES`: the cores moved meanwhile, so that nothing counts |
 //! | | `absent OP BYTES CACHES`: it has no such row |
 //! | `end`, or the end of the input | nothing; it ends |
 //!
-//! LARGER is the bytes of a rank's larger buffer; MIN and MEDIAN are ns of one call.
+//! LARGER is the bytes of a rank's larger buffer; MIN and MEDIAN are ns of one call; CORES, which
+//! an older program leaves out, are those that its ranks kept busy, with what is not timed.
 //!
 //! The peers' programs do the same (`tools/report/peers/harness.h`).
 
@@ -60,6 +61,8 @@ pub struct TurnSlice {
     pub ns_min: f64,
     /// The median.
     pub ns_median: f64,
+    /// The processor time of the ranks over the time, if it is known.
+    pub cores: Option<f64>,
 }
 
 /// The answer of a program.
@@ -129,8 +132,9 @@ impl fmt::Display for TurnAnswer {
             TurnAnswer::Ready => f.write_str("ready"),
             TurnAnswer::Place(place) => write!(f, "place {place}"),
             TurnAnswer::Slice(row, slice) => {
-                let TurnSlice { place, samples, larger, ns_min, ns_median } = slice;
-                write!(f, "slice {row} {place} {samples} {larger} {ns_min:.1} {ns_median:.1}")
+                let TurnSlice { place, samples, larger, ns_min, ns_median, cores } = slice;
+                write!(f, "slice {row} {place} {samples} {larger} {ns_min:.1} {ns_median:.1}")?;
+                cores.map_or(Ok(()), |cores| write!(f, " {cores:.2}"))
             }
             TurnAnswer::Moved(row) => write!(f, "moved {row}"),
             TurnAnswer::Absent(row) => write!(f, "absent {row}"),
@@ -158,14 +162,20 @@ impl FromStr for TurnAnswer {
 
 impl TurnSlice {
     fn of(cells: &[&str]) -> Option<Self> {
-        let [place, samples, larger, ns_min, ns_median] = cells else { return None };
+        let [place, samples, larger, ns_min, ns_median, cores @ ..] = cells else { return None };
         let ns = |cell: &str| cell.parse().ok().filter(|ns: &f64| *ns > 0.0 && ns.is_finite());
+        let cores = match cores {
+            [] => None,
+            [cores] => Some(cores.parse().ok().filter(|it: &f64| *it >= 0.0 && it.is_finite())?),
+            _ => return None,
+        };
         Some(TurnSlice {
             place: place.parse().ok()?,
             samples: samples.parse().ok().filter(|samples| *samples > 0)?,
             larger: larger.parse().ok()?,
             ns_min: ns(ns_min)?,
             ns_median: ns(ns_median)?,
+            cores,
         })
     }
 }
@@ -204,13 +214,19 @@ mod tests {
             larger: 16,
             ns_min: 90.5,
             ns_median: 101.0,
+            cores: None,
         };
+        let with_cores = TurnSlice { cores: Some(1.97), ..slice };
         for (answer, text) in [
             (TurnAnswer::Ready, "ready"),
             (TurnAnswer::Place(Proximity::Any), "place any"),
             (TurnAnswer::Moved(row()), "moved all-gather.b2b 8 cold"),
             (TurnAnswer::Absent(row()), "absent all-gather.b2b 8 cold"),
             (TurnAnswer::Slice(row(), slice), "slice all-gather.b2b 8 cold far 7 16 90.5 101.0"),
+            (
+                TurnAnswer::Slice(row(), with_cores),
+                "slice all-gather.b2b 8 cold far 7 16 90.5 101.0 1.97",
+            ),
         ] {
             assert_eq!(answer.to_string(), text);
             assert_eq!(text.parse(), Ok(answer));
@@ -223,6 +239,7 @@ mod tests {
             "slice x 8 cold far 0 16 90.5 101.0",
             "slice x 8 cold far 7 16 90.5 0",
             "slice x 8 cold far 7 16 inf nan",
+            "slice x 8 cold far 7 16 90.5 101.0 -1",
             "moved x 8",
         ] {
             assert!(wrong.parse::<TurnAnswer>().is_err(), "{wrong}");

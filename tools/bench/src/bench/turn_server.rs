@@ -60,7 +60,9 @@ impl<'a> TurnServer<'a> {
         // Never the first round of a row: its warm-up may take any time.
         let (number, fewest) = (self.slices, FEWEST_OF_SLICE);
         let round = Round { number, samples: None, time, fewest };
-        let record = measure(self.team, &case, round, self.tools)?.record;
+        let measured = measure(self.team, &case, round, self.tools)?;
+        let cores = measured.used.map(|it| it.as_secs_f64() / measured.took.as_secs_f64());
+        let record = measured.record;
         std::thread::sleep(ASLEEP);
         let filed = record.by_place(&self.tools.limits);
         let [one] = &filed[..] else { return Ok(TurnAnswer::Moved(row)) };
@@ -74,6 +76,7 @@ impl<'a> TurnServer<'a> {
             larger: case.shape.count * case.ty.size(),
             ns_min: ns.iter().copied().fold(f64::INFINITY, f64::min),
             ns_median: median(&ns),
+            cores,
         };
         Ok(TurnAnswer::Slice(row, slice))
     }

@@ -30,6 +30,7 @@ use phalanx::placement::Placement;
 use phalanx::schedule::Operation;
 use phalanx::topology::Extents;
 use phalanx::{MAX_RANKS, Team, Wait};
+use phalanx_model::Joules;
 use std::time::{Duration, Instant};
 
 /// The long help: the operations, then the rest.
@@ -316,7 +317,7 @@ impl Bench {
         let setting = RunConditions::of(team, &self.placement.to_string(), self.wait);
         let (clock, limits, rounds) = (tools.clock, tools.limits, self.rounds);
         let modelled = Modelled::of(team);
-        let steal = Steal::now();
+        let (steal, energy) = (Steal::now(), Joules::now());
         let model = modelled.as_ref().map(|_| team.profile().to_string());
         let (caches, attach) = (self.caches, self.attachment(model.as_deref()));
         let disturbed = core_watch::look(team)?;
@@ -327,13 +328,22 @@ impl Bench {
         let failed = self.blocks(team, &plan, &tools, modelled.as_ref(), &mut report)?;
         let interrupted = interrupt::asked();
         let exchange_ns = if interrupted { None } else { floor(team, &tools)? };
-        let (time, stolen_ms) = (started.elapsed(), steal.ms_since());
+        let (time, stolen_ms, joules) = (started.elapsed(), steal.ms_since(), energy.since());
         // A team that is dead says nothing more.
         let disturbed = watch.end(team).unwrap_or_default();
         let is_whole = failed.is_empty() && !interrupted && self.iterations.is_none();
         let aftermath = is_whole && probes;
         let aftermath = aftermath.then(|| Aftermath::measure(team)).transpose()?;
-        let foot = Foot { exchange_ns, stolen_ms, time, interrupted, failed, disturbed, aftermath };
+        let foot = Foot {
+            exchange_ns,
+            stolen_ms,
+            joules,
+            time,
+            interrupted,
+            failed,
+            disturbed,
+            aftermath,
+        };
         report.foot(&head, &foot)?;
         let wrong = report.wrong();
         if interrupted {

@@ -23,6 +23,7 @@ use phalanx_bench::output::{Format, OutputArgs};
 use phalanx_bench::progress::Progress;
 use phalanx_bench::prose::{self, say};
 use phalanx_bench::{byte_size, interrupt, suggest};
+use phalanx_model::Joules;
 use serde_json::{Map, Value, json};
 use std::fs;
 use std::io::Write;
@@ -83,10 +84,11 @@ TABLE: ours/best peer, in ns; of a loss the ratio, too. A result is the median o
 
 COLUMNS (tsv, json): op ranks bytes place ns_ours runs_ours spread_percent_ours ns_floor ns_openmpi
   ns_mpich ns_openmp best_peer ratio_best_peer ratio_floor verdict caches ns_ci_low_ours
-  ns_ci_high_ours ns_ci_low_best_peer ns_ci_high_best_peer. bytes: of a rank's larger buffer. runs:
-  slices. --raw, a line for each slice: library operation ranks bytes ns_min ns_median gb_s place
-  caches samples; lines without the last two, of an older version, are read as well: they are of
-  whole runs, and of caches in no stated state.
+  ns_ci_high_ours ns_ci_low_best_peer ns_ci_high_best_peer cores_ours cores_best_peer. bytes: of a
+  rank's larger buffer. runs: slices. cores: processor time of the ranks' threads over the time,
+  with what is not timed. --raw, a line for each slice: library operation ranks bytes ns_min
+  ns_median gb_s place caches samples cores; lines of older versions are read as well: without the
+  last, and without the last three, of whole runs, and of caches in no stated state.
 
 Example:
   phalanx peers --quick -o peers.md --svg peers.svg";
@@ -157,6 +159,7 @@ struct PeersFound {
     /// Which rows have too few slices.
     short: Vec<String>,
     stolen_ms: Option<f64>,
+    joules: Option<f64>,
     places: Vec<Proximity>,
     /// Our barrier around a disturbance.
     aftermath: Option<Aftermath>,
@@ -203,9 +206,9 @@ impl Peers {
         let rounds = self.rounds.unwrap_or(if self.quick { 2 } else { 5 });
         if rounds > 0 {
             let before = found.rows.len();
-            let steal = Steal::now();
+            let (steal, energy) = (Steal::now(), Joules::now());
             let measured = self.measure(&machine, rounds, &mut found);
-            found.stolen_ms = steal.ms_since();
+            (found.stolen_ms, found.joules) = (steal.ms_since(), energy.since());
             if let Some(path) = &self.raw {
                 append(path, &found.rows[before..])?;
             }
@@ -385,10 +388,12 @@ impl Peers {
             }
         }
         let stolen = found.stolen_ms.map_or("unknown".to_string(), |ms| format!("{ms:.0} ms"));
+        let joules =
+            found.joules.map_or(String::new(), |it| format!("; all processors: {it:.0} J"));
         let plural = if rounds == 1 { "" } else { "s" };
         line(&format!(
             "{rounds} round{plural} of {TURNS} turns{} in {:.0} s; stolen by the host meanwhile: \
-             {stolen}",
+             {stolen}{joules}",
             if self.quick { " (quick)" } else { "" },
             found.seconds
         ));
@@ -465,6 +470,7 @@ fn json_of(lines: &[merge::MergedLine], found: &PeersFound) -> Value {
         "failed": found.failed,
         "incomplete": found.short,
         "stolen_ms": found.stolen_ms,
+        "joules": found.joules,
         "barrier": found.aftermath.map(|it| it.json()),
         "interrupted": interrupt::asked(),
         "seconds": found.seconds,

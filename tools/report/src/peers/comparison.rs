@@ -4,11 +4,12 @@ use super::merge::{Merged, MergedLine, TIE, Verdict};
 use phalanx_bench::byte_size;
 use phalanx_bench::measure::caches::CacheState;
 use phalanx_bench::table::Table;
+use phalanx_model::median;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// The columns of tsv and json.
-pub(crate) const COLUMNS: [&str; 20] = [
+pub(crate) const COLUMNS: [&str; 22] = [
     "op",
     "ranks",
     "bytes",
@@ -29,11 +30,14 @@ pub(crate) const COLUMNS: [&str; 20] = [
     "ns_ci_high_ours",
     "ns_ci_low_best_peer",
     "ns_ci_high_best_peer",
+    "cores_ours",
+    "cores_best_peer",
 ];
 
 /// A line's cells in the order of [`COLUMNS`].
 pub(crate) fn cells(line: &MergedLine) -> [Value; COLUMNS.len()] {
     let ns = |m: &Option<Merged>| m.as_ref().map_or(Value::Null, |m| tenth(m.ns));
+    let cores = |m: Option<&Merged>| json!(m.and_then(|m| m.cores));
     let end = |m: Option<&Merged>, end: usize| m.map_or(Value::Null, |m| tenth(m.interval[end]));
     let ratio = |r: Option<f64>| r.map_or(Value::Null, |r| json!((r * 1000.0).round() / 1000.0));
     [
@@ -57,6 +61,8 @@ pub(crate) fn cells(line: &MergedLine) -> [Value; COLUMNS.len()] {
         end(line.ours.as_ref(), 1),
         end(line.best(), 0),
         end(line.best(), 1),
+        cores(line.ours.as_ref()),
+        cores(line.best()),
     ]
 }
 
@@ -81,6 +87,14 @@ pub(crate) fn markdown(lines: &[MergedLine]) -> String {
         writeln!(out, "\n## {} ranks, {}{}\n", key.ranks, key.place, caches(part))
             .unwrap_or_default();
         out += &matrix(part);
+        let cores = |of: fn(&MergedLine) -> Option<&Merged>| {
+            let all: Vec<f64> = part.iter().filter_map(|line| of(line)?.cores).collect();
+            (!all.is_empty()).then(|| median(&all))
+        };
+        if let (Some(ours), Some(best)) = (cores(|it| it.ours.as_ref()), cores(MergedLine::best)) {
+            write!(out, "\nCores that the ranks kept busy: {ours:.2}/{best:.2}.\n")
+                .unwrap_or_default();
+        }
     }
     let losses: Vec<&MergedLine> =
         lines.iter().filter(|line| line.verdict() == Some(Verdict::Loss)).collect();
@@ -232,12 +246,13 @@ mod tests {
         let mut text = String::new();
         for (library, times) in [("phalanx", [90, 120, 150]), ("mpich", [80, 100, 110])] {
             for ns in times {
-                text += &format!("{library}\tscan\t2\t8\t9.0\t{ns}\t1\tccx\tcold\t9\n");
+                text += &format!("{library}\tscan\t2\t8\t9.0\t{ns}\t1\tccx\tcold\t9\t1.{ns}\n");
             }
         }
         let text = markdown(&merge(&parse(&text).0, OURS));
         assert!(text.contains("\n## 2 ranks, ccx, cold\n"), "{text}");
         assert!(text.contains("| scan | 120/100 ~ |"), "{text}");
+        assert!(text.contains("\nCores that the ranks kept busy: 1.12/1.10.\n"), "{text}");
         assert!(text.contains("## Losses: 0 of 1"), "{text}");
     }
 
@@ -262,7 +277,7 @@ mod tests {
             line,
             "allreduce\t2\t8\tccx\t100.0\t3\t30.0\t80.0\t200.0\t600.0\t20.0\topenmpi-sm (in \
              place)\t\
-             0.5\t1.25\twin\t\t90.0\t120.0\t200.0\t200.0"
+             0.5\t1.25\twin\t\t90.0\t120.0\t200.0\t200.0\t\t"
         );
     }
 

@@ -23,6 +23,8 @@ pub(crate) struct Merged {
     pub(crate) runs: usize,
     /// The spread of the slices' medians.
     pub(crate) spread_percent: f64,
+    /// The cores that the ranks kept busy, the median of the slices that say it.
+    pub(crate) cores: Option<f64>,
 }
 
 /// What is compared: one operation and size, among so many ranks, at one
@@ -166,6 +168,7 @@ fn split(op: &str) -> (String, Option<&'static str>) {
 
 fn merge_runs(library: String, rows: &[&Raw]) -> Merged {
     let medians: Vec<f64> = rows.iter().map(|row| row.ns_median).collect();
+    let cores: Vec<f64> = rows.iter().filter_map(|row| row.cores).collect();
     Merged {
         library,
         ns_min: rows.iter().map(|row| row.ns_min).fold(f64::INFINITY, f64::min),
@@ -173,6 +176,7 @@ fn merge_runs(library: String, rows: &[&Raw]) -> Merged {
         interval: median_interval(&medians).unwrap_or_default(),
         runs: rows.len(),
         spread_percent: spread_percent(&medians),
+        cores: (!cores.is_empty()).then(|| median(&cores)),
     }
 }
 

@@ -1,6 +1,6 @@
-//! The rows that `--raw` stores, one for each slice: ten cells, separated by tabs. Rows of version
-//! 1 have the first eight: they are of whole runs, program after program, and do not say how the
-//! caches were.
+//! The rows that `--raw` stores, one for each slice: eleven cells, separated by tabs. Rows of
+//! version 1 have the first eight: they are of whole runs, program after program, and do not say
+//! how the caches were; those of version 2 have ten.
 
 use phalanx_bench::bench::turn_protocol::TurnSlice;
 use phalanx_bench::measure::caches::CacheState;
@@ -8,9 +8,7 @@ use phalanx_bench::measure::proximity::Proximity;
 
 /// The names of the cells.
 pub(crate) const COLUMNS: &str =
-    "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace\tcaches\tsamples";
-/// Those of version 1.
-const COLUMNS_1: &str = "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace";
+    "library\toperation\tranks\tbytes\tns_min\tns_median\tgb_s\tplace\tcaches\tsamples\tcores";
 
 /// One slice of an operation and size at one place; of version 1: one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +25,8 @@ pub(crate) struct Raw {
     pub(crate) caches: Option<CacheState>,
     /// None in version 1.
     pub(crate) samples: Option<usize>,
+    /// Those that the ranks kept busy.
+    pub(crate) cores: Option<f64>,
 }
 
 impl Raw {
@@ -48,6 +48,7 @@ impl Raw {
             place: slice.place,
             caches: Some(caches),
             samples: Some(slice.samples),
+            cores: slice.cores,
         }
     }
 
@@ -60,6 +61,7 @@ impl Raw {
         );
         if let (Some(caches), Some(samples)) = (self.caches, self.samples) {
             line += &format!("\t{caches}\t{samples}");
+            line += &self.cores.map_or(String::new(), |cores| format!("\t{cores:.2}"));
         }
         line
     }
@@ -68,12 +70,14 @@ impl Raw {
         let cells: Vec<&str> = line.split('\t').collect();
         let (old, new) = cells.split_at_checked(8)?;
         let [library, op, ranks, bytes, ns_min, ns_median, _, place] = old else { return None };
+        let ns = |cell: &str| cell.parse::<f64>().ok().filter(|ns| *ns > 0.0 && ns.is_finite());
         let (caches, samples) = match new {
             [] => (None, None),
-            [caches, samples] => (Some(caches.parse().ok()?), Some(samples.parse().ok()?)),
+            [caches, samples] | [caches, samples, _] => {
+                (Some(caches.parse().ok()?), Some(samples.parse().ok()?))
+            }
             _ => return None,
         };
-        let ns = |cell: &str| cell.parse::<f64>().ok().filter(|ns| *ns > 0.0 && ns.is_finite());
         Some(Raw {
             library: library.to_string(),
             op: op.to_string(),
@@ -84,6 +88,7 @@ impl Raw {
             place: place.parse().ok()?,
             caches,
             samples,
+            cores: new.get(2).map_or(Some(None), |cell| cell.parse().ok().map(Some))?,
         })
     }
 }
@@ -95,7 +100,8 @@ pub(crate) fn parse(text: &str) -> (Vec<Raw>, Vec<String>) {
         match Raw::parse(line) {
             Some(row) => rows.push(row),
             None if line.is_empty() || line.starts_with('#') => {}
-            None if line == COLUMNS || line == COLUMNS_1 => {}
+            // Of older versions, too.
+            None if line.starts_with("library\toperation\t") => {}
             None => rest.push(line.to_string()),
         }
     }
@@ -155,16 +161,19 @@ mod tests {
     #[test]
     fn rows_are_read_and_written_back() {
         let old = "openmpi-sm\tallreduce.b2b\t2\t8\t150.0\t251.0\t0.0319\tccx";
-        let new = format!("{old}\tcold\t12");
+        let (without, new) = (format!("{old}\tcold\t12"), format!("{old}\tcold\t12\t1.98"));
         // A file of version 1, continued.
+        let (head, all) = (COLUMNS.split("\tcaches").next().unwrap(), [old, &without, &new]);
         let text = format!(
-            "{COLUMNS_1}\n# a note\n\n{old}\nmpirun: no such file\nx\ty\t2\n{COLUMNS}\n{new}\n"
+            "{head}\n# a note\n\n{old}\nmpirun: no such file\nx\ty\t2\n{without}\n{COLUMNS}\n\
+             {new}\n"
         );
         let (rows, rest) = parse(&text);
-        assert_eq!(rows.iter().map(Raw::line).collect::<Vec<_>>(), [old, new.as_str()]);
-        assert_eq!((rows[0].caches, rows[1].caches), (None, Some(CacheState::Cold)));
+        assert_eq!(rows.iter().map(Raw::line).collect::<Vec<_>>(), all);
+        assert_eq!((rows[0].caches, rows[2].caches), (None, Some(CacheState::Cold)));
+        assert_eq!((rows[1].cores, rows[2].cores), (None, Some(1.98)));
         assert_eq!(rest, ["mpirun: no such file", "x\ty\t2"]);
-        for (from, to) in [("251.0", "0.0"), ("ccx", "cxc"), ("cold", "cool"), ("\t12", "")] {
+        for (from, to) in [("251.0", "0.0"), ("ccx", "cxc"), ("cold", "cool"), ("\t12\t", "\t")] {
             assert!(parse(&new.replace(from, to)).0.is_empty(), "{to}");
         }
         assert_eq!(our_name("alltoall"), Some("all-to-all"));
