@@ -1,6 +1,7 @@
 //! The order in which contributions are combined.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 /// A reduction's promise about the order of its operands, and with it about the last bits of a
 /// floating-point result.
@@ -59,6 +60,29 @@ pub enum Order {
 pub const fn left_half(n: usize) -> usize {
     debug_assert!(n > 1);
     1 << (n - 1).ilog2()
+}
+
+/// Joins the results of these operands by the tree; `known` has those of single operands, and of
+/// subtrees that are not taken apart.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::by_halves;
+/// let mut leaf = |of: std::ops::Range<usize>| (of.len() == 1).then(|| of.start.to_string());
+/// let tree = by_halves(0..5, &mut leaf, &mut |a, b| format!("({a} {b})"));
+/// assert_eq!(tree, "(((0 1) (2 3)) 4)");
+/// ```
+pub fn by_halves<V>(
+    of: Range<usize>,
+    known: &mut impl FnMut(Range<usize>) -> Option<V>,
+    join: &mut impl FnMut(V, V) -> V,
+) -> V {
+    known(of.clone()).unwrap_or_else(|| {
+        let half = of.start + left_half(of.len());
+        let left = by_halves(of.start..half, known, join);
+        let right = by_halves(half..of.end, known, join);
+        join(left, right)
+    })
 }
 
 /// Combines `n > 0` operands by the tree. `join` and `leaf` have the level, which is the number of

@@ -1,5 +1,6 @@
 //! Total exchange.
 
+use super::arguments::Checks;
 use super::varied::own_length;
 use super::{Comm, call};
 use crate::element::Element;
@@ -67,7 +68,7 @@ impl Comm {
     #[inline]
     pub fn all_to_all_in_place<T: Element>(&mut self, data: &mut [T]) {
         let sig = const { &Signature::of::<T>("all_to_all_in_place", "") };
-        self.exchange_blocks_in_place(sig, Location::caller(), data);
+        self.exchange_blocks_in_place((sig, Location::caller()), data);
     }
 
     /// Exchanges blocks of different lengths with all ranks: `send_counts[j]` elements of `send` go
@@ -146,8 +147,8 @@ impl Comm {
         let sig = const { &Signature::of::<T>("all_to_all_vec", "") };
         let at = Location::caller();
         let own = counts.get(self.rank()).copied().unwrap_or(0);
-        let good = match self.check_counts(counts, own, size_of::<T>(), sig, at) {
-            Some(total) => self.check_len("the input", send.len(), Some(total), sig, at, total),
+        let good = match self.check_counts(counts, own, size_of::<T>(), (sig, at)) {
+            Some(total) => self.check_len("the input", send.len(), Some(total), (sig, at), total),
             None => false,
         };
         if !good {
@@ -163,7 +164,7 @@ impl Comm {
         let some = const { &of_some::<T>("all_to_all_vec", "") };
         let call = Call::new(Operation::AllToAll, lens, at, Partition::Equal(1));
         self.collect_in_two(call, (send, counts), true, |comm, send, all, lens| {
-            comm.exchange_varied(some, at, (send, counts), (all, lens));
+            comm.exchange_varied((some, at), (send, counts), (all, lens));
         })
     }
 
@@ -225,7 +226,7 @@ impl Comm {
         let sig = const { &Signature::of::<T>("all_to_all_owned", "") };
         let (at, len, p) = (Location::caller(), outbox.len(), self.size());
         if let Some(&(to, _)) = outbox.iter().find(|it| it.0 >= p) {
-            self.check_rank("destination", to, sig, at, len);
+            self.check_rank("destination", to, (sig, at), len);
             return;
         }
         let params = own_length(Operation::AllToAll, len, Fingerprint::NO_PARAMETER);

@@ -75,7 +75,7 @@ impl Comm {
     pub fn shared_atomic<T: AtomicElement>(&mut self, len: usize) -> AtomicWindow<T> {
         let sig = const { &window_of::<T, T::Atomic>("shared_atomic") };
         let fill = |_| T::default().into_atomic();
-        AtomicWindow { shared: Shared::new(self, sig, Location::caller(), len, fill) }
+        AtomicWindow { shared: Shared::new(self, (sig, Location::caller()), len, fill) }
     }
 }
 
@@ -144,7 +144,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
         static SIG: Signature = meeting("AtomicWindow::read");
         // The atomics have the bytes of as many T. All ranks read this window, so none has the
         // atomics, and none writes.
-        self.shared.epoch(comm, &SIG, Location::caller(), |_, spans| f(Peers::new(spans)))
+        self.shared.epoch(comm, (&SIG, Location::caller()), |_, spans| f(Peers::new(spans)))
     }
 
     /// Lets each rank write its own part as plain numbers, as
@@ -167,7 +167,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     #[inline]
     pub fn update<R>(&mut self, comm: &mut Comm, f: impl FnOnce(&mut [T]) -> R) -> R {
         static SIG: Signature = meeting("AtomicWindow::update");
-        self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {
+        self.shared.epoch(comm, (&SIG, Location::caller()), |rank, spans| {
             let own = spans[rank];
             // SAFETY: the part has `len` atomics, which have size and bytes of T, and are aligned
             // to as much at least. All ranks update this window, so none has the atomics, and

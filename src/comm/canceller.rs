@@ -157,7 +157,7 @@ impl Comm {
     #[track_caller]
     pub fn check(&mut self) {
         static SIG: Signature = Signature::of::<()>("check", "");
-        if self.check_usable(&SIG, Location::caller()) {
+        if self.check_usable((&SIG, Location::caller())) {
             self.port.let_others_run();
         }
     }

@@ -1,6 +1,7 @@
 //! Cartesian views: a rank's neighbours in a grid, and communicators of its rows and columns.
 
 use super::Comm;
+use super::arguments::CallAt;
 use super::split::splitting;
 use crate::shared::Signature;
 use crate::topology::Cartesian;
@@ -82,23 +83,17 @@ impl Comm {
     #[track_caller]
     pub fn cart(&mut self, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
         static SIG: Signature = Signature::of::<()>("cart", "");
-        self.cart_as(&SIG, Location::caller(), dims, periodic)
+        self.cart_as((&SIG, Location::caller()), dims, periodic)
     }
 
     /// [`cart`](Comm::cart), as a call of the method of `sig`.
     #[inline(always)]
-    fn cart_as(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        dims: &[usize],
-        periodic: &[bool],
-    ) -> Cart<'_> {
+    fn cart_as(&mut self, (sig, at): CallAt, dims: &[usize], periodic: &[bool]) -> Cart<'_> {
         let (of, rank, ranks) = (self.comm_id(), self.rank(), self.size());
         let made = self.grids.latest().filter(|made| made.is_for(ranks, dims, periodic));
         let (grid, number) = match made {
             Some(made) => (made.grid.clone(), made.number),
-            None => self.other_cart(sig, at, dims, periodic),
+            None => self.other_cart((sig, at), dims, periodic),
         };
         Cart { of, rank, comm: self, grid, number }
     }
@@ -108,8 +103,7 @@ impl Comm {
     #[inline(never)]
     fn other_cart(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         dims: &[usize],
         periodic: &[bool],
     ) -> (Cartesian, u64) {
@@ -117,7 +111,7 @@ impl Comm {
         match self.grids.make(ranks, dims, periodic) {
             Ok(made) => (made.grid.clone(), made.number),
             Err(bad) => {
-                self.wrong(sig, at, 0, bad.to_string());
+                self.wrong((sig, at), 0, bad.to_string());
                 self.nothing_to_return()
             }
         }
@@ -139,7 +133,7 @@ impl Comm {
     #[track_caller]
     pub fn cart_of(&mut self, grid: &Cartesian) -> Cart<'_> {
         static SIG: Signature = Signature::of::<()>("cart_of", "");
-        self.cart_as(&SIG, Location::caller(), grid.dims(), grid.periodic())
+        self.cart_as((&SIG, Location::caller()), grid.dims(), grid.periodic())
     }
 }
 
@@ -260,9 +254,9 @@ impl Cart<'_> {
         static SIG: Signature = splitting("sub");
         let at = Location::caller();
         match self.grid.sub(self.own_rank(), keep) {
-            Ok((_, which, place)) => self.comm.split_as(&SIG, at, which, place),
+            Ok((_, which, place)) => self.comm.split_as((&SIG, at), which, place),
             Err(bad) => {
-                self.comm.wrong(&SIG, at, 0, bad.to_string());
+                self.comm.wrong((&SIG, at), 0, bad.to_string());
                 self.comm.nothing_to_return()
             }
         }

@@ -1,6 +1,7 @@
 //! Diagnosis of a failed call: finds the cause, puts it into words, and ends the run with it.
 
 use super::Comm;
+use super::arguments::CallAt;
 use super::holder::Claim;
 use crate::error::{CallSite, Error, ForeignCall, Quit, Waiting};
 use crate::schedule::Algorithm;
@@ -19,12 +20,7 @@ impl Comm {
     /// the ranks' votes are counted when all have ended.
     #[cold]
     #[inline(never)]
-    pub(super) fn refuse(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        call: BeginningCall,
-    ) -> bool {
+    pub(super) fn refuse(&mut self, (sig, at): CallAt, call: BeginningCall) -> bool {
         // The calls that the thread has started move in each call: another rank may wait for one,
         // and this one may make no call in which it waits. An operator may fail there, and so end
         // the run.
@@ -34,21 +30,16 @@ impl Comm {
         // In a frame of its own: a call that is recorded, or beside others, comes here each time.
         if self.is_admitted() {
             if self.port.is_recorded() {
-                self.record_call(sig, at, &call);
+                self.record_call((sig, at), &call);
             }
             return true;
         }
-        self.refuse_or_not(sig, at, call)
+        self.refuse_or_not((sig, at), call)
     }
 
     #[cold]
     #[inline(never)]
-    fn refuse_or_not(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        call: BeginningCall,
-    ) -> bool {
+    fn refuse_or_not(&mut self, (sig, at): CallAt, call: BeginningCall) -> bool {
         const OVER: &str = "the run that it belongs to is over";
         if self.port.shared().world().is_of_parent() {
             self.port.quiesce();
@@ -58,7 +49,7 @@ impl Comm {
         let (shared, run) = (self.port.shared().clone(), self.port.run());
         let (world, member) = (shared.world(), self.port.member());
         if run != world.run() {
-            self.throw(OVER, sig, at);
+            self.throw(OVER, (sig, at));
         }
         let may_call = match self.is_held_here() {
             // A run's own thread holds it after the run, too.
@@ -73,8 +64,8 @@ impl Comm {
         };
         match may_call {
             Claim::Holds | Claim::Borrows => {}
-            Claim::Over => self.throw(OVER, sig, at),
-            Claim::Refused(what) => self.throw(what, sig, at),
+            Claim::Over => self.throw(OVER, (sig, at)),
+            Claim::Refused(what) => self.throw(what, (sig, at)),
         }
         if self.port.is_dead() || self.port.has_left_run() {
             self.unwind(None, in_call(sig, at, &Error::Dead));
@@ -96,7 +87,7 @@ impl Comm {
             }
             if self.port.is_open_at_all() {
                 if self.port.is_recorded() {
-                    self.record_call(sig, at, &call);
+                    self.record_call((sig, at), &call);
                 }
                 return true;
             }
@@ -108,12 +99,7 @@ impl Comm {
     }
 
     #[inline(always)]
-    fn record_call(
-        &self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        call: &BeginningCall,
-    ) {
+    fn record_call(&self, (sig, at): CallAt, call: &BeginningCall) {
         #[cfg(feature = "tracing")]
         super::spans::call(self.port.member(), self.port.id(), sig, at, call);
         self.port.record_call(sig, at, call);
@@ -128,14 +114,8 @@ impl Comm {
     /// Ends the run because of an argument of this rank's.
     #[cold]
     #[inline(never)]
-    pub(super) fn wrong(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        len: usize,
-        what: String,
-    ) {
-        if !self.check_usable(sig, at) {
+    pub(super) fn wrong(&mut self, (sig, at): CallAt, len: usize, what: String) {
+        if !self.check_usable((sig, at)) {
             return;
         }
         let member = self.port.member();
@@ -220,12 +200,7 @@ impl Comm {
     }
 
     /// Unwinds because the communicator does not belong here.
-    pub(super) fn throw(
-        &self,
-        what: &'static str,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) {
+    pub(super) fn throw(&self, what: &'static str, (sig, at): CallAt) {
         self.throw_text(what, in_call(sig, at, &Error::Stale { what }));
     }
 

@@ -84,7 +84,7 @@ impl Comm {
                     "{a} combines in an order of its own; with Order::Fixed a topology can be \
                      forced (ring(), mesh(), hypercube(), tree()), but no algorithm"
                 );
-                self.wrong(call.sig(), call.at(), call.len(), what);
+                self.wrong((call.sig(), call.at()), call.len(), what);
                 None
             }
             _ => Some(Way::Moved),

@@ -6,6 +6,7 @@
 //! after `log2 p` steps everybody has the whole.
 
 use super::Comm;
+use super::arguments::CallAt;
 use crate::dist::{BLOCK, LANES, Partial, Products, Values, Widened};
 use crate::element::Element;
 use crate::mailbox::EAGER;
@@ -65,8 +66,7 @@ impl Comm {
     {
         let sig =
             const { &Signature::combining::<T, Sum>("fixed_sum", <Sum as Operator<T>>::NAME, "") };
-        let [sum] = self.whole(sig, Location::caller(), [mine], &Sum, offset);
-        self.or_zero(sum, sig, Location::caller())
+        fixed_sum(&mut FixedCall(self, (sig, Location::caller())), mine, offset)
     }
 
     /// The dot product of two vectors that are spread over the ranks, with the
@@ -103,7 +103,7 @@ impl Comm {
         Sum: Operator<T>,
     {
         let sig = const { &dots::<T>("fixed_dot", "") };
-        let [dot] = self.fixed_dots_as(sig, Location::caller(), [(x, y)], offset);
+        let [dot] = fixed_dots(&mut FixedCall(self, (sig, Location::caller())), [(x, y)], offset);
         dot
     }
 
@@ -138,29 +138,7 @@ impl Comm {
         Sum: Operator<T>,
     {
         let sig = const { &dots::<T>("fixed_dots", "number of pairs") };
-        self.fixed_dots_as(sig, Location::caller(), pairs, offset)
-    }
-
-    /// [`fixed_dots`](Comm::fixed_dots), as a call of the method of `sig`.
-    fn fixed_dots_as<T, const N: usize>(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        pairs: [(&[T], &[T]); N],
-        offset: usize,
-    ) -> [T; N]
-    where
-        T: Element + Mul<Output = T>,
-        Sum: Operator<T>,
-    {
-        let len = pairs.first().map_or(0, |(x, _)| x.len());
-        let odd = pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]).find(|&n| n != len);
-        if !self.check_len("a vector", odd.unwrap_or(len), Some(len), sig, at, len) {
-            self.nothing_to_return();
-        }
-        let products = pairs.map(|(x, y)| Products(x, y));
-        let dots = self.whole(sig, at, products, &Sum, offset);
-        dots.map(|dot| self.or_zero(dot, sig, at))
+        fixed_dots(&mut FixedCall(self, (sig, Location::caller())), pairs, offset)
     }
 
     /// The elements of a vector that is spread over the ranks, combined by `op` with the same bits
@@ -195,90 +173,183 @@ impl Comm {
         offset: usize,
     ) -> Option<T> {
         let sig = const { &Signature::combining::<T, O>("fixed_reduce", O::NAME, "") };
-        let [result] = self.whole(sig, Location::caller(), [mine], &op, offset);
-        result
+        fixed_reduce(&mut FixedCall(self, (sig, Location::caller())), mine, &op, offset)
+    }
+}
+
+/// A rank that has a part of a vector: of a communicator, or of a layer above, in a call of it.
+///
+/// # Examples
+/// ```
+/// use phalanx::engine::{self, JoinsParts, Partial};
+/// use phalanx::{Element, op::Operator};
+/// struct Alone;
+/// impl JoinsParts for Alone {
+///     fn rank(&self) -> usize {
+///         0
+///     }
+///     fn joined<T: Element, O: Operator<T>, const N: usize>(
+///         &mut self,
+///         own: [Partial<T>; N],
+///         op: &O,
+///     ) -> [Option<T>; N] {
+///         own.map(|part| part.result(op))
+///     }
+///     fn refuse(&mut self, _: usize, what: String) -> ! {
+///         panic!("{what}")
+///     }
+/// }
+/// assert_eq!(engine::fixed_dots(&mut Alone, [(&[1, 2], &[3, 4])], 0), [11]);
+/// ```
+pub trait JoinsParts {
+    /// Its number.
+    fn rank(&self) -> usize;
+
+    /// Whether no part follows its own, if that is known.
+    fn is_last(&self) -> bool {
+        false
     }
 
-    /// The sum of nothing is the identity.
-    fn or_zero<T: Element>(
+    /// The results of the contributions of all ranks, of which these, cut alike, are its own.
+    fn joined<T: Element, O: Operator<T>, const N: usize>(
         &mut self,
-        sum: Option<T>,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) -> T
-    where
-        Sum: Operator<T>,
-    {
-        sum.or_else(|| Sum.identity()).unwrap_or_else(|| {
-            let what = "no elements on any rank, and the sum has no identity".to_string();
-            self.wrong(sig, at, 0, what);
-            self.nothing_to_return()
-        })
-    }
-
-    /// The results of `values`, which are rounded once if partial results are wide.
-    fn whole<T: Element, O: Operator<T>, V: Values<T>, const N: usize>(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        values: [V; N],
+        own: [Partial<T>; N],
         op: &O,
-        offset: usize,
-    ) -> [Option<T>; N] {
-        fn of<T: Element, O: Operator<T>, V: Values<T>, S: Accumulation<T, O>, const N: usize>(
-            comm: &mut Comm,
-            (sig, at): (&'static Signature, &'static Location<'static>),
-            values: [V; N],
-            (op, accumulation): (&O, S),
-            offset: usize,
-        ) -> [Option<T>; N] {
-            if !S::IS_WIDE {
-                return comm.whole_of_elements(sig, at, values, op, offset);
-            }
-            let values = values.map(Widened::<V, T, O, S>::new);
-            let op = Accumulating::new(op, &OfInner(accumulation));
-            let results = comm.whole_of_elements(sig, at, values, &op, offset);
-            results.map(|it| it.map(S::round))
-        }
-        if is_disturbed::<T, O>() {
-            let again = || self.whole(sig, at, values, op, offset);
-            return FloatControl::STANDARD.lend(again);
-        }
-        of(self, (sig, at), values, (op, O::accumulation()), offset)
+    ) -> [Option<T>; N];
+
+    /// Ends the run: an argument of the call, on so many elements, is wrong.
+    fn refuse(&mut self, len: usize, what: String) -> !;
+}
+
+/// A call of a communicator's.
+struct FixedCall<'c>(&'c mut Comm, CallAt);
+
+impl JoinsParts for FixedCall<'_> {
+    fn rank(&self) -> usize {
+        self.0.rank()
     }
 
-    fn whole_of_elements<T: Element, O: Operator<T>, const N: usize>(
+    fn is_last(&self) -> bool {
+        self.0.rank() + 1 == self.0.size()
+    }
+
+    fn joined<T: Element, O: Operator<T>, const N: usize>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        values: [impl Values<T>; N],
+        own: [Partial<T>; N],
         op: &O,
-        offset: usize,
     ) -> [Option<T>; N] {
-        let len = values.first().map_or(0, Values::len);
-        if self.rank() == 0 && offset != 0 {
-            let what = format!("`offset` is {offset}; on rank 0, where the vector begins, it is 0");
-            self.wrong(sig, at, len, what);
-            self.nothing_to_return();
-        }
-        if offset.checked_add(len).and_then(|end| end.checked_add(BLOCK)).is_none() {
-            self.wrong(sig, at, len, format!("{len} elements from {offset} on are too many"));
-            self.nothing_to_return();
-        }
-        let is_last = self.rank() + 1 == self.size();
-        let parts = values.map(|x| Partial::of(&Vectorised(x), offset, is_last, op));
+        let FixedCall(comm, (sig, at)) = self;
+        let (start, end) = own.first().map_or((0, 0), Partial::bounds);
         let params = CallParams {
             algorithm: Algorithm::AR_ANY.index(),
-            own_len: Some(len),
+            own_len: Some(end - start),
             parameter: N.min(Fingerprint::NO_PARAMETER - 1),
             ..CallParams::of(N)
         };
-        if !self.enter(sig, at, params) {
-            self.nothing_to_return();
+        if !comm.enter((sig, at), params) {
+            comm.nothing_to_return();
         }
-        let results = exchange(&mut self.port, parts, op);
-        results.unwrap_or_else(|stop| self.stop_for_good(stop))
+        let results = exchange(&mut comm.port, own, op);
+        results.unwrap_or_else(|stop| comm.stop_for_good(stop))
     }
+
+    fn refuse(&mut self, len: usize, what: String) -> ! {
+        self.0.wrong(self.1, len, what);
+        self.0.nothing_to_return()
+    }
+}
+
+/// [`Comm::fixed_sum`] by any rank. See [`JoinsParts`].
+pub fn fixed_sum<T: Element>(by: &mut impl JoinsParts, mine: &[T], offset: usize) -> T
+where
+    Sum: Operator<T>,
+{
+    let [sum] = whole(by, [mine], &Sum, offset);
+    or_zero(by, sum)
+}
+
+/// [`Comm::fixed_reduce`] by any rank. See [`JoinsParts`].
+pub fn fixed_reduce<T: Element, O: Operator<T>>(
+    by: &mut impl JoinsParts,
+    mine: &[T],
+    op: &O,
+    offset: usize,
+) -> Option<T> {
+    let [result] = whole(by, [mine], op, offset);
+    result
+}
+
+/// [`Comm::fixed_dots`] by any rank. See [`JoinsParts`].
+pub fn fixed_dots<T, const N: usize>(
+    by: &mut impl JoinsParts,
+    pairs: [(&[T], &[T]); N],
+    offset: usize,
+) -> [T; N]
+where
+    T: Element + Mul<Output = T>,
+    Sum: Operator<T>,
+{
+    let n = pairs.first().map_or(0, |(x, _)| x.len());
+    if let Some(odd) = pairs.iter().flat_map(|(x, y)| [x.len(), y.len()]).find(|&len| len != n) {
+        by.refuse(n, format!("a vector has {odd} elements, must have {n}"));
+    }
+    let dots = whole(by, pairs.map(|(x, y)| Products(x, y)), &Sum, offset);
+    dots.map(|dot| or_zero(by, dot))
+}
+
+/// The sum of nothing is the identity.
+fn or_zero<T: Element>(by: &mut impl JoinsParts, sum: Option<T>) -> T
+where
+    Sum: Operator<T>,
+{
+    sum.or_else(|| Sum.identity()).unwrap_or_else(|| {
+        by.refuse(0, "no elements on any rank, and the sum has no identity".to_string())
+    })
+}
+
+/// The results of `values`, which are rounded once if partial results are wide.
+fn whole<T: Element, O: Operator<T>, V: Values<T>, const N: usize>(
+    by: &mut impl JoinsParts,
+    values: [V; N],
+    op: &O,
+    offset: usize,
+) -> [Option<T>; N] {
+    fn of<T: Element, O: Operator<T>, V: Values<T>, S: Accumulation<T, O>, const N: usize>(
+        by: &mut impl JoinsParts,
+        values: [V; N],
+        (op, accumulation): (&O, S),
+        offset: usize,
+    ) -> [Option<T>; N] {
+        if !S::IS_WIDE {
+            return whole_of_elements(by, values, op, offset);
+        }
+        let values = values.map(Widened::<V, T, O, S>::new);
+        let op = Accumulating::new(op, &OfInner(accumulation));
+        let results = whole_of_elements(by, values, &op, offset);
+        results.map(|it| it.map(S::round))
+    }
+    if is_disturbed::<T, O>() {
+        return FloatControl::STANDARD.lend(|| whole(by, values, op, offset));
+    }
+    of(by, values, (op, O::accumulation()), offset)
+}
+
+fn whole_of_elements<T: Element, O: Operator<T>, const N: usize>(
+    by: &mut impl JoinsParts,
+    values: [impl Values<T>; N],
+    op: &O,
+    offset: usize,
+) -> [Option<T>; N] {
+    let len = values.first().map_or(0, Values::len);
+    if by.rank() == 0 && offset != 0 {
+        let what = format!("`offset` is {offset}; on rank 0, where the vector begins, it is 0");
+        by.refuse(len, what);
+    }
+    if offset.checked_add(len).and_then(|end| end.checked_add(BLOCK)).is_none() {
+        by.refuse(len, format!("{len} elements from {offset} on are too many"));
+    }
+    let is_last = by.is_last();
+    by.joined(values.map(|x| Partial::of(&Vectorised(x), offset, is_last, op)), op)
 }
 
 /// The signature of a method that computes dot products; the two meet.

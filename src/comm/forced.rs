@@ -290,8 +290,8 @@ impl Comm {
         static SIG: Signature = Signature::of::<()>("mesh", "");
         let at = Location::caller();
         let choice = match rows.checked_mul(cols) {
-            Some(ranks) if ranks > 0 => self.mesh_choice(&SIG, at, &Extents::mesh(rows, cols)),
-            _ => self.no_mesh(&SIG, at, &format!("{rows}x{cols}")),
+            Some(ranks) if ranks > 0 => self.mesh_choice((&SIG, at), &Extents::mesh(rows, cols)),
+            _ => self.no_mesh((&SIG, at), &format!("{rows}x{cols}")),
         };
         self.forcing(choice)
     }
@@ -311,7 +311,7 @@ impl Comm {
     #[track_caller]
     pub fn mesh_of(&mut self, dims: &Extents) -> Forced<'_> {
         static SIG: Signature = Signature::of::<()>("mesh_of", "");
-        let choice = self.mesh_choice(&SIG, Location::caller(), dims);
+        let choice = self.mesh_choice((&SIG, Location::caller()), dims);
         self.forcing(choice)
     }
 

@@ -1,6 +1,7 @@
 //! The part of a communicator that the interfaces of other languages need: calls that are noted
 //! with their line there, and caught before they leave Rust; calls on memory; refused arguments.
 
+use super::call::CheckedCalls;
 use super::fixed_order::in_order;
 use super::holder::Claim;
 use super::{Choice, Comm};
@@ -272,7 +273,7 @@ impl Comm {
     #[cold]
     pub(crate) fn refuse_argument(&mut self, what: String) -> ! {
         static SIG: Signature = Signature::of::<()>("a call", "");
-        self.wrong(&SIG, Location::caller(), 0, what);
+        self.wrong((&SIG, Location::caller()), 0, what);
         self.nothing_to_return()
     }
 
@@ -406,7 +407,7 @@ impl Comm {
         let partition = match cut {
             ReductionCut::Varied(counts) => {
                 let own = counts.get(self.rank()).copied().unwrap_or(0);
-                let Some(facts) = self.check_common_counts::<u8>(counts, own, sig, at) else {
+                let Some(facts) = self.check_common_counts::<u8>(counts, own, (sig, at)) else {
                     return;
                 };
                 let call = Call::of_counts(operation, sig, at, counts, facts.total);

@@ -1,6 +1,7 @@
 //! Gathering blocks, at one rank or at all.
 
 use super::all_to_all::{of_lengths, of_some};
+use super::arguments::{CallAt, Checks};
 use super::{Comm, call};
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition};
@@ -50,14 +51,13 @@ impl Comm {
     #[inline(always)]
     pub(super) fn gather_to_all<T: Element>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         mine: &[T],
         all: &mut [T],
     ) {
         let mine = (mine.as_ptr().cast(), mine.len());
         // SAFETY: slices of the signature's type.
-        unsafe { self.gather_bytes_to_all(sig, at, mine, (all.as_mut_ptr().cast(), all.len())) }
+        unsafe { self.gather_bytes_to_all((sig, at), mine, (all.as_mut_ptr().cast(), all.len())) }
     }
 
     /// Inlined: a word from everybody takes a third more instructions if the size is not known
@@ -68,13 +68,12 @@ impl Comm {
     #[inline(always)]
     unsafe fn gather_bytes_to_all(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         (mine, len): (*const u8, usize),
         (all, all_len): (*mut u8, usize),
     ) {
         let wanted = len.checked_mul(self.size());
-        if !self.check_len("the output", all_len, wanted, sig, at, len) {
+        if !self.check_len("the output", all_len, wanted, (sig, at), len) {
             return;
         }
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(len));
@@ -112,25 +111,14 @@ impl Comm {
     #[inline]
     pub fn all_gather_in_place<T: Element>(&mut self, all: &mut [T]) {
         let sig = const { &Signature::of::<T>("all_gather_in_place", "") };
-        self.gather_to_all_in_place(sig, Location::caller(), all);
+        self.gather_to_all_in_place((sig, Location::caller()), all);
     }
 
     /// Where the own block is among equal ones; none, and the run ends, if they are not equal.
     #[inline(always)]
-    pub(super) fn own_block(
-        &mut self,
-        all: usize,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) -> Option<Range<usize>> {
-        let (rank, p) = (self.rank(), self.size());
-        let len = all / p;
-        if all.is_multiple_of(p) {
-            return Some(rank * len..(rank + 1) * len);
-        }
-        let what = format!("the buffer has {all} elements, no multiple of {p} ranks");
-        self.wrong(sig, at, len, what);
-        None
+    pub(super) fn own_block(&mut self, all: usize, (sig, at): CallAt) -> Option<Range<usize>> {
+        let (rank, len) = (self.rank(), all / self.size());
+        self.check_blocks("the buffer has", all, (sig, at)).then(|| rank * len..(rank + 1) * len)
     }
 
     /// Collects every rank's `mine`, in rank order, in everybody's `all`: rank `r` contributes
@@ -222,11 +210,11 @@ impl Comm {
     pub fn gather_in_place<T: Element>(&mut self, data: &mut [T], root: usize) {
         let sig = const { &Signature::of::<T>("gather_in_place", "to root") };
         let at = Location::caller();
-        if !self.check_rank("root", root, sig, at, data.len()) {
+        if !self.check_rank("root", root, (sig, at), data.len()) {
             return;
         }
         let own = match self.rank() == root {
-            true => self.own_block(data.len(), sig, at),
+            true => self.own_block(data.len(), (sig, at)),
             false => Some(0..data.len()),
         };
         let Some(own) = own else { return };
@@ -340,7 +328,7 @@ impl Comm {
     ) -> Option<(Vec<T>, Vec<usize>)> {
         let sig = const { &Signature::of::<T>("gather_vec", "to root") };
         let at = Location::caller();
-        if !self.check_rank("root", root, sig, at, mine.len()) {
+        if !self.check_rank("root", root, (sig, at), mine.len()) {
             self.nothing_to_return();
         }
         let (count, is_root) = (&[mine.len()], self.rank() == root);

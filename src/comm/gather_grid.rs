@@ -1,6 +1,7 @@
 //! The whole of a distributed array, at one rank.
 
 use super::Cart;
+use super::arguments::Checks;
 use crate::dist::{Halo, MAX_DIMENSIONS};
 use crate::element::Element;
 use crate::shared::Signature;
@@ -99,31 +100,31 @@ impl Cart<'_> {
             return None;
         }
         let Cart { comm, grid, .. } = self;
-        if !comm.check_rank("root", root, sig, at, field.len()) {
+        if !comm.check_rank("root", root, (sig, at), field.len()) {
             return None;
         }
         let (dims, own_dims) = (grid.dims().len(), halo.dimensions());
         if dims != own_dims {
             let what = format!("a halo of {own_dims} dimensions on a grid of {dims}");
-            comm.wrong(sig, at, field.len(), what);
+            comm.wrong((sig, at), field.len(), what);
             return None;
         }
-        if !comm.check_len("the field", field.len(), Some(halo.len()), sig, at, field.len()) {
+        if !comm.check_len("the field", field.len(), Some(halo.len()), (sig, at), field.len()) {
             return None;
         }
         let own = FieldPart::new(*halo, grid, root);
-        let parts = comm.show_all(&SHAPE, at, &[own], |all| {
+        let parts = comm.show_all((&SHAPE, at), &[own], |all| {
             fitting_fields(grid, &own, &all.iter().flatten().copied().collect::<Vec<_>>())
         });
         let halos = match parts {
             Ok(halos) => halos,
             Err(what) => {
-                comm.wrong(sig, at, field.len(), what);
+                comm.wrong((sig, at), field.len(), what);
                 return None;
             }
         };
         let is_root = comm.rank() == root;
-        comm.show_all(sig, at, field, |fields| {
+        comm.show_all((sig, at), field, |fields| {
             is_root.then(|| whole_field(grid, &halos, |rank| &fields[rank]))
         })
     }

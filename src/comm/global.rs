@@ -157,6 +157,6 @@ impl Comm {
         f: impl for<'a> FnOnce(Global<'a, T>) -> R,
     ) -> R {
         let sig = const { &Signature::of::<T>("with_global", "") };
-        self.show_all(sig, Location::caller(), mine, |peers| Global::of(peers, f))
+        self.show_all((sig, Location::caller()), mine, |peers| Global::of(peers, f))
     }
 }

@@ -12,6 +12,7 @@
 //! posted, and are not written again in the call. So no cell is written while
 //! it is read.
 
+use super::arguments::CallAt;
 use super::halo_plan::{Boxes, Face, HaloPlan, HaloShape};
 use super::{Cart, Comm};
 use crate::dist::Halo;
@@ -74,7 +75,7 @@ impl Cart<'_> {
     #[track_caller]
     pub fn exchange_halo<T: Element>(&mut self, field: &mut [T], halo: &Halo) {
         let sig = const { &Signature::of::<T>("exchange_halo", "") };
-        self.swap(sig, Location::caller(), &mut [field], halo, none);
+        self.swap((sig, Location::caller()), &mut [field], halo, none);
     }
 
     /// [`exchange_halo`](Cart::exchange_halo) of several fields of one shape at
@@ -97,7 +98,7 @@ impl Cart<'_> {
     #[track_caller]
     pub fn exchange_halos<T: Element>(&mut self, fields: &mut [&mut [T]], halo: &Halo) {
         let sig = const { &Signature::of::<T>("exchange_halos", "number of fields") };
-        self.swap(sig, Location::caller(), fields, halo, none);
+        self.swap((sig, Location::caller()), fields, halo, none);
     }
 
     /// [`exchange_halo`](Cart::exchange_halo) with work in between: the
@@ -129,7 +130,7 @@ impl Cart<'_> {
         work: impl FnOnce(&[T]) -> R,
     ) -> R {
         let sig = const { &Signature::of::<T>("exchange_halo_while", "") };
-        match self.swap(sig, Location::caller(), &mut [field], halo, work) {
+        match self.swap((sig, Location::caller()), &mut [field], halo, work) {
             Some(r) => r,
             None => self.comm.nothing_to_return(),
         }
@@ -139,8 +140,7 @@ impl Cart<'_> {
     #[inline]
     fn swap<T: Element, R>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         fields: &mut [&mut [T]],
         halo: &Halo,
         work: impl FnOnce(&[T]) -> R,
@@ -153,8 +153,8 @@ impl Cart<'_> {
         let shape = HaloShape { grid: *number, fields: fields_count, element, halo };
         let fits = |plan: &HaloPlan| fields.iter().all(|field| field.len() == plan.len);
         if !(comm.halo_plans.find(&shape) && fits(comm.halo_plans.latest())) {
-            if let Some(what) = problem(fields, halo, grid) {
-                comm.wrong(sig, at, fields.first().map_or(0, |f| f.len()), what);
+            if let Some(what) = halo_problem(fields, halo, grid) {
+                comm.wrong((sig, at), fields.first().map_or(0, |f| f.len()), what);
                 return None;
             }
             let plan = HaloPlan::new(comm.port.rank(), grid, shape);
@@ -185,8 +185,15 @@ fn params_of(fields: usize, len: usize, digest: Digest) -> CallParams {
     CallParams { own_len: Some(len), parameter, digest, ..CallParams::of(fields) }
 }
 
-/// The fault in the arguments.
-fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<String> {
+/// The fault in the arguments of an exchange of halos, in words.
+///
+/// # Examples
+/// ```
+/// use phalanx::{dist::Halo, engine::halo_problem, topology::Cartesian};
+/// let grid = Cartesian::new(2, &[2], &[true]).unwrap();
+/// assert!(halo_problem(&[&mut [0; 4]], &Halo::new(&[3], 1), &grid).is_some());
+/// ```
+pub fn halo_problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<String> {
     if halo.dimensions() != grid.dimensions() {
         let (h, g) = (halo.dimensions(), grid.dimensions());
         return Some(format!("{halo:?} has {h} dimensions, the grid {grid} has {g}"));

@@ -2,6 +2,7 @@
 //! here runs when another thread calls. See "Holders of a rank" in `src/shared/README.md`.
 
 use super::Comm;
+use super::arguments::CallAt;
 use crate::shared::{Signature, Thread, ThreadMark};
 use crate::sync::{Instant, yield_now};
 use std::panic::Location;
@@ -129,12 +130,7 @@ impl Comm {
     /// to no other. So the thread must hold it, or borrow the communicator. Returns the mark that
     /// [`close_scope`](Comm::close_scope) needs.
     #[inline(always)]
-    pub(super) fn open_scope(
-        &mut self,
-        here: &'static Thread,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) -> OpenScope {
+    pub(super) fn open_scope(&mut self, here: &'static Thread, (sig, at): CallAt) -> OpenScope {
         let may_open = self.is_held_here() || self.claim_for_scope(sig, at);
         let line = self.port.line();
         match may_open {
@@ -169,7 +165,7 @@ impl Comm {
             Claim::Holds | Claim::Borrows => true,
             Claim::Over => false,
             Claim::Refused(what) => {
-                self.throw(what, sig, at);
+                self.throw(what, (sig, at));
                 self.nothing_to_return();
             }
         }

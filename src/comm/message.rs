@@ -1,6 +1,7 @@
 //! Point to point: send, receive, exchange.
 
 use super::Comm;
+use super::arguments::{CallAt, Checks};
 use crate::element::Element;
 use crate::exec::all_at_once::{get, put};
 use crate::exec::copy;
@@ -44,11 +45,11 @@ impl Comm {
         let sig = const { &Signature::of::<T>("send", "to rank") };
         let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
-        if !self.check_peer(to, sig, at, data.len()) {
+        if !self.check_peer(to, (sig, at), data.len()) {
             return;
         }
         let params = CallParams { parameter: to, ..CallParams::of(data.len()) };
-        if !self.check_message(sig, at, params) {
+        if !self.check_message((sig, at), params) {
             return;
         }
         let begun = self.port.begin_p2p(sig, wire, at, params);
@@ -97,7 +98,7 @@ impl Comm {
         let sig = const { &Signature::of::<T>("recv", "from rank") };
         let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
-        if self.check_peer(from, sig, at, data.len())
+        if self.check_peer(from, (sig, at), data.len())
             && self.enter_p2p(sig, wire, at, data.len(), from)
         {
             let result = take(&mut self.port, data, from);
@@ -135,15 +136,15 @@ impl Comm {
         let wire = const { &Signature::of::<T>("message", "") };
         let at = Location::caller();
         if to == self.rank() && from == to {
-            if self.check_len("the output", recv.len(), Some(send.len()), sig, at, send.len())
+            if self.check_len("the output", recv.len(), Some(send.len()), (sig, at), send.len())
                 && self.enter_p2p(sig, wire, at, send.len(), to)
             {
                 recv.copy_from_slice(send);
             }
             return;
         }
-        if self.check_peer(to, sig, at, send.len())
-            && self.check_peer(from, sig, at, recv.len())
+        if self.check_peer(to, (sig, at), send.len())
+            && self.check_peer(from, (sig, at), recv.len())
             && self.enter_p2p(sig, wire, at, send.len(), to)
         {
             let result = post(&mut self.port, send, to)
@@ -163,7 +164,7 @@ impl Comm {
         peer: usize,
     ) -> bool {
         let params = CallParams { parameter: peer, ..CallParams::of(len) };
-        let admitted = self.check_message(sig, at, params);
+        let admitted = self.check_message((sig, at), params);
         if admitted {
             let begun = self.port.begin_p2p(sig, wire, at, params);
             self.port.log_call(begun);
@@ -172,29 +173,17 @@ impl Comm {
     }
 
     #[inline(always)]
-    fn check_peer(
-        &mut self,
-        peer: usize,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        len: usize,
-    ) -> bool {
+    fn check_peer(&mut self, peer: usize, (sig, at): CallAt, len: usize) -> bool {
         if peer != self.rank() {
-            return self.check_rank("rank", peer, sig, at, len);
+            return self.check_rank("rank", peer, (sig, at), len);
         }
-        self.refuse_own(peer, sig, at, len)
+        self.refuse_own(peer, (sig, at), len)
     }
 
     #[cold]
-    fn refuse_own(
-        &mut self,
-        peer: usize,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        len: usize,
-    ) -> bool {
+    fn refuse_own(&mut self, peer: usize, (sig, at): CallAt, len: usize) -> bool {
         let what = format!("a message of rank {peer} to itself would never arrive");
-        self.wrong(sig, at, len, what);
+        self.wrong((sig, at), len, what);
         false
     }
 

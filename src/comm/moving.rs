@@ -4,24 +4,18 @@
 //! leaves in the program's code is that. All else, from the checks on, is compiled once.
 
 use super::Comm;
+use super::arguments::{CallAt, Checks};
 use super::varied::own_length;
 use crate::element::Element;
 use crate::exec::{Buffers, Call, Partition, alone, uneven};
 use crate::schedule::Operation;
-use crate::shared::Signature;
-use std::panic::Location;
 
 impl Comm {
     /// Every rank's block of `all`, which is in its place there, goes to everybody's.
     #[inline(always)]
-    pub(super) fn gather_to_all_in_place<T: Element>(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        all: &mut [T],
-    ) {
+    pub(super) fn gather_to_all_in_place<T: Element>(&mut self, (sig, at): CallAt, all: &mut [T]) {
         // SAFETY: a slice of the signature's type.
-        unsafe { self.gather_bytes_in_place(sig, at, (all.as_mut_ptr().cast(), all.len())) }
+        unsafe { self.gather_bytes_in_place((sig, at), (all.as_mut_ptr().cast(), all.len())) }
     }
 
     /// # Safety
@@ -29,11 +23,10 @@ impl Comm {
     #[inline(never)]
     unsafe fn gather_bytes_in_place(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         (all, all_len): (*mut u8, usize),
     ) {
-        let Some(own) = self.own_block(all_len, sig, at) else { return };
+        let Some(own) = self.own_block(all_len, (sig, at)) else { return };
         let mine = all.wrapping_add(own.start * sig.element_size);
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(own.len()));
         // SAFETY: a block for every rank, the own one in its place.
@@ -44,14 +37,13 @@ impl Comm {
     #[inline(always)]
     pub(super) fn exchange_blocks<T: Element>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         send: &[T],
         recv: &mut [T],
     ) {
         let send = (send.as_ptr().cast(), send.len());
         // SAFETY: slices of the signature's type.
-        unsafe { self.exchange_bytes(sig, at, send, (recv.as_mut_ptr().cast(), recv.len())) }
+        unsafe { self.exchange_bytes((sig, at), send, (recv.as_mut_ptr().cast(), recv.len())) }
     }
 
     /// # Safety
@@ -59,18 +51,14 @@ impl Comm {
     #[inline(never)]
     unsafe fn exchange_bytes(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         (send, sent): (*const u8, usize),
         (recv, received): (*mut u8, usize),
     ) {
-        let p = self.size();
-        let len = sent / p;
-        if !sent.is_multiple_of(p) {
-            let what = format!("the input has {sent} elements, no multiple of {p} ranks");
-            return self.wrong(sig, at, len, what);
-        }
-        if !self.check_len("the output", received, Some(sent), sig, at, len) {
+        let len = sent / self.size();
+        if !self.check_blocks("the input has", sent, (sig, at))
+            || !self.check_len("the output", received, Some(sent), (sig, at), len)
+        {
             return;
         }
         let call = Call::new(Operation::AllToAll, sig, at, Partition::Equal(len));
@@ -82,28 +70,20 @@ impl Comm {
     #[inline(always)]
     pub(super) fn exchange_blocks_in_place<T: Element>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         data: &mut [T],
     ) {
         // SAFETY: a slice of the signature's type.
-        unsafe { self.exchange_bytes_in_place(sig, at, (data.as_mut_ptr().cast(), data.len())) }
+        unsafe { self.exchange_bytes_in_place((sig, at), (data.as_mut_ptr().cast(), data.len())) }
     }
 
     /// # Safety
     /// As for [`gather_bytes_in_place`](Comm::gather_bytes_in_place).
     #[inline(never)]
-    unsafe fn exchange_bytes_in_place(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        (data, all): (*mut u8, usize),
-    ) {
-        let p = self.size();
-        let len = all / p;
-        if !all.is_multiple_of(p) {
-            let what = format!("the data have {all} elements, no multiple of {p} ranks");
-            return self.wrong(sig, at, len, what);
+    unsafe fn exchange_bytes_in_place(&mut self, (sig, at): CallAt, (data, all): (*mut u8, usize)) {
+        let len = all / self.size();
+        if !self.check_blocks("the data have", all, (sig, at)) {
+            return;
         }
         let call = Call::new(Operation::AllToAllInPlace, sig, at, Partition::Equal(len));
         // SAFETY: a block for every rank.
@@ -114,15 +94,14 @@ impl Comm {
     #[inline(always)]
     pub(super) fn exchange_varied<T: Element>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         (send, send_counts): (&[T], &[usize]),
         (recv, recv_counts): (&mut [T], &[usize]),
     ) {
         let (sent, received) = (send.len(), recv.len());
         let (send, recv) = ((send.as_ptr().cast(), sent), (recv.as_mut_ptr().cast(), received));
         // SAFETY: slices of the signature's type.
-        unsafe { self.exchange_varied_bytes(sig, at, send, send_counts, recv, recv_counts) }
+        unsafe { self.exchange_varied_bytes((sig, at), send, send_counts, recv, recv_counts) }
     }
 
     /// # Safety
@@ -130,14 +109,13 @@ impl Comm {
     #[inline(never)]
     unsafe fn exchange_varied_bytes(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         (send, sent): (*const u8, usize),
         send_counts: &[usize],
         (recv, received): (*mut u8, usize),
         recv_counts: &[usize],
     ) {
-        if !self.check_pairs(sig, at, (sent, send_counts), (received, recv_counts)) {
+        if !self.check_pairs((sig, at), (sent, send_counts), (received, recv_counts)) {
             return;
         }
         let cut = Partition::Pairs { send: send_counts, recv: recv_counts };

@@ -29,7 +29,7 @@ impl Comm {
         };
         let params =
             call.params(algorithm, transport, self.step_fingerprint.unwrap_or(Digest::NONE));
-        let begun = self.begin_compared(call.sig(), call.at(), params)?;
+        let begun = self.begin_compared((call.sig(), call.at()), params)?;
         let result = if flat {
             flat::run(&mut self.port, begun, call, work)
         } else {

@@ -14,6 +14,7 @@
 //! In fixed order a reduction takes `fixed_order.rs` first: the call that it makes comes back here,
 //! or goes by the boards in the order of the tree.
 
+use super::arguments::CallAt;
 use super::{Choice, Comm};
 use crate::element::Element;
 use crate::exec::plan::{PlanKey, bind_while};
@@ -177,14 +178,9 @@ impl Comm {
     /// `unwind`), it returns false, and the call must not go on.
     #[inline(always)]
     #[must_use]
-    pub(super) fn enter(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        params: CallParams,
-    ) -> bool {
+    pub(super) fn enter(&mut self, (sig, at): CallAt, params: CallParams) -> bool {
         if !self.belongs_to_thread_and_run()
-            && !self.refuse(sig, at, BeginningCall::Collective(params))
+            && !self.refuse((sig, at), BeginningCall::Collective(params))
         {
             return false;
         }
@@ -203,18 +199,17 @@ impl Comm {
         params: CallParams,
     ) -> Option<StartedCall> {
         let is_admitted = self.belongs_to_thread_and_run();
-        self.begin_if(is_admitted, sig, at, params)
+        self.begin_if(is_admitted, (sig, at), params)
     }
 
     #[inline(always)]
     fn begin_if(
         &mut self,
         is_admitted: bool,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         params: CallParams,
     ) -> Option<StartedCall> {
-        if !is_admitted && !self.refuse(sig, at, BeginningCall::Collective(params)) {
+        if !is_admitted && !self.refuse((sig, at), BeginningCall::Collective(params)) {
             return None;
         }
         Some(self.port.begin(sig, at, params))
@@ -224,24 +219,15 @@ impl Comm {
     /// while a panic unwinds.
     #[inline(always)]
     #[must_use]
-    pub(super) fn check_usable(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-    ) -> bool {
-        self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Unknown)
+    pub(super) fn check_usable(&mut self, (sig, at): CallAt) -> bool {
+        self.belongs_to_thread_and_run() || self.refuse((sig, at), BeginningCall::Unknown)
     }
 
     /// Whether the communicator may be used for a message of `params`, which are for the record.
     #[inline(always)]
     #[must_use]
-    pub(super) fn check_message(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        params: CallParams,
-    ) -> bool {
-        self.belongs_to_thread_and_run() || self.refuse(sig, at, BeginningCall::Message(params))
+    pub(super) fn check_message(&mut self, (sig, at): CallAt, params: CallParams) -> bool {
+        self.belongs_to_thread_and_run() || self.refuse((sig, at), BeginningCall::Message(params))
     }
 
     /// Whether the communicator may be used here and now, and its thread has started no calls that
@@ -298,7 +284,7 @@ impl Comm {
     /// [`carry_out`](Comm::carry_out), for calls that are not of a few bytes.
     pub(super) fn carry_on(&mut self, call: &Call<'_, RawBuffers<'_>>) {
         let Some((route, params)) = self.route(call) else { return };
-        let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
+        let Some(begun) = self.begin_compared((call.sig(), call.at()), params) else { return };
         let route = match route {
             Route::NewPlan(unbound) => {
                 // On record, since of many blocks it takes a while.
@@ -362,7 +348,7 @@ impl Comm {
             }
             Ok(Some(unbound)) => Some((Route::NewPlan(unbound), params)),
             Err(unfit) => {
-                self.wrong(call.sig(), call.at(), call.len(), unfit);
+                self.wrong((call.sig(), call.at()), call.len(), unfit);
                 None
             }
         }
@@ -409,12 +395,11 @@ impl Comm {
     #[inline(always)]
     pub(super) fn begin_compared(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         params: CallParams,
     ) -> Option<StartedCall> {
         let is_admitted = self.belongs_to_thread_and_run();
-        self.begin_compared_if(is_admitted, sig, at, params)
+        self.begin_compared_if(is_admitted, (sig, at), params)
     }
 
     /// [`begin_compared`](Comm::begin_compared) of a call that is started, and waited for later. It
@@ -422,23 +407,21 @@ impl Comm {
     #[inline(always)]
     pub(super) fn begin_started(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         params: CallParams,
     ) -> Option<StartedCall> {
         let is_admitted = self.port.line().mark().is_here_and_owes_no_work() && self.port.is_open();
-        self.begin_compared_if(is_admitted, sig, at, params)
+        self.begin_compared_if(is_admitted, (sig, at), params)
     }
 
     #[inline(always)]
     fn begin_compared_if(
         &mut self,
         is_admitted: bool,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         params: CallParams,
     ) -> Option<StartedCall> {
-        let begun = self.begin_if(is_admitted, sig, at, params)?;
+        let begun = self.begin_if(is_admitted, (sig, at), params)?;
         if params.digest != Digest::NONE && self.port.has_new_counts() {
             self.port.log_call(begun);
             if let Err(stop) = self.port.compare_counts() {
@@ -449,28 +432,18 @@ impl Comm {
         Some(begun)
     }
 
-    pub(super) fn mesh_choice(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        dims: &Extents,
-    ) -> Choice {
+    pub(super) fn mesh_choice(&mut self, (sig, at): CallAt, dims: &Extents) -> Choice {
         if dims.ranks() == self.size() {
             return Choice::Mesh(dims.clone());
         }
-        self.no_mesh(sig, at, &dims.to_string())
+        self.no_mesh((sig, at), &dims.to_string())
     }
 
     /// Ends the run: there is no such mesh of this many ranks.
     #[cold]
-    pub(super) fn no_mesh(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        dims: &str,
-    ) -> Choice {
+    pub(super) fn no_mesh(&mut self, (sig, at): CallAt, dims: &str) -> Choice {
         let what = format!("a {dims} mesh does not have the communicator's {} ranks", self.size());
-        self.wrong(sig, at, 0, what);
+        self.wrong((sig, at), 0, what);
         Choice::Auto
     }
 

@@ -1,6 +1,7 @@
 //! Sub-communicators.
 
 use super::Comm;
+use super::arguments::CallAt;
 use super::audit::Audit;
 use crate::exec::{Call, Partition};
 use crate::machine::Level;
@@ -41,22 +42,16 @@ impl Comm {
     #[track_caller]
     pub fn split(&mut self, color: usize, key: usize) -> Comm {
         static SIG: Signature = splitting("split");
-        self.split_as(&SIG, Location::caller(), color, key)
+        self.split_as((&SIG, Location::caller()), color, key)
     }
 
     /// [`split`](Comm::split), as a call of the method of `sig`.
-    pub(super) fn split_as(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        color: usize,
-        key: usize,
-    ) -> Comm {
+    pub(super) fn split_as(&mut self, (sig, at): CallAt, color: usize, key: usize) -> Comm {
         let p = self.size();
         let mut all = vec![(0, 0); p];
         let call = Call::new(Operation::AllGather, sig, at, Partition::Equal(1));
         self.carry_on_moving(call, &[(color, key)], &mut all);
-        if !self.enter(sig, at, CallParams::of(1)) {
+        if !self.enter((sig, at), CallParams::of(1)) {
             self.nothing_to_return();
         }
         let mut group: Vec<usize> = (0..p).filter(|&r| all[r].0 == color).collect();
@@ -99,7 +94,7 @@ impl Comm {
             roster.machine.group_of(pu, level)
         });
         let color = group.map_or(0, |g| g + 1);
-        self.split_as(&SIG, Location::caller(), color, self.rank())
+        self.split_as((&SIG, Location::caller()), color, self.rank())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Tagged messages: send and receive by source and tag, probe, owned values.
 
+use super::arguments::Checks;
 use super::tagged_call::TaggedCall;
 use super::{Comm, Source, Status, Tag};
 use crate::element::Element;
@@ -425,7 +426,7 @@ impl Comm {
             let (world, me) = (self.port.shared().world(), self.port.member());
             what += &world.unread(me, &call);
         }
-        self.wrong(call.sig, call.at, call.len, what);
+        self.wrong((call.sig, call.at), call.len, what);
         // While a panic unwinds, `wrong` returns; the memory must be safe then, too.
         self.port.quiesce();
     }
@@ -434,8 +435,8 @@ impl Comm {
     #[inline(always)]
     fn check_tagged(&mut self, call: &TaggedCall) -> bool {
         let &TaggedCall { sig, at, len, peer, .. } = call;
-        peer.is_none_or(|peer| self.check_rank("rank", peer, sig, at, len))
-            && self.check_message(sig, at, call.params())
+        peer.is_none_or(|peer| self.check_rank("rank", peer, (sig, at), len))
+            && self.check_message((sig, at), call.params())
     }
 
     /// Begins the call, and puts it on record.

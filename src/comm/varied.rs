@@ -124,7 +124,7 @@ impl Comm {
     ) -> Option<StartedCall> {
         let algorithm = call.operation().usual().messages.of(true);
         let params = call.params(algorithm, transport, facts.digest);
-        self.begin_compared(call.sig(), call.at(), params)
+        self.begin_compared((call.sig(), call.at()), params)
     }
 
     #[inline(always)]
@@ -139,7 +139,7 @@ impl Comm {
         let (Buffers::Apart(mine, all), _) = call.into_buffers() else {
             unreachable!("blocks of different lengths have two buffers")
         };
-        let Some(begun) = self.begin_compared(sig, at, params) else { return };
+        let Some(begun) = self.begin_compared((sig, at), params) else { return };
         if let Err(stop) = uneven::all_gather(&mut self.port, begun, (mine, all), counts) {
             self.stop(stop);
         }
@@ -161,7 +161,7 @@ impl Comm {
             None if bytes >= from => call.params(direct, CallTransport::Boards, facts.digest),
             None => return self.carry_on(call),
         };
-        let Some(begun) = self.begin_compared(call.sig(), call.at(), params) else { return };
+        let Some(begun) = self.begin_compared((call.sig(), call.at()), params) else { return };
         let (port, work) = (&mut self.port, &mut self.work);
         let result = match known {
             Some(_) => plan::run(port, work, begun, call),
@@ -184,7 +184,7 @@ impl Comm {
     ) -> Collected<T> {
         let (sig, at) = (call.sig(), call.at());
         if self.port.size() == 1 {
-            if !self.check_usable(sig, at) {
+            if !self.check_usable((sig, at)) {
                 self.nothing_to_return();
             }
             // On record, as any call.

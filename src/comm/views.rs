@@ -4,6 +4,7 @@
 //! owners get their slices back; nothing can be leaked past it.
 
 use super::Comm;
+use super::arguments::{CallAt, Checks};
 use crate::element::Element;
 use crate::shared::{CallParams, Guard, Signature, Span, Stop};
 use std::fmt;
@@ -140,19 +141,18 @@ impl Comm {
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
         let sig = const { &Signature::of::<T>("with_peers", "") };
-        self.show_all(sig, Location::caller(), mine, f)
+        self.show_all((sig, Location::caller()), mine, f)
     }
 
     /// [`with_peers`](Comm::with_peers), under the name of `sig`.
     #[inline]
     pub(super) fn show_all<T: Element, R>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         mine: &[T],
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
-        self.show_all_here(sig, at, mine, mine.len(), f)
+        self.show_all_here((sig, at), mine, mine.len(), f)
     }
 
     /// [`with_peers`](Comm::with_peers) of the port's ranks. Nothing is copied, so it shows
@@ -160,14 +160,13 @@ impl Comm {
     #[inline]
     pub(super) fn show_all_here<T: Sync + 'static, R>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         mine: &[T],
         len: usize,
         f: impl for<'a> FnOnce(Peers<'a, T>) -> R,
     ) -> R {
         let params = CallParams { own_len: Some(len), ..CallParams::of(0) };
-        if !self.enter(sig, at, params) {
+        if !self.enter((sig, at), params) {
             self.nothing_to_return();
         }
         let (rank, p) = (self.rank(), self.size());
@@ -239,24 +238,23 @@ impl Comm {
     ) -> R {
         let sig = const { &Signature::of::<T>("with_root", "from root") };
         let at = Location::caller();
-        if !self.check_rank("root", root, sig, at, data.len()) {
+        if !self.check_rank("root", root, (sig, at), data.len()) {
             self.nothing_to_return();
         }
-        self.with_root_here(sig, at, data, root, f)
+        self.with_root_here((sig, at), data, root, f)
     }
 
     /// [`with_root`](Comm::with_root) of the port's ranks, of which `root` is one.
     #[inline]
     pub(super) fn with_root_here<T: Element, R>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         data: &[T],
         root: usize,
         f: impl for<'a> FnOnce(&'a [T]) -> R,
     ) -> R {
         let params = CallParams { own_len: Some(data.len()), parameter: root, ..CallParams::of(0) };
-        if !self.enter(sig, at, params) {
+        if !self.enter((sig, at), params) {
             self.nothing_to_return();
         }
         let is_root = self.port.rank() == root;

@@ -7,6 +7,7 @@
 //! meeting, so that views begin after the last write. A handle with an epoch that did not come to
 //! its end stays closed.
 
+use super::arguments::CallAt;
 use super::global::starts;
 use super::window_part::WindowPart;
 use super::{Comm, Global, Peers};
@@ -88,7 +89,7 @@ impl Comm {
     #[track_caller]
     pub fn shared<T: Element + Default>(&mut self, len: usize) -> Window<T> {
         let sig = const { &window_of::<T, T>("shared") };
-        Window { shared: Shared::new(self, sig, Location::caller(), len, |_| T::default()) }
+        Window { shared: Shared::new(self, (sig, Location::caller()), len, |_| T::default()) }
     }
 
     /// A window on copies of the ranks' slices `mine`, like one that [`shared`](Comm::shared) makes
@@ -105,7 +106,7 @@ impl Comm {
     #[track_caller]
     pub fn shared_from<T: Element>(&mut self, mine: &[T]) -> Window<T> {
         let sig = const { &window_of::<T, T>("shared_from") };
-        Window { shared: Shared::new(self, sig, Location::caller(), mine.len(), |i| mine[i]) }
+        Window { shared: Shared::new(self, (sig, Location::caller()), mine.len(), |i| mine[i]) }
     }
 }
 
@@ -189,7 +190,7 @@ impl<T: Element> Window<T> {
     #[inline]
     pub fn update<R>(&mut self, comm: &mut Comm, f: impl FnOnce(&mut [T]) -> R) -> R {
         static SIG: Signature = meeting("Window::update");
-        self.shared.epoch(comm, &SIG, Location::caller(), |rank, spans| {
+        self.shared.epoch(comm, (&SIG, Location::caller()), |rank, spans| {
             let own = spans[rank];
             // SAFETY: the part has `len` elements of type T. All ranks are in an update of this
             // window, so there is no view of it anywhere, and nobody writes this part but this
@@ -249,8 +250,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
     /// A new window on parts made by `fill`.
     pub(super) fn new(
         comm: &mut Comm,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         len: usize,
         fill: impl FnMut(usize) -> E,
     ) -> Self {
@@ -258,11 +258,11 @@ impl<E: Send + Sync + 'static> Shared<E> {
         let part = WindowPart::new(len, fill);
         drop(near);
         let part = part.unwrap_or_else(|what| {
-            comm.wrong(sig, at, len, what);
+            comm.wrong((sig, at), len, what);
             comm.nothing_to_return()
         });
         let own = [Arc::new(part)];
-        let parts: Box<[Arc<WindowPart<E>>]> = comm.show_all_here(sig, at, &own, len, |all| {
+        let parts: Box<[Arc<WindowPart<E>>]> = comm.show_all_here((sig, at), &own, len, |all| {
             all.iter().map(|one| one[0].clone()).collect()
         });
         let span =
@@ -324,8 +324,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
     pub(super) fn epoch<R>(
         &mut self,
         comm: &mut Comm,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         f: impl FnOnce(usize, &[Span]) -> R,
     ) -> R {
         let is_its = comm.comm_id() == self.shared && comm.port.rank() == self.rank;
@@ -335,7 +334,7 @@ impl<E: Send + Sync + 'static> Shared<E> {
                 "window {number} of rank {rank} belongs to the communicator that has made it, and \
                  to that rank (after a run that has failed, the team's is another)"
             );
-            comm.wrong(sig, at, 0, what);
+            comm.wrong((sig, at), 0, what);
             comm.nothing_to_return();
         }
         // From here on until all have met again, peers may write.
@@ -357,20 +356,14 @@ impl<E: Send + Sync + 'static> Shared<E> {
         comm.carry_out(call.combining(Buffers::InPlace(&mut met), &Same));
         // In full: on this, and on no fingerprint, rests that no rank reads while another writes.
         if met != [Token { window: self.number, ranks: self.spans.len() as u64 }] {
-            self.stop(comm, sig, at, met[0]);
+            self.stop(comm, (sig, at), met[0]);
         }
     }
 
     /// Ends the run: `met` is not as it would be if all ranks had come with this window.
     #[cold]
     #[inline(never)]
-    fn stop(
-        &self,
-        comm: &mut Comm,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        met: Token,
-    ) -> ! {
+    fn stop(&self, comm: &mut Comm, (sig, at): CallAt, met: Token) -> ! {
         // All have come, with different windows, and know it. Else a panic unwinds, and the call
         // has done nothing.
         if met.ranks == self.spans.len() as u64 {

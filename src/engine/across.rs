@@ -3,12 +3,10 @@
 
 use super::Partial;
 use crate::comm::Vectorised;
-use crate::dist::Products;
 use crate::element::Element;
 use crate::op::Operator;
 use crate::op::float_control::FloatControl;
 use crate::{Global, Peers};
-use std::ops::Mul;
 
 /// Calls `f` with these slices as those of the ranks: what
 /// [`with_peers`](crate::Comm::with_peers) gives.
@@ -45,21 +43,4 @@ pub fn global_of<T, R>(parts: Peers<'_, T>, f: impl for<'g> FnOnce(Global<'g, T>
 /// See [`Partial`].
 pub fn partial<T: Element>(x: &[T], start: usize, op: &impl Operator<T>) -> Partial<T> {
     FloatControl::STANDARD.during(|| Partial::new(&Vectorised(x), start, op))
-}
-
-/// [`partial`] of the products of two slices of one length.
-///
-/// # Examples
-/// ```
-/// use phalanx::{engine, op::Sum};
-/// let part = engine::partial_of_products(&[1, 2], &[3, 4], 0, &Sum);
-/// assert_eq!(part.result(&Sum), Some(11));
-/// ```
-pub fn partial_of_products<T: Element + Mul<Output = T>>(
-    x: &[T],
-    y: &[T],
-    start: usize,
-    op: &impl Operator<T>,
-) -> Partial<T> {
-    FloatControl::STANDARD.during(|| Partial::new(&Vectorised(Products(x, y)), start, op))
 }

@@ -68,12 +68,13 @@
 //! [`Lock`].
 //!
 //! # A layer above teams
-//! [`run_by`] takes a [`call`](crate::call) that is a value apart, for a layer that [`Runs`] such.
+//! [`run_by`] looks at a [`call`](crate::call) for a layer that [`Runs`] it, as a [`LayerCall`].
 //! A call among several processes is steps on each: [`begin_steps`], [`end_steps`]; it waits for
 //! other processes by [`wait_outside`], and ends by [`end_run`], [`cause`] and [`deadline`]. Views
 //! of all processes' slices: [`with_parts`], [`global_of`]; of grids: [`FieldPart`],
-//! [`fitting_fields`], [`whole_field`]. Sums in fixed order: [`partial`], [`partial_of_products`],
-//! [`Partial`], [`left_half`]. Operators with partial results wider than elements:
+//! [`fitting_fields`], [`whole_field`], [`halo_problem`]. Sums in fixed order: [`fixed_sum`],
+//! [`fixed_dots`] and [`fixed_reduce`] by a layer that [`JoinsParts`] ([`Partial`], [`partial`]);
+//! [`left_half`], [`by_halves`]. Operators with partial results wider than elements:
 //! [`Accumulation`], [`Accumulating`]. Work that combines elements itself asks [`is_disturbed`],
 //! and goes on with [`FloatControl::STANDARD`].
 //!
@@ -98,12 +99,11 @@ mod part_exchange;
 mod request_calls;
 mod settings;
 mod shared_memory;
-mod steps;
 mod test_settings;
 mod user_operator;
 mod waits;
 
-pub use across::{global_of, partial, partial_of_products, with_parts};
+pub use across::{global_of, partial, with_parts};
 pub use call_back::call_back;
 pub use fold_kernel::FoldKernel;
 pub use foreign_call::{attempt, first_cause, note, refuse};
@@ -116,15 +116,16 @@ pub use part_exchange::{PartExchange, begin_exchange, exchange};
 pub use request_calls::{place_of, quiesce, wait_any};
 pub use settings::{choose, set_order};
 pub use shared_memory::{Pauses, copy, sleep_on, wake_all};
-pub use steps::{begin_steps, cause, deadline, end_run, end_steps, wait_outside};
 pub use test_settings::{TestSettings, own_memory};
 pub use user_operator::{UserElement, UserFunction, UserOperator};
 pub use waits::{Waits, give_way, is_beside_load, wait, wake};
 
 pub use crate::comm::call::made::Made;
 pub use crate::comm::call::memory_call::{MemoryCall, MemoryCut, PreparedCall};
-pub use crate::comm::call::runs::{Runs, run_by};
-pub use crate::comm::{FieldPart, fitting_fields, whole_field};
+pub use crate::comm::call::runs::{LayerCall, Runs, run_by};
+pub use crate::comm::outside::{begin_steps, cause, deadline, end_run, end_steps, wait_outside};
+pub use crate::comm::{FieldPart, fitting_fields, halo_problem, whole_field};
+pub use crate::comm::{JoinsParts, fixed_dots, fixed_reduce, fixed_sum};
 pub use crate::comm::{MemberSeats, ReductionCut, ReductionMemory};
 pub use crate::dist::partial::Partial;
 pub use crate::error::ForeignCall;
@@ -132,7 +133,7 @@ pub use crate::mailbox::{CardRow, CardTable, FoundCard, Tray};
 pub use crate::op::accumulation::{Accumulating, Accumulation};
 pub use crate::op::float_control::FloatControl;
 pub use crate::op::origin::is_disturbed;
-pub use crate::order::left_half;
+pub use crate::order::{by_halves, left_half};
 pub use crate::schedule::Operation;
 pub use crate::shared::{AwaitedMessage, CoreUse, EarlyReceives, KeptBytes, LongRoom};
 pub use crate::shared::{MatchList, MatchPattern, MessageMemory, MessageRing, RankWait};

@@ -81,7 +81,10 @@ fn sources() -> Vec<(String, Vec<Item>)> {
     for path in [
         "src/comm/foreign.rs",
         "src/comm/gather_grid.rs",
+        "src/comm/fixed_sum.rs",
         "src/comm/member_seats.rs",
+        "src/comm/outside.rs",
+        "src/comm/call/runs.rs",
         "src/comm/call/memory_call.rs",
         "src/dist/partial.rs",
         "src/error/source_line.rs",

@@ -249,9 +249,18 @@ fn methods_that_carry_each_other_out_meet() {
 
 /// Methods in which no rank waits, or that have no name of their own: the call that they wait for
 /// has.
-const NAMELESS: [&str; 10] = [
-    "phase", "requests", "wait", "wait_all", "wait_any", "test", "start", "check", "overlap",
+const NAMELESS: [&str; 11] = [
+    "phase",
+    "requests",
+    "wait",
+    "wait_all",
+    "wait_any",
+    "test",
+    "start",
+    "check",
+    "overlap",
     "run_by",
+    "begin_steps",
 ];
 
 /// No public method that knows its caller's line is left out above.

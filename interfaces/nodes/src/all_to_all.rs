@@ -1,7 +1,7 @@
 //! Total exchange.
 
 use crate::call::NodeCall;
-use crate::layout::starts;
+use crate::layout::{in_order, starts, to_ranks};
 use crate::moves::Collected;
 use crate::node_comm::{NodeComm, of_comm};
 use crate::steps::{Move, Steps, all_set, room, room_mut, unset};
@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 impl Steps<'_> {
     /// `counts`: elements to, and from, each rank; none if all are equally many.
     #[track_caller]
-    fn all_to_all<T: Element>(
+    pub(crate) fn all_to_all<T: Element>(
         &mut self,
         send: &[MaybeUninit<T>],
         recv: &mut [MaybeUninit<T>],
@@ -47,10 +47,7 @@ impl Steps<'_> {
             let by_node = |table: &[usize]| (0..nodes).map(|j| total(table, j)).collect();
             let (to, from): (Vec<usize>, Vec<usize>) = (by_node(&sends), by_node(&recvs));
             // [rank here][rank] becomes [node][rank here][rank there].
-            let begin = begins(&sends);
-            let pairs = (0..nodes).flat_map(there);
-            let out: Vec<_> =
-                pairs.flat_map(|at| &gathered[begin[at]..][..sends[at]]).copied().collect();
+            let out = in_order((0..nodes).flat_map(there), &begins(&sends), &gathered);
             let mut came = unset(from.iter().sum());
             let it = Move::AllToAll { send: &out, sends: &to, recv: &mut came, recvs: &from };
             if counts.is_some() {
@@ -61,13 +58,8 @@ impl Steps<'_> {
                 self.agree_and(it);
             }
             // [node][rank there][rank here] becomes [rank here][rank].
-            let (begin, mut rest) = (begins(&recvs), &came[..]);
             sorted = unset(came.len());
-            for at in (0..nodes).flat_map(back) {
-                let (block, behind) = rest.split_at(recvs[at]);
-                sorted[begin[at]..][..recvs[at]].copy_from_slice(block);
-                rest = behind;
-            }
+            to_ranks((0..nodes).flat_map(back), &begins(&recvs), &came, &mut sorted);
         }
         self.comm.scatter_varied_into(&sorted, recv, &received, 0);
     }
@@ -99,31 +91,6 @@ impl Steps<'_> {
 }
 
 impl NodeComm<'_> {
-    /// [`Comm::all_to_all_into`](phalanx::Comm::all_to_all_into) of all nodes' ranks.
-    ///
-    /// **Cost** a gather on each node, an all-to-all between leaders, a scatter on each node.
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(2, |comm| {
-    ///     let mut recv = [0; 2];
-    ///     comm.all_to_all_into(&[comm.rank(), 7], &mut recv);
-    ///     recv
-    /// })?;
-    /// assert_eq!(out, [[0, 1], [7, 7]]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_to_all_into<T: Element>(&mut self, send: &[T], recv: &mut [T]) {
-        let call = NodeCall::of::<T>("all_to_all_into", send.len() / self.size());
-        if let Some(mut steps) = self.steps(call) {
-            steps.check_blocks("the input has", send.len());
-            steps.check_len("the output", recv.len(), Some(send.len()));
-            // SAFETY: all blocks are received.
-            return steps.all_to_all(room(send), unsafe { room_mut(recv) }, None);
-        }
-        self.here().all_to_all_into(send, recv);
-    }
-
     #[doc = of_comm!("all_to_all_in_place",
         "phalanx_nodes::run(2, |comm| comm.all_to_all_in_place(&mut [1; 4]))?;")]
     #[track_caller]
@@ -138,33 +105,6 @@ impl NodeComm<'_> {
         self.here().all_to_all_in_place(data);
     }
 
-    #[doc = of_comm!("all_to_all_varied_into",
-        "phalanx_nodes::run(1, |comm| {",
-        "    comm.all_to_all_varied_into(&[1, 2], &[2], &mut [0; 2], &[2]);",
-        "})?;")]
-    #[track_caller]
-    pub fn all_to_all_varied_into<T: Element>(
-        &mut self,
-        send: &[T],
-        send_counts: &[usize],
-        recv: &mut [T],
-        recv_counts: &[usize],
-    ) {
-        let rank = self.rank();
-        if let Some(mut steps) = self.steps(NodeCall::of::<T>("all_to_all_varied_into", 0)) {
-            let own = send_counts.get(rank).copied().unwrap_or(0);
-            let total = steps.check_counts::<T>(send_counts, own);
-            steps.check_len("the input", send.len(), Some(total));
-            // The own block: as many elements are sent as received.
-            let total = steps.check_counts::<T>(recv_counts, own);
-            steps.check_len("the output", recv.len(), Some(total));
-            let counts = Some((send_counts, recv_counts));
-            // SAFETY: all blocks are received.
-            return steps.all_to_all(room(send), unsafe { room_mut(recv) }, counts);
-        }
-        self.here().all_to_all_varied_into(send, send_counts, recv, recv_counts);
-    }
-
     #[doc = of_comm!("all_to_all_vec",
         "let out = phalanx_nodes::run(2, |comm| comm.all_to_all_vec(&[3, 4], &[1, 1]))?;",
         "assert_eq!(out[1], (vec![4, 4], vec![1, 1]));")]
@@ -173,11 +113,13 @@ impl NodeComm<'_> {
         if self.group.is_none() {
             return self.here().all_to_all_vec(send, counts);
         }
-        let own = counts.get(self.rank()).copied().unwrap_or(0);
-        let mut lens = vec![0; self.size()];
+        let (p, total) = (self.size(), counts.iter().try_fold(0usize, |n, &it| n.checked_add(it)));
+        let mut lens = vec![0; p];
         if let Some(mut steps) = self.steps(NodeCall::of::<T>("all_to_all_vec", 0)) {
-            let total = steps.check_counts::<T>(counts, own);
-            steps.check_len("the input", send.len(), Some(total));
+            if counts.len() != p {
+                steps.refuse(format!("{} counts for {p} ranks", counts.len()));
+            }
+            steps.check_len("the input", send.len(), total);
             // SAFETY: all counts are received.
             steps.all_to_all(room(counts), unsafe { room_mut(&mut lens) }, None);
         }

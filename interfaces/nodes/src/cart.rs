@@ -8,7 +8,7 @@ use crate::node_comm::{NodeComm, of_comm};
 use crate::origin::Origin;
 use crate::steps::Steps;
 use phalanx::dist::Halo;
-use phalanx::engine::{FieldPart, fitting_fields, whole_field};
+use phalanx::engine::{FieldPart, fitting_fields, halo_problem, whole_field};
 use phalanx::topology::Cartesian;
 use phalanx::{Element, Peers};
 use std::collections::hash_map::DefaultHasher;
@@ -67,6 +67,13 @@ impl<'a> NodeComm<'a> {
     }
 }
 
+/// The page of a method that does what `Cart`'s of its name does.
+macro_rules! of_cart {
+    ($name:literal, $($line:literal),+) => {
+        of_comm!(@ "Cart", $name, $($line),+)
+    };
+}
+
 impl NodeCart<'_, '_> {
     /// [`NodeComm::phase`] of a grid: the closure is given the grid.
     ///
@@ -87,78 +94,51 @@ impl NodeCart<'_, '_> {
         self.comm.phase(name, |comm| f(&mut NodeCart { comm, grid }))
     }
 
-    /// The grid: [`Cart::grid`](phalanx::Cart::grid).
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| assert_eq!(comm.cart(&[0], &[true]).grid().dims(), [2]))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("grid",
+        "phalanx_nodes::run(2, |comm| assert_eq!(comm.cart(&[0], &[true]).grid().dims(), [2]))?;")]
     pub fn grid(&self) -> &Cartesian {
         &self.grid
     }
 
-    /// Its extents.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| assert_eq!(comm.cart(&[0], &[true]).dims(), [2]))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("dims",
+        "phalanx_nodes::run(2, |comm| assert_eq!(comm.cart(&[0], &[true]).dims(), [2]))?;")]
     pub fn dims(&self) -> &[usize] {
         self.grid.dims()
     }
 
-    /// This rank's coordinates.
-    ///
-    /// ```
-    /// let at = phalanx_nodes::run(2, |comm| comm.cart(&[0], &[true]).coordinates())?;
-    /// assert_eq!(at, [[0], [1]]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("coordinates",
+        "let at = phalanx_nodes::run(2, |comm| comm.cart(&[0], &[true]).coordinates())?;",
+        "assert_eq!(at, [[0], [1]]);")]
     pub fn coordinates(&self) -> Vec<usize> {
         self.grid.coordinates(self.comm.rank())
     }
 
-    /// The rank there, if there is one: [`Cart::rank_of`](phalanx::Cart::rank_of).
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| assert_eq!(comm.cart(&[2], &[true]).rank_of(&[-1]), Some(1)))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("rank_of",
+        "let out = phalanx_nodes::run(2, |comm| comm.cart(&[2], &[true]).rank_of(&[-1]))?;",
+        "assert_eq!(out, [Some(1); 2]);")]
     pub fn rank_of(&self, coordinates: &[isize]) -> Option<usize> {
         self.grid.rank_of(coordinates)
     }
 
-    /// The ranks `by` before and after this one: [`Cart::shift`](phalanx::Cart::shift).
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(2, |comm| comm.cart(&[2], &[false]).shift(0, 1))?;
-    /// assert_eq!(out, [(None, Some(1)), (Some(0), None)]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("shift",
+        "let out = phalanx_nodes::run(2, |comm| comm.cart(&[2], &[false]).shift(0, 1))?;",
+        "assert_eq!(out, [(None, Some(1)), (Some(0), None)]);")]
     pub fn shift(&self, dim: usize, by: isize) -> (Option<usize>, Option<usize>) {
         self.grid.shift(self.comm.rank(), dim, by)
     }
 
-    /// The neighbours along each dimension: [`Cart::neighbours`](phalanx::Cart::neighbours).
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(2, |comm| comm.cart(&[2], &[false]).neighbours())?;
-    /// assert_eq!(out[0], [(None, Some(1))]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("neighbours",
+        "let out = phalanx_nodes::run(2, |comm| comm.cart(&[2], &[false]).neighbours())?;",
+        "assert_eq!(out[0], [(None, Some(1))]);")]
     pub fn neighbours(&self) -> Vec<(Option<usize>, Option<usize>)> {
         (0..self.grid.dimensions()).map(|dim| self.shift(dim, 1)).collect()
     }
 
-    /// The ranks along the kept dimensions: [`Cart::sub`](phalanx::Cart::sub).
-    ///
-    /// ```
-    /// let sizes = phalanx_nodes::run(6, |comm| {
-    ///     comm.cart(&[2, 3], &[false; 2]).sub(&[false, true]).size()
-    /// })?;
-    /// assert_eq!(sizes, [3; 6]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("sub",
+        "let grids = phalanx_nodes::run(6, |comm| {",
+        "    comm.cart(&[2, 3], &[false; 2]).sub(&[false, true]).size()",
+        "})?;",
+        "assert_eq!(grids, [3; 6]);")]
     #[track_caller]
     pub fn sub(&mut self, keep: &[bool]) -> NodeComm<'static> {
         let part = self.grid.sub(self.comm.rank(), keep);
@@ -166,20 +146,16 @@ impl NodeCart<'_, '_> {
         self.comm.split_or_refuse("sub", colors)
     }
 
-    /// [`Cart::exchange_halo`](phalanx::Cart::exchange_halo) with neighbours on any node.
+    #[doc = of_cart!("exchange_halo",
+        "use phalanx::dist::Halo;",
+        "let out = phalanx_nodes::run(3, |comm| {",
+        "    let mut u = [0, comm.rank(), 0];",
+        "    comm.cart(&[0], &[true]).exchange_halo(&mut u, &Halo::new(&[1], 1));",
+        "    u",
+        "})?;",
+        "assert_eq!(out[1], [0, 1, 2]);")]
     ///
     /// **Cost** a message to and from each neighbour, packed and unpacked.
-    ///
-    /// ```
-    /// use phalanx::dist::Halo;
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut u = [0, comm.rank(), 0];
-    ///     comm.cart(&[0], &[true]).exchange_halo(&mut u, &Halo::new(&[1], 1));
-    ///     u
-    /// })?;
-    /// assert_eq!(out[1], [0, 1, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn exchange_halo<T: Element>(&mut self, field: &mut [T], halo: &Halo) {
         if self.comm.group.is_none() {
@@ -188,16 +164,12 @@ impl NodeCart<'_, '_> {
         self.swap("exchange_halo", &mut [field], halo, |_| ());
     }
 
-    /// [`Cart::exchange_halos`](phalanx::Cart::exchange_halos) with neighbours on any node.
-    ///
-    /// ```
-    /// use phalanx::dist::Halo;
-    /// phalanx_nodes::run(2, |comm| {
-    ///     let (mut u, mut v, halo) = ([1; 3], [2; 3], Halo::new(&[1], 1));
-    ///     comm.cart(&[0], &[true]).exchange_halos(&mut [&mut u, &mut v], &halo);
-    /// })?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("exchange_halos",
+        "use phalanx::dist::Halo;",
+        "phalanx_nodes::run(2, |comm| {",
+        "    let (mut u, mut v, halo) = ([1; 3], [2; 3], Halo::new(&[1], 1));",
+        "    comm.cart(&[0], &[true]).exchange_halos(&mut [&mut u, &mut v], &halo);",
+        "})?;")]
     #[track_caller]
     pub fn exchange_halos<T: Element>(&mut self, fields: &mut [&mut [T]], halo: &Halo) {
         if self.comm.group.is_none() {
@@ -206,18 +178,13 @@ impl NodeCart<'_, '_> {
         self.swap("exchange_halos", fields, halo, |_| ());
     }
 
-    /// [`Cart::exchange_halo_while`](phalanx::Cart::exchange_halo_while) with neighbours on any
-    /// node.
-    ///
-    /// ```
-    /// use phalanx::dist::Halo;
-    /// let inner = phalanx_nodes::run(2, |comm| {
-    ///     let (mut u, halo) = ([0, 5, 0], Halo::new(&[1], 1));
-    ///     comm.cart(&[0], &[true]).exchange_halo_while(&mut u, &halo, |u| u[1])
-    /// })?;
-    /// assert_eq!(inner, [5, 5]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_cart!("exchange_halo_while",
+        "use phalanx::dist::Halo;",
+        "let inner = phalanx_nodes::run(2, |comm| {",
+        "    let (mut u, halo) = ([0, 5, 0], Halo::new(&[1], 1));",
+        "    comm.cart(&[0], &[true]).exchange_halo_while(&mut u, &halo, |u| u[1])",
+        "})?;",
+        "assert_eq!(inner, [5, 5]);")]
     #[track_caller]
     pub fn exchange_halo_while<T: Element, R>(
         &mut self,
@@ -243,7 +210,7 @@ impl NodeCart<'_, '_> {
         let steps = self.comm.aside(call.with("number of fields", fields.len()));
         let mut steps = steps.expect("a call between nodes");
         steps.comm.check();
-        if let Some(what) = problem(fields, halo, &self.grid) {
+        if let Some(what) = halo_problem(fields, halo, &self.grid) {
             steps.refuse(what);
         }
         let mut swap = Swap { steps, grid: &self.grid, halo, sent: Vec::new() };
@@ -270,19 +237,15 @@ impl NodeCart<'_, '_> {
         result.expect("the work is done once")
     }
 
-    /// [`Cart::gather_grid`](phalanx::Cart::gather_grid) of all nodes' ranks.
+    #[doc = of_cart!("gather_grid",
+        "use phalanx::dist::Halo;",
+        "let all = phalanx_nodes::run(2, |comm| {",
+        "    let u = [0, comm.rank() + 5, 0];",
+        "    comm.cart(&[2], &[false]).gather_grid(&u, &Halo::new(&[1], 1), 0)",
+        "})?;",
+        "assert_eq!(all, [Some(vec![5, 6]), None]);")]
     ///
     /// **Cost** two all-gathers, of shapes and fields.
-    ///
-    /// ```
-    /// use phalanx::dist::Halo;
-    /// let all = phalanx_nodes::run(2, |comm| {
-    ///     let u = [0, comm.rank() + 5, 0];
-    ///     comm.cart(&[2], &[false]).gather_grid(&u, &Halo::new(&[1], 1), 0)
-    /// })?;
-    /// assert_eq!(all, [Some(vec![5, 6]), None]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn gather_grid<T: Element>(
         &mut self,
@@ -311,20 +274,6 @@ impl NodeCart<'_, '_> {
             is_root.then(|| whole_field(grid, &halos, |rank| &fields[rank]))
         })
     }
-}
-
-/// The fault in the arguments.
-fn problem<T>(fields: &[&mut [T]], halo: &Halo, grid: &Cartesian) -> Option<String> {
-    if halo.dimensions() != grid.dimensions() {
-        let (h, g) = (halo.dimensions(), grid.dimensions());
-        return Some(format!("{halo:?} has {h} dimensions, the grid {grid} has {g}"));
-    }
-    let odd = fields.iter().map(|f| f.len()).find(|&len| len != halo.len());
-    if let Some(len) = odd {
-        let wanted = halo.len();
-        return Some(format!("a field has {len} elements; {halo:?} has {wanted}"));
-    }
-    halo.problem()
 }
 
 /// An exchange of halos in progress.

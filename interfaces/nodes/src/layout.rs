@@ -1,6 +1,6 @@
 //! The map of ranks to nodes.
 
-use phalanx::engine::left_half;
+use phalanx::engine::{LayerCall, by_halves};
 use std::ops::Range;
 
 /// Where the ranks of a communicator are.
@@ -49,8 +49,14 @@ impl NodeLayout {
     }
 
     /// All ranks, one node after the other.
-    pub(crate) fn by_node(&self) -> impl Iterator<Item = &usize> {
-        self.members.iter().flatten()
+    pub(crate) fn by_node(&self) -> impl Iterator<Item = usize> {
+        self.members.iter().flatten().copied()
+    }
+
+    /// All ranks: the first ones of the nodes, the second ones.. (Where nodes have equally many.)
+    pub(crate) fn by_place(&self) -> impl Iterator<Item = usize> {
+        let of = |place| self.members.iter().map(move |ranks| ranks[place]);
+        (0..self.members[0].len()).flat_map(of)
     }
 
     /// The number of ranks on each node.
@@ -71,19 +77,15 @@ impl NodeLayout {
     /// number of leaves.
     pub(crate) fn subtrees(&self, node: usize) -> Vec<(usize, usize)> {
         let mut found = Vec::new();
-        self.descend(node, 0..self.ranks(), &mut found);
+        let mut whole = |of: Range<usize>| {
+            let mine = of.clone().filter(|&r| self.places[r].0 == node).count();
+            if mine == of.len() {
+                found.push((of.start, of.len()));
+            }
+            (mine == 0 || mine == of.len()).then_some(())
+        };
+        by_halves(0..self.ranks(), &mut whole, &mut |(), ()| ());
         found
-    }
-
-    fn descend(&self, node: usize, range: Range<usize>, found: &mut Vec<(usize, usize)>) {
-        let mine = range.clone().filter(|&r| self.places[r].0 == node).count();
-        if mine == range.len() {
-            found.push((range.start, range.len()));
-        } else if mine > 0 {
-            let half = range.start + left_half(range.len());
-            self.descend(node, range.start..half, found);
-            self.descend(node, half..range.end, found);
-        }
     }
 }
 
@@ -93,7 +95,15 @@ pub(crate) enum Lengths<'a> {
     Varied(&'a [usize]),
 }
 
-impl Lengths<'_> {
+impl<'a> Lengths<'a> {
+    /// Those of a call.
+    pub(crate) fn of_call(facts: &LayerCall<'a>) -> Self {
+        match facts.counts[0] {
+            [] => Lengths::Equal(facts.len),
+            counts => Lengths::Varied(counts),
+        }
+    }
+
     pub(crate) fn of(&self, rank: usize) -> usize {
         match self {
             Lengths::Equal(n) => *n,
@@ -120,6 +130,30 @@ pub(crate) fn starts(lens: impl Iterator<Item = usize>) -> Vec<usize> {
             Some(*end)
         }))
         .collect()
+}
+
+/// Blocks that lie in this order are put where each begins.
+pub(crate) fn to_ranks<T: Copy>(
+    order: impl Iterator<Item = usize>,
+    begins: &[usize],
+    from: &[T],
+    to: &mut [T],
+) {
+    let mut rest = from;
+    for block in order.map(|r| begins[r]..begins[r + 1]) {
+        let (own, behind) = rest.split_at(block.len());
+        to[block].copy_from_slice(own);
+        rest = behind;
+    }
+}
+
+/// Blocks that begin there, in this order.
+pub(crate) fn in_order<T: Copy>(
+    order: impl Iterator<Item = usize>,
+    begins: &[usize],
+    from: &[T],
+) -> Vec<T> {
+    order.flat_map(|r| &from[begins[r]..begins[r + 1]]).copied().collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@
 
 use crate::call::NodeCall;
 use crate::net::{Pending, Transfer};
-use crate::node_comm::NodeComm;
+use crate::node_comm::{NodeComm, of_comm};
 use crate::origin::Origin;
 use crate::steps::Steps;
 use phalanx::Element;
@@ -221,7 +221,7 @@ impl Steps<'_> {
     }
 
     #[track_caller]
-    fn shift<T: Element>(&mut self, buf: &mut [T], by: usize) {
+    pub(crate) fn shift<T: Element>(&mut self, buf: &mut [T], by: usize) {
         self.comm.barrier();
         if self.is_leader() {
             self.agree();
@@ -237,17 +237,13 @@ impl Steps<'_> {
 }
 
 impl NodeComm<'_> {
-    /// [`Comm::send`](phalanx::Comm::send) to any rank.
+    #[doc = of_comm!("send",
+        "phalanx_nodes::run(2, |comm| match comm.rank() {",
+        "    0 => comm.send(&[1, 2], 1),",
+        "    _ => comm.recv(&mut [0; 2], 0),",
+        "})?;")]
     ///
     /// **Cost** to another node one message of the network's, beyond 1 KiB two.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| match comm.rank() {
-    ///     0 => comm.send(&[1, 2], 1),
-    ///     _ => comm.recv(&mut [0; 2], 0),
-    /// })?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn send<T: Element>(&mut self, data: &[T], to: usize) {
         let call = NodeCall::of::<T>("send", data.len()).with("to rank", to);
@@ -259,15 +255,11 @@ impl NodeComm<'_> {
         self.here().send(data, to);
     }
 
-    /// [`Comm::recv`](phalanx::Comm::recv) from any rank.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| match comm.rank() {
-    ///     0 => comm.send(&[1, 2], 1),
-    ///     _ => comm.recv(&mut [0; 2], 0),
-    /// })?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("recv",
+        "phalanx_nodes::run(2, |comm| match comm.rank() {",
+        "    0 => comm.send(&[1, 2], 1),",
+        "    _ => comm.recv(&mut [0; 2], 0),",
+        "})?;")]
     #[track_caller]
     pub fn recv<T: Element>(&mut self, data: &mut [T], from: usize) {
         let call = NodeCall::of::<T>("recv", data.len()).with("from rank", from);
@@ -279,17 +271,13 @@ impl NodeComm<'_> {
         self.here().recv(data, from);
     }
 
-    /// [`Comm::exchange`](phalanx::Comm::exchange) with any ranks.
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(2, |comm| {
-    ///     let (peer, mut got) = (1 - comm.rank(), [0]);
-    ///     comm.exchange(&[comm.rank()], peer, &mut got, peer);
-    ///     got[0]
-    /// })?;
-    /// assert_eq!(out, [1, 0]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("exchange",
+        "let out = phalanx_nodes::run(2, |comm| {",
+        "    let (peer, mut got) = (1 - comm.rank(), [0]);",
+        "    comm.exchange(&[comm.rank()], peer, &mut got, peer);",
+        "    got[0]",
+        "})?;",
+        "assert_eq!(out, [1, 0]);")]
     #[track_caller]
     pub fn exchange<T: Element>(&mut self, send: &[T], to: usize, recv: &mut [T], from: usize) {
         let call = NodeCall::of::<T>("exchange", send.len()).with("to rank", to);
@@ -304,27 +292,5 @@ impl NodeComm<'_> {
             return steps.exchange(Some((send, to)), Some((recv, from)), label);
         }
         self.here().exchange(send, to, recv, from);
-    }
-
-    /// [`Comm::shift`](phalanx::Comm::shift) among all nodes' ranks.
-    ///
-    /// **Cost** as a barrier, and a message to and from each rank.
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut x = [comm.rank()];
-    ///     comm.shift(&mut x, 1);
-    ///     x[0]
-    /// })?;
-    /// assert_eq!(out, [2, 0, 1]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize) {
-        let by = distance.rem_euclid(self.size() as isize) as usize;
-        if let Some(mut steps) = self.steps(NodeCall::of::<T>("shift", buf.len()).with("by", by)) {
-            return steps.shift(buf, by);
-        }
-        self.here().shift(buf, distance);
     }
 }

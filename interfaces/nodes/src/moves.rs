@@ -1,8 +1,8 @@
 //! Calls that move blocks: broadcast, gather, scatter.
 
 use crate::call::NodeCall;
-use crate::layout::{Lengths, NodeLayout};
-use crate::node_comm::{NodeComm, between, of_comm};
+use crate::layout::{Lengths, in_order, to_ranks};
+use crate::node_comm::{NodeComm, of_comm};
 use crate::steps::{Move, Steps, all_set, filled, room, room_mut, unset};
 use phalanx::Element;
 
@@ -56,7 +56,7 @@ impl Steps<'_> {
         let mut by_node = filled(all, all.len());
         self.gather_here(mine, &mut by_node[section], lens, &own);
         self.agree_and(Move::AllGather { all: &mut by_node, counts: &counts });
-        to_ranks(layout, lens, &by_node, all);
+        to_ranks(layout.by_node(), &lens.starts(layout), &by_node, all);
     }
 
     /// This node's blocks at the leader.
@@ -75,7 +75,13 @@ impl Steps<'_> {
     }
 
     #[track_caller]
-    fn gather<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize, lens: &Lengths<'_>) {
+    pub(crate) fn gather<T: Element>(
+        &mut self,
+        mine: &[T],
+        all: &mut [T],
+        root: usize,
+        lens: &Lengths<'_>,
+    ) {
         let (layout, node, leader) = (self.layout(), self.node(), self.is_leader());
         let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
         let (home, root) = layout.place(root);
@@ -99,7 +105,7 @@ impl Steps<'_> {
         }
         if leader && !layout.is_contiguous() {
             let mut sorted = unset(total);
-            to_ranks(layout, lens, &memory, &mut sorted);
+            to_ranks(layout.by_node(), &lens.starts(layout), &memory, &mut sorted);
             memory = sorted;
         }
         // SAFETY: all blocks have been received.
@@ -149,7 +155,13 @@ impl Steps<'_> {
     }
 
     #[track_caller]
-    fn scatter<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize, lens: &Lengths<'_>) {
+    pub(crate) fn scatter<T: Element>(
+        &mut self,
+        all: &[T],
+        mine: &mut [T],
+        root: usize,
+        lens: &Lengths<'_>,
+    ) {
         let (layout, node, leader) = (self.layout(), self.node(), self.is_leader());
         let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
         let (home, root) = layout.place(root);
@@ -162,9 +174,7 @@ impl Steps<'_> {
         if home == node {
             self.fetch(root, total, room(all), &mut memory);
             if leader && !layout.is_contiguous() {
-                let mut sorted = unset(total);
-                to_nodes(layout, lens, &memory, &mut sorted);
-                memory = sorted;
+                memory = in_order(layout.by_node(), &lens.starts(layout), &memory);
             }
         }
         if leader {
@@ -203,95 +213,12 @@ impl Steps<'_> {
         }
         len / p
     }
-
-    fn check_whole<T>(&mut self, what: &str, all: &[T], n: usize) {
-        self.check_len(what, all.len(), n.checked_mul(self.layout().ranks()));
-    }
-}
-
-/// Blocks that lie node by node, put in the order of ranks.
-fn to_ranks<T: Element>(layout: &NodeLayout, lens: &Lengths<'_>, from: &[T], to: &mut [T]) {
-    let begins = lens.starts(layout);
-    let mut rest = from;
-    for &r in layout.by_node() {
-        let (block, behind) = rest.split_at(lens.of(r));
-        to[begins[r]..][..block.len()].copy_from_slice(block);
-        rest = behind;
-    }
-}
-
-/// The other way.
-pub(crate) fn to_nodes<T: Element>(
-    layout: &NodeLayout,
-    lens: &Lengths<'_>,
-    from: &[T],
-    to: &mut [T],
-) {
-    let begins = lens.starts(layout);
-    let mut rest = to;
-    for &r in layout.by_node() {
-        let (block, behind) = rest.split_at_mut(lens.of(r));
-        block.copy_from_slice(&from[begins[r]..][..block.len()]);
-        rest = behind;
-    }
 }
 
 /// Elements of every rank, one rank after the other, and how many each gave.
 pub(crate) type Collected<T> = (Vec<T>, Vec<usize>);
 
 impl NodeComm<'_> {
-    #[doc = of_comm!("barrier",
-        "phalanx_nodes::run(2, |comm| comm.barrier())?;")]
-    ///
-    /// **Cost** two barriers of the node, and an all-reduce of 32 bytes between leaders.
-    #[track_caller]
-    pub fn barrier(&mut self) {
-        let call = NodeCall::of::<()>("barrier", 0);
-        between!(self, call, |steps| steps.barrier(), barrier())
-    }
-
-    /// [`Comm::broadcast`](phalanx::Comm::broadcast) to all nodes' ranks.
-    ///
-    /// **Cost** a broadcast on the root's node, one between leaders, one on the other nodes.
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut x = [comm.rank()];
-    ///     comm.broadcast(&mut x, 2);
-    ///     x[0]
-    /// })?;
-    /// assert_eq!(out, [2; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize) {
-        let call = NodeCall::of::<T>("broadcast", buf.len()).with("from root", root);
-        between!(self, call, |steps| steps.broadcast(buf, root), broadcast(buf, root))
-    }
-
-    /// [`Comm::all_gather_into`](phalanx::Comm::all_gather_into) of all nodes' ranks.
-    ///
-    /// **Cost** a gather on each node, an all-gather between leaders, a broadcast on each node.
-    ///
-    /// ```
-    /// let all = phalanx_nodes::run(3, |comm| {
-    ///     let mut all = [0; 3];
-    ///     comm.all_gather_into(&[comm.rank()], &mut all);
-    ///     all
-    /// })?;
-    /// assert_eq!(all[1], [0, 1, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T]) {
-        let (n, call) = (mine.len(), NodeCall::of::<T>("all_gather_into", mine.len()));
-        if let Some(mut steps) = self.steps(call) {
-            steps.check_whole("the output", all, n);
-            return steps.all_gather(mine, all, &Lengths::Equal(n));
-        }
-        self.here().all_gather_into(mine, all);
-    }
-
     #[doc = of_comm!("all_gather_in_place",
         "phalanx_nodes::run(2, |comm| comm.all_gather_in_place(&mut [0; 4]))?;")]
     #[track_caller]
@@ -303,33 +230,6 @@ impl NodeComm<'_> {
             return steps.all_gather(&mine, all, &Lengths::Equal(n));
         }
         self.here().all_gather_in_place(all);
-    }
-
-    /// [`Comm::all_gather_varied_into`](phalanx::Comm::all_gather_varied_into) of all nodes' ranks.
-    ///
-    /// ```
-    /// let all = phalanx_nodes::run(2, |comm| {
-    ///     let mut all = [0; 3];
-    ///     comm.all_gather_varied_into(&vec![7; comm.rank() + 1], &mut all, &[1, 2]);
-    ///     all
-    /// })?;
-    /// assert_eq!(all, [[7; 3]; 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_gather_varied_into<T: Element>(
-        &mut self,
-        mine: &[T],
-        all: &mut [T],
-        counts: &[usize],
-    ) {
-        let call = NodeCall::of::<T>("all_gather_varied_into", all.len()).counts(counts);
-        if let Some(mut steps) = self.steps(call) {
-            let total = steps.check_counts::<T>(counts, mine.len());
-            steps.check_len("the output", all.len(), Some(total));
-            return steps.all_gather(mine, all, &Lengths::Varied(counts));
-        }
-        self.here().all_gather_varied_into(mine, all, counts);
     }
 
     #[doc = of_comm!("all_gather_vec",
@@ -360,33 +260,6 @@ impl NodeComm<'_> {
         lens
     }
 
-    /// [`Comm::gather_into`](phalanx::Comm::gather_into) of all nodes' ranks.
-    ///
-    /// **Cost** a gather on each node, one between leaders, and a copy if the root is no leader.
-    ///
-    /// ```
-    /// let all = phalanx_nodes::run(2, |comm| {
-    ///     let mut all = vec![0; if comm.rank() == 1 { 2 } else { 0 }];
-    ///     comm.gather_into(&[comm.rank()], &mut all, 1);
-    ///     all
-    /// })?;
-    /// assert_eq!(all[1], [0, 1]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn gather_into<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize) {
-        let (rank, n) = (self.rank(), mine.len());
-        let call = NodeCall::of::<T>("gather_into", n).with("to root", root);
-        if let Some(mut steps) = self.steps(call) {
-            steps.check_rank("root", root);
-            if rank == root {
-                steps.check_whole("the output", all, n);
-            }
-            return steps.gather(mine, all, root, &Lengths::Equal(n));
-        }
-        self.here().gather_into(mine, all, root);
-    }
-
     #[doc = of_comm!("gather_in_place",
         "phalanx_nodes::run(1, |comm| comm.gather_in_place(&mut [0; 4], 0))?;")]
     #[track_caller]
@@ -404,30 +277,6 @@ impl NodeComm<'_> {
             return steps.gather(&mine, data, root, &Lengths::Equal(n));
         }
         self.here().gather_in_place(data, root);
-    }
-
-    #[doc = of_comm!("gather_varied_into",
-        "phalanx_nodes::run(1, |comm| comm.gather_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;")]
-    #[track_caller]
-    pub fn gather_varied_into<T: Element>(
-        &mut self,
-        mine: &[T],
-        all: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) {
-        let (rank, total) =
-            (self.rank(), counts.iter().fold(0, |n: usize, &it| n.wrapping_add(it)));
-        let call = NodeCall::of::<T>("gather_varied_into", total).with("to root", root);
-        if let Some(mut steps) = self.steps(call.counts(counts)) {
-            let total = steps.check_counts::<T>(counts, mine.len());
-            steps.check_rank("root", root);
-            if rank == root {
-                steps.check_len("the output", all.len(), Some(total));
-            }
-            return steps.gather(mine, all, root, &Lengths::Varied(counts));
-        }
-        self.here().gather_varied_into(mine, all, counts, root);
     }
 
     #[doc = of_comm!("gather_vec",
@@ -449,56 +298,5 @@ impl NodeComm<'_> {
         }
         // SAFETY: every rank's have been received, on the root.
         is_root.then(|| (unsafe { all_set(&all) }, lens))
-    }
-
-    /// [`Comm::scatter_into`](phalanx::Comm::scatter_into) to all nodes' ranks.
-    ///
-    /// **Cost** a copy if the root is no leader, a scatter between leaders, and one on each node.
-    ///
-    /// ```
-    /// let out = phalanx_nodes::run(2, |comm| {
-    ///     let (all, mut mine) = ([5, 6], [0]);
-    ///     comm.scatter_into(if comm.rank() == 0 { &all } else { &[] }, &mut mine, 0);
-    ///     mine[0]
-    /// })?;
-    /// assert_eq!(out, [5, 6]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn scatter_into<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize) {
-        let (rank, n) = (self.rank(), mine.len());
-        let call = NodeCall::of::<T>("scatter_into", n).with("from root", root);
-        if let Some(mut steps) = self.steps(call) {
-            steps.check_rank("root", root);
-            if rank == root {
-                steps.check_whole("the input", all, n);
-            }
-            return steps.scatter(all, mine, root, &Lengths::Equal(n));
-        }
-        self.here().scatter_into(all, mine, root);
-    }
-
-    #[doc = of_comm!("scatter_varied_into",
-        "phalanx_nodes::run(1, |comm| comm.scatter_varied_into(&[1, 2], &mut [0; 2], &[2], 0))?;")]
-    #[track_caller]
-    pub fn scatter_varied_into<T: Element>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        counts: &[usize],
-        root: usize,
-    ) {
-        let (rank, total) =
-            (self.rank(), counts.iter().fold(0, |n: usize, &it| n.wrapping_add(it)));
-        let call = NodeCall::of::<T>("scatter_varied_into", total).with("from root", root);
-        if let Some(mut steps) = self.steps(call.counts(counts)) {
-            let total = steps.check_counts::<T>(counts, mine.len());
-            steps.check_rank("root", root);
-            if rank == root {
-                steps.check_len("the input", all.len(), Some(total));
-            }
-            return steps.scatter(all, mine, root, &Lengths::Varied(counts));
-        }
-        self.here().scatter_varied_into(all, mine, counts, root);
     }
 }

@@ -53,24 +53,25 @@ impl From<Comm> for NodeComm<'static> {
     }
 }
 
-/// Makes the call `$call` in steps; where all ranks are on one node, it is `$method` of that.
-macro_rules! between {
-    ($self:ident, $call:expr, |$steps:ident| $wide:expr, $method:ident($($argument:expr),*)) => {{
-        if let Some(mut $steps) = $self.steps($call) {
-            return $wide;
-        }
-        $self.here().$method($($argument),*)
-    }};
-}
-pub(crate) use between;
-
 /// The page of a method that does what `Comm`'s of its name does: that, and an example that runs.
 macro_rules! of_comm {
-    ($name:literal, $($line:literal),+) => {
+    (@ $type:literal, $name:expr) => {
         concat!(
-            "[`Comm::", $name, "`](phalanx::Comm::", $name, ") of all nodes' ranks.\n\n```\n",
-            $($line, "\n",)+ "# Ok::<(), phalanx::Error>(())\n```"
+            "[`", $type, "::", $name, "`](phalanx::", $type, "::", $name, ")",
+            " of all nodes' ranks.\n"
         )
+    };
+    (@ $type:literal, $name:expr, $($line:literal),+) => {
+        concat!(
+            of_comm!(@ $type, $name), "\n```\n", $($line, "\n",)+
+            "# Ok::<(), phalanx::Error>(())\n```"
+        )
+    };
+    ($name:ident) => {
+        of_comm!(@ "Comm", stringify!($name))
+    };
+    ($name:literal, $($line:literal),+) => {
+        of_comm!(@ "Comm", $name, $($line),+)
     };
 }
 pub(crate) use of_comm;
@@ -121,6 +122,12 @@ impl<'a> NodeComm<'a> {
         Some(steps)
     }
 
+    /// The same, where ranks are on several nodes.
+    #[track_caller]
+    pub(crate) fn steps_between<'s>(&'s mut self, call: NodeCall<'s>) -> Steps<'s> {
+        self.steps(call).expect("a call between nodes")
+    }
+
     /// The same for messages: no call of all ranks.
     pub(crate) fn aside<'s>(&'s mut self, call: NodeCall<'s>) -> Option<Steps<'s>> {
         let NodeComm { local, group, job, order } = self;
@@ -145,22 +152,13 @@ impl<'a> NodeComm<'a> {
         (self.group.clone(), self.job.clone(), self.order)
     }
 
-    /// This rank's number among those of all nodes, `0..size()`.
-    ///
-    /// ```
-    /// assert_eq!(phalanx_nodes::run(3, |comm| comm.rank())?, [0, 1, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("rank",
+        "assert_eq!(phalanx_nodes::run(3, |comm| comm.rank())?, [0, 1, 2]);")]
     pub fn rank(&self) -> usize {
         self.group.as_ref().map_or_else(|| self.local().rank(), |group| group.rank)
     }
 
-    /// The number of ranks on all nodes.
-    ///
-    /// ```
-    /// assert_eq!(phalanx_nodes::run(3, |comm| comm.size())?, [3, 3, 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("size", "assert_eq!(phalanx_nodes::run(3, |comm| comm.size())?, [3; 3]);")]
     pub fn size(&self) -> usize {
         self.group.as_ref().map_or_else(|| self.local().size(), |group| group.layout.ranks())
     }
@@ -199,13 +197,10 @@ impl<'a> NodeComm<'a> {
         self.here().split(0, rank)
     }
 
-    /// [`Comm::split_by`]: ranks of different nodes share nothing.
+    #[doc = of_comm!("split_by", "use phalanx::machine::Level;",
+        "phalanx_nodes::run(2, |comm| assert!(comm.split_by(Level::Package).size() >= 1))?;")]
     ///
-    /// ```
-    /// use phalanx::machine::Level;
-    /// phalanx_nodes::run(2, |comm| assert!(comm.split_by(Level::Package).size() >= 1))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    /// Ranks of different nodes share nothing.
     #[track_caller]
     pub fn split_by(&mut self, level: Level) -> Comm {
         self.here().split_by(level)
@@ -236,27 +231,23 @@ impl<'a> NodeComm<'a> {
         }
     }
 
-    /// [`Comm::phase`], in the record of this node.
+    #[doc = of_comm!("phase",
+        "phalanx_nodes::run(2, |comm| comm.phase(\"halo\", |comm| comm.barrier()))?;")]
     ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.phase("halo", |comm| comm.barrier()))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    /// It is in the record of this node.
     #[track_caller]
     pub fn phase<R>(&mut self, name: &'static str, f: impl FnOnce(&mut NodeComm<'_>) -> R) -> R {
         let shared = self.shared();
         self.here().phase(name, |comm| NodeComm::inner(comm, shared, f))
     }
 
-    /// [`Comm::protect`], for threads of the caller's own; a failure ends the job on all nodes.
+    #[doc = of_comm!("protect",
+        "phalanx_nodes::run(2, |comm| comm.protect(|comm| comm.barrier()).is_ok())?;")]
+    ///
+    /// For threads of the caller's own; a failure ends the job on all nodes.
     ///
     /// # Errors
     /// As there.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.protect(|comm| comm.barrier()).is_ok())?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     pub fn protect<R>(&mut self, f: impl FnOnce(&mut NodeComm<'_>) -> R) -> Result<R, Error> {
         let shared = self.shared();
         let result = self.here().protect(|comm| NodeComm::inner(comm, shared, f));
@@ -279,33 +270,24 @@ impl<'a> NodeComm<'a> {
         }
     }
 
-    /// [`Comm::check`].
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.check())?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("check", "phalanx_nodes::run(2, |comm| comm.check())?;")]
     #[track_caller]
     pub fn check(&mut self) {
         self.here().check();
     }
 
-    /// [`Comm::canceller`], of this node's team.
+    #[doc = of_comm!("canceller",
+        "phalanx_nodes::run(2, |comm| assert!(!comm.canceller().is_cancelled()))?;")]
     ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| assert!(!comm.canceller().is_cancelled()))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    /// Of this node's team.
     pub fn canceller(&self) -> Canceller {
         self.local().canceller()
     }
 
-    /// [`Comm::statistics`]: of a call between nodes, its steps on this node.
+    #[doc = of_comm!("statistics",
+        "assert_eq!(phalanx_nodes::run(2, |comm| comm.statistics())?, [None, None]);")]
     ///
-    /// ```
-    /// assert_eq!(phalanx_nodes::run(2, |comm| comm.statistics())?, [None, None]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    /// Of a call between nodes, its steps on this node.
     pub fn statistics(&self) -> Option<Vec<CallStatistics>> {
         self.local().statistics()
     }

@@ -18,9 +18,9 @@ impl Origin {
     pub(crate) const NONE: Origin = Origin { line: 0, column: 0, call: [0; 24], file: [0; 72] };
 
     pub(crate) fn of(call: &NodeCall<'_>) -> Self {
-        let (at, mut own) = (call.at(), Origin { ..Origin::NONE });
+        let (at, mut own) = (call.0.at, Origin { ..Origin::NONE });
         (own.line, own.column) = (at.line(), at.column());
-        put(call.name, &mut own.call);
+        put(call.0.name, &mut own.call);
         put(at.file(), &mut own.file);
         own
     }

@@ -20,7 +20,7 @@
 //! rail: nodes in different calls may wait for each other there for ever. And no rank
 //! leaves before the leader has agreed.
 
-use crate::layout::{Lengths, starts};
+use crate::layout::{Lengths, in_order, to_ranks};
 use crate::reductions::{even, fold};
 use crate::steps::{Move, Steps, filled};
 use phalanx::Element;
@@ -104,15 +104,7 @@ impl Steps<'_> {
         self.pass_by_rail(Move::AllGather { all: &mut mine, counts: &by_rail[local] });
         let mut all = filled(output, output.len());
         self.comm.all_gather_varied_into(&mine, &mut all, &counts);
-        // [number][node] becomes [rank].
-        let (places, mut rest) = (lens.starts(layout), &all[..]);
-        for (l, lens) in by_rail.iter().enumerate() {
-            for (j, &n) in lens.iter().enumerate() {
-                let (block, behind) = rest.split_at(n);
-                output[places[layout.members(j)[l]]..][..n].copy_from_slice(block);
-                rest = behind;
-            }
-        }
+        to_ranks(layout.by_place(), &lens.starts(layout), &all, output);
     }
 
     /// Every thread has its node's combination of the blocks of the ranks with its
@@ -128,14 +120,7 @@ impl Steps<'_> {
         let (layout, nodes, m) = (self.layout(), self.nodes(), output.len());
         let (local, by_rail) = (self.comm.rank(), self.lens_by_rail(lens));
         let counts: Vec<usize> = by_rail.iter().map(|lens| lens.iter().sum()).collect();
-        // [rank] becomes [number][node].
-        let places = starts((0..layout.ranks()).map(|rank| lens.of(rank)));
-        let mut sorted = Vec::with_capacity(input.len());
-        for (l, lens) in by_rail.iter().enumerate() {
-            for (j, &n) in lens.iter().enumerate() {
-                sorted.extend_from_slice(&input[places[layout.members(j)[l]]..][..n]);
-            }
-        }
+        let sorted = in_order(layout.by_place(), &lens.starts(layout), input);
         let mut part = filled(input, counts[local]);
         self.comm.reduce_scatter_varied_into(&sorted, &mut part, &counts, op);
         self.agree_first();

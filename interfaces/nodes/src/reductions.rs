@@ -9,17 +9,16 @@
 //! of the largest subtrees that are all its own; these travel, and the rest of the tree is made of
 //! them. So is an operator that is not commutative, where ranks and nodes are not in one order.
 
-use crate::call::NodeCall;
-use crate::layout::{Lengths, starts};
-use crate::moves::to_nodes;
+use crate::layout::{Lengths, in_order, starts};
 use crate::net::Net;
-use crate::node_comm::{NodeComm, between, of_comm};
 use crate::number::built_in;
 use crate::steps::{Move, Steps, filled};
 use phalanx::dist::Block;
-use phalanx::engine::{Accumulating, Accumulation, FloatControl, is_disturbed, left_half};
-use phalanx::op::{Operator, Sum};
+use phalanx::engine::{Accumulating, Accumulation, FloatControl, Operation};
+use phalanx::engine::{by_halves, is_disturbed};
+use phalanx::op::Operator;
 use phalanx::{Element, Order};
+use std::ops::Range;
 
 /// Bytes of a node's contribution up to which every node gets all of them.
 const WHOLE: usize = 2 << 10;
@@ -44,66 +43,53 @@ fn join<T: Element, O: Operator<T>>(left: &mut [T], right: &[T], op: &O) {
     left.iter_mut().zip(right).for_each(|(a, &b)| *a = op.combine(*a, b));
 }
 
-/// Combines the vectors of operands `first..first + len` by the tree, into that of the first; that
-/// place it returns; `known` says where results of subtrees are.
+/// Combines vectors of `n` elements, the operands `of`, by the tree, into that of the first one;
+/// that place it returns. `known` says where results of subtrees are.
 fn combine<T: Element>(
     data: &mut [T],
     op: &impl Operator<T>,
-    (first, len, n): (usize, usize, usize),
-    known: &dyn Fn(usize, usize) -> Option<usize>,
+    (of, n): (Range<usize>, usize),
+    mut known: impl FnMut(Range<usize>) -> Option<usize>,
 ) -> usize {
-    if let Some(at) = known(first, len) {
-        return at;
-    }
-    let half = left_half(len);
-    let left = combine(data, op, (first, half, n), known);
-    let right = combine(data, op, (first + half, len - half, n), known);
-    let (low, high) = data.split_at_mut(left.max(right));
-    match left < right {
-        true => join(&mut low[left..][..n], &high[..n], op),
-        false => join(&mut high[..n], &low[right..][..n], op),
-    }
-    left
-}
-
-/// A call that combines.
-#[derive(Clone, Copy)]
-enum Reduction<'a> {
-    All,
-    ToRoot(usize),
-    Scattered(&'a Lengths<'a>),
-    Scan { exclusive: bool },
+    by_halves(of, &mut known, &mut |left, right| {
+        let (low, high) = data.split_at_mut(left.max(right));
+        match left < right {
+            true => join(&mut low[left..][..n], &high[..n], op),
+            false => join(&mut high[..n], &low[right..][..n], op),
+        }
+        left
+    })
 }
 
 impl Steps<'_> {
     /// Carries out a call, in place in `buf` but where blocks of `all` are scattered; on vectors of
     /// partial results, if these are wider than elements.
     #[track_caller]
-    fn combine<T: Element, O: Operator<T>>(
+    pub(crate) fn combine<T: Element, O: Operator<T>>(
         &mut self,
-        it: Reduction<'_>,
-        all: &[T],
-        buf: &mut [T],
+        operation: Operation,
+        lens: &Lengths<'_>,
+        buffers: (&[T], &mut [T]),
         op: &O,
     ) {
         #[track_caller]
         fn by<T: Element, O: Operator<T> + Copy, S: Accumulation<T, O>>(
             steps: &mut Steps<'_>,
-            it: Reduction<'_>,
+            of: (Operation, &Lengths<'_>),
             (all, buf): (&[T], &mut [T]),
             op: O,
             accumulation: &S,
         ) {
             if !S::IS_WIDE {
-                return steps.combine_elements(it, all, buf, &op);
+                return steps.combine_elements(of, all, buf, &op);
             }
             let widen = |x: &[T]| -> Vec<S::Wide> { x.iter().map(|&x| S::widen(x)).collect() };
             let (all, mut wide) = (widen(all), widen(buf));
-            steps.combine_elements(it, &all, &mut wide, &Accumulating::new(op, accumulation));
+            steps.combine_elements(of, &all, &mut wide, &Accumulating::new(op, accumulation));
             // A vector without another operand is not changed.
-            let has_result = match it {
-                Reduction::ToRoot(root) => steps.group.rank == root,
-                Reduction::Scan { exclusive: false } => steps.group.rank > 0,
+            let has_result = match of.0 {
+                Operation::Reduce => steps.group.rank == steps.call.parameter(),
+                Operation::Scan => steps.group.rank > 0,
                 _ => true,
             };
             if has_result {
@@ -111,22 +97,23 @@ impl Steps<'_> {
                 FloatControl::STANDARD.during(round);
             }
         }
-        by(self, it, (all, buf), op, &<&O as Operator<T>>::accumulation());
+        by(self, (operation, lens), buffers, op, &<&O as Operator<T>>::accumulation());
     }
 
     #[track_caller]
     fn combine_elements<T: Element, O: Operator<T>>(
         &mut self,
-        it: Reduction<'_>,
+        (operation, lens): (Operation, &Lengths<'_>),
         all: &[T],
         buf: &mut [T],
         op: &O,
     ) {
-        match it {
-            Reduction::All => self.all_reduce(buf, op),
-            Reduction::ToRoot(root) => self.reduce(buf, op, root),
-            Reduction::Scattered(lens) => self.reduce_scatter(all, buf, op, lens),
-            Reduction::Scan { exclusive } => self.scan(buf, op, exclusive),
+        match operation {
+            Operation::Reduce => self.reduce(buf, op, self.call.parameter()),
+            Operation::ReduceScatter => self.reduce_scatter(all, buf, op, lens),
+            Operation::Scan => self.scan(buf, op, false),
+            Operation::ExclusiveScan => self.scan(buf, op, true),
+            _ => self.all_reduce(buf, op),
         }
     }
 
@@ -262,12 +249,9 @@ impl Steps<'_> {
     ) {
         let layout = self.layout();
         let (own, counts) = (self.own_counts(lens), lens.by_node(layout));
-        let by_node = |all: &[T]| {
-            let mut sorted = all.to_vec();
-            if !layout.is_contiguous() {
-                to_nodes(layout, lens, all, &mut sorted);
-            }
-            sorted
+        let by_node = |all: &[T]| match layout.is_contiguous() {
+            true => all.to_vec(),
+            false => in_order(layout.by_node(), &lens.starts(layout), all),
         };
         let part = if self.goes_by_tree::<T, O>() {
             // Every rank's: the steps on the node then need no order.
@@ -298,8 +282,8 @@ impl Steps<'_> {
         let trees: Vec<_> = (0..nodes).map(|j| layout.subtrees(j)).collect();
         let place = |rank: usize| layout.place(rank).1 * n;
         for &(first, len) in &trees[node] {
-            let known = |first: usize, len: usize| (len == 1).then(|| place(first));
-            combine(&mut gathered, op, (first, len, n), &known);
+            let known = |of: Range<usize>| (of.len() == 1).then(|| place(of.start));
+            combine(&mut gathered, op, (first..first + len, n), known);
         }
         // To each node its part of the results of all own subtrees.
         let (m, begins) = (counts[node], starts(trees.iter().map(Vec::len)));
@@ -315,12 +299,12 @@ impl Steps<'_> {
         let recvs: Vec<usize> = trees.iter().map(|trees| trees.len() * m).collect();
         let (send, sends, recvs) = (&send[..], &sends[..], &recvs[..]);
         self.agree_and(Move::AllToAll { send, sends, recv: &mut recv, recvs });
-        let known = |first: usize, len: usize| {
-            let (j, _) = layout.place(first);
-            let i = trees[j].iter().position(|&tree| tree == (first, len))?;
+        let known = |of: Range<usize>| {
+            let (j, _) = layout.place(of.start);
+            let i = trees[j].iter().position(|&tree| tree == (of.start, of.len()))?;
             Some((begins[j] + i) * m)
         };
-        let at = combine(&mut recv, op, (0, layout.ranks(), m), &known);
+        let at = combine(&mut recv, op, (0..layout.ranks(), m), known);
         Some(recv[at..][..m].to_vec())
     }
 
@@ -392,239 +376,5 @@ impl Steps<'_> {
                 buf.copy_from_slice(&all[..n]);
             }
         }
-    }
-}
-
-impl NodeComm<'_> {
-    /// [`Comm::reduce`](phalanx::Comm::reduce) of all nodes' ranks.
-    ///
-    /// **Cost** a reduction on each node; between leaders each vector travels twice.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(2, |comm| {
-    ///     let mut x = [comm.rank() + 1];
-    ///     comm.reduce(&mut x, op::Sum, 0);
-    ///     x[0]
-    /// })?;
-    /// assert_eq!(out, [3, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize) {
-        let call = NodeCall::of::<T>("reduce", buf.len()).by::<T, O>().with("to root", root);
-        if let Some(mut steps) = self.steps(call) {
-            steps.check_rank("root", root);
-            return steps.combine(Reduction::ToRoot(root), &[], buf, &op);
-        }
-        self.here().reduce(buf, op, root);
-    }
-
-    /// [`Comm::all_reduce`](phalanx::Comm::all_reduce) of all nodes' ranks.
-    ///
-    /// **Cost** a reduction on each node, one between leaders (by the network itself, if it knows
-    /// type and operator), a broadcast on each node.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(2, |comm| {
-    ///     let mut x = [comm.rank()];
-    ///     comm.all_reduce(&mut x, op::Max);
-    ///     x[0]
-    /// })?;
-    /// assert_eq!(out, [1, 1]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let call = NodeCall::of::<T>("all_reduce", buf.len()).by::<T, O>();
-        between!(
-            self,
-            call,
-            |steps| steps.combine(Reduction::All, &[], buf, &op),
-            all_reduce(buf, op)
-        )
-    }
-
-    /// [`Comm::all_reduce_values`](phalanx::Comm::all_reduce_values) of all nodes' ranks.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(2, |comm| comm.all_reduce_values([comm.rank(), 5], op::Max))?;
-    /// assert_eq!(out, [[1, 5]; 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn all_reduce_values<T: Element, const N: usize, O: Operator<T>>(
-        &mut self,
-        mut values: [T; N],
-        op: O,
-    ) -> [T; N] {
-        let call = NodeCall::of::<T>("all_reduce_values", N).meets("all_reduce").by::<T, O>();
-        if let Some(mut steps) = self.steps(call) {
-            steps.combine(Reduction::All, &[], &mut values, &op);
-            return values;
-        }
-        self.here().all_reduce_values(values, op)
-    }
-
-    #[doc = of_comm!("sum",
-        "assert_eq!(phalanx_nodes::run(2, |comm| comm.sum([1, comm.rank()]))?, [[2, 1]; 2]);")]
-    #[track_caller]
-    pub fn sum<T: Element, const N: usize>(&mut self, mut values: [T; N]) -> [T; N]
-    where
-        Sum: Operator<T>,
-    {
-        let call = NodeCall::of::<T>("sum", N).meets("all_reduce").by::<T, Sum>();
-        if let Some(mut steps) = self.steps(call) {
-            steps.combine(Reduction::All, &[], &mut values, &Sum);
-            return values;
-        }
-        self.here().sum(values)
-    }
-
-    /// [`Comm::reduce_scatter_into`](phalanx::Comm::reduce_scatter_into) of all nodes' ranks.
-    ///
-    /// **Cost** a reduction on each node, a transfer of each vector, a scatter on each node.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(2, |comm| {
-    ///     let mut mine = [0];
-    ///     comm.reduce_scatter_into(&[1, 2], &mut mine, op::Sum);
-    ///     mine[0]
-    /// })?;
-    /// assert_eq!(out, [2, 4]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_scatter_into<T: Element, O: Operator<T>>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        op: O,
-    ) {
-        let n = mine.len();
-        let call = NodeCall::of::<T>("reduce_scatter_into", n).by::<T, O>();
-        if let Some(mut steps) = self.steps(call) {
-            let wanted = n.checked_mul(steps.layout().ranks());
-            steps.check_len("the input", all.len(), wanted);
-            return steps.combine(Reduction::Scattered(&Lengths::Equal(n)), all, mine, &op);
-        }
-        self.here().reduce_scatter_into(all, mine, op);
-    }
-
-    /// [`Comm::reduce_scatter_varied_into`](phalanx::Comm::reduce_scatter_varied_into) of all
-    /// nodes' ranks.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// phalanx_nodes::run(1, |comm| {
-    ///     comm.reduce_scatter_varied_into(&[1, 2], &mut [0; 2], &[2], op::Sum);
-    /// })?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn reduce_scatter_varied_into<T: Element, O: Operator<T>>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        counts: &[usize],
-        op: O,
-    ) {
-        let call = NodeCall::of::<T>("reduce_scatter_varied_into", all.len()).by::<T, O>();
-        if let Some(mut steps) = self.steps(call.counts(counts)) {
-            let total = steps.check_counts::<T>(counts, mine.len());
-            steps.check_len("the input", all.len(), Some(total));
-            return steps.combine(Reduction::Scattered(&Lengths::Varied(counts)), all, mine, &op);
-        }
-        self.here().reduce_scatter_varied_into(all, mine, counts, op);
-    }
-
-    /// [`Comm::scan`](phalanx::Comm::scan) of all nodes' ranks.
-    ///
-    /// **Cost** a scan on each node, and two turns of an all-to-all between leaders.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut x = [1];
-    ///     comm.scan(&mut x, op::Sum);
-    ///     x[0]
-    /// })?;
-    /// assert_eq!(out, [1, 2, 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let call = NodeCall::of::<T>("scan", buf.len()).by::<T, O>();
-        let it = Reduction::Scan { exclusive: false };
-        between!(self, call, |steps| steps.combine(it, &[], buf, &op), scan(buf, op))
-    }
-
-    /// [`Comm::exclusive_scan`](phalanx::Comm::exclusive_scan) of all nodes' ranks.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut x = [1];
-    ///     comm.exclusive_scan(&mut x, op::Sum);
-    ///     x[0]
-    /// })?;
-    /// assert_eq!(out, [0, 1, 2]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O) {
-        let call = NodeCall::of::<T>("exclusive_scan", buf.len()).by::<T, O>();
-        let it = Reduction::Scan { exclusive: true };
-        between!(self, call, |steps| steps.combine(it, &[], buf, &op), exclusive_scan(buf, op))
-    }
-
-    /// [`Comm::segmented_scan`](phalanx::Comm::segmented_scan) of all nodes' ranks.
-    ///
-    /// **Cost** an [`exclusive_scan`](NodeComm::exclusive_scan) of one element.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut x = [1, 1];
-    ///     comm.segmented_scan(&mut x, &[false, comm.rank() == 1], op::Sum);
-    ///     x
-    /// })?;
-    /// assert_eq!(out, [[1, 2], [3, 1], [2, 3]]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn segmented_scan<T: Element, O: Operator<T>>(
-        &mut self,
-        values: &mut [T],
-        flags: &[bool],
-        op: O,
-    ) {
-        self.run(phalanx::call::segmented_scan(values, flags, op));
-    }
-
-    /// [`Comm::exclusive_segmented_scan`](phalanx::Comm::exclusive_segmented_scan) of all nodes'
-    /// ranks.
-    ///
-    /// ```
-    /// use phalanx::op;
-    /// let out = phalanx_nodes::run(3, |comm| {
-    ///     let mut x = [1, 1];
-    ///     comm.exclusive_segmented_scan(&mut x, &[false, comm.rank() == 1], op::Sum);
-    ///     x
-    /// })?;
-    /// assert_eq!(out, [[0, 1], [2, 0], [1, 2]]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn exclusive_segmented_scan<T: Element, O: Operator<T>>(
-        &mut self,
-        values: &mut [T],
-        flags: &[bool],
-        op: O,
-    ) {
-        self.run(phalanx::call::exclusive_segmented_scan(values, flags, op));
     }
 }

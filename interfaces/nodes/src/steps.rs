@@ -19,40 +19,15 @@ use std::time::{Duration, Instant};
 /// Bytes of a call in words that are shown to other nodes.
 const WORDS: usize = 256;
 
-/// A transfer of elements, as [`Transfer`] says; counts are elements.
+/// A transfer of elements, as [`Transfer`] says; counts are elements. At a gather's root the own
+/// block is in its place in `all`.
 pub(crate) enum Move<'m, T> {
-    Broadcast {
-        root: usize,
-        data: &'m mut [T],
-    },
-    AllGather {
-        all: &'m mut [T],
-        counts: &'m [usize],
-    },
-    /// On the root the own block is in its place in `all`.
-    Gather {
-        root: usize,
-        mine: &'m [T],
-        all: &'m mut [T],
-        counts: &'m [usize],
-    },
-    Scatter {
-        root: usize,
-        all: &'m [T],
-        mine: &'m mut [T],
-        counts: &'m [usize],
-    },
-    AllToAll {
-        send: &'m [T],
-        sends: &'m [usize],
-        recv: &'m mut [T],
-        recvs: &'m [usize],
-    },
-    AllReduce {
-        data: &'m mut [T],
-        number: NetNumber,
-        fold: NetFold,
-    },
+    Broadcast { root: usize, data: &'m mut [T] },
+    AllGather { all: &'m mut [T], counts: &'m [usize] },
+    Gather { root: usize, mine: &'m [T], all: &'m mut [T], counts: &'m [usize] },
+    Scatter { root: usize, all: &'m [T], mine: &'m mut [T], counts: &'m [usize] },
+    AllToAll { send: &'m [T], sends: &'m [usize], recv: &'m mut [T], recvs: &'m [usize] },
+    AllReduce { data: &'m mut [T], number: NetNumber, fold: NetFold },
 }
 
 /// See the module documentation.
@@ -138,24 +113,6 @@ impl<'s> Steps<'s> {
         if wanted != Some(got) {
             let wanted = wanted.map_or("more than memory can hold".to_string(), |w| w.to_string());
             self.refuse(format!("{what} has {got} elements, must have {wanted}"));
-        }
-    }
-
-    /// The sum of counts of elements `T`, of which the rank itself has `own`.
-    pub(crate) fn check_counts<T>(&mut self, counts: &[usize], own: usize) -> usize {
-        let (rank, p) = (self.group.rank, self.layout().ranks());
-        if counts.len() != p {
-            self.refuse(format!("{} counts for {p} ranks", counts.len()));
-        }
-        if counts[rank] != own {
-            let said = counts[rank];
-            self.refuse(format!("the own buffer has {own} elements, counts[{rank}] says {said}"));
-        }
-        let total = counts.iter().try_fold(0usize, |sum, &n| sum.checked_add(n));
-        let most = (isize::MAX as usize).checked_div(size_of::<T>()).unwrap_or(usize::MAX);
-        match total.filter(|&total| total <= most) {
-            Some(total) => total,
-            None => self.refuse("the counts sum to more than memory can hold".to_string()),
         }
     }
 

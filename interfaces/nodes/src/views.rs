@@ -3,7 +3,7 @@
 
 use crate::call::NodeCall;
 use crate::layout::{Lengths, starts};
-use crate::node_comm::NodeComm;
+use crate::node_comm::{NodeComm, of_comm};
 use crate::steps::{Move, room, set, unset};
 use phalanx::{Element, Global, Peers, engine};
 
@@ -19,7 +19,7 @@ impl NodeComm<'_> {
         let lens = self.lengths(name, mine.len());
         let total = lens.iter().sum();
         let call = NodeCall::of::<T>(name, total).counts(&lens);
-        let mut steps = self.steps(call).expect("a call between nodes");
+        let mut steps = self.steps_between(call);
         let mut all = unset(if steps.is_leader() { total } else { 0 });
         steps.assemble(room(mine), &mut all, &Lengths::Varied(&lens));
         let starts = starts(lens.iter().copied());
@@ -31,18 +31,15 @@ impl NodeComm<'_> {
         })
     }
 
-    /// [`Comm::with_peers`](phalanx::Comm::with_peers) of all nodes' ranks: every node has one copy
-    /// of the other nodes' slices, for all of its ranks.
+    #[doc = of_comm!("with_peers",
+        "let sums = phalanx_nodes::run(3, |comm| {",
+        "    comm.with_peers(&[comm.rank()], |all| all.iter().flatten().sum::<usize>())",
+        "})?;",
+        "assert_eq!(sums, [3; 3]);")]
+    ///
+    /// Every node has one copy of the other nodes' slices, for all of its ranks.
     ///
     /// **Cost** two all-gathers between leaders, of lengths and slices.
-    ///
-    /// ```
-    /// let sums = phalanx_nodes::run(3, |comm| {
-    ///     comm.with_peers(&[comm.rank()], |all| all.iter().flatten().sum::<usize>())
-    /// })?;
-    /// assert_eq!(sums, [3; 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn with_peers<T: Element, R>(
         &mut self,
@@ -55,12 +52,9 @@ impl NodeComm<'_> {
         }
     }
 
-    /// [`Comm::with_global`](phalanx::Comm::with_global) of all nodes' ranks.
-    ///
-    /// ```
-    /// phalanx_nodes::run(2, |comm| comm.with_global(&[comm.rank()], |x| assert_eq!(x[1], 1)))?;
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
+    #[doc = of_comm!("with_global",
+        "let x = phalanx_nodes::run(2, |comm| comm.with_global(&[comm.rank()], |x| x[1]))?;",
+        "assert_eq!(x, [1; 2]);")]
     #[track_caller]
     pub fn with_global<T: Element, R>(
         &mut self,
@@ -73,15 +67,13 @@ impl NodeComm<'_> {
         }
     }
 
-    /// [`Comm::with_root`](phalanx::Comm::with_root) of all nodes' ranks: every node has one copy.
+    #[doc = of_comm!("with_root",
+        "let sums = phalanx_nodes::run(2, |comm| comm.with_root(&[1, 2], 0, |x| x[0] + x[1]))?;",
+        "assert_eq!(sums, [3, 3]);")]
+    ///
+    /// Every node has one copy.
     ///
     /// **Cost** two broadcasts between leaders, of the length and of the data.
-    ///
-    /// ```
-    /// let sums = phalanx_nodes::run(2, |comm| comm.with_root(&[1, 2], 0, |x| x[0] + x[1]))?;
-    /// assert_eq!(sums, [3, 3]);
-    /// # Ok::<(), phalanx::Error>(())
-    /// ```
     #[track_caller]
     pub fn with_root<T: Element, R>(
         &mut self,
@@ -98,7 +90,7 @@ impl NodeComm<'_> {
         drop(steps);
         let [n] = n;
         let call = NodeCall::of::<T>("with_root", n).with("from root", root);
-        let mut steps = self.steps(call).expect("a call between nodes");
+        let mut steps = self.steps_between(call);
         let (home, local) = steps.layout().place(root);
         let mut copy = unset(if steps.is_leader() { n } else { 0 });
         if home == steps.node() {

@@ -1,8 +1,9 @@
 //! The data of calls, and how each of the ways begins.
 
+use super::CheckedCalls;
 use super::head::CallHead;
 use super::kinds::{self, CallCut, CallKind, CallWay};
-use super::runs::Runs;
+use super::runs::{LayerCall, Runs};
 use crate::comm::requests::{Form, Gives, Kept, Lent};
 use crate::comm::{Choice, Comm, OpenRequest, Requests};
 use crate::element::Element;
@@ -159,8 +160,8 @@ impl<'a> sealed::CallData<'a> for () {
     }
 
     #[track_caller]
-    fn run_by<K: CallKind, R: Runs>(self, _: &CallHead<'a>, by: &mut R) {
-        by.barrier();
+    fn run_by<K: CallKind, R: Runs>(self, said: &CallHead<'a>, by: &mut R) {
+        LayerCall::moved::<K, ()>(said, (&[], &mut []), by);
     }
 
     #[inline(always)]
@@ -245,10 +246,7 @@ impl<'a, T: Element> sealed::CallData<'a> for MovedInPlace<'a, T> {
 
     #[track_caller]
     fn run_by<K: CallKind, R: Runs>(self, said: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
-        match K::OPERATION {
-            Operation::Shift => by.shift(self.0, said.parameter),
-            _ => by.broadcast(self.0, said.parameter as usize),
-        }
+        LayerCall::moved::<K, T>(said, (&[], self.0), by);
         self.0
     }
 
@@ -280,9 +278,9 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
         let (at, [send, recv]) = (said.at, said.counts);
         let (from, to) = (self.from.given(), self.to);
         match (K::OPERATION, K::CUT) {
-            (Operation::AllGather, CallCut::Equal) => comm.gather_to_all(sig, at, from, to),
-            (Operation::AllToAll, CallCut::Equal) => comm.exchange_blocks(sig, at, from, to),
-            (_, CallCut::Pairs) => comm.exchange_varied(sig, at, (from, send), (to, recv)),
+            (Operation::AllGather, CallCut::Equal) => comm.gather_to_all((sig, at), from, to),
+            (Operation::AllToAll, CallCut::Equal) => comm.exchange_blocks((sig, at), from, to),
+            (_, CallCut::Pairs) => comm.exchange_varied((sig, at), (from, send), (to, recv)),
             (_, CallCut::Varied) => {
                 let buffers = (from, &mut *to);
                 comm.run_varied::<K, T, _>(said, sig, buffers, |call, buffers| {
@@ -300,19 +298,8 @@ impl<'a, T: Element, I: Given<'a, T>> sealed::CallData<'a> for MovedInto<'a, T, 
 
     #[track_caller]
     fn run_by<K: CallKind, R: Runs>(self, said: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
-        let (from, to, [counts, received]) = (self.from.given(), self.to, said.counts);
-        let root = said.parameter as usize;
-        match (K::OPERATION, K::CUT) {
-            (_, CallCut::Pairs) => by.all_to_all_varied((from, counts), (to, received)),
-            (Operation::AllToAll, _) => by.all_to_all(from, to),
-            (Operation::AllGather, CallCut::Varied) => by.all_gather_varied(from, to, counts),
-            (Operation::AllGather, _) => by.all_gather(from, to),
-            (Operation::Gather, CallCut::Varied) => by.gather_varied(from, to, counts, root),
-            (Operation::Gather, _) => by.gather(from, to, root),
-            (_, CallCut::Varied) => by.scatter_varied(from, to, counts, root),
-            _ => by.scatter(from, to, root),
-        }
-        to
+        LayerCall::moved::<K, T>(said, (self.from.given(), self.to), by);
+        self.to
     }
 
     start_by_form!();
@@ -335,7 +322,9 @@ impl Comm {
             Operation::Scatter | Operation::ReduceScatter => to.len(),
             _ => from.len(),
         };
-        let Some(facts) = self.check_common_counts::<T>(counts, own, sig, said.at) else { return };
+        let Some(facts) = self.check_common_counts::<T>(counts, own, (sig, said.at)) else {
+            return;
+        };
         let lengths = (from.len(), to.len());
         if let Some(call) = self.checked_varied::<K>(said, sig, facts.total, lengths) {
             self.carry_out_varied((counts, facts), with(call, Buffers::Apart(from, to)));
@@ -384,14 +373,8 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedInPlac
 
     #[track_caller]
     fn run_by<K: CallKind, R: Runs>(self, said: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
-        let ReducedInPlace { buf, op } = self;
-        match K::OPERATION {
-            Operation::Reduce => by.reduce(buf, op, said.parameter as usize),
-            Operation::Scan => by.scan(buf, op),
-            Operation::ExclusiveScan => by.exclusive_scan(buf, op),
-            _ => by.all_reduce(buf, op),
-        }
-        buf
+        LayerCall::combined::<K, T, O>(said, (&[], self.buf, &self.op), by);
+        self.buf
     }
 
     start_by_form!();
@@ -502,12 +485,8 @@ where
 
     #[track_caller]
     fn run_by<K: CallKind, R: Runs>(self, said: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
-        let ReducedInto { from, to, op } = self;
-        match K::CUT {
-            CallCut::Varied => by.reduce_scatter_varied(from.given(), to, said.counts[0], op),
-            _ => by.reduce_scatter(from.given(), to, op),
-        }
-        to
+        LayerCall::combined::<K, T, O>(said, (self.from.given(), self.to, &self.op), by);
+        self.to
     }
 
     start_by_form!();
@@ -526,10 +505,9 @@ impl<'a, T: Element, const N: usize, O: Operator<T> + 'a> sealed::CallData<'a>
     }
 
     #[track_caller]
-    fn run_by<K: CallKind, R: Runs>(self, _: &CallHead<'a>, by: &mut R) -> [T; N] {
-        let ReducedValues { mut values, op } = self;
-        by.all_reduce(&mut values, op);
-        values
+    fn run_by<K: CallKind, R: Runs>(mut self, said: &CallHead<'a>, by: &mut R) -> [T; N] {
+        LayerCall::combined::<K, T, O>(said, (&[], &mut self.values, &self.op), by);
+        self.values
     }
 
     #[inline(always)]

@@ -1,8 +1,10 @@
 //! Calls on memory, for interfaces of other languages: the use of their elements is chosen
 //! when the program runs. So one body serves all types.
 
+use super::CheckedCalls;
 use super::made::Made;
 use super::startable::sealed::{SetUp, Start};
+use crate::comm::arguments::Checks;
 use crate::comm::requests::{Form, Kept, Lent};
 use crate::comm::{Comm, OpenRequest, Persistent, ReductionMemory, Requests};
 use crate::element::Element;
@@ -275,7 +277,7 @@ impl PreparedCall {
                 // SAFETY: the call's.
                 let counts: &[usize] = unsafe { keep.keep(counts) };
                 let own = counts.get(comm.rank()).copied().unwrap_or(0);
-                match comm.check_counts(counts, own, 1, sig, at) {
+                match comm.check_counts(counts, own, 1, (sig, at)) {
                     Some(total) => exec::Call::of_counts(operation, sig, at, counts, total),
                     None => comm.nothing_to_return(),
                 }
@@ -287,7 +289,7 @@ impl PreparedCall {
                 let units =
                     |counts: &[usize]| counts.iter().fold(0usize, |sum, &n| sum.saturating_add(n));
                 let (sent, received) = (units(send), units(recv));
-                if !comm.check_pairs(sig, at, (sent, send), (received, recv)) {
+                if !comm.check_pairs((sig, at), (sent, send), (received, recv)) {
                     comm.nothing_to_return();
                 }
                 exec::Call::new(operation, sig, at, Partition::Pairs { send, recv })

@@ -118,6 +118,7 @@ pub use segmented::{ReducedSegments, exclusive_segmented_scan, segmented_scan};
 pub use startable::{SetUp, Start};
 
 use super::Comm;
+use super::arguments::Checks;
 use crate::exec::{self, Partition};
 use crate::schedule::Operation;
 use crate::shared::Signature;
@@ -307,7 +308,8 @@ impl Comm {
 /// Elements of a call's input and output.
 type Lengths = (usize, usize);
 
-impl Comm {
+/// The checks of calls, of whoever makes them.
+pub(in crate::comm) trait CheckedCalls: Checks {
     /// The call of kind `K` on buffers of these lengths; not of blocks of different lengths. None
     /// if it is wrong, and a panic unwinds.
     #[inline(always)]
@@ -317,13 +319,18 @@ impl Comm {
         sig: &'static Signature,
         (from, to): Lengths,
     ) -> Option<exec::Call<'a>> {
-        let p = self.size();
+        let (_, p) = self.place();
         let cut = match (K::CUT, K::OPERATION) {
             (CallCut::Vector, _) => Partition::Vector(to),
             (_, Operation::Scatter | Operation::ReduceScatter) => Partition::Equal(to),
             (_, Operation::AllToAll) => Partition::Equal(from / p),
             _ => Partition::Equal(from),
         };
+        if K::OPERATION == Operation::AllToAll
+            && !self.check_blocks("the input has", from, (sig, said.at))
+        {
+            return None;
+        }
         let call = exec::Call::new(K::OPERATION, sig, said.at, cut);
         let call = self.with_parameter(call, said.parameter)?;
         let wanted = call.len().checked_mul(p);
@@ -361,33 +368,35 @@ impl Comm {
                     Operation::Scatter | Operation::ReduceScatter => to,
                     _ => from,
                 };
-                self.check_counts(send, own, sig.element_size, sig, said.at)
+                self.check_counts(send, own, sig.element_size, (sig, said.at))
                     .and_then(|total| self.checked_varied::<K>(said, sig, total, lengths))
             }
-            CallCut::Pairs => self.check_pairs(sig, said.at, (from, send), (to, recv)).then(|| {
-                exec::Call::new(K::OPERATION, sig, said.at, Partition::Pairs { send, recv })
-            }),
+            CallCut::Pairs => {
+                self.check_pairs((sig, said.at), (from, send), (to, recv)).then(|| {
+                    exec::Call::new(K::OPERATION, sig, said.at, Partition::Pairs { send, recv })
+                })
+            }
         };
         match call {
             Some(call) => call,
-            None => self.nothing_to_return(),
+            None => panic!("a call was refused while another panic unwinds"),
         }
     }
 
     /// The call with its root or its distance, if it has one; none if that is no rank.
     #[inline(always)]
-    pub(in crate::comm) fn with_parameter<'a>(
+    fn with_parameter<'a>(
         &mut self,
         call: exec::Call<'a>,
         parameter: isize,
     ) -> Option<exec::Call<'a>> {
         match call.operation() {
             Operation::Shift => {
-                Some(call.shifted(parameter.rem_euclid(self.size() as isize) as usize))
+                Some(call.shifted(parameter.rem_euclid(self.place().1 as isize) as usize))
             }
             Operation::Reduce | Operation::Broadcast | Operation::Gather | Operation::Scatter => {
                 let root = parameter as usize;
-                self.check_rank("root", root, call.sig(), call.at(), call.len())
+                self.check_rank("root", root, (call.sig(), call.at()), call.len())
                     .then(|| call.root(root))
             }
             _ => Some(call),
@@ -404,7 +413,7 @@ impl Comm {
         (from, to): Lengths,
     ) -> bool {
         let (sig, at, len) = (call.sig(), call.at(), call.len());
-        let is_root = self.rank() == call.root_rank();
+        let is_root = self.place().0 == call.root_rank();
         let (input, output) = match operation {
             Operation::AllGather => (false, true),
             Operation::Gather => (false, is_root),
@@ -413,7 +422,9 @@ impl Comm {
             Operation::AllToAll => (true, true),
             _ => (false, false),
         };
-        (!input || self.check_len("the input", from, wanted, sig, at, len))
-            && (!output || self.check_len("the output", to, wanted, sig, at, len))
+        (!input || self.check_len("the input", from, wanted, (sig, at), len))
+            && (!output || self.check_len("the output", to, wanted, (sig, at), len))
     }
 }
+
+impl<C: Checks> CheckedCalls for C {}

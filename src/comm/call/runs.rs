@@ -1,73 +1,148 @@
 //! Calls that another communicator than [`Comm`](crate::Comm) makes.
 
 use super::data::CallData;
-use super::{CallKind, CollectiveCall};
+use super::head::CallHead;
+use super::kinds::{self, CallKind, CallWay};
+use super::{CheckedCalls, CollectiveCall, Lengths};
+use crate::comm::arguments::{CallAt, Checks};
 use crate::element::Element;
+use crate::exec::{self, Partition};
 use crate::op::Operator;
+use crate::schedule::Operation;
+use crate::shared::Signature;
+use std::any::TypeId;
+use std::panic::Location;
+use typeid::ConstTypeId;
 
-/// A maker of calls as [`Comm`](crate::Comm) does, by methods of the same names: a communicator of
-/// a layer above. [`run_by`] takes a [call](crate::call) apart for it.
+/// The facts of a call that [`Runs`] make, beside its operation and its buffers.
 ///
 /// # Examples
-/// `phalanx-nodes` has one, whose ranks are on several nodes: `NodeComm::run`.
 /// See [`run_by`].
-pub trait Runs {
-    /// Makes the call of [`Comm::barrier`](crate::Comm::barrier).
-    fn barrier(&mut self);
-    /// Makes the call of [`Comm::broadcast`](crate::Comm::broadcast).
-    fn broadcast<T: Element>(&mut self, buf: &mut [T], root: usize);
-    /// Makes the call of [`Comm::shift`](crate::Comm::shift).
-    fn shift<T: Element>(&mut self, buf: &mut [T], distance: isize);
-    /// Makes the call of [`Comm::reduce`](crate::Comm::reduce).
-    fn reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O, root: usize);
-    /// Makes the call of [`Comm::all_reduce`](crate::Comm::all_reduce).
-    fn all_reduce<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O);
-    /// Makes the call of [`Comm::scan`](crate::Comm::scan).
-    fn scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O);
-    /// Makes the call of [`Comm::exclusive_scan`](crate::Comm::exclusive_scan).
-    fn exclusive_scan<T: Element, O: Operator<T>>(&mut self, buf: &mut [T], op: O);
-    /// Makes the call of [`Comm::reduce_scatter_into`](crate::Comm::reduce_scatter_into).
-    fn reduce_scatter<T: Element, O: Operator<T>>(&mut self, all: &[T], mine: &mut [T], op: O);
-    /// Makes the call of
-    /// [`Comm::reduce_scatter_varied_into`](crate::Comm::reduce_scatter_varied_into).
-    fn reduce_scatter_varied<T: Element, O: Operator<T>>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        counts: &[usize],
-        op: O,
-    );
-    /// Makes the call of [`Comm::all_gather_into`](crate::Comm::all_gather_into).
-    fn all_gather<T: Element>(&mut self, mine: &[T], all: &mut [T]);
-    /// Makes the call of [`Comm::all_gather_varied_into`](crate::Comm::all_gather_varied_into).
-    fn all_gather_varied<T: Element>(&mut self, mine: &[T], all: &mut [T], counts: &[usize]);
-    /// Makes the call of [`Comm::all_to_all_into`](crate::Comm::all_to_all_into).
-    fn all_to_all<T: Element>(&mut self, send: &[T], recv: &mut [T]);
-    /// Makes the call of [`Comm::all_to_all_varied_into`](crate::Comm::all_to_all_varied_into).
-    fn all_to_all_varied<T: Element>(&mut self, send: (&[T], &[usize]), recv: (&mut [T], &[usize]));
-    /// Makes the call of [`Comm::gather_into`](crate::Comm::gather_into).
-    fn gather<T: Element>(&mut self, mine: &[T], all: &mut [T], root: usize);
-    /// Makes the call of [`Comm::gather_varied_into`](crate::Comm::gather_varied_into).
-    fn gather_varied<T: Element>(
-        &mut self,
-        mine: &[T],
-        all: &mut [T],
-        counts: &[usize],
-        root: usize,
-    );
-    /// Makes the call of [`Comm::scatter_into`](crate::Comm::scatter_into).
-    fn scatter<T: Element>(&mut self, all: &[T], mine: &mut [T], root: usize);
-    /// Makes the call of [`Comm::scatter_varied_into`](crate::Comm::scatter_varied_into).
-    fn scatter_varied<T: Element>(
-        &mut self,
-        all: &[T],
-        mine: &mut [T],
-        counts: &[usize],
-        root: usize,
-    );
+#[derive(Clone, Copy, Debug)]
+pub struct LayerCall<'a> {
+    /// The method's name.
+    pub name: &'static str,
+    /// The name that calls that may meet have in common.
+    pub meets: &'static str,
+    /// The element type, exactly, and for people.
+    pub element: (TypeId, &'static str),
+    /// The operator's type, exactly, and for people.
+    pub operator: Option<(ConstTypeId, &'static str)>,
+    /// The root, or the distance of a shift, below the number of ranks: in words, and in numbers.
+    pub parameter: Option<(&'static str, usize)>,
+    /// Elements of a vector, of one block, or of all blocks of different lengths.
+    pub len: usize,
+    /// Elements of each rank's block, if lengths differ; of those that come, if it is another list.
+    pub counts: [&'a [usize]; 2],
+    /// The line that made it.
+    pub at: &'static Location<'static>,
 }
 
-/// Makes a [call](crate::call) by the method of `by` for it.
+/// A maker of calls as [`Comm`](crate::Comm) is one: a communicator of a layer above.
+///
+/// # Examples
+/// See [`run_by`]; `phalanx-nodes` has one, with ranks on several nodes.
+pub trait Runs {
+    /// The rank, and the number of ranks.
+    fn place(&self) -> (usize, usize);
+    /// Makes a call that moves elements, in `to` alone if it is one in place.
+    fn moves<T: Element>(
+        &mut self,
+        operation: Operation,
+        facts: LayerCall<'_>,
+        buffers: (&[T], &mut [T]),
+    );
+    /// Makes a call that combines elements, in `to` alone if it is one in place.
+    fn combines<T: Element, O: Operator<T>>(
+        &mut self,
+        operation: Operation,
+        facts: LayerCall<'_>,
+        buffers: (&[T], &mut [T]),
+        op: &O,
+    );
+    /// Ends the run: an argument of the call is wrong.
+    fn refuse(&mut self, facts: LayerCall<'_>, what: String) -> !;
+}
+
+impl<'a> LayerCall<'a> {
+    fn of(call: exec::Call<'a>) -> Self {
+        let sig = call.sig();
+        let parameter = match call.operation() {
+            Operation::Shift => call.distance(),
+            _ => call.root_rank(),
+        };
+        LayerCall {
+            name: sig.call,
+            meets: sig.meets,
+            element: (sig.element(), (sig.element_name)()),
+            operator: (sig.operator_type != ConstTypeId::of::<()>())
+                .then_some((sig.operator_type, sig.operator)),
+            parameter: (!sig.parameter.is_empty()).then_some((sig.parameter, parameter)),
+            len: call.len(),
+            counts: match call.cut() {
+                Partition::Varied(counts) => [counts, &[]],
+                Partition::Pairs { send, recv } => [send, recv],
+                _ => [&[]; 2],
+            },
+            at: call.at(),
+        }
+    }
+
+    /// The call of kind `K` on slices of these lengths, with good arguments.
+    pub(super) fn checked<K: CallKind>(
+        said: &CallHead<'a>,
+        sig: &'static Signature,
+        lengths: Lengths,
+        by: &mut impl Runs,
+    ) -> Self {
+        let mut checker = Checker { by, operation: K::OPERATION, parameter: said.parameter };
+        LayerCall::of(checker.checked_to_start::<K>(said, sig, lengths))
+    }
+
+    /// Makes a call that moves elements.
+    #[track_caller]
+    pub(super) fn moved<K: CallKind, T: Element>(
+        said: &CallHead<'a>,
+        (from, to): (&[T], &mut [T]),
+        by: &mut impl Runs,
+    ) {
+        let sig = kinds::moving::<K, T, { CallWay::WAITS }>();
+        let facts = LayerCall::checked::<K>(said, sig, (from.len(), to.len()), by);
+        by.moves(K::OPERATION, facts, (from, to));
+    }
+
+    /// Makes a call that combines elements.
+    #[track_caller]
+    pub(super) fn combined<K: CallKind, T: Element, O: Operator<T>>(
+        said: &CallHead<'a>,
+        (from, to, op): (&[T], &mut [T], &O),
+        by: &mut impl Runs,
+    ) {
+        let sig = kinds::combining::<K, T, O, { CallWay::WAITS }>();
+        let facts = LayerCall::checked::<K>(said, sig, (from.len(), to.len()), by);
+        by.combines(K::OPERATION, facts, (from, to), op);
+    }
+}
+
+/// The maker of a call, while its arguments are looked at.
+struct Checker<'m, R> {
+    by: &'m mut R,
+    operation: Operation,
+    parameter: isize,
+}
+
+impl<R: Runs> Checks for Checker<'_, R> {
+    fn place(&self) -> (usize, usize) {
+        self.by.place()
+    }
+
+    fn wrong_argument(&mut self, (sig, at): CallAt, len: usize, what: String) {
+        let call = exec::Call::new(self.operation, sig, at, Partition::Vector(len));
+        self.by.refuse(LayerCall::of(call.root(self.parameter as usize)), what)
+    }
+}
+
+/// Has `by` make a [call](crate::call), after a look at its arguments.
 ///
 /// # Examples
 /// ```

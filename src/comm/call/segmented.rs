@@ -6,8 +6,9 @@ use super::CollectiveCall;
 use super::data::sealed;
 use super::head::CallHead;
 use super::kinds::{self, CallKind, CallWay, ExclusiveSegmentedScan, SegmentedScan};
-use super::runs::Runs;
+use super::runs::{LayerCall, Runs};
 use super::startable::SetUpData;
+use crate::comm::arguments::Checks;
 use crate::comm::requests::{Kept, OwnWork};
 use crate::comm::{Comm, OpenRequest, Persistent, Requests};
 use crate::element::Element;
@@ -205,7 +206,7 @@ impl<'a, T: Element, O: Operator<T>> ReducedSegments<'a, T, O> {
     /// there is one of it for both.)
     fn check(&self, said: &CallHead<'a>, sig: &'static Signature, comm: &mut Comm) -> bool {
         let (flags, n) = (self.flags.len(), self.values.len());
-        comm.check_len("the list of flags", flags, Some(n), sig, said.at, n)
+        comm.check_len("the list of flags", flags, Some(n), (sig, said.at), n)
     }
 
     fn run_as<S: Accumulation<T, O>>(
@@ -266,13 +267,17 @@ impl<'a, T: Element, O: Operator<T> + 'a> sealed::CallData<'a> for ReducedSegmen
     }
 
     #[track_caller]
-    fn run_by<K: CallKind, R: Runs>(self, _: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
+    fn run_by<K: CallKind, R: Runs>(self, said: &CallHead<'a>, by: &mut R) -> &'a mut [T] {
+        let sig = kinds::combining::<K, T, O, { CallWay::WAITS }>();
+        let facts = LayerCall::checked::<K>(said, sig, (0, 1), by);
+        let (flags, n) = (self.flags.len(), self.values.len());
+        if flags != n {
+            by.refuse(facts, format!("the list of flags has {flags} elements, must have {n}"));
+        }
         let (values, work) = self.parts(O::accumulation());
-        let (flags, n) = (work.flags.len(), values.len());
-        assert_eq!(flags, n, "the list of flags has {flags} elements, must have {n}");
         work.before(values);
         let mut carried = work.carried.get();
-        by.exclusive_scan(&mut carried, &work.op);
+        by.combines(ExclusiveScan, facts, (&[], &mut carried), &work.op);
         work.carried.set(carried);
         work.after(values);
         values

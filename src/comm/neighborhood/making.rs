@@ -3,6 +3,7 @@
 
 use super::{Edge, Moves, Neighborhood};
 use crate::comm::Comm;
+use crate::comm::arguments::CallAt;
 use crate::dist::Distribution;
 use crate::shared::{Signature, Stop};
 use crate::sorted::Arrange;
@@ -137,7 +138,7 @@ impl Comm {
     pub fn ghosts<D: Distribution>(&mut self, distribution: &D, indices: &[usize]) -> Neighborhood {
         static SIG: Signature = signature("ghosts");
         let at = Location::caller();
-        self.check_distribution(&SIG, at, distribution, indices);
+        self.check_distribution((&SIG, at), distribution, indices);
         let mut wants: BTreeMap<usize, Want> = BTreeMap::new();
         for (ghost, &i) in indices.iter().enumerate() {
             let want = wants.entry(distribution.owner(i)).or_default();
@@ -146,7 +147,7 @@ impl Comm {
         }
         let owned = distribution.count(self.rank());
         let offer = Offer { owned, wants, gives: None };
-        self.make_plan(&SIG, at, &offer, indices.len())
+        self.make_plan((&SIG, at), &offer, indices.len())
     }
 
     /// The plan for a product with a sparse matrix, of which this rank has the rows that `rows`
@@ -191,7 +192,7 @@ impl Comm {
     ) -> (Neighborhood, Vec<usize>) {
         static SIG: Signature = signature("ghosts_of_columns");
         let at = Location::caller();
-        self.check_distribution(&SIG, at, rows, columns);
+        self.check_distribution((&SIG, at), rows, columns);
         let (rank, owned) = (self.rank(), rows.count(self.rank()));
         let place = |&column: &usize| (rows.owner(column), rows.local(column));
         let mut places: Vec<(usize, usize)> = columns.iter().map(place).collect();
@@ -211,7 +212,7 @@ impl Comm {
             want.owned.get_or_insert_default().push(local);
         }
         let offer = Offer { owned, wants, gives: None };
-        (self.make_plan(&SIG, at, &offer, foreign.len()), renumbered)
+        (self.make_plan((&SIG, at), &offer, foreign.len()), renumbered)
     }
 
     /// The plan by lists for each neighbour: `gives` are the ranks that read from this one, each
@@ -260,20 +261,19 @@ impl Comm {
         let (gives, wants) = match (gives, wants) {
             (Ok(gives), Ok(wants)) => (gives, wants),
             (Err(what), _) | (_, Err(what)) => {
-                self.wrong(&SIG, at, 1, what);
+                self.wrong((&SIG, at), 1, what);
                 self.nothing_to_return();
             }
         };
         let wants = wants.into_iter().map(|(rank, ghosts)| (rank, Want { ghosts, owned: None }));
         let wants = wants.collect();
-        self.make_plan(&SIG, at, &Offer { owned, wants, gives: Some(gives) }, ghosts)
+        self.make_plan((&SIG, at), &Offer { owned, wants, gives: Some(gives) }, ghosts)
     }
 
     /// Ends the run if the distribution is another number of ranks', or does not have the elements.
     fn check_distribution<D: Distribution>(
         &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         distribution: &D,
         indices: &[usize],
     ) {
@@ -285,25 +285,19 @@ impl Comm {
         } else {
             return;
         };
-        self.wrong(sig, at, 1, what);
+        self.wrong((sig, at), 1, what);
         self.nothing_to_return();
     }
 
     /// Agrees with the others on the plan in which this rank offers `offer` and has so many ghosts.
-    fn make_plan(
-        &mut self,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
-        offer: &Offer,
-        ghosts: usize,
-    ) -> Neighborhood {
+    fn make_plan(&mut self, (sig, at): CallAt, offer: &Offer, ghosts: usize) -> Neighborhood {
         let (rank, p) = (self.rank(), self.size());
         // A distribution of the user's own may say anything.
         if let Some(&bad) = offer.wants.keys().find(|&&owner| owner >= p) {
-            self.wrong(sig, at, 1, format!("elements of rank {bad}, which is none of {p}"));
+            self.wrong((sig, at), 1, format!("elements of rank {bad}, which is none of {p}"));
             self.nothing_to_return();
         }
-        let edges = self.show_all(sig, at, &[OfferAt(offer)], |offers| {
+        let edges = self.show_all((sig, at), &[OfferAt(offer)], |offers| {
             let (mut sources, mut readers) = (Vec::new(), Vec::new());
             for (peer, theirs) in offers.iter().enumerate() {
                 // SAFETY: each rank shows one address, of an offer that stays, unwritten, until

@@ -11,6 +11,7 @@ mod moves;
 
 use super::Comm;
 use super::halo_exchange::copy_row;
+use crate::comm::arguments::CallAt;
 use crate::element::Element;
 use crate::mailbox::EAGER;
 use crate::op::float_control::FloatControl;
@@ -411,7 +412,7 @@ impl Neighborhood {
         work: impl FnOnce() -> R,
     ) -> Option<R> {
         let at = Location::caller();
-        if !self.check_arguments::<V>(comm, sig, at, (shown.len(), target.len())) {
+        if !self.check_arguments::<V>(comm, (sig, at), (shown.len(), target.len())) {
             return None;
         }
         let (parameter, digest) = (self.number, Digest::of_plan(self.number));
@@ -433,8 +434,7 @@ impl Neighborhood {
     fn check_arguments<V: Direction>(
         &self,
         comm: &mut Comm,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         (shown, target): (usize, usize),
     ) -> bool {
         let of = (comm.port.id(), comm.port.run(), comm.port.rank());
@@ -442,7 +442,7 @@ impl Neighborhood {
         let (owned, ghosts) = if V::GATHERS { (shown, target) } else { (target, shown) };
         let fits = (owned, ghosts) == (self.owned, self.ghosts);
         if !(fits && is_good) {
-            self.refuse(comm, sig, at, is_good, (owned, ghosts));
+            self.refuse(comm, (sig, at), is_good, (owned, ghosts));
         }
         fits && is_good
     }
@@ -453,8 +453,7 @@ impl Neighborhood {
     fn refuse(
         &self,
         comm: &mut Comm,
-        sig: &'static Signature,
-        at: &'static Location<'static>,
+        (sig, at): CallAt,
         is_its: bool,
         (owned, ghosts): (usize, usize),
     ) {
@@ -468,7 +467,7 @@ impl Neighborhood {
                 self.made_at
             ),
         };
-        comm.wrong(sig, at, owned, what);
+        comm.wrong((sig, at), owned, what);
     }
 
     /// The exchange, of the slices that `shown` and `target` begin.

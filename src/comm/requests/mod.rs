@@ -175,7 +175,7 @@ impl Comm {
         };
         let thread = Thread::here();
         let open = ScopeSlots::new(inner, self.port.is_recorded(), thread.mark());
-        let opened = self.open_scope(thread, &SIG, at);
+        let opened = self.open_scope(thread, (&SIG, at));
         let id = self.port.id();
         let within = || {
             let (open, failed_tests) = (&open, 0);
@@ -385,7 +385,7 @@ impl<'scope> Requests<'scope, '_> {
     /// has started; whether the request is complete.
     fn look_around(&mut self, slot: usize, at: &'static Location<'static>) -> bool {
         static SIG: Signature = Signature::of::<()>("test", "");
-        if !self.comm.check_usable(&SIG, at) {
+        if !self.comm.check_usable((&SIG, at)) {
             self.comm.nothing_to_return();
         }
         if !self.open.is_open(slot) {

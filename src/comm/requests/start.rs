@@ -50,7 +50,7 @@ impl<'scope, 'env> Requests<'scope, 'env> {
     ) -> StartedCall {
         self.check_place();
         let params = self.params(call);
-        match self.comm.begin_started(call.sig(), at, params) {
+        match self.comm.begin_started((call.sig(), at), params) {
             Some(begun) => begun,
             None => self.comm.nothing_to_return(),
         }
