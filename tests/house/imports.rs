@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
 
 /// A module's place in its crate: `["rt", "api"]`.
 pub(crate) type Module = Vec<String>;
@@ -366,13 +365,4 @@ fn names_are_followed_to_their_file() {
     assert_eq!(of("b"), ["a"]);
     assert_eq!(of("b/deep"), ["b"]);
     assert_eq!(of("b/star"), ["b/deep"]);
-}
-
-/// Whether the folder is there: a published package has no workspace around it.
-pub(crate) fn is_there(folder: &str) -> bool {
-    let is_there = Path::new(folder).exists();
-    if !is_there {
-        eprintln!("SKIPPED: not in the repository: {folder}");
-    }
-    is_there
 }

@@ -17,9 +17,6 @@ const BY_HAND: usize = 6141;
 #[test]
 fn what_users_of_c_get_is_made_from_the_table() {
     let folder = Path::new("interfaces/capi");
-    if !folder.exists() {
-        return eprintln!("SKIPPED: not in the repository");
-    }
     let made = faces::tracked_files(folder);
     assert_eq!(made.len(), 5);
     for (name, text) in made {
